@@ -1,0 +1,158 @@
+//! What can be wrong with input, told so that it can be found and put right.
+
+use std::io;
+use std::path::PathBuf;
+
+use simshard_simhash::ParseFingerprintError;
+
+use super::{Format, MAX_ID_BYTES, MAX_RECORD_BYTES};
+
+/// How much of a bad value is shown.
+const EXCERPT_CHARS: usize = 60;
+
+/// Why input cannot be used. Each message is complete in itself.
+#[derive(Debug, thiserror::Error)]
+pub enum InputError {
+    /// One line breaks the rules of its format.
+    #[error("{file}:{line}: {problem}")]
+    BadLine {
+        /// Its path, or `<stdin>`.
+        file: String,
+        /// Its number, from 1.
+        line: u64,
+        /// What is wrong with it.
+        problem: LineProblem,
+    },
+    /// The operating system refused, at the start or midway.
+    #[error("cannot read {file}: {error}")]
+    Unreadable {
+        /// Its path, or `<stdin>`.
+        file: String,
+        /// The refusal.
+        error: io::Error,
+    },
+    /// A folder where only files can be read.
+    #[error("{} is a folder: only --format files reads folders, {format} reads files", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// The format in force.
+        format: Format,
+    },
+    /// `files` has no paths, or standard input among them.
+    #[error(
+        "--format files reads files and folders, not standard input: name at least one path, and not `-`"
+    )]
+    FilesFromStdin,
+    /// Standard input can be read once only.
+    #[error("standard input (`-`) is named more than once")]
+    StdinTwice,
+    /// The paths suggest more than one format.
+    #[error("some paths end in .tsv and some in .jsonl or .ndjson: say with --format which it is")]
+    MixedFormats,
+    /// A fingerprint field was named for a format without fields.
+    #[error("--fingerprint-field belongs to --format jsonl, but the format is {format}")]
+    FingerprintFieldNeedsJsonl {
+        /// The format in force.
+        format: Format,
+    },
+    /// The path would be part of an id, and ids are UTF-8.
+    #[error("{} is not a UTF-8 path, and with several paths each id begins with its path", path.display())]
+    PathIsNoId {
+        /// The path.
+        path: PathBuf,
+    },
+}
+
+/// What is wrong with a line. Values are excerpts, safe to print.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LineProblem {
+    /// More than [`MAX_RECORD_BYTES`].
+    #[error("the line takes {bytes} bytes: at most {MAX_RECORD_BYTES} are allowed")]
+    TooLong {
+        /// Its length, line break included.
+        bytes: u64,
+    },
+    /// Bytes that are no UTF-8.
+    #[error("\"{value}\" is no text: its byte {byte} is not valid UTF-8")]
+    NotUtf8 {
+        /// The beginning of the line.
+        value: String,
+        /// Where the fault is, from 1.
+        byte: usize,
+    },
+    /// An id of more than [`MAX_ID_BYTES`].
+    #[error("the id \"{value}\" takes {bytes} bytes: at most {MAX_ID_BYTES} are allowed")]
+    IdTooLong {
+        /// Its beginning.
+        value: String,
+        /// Its length.
+        bytes: usize,
+    },
+    /// No unsigned 64-bit decimal.
+    #[error("\"{value}\" is no fingerprint: {error}")]
+    NotFingerprint {
+        /// What is there.
+        value: String,
+        /// Why it is none.
+        error: ParseFingerprintError,
+    },
+    /// A TSV line with other than two columns.
+    #[error("\"{value}\": expected two columns, id<TAB>fingerprint, found {found}")]
+    NotTwoColumns {
+        /// The line.
+        value: String,
+        /// The number of its columns.
+        found: usize,
+    },
+    /// No JSON, or JSON other than an object.
+    #[error("{value} is no JSON object: {reason}")]
+    NotJsonObject {
+        /// The line.
+        value: String,
+        /// What was expected.
+        reason: String,
+    },
+    /// A JSON object without a field that it needs.
+    #[error("{value} has no field \"{name}\"")]
+    MissingField {
+        /// The object.
+        value: String,
+        /// The field.
+        name: String,
+    },
+    /// A JSON object that says something twice.
+    #[error("{value} has the field \"{name}\" more than once")]
+    RepeatedField {
+        /// The object.
+        value: String,
+        /// The field.
+        name: String,
+    },
+    /// A JSON field of the wrong type.
+    #[error("the field \"{name}\" is {value}: expected {expected}")]
+    WrongType {
+        /// The field.
+        name: String,
+        /// What it holds.
+        value: String,
+        /// What it should hold.
+        expected: &'static str,
+    },
+}
+
+/// The beginning of a value, control characters escaped. Quotes and backslashes stay, so that JSON
+/// is shown as it was written.
+pub(super) fn excerpt(value: &str) -> String {
+    let mut shown = String::new();
+    for character in value.chars().take(EXCERPT_CHARS) {
+        match character {
+            '"' | '\'' | '\\' => shown.push(character),
+            other => shown.extend(other.escape_debug()),
+        }
+    }
+    if value.chars().nth(EXCERPT_CHARS).is_some() {
+        shown.push('…');
+    }
+    shown
+}

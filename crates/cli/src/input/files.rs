@@ -1,0 +1,172 @@
+//! The `files` format: folders walked in a fixed order, one document a file.
+//!
+//! Ignore files have no say: what is a duplicate does not depend on what is under version control.
+//! Hidden files and symbolic links are passed over, except where the caller names them.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use ignore::{DirEntry, Walk, WalkBuilder};
+
+use super::args::is_stdin;
+use super::{Content, Counts, Document, InputError, MAX_ID_BYTES, MAX_RECORD_BYTES, Skipped};
+
+const BYTE_ORDER_MARK: char = '\u{FEFF}';
+
+/// Reads the documents below some paths.
+pub(super) struct FileDocuments {
+    walk: Walk,
+}
+
+/// Why a file is no document.
+enum Refusal {
+    Unreadable(io::Error),
+    TooLarge,
+    Binary,
+    InvalidUtf8,
+    Unnameable,
+}
+
+/// Refuses paths that do not exist: a misspelt path is no unreadable file to be skipped.
+pub(super) fn check_roots(roots: &[PathBuf]) -> Result<(), InputError> {
+    if roots.is_empty() {
+        return Err(InputError::FilesFromStdin);
+    }
+    for root in roots {
+        if is_stdin(root) {
+            return Err(InputError::FilesFromStdin);
+        }
+        fs::metadata(root).map_err(|error| InputError::Unreadable {
+            file: root.display().to_string(),
+            error,
+        })?;
+    }
+    Ok(())
+}
+
+/// Counts the files below `roots` by their metadata, without those that are sure to be skipped.
+pub(super) fn measure(roots: &[PathBuf]) -> Counts {
+    let mut counts = Counts::default();
+    for entry in walk(roots).flatten() {
+        if !is_candidate(&entry) {
+            continue;
+        }
+        // The link itself where a root is one: follow it, as reading will.
+        let bytes = fs::metadata(entry.path()).map_or(0, |metadata| metadata.len());
+        if bytes <= MAX_RECORD_BYTES as u64 {
+            counts.documents += 1;
+            counts.bytes += bytes;
+        }
+    }
+    counts
+}
+
+impl FileDocuments {
+    pub(super) fn new(roots: &[PathBuf]) -> Self {
+        Self { walk: walk(roots) }
+    }
+
+    /// The next document; adds what was read for it to `bytes`.
+    pub(super) fn next(&mut self, bytes: &mut u64, skipped: &mut Skipped) -> Option<Document> {
+        loop {
+            let entry = match self.walk.next()? {
+                Ok(entry) => entry,
+                Err(error) => {
+                    tracing::warn!(%error, "skipped: cannot be read");
+                    skipped.unreadable_files += 1;
+                    continue;
+                }
+            };
+            if !is_candidate(&entry) {
+                continue;
+            }
+            match read(entry.path(), bytes) {
+                Ok(document) => return Some(document),
+                Err(refusal) => refusal.record(entry.path(), skipped),
+            }
+        }
+    }
+}
+
+impl Refusal {
+    fn record(&self, path: &Path, skipped: &mut Skipped) {
+        let path = path.display();
+        match self {
+            Self::Unreadable(error) => {
+                tracing::warn!(%path, %error, "skipped: cannot be read");
+                skipped.unreadable_files += 1;
+            }
+            Self::Unnameable => {
+                tracing::warn!(%path, "skipped: an id is UTF-8 of at most {MAX_ID_BYTES} bytes");
+                skipped.unnameable_files += 1;
+            }
+            Self::TooLarge => {
+                tracing::debug!(%path, "skipped: larger than {MAX_RECORD_BYTES} bytes");
+                skipped.too_large_files += 1;
+            }
+            Self::Binary => {
+                tracing::debug!(%path, "skipped: binary");
+                skipped.binary_files += 1;
+            }
+            Self::InvalidUtf8 => {
+                tracing::debug!(%path, "skipped: invalid UTF-8");
+                skipped.invalid_utf8_files += 1;
+            }
+        }
+    }
+}
+
+fn walk(roots: &[PathBuf]) -> Walk {
+    let mut roots = roots.iter();
+    let first = roots.next().map_or(Path::new("."), PathBuf::as_path);
+    let mut builder = WalkBuilder::new(first);
+    for root in roots {
+        builder.add(root);
+    }
+    builder
+        .standard_filters(false)
+        .hidden(true)
+        .follow_links(false)
+        .sort_by_file_name(|a, b| a.cmp(b))
+        .build()
+}
+
+/// Whether an entry is to be read: below a root only regular files, since opening a named pipe
+/// would wait for ever; a root itself whatever it is, since the caller chose it.
+fn is_candidate(entry: &DirEntry) -> bool {
+    if entry.depth() == 0 {
+        return !entry.path().is_dir();
+    }
+    entry.file_type().is_some_and(|kind| kind.is_file())
+}
+
+fn read(path: &Path, bytes: &mut u64) -> Result<Document, Refusal> {
+    let id = match path.to_str() {
+        Some(id) if id.len() <= MAX_ID_BYTES => id.to_owned(),
+        Some(_) | None => return Err(Refusal::Unnameable),
+    };
+    let file = File::open(path).map_err(Refusal::Unreadable)?;
+    let metadata = file.metadata().map_err(Refusal::Unreadable)?;
+    if metadata.len() > MAX_RECORD_BYTES as u64 {
+        return Err(Refusal::TooLarge);
+    }
+    let mut content = Vec::new();
+    // One byte more than allowed shows a file that has grown, or that had no length.
+    let mut bounded = file.take(MAX_RECORD_BYTES as u64 + 1);
+    let read = bounded.read_to_end(&mut content);
+    *bytes += content.len() as u64;
+    read.map_err(Refusal::Unreadable)?;
+    if content.len() > MAX_RECORD_BYTES {
+        return Err(Refusal::TooLarge);
+    }
+    if content.contains(&0) {
+        return Err(Refusal::Binary);
+    }
+    let mut text = String::from_utf8(content).map_err(|_| Refusal::InvalidUtf8)?;
+    if text.starts_with(BYTE_ORDER_MARK) {
+        text.drain(..BYTE_ORDER_MARK.len_utf8());
+    }
+    let content = Content::Text(text);
+    Ok(Document { id, content })
+}

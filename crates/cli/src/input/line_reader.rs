@@ -1,0 +1,84 @@
+//! Lines of bounded length from any reader.
+
+use std::io::{self, BufRead, BufReader, Read};
+
+use super::MAX_RECORD_BYTES;
+
+const BUFFER_BYTES: usize = 64 << 10;
+const LINE_BREAK_BYTES: usize = 2;
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// Reads lines, holding at most one of at most [`MAX_RECORD_BYTES`].
+pub(super) struct LineReader {
+    reader: BufReader<Box<dyn Read + Send>>,
+    line: Vec<u8>,
+    number: u64,
+    bytes: u64,
+}
+
+/// A line without its line break.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Line<'a> {
+    /// All of it, without a byte order mark.
+    Whole(&'a [u8]),
+    /// Too long, passed over; its length with its line break.
+    TooLong(u64),
+}
+
+impl LineReader {
+    pub(super) fn new(reader: Box<dyn Read + Send>) -> Self {
+        Self {
+            reader: BufReader::with_capacity(BUFFER_BYTES, reader),
+            line: Vec::new(),
+            number: 0,
+            bytes: 0,
+        }
+    }
+
+    /// The next line, `None` at the end.
+    pub(super) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+        self.line.clear();
+        let most = MAX_RECORD_BYTES + LINE_BREAK_BYTES;
+        let mut bounded = self.reader.by_ref().take(most as u64);
+        let mut taken = bounded.read_until(b'\n', &mut self.line)? as u64;
+        if taken == 0 {
+            return Ok(None);
+        }
+        if taken == most as u64 && !self.line.ends_with(b"\n") {
+            taken += self.reader.skip_until(b'\n')? as u64;
+        }
+        self.number += 1;
+        self.bytes += taken;
+        let mut line = without_line_break(&self.line);
+        if line.len() > MAX_RECORD_BYTES {
+            return Ok(Some(Line::TooLong(taken)));
+        }
+        if self.number == 1 {
+            line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
+        }
+        Ok(Some(Line::Whole(line)))
+    }
+
+    /// The number of the line returned last, from 1.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Bytes of all lines so far, line breaks included.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    #[cfg(test)]
+    pub(super) fn held_bytes(&self) -> usize {
+        self.line.capacity() + self.reader.capacity()
+    }
+}
+
+/// Takes off one `\n` or `\r\n`.
+fn without_line_break(line: &[u8]) -> &[u8] {
+    match line.strip_suffix(b"\n") {
+        Some(line) => line.strip_suffix(b"\r").unwrap_or(line),
+        None => line,
+    }
+}

@@ -1,0 +1,52 @@
+//! The count of what was left out.
+
+use std::fmt;
+
+/// What was left out, by reason. Displays as `skipped 3 bad lines, 1 binary file`, or as nothing
+/// where nothing was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Skipped {
+    /// Lines that break the rules of their format.
+    pub bad_lines: u64,
+    /// Files with a NUL byte in them.
+    pub binary_files: u64,
+    /// Files that are neither binary nor UTF-8.
+    pub invalid_utf8_files: u64,
+    /// Files and folders that the operating system would not let us read.
+    pub unreadable_files: u64,
+    /// Files over the limit for one document.
+    pub too_large_files: u64,
+    /// Files whose path cannot be an id: too long, or not UTF-8.
+    pub unnameable_files: u64,
+}
+
+impl Skipped {
+    /// Whether nothing was left out.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl fmt::Display for Skipped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counts = [
+            (self.bad_lines, "bad line"),
+            (self.binary_files, "binary file"),
+            (self.invalid_utf8_files, "invalid UTF-8 file"),
+            (self.unreadable_files, "unreadable file"),
+            (self.too_large_files, "too large file"),
+            (self.unnameable_files, "unnameable file"),
+        ];
+        let mut lead = "skipped ";
+        for (count, name) in counts {
+            if count == 0 {
+                continue;
+            }
+            let plural = if count == 1 { "" } else { "s" };
+            write!(f, "{lead}{count} {name}{plural}")?;
+            lead = ", ";
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,105 @@
+//! What the formats promise, rule by rule.
+
+mod args;
+mod checking;
+mod files;
+mod jsonl;
+mod lines;
+mod round_trip;
+mod tsv;
+
+use std::fs;
+use std::io::{Cursor, Read};
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+
+use super::{Content, Document, Documents, Fingerprint, Format, Input, InputArgs, InputError};
+
+/// A folder that holds one test's files.
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    /// Writes a file, with the folders above it.
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.0.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, content).unwrap();
+        path
+    }
+
+    fn path(&self) -> PathBuf {
+        self.0.path().to_owned()
+    }
+}
+
+/// Arguments as if only `--format` and paths had been given.
+fn args(format: Format, paths: &[PathBuf]) -> InputArgs {
+    InputArgs {
+        format: Some(format),
+        skip_bad_lines: false,
+        ..InputArgs::walking(paths.to_vec())
+    }
+}
+
+fn skipping(format: Format, paths: &[PathBuf]) -> InputArgs {
+    InputArgs {
+        skip_bad_lines: true,
+        ..args(format, paths)
+    }
+}
+
+fn open_bytes(args: &InputArgs, stdin: &[u8]) -> Result<Input, InputError> {
+    open_reader(args, Cursor::new(stdin.to_vec()))
+}
+
+fn open_reader(args: &InputArgs, stdin: impl Read + Send + 'static) -> Result<Input, InputError> {
+    Input::open_with_stdin(args, Box::new(stdin))
+}
+
+/// Everything on standard input, in one format.
+fn read(format: Format, stdin: impl AsRef<[u8]>) -> Vec<Document> {
+    let input = open_bytes(&args(format, &[]), stdin.as_ref()).unwrap();
+    all(input)
+}
+
+/// The message for a standard input that is refused before it is used.
+fn refusal(format: Format, stdin: impl AsRef<[u8]>) -> String {
+    message(open_bytes(&args(format, &[]), stdin.as_ref()))
+}
+
+fn message(opened: Result<Input, InputError>) -> String {
+    match opened {
+        Ok(_) => panic!("the input should be refused"),
+        Err(error) => error.to_string(),
+    }
+}
+
+fn all(input: Input) -> Vec<Document> {
+    input.documents().map(Result::unwrap).collect()
+}
+
+/// The good documents, and what is left of the iterator to ask for counts.
+fn drain(input: Input) -> (Vec<Document>, Documents) {
+    let mut documents = input.documents();
+    let read = documents.by_ref().map(Result::unwrap).collect();
+    (read, documents)
+}
+
+fn text(id: &str, text: &str) -> Document {
+    Document {
+        id: id.to_owned(),
+        content: Content::Text(text.to_owned()),
+    }
+}
+
+fn print(id: &str, fingerprint: u64) -> Document {
+    Document {
+        id: id.to_owned(),
+        content: Content::Fingerprint(Fingerprint(fingerprint)),
+    }
+}

@@ -1,0 +1,122 @@
+//! The command line: defaults, inference and contradictions.
+
+use clap::{CommandFactory, Parser};
+
+use super::*;
+
+#[derive(Parser)]
+struct Command {
+    #[command(flatten)]
+    input: InputArgs,
+}
+
+fn parse(arguments: &[&str]) -> Result<InputArgs, clap::Error> {
+    let line = ["command"].iter().chain(arguments);
+    Command::try_parse_from(line).map(|command| command.input)
+}
+
+fn inferred(arguments: &[&str]) -> Format {
+    parse(arguments).unwrap().effective_format().unwrap()
+}
+
+#[test]
+fn the_arguments_are_sound() {
+    Command::command().debug_assert();
+}
+
+#[test]
+fn fields_have_defaults() {
+    let args = parse(&[]).unwrap();
+    assert_eq!(args.id_field, "id");
+    assert_eq!(args.text_field, "text");
+    assert_eq!(args.fingerprint_field, None);
+    assert!(!args.skip_bad_lines);
+}
+
+#[test]
+fn the_format_is_inferred_where_all_paths_agree() {
+    assert_eq!(inferred(&[]), Format::Lines);
+    assert_eq!(inferred(&["-"]), Format::Lines);
+    assert_eq!(inferred(&["a.txt"]), Format::Lines);
+    assert_eq!(inferred(&["a.jsonl"]), Format::Jsonl);
+    assert_eq!(inferred(&["a.jsonl", "b.NDJSON"]), Format::Jsonl);
+    assert_eq!(inferred(&["a.tsv", "b.tsv"]), Format::Tsv);
+    assert_eq!(inferred(&["a.tsv", "b.txt"]), Format::Lines);
+    assert_eq!(inferred(&["a.jsonl", "-"]), Format::Lines);
+}
+
+#[test]
+fn a_folder_among_the_paths_means_files() {
+    let folder = Folder::new();
+    let path = folder.path();
+    assert_eq!(inferred(&["a.tsv", path.to_str().unwrap()]), Format::Files);
+}
+
+#[test]
+fn the_format_given_beats_the_one_inferred() {
+    assert_eq!(inferred(&["--format", "lines", "a.tsv"]), Format::Lines);
+}
+
+#[test]
+fn tsv_and_jsonl_together_need_a_format() {
+    let args = parse(&["a.tsv", "b.jsonl"]).unwrap();
+    let error = args.effective_format().unwrap_err().to_string();
+    assert!(error.contains("--format"), "{error}");
+}
+
+#[test]
+fn a_text_field_and_a_fingerprint_field_conflict() {
+    assert!(parse(&["--fingerprint-field", "f"]).is_ok());
+    assert!(parse(&["--fingerprint-field", "f", "--text-field", "t"]).is_err());
+}
+
+#[test]
+fn a_fingerprint_field_is_refused_where_no_format_has_fields() {
+    let args = parse(&["--fingerprint-field", "f", "a.txt"]).unwrap();
+    assert_eq!(
+        message(open_bytes(&args, b"")),
+        "--fingerprint-field belongs to --format jsonl, but the format is lines"
+    );
+}
+
+#[test]
+fn help_tells_of_the_temporary_copy() {
+    let help = Command::command().render_long_help().to_string();
+    let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(help.contains("first copied to a temporary file"), "{help}");
+}
+
+#[test]
+fn standard_input_is_read_once_only() {
+    let args = parse(&["-", "-"]).unwrap();
+    assert_eq!(
+        message(open_bytes(&args, b"")),
+        "standard input (`-`) is named more than once"
+    );
+}
+
+#[test]
+fn input_tells_whether_it_carries_fingerprints() {
+    let carries = |arguments: &[&str]| {
+        let args = parse(arguments).unwrap();
+        open_bytes(&args, b"").unwrap().carries_fingerprints()
+    };
+    assert!(!carries(&["--format", "lines"]));
+    assert!(carries(&["--format", "tsv"]));
+    assert!(!carries(&["--format", "jsonl"]));
+    assert!(carries(&["--format", "jsonl", "--fingerprint-field", "f"]));
+}
+
+#[test]
+fn a_command_keeps_its_own_description() {
+    /// Do this one thing
+    #[derive(Parser)]
+    struct Described {
+        #[command(flatten)]
+        _input: InputArgs,
+    }
+    let help = Described::command().render_help().to_string();
+    println!("{}", Described::command().render_long_help());
+    println!("{help}");
+    assert!(help.starts_with("Do this one thing"), "{help}");
+}

@@ -1,0 +1,165 @@
+//! The `lines` format, and what all line formats share.
+
+use super::*;
+use crate::input::line_reader::{Line, LineReader};
+use crate::input::{Counts, MAX_ID_BYTES, MAX_RECORD_BYTES};
+
+#[test]
+fn empty_input_has_no_documents() {
+    for format in [Format::Lines, Format::Jsonl, Format::Tsv] {
+        assert_eq!(read(format, ""), []);
+    }
+}
+
+#[test]
+fn ids_are_line_numbers_and_blank_lines_count() {
+    assert_eq!(
+        read(Format::Lines, "one\n\n \t\nfour\n"),
+        [text("1", "one"), text("4", "four")]
+    );
+}
+
+#[test]
+fn one_line_break_is_stripped_and_nothing_else() {
+    assert_eq!(
+        read(Format::Lines, " a \r\nb\r\r\nc\rd\ne"),
+        [
+            text("1", " a "),
+            text("2", "b\r"),
+            text("3", "c\rd"),
+            text("4", "e")
+        ]
+    );
+}
+
+#[test]
+fn a_nul_byte_is_text_like_any_other() {
+    assert_eq!(read(Format::Lines, "a\0b\n"), [text("1", "a\0b")]);
+}
+
+#[test]
+fn a_byte_order_mark_is_tolerated_at_the_start_of_each_file_only() {
+    let folder = Folder::new();
+    let a = folder.write("a", "\u{FEFF}x\n\u{FEFF}y\n");
+    let b = folder.write("b", "\u{FEFF}z");
+    let read = all(open_bytes(&args(Format::Lines, &[a, b]), b"").unwrap());
+    let texts: Vec<&Content> = read.iter().map(|document| &document.content).collect();
+    let expected = ["x", "\u{FEFF}y", "z"].map(|text| Content::Text(text.to_owned()));
+    assert_eq!(texts, expected.iter().collect::<Vec<_>>());
+}
+
+#[test]
+fn several_paths_put_the_path_into_the_id() {
+    let folder = Folder::new();
+    let a = folder.write("a.txt", "x\ny\n");
+    let paths = [a.clone(), PathBuf::from("-")];
+    let input = open_bytes(&args(Format::Lines, &paths), b"z\n").unwrap();
+    let a = a.display();
+    assert_eq!(
+        all(input),
+        [
+            text(&format!("{a}:1"), "x"),
+            text(&format!("{a}:2"), "y"),
+            text("<stdin>:1", "z")
+        ]
+    );
+}
+
+#[test]
+fn invalid_utf8_is_a_bad_line() {
+    assert_eq!(
+        refusal(Format::Lines, b"good\nab\xFFc\n"),
+        "<stdin>:2: \"ab\u{FFFD}c\" is no text: its byte 3 is not valid UTF-8"
+    );
+}
+
+#[test]
+fn an_id_over_the_limit_is_a_bad_line() {
+    let longest = "i".repeat(MAX_ID_BYTES);
+    let line = format!("{longest}\t7\n");
+    assert_eq!(read(Format::Tsv, &line), [print(&longest, 7)]);
+    let message = refusal(Format::Tsv, format!("i{line}"));
+    assert!(message.contains("takes 1025 bytes"), "{message}");
+}
+
+#[test]
+fn a_line_at_the_limit_is_read_and_one_byte_more_is_a_bad_line() {
+    for line_break in ["", "\n", "\r\n"] {
+        let longest = "x".repeat(MAX_RECORD_BYTES);
+        let read = read(Format::Lines, format!("{longest}{line_break}"));
+        assert_eq!(read, [text("1", &longest)]);
+        let message = refusal(Format::Lines, format!("a\nx{longest}{line_break}b"));
+        assert!(
+            message.starts_with("<stdin>:2: the line takes 83886"),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn a_long_line_names_file_line_and_length() {
+    let folder = Folder::new();
+    let path = folder.write("long.txt", "x".repeat(MAX_RECORD_BYTES + 5));
+    assert_eq!(
+        message(open_bytes(
+            &args(Format::Lines, std::slice::from_ref(&path)),
+            b""
+        )),
+        format!(
+            "{}:1: the line takes 8388613 bytes: at most 8388608 are allowed",
+            path.display()
+        )
+    );
+}
+
+#[test]
+fn memory_stays_bounded_while_a_line_of_a_gibibyte_passes() {
+    let endless = std::io::repeat(b'x').take(1 << 30);
+    let mut lines = LineReader::new(Box::new(endless.chain(&b"\nshort\n"[..])));
+    assert_eq!(lines.next().unwrap(), Some(Line::TooLong((1 << 30) + 1)));
+    assert_eq!(lines.next().unwrap(), Some(Line::Whole(b"short")));
+    assert_eq!(lines.next().unwrap(), None);
+    let held = lines.held_bytes();
+    assert!(held < 3 * MAX_RECORD_BYTES, "{held} bytes held");
+}
+
+#[test]
+fn skipped_lines_are_counted_and_keep_their_numbers() {
+    let long = "x".repeat(MAX_RECORD_BYTES + 1);
+    let stdin = [b"a\n\xFF\n", long.as_bytes(), b"\nb\n"].concat();
+    let input = open_bytes(&skipping(Format::Lines, &[]), &stdin).unwrap();
+    assert_eq!(input.totals(), None);
+    let (read, documents) = drain(input);
+    assert_eq!(read, [text("1", "a"), text("4", "b")]);
+    assert_eq!(documents.skipped().to_string(), "skipped 2 bad lines");
+    assert_eq!(documents.progress().bytes, stdin.len() as u64);
+}
+
+#[test]
+fn progress_ends_at_the_totals() {
+    let folder = Folder::new();
+    let a = folder.write("a", "one\n\ntwo\n");
+    let b = folder.write("b", "three");
+    let input = open_bytes(&args(Format::Lines, &[a, b]), b"").unwrap();
+    let totals = input.totals().unwrap();
+    assert_eq!(
+        totals,
+        Counts {
+            documents: 3,
+            bytes: 14
+        }
+    );
+    let (_, documents) = drain(input);
+    assert_eq!(documents.progress(), totals);
+    assert!(documents.skipped().is_empty());
+    assert_eq!(documents.skipped().to_string(), "");
+}
+
+#[test]
+fn long_values_are_shortened_and_control_characters_escaped() {
+    let line = format!("a\t12\u{1b}[2J{}\n", "9".repeat(100));
+    let message = refusal(Format::Tsv, line);
+    assert!(message.contains("\"12\\u{1b}[2J999"), "{message}");
+    assert!(message.contains("9…\" is no fingerprint"), "{message}");
+    assert!(message.chars().count() < 160, "{message}");
+}

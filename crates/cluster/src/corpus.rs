@@ -1,0 +1,245 @@
+//! What the cluster remembers about a corpus: its checked name, the identity of
+//! this creation, and the configuration that never changes afterwards.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::str::FromStr;
+use std::time::SystemTime;
+
+use uuid::Uuid;
+
+/// The longest corpus name, in characters.
+pub const MAX_CORPUS_NAME_LENGTH: usize = 128;
+
+/// The name of a corpus: 1 to 128 of `a-z`, `0-9`, `.`, `_` and `-`, a letter or
+/// digit first. So it is safe in file names, keys and addresses.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CorpusName(String);
+
+/// Why a text is no corpus name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidCorpusName {
+    /// There is nothing in it.
+    #[error("a corpus name is empty, give it 1 to {MAX_CORPUS_NAME_LENGTH} characters")]
+    Empty,
+    /// It is too long.
+    #[error(
+        "a corpus name has {length} characters, shorten it to at most {MAX_CORPUS_NAME_LENGTH}"
+    )]
+    TooLong {
+        /// How many characters it has.
+        length: usize,
+    },
+    /// It starts with punctuation.
+    #[error("corpus name {name:?} starts with {found:?}, start it with one of a-z or 0-9")]
+    BadStart {
+        /// The text.
+        name: String,
+        /// Its first character.
+        found: char,
+    },
+    /// It holds a character that names may not hold.
+    #[error("corpus name {name:?} contains {found:?}, use only a-z, 0-9, '.', '_' and '-'")]
+    BadCharacter {
+        /// The text.
+        name: String,
+        /// The first character that is not allowed.
+        found: char,
+    },
+}
+
+impl CorpusName {
+    /// Checks `name` and takes it.
+    ///
+    /// # Errors
+    /// When it breaks one of the rules of [`CorpusName`].
+    pub fn new(name: impl Into<String>) -> Result<Self, InvalidCorpusName> {
+        let name = name.into();
+        let Some(first) = name.chars().next() else {
+            return Err(InvalidCorpusName::Empty);
+        };
+        // The length comes first, so that no error repeats a huge text.
+        let length = name.chars().count();
+        if length > MAX_CORPUS_NAME_LENGTH {
+            return Err(InvalidCorpusName::TooLong { length });
+        }
+        if let Some(found) = name.chars().find(|&c| !is_allowed(c)) {
+            return Err(InvalidCorpusName::BadCharacter { name, found });
+        }
+        if !first.is_ascii_alphanumeric() {
+            return Err(InvalidCorpusName::BadStart { name, found: first });
+        }
+        Ok(Self(name))
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+fn is_allowed(character: char) -> bool {
+    matches!(character, 'a'..='z' | '0'..='9' | '.' | '_' | '-')
+}
+
+impl fmt::Display for CorpusName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for CorpusName {
+    type Err = InvalidCorpusName;
+
+    fn from_str(name: &str) -> Result<Self, InvalidCorpusName> {
+        Self::new(name)
+    }
+}
+
+impl TryFrom<String> for CorpusName {
+    type Error = InvalidCorpusName;
+
+    fn try_from(name: String) -> Result<Self, InvalidCorpusName> {
+        Self::new(name)
+    }
+}
+
+impl Borrow<str> for CorpusName {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The identity of one creation of a corpus. A corpus that is deleted and created
+/// again under the same name has another one, so nothing meant for the old corpus
+/// can reach the new one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CorpusUid(Uuid);
+
+/// Why a text is no corpus uid.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is no corpus uid, give it as a UUID such as {}", Uuid::nil())]
+pub struct InvalidCorpusUid {
+    text: String,
+}
+
+impl CorpusUid {
+    /// An identity that no other corpus has.
+    pub fn random() -> Self {
+        Self(Uuid::new_v4())
+    }
+
+    /// The identity with these bytes, as it came from the wire.
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(Uuid::from_bytes(bytes))
+    }
+
+    /// The bytes of this identity.
+    pub fn as_bytes(&self) -> &[u8; 16] {
+        self.0.as_bytes()
+    }
+}
+
+impl fmt::Display for CorpusUid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl FromStr for CorpusUid {
+    type Err = InvalidCorpusUid;
+
+    fn from_str(text: &str) -> Result<Self, InvalidCorpusUid> {
+        match Uuid::try_parse(text) {
+            Ok(uuid) => Ok(Self(uuid)),
+            Err(_) => Err(InvalidCorpusUid {
+                text: text.to_owned(),
+            }),
+        }
+    }
+}
+
+/// One corpus as the cluster remembers it. The metadata store keeps the figures as
+/// they are given; whether they make sense together is for the caller to check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CorpusRecord {
+    /// What it is called.
+    pub name: CorpusName,
+    /// Which creation under that name this is.
+    pub uid: CorpusUid,
+    /// Into how many blocks its fingerprints are cut.
+    pub blocks: u32,
+    /// The largest distance at which its searches are complete.
+    pub distance: u32,
+    /// The recipe that turned its texts into fingerprints.
+    pub recipe: String,
+    /// When it was created, by the clock of whoever created it.
+    pub create_time: SystemTime,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn good_names_are_taken_as_they_are() {
+        let longest = "a".repeat(128);
+        for name in ["default", "a", "7", "crawl-2026.11_b", "0.-_", &longest] {
+            let parsed = CorpusName::new(name).unwrap();
+            assert_eq!(parsed.as_str(), name);
+            assert_eq!(parsed.to_string(), name);
+        }
+    }
+
+    #[test]
+    fn bad_names_are_refused_with_what_is_wrong() {
+        let bad_start = |name: &str, found| InvalidCorpusName::BadStart {
+            name: name.to_owned(),
+            found,
+        };
+        let bad_character = |name: &str, found| InvalidCorpusName::BadCharacter {
+            name: name.to_owned(),
+            found,
+        };
+        let cases = [
+            ("", InvalidCorpusName::Empty),
+            (".hidden", bad_start(".hidden", '.')),
+            ("-", bad_start("-", '-')),
+            ("Default", bad_character("Default", 'D')),
+            ("a b", bad_character("a b", ' ')),
+            ("../etc", bad_character("../etc", '/')),
+            ("caf\u{e9}", bad_character("caf\u{e9}", '\u{e9}')),
+            ("a\n", bad_character("a\n", '\n')),
+        ];
+        for (name, expected) in cases {
+            assert_eq!(CorpusName::new(name), Err(expected), "{name:?}");
+        }
+        assert_eq!(
+            CorpusName::new("a".repeat(129)),
+            Err(InvalidCorpusName::TooLong { length: 129 })
+        );
+    }
+
+    #[test]
+    fn a_bad_name_teaches_the_rule() {
+        let message = CorpusName::new("My Corpus").unwrap_err().to_string();
+        assert_eq!(
+            message,
+            "corpus name \"My Corpus\" contains 'M', use only a-z, 0-9, '.', '_' and '-'"
+        );
+    }
+
+    #[test]
+    fn uids_differ_and_survive_text_and_bytes() {
+        let uid = CorpusUid::random();
+        assert_ne!(uid, CorpusUid::random());
+        assert_eq!(uid.to_string().parse::<CorpusUid>().unwrap(), uid);
+        assert_eq!(CorpusUid::from_bytes(*uid.as_bytes()), uid);
+    }
+
+    #[test]
+    fn a_text_that_is_no_uid_is_shown() {
+        let message = "n1".parse::<CorpusUid>().unwrap_err().to_string();
+        assert!(message.starts_with("\"n1\" is no corpus uid"), "{message}");
+    }
+}

@@ -1,0 +1,135 @@
+//! The backend for processes on one machine: a layout file that the operator
+//! writes, and beside it a file of corpora that the processes write.
+//!
+//! For `cluster.toml` the corpora are in `cluster.corpora.toml`, guarded by
+//! `cluster.corpora.lock`; both appear when the first corpus is created. The
+//! folder must be on a local file system, where locks and renames can be relied on.
+//!
+//! # Invariants
+//! - FS1: the layout file is never written
+//!   (`the_layout_file_is_never_written`).
+//! - FS2: every process that opens the same layout file has the same map
+//!   (`two_stores_on_one_file_plan_the_same_map`).
+//! - FS3: the layout of an open store does not change; an edited file counts from the
+//!   next start, because a map planned afresh names owners that do not hold the data
+//!   yet (`an_edited_layout_file_counts_from_the_next_start`).
+//! - FS4: a corpora file that cannot be understood is never replaced
+//!   (`a_corrupt_corpora_file_is_refused_and_left_alone`).
+//! - FS5: the corpora file is whole at every instant: it changes by rename only
+//!   (`what_a_crash_left_half_written_is_ignored`).
+//! - FS6: no async thread waits for a file: all file work runs on blocking threads
+//!   (`waiting_for_the_lock_holds_up_no_async_thread`).
+
+mod corpora_file;
+mod corpora_format;
+mod layout_file;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio::sync::watch;
+
+use crate::corpus::{CorpusName, CorpusRecord, CorpusUid};
+use crate::layout::Layout;
+use crate::store::{MetadataError, MetadataStore};
+
+use corpora_file::CorporaFile;
+
+/// Metadata in two files of one folder, shared by the processes of one machine.
+///
+/// Each read of the corpora reads the file; callers on a hot path keep what they
+/// read. A change waits for the lock as long as another process holds it.
+#[derive(Debug)]
+pub struct FileStore {
+    /// Never sent to (FS3); kept so that receivers stay connected.
+    layout: watch::Sender<Arc<Layout>>,
+    corpora: CorporaFile,
+}
+
+impl FileStore {
+    /// Opens the layout file at `path` and checks the corpora beside it.
+    ///
+    /// # Errors
+    /// When either file cannot be read or understood, or the nodes make no layout.
+    pub async fn open(path: impl Into<PathBuf>) -> Result<Self, MetadataError> {
+        let path = path.into();
+        blocking(move || {
+            let layout = layout_file::load(&path)?;
+            let corpora = CorporaFile::beside(&path);
+            corpora.read()?;
+            Ok(Self {
+                layout: watch::Sender::new(Arc::new(layout)),
+                corpora,
+            })
+        })
+        .await
+    }
+
+    /// Where the corpora are kept.
+    pub fn corpora_path(&self) -> &Path {
+        self.corpora.path()
+    }
+}
+
+#[async_trait]
+impl MetadataStore for FileStore {
+    async fn layout(&self) -> Result<Arc<Layout>, MetadataError> {
+        Ok(Arc::clone(&self.layout.borrow()))
+    }
+
+    fn watch_layout(&self) -> watch::Receiver<Arc<Layout>> {
+        self.layout.subscribe()
+    }
+
+    async fn corpora(&self) -> Result<Vec<CorpusRecord>, MetadataError> {
+        let file = self.corpora.clone();
+        let corpora = blocking(move || file.read()).await?;
+        Ok(corpora.into_values().collect())
+    }
+
+    async fn corpus(&self, name: &CorpusName) -> Result<Option<CorpusRecord>, MetadataError> {
+        let file = self.corpora.clone();
+        let mut corpora = blocking(move || file.read()).await?;
+        Ok(corpora.remove(name))
+    }
+
+    async fn create_corpus(&self, record: CorpusRecord) -> Result<(), MetadataError> {
+        let file = self.corpora.clone();
+        blocking(move || file.create_corpus(record)).await
+    }
+
+    async fn delete_corpus(&self, name: &CorpusName, uid: &CorpusUid) -> Result<(), MetadataError> {
+        let file = self.corpora.clone();
+        let (name, uid) = (name.clone(), *uid);
+        blocking(move || file.delete_corpus(&name, uid)).await
+    }
+}
+
+/// Runs file work away from the async threads.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, MetadataError> + Send + 'static,
+) -> Result<T, MetadataError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_cancelled) => Err(MetadataError::Stopping),
+        },
+    }
+}
+
+/// Line and column, both from 1, of a byte offset.
+fn position(text: &str, offset: usize) -> (usize, usize) {
+    let before = text.get(..offset).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    (line, before[line_start..].chars().count() + 1)
+}
+
+/// Where in `text` a TOML error is and what it says, on one line.
+fn locate(text: &str, error: &toml::de::Error) -> (usize, usize, String) {
+    let start = error.span().map_or(0, |span| span.start);
+    let (line, column) = position(text, start);
+    (line, column, error.message().trim().replace('\n', ", "))
+}

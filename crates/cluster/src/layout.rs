@@ -1,0 +1,293 @@
+//! The layout of a cluster: its nodes, where they answer, and which shards they own.
+//!
+//! # Invariants
+//! - LA1: there is at least one node, and names and addresses are distinct
+//!   (`nodes_that_clash_are_refused`).
+//! - LA2: every address is `http://host:port` and nothing more
+//!   (`addresses_are_plain_uris_with_a_port`).
+//! - LA3: the map names only listed nodes (`a_map_with_a_stranger_is_refused`).
+//! - LA4: `Layout::planned` depends on the set of names alone, not on their order
+//!   (`the_order_of_nodes_does_not_change_the_plan`).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use http::Uri;
+use simshard_topology::{NodeId, NodeIdError, PlanError, ShardMap, plan};
+
+/// A node and where it answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    /// Its name.
+    pub id: NodeId,
+    /// Its gRPC address, `http://host:port`.
+    pub address: String,
+}
+
+/// Which nodes there are and who owns which shard. Always consistent in itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    nodes: Vec<Node>,
+    map: ShardMap,
+}
+
+/// Why nodes and a map make no layout.
+///
+/// Messages are complete: they include the underlying reason, so `source()` is empty.
+#[derive(Debug, thiserror::Error)]
+pub enum LayoutError {
+    /// The list of nodes is empty.
+    #[error("no nodes are listed, list at least one with its name and address")]
+    NoNodes,
+    /// A name is no node name.
+    #[error("{0}")]
+    BadName(NodeIdError),
+    /// Two nodes have one name.
+    #[error("two nodes are named {node}, give each a name of its own")]
+    DuplicateName {
+        /// The name.
+        node: NodeId,
+    },
+    /// Two nodes answer at one place.
+    #[error(
+        "nodes {first} and {second} both have address {address}, give each an address of its own"
+    )]
+    DuplicateAddress {
+        /// The address as the second node gives it.
+        address: String,
+        /// The node listed first.
+        first: NodeId,
+        /// The node listed later.
+        second: NodeId,
+    },
+    /// An address is no place to connect to.
+    #[error("node {node} has address {address:?}: {reason}; write it as http://host:port")]
+    BadAddress {
+        /// The node.
+        node: NodeId,
+        /// Its address.
+        address: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A shard belongs to a node that is not listed.
+    #[error("the shard map names node {node}, which is not listed: list it or plan the map again")]
+    UnknownOwner {
+        /// The node.
+        node: NodeId,
+    },
+    /// The planner found no map for these nodes.
+    #[error("no shard map for these nodes: {0}")]
+    Unplannable(PlanError),
+}
+
+impl Layout {
+    /// Puts nodes and an existing map together.
+    ///
+    /// # Errors
+    /// When they break one of the invariants LA1 to LA3.
+    pub fn new(nodes: Vec<Node>, map: ShardMap) -> Result<Self, LayoutError> {
+        check_nodes(&nodes)?;
+        let listed: BTreeSet<&NodeId> = nodes.iter().map(|node| &node.id).collect();
+        for owner in map.nodes() {
+            if !listed.contains(&owner) {
+                return Err(LayoutError::UnknownOwner {
+                    node: owner.clone(),
+                });
+            }
+        }
+        Ok(Self { nodes, map })
+    }
+
+    /// Plans a fresh map with this many replicas of every shard. The same set of
+    /// names gives the same map in every process.
+    ///
+    /// # Errors
+    /// When the nodes break LA1 or LA2, or the planner refuses.
+    pub fn planned(nodes: Vec<Node>, replicas: usize) -> Result<Self, LayoutError> {
+        check_nodes(&nodes)?;
+        let ids: Vec<NodeId> = nodes.iter().map(|node| node.id.clone()).collect();
+        let map = plan(None, &ids, replicas).map_err(LayoutError::Unplannable)?;
+        Self::new(nodes, map)
+    }
+
+    /// The nodes, in the order they were listed.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// Who owns which shard.
+    pub fn map(&self) -> &ShardMap {
+        &self.map
+    }
+
+    /// The node of this name, if it is listed.
+    pub fn node(&self, id: &NodeId) -> Option<&Node> {
+        self.nodes.iter().find(|node| node.id == *id)
+    }
+}
+
+fn check_nodes(nodes: &[Node]) -> Result<(), LayoutError> {
+    if nodes.is_empty() {
+        return Err(LayoutError::NoNodes);
+    }
+    let mut names = BTreeSet::new();
+    let mut places: BTreeMap<(String, u16), &NodeId> = BTreeMap::new();
+    for node in nodes {
+        if !names.insert(&node.id) {
+            return Err(LayoutError::DuplicateName {
+                node: node.id.clone(),
+            });
+        }
+        let place = parse_address(&node.address).map_err(|reason| LayoutError::BadAddress {
+            node: node.id.clone(),
+            address: node.address.clone(),
+            reason,
+        })?;
+        if let Some(first) = places.insert(place, &node.id) {
+            return Err(LayoutError::DuplicateAddress {
+                address: node.address.clone(),
+                first: first.clone(),
+                second: node.id.clone(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Host in lower case and port of `http://host:port`, or what is wrong with it.
+fn parse_address(address: &str) -> Result<(String, u16), String> {
+    let uri: Uri = address.parse().map_err(|error| format!("{error}"))?;
+    if uri.scheme_str() != Some("http") {
+        return Err("it does not start with http://".to_owned());
+    }
+    let Some(authority) = uri.authority() else {
+        return Err("it has no host".to_owned());
+    };
+    if authority.host().is_empty() || authority.as_str().contains('@') {
+        return Err("it needs a host, and no user name".to_owned());
+    }
+    let Some(port) = authority.port_u16().filter(|&port| port != 0) else {
+        return Err("it has no port from 1 to 65535".to_owned());
+    };
+    // A parsed URI without a path shows the path "/", so look at the text itself.
+    let beyond_port = address.len() > "http://".len() + authority.as_str().len();
+    if beyond_port {
+        return Err("something follows the port".to_owned());
+    }
+    Ok((authority.host().to_ascii_lowercase(), port))
+}
+
+#[cfg(test)]
+mod tests {
+    use simshard_topology::ShardId;
+
+    use super::*;
+
+    fn node(name: &str, address: &str) -> Node {
+        Node {
+            id: NodeId::new(name).unwrap(),
+            address: address.to_owned(),
+        }
+    }
+
+    fn three_nodes() -> Vec<Node> {
+        vec![
+            node("n1", "http://127.0.0.1:7470"),
+            node("n2", "http://127.0.0.1:7472"),
+            node("n3", "http://127.0.0.1:7474"),
+        ]
+    }
+
+    #[test]
+    fn a_planned_layout_gives_every_shard_to_a_listed_node() {
+        let layout = Layout::planned(three_nodes(), 1).unwrap();
+        assert_eq!(layout.nodes(), three_nodes());
+        for shard in ShardId::all() {
+            let replicas = layout.map().replicas(shard);
+            assert_eq!(replicas.len(), 1);
+            assert!(layout.node(&replicas[0]).is_some());
+        }
+        assert_eq!(layout.node(&NodeId::new("n4").unwrap()), None);
+    }
+
+    #[test]
+    fn the_order_of_nodes_does_not_change_the_plan() {
+        let forwards = Layout::planned(three_nodes(), 1).unwrap();
+        let mut nodes = three_nodes();
+        nodes.reverse();
+        let backwards = Layout::planned(nodes, 1).unwrap();
+        assert_eq!(forwards.map(), backwards.map());
+    }
+
+    #[test]
+    fn nodes_that_clash_are_refused() {
+        let message = |nodes| Layout::planned(nodes, 1).unwrap_err().to_string();
+        assert_eq!(
+            message(vec![]),
+            "no nodes are listed, list at least one with its name and address"
+        );
+        assert_eq!(
+            message(vec![node("a", "http://h:1"), node("a", "http://h:2")]),
+            "two nodes are named a, give each a name of its own"
+        );
+        assert_eq!(
+            message(vec![node("a", "http://host:1"), node("b", "http://HOST:1")]),
+            "nodes a and b both have address http://HOST:1, give each an address of its own"
+        );
+    }
+
+    #[test]
+    fn addresses_are_plain_uris_with_a_port() {
+        for address in [
+            "http://127.0.0.1:7470",
+            "http://[::1]:7470",
+            "http://n1.lan:1",
+        ] {
+            assert!(parse_address(address).is_ok(), "{address}");
+        }
+        let bad = [
+            "",
+            "127.0.0.1:7470",
+            "n1",
+            "http://",
+            "http://:7470",
+            "http://h",
+            "http://h:0",
+            "http://h:65536",
+            "http://h:x",
+            "http://h:1/",
+            "http://h:1/path",
+            "http://h:1?query",
+            "http://user@h:1",
+            "https://h:1",
+            "HTTP://h:1 ",
+            "http://a b:1",
+        ];
+        for address in bad {
+            let error = Layout::planned(vec![node("a", address)], 1).unwrap_err();
+            let message = error.to_string();
+            assert!(message.contains("node a"), "{message}");
+            assert!(message.contains(&format!("{address:?}")), "{message}");
+            assert!(
+                message.ends_with("write it as http://host:port"),
+                "{message}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_map_with_a_stranger_is_refused() {
+        let map = Layout::planned(three_nodes(), 1).unwrap().map().clone();
+        let mut nodes = three_nodes();
+        nodes.remove(1);
+        let error = Layout::new(nodes, map.clone()).unwrap_err();
+        assert!(error.to_string().contains("names node n2"), "{error}");
+        assert!(Layout::new(three_nodes(), map).is_ok());
+    }
+
+    #[test]
+    fn more_replicas_than_nodes_are_refused() {
+        let error = Layout::planned(three_nodes(), 4).unwrap_err();
+        assert!(matches!(error, LayoutError::Unplannable(_)), "{error}");
+    }
+}

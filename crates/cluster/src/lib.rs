@@ -1,0 +1,21 @@
+//! Cluster metadata: the layout of nodes and shards, and the corpora.
+//!
+//! All processes of a cluster agree through one [`MetadataStore`]. [`MemoryStore`]
+//! serves a single process; [`FileStore`] serves processes on one machine, from a
+//! layout file that the operator writes. What they share is the contract in
+//! `store.rs`, and one test suite that runs against each of them.
+
+mod corpus;
+mod file;
+mod layout;
+mod memory;
+mod store;
+
+pub use corpus::{
+    CorpusName, CorpusRecord, CorpusUid, InvalidCorpusName, InvalidCorpusUid,
+    MAX_CORPUS_NAME_LENGTH,
+};
+pub use file::FileStore;
+pub use layout::{Layout, LayoutError, Node};
+pub use memory::MemoryStore;
+pub use store::{MetadataError, MetadataStore};

@@ -1,0 +1,180 @@
+//! The contract every metadata backend keeps, and the ways it can fail.
+//!
+//! The trait is what etcd can promise and a file or memory can imitate: whole
+//! values are read, a write happens only if what it was decided on still holds,
+//! and changes are announced by a watch.
+//!
+//! # Invariants
+//! Every backend keeps them; the suite in `tests/contract.rs` checks them under
+//! the same ids.
+//! - MS1: `corpora` is sorted by name, and holds at most one record a name.
+//! - MS2: of concurrent creations of one name exactly one succeeds, whichever
+//!   handles of the store they came through.
+//! - MS3: a deletion that names another uid than the stored one changes nothing.
+//! - MS4: what one call has confirmed, every later read through any handle sees.
+//! - MS5: a layout is internally consistent ([`crate::Layout`] cannot be built
+//!   otherwise), and `watch_layout` starts from the current one.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio::sync::watch;
+
+use crate::corpus::{CorpusName, CorpusRecord, CorpusUid};
+use crate::layout::{Layout, LayoutError};
+
+/// Where a cluster keeps what all its processes must agree on: which nodes there
+/// are, who owns which shard, and which corpora exist.
+#[async_trait]
+pub trait MetadataStore: Send + Sync + std::fmt::Debug {
+    /// Reads the current layout from the source of truth.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    async fn layout(&self) -> Result<Arc<Layout>, MetadataError>;
+
+    /// Follows the layout. The value is the newest that this process has heard of,
+    /// which may be older than what [`MetadataStore::layout`] reads. The receiver
+    /// ends when the store is dropped.
+    fn watch_layout(&self) -> watch::Receiver<Arc<Layout>>;
+
+    /// Reads all corpora, sorted by name.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    async fn corpora(&self) -> Result<Vec<CorpusRecord>, MetadataError>;
+
+    /// Reads one corpus; `None` if there is none of that name.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    async fn corpus(&self, name: &CorpusName) -> Result<Option<CorpusRecord>, MetadataError>;
+
+    /// Adds a corpus if its name is free, in one step.
+    ///
+    /// # Errors
+    /// [`MetadataError::AlreadyExists`] if the name is taken, else when the store
+    /// cannot be read or written.
+    async fn create_corpus(&self, record: CorpusRecord) -> Result<(), MetadataError>;
+
+    /// Deletes the corpus of this name if it is still the one with this uid, in
+    /// one step.
+    ///
+    /// # Errors
+    /// [`MetadataError::NotFound`] if the name is free or belongs to another
+    /// creation, else when the store cannot be read or written.
+    async fn delete_corpus(&self, name: &CorpusName, uid: &CorpusUid) -> Result<(), MetadataError>;
+}
+
+/// Why a metadata operation failed.
+///
+/// Messages are complete: they include the underlying reason, so `source()` is empty.
+#[derive(Debug, thiserror::Error)]
+pub enum MetadataError {
+    /// The name belongs to another corpus.
+    #[error("corpus {name} exists already with uid {uid}, use it or choose another name")]
+    AlreadyExists {
+        /// The name asked for.
+        name: CorpusName,
+        /// The corpus that holds it.
+        uid: CorpusUid,
+    },
+    /// No corpus has this name and uid.
+    #[error("corpus {name} with uid {uid} does not exist, list the corpora to see what does")]
+    NotFound {
+        /// The name asked for.
+        name: CorpusName,
+        /// The uid asked for.
+        uid: CorpusUid,
+    },
+    /// The layout file is not well-formed.
+    #[error(
+        "layout file {} line {line} column {column}: {message}; correct this line",
+        path.display()
+    )]
+    MalformedLayout {
+        /// The file.
+        path: PathBuf,
+        /// Line of the mistake, from 1.
+        line: usize,
+        /// Column of the mistake in characters, from 1.
+        column: usize,
+        /// What is wrong there.
+        message: String,
+    },
+    /// The layout file describes a cluster that cannot be.
+    #[error("layout file {}: {problem}", path.display())]
+    UnusableLayout {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with the cluster it describes.
+        problem: LayoutError,
+    },
+    /// The file of corpora is damaged. It is left as it is.
+    #[error(
+        "corpora file {} line {line} column {column}: {message}; \
+         it is left untouched, repair it or restore it from a backup",
+        path.display()
+    )]
+    CorruptCorpora {
+        /// The file.
+        path: PathBuf,
+        /// Line of the damage, from 1.
+        line: usize,
+        /// Column of the damage in characters, from 1.
+        column: usize,
+        /// What is wrong there.
+        message: String,
+    },
+    /// The file of corpora was written by a later Simshard.
+    #[error(
+        "corpora file {} has version {found}, which this program cannot read; upgrade the program",
+        path.display()
+    )]
+    UnknownCorporaVersion {
+        /// The file.
+        path: PathBuf,
+        /// The version it says it has.
+        found: u32,
+    },
+    /// A file could not be read.
+    #[error(
+        "cannot read {}: {reason}; check that it exists and that this user may read it",
+        path.display()
+    )]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        reason: io::Error,
+    },
+    /// A file could not be written. Nothing has changed.
+    #[error(
+        "cannot write {}: {reason}; nothing has changed, check the folder's permissions \
+         and free space, then repeat",
+        path.display()
+    )]
+    Unwritable {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        reason: io::Error,
+    },
+    /// The change was made, but a power cut might still undo it.
+    #[error(
+        "the change to {} may not survive a power cut: {reason}; \
+         read the corpora again before repeating it",
+        path.display()
+    )]
+    NotDurable {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        reason: io::Error,
+    },
+    /// The process is stopping, so the outcome of the operation is not known.
+    #[error("the process is stopping, read the corpora again before repeating the operation")]
+    Stopping,
+}

@@ -1,0 +1,31 @@
+//! The gRPC interfaces of Simshard: generated stubs, and the conversions
+//! between messages and domain types that more than one crate needs.
+
+mod documents;
+mod limits;
+mod matches;
+mod reason;
+pub mod transport;
+
+pub use documents::{Documents, Violations, check_batch, check_ids};
+pub use limits::{MAX_BATCH, MAX_ID_BYTES, MAX_MESSAGE_BYTES};
+pub use matches::{MalformedMatches, QueryMatch, matches_from, matches_into};
+pub use reason::{DOMAIN, Reason};
+
+/// The public interface, `simshard.v1`.
+#[allow(missing_docs, unreachable_pub, clippy::all, clippy::needless_pass_by_value)]
+pub mod v1 {
+    tonic::include_proto!("simshard.v1");
+}
+
+/// The interface between routers and nodes.
+pub mod shard {
+    /// `simshard.shard.v1`.
+    #[allow(missing_docs, unreachable_pub, clippy::all, clippy::needless_pass_by_value)]
+    pub mod v1 {
+        tonic::include_proto!("simshard.shard.v1");
+    }
+}
+
+/// The encoded `google.protobuf.FileDescriptorSet` of both, for reflection.
+pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));

@@ -1,0 +1,164 @@
+//! Why a request was refused or failed, as clients see it: a gRPC code, and a
+//! stable reason in `google.rpc.ErrorInfo`.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use tonic::{Code, Status};
+use tonic_types::{ErrorDetails, StatusExt};
+
+/// The domain of every `google.rpc.ErrorInfo`.
+pub const DOMAIN: &str = "simshard";
+
+/// The stable reasons; the interface's own description lists what to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// A field is wrong.
+    InvalidRequest,
+    /// The corpus was made with another recipe.
+    RecipeMismatch,
+    /// A message is over [`MAX_MESSAGE_BYTES`](crate::MAX_MESSAGE_BYTES).
+    MessageTooLarge,
+    /// There is no such corpus.
+    CorpusNotFound,
+    /// The name is taken.
+    CorpusExists,
+    /// A needed node does not answer.
+    NodeUnreachable,
+    /// A needed node did not answer in time.
+    DeadlineTooShort,
+    /// The node serves other shards.
+    NotOwner,
+    /// The node does not hold the corpus.
+    CorpusNotLoaded,
+    /// The answer would be over the largest message.
+    AnswerTooLarge,
+    /// The metadata store cannot be read or written.
+    MetadataFailed,
+    /// A fault in Simshard.
+    Internal,
+}
+
+impl Reason {
+    /// Every reason.
+    pub const ALL: [Self; 12] = [
+        Self::InvalidRequest,
+        Self::RecipeMismatch,
+        Self::MessageTooLarge,
+        Self::CorpusNotFound,
+        Self::CorpusExists,
+        Self::NodeUnreachable,
+        Self::DeadlineTooShort,
+        Self::NotOwner,
+        Self::CorpusNotLoaded,
+        Self::AnswerTooLarge,
+        Self::MetadataFailed,
+        Self::Internal,
+    ];
+
+    /// Its name on the wire.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::InvalidRequest => "INVALID_REQUEST",
+            Self::RecipeMismatch => "RECIPE_MISMATCH",
+            Self::MessageTooLarge => "MESSAGE_TOO_LARGE",
+            Self::CorpusNotFound => "CORPUS_NOT_FOUND",
+            Self::CorpusExists => "CORPUS_EXISTS",
+            Self::NodeUnreachable => "NODE_UNREACHABLE",
+            Self::DeadlineTooShort => "DEADLINE_TOO_SHORT",
+            Self::NotOwner => "NOT_OWNER",
+            Self::CorpusNotLoaded => "CORPUS_NOT_LOADED",
+            Self::AnswerTooLarge => "ANSWER_TOO_LARGE",
+            Self::MetadataFailed => "METADATA_FAILED",
+            Self::Internal => "INTERNAL",
+        }
+    }
+
+    /// The gRPC code that goes with it.
+    #[must_use]
+    pub const fn code(self) -> Code {
+        match self {
+            Self::InvalidRequest | Self::RecipeMismatch | Self::MessageTooLarge => {
+                Code::InvalidArgument
+            }
+            Self::CorpusNotFound => Code::NotFound,
+            Self::CorpusExists => Code::AlreadyExists,
+            Self::NodeUnreachable | Self::MetadataFailed => Code::Unavailable,
+            Self::DeadlineTooShort => Code::DeadlineExceeded,
+            Self::NotOwner | Self::CorpusNotLoaded => Code::FailedPrecondition,
+            Self::AnswerTooLarge => Code::ResourceExhausted,
+            Self::Internal => Code::Internal,
+        }
+    }
+
+    /// The reason of an error from a Simshard server, if it is one.
+    #[must_use]
+    pub fn of(status: &Status) -> Option<Self> {
+        let info = status.get_details_error_info()?;
+        if info.domain != DOMAIN {
+            return None;
+        }
+        Self::ALL.into_iter().find(|reason| reason.name() == info.reason)
+    }
+
+    /// An error for the client: the message says what to do, the metadata holds
+    /// the values in it, for programs.
+    pub fn status<'a>(
+        self,
+        message: impl Into<String>,
+        metadata: impl IntoIterator<Item = (&'a str, String)>,
+    ) -> Status {
+        self.with_details(message, metadata, ErrorDetails::new())
+    }
+
+    pub(crate) fn with_details<'a>(
+        self,
+        message: impl Into<String>,
+        metadata: impl IntoIterator<Item = (&'a str, String)>,
+        mut details: ErrorDetails,
+    ) -> Status {
+        let metadata: HashMap<String, String> = metadata
+            .into_iter()
+            .map(|(key, value)| (key.to_owned(), value))
+            .collect();
+        details.set_error_info(self.name(), DOMAIN, metadata);
+        Status::with_error_details(self.code(), message, details)
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_carries_its_reason_and_code() {
+        for reason in Reason::ALL {
+            let status = reason.status("no", [("shards", "00-0f".to_owned())]);
+            assert_eq!(status.code(), reason.code());
+            assert_eq!(Reason::of(&status), Some(reason));
+            let info = status.get_details_error_info().unwrap();
+            assert_eq!(info.metadata["shards"], "00-0f");
+        }
+        assert_eq!(Reason::of(&Status::internal("other")), None);
+    }
+
+    #[test]
+    fn every_reason_is_described_in_the_interface() {
+        let proto = include_str!("../../../proto/simshard/v1/corpus_service.proto");
+        for reason in Reason::ALL {
+            let line = proto
+                .lines()
+                .find(|line| line.contains(&format!("  {reason} ")))
+                .unwrap_or_else(|| panic!("{reason} is not described"));
+            let code = format!("{:?}", reason.code()).to_uppercase();
+            assert!(line.replace('_', "").contains(&code), "{line}");
+        }
+    }
+}

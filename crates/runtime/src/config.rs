@@ -1,0 +1,176 @@
+//! Configuration files: one TOML file into one serde type, or an error that names
+//! the file, the line and what is wrong.
+//!
+//! The type passed to [`load`] is the raw form. It should carry
+//! `#[serde(deny_unknown_fields)]`, so that a misspelt key is an error and not a
+//! silently ignored setting, and be turned into a validated type afterwards.
+//!
+//! Flags and environment variables reach the caller already merged as `Option<T>`
+//! (flag first). Make every field of the raw type an `Option<T>` as well, and the
+//! order "flag, environment, file, default" is one line:
+//! `flag_or_env.or(file).unwrap_or(DEFAULT)`.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+
+/// Why a configuration file could not be used.
+///
+/// Messages are complete: they include the underlying reason, so `source()` is empty.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file could not be read.
+    #[error(
+        "cannot read configuration file {}: {reason}; check that it exists and is readable UTF-8",
+        path.display()
+    )]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        reason: io::Error,
+    },
+    /// The file was read, but is not what the type asks for.
+    #[error(
+        "configuration file {} line {line} column {column}: {message}; correct this line",
+        path.display()
+    )]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// Line of the mistake, from 1.
+        line: usize,
+        /// Column of the mistake in characters, from 1.
+        column: usize,
+        /// What is wrong there.
+        message: String,
+    },
+}
+
+/// Reads `path` as TOML into `T`. Blocks on the file, so call it before any
+/// async work starts.
+///
+/// # Errors
+/// When the file cannot be read, or does not fit `T`.
+pub fn load<T: DeserializeOwned>(path: &Path) -> Result<T, ConfigError> {
+    let text = std::fs::read_to_string(path).map_err(|reason| ConfigError::Unreadable {
+        path: path.to_owned(),
+        reason,
+    })?;
+    toml::from_str(&text).map_err(|error| {
+        let start = error.span().map_or(0, |span| span.start);
+        let (line, column) = position(&text, start);
+        ConfigError::Malformed {
+            path: path.to_owned(),
+            line,
+            column,
+            // Multi-line explanations would break one-line error output.
+            message: error.message().trim().replace('\n', ", "),
+        }
+    })
+}
+
+/// Line and column, both from 1, of a byte offset.
+fn position(text: &str, offset: usize) -> (usize, usize) {
+    let before = text.get(..offset).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    (line, before[line_start..].chars().count() + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[derive(Debug, PartialEq, serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Raw {
+        listen: Option<String>,
+        window: Option<u32>,
+    }
+
+    fn load_text(text: &str) -> Result<Raw, ConfigError> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("node.toml");
+        fs::write(&path, text).unwrap();
+        load(&path)
+    }
+
+    fn message_for(text: &str) -> String {
+        let message = load_text(text).unwrap_err().to_string();
+        assert!(message.contains("node.toml"), "{message}");
+        message
+    }
+
+    #[test]
+    fn a_good_file_loads_and_absent_keys_stay_absent() {
+        let raw = load_text("# a comment\nlisten = \"127.0.0.1:7470\"\n").unwrap();
+        assert_eq!(
+            raw,
+            Raw {
+                listen: Some("127.0.0.1:7470".to_owned()),
+                window: None
+            }
+        );
+    }
+
+    #[test]
+    fn an_empty_file_sets_nothing() {
+        assert_eq!(
+            load_text("").unwrap(),
+            Raw {
+                listen: None,
+                window: None
+            }
+        );
+    }
+
+    #[test]
+    fn an_unknown_key_is_named_with_its_line() {
+        let message = message_for("window = 3\n\nlisen = \"x\"\n");
+        assert!(message.contains("line 3 column 1"), "{message}");
+        assert!(message.contains("lisen"), "{message}");
+        assert!(message.contains("listen"), "{message}");
+    }
+
+    #[test]
+    fn a_value_of_the_wrong_type_is_named_with_its_line_and_column() {
+        let message = message_for("listen = \"é\"\nwindow = \"many\"\n");
+        assert!(message.contains("line 2 column 10"), "{message}");
+        assert!(message.contains("u32"), "{message}");
+    }
+
+    #[test]
+    fn broken_syntax_is_named_with_its_line_on_one_line() {
+        let message = message_for("window = 3\nlisten = \"open\n");
+        assert!(message.contains("line 2"), "{message}");
+        assert!(!message.contains('\n'), "{message}");
+    }
+
+    #[test]
+    fn a_missing_file_is_named() {
+        let error = load::<Raw>(Path::new("/nonexistent/node.toml")).unwrap_err();
+        assert!(matches!(error, ConfigError::Unreadable { .. }));
+        assert!(error.to_string().contains("/nonexistent/node.toml"));
+    }
+
+    #[test]
+    fn a_file_that_is_not_utf8_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("node.toml");
+        fs::write(&path, b"listen = \"\xff\"").unwrap();
+        let error = load::<Raw>(&path).unwrap_err();
+        assert!(error.to_string().contains("UTF-8"), "{error}");
+    }
+
+    #[test]
+    fn positions_count_characters_and_clamp_to_the_end() {
+        assert_eq!(position("", 0), (1, 1));
+        assert_eq!(position("ab\ncd", 3), (2, 1));
+        assert_eq!(position("é = 1", 3), (1, 3));
+        assert_eq!(position("ab\n", 99), (2, 1));
+    }
+}

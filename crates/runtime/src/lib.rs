@@ -1,0 +1,9 @@
+//! What every Simshard process needs around its real job: configuration files,
+//! logging, signals and draining, and its own memory figure.
+//!
+//! Nothing here knows what a fingerprint, a shard or a node is.
+
+pub mod config;
+pub mod logging;
+pub mod shutdown;
+pub mod system;

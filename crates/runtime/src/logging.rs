@@ -1,0 +1,137 @@
+//! Logging: `tracing` events to stderr, for people or as JSON lines.
+//!
+//! `SIMSHARD_LOG` filters them (`debug`, `simshard_node=trace,info`, …); unset or
+//! blank means `info`. Standard output is left to the data of commands.
+
+use std::env;
+use std::io::{self, IsTerminal};
+use std::str::FromStr;
+
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::util::SubscriberInitExt;
+
+/// The environment variable that filters log events.
+pub const FILTER_VARIABLE: &str = "SIMSHARD_LOG";
+
+const DEFAULT_FILTER: &str = "info";
+
+/// How log events are written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum LogFormat {
+    /// One line an event for people, coloured on a terminal.
+    #[default]
+    Human,
+    /// One JSON object a line.
+    Json,
+}
+
+/// Why logging could not be set up.
+///
+/// Messages are complete: they include the underlying reason, so `source()` is empty.
+#[derive(Debug, thiserror::Error)]
+pub enum LoggingError {
+    /// `SIMSHARD_LOG` is not a filter.
+    #[error(
+        "{FILTER_VARIABLE} is {value:?}: {reason}; write a level such as info, \
+         or targets with levels such as simshard_node=debug,info"
+    )]
+    BadFilter {
+        /// What the variable holds.
+        value: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A word that names no format.
+    #[error("unknown log format {0:?}, use human or json")]
+    UnknownFormat(String),
+}
+
+impl FromStr for LogFormat {
+    type Err = LoggingError;
+
+    fn from_str(word: &str) -> Result<Self, LoggingError> {
+        match word {
+            "human" => Ok(Self::Human),
+            "json" => Ok(Self::Json),
+            _ => Err(LoggingError::UnknownFormat(word.to_owned())),
+        }
+    }
+}
+
+/// Sends the events of this process to stderr. Later calls change nothing: the
+/// first one, or a subscriber that a test installed, stays.
+///
+/// # Errors
+/// When `SIMSHARD_LOG` does not parse.
+pub fn init(format: LogFormat) -> Result<(), LoggingError> {
+    let variable = env::var_os(FILTER_VARIABLE).unwrap_or_default();
+    let filter = parse_filter(&variable.to_string_lossy())?;
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal() && env::var_os("NO_COLOR").is_none());
+    // An error here means that a subscriber is in place already, which is fine.
+    let _already_set = match format {
+        LogFormat::Human => builder.finish().try_init(),
+        LogFormat::Json => builder.json().finish().try_init(),
+    };
+    Ok(())
+}
+
+/// The filter that the variable's value asks for.
+fn parse_filter(value: &str) -> Result<EnvFilter, LoggingError> {
+    let value = value.trim();
+    let directives = if value.is_empty() {
+        DEFAULT_FILTER
+    } else {
+        value
+    };
+    EnvFilter::builder()
+        .parse(directives)
+        .map_err(|error| LoggingError::BadFilter {
+            value: value.to_owned(),
+            reason: error.to_string(),
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calling_init_twice_is_harmless() {
+        init(LogFormat::Human).unwrap();
+        init(LogFormat::Json).unwrap();
+        tracing::debug!("still standing");
+    }
+
+    #[test]
+    fn an_unset_or_blank_filter_means_info() {
+        assert_eq!(parse_filter("").unwrap().to_string(), "info");
+        assert_eq!(parse_filter("  ").unwrap().to_string(), "info");
+    }
+
+    #[test]
+    fn a_filter_can_name_targets() {
+        let filter = parse_filter("simshard_node=debug,warn").unwrap();
+        assert_eq!(filter.to_string(), "simshard_node=debug,warn");
+    }
+
+    #[test]
+    fn a_bad_filter_is_shown_with_what_to_write() {
+        let message = parse_filter("a=b=c").unwrap_err().to_string();
+        assert!(message.contains("SIMSHARD_LOG"), "{message}");
+        assert!(message.contains("a=b=c"), "{message}");
+    }
+
+    #[test]
+    fn formats_are_read_by_name() {
+        assert_eq!("human".parse::<LogFormat>().unwrap(), LogFormat::Human);
+        assert_eq!("json".parse::<LogFormat>().unwrap(), LogFormat::Json);
+        let message = "xml".parse::<LogFormat>().unwrap_err().to_string();
+        assert!(
+            message.contains("xml") && message.contains("human or json"),
+            "{message}"
+        );
+    }
+}

@@ -1,0 +1,56 @@
+//! What the operating system knows about this process.
+
+use std::fs;
+
+/// Resident memory of this process in bytes, or `None` where the system does not
+/// publish it as Linux does.
+pub fn resident_memory() -> Option<u64> {
+    // `status` counts in kilobytes, `statm` in pages whose size we would have to ask for.
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    parse_resident_memory(&status)
+}
+
+/// Finds `VmRSS:    1234 kB` among the lines of `/proc/self/status`.
+fn parse_resident_memory(status: &str) -> Option<u64> {
+    let value = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kilobytes: u64 = value.trim().strip_suffix("kB")?.trim_end().parse().ok()?;
+    kilobytes.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_resident_line_is_found_and_scaled() {
+        let status = "Name:\tsimshard\nVmHWM:\t    9999 kB\nVmRSS:\t    1234 kB\nThreads:\t2\n";
+        assert_eq!(parse_resident_memory(status), Some(1234 * 1024));
+    }
+
+    #[test]
+    fn an_unfamiliar_status_gives_nothing() {
+        assert_eq!(parse_resident_memory(""), None);
+        assert_eq!(parse_resident_memory("VmRSS:\tmany kB\n"), None);
+        assert_eq!(parse_resident_memory("VmRSS:\t12 pages\n"), None);
+        assert_eq!(
+            parse_resident_memory("VmRSS:\t18446744073709551615 kB\n"),
+            None
+        );
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn memory_in_use_is_counted() {
+        let size = 64 << 20;
+        let before = resident_memory().unwrap();
+        let block = std::hint::black_box(vec![1_u8; size]);
+        let after = resident_memory().unwrap();
+        assert!(
+            after >= before + size as u64 / 2,
+            "{before} bytes before, {after} after"
+        );
+        drop(block);
+    }
+}

@@ -1,0 +1,148 @@
+//! Groups of fingerprints that are linked by pairs, directly or through others.
+//!
+//! A union-find forest over positions `0..n`. The smaller root always wins, so every parent is at
+//! most its child: the root of a tree is its smallest member, and one ascending pass resolves all
+//! trees. Path halving keeps the trees flat: O(log n) a union, amortised. Tarjan and van Leeuwen,
+//! "Worst-case analysis of set union algorithms", Journal of the ACM 31(2), 1984.
+
+/// Disjoint groups of the numbers `0..n`, merged pair by pair.
+///
+/// # Invariants
+/// - U1: `parents[x] <= x`, with equality exactly at the roots.
+#[derive(Clone, Debug)]
+pub struct Clusters {
+    parents: Vec<usize>,
+}
+
+impl Clusters {
+    /// The numbers `0..n`, each alone.
+    #[must_use]
+    pub fn new(n: usize) -> Self {
+        Self {
+            parents: (0..n).collect(),
+        }
+    }
+
+    /// Puts `a` and `b`, and all that is linked to either, into one group.
+    ///
+    /// # Panics
+    /// If `a` or `b` is not below the `n` that this was made for.
+    pub fn union(&mut self, a: usize, b: usize) {
+        let root_a = self.root(a);
+        let root_b = self.root(b);
+        self.parents[root_a.max(root_b)] = root_a.min(root_b);
+    }
+
+    /// The groups of two or more, ordered by their smallest members; members ascend within each.
+    /// The answer depends on what was linked, not on the order of the unions.
+    #[must_use]
+    pub fn groups(&self) -> Vec<Vec<usize>> {
+        let roots = self.roots();
+        let mut sizes = vec![0_usize; roots.len()];
+        for &root in &roots {
+            sizes[root] += 1;
+        }
+
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        let mut group_of = vec![0; roots.len()];
+        for (member, &root) in roots.iter().enumerate() {
+            if sizes[root] < 2 {
+                continue;
+            }
+            if member == root {
+                group_of[root] = groups.len();
+                groups.push(Vec::with_capacity(sizes[root]));
+            }
+            groups[group_of[root]].push(member);
+        }
+        groups
+    }
+
+    /// The root of every number. By U1 a parent's root is known before it is asked for.
+    fn roots(&self) -> Vec<usize> {
+        let mut roots: Vec<usize> = Vec::with_capacity(self.parents.len());
+        for (member, &parent) in self.parents.iter().enumerate() {
+            roots.push(if parent == member {
+                member
+            } else {
+                roots[parent]
+            });
+        }
+        roots
+    }
+
+    /// The root of one number; every second step of the way is made shorter for the next caller.
+    fn root(&mut self, member: usize) -> usize {
+        let mut at = member;
+        while self.parents[at] != at {
+            self.parents[at] = self.parents[self.parents[at]];
+            at = self.parents[at];
+        }
+        at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Relabels everything at every union.
+    fn groups_slowly(n: usize, pairs: &[(usize, usize)]) -> Vec<Vec<usize>> {
+        let mut labels: Vec<usize> = (0..n).collect();
+        for &(a, b) in pairs {
+            let (from, to) = (labels[a].max(labels[b]), labels[a].min(labels[b]));
+            for label in &mut labels {
+                if *label == from {
+                    *label = to;
+                }
+            }
+        }
+        (0..n)
+            .map(|first| {
+                (0..n)
+                    .filter(|&member| labels[member] == first)
+                    .collect::<Vec<_>>()
+            })
+            .filter(|group| group.len() >= 2)
+            .collect()
+    }
+
+    fn groups_of(n: usize, pairs: &[(usize, usize)]) -> Vec<Vec<usize>> {
+        let mut clusters = Clusters::new(n);
+        for &(a, b) in pairs {
+            clusters.union(a, b);
+        }
+        clusters.groups()
+    }
+
+    proptest! {
+        #[test]
+        fn groups_equal_relabelling(pairs in prop::collection::vec((0..40_usize, 0..40_usize), 0..60)) {
+            prop_assert_eq!(groups_of(40, &pairs), groups_slowly(40, &pairs));
+        }
+
+        #[test]
+        fn the_order_of_unions_does_not_matter(
+            mut pairs in prop::collection::vec((0..40_usize, 0..40_usize), 0..60),
+        ) {
+            let forwards = groups_of(40, &pairs);
+            pairs.reverse();
+            prop_assert_eq!(groups_of(40, &pairs), forwards);
+        }
+    }
+
+    #[test]
+    fn links_are_transitive_and_loners_are_left_out() {
+        assert_eq!(
+            groups_of(7, &[(5, 1), (6, 2), (3, 5), (4, 4)]),
+            [vec![1, 3, 5], vec![2, 6]]
+        );
+    }
+
+    #[test]
+    fn nothing_linked_gives_no_groups() {
+        assert!(groups_of(0, &[]).is_empty());
+        assert!(groups_of(3, &[]).is_empty());
+    }
+}

@@ -1,0 +1,129 @@
+//! What one table holds: sorted runs that grow geometrically, and a small
+//! mutable run in front that takes recent inserts.
+//!
+//! # Invariants
+//! - X3: no value is in two runs.
+//! - X4: each run is more than [`GROWTH`] times the one after it.
+
+use super::run::{MAX_RUN, Run, merge, narrow};
+use super::{Found, probe};
+use crate::table::Table;
+
+/// Most entries of the mutable run.
+const RECENT: usize = 1024;
+
+/// A run that is not this many times larger than the next is merged with it.
+const GROWTH: usize = 4;
+
+/// The permuted fingerprints of one table.
+#[derive(Debug, Default)]
+pub(super) struct Store {
+    runs: Vec<Run>,
+    recent: Vec<u64>,
+}
+
+impl Store {
+    /// Adds ascending values, none of which is present.
+    pub(super) fn insert(&mut self, values: Vec<u64>) {
+        if self.recent.len() + values.len() > RECENT {
+            let recent = std::mem::take(&mut self.recent);
+            let merged = if recent.is_empty() { values } else { merge(&recent, &values) };
+            return self.push(merged);
+        }
+        if let [value] = values[..] {
+            let place = self.recent.partition_point(|&entry| entry < value);
+            return self.recent.insert(place, value);
+        }
+        self.recent = merge(&self.recent, &values);
+    }
+
+    fn push(&mut self, mut entries: Vec<u64>) {
+        while let Some(last) = self.runs.last() {
+            let fits = last.len() + entries.len() <= MAX_RUN;
+            if last.len() > entries.len() * GROWTH || !fits {
+                break;
+            }
+            entries = merge(last.entries(), &entries);
+            self.runs.pop();
+        }
+        self.runs.extend(Run::from_sorted(entries));
+    }
+
+    /// Takes out ascending values, whether present or not.
+    pub(super) fn remove(&mut self, gone: &[u64]) {
+        self.recent.retain(|value| gone.binary_search(value).is_err());
+        for run in std::mem::take(&mut self.runs) {
+            let rest = run.without(gone);
+            if !rest.is_empty() {
+                self.push(rest);
+            }
+        }
+    }
+
+    /// Whether a value is present.
+    pub(super) fn contains(&self, value: u64) -> bool {
+        let values = value..=value;
+        let in_run = |run: &Run| {
+            let places = run.places(&run.buckets(&values));
+            run.candidates(places, &values).contains(&value)
+        };
+        self.recent.binary_search(&value).is_ok() || self.runs.iter().any(in_run)
+    }
+
+    /// Calls `found` for every value that shares its prefix with a query and is
+    /// at most `max_distance` from it.
+    pub(super) fn search(
+        &self,
+        table: &Table,
+        queries: &[u64],
+        max_distance: u32,
+        found: &mut impl FnMut(Found),
+    ) {
+        for run in &self.runs {
+            probe::probe(run, table, queries, max_distance, found);
+        }
+        if self.recent.is_empty() {
+            return;
+        }
+        for (query, &permuted) in queries.iter().enumerate() {
+            let candidates = narrow(&self.recent, &table.prefix_range(permuted));
+            probe::scan(candidates, query, permuted, u64::MAX, max_distance, found);
+        }
+    }
+
+    /// Whether there is no value.
+    pub(super) fn is_empty(&self) -> bool {
+        self.runs.is_empty() && self.recent.is_empty()
+    }
+
+    /// All values, in no order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = u64> + '_ {
+        let runs = self.runs.iter().flat_map(Run::entries);
+        runs.chain(&self.recent).copied()
+    }
+
+    /// Bytes of memory behind the table.
+    pub(super) fn memory(&self) -> usize {
+        let runs: usize = self.runs.iter().map(Run::memory).sum();
+        runs + self.recent.capacity() * size_of::<u64>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_small_inserts_leave_few_runs() {
+        let mut store = Store::default();
+        for value in 0..200_000_u64 {
+            store.insert(vec![value.wrapping_mul(0x9e37_79b9_7f4a_7c15)]);
+        }
+        assert_eq!(store.iter().count(), 200_000);
+        let sizes: Vec<usize> = store.runs.iter().map(Run::len).collect();
+        assert!(
+            sizes.windows(2).all(|pair| pair[0] > pair[1] * GROWTH),
+            "X4: {sizes:?}"
+        );
+    }
+}

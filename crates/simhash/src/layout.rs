@@ -1,0 +1,193 @@
+//! Cutting 64 bits into blocks, and how many tables that makes.
+//!
+//! Source: Manku, Jain and Das Sarma, "Detecting Near-Duplicates for Web
+//! Crawling", WWW 2007, section 3.
+
+/// Most blocks a fingerprint can be cut into: one a bit.
+pub const MAX_BLOCKS: u32 = 64;
+
+/// Most tables a corpus may have.
+pub const MAX_TABLES: usize = 1024;
+
+/// Number of blocks and largest distance of a corpus; always valid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Layout {
+    blocks: u32,
+    distance: u32,
+}
+
+/// Why a pair of blocks and distance makes no corpus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LayoutError {
+    /// No blocks, or more than there are bits.
+    #[error("blocks must be 1 to 64, not {blocks}")]
+    Blocks {
+        /// The blocks asked for.
+        blocks: u32,
+    },
+    /// No block would be left to lead a table.
+    #[error("distance must be less than blocks ({blocks}), not {distance}")]
+    Distance {
+        /// The blocks asked for.
+        blocks: u32,
+        /// The distance asked for.
+        distance: u32,
+    },
+    /// More tables than [`MAX_TABLES`].
+    #[error(
+        "{blocks} blocks with distance {distance} need more than 1024 tables: choose fewer blocks"
+    )]
+    Tables {
+        /// The blocks asked for.
+        blocks: u32,
+        /// The distance asked for.
+        distance: u32,
+    },
+}
+
+impl Layout {
+    /// Checks a number of blocks `m` and a largest distance `k`.
+    ///
+    /// # Errors
+    /// If `m` is 0 or over 64, if `k >= m`, or if C(m, k) is over [`MAX_TABLES`].
+    pub const fn new(blocks: u32, distance: u32) -> Result<Self, LayoutError> {
+        if blocks == 0 || blocks > MAX_BLOCKS {
+            return Err(LayoutError::Blocks { blocks });
+        }
+        if distance >= blocks {
+            return Err(LayoutError::Distance { blocks, distance });
+        }
+        if table_count(blocks, distance) > MAX_TABLES {
+            return Err(LayoutError::Tables { blocks, distance });
+        }
+        Ok(Self { blocks, distance })
+    }
+
+    /// Number of blocks, `m`.
+    #[must_use]
+    pub const fn blocks(self) -> u32 {
+        self.blocks
+    }
+
+    /// Largest distance searched, `k`.
+    #[must_use]
+    pub const fn distance(self) -> u32 {
+        self.distance
+    }
+
+    /// Number of tables, C(m, k).
+    #[must_use]
+    pub const fn table_count(self) -> usize {
+        table_count(self.blocks, self.distance)
+    }
+
+    /// Number of lead groups, `k + 1`.
+    #[must_use]
+    pub const fn lead_group_count(self) -> u32 {
+        self.distance + 1
+    }
+
+    /// The bits of the block with this letter: 0 is `A`, the most significant.
+    ///
+    /// Counted from the least significant bit, block `i` covers the bits from
+    /// `i * 64 / m` up to, not including, `(i + 1) * 64 / m`.
+    pub(crate) const fn block_mask(self, letter: u32) -> u64 {
+        let i = self.blocks - 1 - letter;
+        let low = i * 64 / self.blocks;
+        let high = (i + 1) * 64 / self.blocks;
+        low_bits(high) & !low_bits(low)
+    }
+}
+
+/// A mask of the `count` least significant bits, for 0 to 64.
+pub(crate) const fn low_bits(count: u32) -> u64 {
+    match count {
+        0 => 0,
+        count => u64::MAX >> (64 - count),
+    }
+}
+
+/// C(blocks, distance), or `MAX_TABLES + 1` for everything above the bound.
+const fn table_count(blocks: u32, distance: u32) -> usize {
+    let smaller = if distance < blocks - distance {
+        distance
+    } else {
+        blocks - distance
+    };
+    let mut count = 1_usize;
+    let mut chosen = 0;
+    while chosen < smaller {
+        // C(n, i + 1) = C(n, i) * (n - i) / (i + 1), always whole and, up to
+        // the smaller half, never falling.
+        count = count * (blocks - chosen) as usize / (chosen + 1) as usize;
+        if count > MAX_TABLES {
+            return MAX_TABLES + 1;
+        }
+        chosen += 1;
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn six_blocks_cover_the_published_bits() {
+        let layout = Layout::new(6, 3).unwrap();
+        let ranges = [(63, 53), (52, 42), (41, 32), (31, 21), (20, 10), (9, 0)];
+        for (letter, (high, low)) in (0..).zip(ranges) {
+            let expected = low_bits(high + 1) & !low_bits(low);
+            assert_eq!(layout.block_mask(letter), expected, "block {letter}");
+        }
+    }
+
+    #[test]
+    fn blocks_partition_the_64_bits_for_every_count() {
+        for blocks in 1..=64 {
+            let layout = Layout::new(blocks, 0).unwrap();
+            let mut seen = 0_u64;
+            for letter in 0..blocks {
+                let mask = layout.block_mask(letter);
+                assert_ne!(mask, 0);
+                assert_eq!(mask & seen, 0);
+                seen |= mask;
+            }
+            assert_eq!(seen, u64::MAX);
+        }
+    }
+
+    #[test]
+    fn tables_are_counted_up_to_the_bound() {
+        for (blocks, distance, tables) in [
+            (1, 0, 1),
+            (5, 3, 10),
+            (6, 3, 20),
+            (10, 7, 120),
+            (12, 5, 792),
+            (64, 1, 64),
+            (64, 63, 64),
+            (45, 2, 990),
+        ] {
+            let layout = Layout::new(blocks, distance).unwrap();
+            assert_eq!(layout.table_count(), tables, "({blocks}, {distance})");
+        }
+    }
+
+    #[test]
+    fn layouts_without_a_corpus_are_refused() {
+        use LayoutError::{Blocks, Distance, Tables};
+        for (blocks, distance, error) in [
+            (0, 0, Blocks { blocks: 0 }),
+            (65, 3, Blocks { blocks: 65 }),
+            (u32::MAX, 3, Blocks { blocks: u32::MAX }),
+            (3, 3, Distance { blocks: 3, distance: 3 }),
+            (3, u32::MAX, Distance { blocks: 3, distance: u32::MAX }),
+            (46, 2, Tables { blocks: 46, distance: 2 }),
+            (64, 32, Tables { blocks: 64, distance: 32 }),
+            (64, 62, Tables { blocks: 64, distance: 62 }),
+        ] {
+            assert_eq!(Layout::new(blocks, distance), Err(error));
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! Exact near-duplicate search over 64-bit simhash fingerprints.
+//!
+//! Everything here is pure: no async, no I/O, no clock, no serialisation.
+
+mod clusters;
+mod compute;
+mod corpus;
+mod fingerprint;
+mod index;
+mod layout;
+mod lead_groups;
+mod recipe;
+mod scan;
+pub mod synthetic;
+mod table;
+mod tables;
+
+pub use clusters::Clusters;
+pub use compute::{BitCounter, compute};
+pub use corpus::{BulkMatches, Corpus, Match};
+pub use fingerprint::{Fingerprint, ParseFingerprintError};
+pub use index::{Hit, Index, Search};
+pub use layout::{Layout, LayoutError, MAX_BLOCKS, MAX_TABLES};
+pub use lead_groups::LeadGroups;
+pub use recipe::{Recipe, UnknownRecipe};
+pub use table::Table;
+pub use tables::{ActiveTables, Tables};

@@ -1,0 +1,20 @@
+//! Asking for memory before it is needed.
+
+#![allow(unsafe_code, reason = "the prefetch instruction takes a raw pointer")]
+
+/// Starts to load the cache line of `slice[index]`. Only a hint: nothing is
+/// read, and an index outside the slice does nothing.
+#[inline]
+pub(crate) fn prefetch<T>(slice: &[T], index: usize) {
+    let Some(element) = slice.get(index) else {
+        return;
+    };
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: prefetching never faults, and the address is valid anyway.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(element).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = element;
+}

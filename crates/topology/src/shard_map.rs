@@ -1,0 +1,233 @@
+//! The shard map: for each of the 256 shards, the nodes that hold it.
+//!
+//! The map is explicit, never computed on the fly, so that every reader of one version agrees.
+//! Few shards differ in their replicas (whole ranges share them), so the distinct lists are kept
+//! once and each shard has one byte that says which of them is its own.
+//!
+//! # Invariants
+//! - M1: every shard has at least one replica (`shards_without_replicas_are_refused`).
+//! - M2: the replicas of a shard are distinct nodes (`a_node_listed_twice_is_refused`).
+//! - M3: equal assignments are equal maps: lists are numbered by first use
+//!   (`equal_assignments_are_equal_maps`).
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
+
+use crate::ids::{NodeId, ShardId};
+use crate::shard_set::ShardSet;
+
+/// A version of the assignment of shards to nodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShardMap {
+    version: u64,
+    /// Every node that holds a shard, in name order.
+    nodes: Vec<NodeId>,
+    /// The distinct replica lists, by first use.
+    lists: Vec<Box<[NodeId]>>,
+    /// Which of `lists` each shard has: at most 256 shards, so at most 256 lists.
+    list_of: [u8; ShardId::COUNT],
+}
+
+/// Why an assignment is not a shard map.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ShardMapError {
+    /// The number of entries is wrong.
+    #[error("shard map has {found} entries, give one for each of the 256 shards")]
+    EntryCount {
+        /// How many entries were given.
+        found: usize,
+    },
+    /// A shard has no replica.
+    #[error("shard {shard} has no replica, give it at least one node")]
+    NoReplica {
+        /// The shard.
+        shard: ShardId,
+    },
+    /// A shard names a node twice.
+    #[error("shard {shard} lists node {node} twice, name distinct nodes")]
+    RepeatedNode {
+        /// The shard.
+        shard: ShardId,
+        /// The node.
+        node: NodeId,
+    },
+}
+
+impl ShardMap {
+    /// A map from `entries`: for each shard in order, its replicas, the preferred owner first.
+    pub fn new(version: u64, entries: &[Vec<NodeId>]) -> Result<ShardMap, ShardMapError> {
+        if entries.len() != ShardId::COUNT {
+            return Err(ShardMapError::EntryCount {
+                found: entries.len(),
+            });
+        }
+        let mut nodes = BTreeSet::new();
+        let mut lists: Vec<Box<[NodeId]>> = Vec::new();
+        let mut number_of: HashMap<&[NodeId], u8> = HashMap::new();
+        let mut list_of = [0; ShardId::COUNT];
+        for (shard, replicas) in ShardId::all().zip(entries) {
+            check_replicas(shard, replicas)?;
+            list_of[shard.index()] = *number_of.entry(replicas).or_insert_with(|| {
+                nodes.extend(replicas.iter().cloned());
+                lists.push(replicas.as_slice().into());
+                (lists.len() - 1) as u8
+            });
+        }
+        Ok(ShardMap {
+            version,
+            nodes: nodes.into_iter().collect(),
+            lists,
+            list_of,
+        })
+    }
+
+    /// The version of this map; a later assignment has a higher one.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The nodes that hold `shard`, the preferred owner first; never empty.
+    pub fn replicas(&self, shard: ShardId) -> &[NodeId] {
+        &self.lists[usize::from(self.list_of[shard.index()])]
+    }
+
+    /// The preferred owner of `shard`: its first replica.
+    pub fn owner(&self, shard: ShardId) -> &NodeId {
+        &self.replicas(shard)[0]
+    }
+
+    /// The shards of which `node` holds a replica.
+    pub fn shards_of(&self, node: &NodeId) -> ShardSet {
+        ShardId::all()
+            .filter(|&shard| self.replicas(shard).contains(node))
+            .collect()
+    }
+
+    /// The shards of which `node` is the preferred owner.
+    pub fn owned_by(&self, node: &NodeId) -> ShardSet {
+        ShardId::all()
+            .filter(|&shard| self.owner(shard) == node)
+            .collect()
+    }
+
+    /// Every node that holds a shard, in name order.
+    pub fn nodes(&self) -> &[NodeId] {
+        &self.nodes
+    }
+}
+
+fn check_replicas(shard: ShardId, replicas: &[NodeId]) -> Result<(), ShardMapError> {
+    if replicas.is_empty() {
+        return Err(ShardMapError::NoReplica { shard });
+    }
+    for (i, node) in replicas.iter().enumerate() {
+        if replicas[..i].contains(node) {
+            return Err(ShardMapError::RepeatedNode {
+                shard,
+                node: node.clone(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// One line per run of shards with the same replicas: `00-55 n1 n2`.
+impl fmt::Display for ShardMap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "version {}", self.version)?;
+        let mut first = ShardId(0);
+        for shard in ShardId::all() {
+            let next = shard.after();
+            if next.is_some_and(|next| self.replicas(next) == self.replicas(shard)) {
+                continue;
+            }
+            let range: ShardSet = (first.0..=shard.0).map(ShardId).collect();
+            write!(f, "{range}")?;
+            for node in self.replicas(shard) {
+                write!(f, " {node}")?;
+            }
+            writeln!(f)?;
+            first = next.unwrap_or(shard);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(name: &str) -> NodeId {
+        NodeId::new(name).unwrap()
+    }
+
+    /// Two nodes, the lower half owned by `a` and the upper by `b`, `c` a replica of all.
+    fn halves() -> Vec<Vec<NodeId>> {
+        let owner = |shard: ShardId| if shard.0 < 128 { "a" } else { "b" };
+        ShardId::all()
+            .map(|shard| vec![node(owner(shard)), node("c")])
+            .collect()
+    }
+
+    #[test]
+    fn a_map_answers_for_shards_and_for_nodes() {
+        let map = ShardMap::new(7, &halves()).unwrap();
+        assert_eq!(map.version(), 7);
+        assert_eq!(map.replicas(ShardId(127)), [node("a"), node("c")]);
+        assert_eq!(map.owner(ShardId(128)), &node("b"));
+        assert_eq!(map.nodes(), [node("a"), node("b"), node("c")]);
+        assert_eq!(map.shards_of(&node("a")).to_string(), "00-7f");
+        assert_eq!(map.shards_of(&node("c")), ShardSet::ALL);
+        assert_eq!(map.owned_by(&node("c")), ShardSet::EMPTY);
+        assert_eq!(map.shards_of(&node("stranger")), ShardSet::EMPTY);
+    }
+
+    #[test]
+    fn a_map_is_shown_as_runs_of_shards() {
+        let map = ShardMap::new(7, &halves()).unwrap();
+        assert_eq!(map.to_string(), "version 7\n00-7f a c\n80-ff b c\n");
+    }
+
+    #[test]
+    fn equal_assignments_are_equal_maps() {
+        assert_eq!(ShardMap::new(7, &halves()), ShardMap::new(7, &halves()));
+        let every_list_distinct: Vec<Vec<NodeId>> = ShardId::all()
+            .map(|shard| vec![node(&format!("n{shard}"))])
+            .collect();
+        let map = ShardMap::new(1, &every_list_distinct).unwrap();
+        for shard in ShardId::all() {
+            assert_eq!(map.replicas(shard), every_list_distinct[shard.index()]);
+        }
+    }
+
+    #[test]
+    fn shards_without_replicas_are_refused() {
+        let mut entries = halves();
+        entries[0x80].clear();
+        let error = ShardMap::new(1, &entries).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "shard 80 has no replica, give it at least one node"
+        );
+    }
+
+    #[test]
+    fn a_node_listed_twice_is_refused() {
+        let mut entries = halves();
+        entries[1] = vec![node("c"), node("a"), node("c")];
+        let error = ShardMap::new(1, &entries).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "shard 01 lists node c twice, name distinct nodes"
+        );
+    }
+
+    #[test]
+    fn a_map_has_an_entry_for_each_shard() {
+        let error = ShardMap::new(1, &halves()[1..]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "shard map has 255 entries, give one for each of the 256 shards"
+        );
+    }
+}

@@ -1,0 +1,417 @@
+//! A set of shards in 256 bits, shown as ranges of leading bytes such as `00-3f,80,c0-ff`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::ids::{ParseShardIdError, ShardId};
+
+const WORD_BITS: usize = u64::BITS as usize;
+const WORDS: usize = ShardId::COUNT / WORD_BITS;
+
+/// The text of a set without shards.
+const NONE: &str = "none";
+
+/// A set of shards.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct ShardSet {
+    words: [u64; WORDS],
+}
+
+impl ShardSet {
+    /// The set without shards.
+    pub const EMPTY: ShardSet = ShardSet { words: [0; WORDS] };
+
+    /// The set of all 256 shards.
+    pub const ALL: ShardSet = ShardSet {
+        words: [u64::MAX; WORDS],
+    };
+
+    /// Adds a shard; says whether it was absent.
+    pub fn insert(&mut self, shard: ShardId) -> bool {
+        let (word, bit) = place(shard);
+        let is_new = self.words[word] & bit == 0;
+        self.words[word] |= bit;
+        is_new
+    }
+
+    /// Takes a shard out; says whether it was present.
+    pub fn remove(&mut self, shard: ShardId) -> bool {
+        let (word, bit) = place(shard);
+        let was_present = self.words[word] & bit != 0;
+        self.words[word] &= !bit;
+        was_present
+    }
+
+    /// Whether `shard` is in the set.
+    pub fn contains(&self, shard: ShardId) -> bool {
+        let (word, bit) = place(shard);
+        self.words[word] & bit != 0
+    }
+
+    /// How many shards the set has.
+    pub fn len(&self) -> usize {
+        self.words
+            .iter()
+            .map(|word| word.count_ones() as usize)
+            .sum()
+    }
+
+    /// Whether the set has no shard.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::EMPTY
+    }
+
+    /// The lowest shard, if any.
+    pub fn first(&self) -> Option<ShardId> {
+        self.next_at(0)
+    }
+
+    /// The shards, lowest first.
+    pub fn iter(&self) -> Iter {
+        Iter { rest: *self }
+    }
+
+    /// The maximal runs of neighbouring shards, lowest first.
+    pub fn ranges(&self) -> Ranges {
+        Ranges { set: *self, at: 0 }
+    }
+
+    /// The shards in either set.
+    #[must_use]
+    pub fn union(&self, other: &ShardSet) -> ShardSet {
+        self.combine(other, |a, b| a | b)
+    }
+
+    /// The shards in both sets.
+    #[must_use]
+    pub fn intersection(&self, other: &ShardSet) -> ShardSet {
+        self.combine(other, |a, b| a & b)
+    }
+
+    /// The shards in this set but not in `other`.
+    #[must_use]
+    pub fn difference(&self, other: &ShardSet) -> ShardSet {
+        self.combine(other, |a, b| a & !b)
+    }
+
+    fn combine(&self, other: &ShardSet, op: impl Fn(u64, u64) -> u64) -> ShardSet {
+        ShardSet {
+            words: std::array::from_fn(|i| op(self.words[i], other.words[i])),
+        }
+    }
+
+    /// The lowest shard of the set that is `from` or above.
+    fn next_at(&self, from: usize) -> Option<ShardId> {
+        let first_word = from / WORD_BITS;
+        for word in first_word..WORDS {
+            let mut bits = self.words[word];
+            if word == first_word {
+                bits &= u64::MAX << (from % WORD_BITS);
+            }
+            if bits != 0 {
+                return Some(shard_at(word, bits));
+            }
+        }
+        None
+    }
+}
+
+/// The word that holds a shard's bit, and the bit.
+fn place(shard: ShardId) -> (usize, u64) {
+    (shard.index() / WORD_BITS, 1 << (shard.index() % WORD_BITS))
+}
+
+/// The shard of the lowest bit of `bits`, which is not 0.
+fn shard_at(word: usize, bits: u64) -> ShardId {
+    ShardId((word * WORD_BITS + bits.trailing_zeros() as usize) as u8)
+}
+
+/// Iterator over the shards of a [`ShardSet`], lowest first.
+#[derive(Clone, Debug)]
+pub struct Iter {
+    rest: ShardSet,
+}
+
+impl Iterator for Iter {
+    type Item = ShardId;
+
+    fn next(&mut self) -> Option<ShardId> {
+        let shard = self.rest.first()?;
+        self.rest.remove(shard);
+        Some(shard)
+    }
+}
+
+impl IntoIterator for &ShardSet {
+    type Item = ShardId;
+    type IntoIter = Iter;
+
+    fn into_iter(self) -> Iter {
+        self.iter()
+    }
+}
+
+impl FromIterator<ShardId> for ShardSet {
+    fn from_iter<I: IntoIterator<Item = ShardId>>(shards: I) -> Self {
+        let mut set = ShardSet::EMPTY;
+        set.extend(shards);
+        set
+    }
+}
+
+impl Extend<ShardId> for ShardSet {
+    fn extend<I: IntoIterator<Item = ShardId>>(&mut self, shards: I) {
+        for shard in shards {
+            self.insert(shard);
+        }
+    }
+}
+
+/// Neighbouring shards `first` to `last`, both included; never empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShardRange {
+    first: ShardId,
+    last: ShardId,
+}
+
+impl ShardRange {
+    /// The range from `first` to `last`, or nothing if `first` comes after `last`.
+    pub fn new(first: ShardId, last: ShardId) -> Option<ShardRange> {
+        (first <= last).then_some(ShardRange { first, last })
+    }
+
+    /// The lowest shard.
+    pub fn first(self) -> ShardId {
+        self.first
+    }
+
+    /// The highest shard.
+    pub fn last(self) -> ShardId {
+        self.last
+    }
+
+    /// How many shards the range has: at least one.
+    #[expect(clippy::len_without_is_empty, reason = "a range is never empty")]
+    pub fn len(self) -> usize {
+        self.last.index() - self.first.index() + 1
+    }
+
+    /// The lowest `len` shards of the range, which has at least as many.
+    pub(crate) fn lowest(self, len: usize) -> ShardRange {
+        debug_assert!((1..=self.len()).contains(&len));
+        ShardRange {
+            first: self.first,
+            last: ShardId((self.first.index() + len - 1) as u8),
+        }
+    }
+
+    /// The highest `len` shards of the range, which has at least as many.
+    pub(crate) fn highest(self, len: usize) -> ShardRange {
+        debug_assert!((1..=self.len()).contains(&len));
+        ShardRange {
+            first: ShardId((self.last.index() + 1 - len) as u8),
+            last: self.last,
+        }
+    }
+
+    /// The shards, lowest first.
+    pub fn iter(self) -> impl DoubleEndedIterator<Item = ShardId> + Clone {
+        (self.first.0..=self.last.0).map(ShardId)
+    }
+}
+
+impl fmt::Display for ShardRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.first == self.last {
+            return self.first.fmt(f);
+        }
+        write!(f, "{}-{}", self.first, self.last)
+    }
+}
+
+/// Iterator over the ranges of a [`ShardSet`], lowest first.
+#[derive(Clone, Debug)]
+pub struct Ranges {
+    set: ShardSet,
+    at: usize,
+}
+
+impl Iterator for Ranges {
+    type Item = ShardRange;
+
+    fn next(&mut self) -> Option<ShardRange> {
+        let first = self.set.next_at(self.at)?;
+        let mut last = first;
+        while let Some(next) = last.after().filter(|&next| self.set.contains(next)) {
+            last = next;
+        }
+        self.at = last.index() + 1;
+        Some(ShardRange { first, last })
+    }
+}
+
+impl fmt::Display for ShardSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_empty() {
+            return f.write_str(NONE);
+        }
+        for (i, range) in self.ranges().enumerate() {
+            let comma = if i == 0 { "" } else { "," };
+            write!(f, "{comma}{range}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for ShardSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ShardSet({self})")
+    }
+}
+
+/// Why a text is not a set of shards.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParseShardSetError {
+    /// There is no text.
+    #[error("shard set is empty, write \"none\" for no shards or ranges such as 00-3f,80")]
+    Empty,
+    /// A part is neither a shard nor a range of shards.
+    #[error("bad part \"{part}\" in a shard set: {source}")]
+    Part {
+        /// The part between two commas.
+        part: String,
+        /// What is wrong with it.
+        source: ParseShardIdError,
+    },
+    /// A range ends before it begins.
+    #[error("range \"{part}\" runs backwards, write the lower shard first")]
+    Backwards {
+        /// The range.
+        part: String,
+    },
+}
+
+/// Reads the form that `Display` writes; ranges may come in any order and overlap.
+impl FromStr for ShardSet {
+    type Err = ParseShardSetError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.is_empty() {
+            return Err(ParseShardSetError::Empty);
+        }
+        let mut set = ShardSet::EMPTY;
+        if text == NONE {
+            return Ok(set);
+        }
+        for part in text.split(',') {
+            set.extend(parse_range(part)?.iter());
+        }
+        Ok(set)
+    }
+}
+
+fn parse_range(part: &str) -> Result<ShardRange, ParseShardSetError> {
+    let (first, last) = part.split_once('-').unwrap_or((part, part));
+    let shard = |text: &str| {
+        text.parse().map_err(|source| ParseShardSetError::Part {
+            part: part.to_owned(),
+            source,
+        })
+    };
+    ShardRange::new(shard(first)?, shard(last)?).ok_or_else(|| ParseShardSetError::Backwards {
+        part: part.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn set_of(bytes: &BTreeSet<u8>) -> ShardSet {
+        bytes.iter().copied().map(ShardId).collect()
+    }
+
+    #[test]
+    fn sets_are_shown_as_ranges_of_leading_bytes() {
+        let shown = "00-3f,80,c0-ff";
+        let set: ShardSet = shown.parse().unwrap();
+        assert_eq!(set.len(), 64 + 1 + 64);
+        assert_eq!(set.to_string(), shown);
+        assert_eq!(ShardSet::EMPTY.to_string(), "none");
+        assert_eq!(ShardSet::ALL.to_string(), "00-ff");
+        assert_eq!("none".parse(), Ok(ShardSet::EMPTY));
+    }
+
+    #[test]
+    fn ranges_in_any_order_are_read() {
+        let set: ShardSet = "C0-ff,00-10,0f-20".parse().unwrap();
+        assert_eq!(set.to_string(), "00-20,c0-ff");
+    }
+
+    #[test]
+    fn malformed_sets_are_refused_with_the_part_that_is_wrong() {
+        let cases = [
+            (
+                "",
+                "shard set is empty, write \"none\" for no shards or ranges such as 00-3f,80",
+            ),
+            (
+                "3f-00",
+                "range \"3f-00\" runs backwards, write the lower shard first",
+            ),
+            (
+                "00,1-2",
+                "bad part \"1-2\" in a shard set: \"1\" is not a shard, write its leading byte as \
+                 two hex digits such as 3f",
+            ),
+        ];
+        for (text, message) in cases {
+            assert_eq!(text.parse::<ShardSet>().unwrap_err().to_string(), message);
+        }
+        for text in [
+            "00,", ",", "00-", "-00", "00 ,01", "all", "00-01-02", "none,00", "100",
+        ] {
+            assert!(text.parse::<ShardSet>().is_err(), "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_shard_set_behaves_like_a_set_of_bytes(
+            a in prop::collection::btree_set(any::<u8>(), 0..256),
+            b in prop::collection::btree_set(any::<u8>(), 0..256),
+            byte: u8,
+        ) {
+            let (x, y) = (set_of(&a), set_of(&b));
+            prop_assert_eq!(x.len(), a.len());
+            prop_assert_eq!(x.is_empty(), a.is_empty());
+            prop_assert_eq!(x.first().map(|s| s.0), a.first().copied());
+            prop_assert!(x.iter().map(|s| s.0).eq(a.iter().copied()));
+            prop_assert_eq!(x.union(&y), set_of(&(&a | &b)));
+            prop_assert_eq!(x.intersection(&y), set_of(&(&a & &b)));
+            prop_assert_eq!(x.difference(&y), set_of(&(&a - &b)));
+            prop_assert_eq!(x.contains(ShardId(byte)), a.contains(&byte));
+
+            let (mut changed, mut model) = (x, a);
+            prop_assert_eq!(changed.insert(ShardId(byte)), model.insert(byte));
+            prop_assert_eq!(changed, set_of(&model));
+            prop_assert_eq!(changed.remove(ShardId(byte)), model.remove(&byte));
+            prop_assert_eq!(changed, set_of(&model));
+        }
+
+        #[test]
+        fn what_is_shown_is_read_back(bytes in prop::collection::btree_set(any::<u8>(), 0..256)) {
+            let set = set_of(&bytes);
+            prop_assert_eq!(set.to_string().parse(), Ok(set));
+            let runs: Vec<ShardRange> = set.ranges().collect();
+            prop_assert_eq!(runs.iter().map(|run| run.len()).sum::<usize>(), set.len());
+            for pair in runs.windows(2) {
+                prop_assert!(pair[0].last().index() + 1 < pair[1].first().index());
+            }
+        }
+    }
+}

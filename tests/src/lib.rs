@@ -1,0 +1,1 @@
+//! Tests across crate boundaries live in `tests/`; there is no library code here.
