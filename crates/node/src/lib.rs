@@ -1,1 +1,20 @@
-//! Placeholder.
+//! A node: the shards it owns of every corpus, and the gRPC edge that routers
+//! talk to.
+//!
+//! `shard` is pure; `engine` adds threads and locks; `grpc` decodes, delegates
+//! and converts; `server` binds it to a listener.
+
+mod collector;
+mod corpora;
+mod engine;
+mod error;
+mod grpc;
+mod ids;
+mod server;
+mod shard;
+
+pub use engine::{Answer, Engine, NearQuery};
+pub use error::NodeError;
+pub use ids::Ids;
+pub use server::{NodeConfig, serve};
+pub use shard::{Document, Shard, ShardCounts};

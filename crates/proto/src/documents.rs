@@ -48,7 +48,9 @@ impl Documents {
     pub fn select(&self, places: &[u32]) -> Self {
         let mut selected = Self::default();
         for &place in places {
-            selected.fingerprints.push(self.fingerprints[place as usize]);
+            selected
+                .fingerprints
+                .push(self.fingerprints[place as usize]);
         }
         if !self.ids.is_empty() {
             let ids = places.iter().map(|&place| self.ids[place as usize].clone());
@@ -79,7 +81,12 @@ impl Violations {
         };
         let message = match self.0.len() {
             1 => format!("{} {}", first.field, first.description),
-            more => format!("{} {} (and {} more)", first.field, first.description, more - 1),
+            more => format!(
+                "{} {} (and {} more)",
+                first.field,
+                first.description,
+                more - 1
+            ),
         };
         let mut details = ErrorDetails::new();
         details.set_bad_request(self.0);
@@ -90,7 +97,8 @@ impl Violations {
 /// Notes a batch that is too long. `field` names its column.
 pub fn check_batch(field: &str, count: usize, violations: &mut Violations) {
     if count > MAX_BATCH {
-        let wrong = format!("has {count} elements: a batch holds at most {MAX_BATCH}, send several");
+        let wrong =
+            format!("has {count} elements: a batch holds at most {MAX_BATCH}, send several");
         violations.add(field, wrong);
     }
 }

@@ -13,7 +13,12 @@ pub use matches::{MalformedMatches, QueryMatch, matches_from, matches_into};
 pub use reason::{DOMAIN, Reason};
 
 /// The public interface, `simshard.v1`.
-#[allow(missing_docs, unreachable_pub, clippy::all, clippy::needless_pass_by_value)]
+#[allow(
+    missing_docs,
+    unreachable_pub,
+    clippy::all,
+    clippy::needless_pass_by_value
+)]
 pub mod v1 {
     tonic::include_proto!("simshard.v1");
 }
@@ -21,7 +26,12 @@ pub mod v1 {
 /// The interface between routers and nodes.
 pub mod shard {
     /// `simshard.shard.v1`.
-    #[allow(missing_docs, unreachable_pub, clippy::all, clippy::needless_pass_by_value)]
+    #[allow(
+        missing_docs,
+        unreachable_pub,
+        clippy::all,
+        clippy::needless_pass_by_value
+    )]
     pub mod v1 {
         tonic::include_proto!("simshard.shard.v1");
     }

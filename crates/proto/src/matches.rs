@@ -74,7 +74,10 @@ pub fn matches_into(matches: Matches, queries: usize) -> Result<Vec<QueryMatch>,
                 distance: matches.distances[place],
                 fingerprint: Fingerprint(matches.fingerprints[place]),
                 document_count: matches.document_counts[place],
-                ids: ids.by_ref().take(matches.id_counts[place] as usize).collect(),
+                ids: ids
+                    .by_ref()
+                    .take(matches.id_counts[place] as usize)
+                    .collect(),
             });
         }
     }
@@ -94,7 +97,11 @@ fn check_columns(matches: &Matches, queries: usize) -> Result<(), MalformedMatch
         ("ids", matches.ids.len(), total(&matches.id_counts)),
     ] {
         if found != expected {
-            return Err(MalformedMatches { column, found, expected });
+            return Err(MalformedMatches {
+                column,
+                found,
+                expected,
+            });
         }
     }
     Ok(())

@@ -99,7 +99,9 @@ impl Reason {
         if info.domain != DOMAIN {
             return None;
         }
-        Self::ALL.into_iter().find(|reason| reason.name() == info.reason)
+        Self::ALL
+            .into_iter()
+            .find(|reason| reason.name() == info.reason)
     }
 
     /// An error for the client: the message says what to do, the metadata holds

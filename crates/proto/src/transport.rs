@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
 use tonic::transport::{Endpoint, Server};
 
 /// HTTP/2 flow control for one stream: room for a large batch.
@@ -45,4 +46,22 @@ pub fn endpoint(endpoint: Endpoint) -> Endpoint {
         .keep_alive_timeout(KEEPALIVE_TIMEOUT)
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
+}
+
+/// Runs a server to its end. Once `shutdown` is called for, it has `grace` to
+/// let requests finish; `None` if they did not, as a connection that never says
+/// anything can hold a server up for ever.
+pub async fn drained<T>(
+    server: impl Future<Output = T>,
+    shutdown: &CancellationToken,
+    grace: Duration,
+) -> Option<T> {
+    let cut_off = async {
+        shutdown.cancelled().await;
+        tokio::time::sleep(grace).await;
+    };
+    tokio::select! {
+        result = server => Some(result),
+        () = cut_off => None,
+    }
 }

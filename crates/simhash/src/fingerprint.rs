@@ -66,10 +66,7 @@ mod tests {
     fn only_plain_decimals_below_two_to_the_64_parse() {
         use ParseFingerprintError::{Blank, NotDecimal, TooLarge};
         assert_eq!("0".parse(), Ok(Fingerprint(0)));
-        assert_eq!(
-            "18446744073709551615".parse(),
-            Ok(Fingerprint(u64::MAX))
-        );
+        assert_eq!("18446744073709551615".parse(), Ok(Fingerprint(u64::MAX)));
         for (text, error) in [
             ("", Blank),
             ("  ", Blank),

@@ -181,11 +181,46 @@ mod tests {
             (0, 0, Blocks { blocks: 0 }),
             (65, 3, Blocks { blocks: 65 }),
             (u32::MAX, 3, Blocks { blocks: u32::MAX }),
-            (3, 3, Distance { blocks: 3, distance: 3 }),
-            (3, u32::MAX, Distance { blocks: 3, distance: u32::MAX }),
-            (46, 2, Tables { blocks: 46, distance: 2 }),
-            (64, 32, Tables { blocks: 64, distance: 32 }),
-            (64, 62, Tables { blocks: 64, distance: 62 }),
+            (
+                3,
+                3,
+                Distance {
+                    blocks: 3,
+                    distance: 3,
+                },
+            ),
+            (
+                3,
+                u32::MAX,
+                Distance {
+                    blocks: 3,
+                    distance: u32::MAX,
+                },
+            ),
+            (
+                46,
+                2,
+                Tables {
+                    blocks: 46,
+                    distance: 2,
+                },
+            ),
+            (
+                64,
+                32,
+                Tables {
+                    blocks: 64,
+                    distance: 32,
+                },
+            ),
+            (
+                64,
+                62,
+                Tables {
+                    blocks: 64,
+                    distance: 62,
+                },
+            ),
         ] {
             assert_eq!(Layout::new(blocks, distance), Err(error));
         }

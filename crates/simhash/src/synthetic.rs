@@ -60,19 +60,18 @@ impl Data {
 /// Queries for a set: every other one a member with 1 to `distance` bits
 /// flipped, the rest uniform. With distance 0, members themselves.
 #[must_use]
-pub fn queries(
-    set: &[Fingerprint],
-    count: usize,
-    distance: u32,
-    seed: u64,
-) -> Vec<Fingerprint> {
+pub fn queries(set: &[Fingerprint], count: usize, distance: u32, seed: u64) -> Vec<Fingerprint> {
     let mut rng = Rng::with_seed(seed);
     let query = |place: usize| {
         if place % 2 == 1 || set.is_empty() {
             return Fingerprint(rng.u64(..));
         }
         let member = set[rng.usize(..set.len())];
-        let flips = if distance == 0 { 0 } else { rng.u32(1..=distance) };
+        let flips = if distance == 0 {
+            0
+        } else {
+            rng.u32(1..=distance)
+        };
         flip(member.0, flips, &mut rng)
     };
     (0..count).map(query).collect()

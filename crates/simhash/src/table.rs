@@ -13,8 +13,8 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use crate::layout::{Layout, low_bits};
 use crate::Fingerprint;
+use crate::layout::{Layout, low_bits};
 
 /// A run of bits that moves as a whole: keep `mask`, rotate left by `rotation`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

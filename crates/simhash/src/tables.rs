@@ -14,10 +14,10 @@
 
 use std::ops::{Range, RangeInclusive};
 
+use crate::Fingerprint;
 use crate::layout::Layout;
 use crate::lead_groups::LeadGroups;
 use crate::table::Table;
-use crate::Fingerprint;
 
 /// The tables of a layout, in their frozen order.
 #[derive(Clone, Debug)]
@@ -115,7 +115,9 @@ impl Tables {
         } else {
             &self.tables[range]
         };
-        needed.iter().map(move |table| table.query_leading_bytes(query))
+        needed
+            .iter()
+            .map(move |table| table.query_leading_bytes(query))
     }
 
     fn first_block_bits(&self, group: u32) -> u32 {

@@ -3,6 +3,7 @@
 //! skewed sets with 0 and 2^64-1 in them.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 
 use proptest::prelude::*;
 use simshard_simhash::synthetic::{self, Data};
@@ -33,6 +34,14 @@ fn linear_scan(set: &BTreeSet<Fingerprint>, query: Fingerprint, distance: u32) -
     matches
 }
 
+fn collect(index: &Index, search: &Search, queries: &[Fingerprint], hits: &mut Vec<Hit>) {
+    let flow = index.search(search, queries, |hit| {
+        hits.push(hit);
+        ControlFlow::Continue(())
+    });
+    assert!(flow.is_continue());
+}
+
 fn with_extremes(mut set: Vec<Fingerprint>) -> Vec<Fingerprint> {
     set.extend([0, u64::MAX, 1, u64::MAX - 1].map(Fingerprint));
     set
@@ -47,7 +56,11 @@ fn check(corpus: &Corpus, set: &BTreeSet<Fingerprint>, queries: &[Fingerprint], 
     for (place, &query) in queries.iter().enumerate() {
         let expected = linear_scan(set, query, distance);
         assert_eq!(found.get(place), expected, "{what}: find_all {query}");
-        assert_eq!(first[place], expected.first().copied(), "{what}: find_first {query}");
+        assert_eq!(
+            first[place],
+            expected.first().copied(),
+            "{what}: find_first {query}"
+        );
     }
 }
 
@@ -103,13 +116,20 @@ fn any_lead_groups_find_every_match_below_their_number() {
                 max_distance,
             };
             let mut hits: Vec<Hit> = Vec::new();
-            index.search(&search, &queries, |hit| hits.push(hit));
+            collect(&index, &search, &queries, &mut hits);
             hits.sort();
             let mut expected = Vec::new();
             for (query, &wanted) in (0..).zip(&queries) {
                 for found in linear_scan(&set, wanted, max_distance) {
-                    let Match { distance, fingerprint } = found;
-                    expected.push(Hit { query, distance, fingerprint });
+                    let Match {
+                        distance,
+                        fingerprint,
+                    } = found;
+                    expected.push(Hit {
+                        query,
+                        distance,
+                        fingerprint,
+                    });
                 }
             }
             assert_eq!(hits, expected, "({blocks}, {distance}) groups {groups}");
@@ -120,7 +140,16 @@ fn any_lead_groups_find_every_match_below_their_number() {
 /// X6: the shards of a corpus together report each match once.
 #[test]
 fn shards_together_report_each_match_once() {
-    for (blocks, distance) in [(5, 3), (6, 3), (4, 3), (8, 7), (10, 2), (16, 1), (9, 8), (64, 63)] {
+    for (blocks, distance) in [
+        (5, 3),
+        (6, 3),
+        (4, 3),
+        (8, 7),
+        (10, 2),
+        (16, 1),
+        (9, 8),
+        (64, 63),
+    ] {
         let tables = std::sync::Arc::new(Tables::new(Layout::new(blocks, distance).unwrap()));
         let fingerprints = with_extremes(Data::Skewed.fingerprints(400, 9));
         let set: BTreeSet<Fingerprint> = fingerprints.iter().copied().collect();
@@ -137,15 +166,24 @@ fn shards_together_report_each_match_once() {
                 assert!(shards[usize::from(shard)].contains(fingerprint));
             }
         }
-        let search = Search { active: ActiveTables::All, max_distance: distance };
+        let search = Search {
+            active: ActiveTables::All,
+            max_distance: distance,
+        };
         let mut hits: Vec<Hit> = Vec::new();
         for shard in &shards {
-            shard.search(&search, &queries, |hit| hits.push(hit));
+            collect(shard, &search, &queries, &mut hits);
         }
         hits.sort();
-        let expected: usize = queries.iter().map(|&q| linear_scan(&set, q, distance).len()).sum();
+        let expected: usize = queries
+            .iter()
+            .map(|&q| linear_scan(&set, q, distance).len())
+            .sum();
         assert_eq!(hits.len(), expected, "({blocks}, {distance})");
-        assert!(hits.is_sorted_by(|a, b| a < b), "({blocks}, {distance}) repeats a match");
+        assert!(
+            hits.is_sorted_by(|a, b| a < b),
+            "({blocks}, {distance}) repeats a match"
+        );
     }
 }
 
@@ -221,7 +259,10 @@ fn single_forms_agree_with_bulk_forms() {
     assert!(corpus.contains(Fingerprint(0)));
     let found = corpus.find_all(Fingerprint(0b11));
     assert_eq!(found.iter().map(|m| m.distance).collect::<Vec<_>>(), [1, 2]);
-    assert_eq!(corpus.find_first(Fingerprint(0b11)).unwrap().fingerprint, Fingerprint(0b111));
+    assert_eq!(
+        corpus.find_first(Fingerprint(0b11)).unwrap().fingerprint,
+        Fingerprint(0b111)
+    );
     assert!(corpus.remove(Fingerprint(0b111)));
     assert!(!corpus.remove(Fingerprint(0b111)));
     assert_eq!(corpus.find_first(Fingerprint(u64::MAX)), None);

@@ -26,6 +26,7 @@ pub struct InputArgs {
     ///
     /// Without this option a folder among the paths means `files`; paths that all end in .jsonl
     /// or .ndjson mean `jsonl`; paths that all end in .tsv mean `tsv`; anything else is `lines`.
+    /// Input is UTF-8; a line or a file is at most 8 MiB, an id at most 1024 bytes.
     #[arg(long, value_enum, help_heading = "Input")]
     pub format: Option<Format>,
 

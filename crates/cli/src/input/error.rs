@@ -32,7 +32,10 @@ pub enum InputError {
         error: io::Error,
     },
     /// A folder where only files can be read.
-    #[error("{} is a folder: only --format files reads folders, {format} reads files", path.display())]
+    #[error(
+        "{} is a folder: only --format files reads folders, {format} reads files",
+        path.display()
+    )]
     Folder {
         /// The folder.
         path: PathBuf,
@@ -40,9 +43,7 @@ pub enum InputError {
         format: Format,
     },
     /// `files` has no paths, or standard input among them.
-    #[error(
-        "--format files reads files and folders, not standard input: name at least one path, and not `-`"
-    )]
+    #[error("--format files reads files and folders, not standard input: name one, and not `-`")]
     FilesFromStdin,
     /// Standard input can be read once only.
     #[error("standard input (`-`) is named more than once")]
@@ -57,7 +58,10 @@ pub enum InputError {
         format: Format,
     },
     /// The path would be part of an id, and ids are UTF-8.
-    #[error("{} is not a UTF-8 path, and with several paths each id begins with its path", path.display())]
+    #[error(
+        "{} is not a UTF-8 path, and with several paths each id begins with its path",
+        path.display()
+    )]
     PathIsNoId {
         /// The path.
         path: PathBuf,

@@ -2,14 +2,15 @@
 
 mod matches;
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use crate::Fingerprint;
 use crate::index::{Hit, Index, Search};
 use crate::layout::{Layout, LayoutError};
 use crate::tables::{ActiveTables, Tables};
-use crate::Fingerprint;
 pub use matches::{BulkMatches, Match};
 
 /// Queries that one task of a bulk search takes.
@@ -127,12 +128,13 @@ impl Corpus {
         let mut nearest = vec![None; queries.len()];
         let chunks = nearest.par_chunks_mut(CHUNK).zip(queries.par_chunks(CHUNK));
         chunks.for_each(|(nearest, queries)| {
-            self.index.search(&search, queries, |hit| {
+            let _ = self.index.search(&search, queries, |hit| {
                 let best = &mut nearest[hit.query as usize];
                 let found = Match::from(hit);
                 if best.is_none_or(|best| found < best) {
                     *best = Some(found);
                 }
+                ControlFlow::Continue(())
             });
         });
         nearest
@@ -152,7 +154,10 @@ impl Corpus {
             .par_chunks(CHUNK)
             .map(|queries| {
                 let mut hits: Vec<Hit> = Vec::new();
-                self.index.search(&search, queries, |hit| hits.push(hit));
+                let _ = self.index.search(&search, queries, |hit| {
+                    hits.push(hit);
+                    ControlFlow::Continue(())
+                });
                 BulkMatches::from_hits(queries.len(), hits)
             })
             .collect();

@@ -12,6 +12,7 @@ mod sort;
 mod store;
 
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -27,6 +28,9 @@ const REMOVED_SHARE: usize = 8;
 
 /// Removals below this number wait in any case.
 const REMOVED_FEW: usize = 1024;
+
+/// Fewer new fingerprints than this are not worth several threads.
+const PARALLEL: usize = 4096;
 
 /// A candidate that a table found: places are those of the searched batch.
 #[derive(Clone, Copy, Debug)]
@@ -127,27 +131,13 @@ impl Index {
             // Those still in the stores need only be wanted again.
             new.retain(|fingerprint| !self.removed.remove(fingerprint));
         }
-        if let [fingerprint] = new[..] {
-            return self.insert_one(fingerprint);
-        }
-        let (tables, shard) = (&self.tables, self.shard);
-        let stores = self.stores.par_iter_mut().zip(tables.iter().as_slice());
-        stores.for_each(|(store, table)| {
+        self.each_store(new.len(), |store, table, shard| {
             let mut values = permuted(table, shard, &new);
             if !values.is_empty() {
                 sort::sort(&mut values);
                 store.insert(values);
             }
         });
-    }
-
-    fn insert_one(&mut self, fingerprint: Fingerprint) {
-        for (store, table) in self.stores.iter_mut().zip(self.tables.iter()) {
-            let values = permuted(table, self.shard, &[fingerprint]);
-            if !values.is_empty() {
-                store.insert(values);
-            }
-        }
     }
 
     /// Takes fingerprints out. The caller knows that they are distinct and present.
@@ -163,13 +153,30 @@ impl Index {
     fn purge(&mut self) {
         let gone: Vec<Fingerprint> = self.removed.drain().collect();
         self.removed.shrink_to_fit();
-        let (tables, shard) = (&self.tables, self.shard);
-        let stores = self.stores.par_iter_mut().zip(tables.iter().as_slice());
-        stores.for_each(|(store, table)| {
+        self.each_store(gone.len(), |store, table, shard| {
             let mut values = permuted(table, shard, &gone);
             sort::sort(&mut values);
             store.remove(&values);
         });
+    }
+
+    /// Changes every table, on several threads if the change is large. The
+    /// shards of a corpus change in parallel already, each under its owner's
+    /// lock, and a thread must not take up other work while it holds one.
+    fn each_store(
+        &mut self,
+        changes: usize,
+        change: impl Fn(&mut Store, &Table, Option<u8>) + Sync,
+    ) {
+        let (tables, shard) = (&self.tables, self.shard);
+        if changes < PARALLEL || shard.is_some() {
+            for (store, table) in self.stores.iter_mut().zip(tables.iter()) {
+                change(store, table, shard);
+            }
+            return;
+        }
+        let stores = self.stores.par_iter_mut().zip(tables.iter().as_slice());
+        stores.for_each(|(store, table)| change(store, table, shard));
     }
 
     /// Whether a fingerprint is in the set.
@@ -192,14 +199,20 @@ impl Index {
         all.filter(|&fingerprint| !self.is_removed(fingerprint))
     }
 
-    /// Calls `hit` for every match of every query, each once, in no order.
+    /// Calls `hit` for every match of every query, each once, in no order, until
+    /// it breaks: then the search ends with that.
     ///
     /// Goes through one table after the other, so that the directory of the
     /// table stays in the cache: many queries at once are faster than few.
     ///
     /// # Panics
     /// If there are 2^32 queries or more.
-    pub fn search(&self, search: &Search, queries: &[Fingerprint], mut hit: impl FnMut(Hit)) {
+    pub fn search(
+        &self,
+        search: &Search,
+        queries: &[Fingerprint],
+        mut hit: impl FnMut(Hit) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         assert!(u32::try_from(queries.len()).is_ok(), "2^32 queries or more");
         let mut batch = Batch::default();
         for (place, (store, table)) in self.stores.iter().zip(self.tables.iter()).enumerate() {
@@ -214,16 +227,18 @@ impl Index {
                     let difference = table.unpermute(found.difference).0;
                     let fingerprint = Fingerprint(queries[query].0 ^ difference);
                     let canonical = self.tables.is_canonical(place, &search.active, difference);
-                    if canonical && !self.is_removed(fingerprint) {
-                        hit(Hit {
-                            query: query as u32,
-                            distance: difference.count_ones(),
-                            fingerprint,
-                        });
+                    if !canonical || self.is_removed(fingerprint) {
+                        return ControlFlow::Continue(());
                     }
-                });
+                    hit(Hit {
+                        query: query as u32,
+                        distance: difference.count_ones(),
+                        fingerprint,
+                    })
+                })?;
             }
         }
+        ControlFlow::Continue(())
     }
 
     fn is_removed(&self, fingerprint: Fingerprint) -> bool {
@@ -261,9 +276,13 @@ impl Batch {
 
 /// The permuted values that an index of this shard holds in a table.
 fn permuted(table: &Table, shard: Option<u8>, fingerprints: &[Fingerprint]) -> Vec<u64> {
-    let values = fingerprints.iter().map(|&fingerprint| table.permute(fingerprint));
+    let values = fingerprints
+        .iter()
+        .map(|&fingerprint| table.permute(fingerprint));
     match shard {
         None => values.collect(),
-        Some(shard) => values.filter(|value| (value >> 56) as u8 == shard).collect(),
+        Some(shard) => values
+            .filter(|value| (value >> 56) as u8 == shard)
+            .collect(),
     }
 }

@@ -5,6 +5,8 @@
 //! - X3: no value is in two runs.
 //! - X4: each run is more than [`GROWTH`] times the one after it.
 
+use std::ops::ControlFlow;
+
 use super::run::{MAX_RUN, Run, merge, narrow};
 use super::{Found, probe};
 use crate::table::Table;
@@ -27,7 +29,11 @@ impl Store {
     pub(super) fn insert(&mut self, values: Vec<u64>) {
         if self.recent.len() + values.len() > RECENT {
             let recent = std::mem::take(&mut self.recent);
-            let merged = if recent.is_empty() { values } else { merge(&recent, &values) };
+            let merged = if recent.is_empty() {
+                values
+            } else {
+                merge(&recent, &values)
+            };
             return self.push(merged);
         }
         if let [value] = values[..] {
@@ -51,7 +57,8 @@ impl Store {
 
     /// Takes out ascending values, whether present or not.
     pub(super) fn remove(&mut self, gone: &[u64]) {
-        self.recent.retain(|value| gone.binary_search(value).is_err());
+        self.recent
+            .retain(|value| gone.binary_search(value).is_err());
         for run in std::mem::take(&mut self.runs) {
             let rest = run.without(gone);
             if !rest.is_empty() {
@@ -71,24 +78,25 @@ impl Store {
     }
 
     /// Calls `found` for every value that shares its prefix with a query and is
-    /// at most `max_distance` from it.
+    /// at most `max_distance` from it, until it breaks.
     pub(super) fn search(
         &self,
         table: &Table,
         queries: &[u64],
         max_distance: u32,
-        found: &mut impl FnMut(Found),
-    ) {
+        found: &mut impl FnMut(Found) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         for run in &self.runs {
-            probe::probe(run, table, queries, max_distance, found);
+            probe::probe(run, table, queries, max_distance, found)?;
         }
         if self.recent.is_empty() {
-            return;
+            return ControlFlow::Continue(());
         }
         for (query, &permuted) in queries.iter().enumerate() {
             let candidates = narrow(&self.recent, &table.prefix_range(permuted));
-            probe::scan(candidates, query, permuted, u64::MAX, max_distance, found);
+            probe::scan(candidates, query, permuted, u64::MAX, max_distance, found)?;
         }
+        ControlFlow::Continue(())
     }
 
     /// Whether there is no value.

@@ -93,7 +93,9 @@ fn lead_groups_cover_the_tables_in_order() {
 #[test]
 fn up_to_eight_blocks_touch_no_more_shards_than_lead_groups() {
     for (blocks, distance) in layouts() {
-        let count = tables(blocks, distance).document_shards(Fingerprint(1)).count();
+        let count = tables(blocks, distance)
+            .document_shards(Fingerprint(1))
+            .count();
         if blocks <= 8 {
             assert_eq!(count, distance as usize + 1, "({blocks}, {distance})");
         }
@@ -189,9 +191,13 @@ fn any_lead_groups_find_every_match_below_their_number() {
                 if differing.count_ones() > reach {
                     continue;
                 }
-                let found = (0..tables.len())
-                    .any(|table| active.contains(table) && tables.get(table).chosen() & differing == 0);
-                assert!(found, "({blocks}, {distance}) groups {groups} blocks {differing:b}");
+                let found = (0..tables.len()).any(|table| {
+                    active.contains(table) && tables.get(table).chosen() & differing == 0
+                });
+                assert!(
+                    found,
+                    "({blocks}, {distance}) groups {groups} blocks {differing:b}"
+                );
             }
         }
     }

@@ -57,7 +57,8 @@ pub enum PlanError {
     DuplicateNode(NodeId),
     /// There are fewer nodes than replicas.
     #[error(
-        "{replicas} replicas need as many nodes but there are {nodes}, add nodes or ask for fewer replicas"
+        "{replicas} replicas need as many nodes but there are {nodes}, add nodes or ask for fewer \
+         replicas"
     )]
     TooFewNodes {
         /// How many nodes were listed.
@@ -67,7 +68,7 @@ pub enum PlanError {
     },
     /// There are more nodes than replicas of all shards.
     #[error(
-        "{nodes} nodes cannot share 256 shards of {replicas} replicas, use at most {max} nodes"
+        "{nodes} nodes cannot each hold one of 256x{replicas} replicas, use at most {max} nodes"
     )]
     TooManyNodes {
         /// How many nodes were listed.

@@ -52,7 +52,7 @@ fn cheapest_paths(draft: &Draft, hole: ShardId) -> Vec<Option<Path>> {
             (!draft.held[node].contains(hole)).then_some(Path { cost, via: None })
         })
         .collect();
-    loop {
+    for _round in 0..=draft.nodes().len() {
         let mut is_settled = true;
         for from in draft.nodes() {
             let Some(path) = paths[from] else {
@@ -76,6 +76,7 @@ fn cheapest_paths(draft: &Draft, hole: ShardId) -> Vec<Option<Path>> {
             return paths;
         }
     }
+    unreachable!("P3: a cycle of hand-overs lowers the cost, so the draft had moves to spare")
 }
 
 /// The cheapest shard that `from` could pass on to `to`, and what that costs.

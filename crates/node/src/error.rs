@@ -1,0 +1,51 @@
+//! Why a node refuses or fails an operation.
+
+use simshard_cluster::CorpusUid;
+use simshard_proto::Reason;
+use simshard_simhash::LayoutError;
+use simshard_topology::ShardSet;
+
+/// Why a node refused or failed an operation.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NodeError {
+    /// The map gives some of the shards to others.
+    #[error("this node does not own the shards {0}: its map and the router's differ")]
+    NotOwner(ShardSet),
+    /// The node has no such corpus.
+    #[error("this node does not hold corpus {0}")]
+    CorpusNotLoaded(CorpusUid),
+    /// A corpus of this uid has other blocks or another distance.
+    #[error("corpus {0} exists with another layout")]
+    LayoutConflict(CorpusUid),
+    /// Blocks and distance make no corpus.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// A lead group or distance that the corpus has not.
+    #[error("the lead groups or the distance are not those of the corpus: its layout differs")]
+    OutsideLayout,
+    /// The matches need more memory than an answer may take.
+    #[error("the answer is over {limit} bytes: ask fewer queries at once, or set limit or max_ids")]
+    AnswerTooLarge {
+        /// Most bytes of an answer.
+        limit: usize,
+    },
+    /// The node is going down.
+    #[error("the node is shutting down")]
+    Stopping,
+}
+
+impl NodeError {
+    /// The only mapping to what clients see.
+    #[must_use]
+    pub const fn reason(&self) -> Reason {
+        match self {
+            Self::NotOwner(_) => Reason::NotOwner,
+            Self::CorpusNotLoaded(_) => Reason::CorpusNotLoaded,
+            Self::LayoutConflict(_) | Self::Layout(_) | Self::OutsideLayout => {
+                Reason::InvalidRequest
+            }
+            Self::AnswerTooLarge { .. } => Reason::AnswerTooLarge,
+            Self::Stopping => Reason::NodeUnreachable,
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Binding a node to a listener: start, serve, drain.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use simshard_cluster::{MetadataError, MetadataStore};
+use simshard_proto::shard::v1::shard_service_server::ShardServiceServer;
+use simshard_proto::{FILE_DESCRIPTOR_SET, MAX_MESSAGE_BYTES, transport};
+use simshard_topology::NodeId;
+use tokio::net::TcpListener;
+use tokio_stream::wrappers::TcpListenerStream;
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use crate::engine::Engine;
+use crate::grpc::ShardGrpc;
+
+/// A request may be larger than the client's by what the router adds.
+const MAX_REQUEST_BYTES: usize = MAX_MESSAGE_BYTES + (64 << 10);
+
+/// What a node needs to know.
+#[derive(Clone, Debug)]
+pub struct NodeConfig {
+    /// Its name in the cluster's layout.
+    pub node: NodeId,
+    /// Threads that work on shards.
+    pub threads: usize,
+    /// How long requests under way may take after a shutdown began.
+    pub drain: Duration,
+}
+
+/// Why a node could not serve.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The layout cannot be read.
+    #[error(transparent)]
+    Metadata(#[from] MetadataError),
+    /// The layout does not name this node.
+    #[error("the cluster layout has no node {node}: it lists {known}")]
+    UnknownNode {
+        /// The node asked for.
+        node: NodeId,
+        /// The nodes there are.
+        known: String,
+    },
+    /// No threads for the engine.
+    #[error("cannot start the engine's threads: {0}")]
+    Threads(#[from] rayon::ThreadPoolBuildError),
+    /// The transport failed.
+    #[error("cannot serve: {0}")]
+    Transport(#[from] tonic::transport::Error),
+    /// The reflection service has no descriptors.
+    #[error("cannot describe the interface: {0}")]
+    Reflection(#[from] tonic_reflection::server::Error),
+}
+
+/// Serves the node's shards on `listener` until `shutdown`, then lets requests
+/// under way finish.
+///
+/// # Errors
+/// If the node has no place in the layout, or cannot start.
+pub async fn serve(
+    config: NodeConfig,
+    store: Arc<dyn MetadataStore>,
+    listener: TcpListener,
+    shutdown: CancellationToken,
+) -> Result<(), ServeError> {
+    let layout = store.layout().await?;
+    let Some(_) = layout.node(&config.node) else {
+        let names: Vec<&str> = layout.nodes().iter().map(|node| node.id.as_str()).collect();
+        return Err(ServeError::UnknownNode {
+            node: config.node,
+            known: names.join(", "),
+        });
+    };
+    let owned = layout.map().shards_of(&config.node);
+    let engine = Arc::new(Engine::new(owned, config.threads, MAX_MESSAGE_BYTES)?);
+    info!(node = %config.node, shards = %owned, "node serves");
+
+    let service = ShardServiceServer::new(ShardGrpc { engine })
+        .max_decoding_message_size(MAX_REQUEST_BYTES)
+        .max_encoding_message_size(usize::MAX);
+    let (health, health_service) = tonic_health::server::health_reporter();
+    health.set_serving::<ShardServiceServer<ShardGrpc>>().await;
+    let reflection = tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
+        .build_v1()?;
+
+    let stopping = shutdown.clone();
+    let server = transport::server()
+        .add_service(service)
+        .add_service(health_service)
+        .add_service(reflection)
+        .serve_with_incoming_shutdown(TcpListenerStream::new(listener), async move {
+            stopping.cancelled().await;
+            health
+                .set_not_serving::<ShardServiceServer<ShardGrpc>>()
+                .await;
+        });
+    transport::drained(server, &shutdown, config.drain)
+        .await
+        .unwrap_or_else(|| {
+            warn!(node = %config.node, "requests under way were cut off after {:?}", config.drain);
+            Ok(())
+        })?;
+    Ok(())
+}
