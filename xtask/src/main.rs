@@ -1,3 +1,45 @@
-//! Placeholder.
+//! Developer commands, run as `cargo xtask <verb>`.
+//!
+//! `test` and `lint` only read the sources; `fix` is the one verb that writes them.
+//! Whatever a verb needs and does not find is installed by `tools`, which says so first.
 
-fn main() {}
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+mod commands;
+mod process;
+mod report;
+mod steps;
+mod tools;
+mod workspace;
+
+/// Developer commands of Simshard.
+#[derive(Debug, Parser)]
+#[command(bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Test(commands::test::Arguments),
+    Lint(commands::lint::Arguments),
+    Fix(commands::fix::Arguments),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().verb {
+        Verb::Test(arguments) => commands::test::run(&arguments),
+        Verb::Lint(arguments) => commands::lint::run(&arguments),
+        Verb::Fix(arguments) => commands::fix::run(&arguments),
+    };
+    match outcome {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,1 +1,22 @@
-//! Placeholder.
+//! The router: finds out which shards a request needs, asks the nodes that own
+//! them, and merges the answers. It keeps no state of its own.
+//!
+//! `plan` and `merge` are pure; `nodes` owns the connections; `router` runs a
+//! request; `grpc` decodes, delegates and converts; `server` binds it all to a
+//! listener.
+
+mod corpora;
+mod deadline;
+mod decode;
+mod error;
+mod grpc;
+mod merge;
+mod nodes;
+mod offload;
+mod plan;
+mod router;
+mod server;
+mod streams;
+
+pub use error::RouterError;
+pub use server::{RouterConfig, ServeError, serve};

@@ -1,0 +1,86 @@
+//! The corpora that this router has seen, with what is derived from their
+//! configuration. The metadata store decides; this only remembers.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use simshard_cluster::{CorpusName, CorpusRecord, MetadataStore};
+use simshard_simhash::{Layout, Recipe, Tables};
+
+use crate::error::RouterError;
+
+/// A corpus, ready for requests.
+#[derive(Debug)]
+pub(crate) struct OpenCorpus {
+    pub(crate) record: CorpusRecord,
+    pub(crate) recipe: Recipe,
+    pub(crate) tables: Arc<Tables>,
+}
+
+/// Corpora by name, read from the store when first asked for.
+#[derive(Debug)]
+pub(crate) struct Corpora {
+    store: Arc<dyn MetadataStore>,
+    open: Mutex<HashMap<CorpusName, Arc<OpenCorpus>>>,
+}
+
+impl Corpora {
+    pub(crate) fn new(store: Arc<dyn MetadataStore>) -> Self {
+        Self {
+            store,
+            open: Mutex::default(),
+        }
+    }
+
+    /// The corpus of this name, as last seen.
+    pub(crate) async fn get(&self, name: &CorpusName) -> Result<Arc<OpenCorpus>, RouterError> {
+        if let Some(corpus) = self.remembered().get(name) {
+            return Ok(Arc::clone(corpus));
+        }
+        self.reread(name).await
+    }
+
+    /// The corpus of this name, as the store has it now.
+    pub(crate) async fn reread(&self, name: &CorpusName) -> Result<Arc<OpenCorpus>, RouterError> {
+        self.remembered().remove(name);
+        let Some(record) = self.store.corpus(name).await? else {
+            return Err(RouterError::CorpusNotFound(name.clone()));
+        };
+        let corpus = Arc::new(OpenCorpus::new(record)?);
+        self.remembered().insert(name.clone(), Arc::clone(&corpus));
+        Ok(corpus)
+    }
+
+    fn remembered(&self) -> MutexGuard<'_, HashMap<CorpusName, Arc<OpenCorpus>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl OpenCorpus {
+    fn new(record: CorpusRecord) -> Result<Self, RouterError> {
+        let foreign = || RouterError::ForeignCorpus(Box::new(record.clone()));
+        let recipe: Recipe = record.recipe.parse().map_err(|_| foreign())?;
+        let layout = Layout::new(record.blocks, record.distance).map_err(|_| foreign())?;
+        Ok(Self {
+            recipe,
+            tables: Arc::new(Tables::new(layout)),
+            record,
+        })
+    }
+
+    pub(crate) fn layout(&self) -> Layout {
+        self.tables.layout()
+    }
+
+    /// Refuses a request that names another recipe.
+    pub(crate) fn check_recipe(&self, given: &str) -> Result<(), RouterError> {
+        if given.is_empty() || given == self.recipe.name() {
+            return Ok(());
+        }
+        Err(RouterError::RecipeMismatch {
+            corpus: self.record.name.clone(),
+            recipe: self.recipe,
+            given: given.to_owned(),
+        })
+    }
+}

@@ -1,0 +1,264 @@
+//! From requests to domain types: everything a client can get wrong is refused
+//! here, field by field.
+
+use std::sync::Arc;
+
+use simshard_cluster::CorpusName;
+use simshard_proto::{Documents, Violations, check_batch, check_ids, v1};
+use simshard_simhash::{Fingerprint, Layout, Recipe};
+use tonic::Status;
+
+use crate::corpora::OpenCorpus;
+use crate::error::RouterError;
+use crate::offload::offload;
+use crate::router::NewCorpus;
+
+/// Blocks of a corpus if the request does not say.
+const DEFAULT_BLOCKS: u32 = 5;
+
+/// Distance of a corpus if the request does not say.
+const DEFAULT_DISTANCE: u32 = 3;
+
+/// The documents or queries of a request.
+#[derive(Clone, Debug)]
+pub(crate) enum Batch {
+    Fingerprints(Vec<u64>),
+    Texts(Arc<[String]>),
+}
+
+impl Batch {
+    /// One of the two columns.
+    pub(crate) fn new(
+        fingerprints: Vec<u64>,
+        texts: Vec<String>,
+        violations: &mut Violations,
+    ) -> Self {
+        check_batch("fingerprints", fingerprints.len(), violations);
+        check_batch("texts", texts.len(), violations);
+        if !fingerprints.is_empty() && !texts.is_empty() {
+            violations.add("texts", "is set beside fingerprints: set one of the two");
+        }
+        match texts.is_empty() {
+            true => Self::Fingerprints(fingerprints),
+            false => Self::Texts(texts.into()),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Fingerprints(values) => values.len(),
+            Self::Texts(texts) => texts.len(),
+        }
+    }
+
+    /// The fingerprints, by the corpus's recipe where these are texts.
+    pub(crate) async fn fingerprints(
+        &self,
+        corpus: &OpenCorpus,
+    ) -> Result<Vec<Fingerprint>, RouterError> {
+        let texts = match self {
+            Self::Fingerprints(values) => {
+                return Ok(values.iter().copied().map(Fingerprint).collect());
+            }
+            Self::Texts(texts) => Arc::clone(texts),
+        };
+        let recipe = corpus.recipe;
+        let bytes: usize = texts.iter().map(String::len).sum();
+        offload(bytes / 64, move || {
+            texts.iter().map(|text| recipe.fingerprint(text)).collect()
+        })
+        .await
+    }
+}
+
+/// A request about documents or queries of a corpus.
+#[derive(Clone, Debug)]
+pub(crate) struct OnCorpus<T> {
+    pub(crate) name: CorpusName,
+    /// The recipe that the request names, or nothing.
+    pub(crate) recipe: String,
+    pub(crate) batch: Batch,
+    pub(crate) rest: T,
+}
+
+/// What a search wants besides its queries.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) max_distance: Option<u32>,
+    pub(crate) limit: u32,
+    pub(crate) max_ids: u32,
+    pub(crate) allow_partial: bool,
+}
+
+impl Wanted {
+    /// The distance to search, at most the corpus's.
+    #[allow(clippy::result_large_err, reason = "tonic's own error type")]
+    pub(crate) fn distance(self, layout: Layout) -> Result<u32, Status> {
+        let most = layout.distance();
+        let distance = self.max_distance.unwrap_or(most);
+        let mut violations = Violations::default();
+        if distance > most {
+            let wrong = format!("is {distance}: the corpus is made for at most {most}");
+            violations.add("max_distance", wrong);
+        }
+        violations.check()?;
+        Ok(distance)
+    }
+}
+
+/// A name of a corpus, or a note of what is wrong with it.
+#[allow(clippy::result_large_err, reason = "tonic's own error type")]
+pub(crate) fn corpus_name(
+    field: &str,
+    name: &str,
+    mut violations: Violations,
+) -> Result<CorpusName, Status> {
+    match CorpusName::new(name) {
+        Ok(name) => violations.check().map(|()| name),
+        Err(error) => {
+            violations.add(field, format!("is no name: {error}"));
+            violations.check()?;
+            Err(Status::internal("unreachable: a violation was noted"))
+        }
+    }
+}
+
+#[allow(clippy::result_large_err, reason = "tonic's own error type")]
+pub(crate) fn insert(request: v1::InsertRequest) -> Result<OnCorpus<Vec<String>>, Status> {
+    let v1::InsertRequest {
+        corpus,
+        recipe,
+        fingerprints,
+        texts,
+        ids,
+    } = request;
+    documents(&corpus, recipe, fingerprints, texts, ids)
+}
+
+#[allow(clippy::result_large_err, reason = "tonic's own error type")]
+pub(crate) fn remove(request: v1::RemoveRequest) -> Result<OnCorpus<Vec<String>>, Status> {
+    let v1::RemoveRequest {
+        corpus,
+        recipe,
+        fingerprints,
+        texts,
+        ids,
+    } = request;
+    documents(&corpus, recipe, fingerprints, texts, ids)
+}
+
+#[allow(clippy::result_large_err, reason = "tonic's own error type")]
+fn documents(
+    corpus: &str,
+    recipe: String,
+    fingerprints: Vec<u64>,
+    texts: Vec<String>,
+    ids: Vec<String>,
+) -> Result<OnCorpus<Vec<String>>, Status> {
+    let mut violations = Violations::default();
+    let batch = Batch::new(fingerprints, texts, &mut violations);
+    check_ids(&ids, batch.len(), &mut violations);
+    let name = corpus_name("corpus", corpus, violations)?;
+    Ok(OnCorpus {
+        name,
+        recipe,
+        batch,
+        rest: ids,
+    })
+}
+
+impl OnCorpus<Vec<String>> {
+    /// The documents, by the corpus's recipe where they came as texts.
+    pub(crate) async fn documents(
+        &self,
+        corpus: &OpenCorpus,
+    ) -> Result<Arc<Documents>, RouterError> {
+        Ok(Arc::new(Documents {
+            fingerprints: self.batch.fingerprints(corpus).await?,
+            ids: self.rest.clone(),
+        }))
+    }
+}
+
+#[allow(clippy::result_large_err, reason = "tonic's own error type")]
+pub(crate) fn find_first(request: v1::FindFirstRequest) -> Result<OnCorpus<Wanted>, Status> {
+    let wanted = Wanted {
+        max_distance: request.max_distance,
+        limit: 1,
+        max_ids: request.max_ids,
+        allow_partial: request.allow_partial,
+    };
+    let mut violations = Violations::default();
+    let batch = Batch::new(request.fingerprints, request.texts, &mut violations);
+    let name = corpus_name("corpus", &request.corpus, violations)?;
+    Ok(OnCorpus {
+        name,
+        recipe: request.recipe,
+        batch,
+        rest: wanted,
+    })
+}
+
+#[allow(clippy::result_large_err, reason = "tonic's own error type")]
+pub(crate) fn find_all(request: v1::FindAllRequest) -> Result<OnCorpus<Wanted>, Status> {
+    let wanted = Wanted {
+        max_distance: request.max_distance,
+        limit: request.limit,
+        max_ids: request.max_ids,
+        allow_partial: request.allow_partial,
+    };
+    let mut violations = Violations::default();
+    let batch = Batch::new(request.fingerprints, request.texts, &mut violations);
+    let name = corpus_name("corpus", &request.corpus, violations)?;
+    Ok(OnCorpus {
+        name,
+        recipe: request.recipe,
+        batch,
+        rest: wanted,
+    })
+}
+
+#[allow(clippy::result_large_err, reason = "tonic's own error type")]
+pub(crate) fn fingerprint(request: v1::FingerprintRequest) -> Result<OnCorpus<()>, Status> {
+    let mut violations = Violations::default();
+    let batch = Batch::new(Vec::new(), request.texts, &mut violations);
+    let name = corpus_name("corpus", &request.corpus, violations)?;
+    Ok(OnCorpus {
+        name,
+        recipe: request.recipe,
+        batch,
+        rest: (),
+    })
+}
+
+#[allow(clippy::result_large_err, reason = "tonic's own error type")]
+pub(crate) fn new_corpus(request: &v1::CreateCorpusRequest) -> Result<NewCorpus, Status> {
+    let mut violations = Violations::default();
+    let blocks = request.blocks.unwrap_or(DEFAULT_BLOCKS);
+    let distance = request.distance.unwrap_or(DEFAULT_DISTANCE);
+    let layout = Layout::new(blocks, distance);
+    if let Err(error) = layout {
+        let field = match error {
+            simshard_simhash::LayoutError::Distance { .. } => "distance",
+            simshard_simhash::LayoutError::Blocks { .. }
+            | simshard_simhash::LayoutError::Tables { .. } => "blocks",
+        };
+        violations.add(field, format!("makes no corpus: {error}"));
+    }
+    let recipe = match request.recipe.as_str() {
+        "" => Ok(Recipe::default()),
+        name => name.parse(),
+    };
+    if let Err(error) = &recipe {
+        violations.add("recipe", format!("is not known: {error}"));
+    }
+    let name = corpus_name("name", &request.name, violations)?;
+    match (layout, recipe) {
+        (Ok(layout), Ok(recipe)) => Ok(NewCorpus {
+            name,
+            layout,
+            recipe,
+        }),
+        _ => Err(Status::internal("unreachable: a violation was noted")),
+    }
+}

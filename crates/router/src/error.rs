@@ -1,0 +1,126 @@
+//! Why a router refuses or fails a request.
+
+use std::collections::BTreeMap;
+
+use simshard_cluster::{CorpusName, CorpusRecord, MetadataError};
+use simshard_proto::{MAX_MESSAGE_BYTES, MalformedMatches, Reason};
+use simshard_simhash::Recipe;
+use simshard_topology::{NodeId, ShardSet};
+use tonic::Status;
+
+/// Why a router refused or failed a request.
+#[derive(Debug, thiserror::Error)]
+pub enum RouterError {
+    /// There is no such corpus.
+    #[error("there is no corpus {0}: create it first")]
+    CorpusNotFound(CorpusName),
+    /// The name is taken.
+    #[error("corpus {0} exists: choose another name, or delete it first")]
+    CorpusExists(CorpusName),
+    /// The corpus was made with another recipe.
+    #[error("corpus {corpus} was made with recipe {recipe}, not {given}")]
+    RecipeMismatch {
+        /// The corpus.
+        corpus: CorpusName,
+        /// Its recipe.
+        recipe: Recipe,
+        /// The recipe of the request.
+        given: String,
+    },
+    /// The metadata store holds a corpus that this version cannot serve.
+    #[error(
+        "corpus {} has {} blocks, distance {} and recipe {}: this router is too old for it",
+        .0.name, .0.blocks, .0.distance, .0.recipe
+    )]
+    ForeignCorpus(Box<CorpusRecord>),
+    /// Nodes that are needed do not answer.
+    #[error("{}", unreachable(nodes, *late))]
+    Unreachable {
+        /// The nodes, and the shards of theirs that are needed.
+        nodes: BTreeMap<NodeId, ShardSet>,
+        /// Whether time ran out, rather than a connection fail.
+        late: bool,
+    },
+    /// A node refused or failed its part.
+    #[error("node {node}: {}", status.message())]
+    Node {
+        /// The node.
+        node: NodeId,
+        /// What it said.
+        status: Box<Status>,
+    },
+    /// A node's answer makes no sense.
+    #[error("node {node} answered nonsense: {problem}")]
+    Malformed {
+        /// The node.
+        node: NodeId,
+        /// What is wrong.
+        problem: MalformedMatches,
+    },
+    /// The merged answer does not fit a message.
+    #[error(
+        "the answer is over {MAX_MESSAGE_BYTES} bytes: ask fewer queries at once, or set limit or max_ids"
+    )]
+    AnswerTooLarge,
+    /// The metadata store failed.
+    #[error("metadata: {0}")]
+    Metadata(#[from] MetadataError),
+    /// Work was cut off by the end of the process.
+    #[error("the router is shutting down")]
+    Stopping,
+}
+
+impl RouterError {
+    /// The only mapping to what clients see.
+    #[must_use]
+    pub fn reason(&self) -> Reason {
+        match self {
+            Self::CorpusNotFound(_) => Reason::CorpusNotFound,
+            Self::CorpusExists(_) => Reason::CorpusExists,
+            Self::RecipeMismatch { .. } => Reason::RecipeMismatch,
+            Self::Unreachable { late: true, .. } => Reason::DeadlineTooShort,
+            Self::Unreachable { late: false, .. } | Self::Stopping => Reason::NodeUnreachable,
+            Self::Node { status, .. } => Reason::of(status).unwrap_or(Reason::Internal),
+            Self::Malformed { .. } | Self::ForeignCorpus(_) => Reason::Internal,
+            Self::AnswerTooLarge => Reason::AnswerTooLarge,
+            Self::Metadata(_) => Reason::MetadataFailed,
+        }
+    }
+
+    /// Names and values for programs.
+    fn metadata(&self) -> Vec<(&'static str, String)> {
+        match self {
+            Self::Unreachable { nodes, .. } => {
+                let names: Vec<&str> = nodes.keys().map(NodeId::as_str).collect();
+                let shards: ShardSet = nodes.values().flat_map(ShardSet::iter).collect();
+                vec![("nodes", names.join(",")), ("shards", shards.to_string())]
+            }
+            Self::Node { node, .. } | Self::Malformed { node, .. } => {
+                vec![("nodes", node.to_string())]
+            }
+            Self::CorpusNotFound(corpus)
+            | Self::CorpusExists(corpus)
+            | Self::RecipeMismatch { corpus, .. } => vec![("corpus", corpus.to_string())],
+            Self::ForeignCorpus(record) => vec![("corpus", record.name.to_string())],
+            Self::AnswerTooLarge | Self::Metadata(_) | Self::Stopping => Vec::new(),
+        }
+    }
+}
+
+impl From<RouterError> for Status {
+    fn from(error: RouterError) -> Self {
+        error.reason().status(error.to_string(), error.metadata())
+    }
+}
+
+fn unreachable(nodes: &BTreeMap<NodeId, ShardSet>, late: bool) -> String {
+    let what = match late {
+        true => "did not answer in time",
+        false => "cannot be reached",
+    };
+    let named: Vec<String> = nodes
+        .iter()
+        .map(|(node, shards)| format!("node {node} (shards {shards})"))
+        .collect();
+    format!("{} {what}: retry later", named.join(", "))
+}

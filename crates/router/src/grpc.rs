@@ -1,0 +1,293 @@
+//! The gRPC edge of the router: decode, delegate, convert.
+
+mod convert;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use simshard_proto::v1::corpus_service_server::CorpusService;
+use simshard_proto::{Violations, v1 as pb};
+use tonic::{Request, Response, Status, Streaming};
+
+use crate::deadline::Deadline;
+use crate::decode::{self, OnCorpus, Wanted};
+use crate::error::RouterError;
+use crate::router::{Change, Found, Near, Router};
+use crate::streams::{Answers, answers};
+
+/// `simshard.v1.CorpusService` over a router.
+#[derive(Clone)]
+pub(crate) struct CorpusGrpc {
+    pub(crate) router: Arc<Router>,
+    /// How long a request may take if the client does not say.
+    pub(crate) timeout: Duration,
+}
+
+impl CorpusGrpc {
+    fn deadline<T>(&self, request: &Request<T>) -> Deadline {
+        Deadline::from_metadata(request.metadata(), self.timeout)
+    }
+
+    async fn change(
+        &self,
+        change: Change,
+        request: OnCorpus<Vec<String>>,
+        deadline: Deadline,
+    ) -> Result<u64, Status> {
+        let work = async |corpus: Arc<_>| {
+            let documents = request.documents(&corpus).await?;
+            self.router
+                .change(&corpus, change, documents, deadline)
+                .await
+        };
+        let router = &self.router;
+        Ok(router
+            .on_corpus(&request.name, &request.recipe, work)
+            .await?)
+    }
+
+    async fn find(
+        &self,
+        request: OnCorpus<Wanted>,
+        deadline: Deadline,
+    ) -> Result<(Vec<u64>, Found), Status> {
+        let router = &self.router;
+        let corpus = router.corpus(&request.name, &request.recipe).await?;
+        let max_distance = request.rest.distance(corpus.layout())?;
+        let work = async |corpus: Arc<crate::corpora::OpenCorpus>| {
+            let near = Near {
+                queries: request.batch.fingerprints(&corpus).await?.into(),
+                max_distance,
+                limit: request.rest.limit,
+                max_ids: request.rest.max_ids,
+                allow_partial: request.rest.allow_partial,
+            };
+            let found = router.find(&corpus, &near, deadline).await?;
+            Ok((near.queries.iter().map(|query| query.0).collect(), found))
+        };
+        Ok(router
+            .on_corpus(&request.name, &request.recipe, work)
+            .await?)
+    }
+
+    async fn insert_batch(
+        &self,
+        request: pb::InsertRequest,
+        deadline: Deadline,
+    ) -> Result<pb::InsertResponse, Status> {
+        let documents = decode::insert(request)?;
+        let inserted_count = self.change(Change::Insert, documents, deadline).await?;
+        Ok(pb::InsertResponse { inserted_count })
+    }
+
+    async fn remove_batch(
+        &self,
+        request: pb::RemoveRequest,
+        deadline: Deadline,
+    ) -> Result<pb::RemoveResponse, Status> {
+        let documents = decode::remove(request)?;
+        let removed_count = self.change(Change::Remove, documents, deadline).await?;
+        Ok(pb::RemoveResponse { removed_count })
+    }
+
+    async fn find_first_batch(
+        &self,
+        request: pb::FindFirstRequest,
+        deadline: Deadline,
+    ) -> Result<pb::FindFirstResponse, Status> {
+        let (queries, found) = self.find(decode::find_first(request)?, deadline).await?;
+        convert::find_first_response(queries, found)
+    }
+
+    async fn find_all_batch(
+        &self,
+        request: pb::FindAllRequest,
+        deadline: Deadline,
+    ) -> Result<pb::FindAllResponse, Status> {
+        let (queries, found) = self.find(decode::find_all(request)?, deadline).await?;
+        convert::find_all_response(queries, found)
+    }
+}
+
+/// The batch of a streamed request, which may be left out like any message.
+macro_rules! stream_of_batches {
+    ($self:ident, $request:ident, $batch:ident, $response:ident) => {{
+        let edge = $self.clone();
+        let answer = move |request: _| {
+            let edge = edge.clone();
+            async move {
+                let pb::$request { sequence, batch } = request;
+                let deadline = Deadline::within(edge.timeout);
+                let result = Some(edge.$batch(batch.unwrap_or_default(), deadline).await?);
+                Ok(pb::$response { sequence, result })
+            }
+        };
+        answer
+    }};
+}
+
+#[tonic::async_trait]
+impl CorpusService for CorpusGrpc {
+    async fn create_corpus(
+        &self,
+        request: Request<pb::CreateCorpusRequest>,
+    ) -> Result<Response<pb::CreateCorpusResponse>, Status> {
+        let deadline = self.deadline(&request);
+        let new = decode::new_corpus(request.get_ref())?;
+        let record = self.router.create(new, deadline).await?;
+        let corpus = Some(convert::corpus(&record));
+        Ok(Response::new(pb::CreateCorpusResponse { corpus }))
+    }
+
+    async fn get_corpus(
+        &self,
+        request: Request<pb::GetCorpusRequest>,
+    ) -> Result<Response<pb::GetCorpusResponse>, Status> {
+        let deadline = self.deadline(&request);
+        let name = &request.get_ref().name;
+        let name = decode::corpus_name("name", name, Violations::default())?;
+        let work = async |corpus: Arc<crate::corpora::OpenCorpus>| {
+            let contents = self.router.contents(&corpus, deadline).await?;
+            let shards = |node: &_| self.router.shards_of(node);
+            Ok(convert::get_corpus_response(
+                &corpus.record,
+                contents,
+                shards,
+            ))
+        };
+        let response = self.router.on_corpus(&name, "", work).await?;
+        Ok(Response::new(response))
+    }
+
+    async fn list_corpora(
+        &self,
+        request: Request<pb::ListCorporaRequest>,
+    ) -> Result<Response<pb::ListCorporaResponse>, Status> {
+        let records = self.router.list().await?;
+        let page = convert::list_corpora_response(&records, request.get_ref());
+        Ok(Response::new(page))
+    }
+
+    async fn delete_corpus(
+        &self,
+        request: Request<pb::DeleteCorpusRequest>,
+    ) -> Result<Response<pb::DeleteCorpusResponse>, Status> {
+        let deadline = self.deadline(&request);
+        let name = &request.get_ref().name;
+        let name = decode::corpus_name("name", name, Violations::default())?;
+        self.router.delete(&name, deadline).await?;
+        Ok(Response::new(pb::DeleteCorpusResponse {}))
+    }
+
+    async fn insert(
+        &self,
+        request: Request<pb::InsertRequest>,
+    ) -> Result<Response<pb::InsertResponse>, Status> {
+        let deadline = self.deadline(&request);
+        let response = self.insert_batch(request.into_inner(), deadline).await?;
+        Ok(Response::new(response))
+    }
+
+    async fn remove(
+        &self,
+        request: Request<pb::RemoveRequest>,
+    ) -> Result<Response<pb::RemoveResponse>, Status> {
+        let deadline = self.deadline(&request);
+        let response = self.remove_batch(request.into_inner(), deadline).await?;
+        Ok(Response::new(response))
+    }
+
+    async fn find_first(
+        &self,
+        request: Request<pb::FindFirstRequest>,
+    ) -> Result<Response<pb::FindFirstResponse>, Status> {
+        let deadline = self.deadline(&request);
+        let response = self
+            .find_first_batch(request.into_inner(), deadline)
+            .await?;
+        Ok(Response::new(response))
+    }
+
+    async fn find_all(
+        &self,
+        request: Request<pb::FindAllRequest>,
+    ) -> Result<Response<pb::FindAllResponse>, Status> {
+        let deadline = self.deadline(&request);
+        let response = self.find_all_batch(request.into_inner(), deadline).await?;
+        Ok(Response::new(response))
+    }
+
+    type InsertStreamStream = Answers<pb::InsertStreamResponse>;
+
+    async fn insert_stream(
+        &self,
+        request: Request<Streaming<pb::InsertStreamRequest>>,
+    ) -> Result<Response<Self::InsertStreamStream>, Status> {
+        let answer = stream_of_batches!(
+            self,
+            InsertStreamRequest,
+            insert_batch,
+            InsertStreamResponse
+        );
+        Ok(Response::new(answers(request.into_inner(), answer)))
+    }
+
+    type RemoveStreamStream = Answers<pb::RemoveStreamResponse>;
+
+    async fn remove_stream(
+        &self,
+        request: Request<Streaming<pb::RemoveStreamRequest>>,
+    ) -> Result<Response<Self::RemoveStreamStream>, Status> {
+        let answer = stream_of_batches!(
+            self,
+            RemoveStreamRequest,
+            remove_batch,
+            RemoveStreamResponse
+        );
+        Ok(Response::new(answers(request.into_inner(), answer)))
+    }
+
+    type FindFirstStreamStream = Answers<pb::FindFirstStreamResponse>;
+
+    async fn find_first_stream(
+        &self,
+        request: Request<Streaming<pb::FindFirstStreamRequest>>,
+    ) -> Result<Response<Self::FindFirstStreamStream>, Status> {
+        let answer = stream_of_batches!(
+            self,
+            FindFirstStreamRequest,
+            find_first_batch,
+            FindFirstStreamResponse
+        );
+        Ok(Response::new(answers(request.into_inner(), answer)))
+    }
+
+    type FindAllStreamStream = Answers<pb::FindAllStreamResponse>;
+
+    async fn find_all_stream(
+        &self,
+        request: Request<Streaming<pb::FindAllStreamRequest>>,
+    ) -> Result<Response<Self::FindAllStreamStream>, Status> {
+        let answer = stream_of_batches!(
+            self,
+            FindAllStreamRequest,
+            find_all_batch,
+            FindAllStreamResponse
+        );
+        Ok(Response::new(answers(request.into_inner(), answer)))
+    }
+
+    async fn fingerprint(
+        &self,
+        request: Request<pb::FingerprintRequest>,
+    ) -> Result<Response<pb::FingerprintResponse>, Status> {
+        let request = decode::fingerprint(request.into_inner())?;
+        let corpus = self.router.corpus(&request.name, &request.recipe).await?;
+        let fingerprints = request.batch.fingerprints(&corpus).await;
+        let fingerprints = fingerprints.map_err(RouterError::from)?;
+        Ok(Response::new(pb::FingerprintResponse {
+            fingerprints: fingerprints.iter().map(|value| value.0).collect(),
+            recipe: corpus.recipe.to_string(),
+        }))
+    }
+}

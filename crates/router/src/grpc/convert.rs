@@ -1,0 +1,111 @@
+//! From domain types to responses.
+
+use prost_types::Timestamp;
+use simshard_cluster::{CorpusRecord, Node};
+use simshard_proto::{MAX_MESSAGE_BYTES, v1 as pb};
+use simshard_topology::ShardSet;
+use tonic::Status;
+
+use crate::error::RouterError;
+use crate::router::{CorpusContents, Found};
+
+/// Most corpora of one page.
+const MAX_PAGE: u32 = 1_000;
+
+pub(super) fn corpus(record: &CorpusRecord) -> pb::Corpus {
+    pb::Corpus {
+        name: record.name.to_string(),
+        blocks: record.blocks,
+        distance: record.distance,
+        recipe: record.recipe.clone(),
+        create_time: Some(Timestamp::from(record.create_time)),
+    }
+}
+
+pub(super) fn get_corpus_response(
+    record: &CorpusRecord,
+    contents: CorpusContents,
+    shards: impl Fn(&Node) -> ShardSet,
+) -> pb::GetCorpusResponse {
+    let total = |counts: fn(&simshard_proto::shard::v1::DescribeCorpusResponse) -> &[u64]| {
+        let mut total = 0;
+        for (_, answer) in &contents {
+            total += counts(answer.as_ref()?).iter().sum::<u64>();
+        }
+        Some(total)
+    };
+    let document_count = total(|answer| &answer.home_document_counts);
+    let fingerprint_count = total(|answer| &answer.home_fingerprint_counts);
+    let nodes = contents.into_iter().map(|(node, answer)| pb::NodeShards {
+        shards: shards(&node).iter().map(|shard| shard.0.into()).collect(),
+        node: node.id.to_string(),
+        address: node.address,
+        reachable: answer.is_some(),
+        document_counts: answer.map_or(Vec::new(), |answer| answer.document_counts),
+    });
+    pb::GetCorpusResponse {
+        corpus: Some(corpus(record)),
+        document_count,
+        fingerprint_count,
+        nodes: nodes.collect(),
+    }
+}
+
+pub(super) fn list_corpora_response(
+    records: &[CorpusRecord],
+    request: &pb::ListCorporaRequest,
+) -> pb::ListCorporaResponse {
+    let size = match request.page_size {
+        0 => MAX_PAGE,
+        size => size.min(MAX_PAGE),
+    };
+    // The token is the last name of the page before.
+    let after = |record: &&CorpusRecord| record.name.as_str() > request.page_token.as_str();
+    let mut rest = records.iter().filter(after);
+    let corpora: Vec<pb::Corpus> = rest.by_ref().take(size as usize).map(corpus).collect();
+    let last = corpora.last().map(|corpus| corpus.name.clone());
+    pb::ListCorporaResponse {
+        next_page_token: rest.next().and(last).unwrap_or_default(),
+        corpora,
+    }
+}
+
+#[allow(clippy::result_large_err, reason = "tonic's own error type")]
+pub(super) fn find_all_response(
+    queries: Vec<u64>,
+    found: Found,
+) -> Result<pb::FindAllResponse, Status> {
+    let response = pb::FindAllResponse {
+        queries,
+        matches: Some(found.matches),
+        completeness: found.completeness,
+    };
+    fits(response)
+}
+
+#[allow(clippy::result_large_err, reason = "tonic's own error type")]
+pub(super) fn find_first_response(
+    queries: Vec<u64>,
+    found: Found,
+) -> Result<pb::FindFirstResponse, Status> {
+    let mut matches = found.matches;
+    // That there are others, farther away, cuts nothing from the nearest.
+    matches.truncated.fill(false);
+    let response = pb::FindFirstResponse {
+        queries,
+        matches: Some(matches),
+        completeness: found.completeness,
+    };
+    fits(response)
+}
+
+/// Refuses a response over the largest message.
+#[allow(clippy::result_large_err, reason = "tonic's own error type")]
+fn fits<M: prost::Message>(response: M) -> Result<M, Status> {
+    // A streamed response wraps this one in a few bytes more.
+    const WRAPPER: usize = 64;
+    match response.encoded_len() + WRAPPER <= MAX_MESSAGE_BYTES {
+        true => Ok(response),
+        false => Err(RouterError::AnswerTooLarge.into()),
+    }
+}

@@ -1,0 +1,137 @@
+//! Putting the answers of the nodes together. Pure.
+//!
+//! No match is reported twice (see `plan`), so merging is concatenating.
+
+use std::collections::BTreeMap;
+
+use simshard_proto::v1::{Completeness, Matches};
+use simshard_proto::{MalformedMatches, QueryMatch, matches_from, matches_into};
+use simshard_simhash::{Layout, LeadGroups};
+use simshard_topology::{NodeId, ShardSet};
+
+/// The answers of the nodes so far.
+#[derive(Debug)]
+pub(crate) struct Merge {
+    limit: u32,
+    found: Vec<QueryMatch>,
+    truncated: Vec<bool>,
+}
+
+impl Merge {
+    /// No answers yet to `queries` queries, of each of which at most `limit`
+    /// matches are wanted; 0 means all.
+    pub(crate) fn new(queries: usize, limit: u32) -> Self {
+        Self {
+            limit,
+            found: Vec::new(),
+            truncated: vec![false; queries],
+        }
+    }
+
+    /// Adds a node's answer about the queries at `places`.
+    pub(crate) fn add(&mut self, places: &[u32], answer: Matches) -> Result<(), MalformedMatches> {
+        for (&place, &cut) in places.iter().zip(&answer.truncated) {
+            self.truncated[place as usize] |= cut;
+        }
+        let found = matches_into(answer, places.len())?.into_iter();
+        self.found.extend(found.map(|one| QueryMatch {
+            query: places[one.query as usize],
+            ..one
+        }));
+        Ok(())
+    }
+
+    /// The matches of all queries.
+    pub(crate) fn finish(self) -> Matches {
+        matches_from(self.found, self.limit, self.truncated)
+    }
+}
+
+/// What is certain though some lead groups were not searched.
+pub(crate) fn certificate(
+    layout: Layout,
+    max_distance: u32,
+    missing: &[LeadGroups],
+    unreachable: &BTreeMap<NodeId, ShardSet>,
+) -> Completeness {
+    let guaranteed = |missing: &LeadGroups| {
+        let searched = LeadGroups::all(layout).difference(*missing);
+        let reach = searched.guaranteed_distance();
+        reach.map_or(-1, |reach| reach.min(max_distance) as i32)
+    };
+    let shards: ShardSet = unreachable.values().flat_map(ShardSet::iter).collect();
+    Completeness {
+        unreachable_nodes: unreachable.keys().map(NodeId::to_string).collect(),
+        missing_shards: shards.iter().map(|shard| shard.0.into()).collect(),
+        missing_lead_groups: missing.iter().map(|groups| groups.0).collect(),
+        guaranteed_distances: missing.iter().map(guaranteed).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use simshard_simhash::Fingerprint;
+
+    use super::*;
+
+    fn answer(counts: &[u32], values: &[(u32, u64)], truncated: bool) -> Matches {
+        let places = (0..).zip(counts);
+        let queries = places.flat_map(|(query, &count)| (0..count).map(move |_| query));
+        let found = queries
+            .zip(values)
+            .map(|(query, &(distance, value))| QueryMatch {
+                query,
+                distance,
+                fingerprint: Fingerprint(value),
+                document_count: 1,
+                ids: vec![value.to_string()],
+            });
+        matches_from(found.collect(), 0, vec![truncated; counts.len()])
+    }
+
+    #[test]
+    fn answers_about_different_queries_find_their_places() {
+        let mut merge = Merge::new(4, 0);
+        merge
+            .add(&[1, 3], answer(&[1, 1], &[(2, 20), (1, 30)], false))
+            .unwrap();
+        merge
+            .add(&[0, 3], answer(&[0, 1], &[(0, 31)], false))
+            .unwrap();
+        let merged = merge.finish();
+        assert_eq!(merged.match_counts, [0, 1, 0, 2]);
+        assert_eq!(merged.ids, ["20", "31", "30"]);
+        assert_eq!(merged.truncated, [false; 4]);
+    }
+
+    #[test]
+    fn the_limit_holds_over_all_nodes() {
+        let mut merge = Merge::new(2, 1);
+        merge
+            .add(&[0, 1], answer(&[1, 1], &[(2, 20), (1, 1)], false))
+            .unwrap();
+        merge.add(&[0], answer(&[1], &[(1, 21)], false)).unwrap();
+        let merged = merge.finish();
+        assert_eq!(merged.fingerprints, [21, 1]);
+        assert_eq!(merged.truncated, [true, false]);
+    }
+
+    #[test]
+    fn nonsense_from_a_node_is_refused() {
+        let mut merge = Merge::new(2, 0);
+        assert!(
+            merge
+                .add(&[0], answer(&[1, 1], &[(2, 20), (1, 1)], false))
+                .is_err()
+        );
+    }
+
+    #[test]
+    fn the_certificate_counts_the_groups_that_answered() {
+        let layout = Layout::new(5, 3).unwrap();
+        let missing = [0b0000, 0b0001, 0b0111, 0b1111].map(LeadGroups);
+        let certificate = certificate(layout, 2, &missing, &BTreeMap::new());
+        assert_eq!(certificate.guaranteed_distances, [2, 2, 0, -1]);
+        assert_eq!(certificate.missing_lead_groups, [0, 1, 7, 15]);
+    }
+}

@@ -1,0 +1,134 @@
+//! Connections to the nodes, and one call to one of them.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use backon::{ExponentialBuilder, Retryable};
+use simshard_cluster::Layout;
+use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
+use simshard_proto::{MAX_MESSAGE_BYTES, Reason, transport};
+use simshard_topology::NodeId;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Code, Response, Status};
+use tracing::debug;
+
+use crate::deadline::Deadline;
+
+/// Connections to each node: one alone is one lock that all requests share.
+const CONNECTIONS: usize = 2;
+
+/// A node's answer is bounded by it, plus the columns that count.
+const MAX_ANSWER_BYTES: usize = 2 * MAX_MESSAGE_BYTES;
+
+/// A connection that fails is tried again after so long, twice as long, …
+const FIRST_RETRY: Duration = Duration::from_millis(25);
+
+/// … at most so often.
+const RETRIES: usize = 3;
+
+/// Why a node did not do its part.
+#[derive(Debug)]
+pub(crate) enum CallError {
+    /// No connection, or it broke.
+    Unreachable,
+    /// No answer by the deadline.
+    Late,
+    /// The node said no.
+    Refused(Box<Status>),
+}
+
+pub(crate) type Client = ShardServiceClient<Channel>;
+
+/// The connections to every node of a layout.
+#[derive(Debug)]
+pub(crate) struct Nodes {
+    by_id: HashMap<NodeId, Connections>,
+}
+
+#[derive(Debug)]
+struct Connections {
+    clients: Vec<Client>,
+    next: AtomicUsize,
+}
+
+impl Nodes {
+    /// Connects when first needed, and again after a connection broke.
+    pub(crate) fn new(layout: &Layout) -> Result<Self, tonic::transport::Error> {
+        let mut by_id = HashMap::new();
+        for node in layout.nodes() {
+            let endpoint = transport::endpoint(Endpoint::from_shared(node.address.clone())?);
+            let client = || {
+                ShardServiceClient::new(endpoint.connect_lazy())
+                    .max_decoding_message_size(MAX_ANSWER_BYTES)
+                    .max_encoding_message_size(usize::MAX)
+            };
+            let connections = Connections {
+                clients: (0..CONNECTIONS).map(|_| client()).collect(),
+                next: AtomicUsize::new(0),
+            };
+            by_id.insert(node.id.clone(), connections);
+        }
+        Ok(Self { by_id })
+    }
+
+    /// Makes one call to one node; again where the connection failed, as every
+    /// call may be repeated.
+    pub(crate) async fn call<M, A, F>(
+        &self,
+        node: &NodeId,
+        deadline: Deadline,
+        message: &M,
+        method: impl Fn(Client, M) -> F,
+    ) -> Result<A, CallError>
+    where
+        M: Clone,
+        F: Future<Output = Result<Response<A>, Status>>,
+    {
+        let Some(connections) = self.by_id.get(node) else {
+            return Err(CallError::Unreachable);
+        };
+        let attempt = || async {
+            let answer = method(connections.pick(), message.clone()).await;
+            answer.map(Response::into_inner).map_err(CallError::from)
+        };
+        let backoff = ExponentialBuilder::default()
+            .with_min_delay(FIRST_RETRY)
+            .with_max_times(RETRIES)
+            .with_jitter();
+        let tries = attempt
+            .retry(backoff)
+            .when(|error| matches!(error, CallError::Unreachable))
+            .notify(|_, delay| debug!(%node, ?delay, "node is unreachable, trying again"));
+        tokio::time::timeout_at(deadline.instant(), tries)
+            .await
+            .unwrap_or(Err(CallError::Late))
+    }
+}
+
+impl Connections {
+    fn pick(&self) -> Client {
+        let next = self.next.fetch_add(1, Ordering::Relaxed);
+        self.clients[next % self.clients.len()].clone()
+    }
+}
+
+/// The codes that a broken connection gives rise to.
+const CONNECTION_CODES: [Code; 4] = [
+    Code::Unavailable,
+    Code::Unknown,
+    Code::Cancelled,
+    Code::Internal,
+];
+
+impl From<Status> for CallError {
+    /// What a node says itself carries a reason.
+    fn from(status: Status) -> Self {
+        match Reason::of(&status) {
+            Some(Reason::NodeUnreachable) => Self::Unreachable,
+            None if status.code() == Code::DeadlineExceeded => Self::Late,
+            None if CONNECTION_CODES.contains(&status.code()) => Self::Unreachable,
+            _ => Self::Refused(Box::new(status)),
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Which node is asked what: from fingerprints and the shard map to one request
+//! a node. Pure.
+//!
+//! # Invariants
+//! - R1: each document goes to every shard that stores it, once a node.
+//! - R2: all requests about a query carry the same active lead groups, so that
+//!   exactly one table anywhere reports each match.
+//! - R3: of a query's active lead groups, every needed shard is asked.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use simshard_simhash::{Fingerprint, LeadGroups, Tables};
+use simshard_topology::{NodeId, ShardId, ShardMap, ShardSet};
+
+/// The part of a batch that one node is asked about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// The shards meant.
+    pub(crate) shards: ShardSet,
+    /// Places of its documents or queries in the batch, ascending.
+    pub(crate) places: Vec<u32>,
+}
+
+impl Part {
+    fn add(&mut self, place: u32, shard: ShardId) {
+        self.shards.insert(shard);
+        if self.places.last() != Some(&place) {
+            self.places.push(place);
+        }
+    }
+}
+
+/// The documents that each node stores.
+pub(crate) fn plan_documents(
+    tables: &Tables,
+    map: &ShardMap,
+    documents: &[Fingerprint],
+) -> BTreeMap<NodeId, Part> {
+    let mut parts = Parts::new(map);
+    for (place, &document) in (0..).zip(documents) {
+        for shard in tables.document_shards(document) {
+            parts.add(place, ShardId(shard));
+        }
+    }
+    parts.by_node()
+}
+
+/// What to ask, and what an answer to it leaves open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct QueryPlan {
+    /// One request for each set of active lead groups and node.
+    pub(crate) requests: Vec<(LeadGroups, NodeId, Part)>,
+    /// For each query, the lead groups that cannot be searched though they are
+    /// needed. Empty if every query is answered in full.
+    pub(crate) missing: Vec<LeadGroups>,
+    /// The nodes that would be needed, and their shards.
+    pub(crate) unreachable: BTreeMap<NodeId, ShardSet>,
+}
+
+/// Asks each query with the fewest lead groups that find every match up to
+/// `max_distance`, around the nodes that are `down`; with all the groups that
+/// are left if these do not suffice.
+pub(crate) fn plan_queries(
+    tables: &Tables,
+    map: &ShardMap,
+    queries: &[Fingerprint],
+    max_distance: u32,
+    down: &BTreeSet<NodeId>,
+) -> QueryPlan {
+    let all = LeadGroups::all(tables.layout());
+    let mut plan = QueryPlan::default();
+    let mut by_groups: BTreeMap<LeadGroups, Parts<'_>> = BTreeMap::new();
+    for (place, &query) in (0..).zip(queries) {
+        let reachable = match down.is_empty() {
+            true => all,
+            false => reachable_groups(tables, map, query, down),
+        };
+        let active = reachable.last(max_distance + 1);
+        let parts = by_groups.entry(active).or_insert_with(|| Parts::new(map));
+        for shard in query_shards(tables, query, active).iter() {
+            parts.add(place, shard);
+        }
+        if active.len() <= max_distance {
+            plan.leave_open(tables, map, query, place, all.difference(reachable), down);
+        }
+    }
+    if !plan.missing.is_empty() {
+        plan.missing.resize(queries.len(), LeadGroups::NONE);
+    }
+    for (groups, parts) in by_groups {
+        let parts = parts.by_node().into_iter();
+        plan.requests
+            .extend(parts.map(|(node, part)| (groups, node, part)));
+    }
+    plan
+}
+
+impl QueryPlan {
+    fn leave_open(
+        &mut self,
+        tables: &Tables,
+        map: &ShardMap,
+        query: Fingerprint,
+        place: u32,
+        missing: LeadGroups,
+        down: &BTreeSet<NodeId>,
+    ) {
+        self.missing.resize(place as usize, LeadGroups::NONE);
+        self.missing.push(missing);
+        for shard in query_shards(tables, query, missing).iter() {
+            let owner = map.owner(shard);
+            if down.contains(owner) {
+                let shards = self.unreachable.entry(owner.clone()).or_default();
+                shards.insert(shard);
+            }
+        }
+    }
+}
+
+/// The lead groups none of whose shards, for this query, is on a node that is down.
+fn reachable_groups(
+    tables: &Tables,
+    map: &ShardMap,
+    query: Fingerprint,
+    down: &BTreeSet<NodeId>,
+) -> LeadGroups {
+    let mut reachable = LeadGroups::NONE;
+    for group in LeadGroups::all(tables.layout()).iter() {
+        let mut only = LeadGroups::NONE;
+        only.insert(group);
+        let shards = query_shards(tables, query, only);
+        if shards.iter().all(|shard| !down.contains(map.owner(shard))) {
+            reachable.insert(group);
+        }
+    }
+    reachable
+}
+
+fn query_shards(tables: &Tables, query: Fingerprint, groups: LeadGroups) -> ShardSet {
+    let mut shards = ShardSet::EMPTY;
+    for group in groups.iter() {
+        for bytes in tables.query_shards(query, group) {
+            shards.extend(bytes.map(ShardId));
+        }
+    }
+    shards
+}
+
+/// A part a node, found by shard without comparing names.
+struct Parts<'a> {
+    map: &'a ShardMap,
+    /// For each shard, the place of its owner in `parts`.
+    owners: [u16; ShardId::COUNT],
+    parts: Vec<(&'a NodeId, Part)>,
+}
+
+impl<'a> Parts<'a> {
+    fn new(map: &'a ShardMap) -> Self {
+        let mut parts: Vec<(&NodeId, Part)> = Vec::new();
+        let mut owners = [0; ShardId::COUNT];
+        for shard in ShardId::all() {
+            let owner = map.owner(shard);
+            let known = parts.iter().position(|(node, _)| *node == owner);
+            let place = known.unwrap_or_else(|| {
+                parts.push((owner, Part::default()));
+                parts.len() - 1
+            });
+            // At most one node a shard, so it fits.
+            owners[shard.index()] = place as u16;
+        }
+        Self { map, owners, parts }
+    }
+
+    fn add(&mut self, place: u32, shard: ShardId) {
+        let owner = usize::from(self.owners[shard.index()]);
+        debug_assert_eq!(self.parts[owner].0, self.map.owner(shard));
+        self.parts[owner].1.add(place, shard);
+    }
+
+    fn by_node(self) -> BTreeMap<NodeId, Part> {
+        let touched = self
+            .parts
+            .into_iter()
+            .filter(|(_, part)| !part.places.is_empty());
+        touched.map(|(node, part)| (node.clone(), part)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,136 @@
+//! Plans against the definitions, for several layouts and clusters.
+
+use simshard_simhash::Layout;
+use simshard_simhash::synthetic::Data;
+use simshard_topology::plan;
+
+use super::*;
+
+const LAYOUTS: [(u32, u32); 6] = [(5, 3), (6, 3), (4, 3), (10, 2), (16, 1), (9, 8)];
+
+fn tables(blocks: u32, distance: u32) -> Tables {
+    Tables::new(Layout::new(blocks, distance).unwrap())
+}
+
+fn map(nodes: usize) -> ShardMap {
+    let nodes: Vec<NodeId> = (1..=nodes)
+        .map(|number| NodeId::new(&format!("n{number}")).unwrap())
+        .collect();
+    plan(None, &nodes, 1).unwrap()
+}
+
+fn node(map: &ShardMap, place: usize) -> BTreeSet<NodeId> {
+    BTreeSet::from([map.nodes()[place].clone()])
+}
+
+#[test]
+fn documents_reach_every_shard_of_theirs_once_a_node() {
+    for (blocks, distance) in LAYOUTS {
+        let tables = tables(blocks, distance);
+        let map = map(3);
+        let documents = Data::Skewed.fingerprints(200, 1);
+        let parts = plan_documents(&tables, &map, &documents);
+        for (node, part) in &parts {
+            assert!(part.places.is_sorted_by(|a, b| a < b), "R1");
+            assert_eq!(part.shards.difference(&map.owned_by(node)), ShardSet::EMPTY);
+        }
+        for (place, &document) in (0..).zip(&documents) {
+            for shard in tables.document_shards(document) {
+                let part = &parts[map.owner(ShardId(shard))];
+                assert!(part.places.contains(&place), "R1");
+                assert!(part.shards.contains(ShardId(shard)), "R1");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_healthy_cluster_leaves_nothing_open() {
+    for (blocks, distance) in LAYOUTS {
+        let tables = tables(blocks, distance);
+        let queries = Data::Random.fingerprints(50, 2);
+        for max_distance in 0..=distance {
+            let plan = plan_queries(&tables, &map(5), &queries, max_distance, &BTreeSet::new());
+            assert!(plan.missing.is_empty() && plan.unreachable.is_empty());
+            for (groups, _, part) in &plan.requests {
+                assert_eq!(groups.len(), max_distance + 1, "R2");
+                assert!(!part.places.is_empty());
+            }
+        }
+    }
+}
+
+#[test]
+fn every_needed_shard_of_the_active_groups_is_asked() {
+    for (blocks, distance) in LAYOUTS {
+        let tables = tables(blocks, distance);
+        let map = map(5);
+        let queries = Data::Random.fingerprints(50, 3);
+        let plan = plan_queries(&tables, &map, &queries, distance, &node(&map, 2));
+        for (place, &query) in (0..).zip(&queries) {
+            let asked: Vec<_> = plan
+                .requests
+                .iter()
+                .filter(|(_, _, part)| part.places.contains(&place))
+                .collect();
+            let Some((groups, _, _)) = asked.first() else {
+                continue;
+            };
+            assert!(asked.iter().all(|(other, _, _)| other == groups), "R2");
+            for shard in query_shards(&tables, query, *groups).iter() {
+                let owner = map.owner(shard);
+                let answers = |(_, node, part): &&&(LeadGroups, NodeId, Part)| {
+                    node == owner && part.shards.contains(shard)
+                };
+                assert!(asked.iter().any(|request| answers(&request)), "R3");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_a_lost_node_leaves_open_is_named() {
+    let tables = tables(5, 3);
+    let map = map(3);
+    let queries = Data::Random.fingerprints(100, 4);
+    let down = node(&map, 1);
+    let plan = plan_queries(&tables, &map, &queries, 3, &down);
+    assert_eq!(plan.missing.len(), queries.len());
+    for (query, missing) in queries.iter().zip(&plan.missing) {
+        let expected: Vec<u32> = (0..4)
+            .filter(|&group| {
+                let shard = tables
+                    .get(tables.lead_group(group).start)
+                    .leading_byte(*query);
+                down.contains(map.owner(ShardId(shard)))
+            })
+            .collect();
+        assert_eq!(missing.iter().collect::<Vec<_>>(), expected);
+    }
+    assert_eq!(
+        plan.unreachable.keys().cloned().collect::<BTreeSet<_>>(),
+        down
+    );
+    assert!(
+        plan.requests
+            .iter()
+            .all(|(_, node, _)| !down.contains(node))
+    );
+}
+
+#[test]
+fn smaller_distances_go_around_a_lost_node() {
+    let tables = tables(5, 3);
+    let map = map(5);
+    let queries = Data::Random.fingerprints(200, 5);
+    let plan = plan_queries(&tables, &map, &queries, 0, &node(&map, 0));
+    let open = plan
+        .missing
+        .iter()
+        .filter(|missing| !missing.is_empty())
+        .count();
+    assert!(
+        open < 5,
+        "only queries all of whose shards are on the node stay open: {open}"
+    );
+}

@@ -1,0 +1,51 @@
+//! Streams of batches: several under way at once, answers in order.
+
+use std::pin::Pin;
+
+use futures_util::StreamExt;
+use simshard_proto::{MAX_MESSAGE_BYTES, Reason};
+use tokio_stream::Stream;
+use tonic::{Code, Status, Streaming};
+
+/// Batches of one stream under way at once. The next is read when the answer to
+/// the first is taken, so a client that stops reading stops its own writing.
+const WINDOW: usize = 4;
+
+/// A stream of answers.
+pub(crate) type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+/// Answers each request of a stream; the first error is the last answer.
+pub(crate) fn answers<Q, A, F>(
+    requests: Streaming<Q>,
+    answer: impl Fn(Q) -> F + Send + 'static,
+) -> Answers<A>
+where
+    Q: Send + 'static,
+    A: Send + 'static,
+    F: Future<Output = Result<A, Status>> + Send + 'static,
+{
+    let under_way = requests.map(move |request| {
+        let answer = request.map_err(explain_size).map(&answer);
+        async {
+            match answer {
+                Ok(answer) => answer.await,
+                Err(status) => Err(status),
+            }
+        }
+    });
+    Box::pin(under_way.buffered(WINDOW))
+}
+
+/// The transport says OUT_OF_RANGE where a message is over the limit.
+pub(crate) fn explain_size(status: Status) -> Status {
+    match status.code() {
+        Code::OutOfRange => too_large(),
+        _ => status,
+    }
+}
+
+/// The answer to a message over the limit.
+pub(crate) fn too_large() -> Status {
+    let message = format!("a message has at most {MAX_MESSAGE_BYTES} bytes: send smaller batches");
+    Reason::MessageTooLarge.status(message, [])
+}

@@ -1,0 +1,142 @@
+//! What a newcomer meets first: the two commands, the licences, and links that lead somewhere.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use crate::assert_none;
+use crate::repository::{self, TextFile};
+
+const DEMO: &str = "cargo run --release -- demo";
+const VERIFY: &str = "cargo xtask test";
+
+/// The commands that a text does not show on a line of their own.
+fn commands_missing(text: &str, commands: &[&str]) -> Vec<String> {
+    let shown = |command: &str| {
+        text.lines().any(|line| {
+            let rest = line.trim().trim_start_matches("$ ").strip_prefix(command);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+        })
+    };
+    let missing = commands.iter().filter(|command| !shown(command));
+    missing
+        .map(|command| format!("`{command}` is not shown on a line of its own"))
+        .collect()
+}
+
+/// The links of a Markdown file that lead to no file of the repository.
+fn broken_links(file: &TextFile, exists: impl Fn(&Path) -> bool) -> Vec<String> {
+    let folder = Path::new(&file.path).parent().unwrap_or(Path::new(""));
+    let mut problems = Vec::new();
+    let mut in_code = false;
+    for (index, line) in file.text.lines().enumerate() {
+        if line.trim_start().starts_with("```") {
+            in_code = !in_code;
+        }
+        if in_code {
+            continue;
+        }
+        for target in targets(line)
+            .into_iter()
+            .filter(|target| is_relative(target))
+        {
+            let path = target.split('#').next().unwrap_or_default();
+            if !exists(&folder.join(path)) {
+                problems.push(format!(
+                    "{}:{}: `{target}` leads nowhere",
+                    file.path,
+                    index + 1
+                ));
+            }
+        }
+    }
+    problems
+}
+
+/// The targets of `[text](target)` and `[name]: target` in a line.
+fn targets(line: &str) -> Vec<String> {
+    let first_word = |text: &str| {
+        text.split_whitespace()
+            .next()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let mut targets = Vec::new();
+    for rest in line.split("](").skip(1) {
+        targets.push(first_word(rest.split(')').next().unwrap_or_default()));
+    }
+    if let Some((name, rest)) = line.split_once("]: ")
+        && name.starts_with('[')
+    {
+        targets.push(first_word(rest));
+    }
+    targets
+}
+
+/// Whether a target is a path, neither an address nor a place in the same file.
+fn is_relative(target: &str) -> bool {
+    !target.contains("://") && !target.starts_with("mailto:") && !target.starts_with('#')
+}
+
+#[test]
+fn the_readme_shows_the_demo_and_the_verification() -> Result<()> {
+    assert_none(&commands_missing(
+        &repository::read("README.md")?,
+        &[DEMO, VERIFY],
+    ));
+    Ok(())
+}
+
+#[test]
+fn continuous_integration_runs_the_verification() -> Result<()> {
+    assert_none(&commands_missing(&repository::read(".ci/run")?, &[VERIFY]));
+    Ok(())
+}
+
+#[test]
+fn both_licences_are_there_and_named_by_the_manifest() -> Result<()> {
+    assert!(repository::read("LICENSE-MIT")?.contains("The Simshard developers"));
+    assert!(repository::read("LICENSE-APACHE")?.contains("Apache License"));
+    let manifest = repository::read("Cargo.toml")?;
+    assert!(manifest.contains("license = \"MIT OR Apache-2.0\""));
+    Ok(())
+}
+
+#[test]
+fn every_link_between_documents_leads_somewhere() -> Result<()> {
+    let mut files = repository::text_files()?;
+    files.retain(|file| file.path.ends_with(".md"));
+    let root = repository::root();
+    let exists = |path: &Path| root.join(path).exists();
+    let problems: Vec<_> = files
+        .iter()
+        .flat_map(|file| broken_links(file, exists))
+        .collect();
+    assert_none(&problems);
+    Ok(())
+}
+
+#[test]
+fn a_missing_command_is_reported() {
+    let text = "```sh\n$ cargo run --release -- demo --verify\ncargo xtask tests\n```\n";
+    assert_none(&commands_missing(text, &[DEMO]));
+    assert_eq!(commands_missing(text, &[DEMO, VERIFY]).len(), 1);
+    assert_eq!(
+        commands_missing("about cargo xtask test", &[VERIFY]).len(),
+        1
+    );
+}
+
+#[test]
+fn a_broken_link_is_reported() {
+    let text = "[a](gone.md) and [b](there.md#part)\n\n[c]: gone/too.md\n![d](no.png \"title\")\n";
+    let file = TextFile::sample("docs/page.md", text);
+    let problems = broken_links(&file, |path| path == Path::new("docs/there.md"));
+    assert_eq!(problems.len(), 3, "{problems:?}");
+}
+
+#[test]
+fn addresses_places_and_code_are_no_paths() {
+    let text = "[a](https://example.org/x) [b](#part)\n```\n[c](gone.md)\n```\n";
+    assert_none(&broken_links(&TextFile::sample("page.md", text), |_| false));
+}

@@ -1,0 +1,29 @@
+//! The rules of the house, as tests: what no compiler checks and every reader relies on.
+//!
+//! A rule is a function from what it inspects to the problems it sees, so each one is also shown
+//! a bad sample that it must complain about.
+//!
+//! | module | rule |
+//! |---|---|
+//! | `crate_table` | the crates and the arrows between them are those of the design |
+//! | `purity` | `simhash` and `topology` know no async, I/O, serde or clock |
+//! | `shape` | every Rust file has a header; files and functions stay short |
+//! | `unsafety` | `unsafe` stands only among the processor-specific scans |
+//! | `leftovers` | nothing unfinished, no ignored test, no test that waits by the clock |
+//! | `words` | nothing points outside the repository |
+//! | `documents` | the documents show the two commands, and their links lead somewhere |
+
+mod crate_table;
+mod documents;
+mod leftovers;
+mod purity;
+mod repository;
+mod rust_source;
+mod shape;
+mod unsafety;
+mod words;
+
+/// Fails with a list of all problems.
+fn assert_none(problems: &[String]) {
+    assert!(problems.is_empty(), "\n  {}\n", problems.join("\n  "));
+}

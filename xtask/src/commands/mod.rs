@@ -1,0 +1,5 @@
+//! The verbs, one file each.
+
+pub(crate) mod fix;
+pub(crate) mod lint;
+pub(crate) mod test;

@@ -1,0 +1,46 @@
+//! `cargo xtask test`: everything CI runs, in one command.
+
+use std::process::ExitCode;
+
+use crate::steps::{self, Step};
+use crate::workspace::Workspace;
+
+/// Verify everything that CI verifies. Installs what that needs, saying so first; writes nothing
+/// outside the target folder
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Also run the long tests (sets SIMSHARD_LONG=1 for the Rust tests)
+    #[arg(long)]
+    long: bool,
+    /// Run only this step; may be given several times
+    #[arg(long, value_name = "STEP", value_enum)]
+    only: Vec<Step>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let workspace = Workspace::locate(arguments.long)?;
+    Ok(steps::run(&workspace, &chosen(&arguments.only)))
+}
+
+/// The wanted steps, each once, in the order of [`Step::ALL`].
+fn chosen(only: &[Step]) -> Vec<Step> {
+    let all = Step::ALL.into_iter();
+    all.filter(|step| only.is_empty() || only.contains(step))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_steps_run_unless_some_are_named() {
+        assert_eq!(chosen(&[]), Step::ALL);
+    }
+
+    #[test]
+    fn named_steps_run_once_and_in_the_usual_order() {
+        let named = [Step::Demo, Step::Fmt, Step::Demo];
+        assert_eq!(chosen(&named), [Step::Fmt, Step::Demo]);
+    }
+}

@@ -1,0 +1,128 @@
+//! The summary at the end: a row a step, then one plain line for people and scripts.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+/// What a step came to.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// Checks that passed: the tests of the test runner, or 1 for any other step.
+    pub(crate) passed: u64,
+    /// Checks that failed, counted in the same way.
+    pub(crate) failed: u64,
+    /// Figures of interest, or the reason of the failure.
+    pub(crate) note: String,
+}
+
+impl From<anyhow::Result<String>> for Outcome {
+    /// The outcome of a step that is one check, with its note.
+    fn from(result: anyhow::Result<String>) -> Self {
+        match result {
+            Ok(note) => Self {
+                passed: 1,
+                failed: 0,
+                note,
+            },
+            Err(error) => Self {
+                passed: 0,
+                failed: 1,
+                note: format!("{error:#}"),
+            },
+        }
+    }
+}
+
+/// One row of the summary.
+#[derive(Debug)]
+pub(crate) struct Row {
+    /// The step's name.
+    pub(crate) name: String,
+    /// How long it took.
+    pub(crate) time: Duration,
+    /// What it came to.
+    pub(crate) outcome: Outcome,
+}
+
+/// Whether nothing failed.
+pub(crate) fn all_passed(rows: &[Row]) -> bool {
+    rows.iter().all(|row| row.outcome.failed == 0)
+}
+
+/// The table and the closing line `N passed, N failed`.
+pub(crate) fn summary(rows: &[Row]) -> String {
+    let mut text = format!("\n{:<10}{:<8}{:>12}\n", "step", "result", "time");
+    for Row {
+        name,
+        time,
+        outcome,
+    } in rows
+    {
+        let result = if outcome.failed == 0 { "ok" } else { "FAILED" };
+        let line = format!(
+            "{name:<10}{result:<8}{:>12}  {}",
+            shown(*time),
+            outcome.note
+        );
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    let passed: u64 = rows.iter().map(|row| row.outcome.passed).sum();
+    let failed: u64 = rows.iter().map(|row| row.outcome.failed).sum();
+    let _ = write!(text, "\n{passed} passed, {failed} failed");
+    text
+}
+
+fn shown(time: Duration) -> String {
+    let seconds = time.as_secs();
+    if seconds < 60 {
+        return format!("{:.1} s", time.as_secs_f64());
+    }
+    format!("{} min {:02} s", seconds / 60, seconds % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows() -> Vec<Row> {
+        let row = |name: &str, seconds, passed, failed, note: &str| Row {
+            name: name.to_owned(),
+            time: Duration::from_secs(seconds),
+            outcome: Outcome {
+                passed,
+                failed,
+                note: note.to_owned(),
+            },
+        };
+        vec![
+            row("fmt", 2, 1, 0, ""),
+            row("tests", 125, 40, 2, "40 passed, 2 failed"),
+        ]
+    }
+
+    #[test]
+    fn the_summary_has_a_row_a_step_and_ends_with_the_counts() {
+        let expected = "
+step      result          time
+fmt       ok             2.0 s
+tests     FAILED    2 min 05 s  40 passed, 2 failed
+
+41 passed, 2 failed";
+        assert_eq!(summary(&rows()), expected);
+    }
+
+    #[test]
+    fn one_failed_check_fails_the_run() {
+        let mut rows = rows();
+        assert!(!all_passed(&rows));
+        rows.pop();
+        assert!(all_passed(&rows));
+    }
+
+    #[test]
+    fn a_failed_step_keeps_its_whole_reason() {
+        let error = anyhow::anyhow!("the cause").context("the step");
+        let outcome = Outcome::from(Err(error));
+        assert_eq!((outcome.passed, outcome.failed), (0, 1));
+        assert_eq!(outcome.note, "the step: the cause");
+    }
+}

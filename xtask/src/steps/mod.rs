@@ -1,0 +1,88 @@
+//! The steps of the verification, in order, and how a run goes through them.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::ValueEnum;
+
+use crate::report::{self, Outcome, Row};
+use crate::tools::Tools;
+use crate::workspace::Workspace;
+
+mod buf;
+mod clippy;
+mod demo;
+mod examples;
+mod fmt;
+mod rust_tests;
+
+/// One thing to verify.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Step {
+    /// Every Rust file is formatted
+    Fmt,
+    /// Clippy finds nothing to say about any target
+    Clippy,
+    /// The protobuf interfaces pass buf's lints and are formatted
+    Buf,
+    /// The Rust tests of all packages pass
+    Tests,
+    /// The release build finds all near-duplicates among files of this machine, checked by scan
+    Demo,
+    /// The Python and `buf curl` examples of README.md print what it says, against a real server
+    Examples,
+}
+
+impl Step {
+    /// Every step, in the order in which they run.
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Fmt,
+        Self::Clippy,
+        Self::Buf,
+        Self::Tests,
+        Self::Demo,
+        Self::Examples,
+    ];
+
+    /// The name on the command line and in the summary.
+    pub(crate) fn name(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
+    fn verify(self, workspace: &Workspace, tools: &Tools) -> Outcome {
+        match self {
+            Self::Fmt => fmt::verify(workspace, tools).into(),
+            Self::Clippy => clippy::verify(workspace, tools).into(),
+            Self::Buf => buf::verify(workspace, tools).into(),
+            Self::Tests => rust_tests::verify(workspace),
+            Self::Demo => demo::verify(workspace).into(),
+            Self::Examples => examples::verify(workspace, tools).into(),
+        }
+    }
+}
+
+/// Runs all the given steps, whichever fail, and prints the summary.
+pub(crate) fn run(workspace: &Workspace, steps: &[Step]) -> ExitCode {
+    let tools = Tools::prepare(workspace, steps);
+    let mut rows = Vec::new();
+    for step in steps {
+        println!("\n== {} ==", step.name());
+        let start = Instant::now();
+        let outcome = step.verify(workspace, &tools);
+        if outcome.failed > 0 {
+            println!("{} FAILED: {}", step.name(), outcome.note);
+        }
+        rows.push(Row {
+            name: step.name(),
+            time: start.elapsed(),
+            outcome,
+        });
+    }
+    println!("{}", report::summary(&rows));
+    if report::all_passed(&rows) {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}

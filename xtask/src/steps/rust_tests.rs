@@ -1,0 +1,119 @@
+//! The Rust tests, counted from the result lines of the test runner.
+
+use crate::process;
+use crate::report::Outcome;
+use crate::workspace::Workspace;
+
+pub(super) fn verify(workspace: &Workspace) -> Outcome {
+    let mut command = workspace.cargo();
+    command.args(["test", "--workspace", "--no-fail-fast"]);
+    let mut tally = Tally::default();
+    let ended = process::run_reading(&mut command, |line| tally.add(line))
+        .and_then(|status| process::check(&command, status));
+    tally.outcome(ended)
+}
+
+/// The sum of the result lines.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Tally {
+    passed: u64,
+    failed: u64,
+    ignored: u64,
+}
+
+impl Tally {
+    /// Adds a line such as `test result: ok. 3 passed; 0 failed; 1 ignored; …`.
+    fn add(&mut self, line: &str) {
+        let Some(result) = line.strip_prefix("test result: ") else {
+            return;
+        };
+        let counts = result.split_once(". ").map_or(result, |(_, counts)| counts);
+        for count in counts.split("; ") {
+            let Some((number, kind)) = count.split_once(' ') else {
+                continue;
+            };
+            let number = number.parse().unwrap_or(0);
+            match kind {
+                "passed" => self.passed += number,
+                "failed" => self.failed += number,
+                "ignored" => self.ignored += number,
+                _ => {}
+            }
+        }
+    }
+
+    /// The outcome, given how the runner ended. What fails without a failed test (a target
+    /// that does not compile, a test program that is killed) counts as one failure.
+    fn outcome(&self, ended: anyhow::Result<()>) -> Outcome {
+        let mut note = format!("{} passed, {} failed", self.passed, self.failed);
+        if self.ignored > 0 {
+            note += &format!(", {} ignored", self.ignored);
+        }
+        let mut failed = self.failed;
+        if let Err(error) = ended {
+            failed = failed.max(1);
+            note += &format!("; {error:#}");
+        } else if self.passed == 0 {
+            failed = failed.max(1);
+            note += "; the test runner reported no test";
+        }
+        Outcome {
+            passed: self.passed,
+            failed,
+            note,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::anyhow;
+
+    use super::*;
+
+    const GOOD: &str = "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 2 filtered out; finished in 0.00s";
+    const BAD: &str = "test result: FAILED. 4 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.20s";
+
+    fn tally(lines: &[&str]) -> Tally {
+        let mut tally = Tally::default();
+        for line in lines {
+            tally.add(line);
+        }
+        tally
+    }
+
+    #[test]
+    fn result_lines_add_up_and_others_do_not_count() {
+        let sum = tally(&["running 9 tests", GOOD, "test a ... ok", BAD]);
+        assert_eq!(
+            sum,
+            Tally {
+                passed: 7,
+                failed: 2,
+                ignored: 1
+            }
+        );
+    }
+
+    #[test]
+    fn failed_tests_are_the_failures_of_a_failed_run() {
+        let outcome = tally(&[GOOD, BAD]).outcome(Err(anyhow!("exit status: 101")));
+        assert_eq!((outcome.passed, outcome.failed), (7, 2));
+        assert_eq!(
+            outcome.note,
+            "7 passed, 2 failed, 1 ignored; exit status: 101"
+        );
+    }
+
+    #[test]
+    fn a_run_that_fails_without_failed_tests_is_one_failure() {
+        let outcome = tally(&[GOOD]).outcome(Err(anyhow!("does not compile")));
+        assert_eq!((outcome.passed, outcome.failed), (3, 1));
+    }
+
+    #[test]
+    fn a_run_without_tests_is_a_failure() {
+        assert_eq!(tally(&[]).outcome(Ok(())).failed, 1);
+        assert_eq!(tally(&[GOOD]).outcome(Ok(())).failed, 0);
+    }
+}

@@ -1,0 +1,69 @@
+//! What the steps need beyond Rust, installed where it is missing.
+//!
+//! Nothing is installed unannounced. A tool that cannot be had fails the steps that need it, with
+//! the reason; the other steps run all the same.
+
+use anyhow::anyhow;
+
+use crate::steps::Step;
+use crate::workspace::Workspace;
+
+mod apt;
+mod components;
+mod python;
+
+pub(crate) use python::PythonTools;
+
+/// The tools, or why they could not be had.
+pub(crate) struct Tools {
+    rust: Result<(), String>,
+    python: Result<PythonTools, String>,
+}
+
+impl Tools {
+    /// Says what the steps need and why, then installs what is missing of it.
+    pub(crate) fn prepare(workspace: &Workspace, steps: &[Step]) -> Self {
+        let rust = steps
+            .iter()
+            .any(|step| matches!(step, Step::Fmt | Step::Clippy));
+        let python = steps
+            .iter()
+            .any(|step| matches!(step, Step::Buf | Step::Examples));
+        if rust || python {
+            println!("These steps need some tools. What is missing of them is installed now:");
+        }
+        if rust {
+            println!("{}", components::PURPOSE);
+        }
+        if python {
+            println!("{}", python::PURPOSE);
+        }
+        Self {
+            rust: prepared(rust, || components::ensure(workspace)),
+            python: prepared(python, || python::ensure(workspace)),
+        }
+    }
+
+    /// rustfmt and clippy are there.
+    pub(crate) fn rust(&self) -> anyhow::Result<()> {
+        self.rust.clone().map_err(|reason| anyhow!(reason))
+    }
+
+    /// The Python environment with buf and the gRPC tools.
+    pub(crate) fn python(&self) -> anyhow::Result<&PythonTools> {
+        self.python
+            .as_ref()
+            .map_err(|reason| anyhow!(reason.clone()))
+    }
+}
+
+fn prepared<T>(needed: bool, ensure: impl FnOnce() -> anyhow::Result<T>) -> Result<T, String> {
+    if !needed {
+        return Err("not prepared, because no step was known to need it".to_owned());
+    }
+    ensure().map_err(|error| {
+        let reason = format!("{error:#}");
+        println!("{reason}");
+        reason
+    })
+}

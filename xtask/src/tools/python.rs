@@ -1,0 +1,147 @@
+//! A private Python environment with the pinned packages of `xtask/requirements.txt`.
+//!
+//! It lies under the target folder and is made anew when the requirements, its place or the
+//! Python that made it change: a stamp file, written last, records all three.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, bail};
+
+use super::apt;
+use crate::process;
+use crate::workspace::Workspace;
+
+/// What it is for, for the announcement.
+pub(super) const PURPOSE: &str = "  \
+  buf, grpcio-tools    to lint the protobuf files and to run the gRPC examples of README.md.
+                       pip installs the versions pinned in xtask/requirements.txt into
+                       target/tools/python, nowhere else. If Python's venv module is missing,
+                       apt-get installs the Debian package python3-venv for it.";
+
+/// Succeeds with a Python that can make environments.
+const CAN_MAKE_ENVIRONMENTS: &str = "import ensurepip, venv";
+/// Succeeds with a Python that the pinned packages support.
+const NEW_ENOUGH: &str = "import sys; sys.exit(sys.version_info < (3, 10))";
+
+/// A finished environment.
+pub(crate) struct PythonTools {
+    folder: PathBuf,
+}
+
+impl PythonTools {
+    /// A program of the environment, which finds the environment's other programs first.
+    pub(crate) fn command(&self, program: &str) -> Command {
+        let programs = self.folder.join("bin");
+        let mut command = Command::new(programs.join(program));
+        command.env("PATH", path_with(&programs));
+        // Another environment's settings must not leak into this one.
+        command.env_remove("PYTHONHOME").env_remove("PYTHONPATH");
+        command
+    }
+}
+
+/// The environment, made if there is none or another is needed.
+pub(super) fn ensure(workspace: &Workspace) -> anyhow::Result<PythonTools> {
+    let tools = PythonTools {
+        folder: workspace.tools().join("python"),
+    };
+    let requirements = workspace.root().join("xtask").join("requirements.txt");
+    let wanted = fs::read_to_string(&requirements)
+        .with_context(|| format!("cannot read {}", requirements.display()))?;
+    let stamp = tools.folder.join("stamp");
+    if fs::read_to_string(&stamp).is_ok_and(|found| found == stamp_text(&tools, &wanted)) {
+        return Ok(tools);
+    }
+    ensure_python()?;
+    make(&tools, &requirements)?;
+    let text = stamp_text(&tools, &wanted);
+    fs::write(&stamp, text).with_context(|| format!("cannot write {}", stamp.display()))?;
+    Ok(tools)
+}
+
+fn ensure_python() -> anyhow::Result<()> {
+    if !system_python_can(CAN_MAKE_ENVIRONMENTS) {
+        let reason = "Python's venv module is missing, which makes the environment for buf";
+        apt::install("python3-venv", reason)?;
+    }
+    if !system_python_can(CAN_MAKE_ENVIRONMENTS) {
+        bail!("`python3` has no venv module: put a Python 3.10 or newer that has it on PATH");
+    }
+    if !system_python_can(NEW_ENOUGH) {
+        bail!("`python3` is too old for the pinned packages: put Python 3.10 or newer on PATH");
+    }
+    Ok(())
+}
+
+fn system_python_can(check: &str) -> bool {
+    process::succeeds(Command::new("python3").args(["-c", check]))
+}
+
+fn make(tools: &PythonTools, requirements: &Path) -> anyhow::Result<()> {
+    let folder = &tools.folder;
+    println!("Making a Python environment in {}:", folder.display());
+    if folder.exists() {
+        fs::remove_dir_all(folder)
+            .with_context(|| format!("cannot remove the old {}", folder.display()))?;
+    }
+    process::run(Command::new("python3").args(["-m", "venv"]).arg(folder))?;
+    let mut pip = tools.command("python");
+    pip.args("-m pip install --quiet --disable-pip-version-check --no-input".split(' '));
+    process::run(pip.arg("--requirement").arg(requirements))
+        .context("pip could not install the pinned packages (is there a network connection?)")
+}
+
+/// What the stamp of an environment that is up to date says.
+fn stamp_text(tools: &PythonTools, requirements: &str) -> String {
+    let version = process::output_of(tools.command("python").arg("--version"));
+    let version = version.as_deref().unwrap_or("no Python");
+    format!("{version}\n{}\n{requirements}", tools.folder.display())
+}
+
+fn path_with(first: &Path) -> OsString {
+    let mut path = OsString::from(first);
+    if let Some(rest) = env::var_os("PATH") {
+        path.push(":");
+        path.push(rest);
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_of_the_environment_come_first() {
+        let path = path_with(Path::new("/tools/bin"));
+        assert!(path.to_string_lossy().starts_with("/tools/bin"));
+    }
+
+    #[test]
+    fn another_requirement_or_place_makes_another_stamp() {
+        let at = |folder: &str| PythonTools {
+            folder: PathBuf::from(folder),
+        };
+        let stamp = stamp_text(&at("/a"), "buf-bin==1");
+        assert_eq!(stamp, stamp_text(&at("/a"), "buf-bin==1"));
+        assert_ne!(stamp, stamp_text(&at("/a"), "buf-bin==2"));
+        assert_ne!(stamp, stamp_text(&at("/b"), "buf-bin==1"));
+    }
+
+    #[test]
+    fn every_requirement_is_pinned_exactly() {
+        let requirements = include_str!("../../requirements.txt");
+        let lines = requirements.lines().filter(|line| !line.starts_with('#'));
+        let packages: Vec<_> = lines.collect();
+        assert!(
+            packages
+                .iter()
+                .any(|package| package.starts_with("buf-bin=="))
+        );
+        assert!(packages.iter().all(|package| package.contains("==")));
+    }
+}
