@@ -1,3 +1,86 @@
-//! Placeholder.
+//! The `simshard` command: the roles of a cluster, the client commands, and the
+//! batch tools, one file a verb in `commands`.
 
+pub mod commands;
+mod connection;
+pub mod embedded;
+pub mod exit;
 pub mod input;
+mod progress;
+
+use clap::{Parser, Subcommand};
+
+use simshard_runtime::logging::{self, Level, LogFormat};
+
+use commands::{bench, completions, corpus, demo, distance, documents, find, hash, serve};
+
+/// Exact near-duplicate search over 64-bit simhash fingerprints.
+///
+/// A corpus holds documents: pairs of a fingerprint and an id. Texts become
+/// fingerprints by the corpus's recipe, and a search finds every document whose
+/// fingerprint differs in at most the corpus's distance of bits - never missing
+/// one.
+///
+/// Start with `simshard demo`, or with `simshard serve` in one terminal and
+/// `simshard insert` and `simshard find` in another.
+#[derive(Debug, Parser)]
+#[command(name = "simshard", version, propagate_version = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Find the near-duplicates among files, on a cluster of three nodes in this process
+    Demo(demo::DemoArgs),
+    /// Run a router and a node in one process, or one of the two
+    Serve(serve::ServeArgs),
+    /// Create, list, show and delete corpora
+    #[command(subcommand)]
+    Corpus(corpus::CorpusCommand),
+    /// Insert documents into a corpus
+    Insert(documents::DocumentsArgs),
+    /// Remove documents from a corpus
+    Remove(documents::DocumentsArgs),
+    /// Find all near-duplicates of documents, one JSON line for each
+    Find(find::FindArgs),
+    /// Find the nearest near-duplicate of documents, one JSON line for each
+    FindFirst(find::FindFirstArgs),
+    /// Print the fingerprints of documents
+    Hash(hash::HashArgs),
+    /// Print the number of bits in which two fingerprints differ
+    Distance(distance::DistanceArgs),
+    /// Measure the engine on this machine
+    #[command(subcommand)]
+    Bench(bench::BenchCommand),
+    /// Print a script that completes this command's arguments in a shell
+    Completions(completions::CompletionsArgs),
+}
+
+impl Cli {
+    /// Does it.
+    ///
+    /// # Errors
+    /// If it fails; [`exit::code`] tells how to end the process.
+    pub fn run(self) -> anyhow::Result<()> {
+        if !matches!(self.command, Command::Serve(_)) {
+            logging::init(LogFormat::Human, Level::WARN)?;
+        }
+        match self.command {
+            Command::Demo(args) => demo::run(&args),
+            Command::Serve(args) => serve::run(args),
+            Command::Corpus(command) => corpus::run(command),
+            Command::Insert(args) => documents::insert(&args),
+            Command::Remove(args) => documents::remove(&args),
+            Command::Find(args) => find::run(&args),
+            Command::FindFirst(args) => find::run_first(&args),
+            Command::Hash(args) => hash::run(&args),
+            Command::Distance(args) => distance::run(args),
+            Command::Bench(command) => bench::run(command),
+            Command::Completions(args) => completions::run(args),
+        }
+    }
+}

@@ -1,3 +1,13 @@
-//! Placeholder.
+//! The `simshard` command.
 
-fn main() {}
+use std::process::ExitCode;
+
+use clap::Parser;
+use simshard_cli::{Cli, exit};
+
+fn main() -> ExitCode {
+    match Cli::parse().run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => exit::report(&error),
+    }
+}

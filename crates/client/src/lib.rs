@@ -1,1 +1,32 @@
-//! Placeholder.
+//! A typed client for the Simshard `CorpusService`: deadlines, retries, and
+//! batches that fit the limits of the service.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), simshard_client::ClientError> {
+//! use simshard_client::{Client, Documents, FindOptions, Fingerprint, Queries};
+//!
+//! let client = Client::connect("http://127.0.0.1:7460")?;
+//! let documents = Documents {
+//!     keys: Queries::Texts(vec!["the cat sat on the mat".into()]),
+//!     ids: vec!["page-1".into()],
+//! };
+//! client.insert("default", documents).await?;
+//! let queries = Queries::Fingerprints(vec![Fingerprint(1)]);
+//! let found = client.find_all("default", queries, FindOptions::default()).await?;
+//! println!("{} matches", found.queries[0].matches.len());
+//! # Ok(())
+//! # }
+//! ```
+
+mod batch;
+mod client;
+mod error;
+mod find;
+mod streams;
+
+pub use batch::{Batcher, Documents, Queries};
+pub use client::Client;
+pub use error::ClientError;
+pub use find::{FindOptions, Found, Match, QueryMatches};
+pub use simshard_proto::{MAX_BATCH, MAX_ID_BYTES, MAX_MESSAGE_BYTES, Reason, v1};
+pub use simshard_simhash::Fingerprint;

@@ -109,23 +109,6 @@ impl CorpusGrpc {
     }
 }
 
-/// The batch of a streamed request, which may be left out like any message.
-macro_rules! stream_of_batches {
-    ($self:ident, $request:ident, $batch:ident, $response:ident) => {{
-        let edge = $self.clone();
-        let answer = move |request: _| {
-            let edge = edge.clone();
-            async move {
-                let pb::$request { sequence, batch } = request;
-                let deadline = Deadline::within(edge.timeout);
-                let result = Some(edge.$batch(batch.unwrap_or_default(), deadline).await?);
-                Ok(pb::$response { sequence, result })
-            }
-        };
-        answer
-    }};
-}
-
 #[tonic::async_trait]
 impl CorpusService for CorpusGrpc {
     async fn create_corpus(
@@ -223,12 +206,16 @@ impl CorpusService for CorpusGrpc {
         &self,
         request: Request<Streaming<pb::InsertStreamRequest>>,
     ) -> Result<Response<Self::InsertStreamStream>, Status> {
-        let answer = stream_of_batches!(
-            self,
-            InsertStreamRequest,
-            insert_batch,
-            InsertStreamResponse
-        );
+        let edge = self.clone();
+        let answer = move |request: pb::InsertStreamRequest| {
+            let (edge, deadline) = (edge.clone(), Deadline::within(edge.timeout));
+            async move {
+                let batch = request.batch.unwrap_or_default();
+                let result = Some(edge.insert_batch(batch, deadline).await?);
+                let sequence = request.sequence;
+                Ok(pb::InsertStreamResponse { sequence, result })
+            }
+        };
         Ok(Response::new(answers(request.into_inner(), answer)))
     }
 
@@ -238,12 +225,16 @@ impl CorpusService for CorpusGrpc {
         &self,
         request: Request<Streaming<pb::RemoveStreamRequest>>,
     ) -> Result<Response<Self::RemoveStreamStream>, Status> {
-        let answer = stream_of_batches!(
-            self,
-            RemoveStreamRequest,
-            remove_batch,
-            RemoveStreamResponse
-        );
+        let edge = self.clone();
+        let answer = move |request: pb::RemoveStreamRequest| {
+            let (edge, deadline) = (edge.clone(), Deadline::within(edge.timeout));
+            async move {
+                let batch = request.batch.unwrap_or_default();
+                let result = Some(edge.remove_batch(batch, deadline).await?);
+                let sequence = request.sequence;
+                Ok(pb::RemoveStreamResponse { sequence, result })
+            }
+        };
         Ok(Response::new(answers(request.into_inner(), answer)))
     }
 
@@ -253,12 +244,16 @@ impl CorpusService for CorpusGrpc {
         &self,
         request: Request<Streaming<pb::FindFirstStreamRequest>>,
     ) -> Result<Response<Self::FindFirstStreamStream>, Status> {
-        let answer = stream_of_batches!(
-            self,
-            FindFirstStreamRequest,
-            find_first_batch,
-            FindFirstStreamResponse
-        );
+        let edge = self.clone();
+        let answer = move |request: pb::FindFirstStreamRequest| {
+            let (edge, deadline) = (edge.clone(), Deadline::within(edge.timeout));
+            async move {
+                let batch = request.batch.unwrap_or_default();
+                let result = Some(edge.find_first_batch(batch, deadline).await?);
+                let sequence = request.sequence;
+                Ok(pb::FindFirstStreamResponse { sequence, result })
+            }
+        };
         Ok(Response::new(answers(request.into_inner(), answer)))
     }
 
@@ -268,12 +263,16 @@ impl CorpusService for CorpusGrpc {
         &self,
         request: Request<Streaming<pb::FindAllStreamRequest>>,
     ) -> Result<Response<Self::FindAllStreamStream>, Status> {
-        let answer = stream_of_batches!(
-            self,
-            FindAllStreamRequest,
-            find_all_batch,
-            FindAllStreamResponse
-        );
+        let edge = self.clone();
+        let answer = move |request: pb::FindAllStreamRequest| {
+            let (edge, deadline) = (edge.clone(), Deadline::within(edge.timeout));
+            async move {
+                let batch = request.batch.unwrap_or_default();
+                let result = Some(edge.find_all_batch(batch, deadline).await?);
+                let sequence = request.sequence;
+                Ok(pb::FindAllStreamResponse { sequence, result })
+            }
+        };
         Ok(Response::new(answers(request.into_inner(), answer)))
     }
 

@@ -1,5 +1,5 @@
 //! What every Simshard process needs around its real job: configuration files,
-//! logging, signals and draining, and its own memory figure.
+//! logging, signals, and its own memory figure.
 //!
 //! Nothing here knows what a fingerprint, a shard or a node is.
 

@@ -1,19 +1,19 @@
 //! Logging: `tracing` events to stderr, for people or as JSON lines.
 //!
 //! `SIMSHARD_LOG` filters them (`debug`, `simshard_node=trace,info`, …); unset or
-//! blank means `info`. Standard output is left to the data of commands.
+//! blank means what the caller prefers. Standard output is left to the data of
+//! commands.
 
 use std::env;
 use std::io::{self, IsTerminal};
 use std::str::FromStr;
 
+pub use tracing::Level;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::util::SubscriberInitExt;
 
 /// The environment variable that filters log events.
 pub const FILTER_VARIABLE: &str = "SIMSHARD_LOG";
-
-const DEFAULT_FILTER: &str = "info";
 
 /// How log events are written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -58,14 +58,15 @@ impl FromStr for LogFormat {
     }
 }
 
-/// Sends the events of this process to stderr. Later calls change nothing: the
-/// first one, or a subscriber that a test installed, stays.
+/// Sends the events of this process to stderr: those that `SIMSHARD_LOG` lets
+/// pass, or, where it is not set, `default` does. Later calls change nothing:
+/// the first one, or a subscriber that a test installed, stays.
 ///
 /// # Errors
 /// When `SIMSHARD_LOG` does not parse.
-pub fn init(format: LogFormat) -> Result<(), LoggingError> {
+pub fn init(format: LogFormat, default: Level) -> Result<(), LoggingError> {
     let variable = env::var_os(FILTER_VARIABLE).unwrap_or_default();
-    let filter = parse_filter(&variable.to_string_lossy())?;
+    let filter = parse_filter(&variable.to_string_lossy(), default)?;
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(io::stderr)
@@ -79,15 +80,13 @@ pub fn init(format: LogFormat) -> Result<(), LoggingError> {
 }
 
 /// The filter that the variable's value asks for.
-fn parse_filter(value: &str) -> Result<EnvFilter, LoggingError> {
+fn parse_filter(value: &str, default: Level) -> Result<EnvFilter, LoggingError> {
     let value = value.trim();
-    let directives = if value.is_empty() {
-        DEFAULT_FILTER
-    } else {
-        value
-    };
+    if value.is_empty() {
+        return Ok(EnvFilter::default().add_directive(default.into()));
+    }
     EnvFilter::builder()
-        .parse(directives)
+        .parse(value)
         .map_err(|error| LoggingError::BadFilter {
             value: value.to_owned(),
             reason: error.to_string(),
@@ -100,26 +99,27 @@ mod tests {
 
     #[test]
     fn calling_init_twice_is_harmless() {
-        init(LogFormat::Human).unwrap();
-        init(LogFormat::Json).unwrap();
+        init(LogFormat::Human, Level::INFO).unwrap();
+        init(LogFormat::Json, Level::WARN).unwrap();
         tracing::debug!("still standing");
     }
 
     #[test]
-    fn an_unset_or_blank_filter_means_info() {
-        assert_eq!(parse_filter("").unwrap().to_string(), "info");
-        assert_eq!(parse_filter("  ").unwrap().to_string(), "info");
+    fn an_unset_or_blank_filter_means_the_default() {
+        let filter = |value, default| parse_filter(value, default).unwrap().to_string();
+        assert_eq!(filter("", Level::INFO), "info");
+        assert_eq!(filter("  ", Level::WARN), "warn");
     }
 
     #[test]
     fn a_filter_can_name_targets() {
-        let filter = parse_filter("simshard_node=debug,warn").unwrap();
+        let filter = parse_filter("simshard_node=debug,warn", Level::INFO).unwrap();
         assert_eq!(filter.to_string(), "simshard_node=debug,warn");
     }
 
     #[test]
     fn a_bad_filter_is_shown_with_what_to_write() {
-        let message = parse_filter("a=b=c").unwrap_err().to_string();
+        let message = parse_filter("a=b=c", Level::INFO).unwrap_err().to_string();
         assert!(message.contains("SIMSHARD_LOG"), "{message}");
         assert!(message.contains("a=b=c"), "{message}");
     }

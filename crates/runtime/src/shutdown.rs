@@ -1,4 +1,4 @@
-//! Stopping: signals become one cancellation, and draining has a hard end.
+//! Stopping: signals become one cancellation.
 //!
 //! The first SIGTERM or SIGINT asks everybody to finish; a second one, of either
 //! kind, ends the process at once, because whoever sends it has lost patience.
@@ -7,14 +7,10 @@
 //! - SD1: one signal cancels the token and never ends the process by itself
 //!   (`the_first_signal_asks_and_the_second_ends`,
 //!   `tests/signals.rs`).
-//! - SD2: a second signal ends the process with 128 + its number, whatever the
-//!   drain is doing (the same tests).
-//! - SD3: `drain` returns by its timeout even if the tasks never finish
-//!   (`a_drain_that_hangs_ends_at_its_timeout`).
+//! - SD2: a second signal ends the process with 128 + its number, whatever it
+//!   is waiting for (the same tests).
 
-use std::future::Future;
 use std::io;
-use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -97,17 +93,6 @@ impl Shutdown {
     }
 }
 
-/// Waits for `tasks` to finish, but never longer than `timeout`; says whether they
-/// finished. What has not finished by then is dropped.
-#[must_use = "work was cut off if this is false"]
-pub async fn drain(tasks: impl Future, timeout: Duration) -> bool {
-    let finished = tokio::time::timeout(timeout, tasks).await.is_ok();
-    if !finished {
-        tracing::warn!(?timeout, "drain ran out of time, cutting off what is left");
-    }
-    finished
-}
-
 struct StopSignals {
     interrupt: Signal,
     terminate: Signal,
@@ -139,10 +124,6 @@ fn end(second: StopSignal) -> i32 {
 
 #[cfg(test)]
 mod tests {
-    use std::future;
-
-    use tokio::time::Instant;
-
     use super::*;
 
     #[test]
@@ -168,22 +149,5 @@ mod tests {
         shutdown.trigger();
         waiting.await.unwrap();
         shutdown.triggered().await;
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_drain_that_finishes_says_so_without_waiting_for_the_timeout() {
-        let start = Instant::now();
-        let tasks = tokio::time::sleep(Duration::from_secs(3));
-        assert!(drain(tasks, Duration::from_secs(10)).await);
-        assert_eq!(start.elapsed(), Duration::from_secs(3));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_drain_that_hangs_ends_at_its_timeout() {
-        let start = Instant::now();
-        assert!(!drain(future::pending::<()>(), Duration::from_secs(10)).await);
-        let waited = start.elapsed();
-        assert!(waited >= Duration::from_secs(10), "{waited:?}");
-        assert!(waited < Duration::from_secs(11), "{waited:?}");
     }
 }

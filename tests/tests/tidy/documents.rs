@@ -94,6 +94,15 @@ fn continuous_integration_runs_the_verification() -> Result<()> {
 }
 
 #[test]
+fn the_verification_is_a_command_of_cargo() -> Result<()> {
+    let package = repository::read("xtask/Cargo.toml")?;
+    let settings = repository::read(".cargo/config.toml")?;
+    assert!(package.contains("name = \"simshard-xtask\""));
+    assert!(settings.contains("--package simshard-xtask --"));
+    Ok(())
+}
+
+#[test]
 fn both_licences_are_there_and_named_by_the_manifest() -> Result<()> {
     assert!(repository::read("LICENSE-MIT")?.contains("The Simshard developers"));
     assert!(repository::read("LICENSE-APACHE")?.contains("Apache License"));

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use crate::steps::{self, Step};
 use crate::workspace::Workspace;
 
-/// Verify everything that CI verifies. Installs what that needs, saying so first; writes nothing
-/// outside the target folder
+/// Verify everything that CI verifies. Installs the tools it lacks, saying so first; changes no
+/// source file
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Also run the long tests (sets SIMSHARD_LONG=1 for the Rust tests)

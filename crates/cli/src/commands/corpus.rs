@@ -1,0 +1,140 @@
+//! `simshard corpus`: create, list, show and delete corpora.
+
+mod picture;
+
+use std::io::Write;
+
+use clap::{Args, Subcommand};
+use simshard_client::v1;
+use simshard_simhash::{Layout, Recipe};
+
+use crate::commands::hash::recipe_help;
+use crate::connection::{RouterArgs, runtime};
+pub(crate) use picture::picture;
+
+/// The verbs of `corpus`.
+#[derive(Debug, Subcommand)]
+pub enum CorpusCommand {
+    /// Create an empty corpus
+    Create(CreateArgs),
+    /// List all corpora, as TSV
+    List(RouterArgs),
+    /// Show a corpus: its configuration, and what each node holds of it
+    Show(NameArgs),
+    /// Delete a corpus and all its documents
+    Delete(NameArgs),
+}
+
+/// Arguments of `corpus create`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+More blocks make each search look at fewer candidates, but every document is
+then in more tables: C(blocks, distance) of them. For distance 3, 4 blocks suit
+up to a million documents, 5 blocks a hundred million, 6 more.")]
+pub struct CreateArgs {
+    /// Its name: 1 to 128 characters of a-z, 0-9, '.', '_' and '-'
+    pub name: String,
+    /// Blocks that a fingerprint is cut into, 1 to 64
+    #[arg(long, value_name = "M", default_value_t = 5)]
+    pub blocks: u32,
+    /// Largest distance that is searched, less than the blocks
+    #[arg(long, value_name = "K", default_value_t = 3)]
+    pub distance: u32,
+    #[arg(long, value_name = "NAME", default_value_t = Recipe::WordsV1, help = recipe_help())]
+    #[allow(missing_docs, reason = "the help is made of the recipes")]
+    pub recipe: Recipe,
+    /// The router.
+    #[command(flatten)]
+    pub router: RouterArgs,
+}
+
+/// Arguments of the verbs on one corpus.
+#[derive(Args, Debug)]
+pub struct NameArgs {
+    /// Its name
+    pub name: String,
+    /// The router.
+    #[command(flatten)]
+    pub router: RouterArgs,
+}
+
+/// Does what the command says.
+///
+/// # Errors
+/// If the router refuses or fails it.
+pub fn run(command: CorpusCommand) -> anyhow::Result<()> {
+    runtime()?.block_on(async {
+        match command {
+            CorpusCommand::Create(args) => create(args).await,
+            CorpusCommand::List(args) => list(&args).await,
+            CorpusCommand::Show(args) => show(&args).await,
+            CorpusCommand::Delete(args) => delete(&args).await,
+        }
+    })
+}
+
+async fn create(args: CreateArgs) -> anyhow::Result<()> {
+    let client = args.router.client()?;
+    let request = v1::CreateCorpusRequest {
+        name: args.name,
+        blocks: Some(args.blocks),
+        distance: Some(args.distance),
+        recipe: args.recipe.to_string(),
+    };
+    let corpus = client.create_corpus(request).await?;
+    eprintln!("created corpus {}: {}", corpus.name, describe(&corpus));
+    Ok(())
+}
+
+async fn list(args: &RouterArgs) -> anyhow::Result<()> {
+    let corpora = args.client()?.list_corpora().await?;
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "name\tblocks\tdistance\trecipe")?;
+    for v1::Corpus {
+        name,
+        blocks,
+        distance,
+        recipe,
+        ..
+    } in corpora
+    {
+        writeln!(out, "{name}\t{blocks}\t{distance}\t{recipe}")?;
+    }
+    Ok(())
+}
+
+async fn show(args: &NameArgs) -> anyhow::Result<()> {
+    let response = args.router.client()?.get_corpus(&args.name).await?;
+    let corpus = response.corpus.unwrap_or_default();
+    let count = |count: Option<u64>| match count {
+        Some(count) => count.to_string(),
+        None => "unknown: a node is unreachable".to_owned(),
+    };
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "corpus        {}", corpus.name)?;
+    writeln!(out, "layout        {}", describe(&corpus))?;
+    writeln!(out, "documents     {}", count(response.document_count))?;
+    writeln!(out, "fingerprints  {}", count(response.fingerprint_count))?;
+    write!(out, "\n{}", picture(&response.nodes))?;
+    Ok(())
+}
+
+async fn delete(args: &NameArgs) -> anyhow::Result<()> {
+    args.router.client()?.delete_corpus(&args.name).await?;
+    eprintln!("deleted corpus {}", args.name);
+    Ok(())
+}
+
+fn describe(corpus: &v1::Corpus) -> String {
+    let v1::Corpus {
+        blocks,
+        distance,
+        recipe,
+        ..
+    } = corpus;
+    let tables = match Layout::new(*blocks, *distance) {
+        Ok(layout) => layout.table_count().to_string(),
+        Err(_) => "?".to_owned(),
+    };
+    format!("{blocks} blocks, distance {distance}, {tables} tables, recipe {recipe}")
+}

@@ -1,0 +1,162 @@
+//! `simshard demo`: the main job in one command. Three nodes and a router on
+//! loopback, real files in, near-duplicates out.
+
+mod report;
+mod search;
+mod verify;
+mod walk;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use clap::{Args, ValueHint};
+use simshard_client::{Client, v1};
+use simshard_runtime::shutdown::Shutdown;
+use simshard_simhash::{Clusters, Recipe};
+use simshard_topology::NodeId;
+
+use crate::commands::serve::threads_or_cores;
+use crate::connection::runtime;
+use crate::embedded::{EmbeddedCluster, EmbeddedConfig};
+use walk::Files;
+
+/// The corpus of the demo.
+const CORPUS: &str = "demo";
+
+/// Arguments of `demo`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Every number is real: the files are fingerprinted, streamed through the router
+into the nodes that own their shards, and each is searched for in turn. With
+--verify all pairs are computed again by linear scan, and the run ends with
+`verified: N pairs, 0 missed, 0 extra`, or exit code 1.")]
+pub struct DemoArgs {
+    /// Files and folders to search [default: the sources of the Rust crates on this machine, else the current folder]
+    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub paths: Vec<PathBuf>,
+    /// Read at most this many MiB of text
+    #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_mib: u32,
+    /// How texts become fingerprints
+    #[arg(long, value_name = "NAME", default_value_t = Recipe::WordsV1)]
+    pub recipe: Recipe,
+    /// Blocks that a fingerprint is cut into
+    #[arg(long, value_name = "M", default_value_t = 5)]
+    pub blocks: u32,
+    /// Largest distance that is searched
+    #[arg(long, value_name = "K", default_value_t = 3)]
+    pub distance: u32,
+    /// Check every answer against a linear scan
+    #[arg(long)]
+    pub verify: bool,
+    /// Leave the cluster running until Ctrl-C, for a look with other commands
+    #[arg(long)]
+    pub keep: bool,
+    /// Where the router listens; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    pub listen: SocketAddr,
+}
+
+/// How long the steps took.
+#[derive(Clone, Copy, Debug, Default)]
+struct Timings {
+    read: Duration,
+    insert: Duration,
+    find: Duration,
+}
+
+/// Runs the demo.
+///
+/// # Errors
+/// If there is nothing to read, the cluster fails, or an answer is wrong.
+pub fn run(args: &DemoArgs) -> anyhow::Result<()> {
+    let start = Instant::now();
+    let files = walk::read(&args.paths, args.max_mib, args.recipe)?;
+    let read = start.elapsed();
+    ensure!(
+        files.len() > 1,
+        "{} holds {} text files: give the path of some more",
+        files.what(),
+        files.len()
+    );
+    runtime()?.block_on(async {
+        let shutdown = Shutdown::on_signals()?;
+        tokio::select! {
+            outcome = on_cluster(args, &files, read, &shutdown) => outcome,
+            () = shutdown.triggered(), if !args.keep => anyhow::bail!("interrupted"),
+        }
+    })
+}
+
+async fn on_cluster(
+    args: &DemoArgs,
+    files: &Files,
+    read: Duration,
+    shutdown: &Shutdown,
+) -> anyhow::Result<()> {
+    let cluster = start(args.listen).await?;
+    let client = Client::connect(&cluster.url())?;
+    create_corpus(&client, args).await?;
+    let mut timings = Timings {
+        read,
+        ..Timings::default()
+    };
+
+    let begin = Instant::now();
+    search::insert(&client, CORPUS, files).await?;
+    timings.insert = begin.elapsed();
+
+    let begin = Instant::now();
+    let answers = search::find(&client, CORPUS, files).await?;
+    timings.find = begin.elapsed();
+
+    let mut clusters = Clusters::new(files.len());
+    for (file, near) in answers.iter().enumerate() {
+        for &(other, _) in near {
+            clusters.union(file, other as usize);
+        }
+    }
+    let contents = client.get_corpus(CORPUS).await?;
+    report::print(files, &clusters.groups(), &contents, timings)?;
+    let outcome = match args.verify {
+        true => verify::verify(files, &answers, args.distance),
+        false => Ok(()),
+    };
+    if args.keep {
+        keep(&cluster, shutdown).await;
+    }
+    cluster.stop().await?;
+    outcome
+}
+
+async fn start(listen: SocketAddr) -> anyhow::Result<EmbeddedCluster> {
+    let nodes = ["n1", "n2", "n3"].map(NodeId::new).into_iter();
+    let config = EmbeddedConfig {
+        nodes: nodes.collect::<Result<_, _>>()?,
+        listen,
+        threads: threads_or_cores(None),
+    };
+    let cluster = EmbeddedCluster::start(config).await;
+    cluster.context("cannot start the demo's cluster")
+}
+
+async fn create_corpus(client: &Client, args: &DemoArgs) -> anyhow::Result<()> {
+    let request = v1::CreateCorpusRequest {
+        name: CORPUS.to_owned(),
+        blocks: Some(args.blocks),
+        distance: Some(args.distance),
+        recipe: args.recipe.to_string(),
+    };
+    client.create_corpus(request).await?;
+    Ok(())
+}
+
+async fn keep(cluster: &EmbeddedCluster, shutdown: &Shutdown) {
+    let url = cluster.url();
+    eprintln!("\nThe cluster runs until Ctrl-C. In another terminal:");
+    eprintln!("  simshard corpus show {CORPUS} --router {url}");
+    eprintln!("  simshard find --router {url} --corpus {CORPUS} --text 'some text'");
+    shutdown.triggered().await;
+}

@@ -1,0 +1,105 @@
+//! The files of the demo: which ones, and their fingerprints.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+use simshard_simhash::{Fingerprint, Recipe};
+
+use crate::input::{Content, Document, Input, InputArgs, Skipped};
+use crate::progress;
+
+/// Text fingerprinted together, on all cores.
+const BATCH_BYTES: usize = 8 << 20;
+
+/// The files that were read, each a document whose id is its path.
+pub(super) struct Files {
+    roots: Vec<PathBuf>,
+    pub(super) paths: Vec<String>,
+    pub(super) fingerprints: Vec<Fingerprint>,
+    pub(super) bytes: u64,
+    pub(super) skipped: Skipped,
+}
+
+impl Files {
+    pub(super) fn len(&self) -> usize {
+        self.paths.len()
+    }
+
+    /// The files and folders that were walked, for people.
+    pub(super) fn what(&self) -> String {
+        let roots: Vec<String> = self
+            .roots
+            .iter()
+            .map(|root| root.display().to_string())
+            .collect();
+        roots.join(", ")
+    }
+
+    /// A file's path, without the folder that was walked.
+    pub(super) fn short_path(&self, file: usize) -> &str {
+        let path = &self.paths[file];
+        let below = |root: &PathBuf| Path::new(path).strip_prefix(root).ok();
+        let short = self.roots.iter().find_map(below).and_then(Path::to_str);
+        short.filter(|short| !short.is_empty()).unwrap_or(path)
+    }
+}
+
+/// Reads and fingerprints the first `max_mib` MiB of text below `paths`.
+pub(super) fn read(paths: &[PathBuf], max_mib: u32, recipe: Recipe) -> anyhow::Result<Files> {
+    let roots = match paths.is_empty() {
+        true => vec![default_root()],
+        false => paths.to_vec(),
+    };
+    let mut files = Files {
+        roots: roots.clone(),
+        paths: Vec::new(),
+        fingerprints: Vec::new(),
+        bytes: 0,
+        skipped: Skipped::default(),
+    };
+    let most = u64::from(max_mib) << 20;
+    let bar = progress::bar("reading files", None);
+    let mut documents = Input::open(&InputArgs::walking(roots))?.documents();
+    let mut batch = Vec::new();
+    let mut batch_bytes = 0;
+    for document in documents.by_ref() {
+        let Document {
+            id,
+            content: Content::Text(text),
+        } = document?
+        else {
+            continue;
+        };
+        if files.bytes + text.len() as u64 > most {
+            break;
+        }
+        files.bytes += text.len() as u64;
+        batch_bytes += text.len();
+        files.paths.push(id);
+        batch.push(text);
+        if batch_bytes >= BATCH_BYTES {
+            bar.inc(batch.len() as u64);
+            files
+                .fingerprints
+                .par_extend(batch.par_iter().map(|text| recipe.fingerprint(text)));
+            (batch, batch_bytes) = (Vec::new(), 0);
+        }
+    }
+    files
+        .fingerprints
+        .par_extend(batch.par_iter().map(|text| recipe.fingerprint(text)));
+    bar.finish_and_clear();
+    files.skipped = documents.skipped();
+    Ok(files)
+}
+
+/// The sources of the crates that were ever built here: plenty of real text,
+/// with near-duplicates in it.
+fn default_root() -> PathBuf {
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(env::home_dir()?.join(".cargo")));
+    home.map(|home| home.join("registry").join("src"))
+        .filter(|sources| sources.is_dir())
+        .unwrap_or_else(|| PathBuf::from("."))
+}

@@ -1,0 +1,84 @@
+//! `simshard insert` and `simshard remove`.
+
+use clap::Args;
+use simshard_client::Client;
+
+use crate::commands::pipeline;
+use crate::connection::{CorpusArgs, RouterArgs, runtime};
+use crate::input::{Input, InputArgs};
+
+/// Arguments of `insert` and `remove`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Inserting again what is there, or removing what is not, changes nothing: an
+interrupted command can simply be run again. To remove documents, give the same
+input that inserted them.
+
+Examples:
+  simshard insert pages.jsonl --text-field body
+  simshard insert --format files articles/
+  printf 'a\\t17\\nb\\t18\\n' | simshard insert --format tsv")]
+pub struct DocumentsArgs {
+    /// The documents.
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// The corpus.
+    #[command(flatten)]
+    pub corpus: CorpusArgs,
+    /// The router.
+    #[command(flatten)]
+    pub router: RouterArgs,
+}
+
+/// What is done with the documents.
+#[derive(Clone, Copy)]
+enum Change {
+    Insert,
+    Remove,
+}
+
+/// Inserts the documents.
+///
+/// # Errors
+/// If the input is bad or the router fails.
+pub fn insert(args: &DocumentsArgs) -> anyhow::Result<()> {
+    runtime()?.block_on(change(Change::Insert, args))
+}
+
+/// Removes the documents.
+///
+/// # Errors
+/// If the input is bad or the router fails.
+pub fn remove(args: &DocumentsArgs) -> anyhow::Result<()> {
+    runtime()?.block_on(change(Change::Remove, args))
+}
+
+async fn change(change: Change, args: &DocumentsArgs) -> anyhow::Result<()> {
+    let client: &Client = &args.router.client()?;
+    let corpus = args.corpus.corpus.as_str();
+    // Even without any document, the corpus should be one that exists.
+    client.get_corpus(corpus).await?;
+    let input = Input::open(&args.input)?;
+    let (verb, done, rest) = match change {
+        Change::Insert => ("inserting", "inserted", "were there already"),
+        Change::Remove => ("removing", "removed", "were not there"),
+    };
+    let (mut documents, mut changed) = (0, 0);
+    let request = |batch| async {
+        match change {
+            Change::Insert => client.insert(corpus, batch).await,
+            Change::Remove => client.remove(corpus, batch).await,
+        }
+    };
+    let skipped = pipeline::run(verb, input, request, |ids, count: u64| {
+        documents += ids.len() as u64;
+        changed += count;
+        Ok(())
+    })
+    .await?;
+    eprintln!("{done} {changed} documents, {} {rest}", documents - changed);
+    if !skipped.is_empty() {
+        eprintln!("{skipped}");
+    }
+    Ok(())
+}

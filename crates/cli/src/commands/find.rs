@@ -1,0 +1,223 @@
+//! `simshard find` and `simshard find-first`: one JSON line a query.
+
+use std::io::{BufWriter, Write};
+
+use clap::Args;
+use serde::Serialize;
+use simshard_client::{Client, FindOptions, Fingerprint, Found, Queries, QueryMatches};
+
+use crate::commands::pipeline;
+use crate::connection::{CorpusArgs, RouterArgs, runtime};
+use crate::input::{Input, InputArgs};
+
+/// Arguments of `find`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Prints a line for each query, in their order:
+  {\"query\": \"17\", \"id\": \"page-1\", \"matches\": [{\"fingerprint\": \"16\", \"distance\": 1, \"ids\": [\"page-9\"]}]}
+`query` is the fingerprint that was searched for, `id` that of the input
+document. Matches come by distance, then fingerprint. `\"truncated\": true` is
+added where --limit cut them, `\"document_count\"` where --max-ids cut the ids,
+and `\"guaranteed_distance\"` to a partial answer: farther matches may be missing.
+
+Examples:
+  simshard find queries.jsonl --text-field body --limit 10
+  simshard find --fingerprint 5457064206285785525 --max-distance 2
+  simshard find --text 'The quick brown fox jumps over the lazy dog'")]
+pub struct FindArgs {
+    /// What both commands take.
+    #[command(flatten)]
+    pub common: FindFirstArgs,
+    /// Print at most this many matches a query, the nearest; 0 means all
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Search")]
+    pub limit: u32,
+}
+
+/// Arguments of `find-first`, and of `find` as well.
+#[derive(Args, Debug)]
+pub struct FindFirstArgs {
+    /// Search for this fingerprint instead of documents; repeat for more
+    #[arg(
+        long,
+        value_name = "N",
+        conflicts_with_all = ["paths", "text"],
+        allow_negative_numbers = true,
+        help_heading = "Search"
+    )]
+    pub fingerprint: Vec<Fingerprint>,
+    /// Search for this text instead of documents; repeat for more
+    #[arg(
+        long,
+        value_name = "TEXT",
+        conflicts_with = "paths",
+        help_heading = "Search"
+    )]
+    pub text: Vec<String>,
+    /// Find matches up to this distance [default: the corpus's]
+    #[arg(long, value_name = "BITS", help_heading = "Search")]
+    pub max_distance: Option<u32>,
+    /// Print at most this many ids a match, the smallest; 0 means all
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Search")]
+    pub max_ids: u32,
+    /// If a node is unreachable, print what the others hold instead of failing
+    #[arg(long, help_heading = "Search")]
+    pub allow_partial: bool,
+    /// The documents to search for.
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// The corpus.
+    #[command(flatten)]
+    pub corpus: CorpusArgs,
+    /// The router.
+    #[command(flatten)]
+    pub router: RouterArgs,
+}
+
+/// Which of the two commands.
+#[derive(Clone, Copy)]
+enum Which {
+    All,
+    First,
+}
+
+/// Finds all matches.
+///
+/// # Errors
+/// If the input is bad, the router fails, or standard output cannot be written.
+pub fn run(args: &FindArgs) -> anyhow::Result<()> {
+    runtime()?.block_on(find(Which::All, &args.common, args.limit))
+}
+
+/// Finds the nearest matches.
+///
+/// # Errors
+/// If the input is bad, the router fails, or standard output cannot be written.
+pub fn run_first(args: &FindFirstArgs) -> anyhow::Result<()> {
+    runtime()?.block_on(find(Which::First, args, 0))
+}
+
+async fn find(which: Which, args: &FindFirstArgs, limit: u32) -> anyhow::Result<()> {
+    let client: &Client = &args.router.client()?;
+    let corpus = args.corpus.corpus.as_str();
+    let options = FindOptions {
+        max_distance: args.max_distance,
+        limit,
+        max_ids: args.max_ids,
+        allow_partial: args.allow_partial,
+    };
+    let request = |queries| async move {
+        match which {
+            Which::All => client.find_all(corpus, queries, options).await,
+            Which::First => client.find_first(corpus, queries, options).await,
+        }
+    };
+    let mut out = BufWriter::new(std::io::stdout());
+    let queries = match (args.fingerprint.is_empty(), args.text.is_empty()) {
+        (false, _) => Some(Queries::Fingerprints(args.fingerprint.clone())),
+        (true, false) => Some(Queries::Texts(args.text.clone())),
+        (true, true) => None,
+    };
+    if let Some(queries) = queries {
+        return print(&mut out, &[], &request(queries).await?);
+    }
+    // Even without any query, the corpus should be one that exists.
+    client.get_corpus(corpus).await?;
+    let input = Input::open(&args.input)?;
+    let request = |batch: simshard_client::Documents| request(batch.keys);
+    let skipped = pipeline::run("searching", input, request, |ids, found| {
+        print(&mut out, &ids, &found)
+    })
+    .await?;
+    if !skipped.is_empty() {
+        eprintln!("{skipped}");
+    }
+    Ok(())
+}
+
+/// A line of the output.
+#[derive(Serialize)]
+struct Line<'a> {
+    query: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    matches: Vec<LineMatch<'a>>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    truncated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    guaranteed_distance: Option<i32>,
+}
+
+#[derive(Serialize)]
+struct LineMatch<'a> {
+    fingerprint: String,
+    distance: u32,
+    ids: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    document_count: Option<u64>,
+}
+
+/// Prints the answers to queries with these ids, or without any.
+fn print(out: &mut impl Write, ids: &[String], found: &Found) -> anyhow::Result<()> {
+    for (place, query) in found.queries.iter().enumerate() {
+        let id = ids.get(place).map(String::as_str);
+        let certificate = found.completeness.as_ref();
+        let guaranteed = certificate.and_then(|it| it.guaranteed_distances.get(place).copied());
+        serde_json::to_writer(&mut *out, &line(query, id, guaranteed))?;
+        out.write_all(b"\n")?;
+    }
+    Ok(out.flush()?)
+}
+
+fn line<'a>(query: &'a QueryMatches, id: Option<&'a str>, guaranteed: Option<i32>) -> Line<'a> {
+    let matches = query.matches.iter().map(|found| LineMatch {
+        fingerprint: found.fingerprint.to_string(),
+        distance: found.distance,
+        ids: &found.ids,
+        document_count: (found.document_count > found.ids.len() as u64)
+            .then_some(found.document_count),
+    });
+    Line {
+        query: query.query.to_string(),
+        id,
+        matches: matches.collect(),
+        truncated: query.truncated,
+        guaranteed_distance: guaranteed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use simshard_client::Match;
+
+    use super::*;
+
+    #[test]
+    fn lines_have_the_published_form() {
+        let found = Found {
+            queries: vec![
+                QueryMatches {
+                    query: Fingerprint(u64::MAX),
+                    matches: vec![Match {
+                        fingerprint: Fingerprint(u64::MAX - 1),
+                        distance: 1,
+                        document_count: 3,
+                        ids: vec!["a\"b".into()],
+                    }],
+                    truncated: true,
+                },
+                QueryMatches::default(),
+            ],
+            completeness: None,
+        };
+        let mut out = Vec::new();
+        print(&mut out, &["x".into(), "y".into()], &found).unwrap();
+        let expected = concat!(
+            r#"{"query":"18446744073709551615","id":"x","matches":[{"fingerprint":"18446744073709551614","#,
+            r#""distance":1,"ids":["a\"b"],"document_count":3}],"truncated":true}"#,
+            "\n",
+            r#"{"query":"0","id":"y","matches":[]}"#,
+            "\n"
+        );
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+}

@@ -1,0 +1,12 @@
+//! The commands, a file each: arguments, and what is done with them.
+
+pub mod bench;
+pub mod completions;
+pub mod corpus;
+pub mod demo;
+pub mod distance;
+pub mod documents;
+pub mod find;
+pub mod hash;
+mod pipeline;
+pub mod serve;

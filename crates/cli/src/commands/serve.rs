@@ -1,0 +1,157 @@
+//! `simshard serve`: the roles of a cluster.
+
+mod config;
+mod embedded;
+mod roles;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueHint};
+use simshard_runtime::logging::{self, Level, LogFormat};
+
+pub use config::{RawNodeConfig, RawRouterConfig};
+
+/// Arguments of `serve`.
+#[derive(Args, Debug)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Without a role, a router and a node run in one process, and the corpus
+`default` is made. A cluster is several processes that read the same layout
+file, which lists the nodes and their addresses:
+
+  simshard serve node --cluster cluster.toml --name n1
+  simshard serve node --cluster cluster.toml --name n2
+  simshard serve router --cluster cluster.toml
+
+Each role prints `listening on URL` on standard output when it is ready, and
+stops on SIGTERM or Ctrl-C when the requests under way have finished. What it
+does is logged on standard error: SIMSHARD_LOG=debug says more."
+)]
+pub struct ServeArgs {
+    /// Which role; both if none is named.
+    #[command(subcommand)]
+    pub role: Option<RoleCommand>,
+    /// Where the router listens; port 0 takes a free one
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        env = "SIMSHARD_LISTEN",
+        default_value = "127.0.0.1:7460"
+    )]
+    pub listen: SocketAddr,
+    /// Threads that search and change shards [default: one a core]
+    #[arg(long, value_name = "N", env = "SIMSHARD_THREADS", value_parser = threads())]
+    pub threads: Option<u16>,
+    /// How to log
+    #[command(flatten)]
+    pub log: LogArgs,
+}
+
+/// How to log.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct LogArgs {
+    /// Form of the log on standard error: human or json
+    #[arg(
+        long,
+        value_name = "FORM",
+        env = "SIMSHARD_LOG_FORMAT",
+        default_value = "human"
+    )]
+    pub log_format: LogFormat,
+}
+
+/// The roles.
+#[derive(Debug, Subcommand)]
+pub enum RoleCommand {
+    /// Serve the shards of one node
+    Node(NodeArgs),
+    /// Route requests to the nodes
+    Router(RouterRoleArgs),
+}
+
+/// Settings that both roles share. Flags beat the environment, which beats the
+/// configuration file.
+#[derive(Args, Clone, Debug)]
+pub struct RoleArgs {
+    /// A configuration file, see deploy/ for annotated examples
+    #[arg(long, value_name = "FILE", env = "SIMSHARD_CONFIG", value_hint = ValueHint::FilePath)]
+    pub config: Option<PathBuf>,
+    /// The layout file that lists the nodes and their addresses
+    #[arg(long, value_name = "FILE", env = "SIMSHARD_CLUSTER", value_hint = ValueHint::FilePath)]
+    pub cluster: Option<PathBuf>,
+    /// How long requests under way may take after a shutdown began, in seconds [default: 10]
+    #[arg(long, value_name = "SECONDS", env = "SIMSHARD_DRAIN_SECONDS")]
+    pub drain_seconds: Option<u32>,
+    /// How to log
+    #[command(flatten)]
+    pub log: LogArgs,
+}
+
+/// Arguments of `serve node`.
+#[derive(Args, Clone, Debug)]
+pub struct NodeArgs {
+    /// This node's name in the layout file
+    #[arg(long, value_name = "NAME", env = "SIMSHARD_NAME")]
+    pub name: Option<String>,
+    /// Where to listen [default: the node's address in the layout file]
+    #[arg(long, value_name = "ADDRESS", env = "SIMSHARD_LISTEN")]
+    pub listen: Option<SocketAddr>,
+    /// Threads that search and change shards [default: one a core]
+    #[arg(long, value_name = "N", env = "SIMSHARD_THREADS", value_parser = threads())]
+    pub threads: Option<u16>,
+    /// What the roles share.
+    #[command(flatten)]
+    pub role: RoleArgs,
+}
+
+/// Arguments of `serve router`.
+#[derive(Args, Clone, Debug)]
+pub struct RouterRoleArgs {
+    /// Where to listen [default: 127.0.0.1:7460]
+    #[arg(long, value_name = "ADDRESS", env = "SIMSHARD_LISTEN")]
+    pub listen: Option<SocketAddr>,
+    /// How long a request may take, in seconds; clients can ask for less [default: 30]
+    #[arg(long, value_name = "SECONDS", env = "SIMSHARD_TIMEOUT_SECONDS")]
+    pub timeout_seconds: Option<u32>,
+    /// What the roles share.
+    #[command(flatten)]
+    pub role: RoleArgs,
+}
+
+/// Runs the role until it is told to stop.
+///
+/// # Errors
+/// If its settings are wrong, or it cannot serve.
+pub fn run(args: ServeArgs) -> anyhow::Result<()> {
+    match args.role {
+        None => {
+            logging::init(args.log.log_format, Level::INFO)?;
+            embedded::run(args.listen, threads_or_cores(args.threads))
+        }
+        Some(RoleCommand::Node(args)) => {
+            logging::init(args.role.log.log_format, Level::INFO)?;
+            roles::run_node(config::node(args)?)
+        }
+        Some(RoleCommand::Router(args)) => {
+            logging::init(args.role.log.log_format, Level::INFO)?;
+            roles::run_router(config::router(args)?)
+        }
+    }
+}
+
+fn threads() -> clap::builder::RangedI64ValueParser<u16> {
+    clap::value_parser!(u16).range(1..=1024)
+}
+
+/// The threads asked for, or one a core.
+pub(crate) fn threads_or_cores(threads: Option<u16>) -> usize {
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    threads.map_or_else(cores, usize::from)
+}
+
+const fn seconds(seconds: u32) -> Duration {
+    Duration::from_secs(seconds as u64)
+}

@@ -1,0 +1,183 @@
+//! Settings of the roles: raw ones from flags, environment and file, and the
+//! validated ones made of them. Nothing is bound before these are whole.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use simshard_runtime::config::load;
+use simshard_topology::NodeId;
+
+use super::{NodeArgs, RoleArgs, RouterRoleArgs, seconds, threads_or_cores};
+use crate::embedded::{DRAIN, TIMEOUT};
+use crate::exit::UsageError;
+
+/// The configuration file of a node. Whatever is left out has a default or
+/// comes from a flag.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RawNodeConfig {
+    /// The layout file.
+    pub cluster: Option<PathBuf>,
+    /// This node's name in it.
+    pub name: Option<String>,
+    /// Where to listen.
+    pub listen: Option<SocketAddr>,
+    /// Threads that search and change shards.
+    pub threads: Option<u16>,
+    /// How long requests under way may take after a shutdown began.
+    pub drain_seconds: Option<u32>,
+}
+
+/// The configuration file of a router.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RawRouterConfig {
+    /// The layout file.
+    pub cluster: Option<PathBuf>,
+    /// Where to listen.
+    pub listen: Option<SocketAddr>,
+    /// How long a request may take.
+    pub timeout_seconds: Option<u32>,
+    /// How long requests under way may take after a shutdown began.
+    pub drain_seconds: Option<u32>,
+}
+
+/// A node's settings, whole.
+#[derive(Debug)]
+pub(super) struct NodeSettings {
+    pub(super) cluster: PathBuf,
+    pub(super) name: NodeId,
+    /// `None` listens at the address in the layout file.
+    pub(super) listen: Option<SocketAddr>,
+    pub(super) threads: usize,
+    pub(super) drain: Duration,
+}
+
+/// A router's settings, whole.
+#[derive(Debug)]
+pub(super) struct RouterSettings {
+    pub(super) cluster: PathBuf,
+    pub(super) listen: SocketAddr,
+    pub(super) timeout: Duration,
+    pub(super) drain: Duration,
+}
+
+pub(super) fn node(args: NodeArgs) -> anyhow::Result<NodeSettings> {
+    let file: RawNodeConfig = file(&args.role)?;
+    let name = args.name.or(file.name).ok_or_else(|| missing("--name"))?;
+    let threads = args.threads.or(file.threads);
+    if threads == Some(0) {
+        return Err(UsageError("threads must be 1 or more".to_owned()).into());
+    }
+    Ok(NodeSettings {
+        cluster: cluster(args.role.cluster.or(file.cluster))?,
+        name: NodeId::new(&name).map_err(|error| UsageError(error.to_string()))?,
+        listen: args.listen.or(file.listen),
+        threads: threads_or_cores(threads),
+        drain: args
+            .role
+            .drain_seconds
+            .or(file.drain_seconds)
+            .map_or(DRAIN, seconds),
+    })
+}
+
+pub(super) fn router(args: RouterRoleArgs) -> anyhow::Result<RouterSettings> {
+    let file: RawRouterConfig = file(&args.role)?;
+    let listen = args.listen.or(file.listen);
+    let timeout = args.timeout_seconds.or(file.timeout_seconds);
+    if timeout == Some(0) {
+        return Err(UsageError("timeout_seconds must be 1 or more".to_owned()).into());
+    }
+    Ok(RouterSettings {
+        cluster: cluster(args.role.cluster.or(file.cluster))?,
+        listen: listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 7460))),
+        timeout: timeout.map_or(TIMEOUT, seconds),
+        drain: args
+            .role
+            .drain_seconds
+            .or(file.drain_seconds)
+            .map_or(DRAIN, seconds),
+    })
+}
+
+fn file<T: DeserializeOwned + Default>(args: &RoleArgs) -> Result<T, UsageError> {
+    match &args.config {
+        None => Ok(T::default()),
+        Some(path) => load(path).map_err(|error| UsageError(error.to_string())),
+    }
+}
+
+fn cluster(path: Option<PathBuf>) -> Result<PathBuf, UsageError> {
+    path.ok_or_else(|| missing("--cluster"))
+}
+
+fn missing(flag: &str) -> UsageError {
+    UsageError(format!(
+        "{flag} is missing: give it here or in the file of --config"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::commands::serve::RoleCommand;
+    use crate::{Cli, Command};
+
+    fn parse(args: &[&str]) -> RoleCommand {
+        let cli = Cli::try_parse_from([&["simshard", "serve"], args].concat()).unwrap();
+        match cli.command {
+            Command::Serve(args) => args.role.unwrap(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn node_settings(args: &[&str]) -> anyhow::Result<NodeSettings> {
+        match parse(args) {
+            RoleCommand::Node(args) => node(args),
+            RoleCommand::Router(_) => panic!("a router"),
+        }
+    }
+
+    #[test]
+    fn flags_beat_the_file_which_beats_defaults() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("node.toml");
+        let text = "name = 'n1'\nthreads = 3\ncluster = 'from-file.toml'\n";
+        std::fs::write(&path, text).unwrap();
+        let path = path.to_str().unwrap();
+        let settings = node_settings(&["node", "--config", path, "--name", "n2"]).unwrap();
+        assert_eq!(settings.name.as_str(), "n2");
+        assert_eq!(settings.threads, 3);
+        assert_eq!(settings.cluster, PathBuf::from("from-file.toml"));
+        assert_eq!(settings.drain, DRAIN);
+    }
+
+    #[test]
+    fn settings_that_are_missing_or_unknown_are_named() {
+        let error = node_settings(&["node", "--name", "n1"]).unwrap_err();
+        assert!(error.to_string().contains("--cluster"), "{error}");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("node.toml");
+        std::fs::write(&path, "nmae = 'n1'\n").unwrap();
+        let error = node_settings(&["node", "--config", path.to_str().unwrap()]).unwrap_err();
+        assert!(error.to_string().contains("nmae"), "{error}");
+    }
+
+    #[test]
+    fn the_examples_in_deploy_load() {
+        let deploy = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy");
+        let config = format!("{deploy}/node.toml");
+        node_settings(&["node", "--config", &config]).unwrap();
+        let config = format!("{deploy}/router.toml");
+        match parse(&["router", "--config", &config]) {
+            RoleCommand::Router(args) => drop(router(args).unwrap()),
+            RoleCommand::Node(_) => panic!("a node"),
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! `simshard serve node` and `simshard serve router`: one role of a cluster
+//! whose layout is in a file.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+
+use anyhow::Context;
+use simshard_cluster::{FileStore, MetadataStore};
+use simshard_node::NodeConfig;
+use simshard_router::RouterConfig;
+use simshard_runtime::shutdown::Shutdown;
+use simshard_topology::NodeId;
+use tokio::net::TcpListener;
+
+use super::config::{NodeSettings, RouterSettings};
+use crate::connection::runtime;
+use crate::embedded::bind;
+use crate::exit::UsageError;
+
+pub(super) fn run_node(settings: NodeSettings) -> anyhow::Result<()> {
+    runtime()?.block_on(async {
+        let store = FileStore::open(&settings.cluster).await?;
+        let listen = match settings.listen {
+            Some(listen) => listen,
+            None => address_of(&store, &settings.name).await?,
+        };
+        let shutdown = Shutdown::on_signals()?;
+        let listener = announce(listen).await?;
+        let config = NodeConfig {
+            node: settings.name,
+            threads: settings.threads,
+            drain: settings.drain,
+        };
+        simshard_node::serve(config, Arc::new(store), listener, shutdown.token().clone()).await?;
+        Ok(())
+    })
+}
+
+pub(super) fn run_router(settings: RouterSettings) -> anyhow::Result<()> {
+    runtime()?.block_on(async {
+        let store = FileStore::open(&settings.cluster).await?;
+        let shutdown = Shutdown::on_signals()?;
+        let listener = announce(settings.listen).await?;
+        let config = RouterConfig {
+            timeout: settings.timeout,
+            drain: settings.drain,
+        };
+        simshard_router::serve(config, Arc::new(store), listener, shutdown.token().clone()).await?;
+        Ok(())
+    })
+}
+
+/// Binds, and says where on standard output: connections wait from then on.
+async fn announce(listen: SocketAddr) -> anyhow::Result<TcpListener> {
+    let listener = bind(listen).await?;
+    println!("listening on http://{}", listener.local_addr()?);
+    Ok(listener)
+}
+
+/// The address that the layout gives a node.
+async fn address_of(store: &FileStore, name: &NodeId) -> anyhow::Result<SocketAddr> {
+    let layout = store.layout().await?;
+    let Some(node) = layout.node(name) else {
+        let known: Vec<&str> = layout.nodes().iter().map(|node| node.id.as_str()).collect();
+        let message = format!(
+            "the layout has no node {name}: it lists {}",
+            known.join(", ")
+        );
+        return Err(UsageError(message).into());
+    };
+    let address = node.address.trim_start_matches("http://");
+    let mut resolved = address
+        .to_socket_addrs()
+        .with_context(|| format!("cannot resolve {address}: give --listen"))?;
+    resolved
+        .next()
+        .with_context(|| format!("{address} has no address: give --listen"))
+}

@@ -1,0 +1,270 @@
+//! Requests to a router.
+
+use std::time::Duration;
+
+use backon::{ExponentialBuilder, Retryable};
+use simshard_proto::v1::corpus_service_client::CorpusServiceClient;
+use simshard_proto::{MAX_MESSAGE_BYTES, Reason, transport, v1 as pb};
+use simshard_simhash::Fingerprint;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Request, Response, Status};
+
+use crate::batch::{Documents, Queries};
+use crate::error::ClientError;
+use crate::find::{FindOptions, Found, find_all_request};
+
+/// How long a request may take, unless told otherwise.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A request that may succeed later is tried again so often.
+const RETRIES: usize = 3;
+
+/// Room for what surrounds the largest answer.
+const MAX_ANSWER_BYTES: usize = MAX_MESSAGE_BYTES + (64 << 10);
+
+type Stub = CorpusServiceClient<Channel>;
+
+/// A client of one router. Clones share the connection.
+///
+/// Every request has a deadline and is tried again where that may help; all of
+/// them may be repeated without harm.
+#[derive(Clone, Debug)]
+pub struct Client {
+    pub(crate) stub: Stub,
+    pub(crate) url: String,
+    timeout: Duration,
+}
+
+impl Client {
+    /// A client of the router at `url`, which is connected to when first needed.
+    ///
+    /// # Errors
+    /// If the URL is unusable.
+    pub fn connect(url: &str) -> Result<Self, ClientError> {
+        let unusable = |problem| ClientError::Url {
+            url: url.to_owned(),
+            problem,
+        };
+        let endpoint = Endpoint::from_shared(url.to_owned()).map_err(unusable)?;
+        let channel = transport::endpoint(endpoint).connect_lazy();
+        let stub = Stub::new(channel)
+            .max_decoding_message_size(MAX_ANSWER_BYTES)
+            .max_encoding_message_size(usize::MAX);
+        Ok(Self {
+            stub,
+            url: url.to_owned(),
+            timeout: TIMEOUT,
+        })
+    }
+
+    /// The same client with another deadline for each request.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Creates a corpus.
+    ///
+    /// # Errors
+    /// If the router refuses or fails it: see [`ClientError::reason`].
+    pub async fn create_corpus(
+        &self,
+        request: pb::CreateCorpusRequest,
+    ) -> Result<pb::Corpus, ClientError> {
+        let call = async |mut stub: Stub, request| stub.create_corpus(request).await;
+        let answer = self.call(&request, call).await?;
+        Ok(answer.corpus.unwrap_or_default())
+    }
+
+    /// Describes a corpus and what each node holds of it.
+    ///
+    /// # Errors
+    /// If the router refuses or fails it: see [`ClientError::reason`].
+    pub async fn get_corpus(&self, name: &str) -> Result<pb::GetCorpusResponse, ClientError> {
+        let request = pb::GetCorpusRequest {
+            name: name.to_owned(),
+        };
+        let call = async |mut stub: Stub, request| stub.get_corpus(request).await;
+        self.call(&request, call).await
+    }
+
+    /// Lists all corpora, by name.
+    ///
+    /// # Errors
+    /// If the router refuses or fails it: see [`ClientError::reason`].
+    pub async fn list_corpora(&self) -> Result<Vec<pb::Corpus>, ClientError> {
+        let mut corpora = Vec::new();
+        let mut request = pb::ListCorporaRequest::default();
+        loop {
+            let call = async |mut stub: Stub, request| stub.list_corpora(request).await;
+            let page = self.call(&request, call).await?;
+            corpora.extend(page.corpora);
+            if page.next_page_token.is_empty() {
+                return Ok(corpora);
+            }
+            request.page_token = page.next_page_token;
+        }
+    }
+
+    /// Deletes a corpus and all its documents.
+    ///
+    /// # Errors
+    /// If the router refuses or fails it: see [`ClientError::reason`].
+    pub async fn delete_corpus(&self, name: &str) -> Result<(), ClientError> {
+        let request = pb::DeleteCorpusRequest {
+            name: name.to_owned(),
+        };
+        let call = async |mut stub: Stub, request| stub.delete_corpus(request).await;
+        self.call(&request, call).await?;
+        Ok(())
+    }
+
+    /// Inserts a batch; returns how many documents were new.
+    ///
+    /// # Errors
+    /// If the router refuses or fails it: see [`ClientError::reason`].
+    pub async fn insert(&self, corpus: &str, documents: Documents) -> Result<u64, ClientError> {
+        let (fingerprints, texts) = documents.keys.into_columns();
+        let request = pb::InsertRequest {
+            corpus: corpus.to_owned(),
+            recipe: String::new(),
+            fingerprints,
+            texts,
+            ids: documents.ids,
+        };
+        let call = async |mut stub: Stub, request| stub.insert(request).await;
+        Ok(self.call(&request, call).await?.inserted_count)
+    }
+
+    /// Removes a batch; returns how many documents there were.
+    ///
+    /// # Errors
+    /// If the router refuses or fails it: see [`ClientError::reason`].
+    pub async fn remove(&self, corpus: &str, documents: Documents) -> Result<u64, ClientError> {
+        let (fingerprints, texts) = documents.keys.into_columns();
+        let request = pb::RemoveRequest {
+            corpus: corpus.to_owned(),
+            recipe: String::new(),
+            fingerprints,
+            texts,
+            ids: documents.ids,
+        };
+        let call = async |mut stub: Stub, request| stub.remove(request).await;
+        Ok(self.call(&request, call).await?.removed_count)
+    }
+
+    /// Finds all matches of a batch. A batch whose answer would be too large is
+    /// asked in halves.
+    ///
+    /// # Errors
+    /// If the router refuses or fails it: see [`ClientError::reason`].
+    pub async fn find_all(
+        &self,
+        corpus: &str,
+        queries: Queries,
+        options: FindOptions,
+    ) -> Result<Found, ClientError> {
+        let mut found = Found::default();
+        let mut waiting = vec![queries];
+        while let Some(mut queries) = waiting.pop() {
+            match self.find_all_once(corpus, queries.clone(), options).await {
+                Ok(answer) => found.append(answer),
+                Err(error)
+                    if error.reason() == Some(Reason::AnswerTooLarge) && queries.len() > 1 =>
+                {
+                    let second = queries.split_off(queries.len() / 2);
+                    waiting.extend([second, queries]);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(found)
+    }
+
+    async fn find_all_once(
+        &self,
+        corpus: &str,
+        queries: Queries,
+        options: FindOptions,
+    ) -> Result<Found, ClientError> {
+        let request = find_all_request(corpus, queries, options);
+        let call = async |mut stub: Stub, request| stub.find_all(request).await;
+        let answer = self.call(&request, call).await?;
+        let matches = answer.matches.unwrap_or_default();
+        Ok(Found::new(&answer.queries, matches, answer.completeness)?)
+    }
+
+    /// Finds the nearest match of each query of a batch: none or one each.
+    ///
+    /// # Errors
+    /// If the router refuses or fails it: see [`ClientError::reason`].
+    pub async fn find_first(
+        &self,
+        corpus: &str,
+        queries: Queries,
+        options: FindOptions,
+    ) -> Result<Found, ClientError> {
+        let (fingerprints, texts) = queries.into_columns();
+        let request = pb::FindFirstRequest {
+            corpus: corpus.to_owned(),
+            recipe: String::new(),
+            fingerprints,
+            texts,
+            max_distance: options.max_distance,
+            max_ids: options.max_ids,
+            allow_partial: options.allow_partial,
+        };
+        let call = async |mut stub: Stub, request| stub.find_first(request).await;
+        let answer = self.call(&request, call).await?;
+        let matches = answer.matches.unwrap_or_default();
+        Ok(Found::new(&answer.queries, matches, answer.completeness)?)
+    }
+
+    /// Turns texts into fingerprints by a corpus's recipe.
+    ///
+    /// # Errors
+    /// If the router refuses or fails it: see [`ClientError::reason`].
+    pub async fn fingerprint(
+        &self,
+        corpus: &str,
+        texts: Vec<String>,
+    ) -> Result<Vec<Fingerprint>, ClientError> {
+        let request = pb::FingerprintRequest {
+            corpus: corpus.to_owned(),
+            recipe: String::new(),
+            texts,
+        };
+        let call = async |mut stub: Stub, request| stub.fingerprint(request).await;
+        let answer = self.call(&request, call).await?;
+        Ok(answer.fingerprints.into_iter().map(Fingerprint).collect())
+    }
+
+    async fn call<M, A, F>(
+        &self,
+        message: &M,
+        method: impl Fn(Stub, Request<M>) -> F,
+    ) -> Result<A, ClientError>
+    where
+        M: Clone,
+        F: Future<Output = Result<Response<A>, Status>>,
+    {
+        let attempt = || async {
+            let mut request = Request::new(message.clone());
+            request.set_timeout(self.timeout);
+            let answer = method(self.stub.clone(), request).await;
+            answer
+                .map(Response::into_inner)
+                .map_err(|status| self.error(status))
+        };
+        let backoff = ExponentialBuilder::default()
+            .with_min_delay(Duration::from_millis(100))
+            .with_max_times(RETRIES)
+            .with_jitter();
+        attempt.retry(backoff).when(ClientError::is_passing).await
+    }
+
+    pub(crate) fn error(&self, status: Status) -> ClientError {
+        ClientError::from_status(status, &self.url)
+    }
+}
