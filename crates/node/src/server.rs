@@ -8,7 +8,6 @@ use simshard_proto::shard::v1::shard_service_server::ShardServiceServer;
 use simshard_proto::{FILE_DESCRIPTOR_SET, MAX_MESSAGE_BYTES, transport};
 use simshard_topology::NodeId;
 use tokio::net::TcpListener;
-use tokio_stream::wrappers::TcpListenerStream;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -91,7 +90,7 @@ pub async fn serve(
         .add_service(service)
         .add_service(health_service)
         .add_service(reflection)
-        .serve_with_incoming_shutdown(TcpListenerStream::new(listener), async move {
+        .serve_with_incoming_shutdown(transport::incoming(listener), async move {
             stopping.cancelled().await;
             health
                 .set_not_serving::<ShardServiceServer<ShardGrpc>>()

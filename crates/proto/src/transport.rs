@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
+use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
+use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Endpoint, Server};
 
 /// HTTP/2 flow control for one stream: room for a large batch.
@@ -28,12 +30,18 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 #[must_use]
 pub fn server() -> Server {
     Server::builder()
-        .tcp_nodelay(true)
         .http2_keepalive_interval(Some(KEEPALIVE))
         .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_concurrent_streams(MAX_STREAMS)
+}
+
+/// The connections that arrive at a listener. Small answers leave at once: the
+/// server's own setting does not reach a listener that was bound elsewhere.
+#[must_use]
+pub fn incoming(listener: TcpListener) -> TcpIncoming {
+    TcpIncoming::from(listener).with_nodelay(Some(true))
 }
 
 /// An endpoint with the limits set, to connect to.

@@ -7,7 +7,6 @@ use simshard_cluster::{MetadataError, MetadataStore};
 use simshard_proto::v1::corpus_service_server::CorpusServiceServer;
 use simshard_proto::{FILE_DESCRIPTOR_SET, MAX_MESSAGE_BYTES, transport};
 use tokio::net::TcpListener;
-use tokio_stream::wrappers::TcpListenerStream;
 use tokio_util::sync::CancellationToken;
 use tonic::body::Body;
 use tonic::{Code, Status};
@@ -78,7 +77,7 @@ pub async fn serve(
         .add_service(service)
         .add_service(health_service)
         .add_service(reflection)
-        .serve_with_incoming_shutdown(TcpListenerStream::new(listener), async move {
+        .serve_with_incoming_shutdown(transport::incoming(listener), async move {
             stopping.cancelled().await;
             health
                 .set_not_serving::<CorpusServiceServer<CorpusGrpc>>()
