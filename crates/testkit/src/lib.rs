@@ -1,1 +1,16 @@
-//! Placeholder.
+//! Builders and oracles that tests share: clusters in this process, real
+//! processes, and the slow, obvious answers.
+//!
+//! Only for tests: everything here panics where a test should fail.
+
+#![allow(clippy::missing_panics_doc, reason = "panicking is how a test fails")]
+
+mod cluster;
+mod layouts;
+mod oracle;
+mod process;
+
+pub use cluster::TestCluster;
+pub use layouts::promised_layouts;
+pub use oracle::Oracle;
+pub use process::{Process, run};

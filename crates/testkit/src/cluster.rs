@@ -1,0 +1,66 @@
+//! A cluster in this process, on free ports.
+
+use std::net::SocketAddr;
+
+use simshard_cli::embedded::{EmbeddedCluster, EmbeddedConfig};
+use simshard_client::{Client, v1};
+use simshard_cluster::Layout;
+use simshard_topology::NodeId;
+
+/// Nodes `n1`, `n2`, … and a router, with a client.
+#[derive(Debug)]
+pub struct TestCluster {
+    /// A client of the router.
+    pub client: Client,
+    cluster: EmbeddedCluster,
+}
+
+impl TestCluster {
+    /// Starts this many nodes and a router.
+    pub async fn start(nodes: usize) -> Self {
+        let name = |number| NodeId::new(&format!("n{number}")).expect("a valid name");
+        let config = EmbeddedConfig {
+            nodes: (1..=nodes).map(name).collect(),
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            threads: 2,
+        };
+        let cluster = EmbeddedCluster::start(config).await.expect("a cluster");
+        let client = Client::connect(&cluster.url()).expect("a valid URL");
+        Self { client, cluster }
+    }
+
+    /// The router's URL.
+    #[must_use]
+    pub fn url(&self) -> String {
+        self.cluster.url()
+    }
+
+    /// The nodes and their shards.
+    #[must_use]
+    pub fn layout(&self) -> &Layout {
+        self.cluster.layout()
+    }
+
+    /// Creates a corpus for fingerprints.
+    pub async fn create_corpus(&self, name: &str, blocks: u32, distance: u32) {
+        let request = v1::CreateCorpusRequest {
+            name: name.to_owned(),
+            blocks: Some(blocks),
+            distance: Some(distance),
+            recipe: String::new(),
+        };
+        let created = self.client.create_corpus(request).await;
+        created.unwrap_or_else(|error| panic!("({blocks}, {distance}): {error}"));
+    }
+
+    /// Stops a node for good.
+    pub async fn stop_node(&mut self, name: &str) {
+        let node = NodeId::new(name).expect("a valid name");
+        self.cluster.stop_node(&node).await.expect("a clean end");
+    }
+
+    /// Stops everything that still runs.
+    pub async fn stop(self) {
+        self.cluster.stop().await.expect("a clean end");
+    }
+}
