@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use backon::{ExponentialBuilder, Retryable};
 use simshard_cluster::Layout;
@@ -27,6 +28,10 @@ const FIRST_RETRY: Duration = Duration::from_millis(25);
 /// … at most so often.
 const RETRIES: usize = 3;
 
+/// A node that was unreachable so lately is tried once only: it would cost
+/// every request the time of all the retries.
+const LATELY: Duration = Duration::from_secs(1);
+
 /// Why a node did not do its part.
 #[derive(Debug)]
 pub(crate) enum CallError {
@@ -50,6 +55,8 @@ pub(crate) struct Nodes {
 struct Connections {
     clients: Vec<Client>,
     next: AtomicUsize,
+    /// When the node was last found unreachable, and not reached since.
+    lost: Mutex<Option<Instant>>,
 }
 
 impl Nodes {
@@ -66,6 +73,7 @@ impl Nodes {
             let connections = Connections {
                 clients: (0..CONNECTIONS).map(|_| client()).collect(),
                 next: AtomicUsize::new(0),
+                lost: Mutex::default(),
             };
             by_id.insert(node.id.clone(), connections);
         }
@@ -94,15 +102,17 @@ impl Nodes {
         };
         let backoff = ExponentialBuilder::default()
             .with_min_delay(FIRST_RETRY)
-            .with_max_times(RETRIES)
+            .with_max_times(connections.retries())
             .with_jitter();
         let tries = attempt
             .retry(backoff)
             .when(|error| matches!(error, CallError::Unreachable))
             .notify(|_, delay| debug!(%node, ?delay, "node is unreachable, trying again"));
-        tokio::time::timeout_at(deadline.instant(), tries)
+        let answer = tokio::time::timeout_at(deadline.instant(), tries)
             .await
-            .unwrap_or(Err(CallError::Late))
+            .unwrap_or(Err(CallError::Late));
+        connections.note(matches!(answer, Err(CallError::Unreachable)));
+        answer
     }
 }
 
@@ -110,6 +120,19 @@ impl Connections {
     fn pick(&self) -> Client {
         let next = self.next.fetch_add(1, Ordering::Relaxed);
         self.clients[next % self.clients.len()].clone()
+    }
+
+    fn retries(&self) -> usize {
+        let lost = *self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        match lost.is_some_and(|lost| lost.elapsed() < LATELY) {
+            true => 0,
+            false => RETRIES,
+        }
+    }
+
+    fn note(&self, unreachable: bool) {
+        let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        *lost = unreachable.then(Instant::now);
     }
 }
 

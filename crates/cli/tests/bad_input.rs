@@ -1,0 +1,212 @@
+//! What the commands say to bad input: file, line and value, exit code 2, and
+//! nothing half done.
+
+use std::fs;
+use std::process::Output;
+
+use simshard_testkit::{Process, run};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_simshard");
+
+fn embedded() -> Process {
+    Process::serve(BINARY, ["serve", "--listen", "127.0.0.1:0"])
+}
+
+fn log(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn bad_fingerprints_are_named_and_nothing_is_inserted() {
+    let router = embedded();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("hashes.tsv");
+    for (value, shown) in [
+        ("", "\"\""),
+        ("-1", "\"-1\""),
+        ("12abc", "\"12abc\""),
+        ("18446744073709551616", "\"18446744073709551616\""),
+        ("1.5", "\"1.5\""),
+        (" 1", "\" 1\""),
+    ] {
+        fs::write(&path, format!("a\t1\nb\t{value}\nc\t3\n")).unwrap();
+        let path = path.to_str().unwrap();
+        for verb in ["insert", "remove", "find", "find-first"] {
+            let output = run(BINARY, [verb, path, "--router", router.url()], "");
+            assert_eq!(
+                output.status.code(),
+                Some(2),
+                "{verb} {value:?}: {}",
+                log(&output)
+            );
+            assert!(
+                log(&output).contains("hashes.tsv:2"),
+                "{value:?}: {}",
+                log(&output)
+            );
+            assert!(log(&output).contains(shown), "{value:?}: {}", log(&output));
+            assert!(output.stdout.is_empty(), "{verb} printed half an answer");
+        }
+    }
+    let shown = run(
+        BINARY,
+        ["corpus", "show", "default", "--router", router.url()],
+        "",
+    );
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(shown.contains("documents     0\n"), "{shown}");
+}
+
+#[test]
+fn bad_lines_are_counted_when_they_may_be_skipped() {
+    let router = embedded();
+    let input = "a\t1\nb\t12abc\n\nc\t3\n";
+    let args = [
+        "insert",
+        "--format",
+        "tsv",
+        "--skip-bad-lines",
+        "--router",
+        router.url(),
+    ];
+    let output = run(BINARY, args, input);
+    assert_eq!(output.status.code(), Some(0), "{}", log(&output));
+    assert!(
+        log(&output).contains("inserted 2 documents"),
+        "{}",
+        log(&output)
+    );
+    assert!(
+        log(&output).contains("skipped 2 bad lines"),
+        "{}",
+        log(&output)
+    );
+}
+
+#[test]
+fn binary_and_broken_files_are_skipped_and_counted() {
+    let router = embedded();
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("text.txt"), "some words in a text file").unwrap();
+    fs::write(folder.path().join("latin1.txt"), b"caf\xe9 au lait").unwrap();
+    fs::write(folder.path().join("binary"), b"\x7fELF\0\0\0").unwrap();
+    let folder = folder.path().to_str().unwrap();
+    let output = run(BINARY, ["insert", folder, "--router", router.url()], "");
+    assert_eq!(output.status.code(), Some(0), "{}", log(&output));
+    assert!(
+        log(&output).contains("inserted 1 documents"),
+        "{}",
+        log(&output)
+    );
+    assert!(log(&output).contains("1 binary file"), "{}", log(&output));
+    assert!(
+        log(&output).contains("1 file of invalid UTF-8") || log(&output).contains("UTF-8"),
+        "{}",
+        log(&output)
+    );
+}
+
+#[test]
+fn bad_arguments_exit_with_two() {
+    for args in [
+        &["distance", "1", "12abc"][..],
+        &["distance", "1", "-1"],
+        &["distance", "1", ""],
+        &["distance", "1", "18446744073709551616"],
+        &["hash", "--recipe", "words-v9"],
+        &["find", "--fingerprint", "-1"],
+        &["serve", "node", "--name", "n1"],
+        &[
+            "serve",
+            "node",
+            "--cluster",
+            "/nonexistent/cluster.toml",
+            "--name",
+            "No Name",
+        ],
+        &["bench", "engine", "--blocks", "3", "--distance", "3"],
+        &["no-such-command"],
+    ] {
+        let output = run(BINARY, args, "");
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", log(&output));
+        assert!(
+            !output.stderr.is_empty() && output.stdout.is_empty(),
+            "{args:?}"
+        );
+    }
+}
+
+#[test]
+fn without_a_router_the_error_says_how_to_start_one() {
+    let output = run(
+        BINARY,
+        ["find", "--text", "x", "--router", "http://127.0.0.1:1"],
+        "",
+    );
+    assert_eq!(output.status.code(), Some(1));
+    assert!(log(&output).contains("simshard serve"), "{}", log(&output));
+}
+
+#[test]
+fn local_commands_print_the_published_values() {
+    let input = "hello world\nthe cat sat on the mat\n";
+    let output = run(BINARY, ["hash", "--recipe", "leonsim-3"], input);
+    let expected = "id\thash\n1\t13548364882372308181\n2\t1021727997314947874\n";
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), expected);
+
+    let output = run(
+        BINARY,
+        ["distance", "5456993838078482869", "5457064206285785525"],
+        "",
+    );
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "3\n");
+    let output = run(BINARY, ["distance", "0", "18446744073709551615"], "");
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "64\n");
+
+    let output = run(BINARY, ["completions", "bash"], "");
+    assert!(
+        String::from_utf8(output.stdout)
+            .unwrap()
+            .contains("find-first")
+    );
+}
+
+#[test]
+fn what_hash_prints_can_be_inserted_and_found() {
+    let router = embedded();
+    let texts = "one text to be stored by its hash\nanother text, also by its hash\n";
+    let hashed = run(BINARY, ["hash"], texts).stdout;
+    let args = ["insert", "--format", "tsv", "--router", router.url()];
+    assert!(run(BINARY, args, &hashed).status.success());
+    let found = run(BINARY, ["find", "--router", router.url()], texts);
+    let found = String::from_utf8(found.stdout).unwrap();
+    let ids: Vec<bool> = (1..)
+        .zip(found.lines())
+        .map(|(id, line)| line.contains(&format!(r#""ids":["{id}"]"#)))
+        .collect();
+    assert_eq!(ids, [true, true], "{found}");
+}
+
+#[test]
+fn the_demo_verifies_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    for number in 0..40 {
+        let text = format!(
+            "a text of some length that is the same but for its end {}",
+            number / 4
+        );
+        fs::write(folder.path().join(format!("{number}.txt")), text).unwrap();
+    }
+    let output = run(
+        BINARY,
+        ["demo", "--verify", folder.path().to_str().unwrap()],
+        "",
+    );
+    let shown = String::from_utf8(output.stdout.clone()).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{shown}{}", log(&output));
+    let last = shown.lines().last().unwrap();
+    assert!(
+        last.starts_with("verified: ") && last.ends_with(" pairs, 0 missed, 0 extra"),
+        "{last}"
+    );
+}

@@ -1,0 +1,267 @@
+//! A cluster of real processes answers as the embedded one does.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+
+use simshard_testkit::{Process, run};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_simshard");
+
+/// Three nodes and a router that share a layout file, started as the README says.
+struct Cluster {
+    router: Process,
+    nodes: Vec<Process>,
+    layout: PathBuf,
+    _folder: tempfile::TempDir,
+}
+
+impl Cluster {
+    fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let layout = folder.path().join("cluster.toml");
+        let nodes = bind_nodes(&layout);
+        let router = start_router(&layout);
+        Self {
+            router,
+            nodes,
+            layout,
+            _folder: folder,
+        }
+    }
+}
+
+/// Starts the nodes on free ports. Between looking for one and using it, another
+/// process can take it: then new ones are looked for.
+fn bind_nodes(layout: &Path) -> Vec<Process> {
+    for _ in 0..20 {
+        let free: Vec<TcpListener> = (0..3)
+            .map(|_| TcpListener::bind("127.0.0.1:0").unwrap())
+            .collect();
+        let mut text = String::new();
+        for (number, listener) in (1..).zip(&free) {
+            let address = listener.local_addr().unwrap();
+            text += &format!("[[nodes]]\nname = \"n{number}\"\naddress = \"http://{address}\"\n\n");
+        }
+        fs::write(layout, text).unwrap();
+        drop(free);
+        let start = |number| {
+            std::panic::catch_unwind(|| {
+                let name = format!("n{number}");
+                let layout = layout.to_str().unwrap();
+                Process::serve(
+                    BINARY,
+                    ["serve", "node", "--cluster", layout, "--name", &name],
+                )
+            })
+            .ok()
+        };
+        let nodes: Option<Vec<Process>> = (1..=3).map(start).collect();
+        if let Some(nodes) = nodes {
+            return nodes;
+        }
+    }
+    panic!("no free ports");
+}
+
+fn start_router(layout: &Path) -> Process {
+    let layout = layout.to_str().unwrap();
+    Process::serve(
+        BINARY,
+        [
+            "serve",
+            "router",
+            "--cluster",
+            layout,
+            "--listen",
+            "127.0.0.1:0",
+        ],
+    )
+}
+
+fn embedded() -> Process {
+    Process::serve(BINARY, ["serve", "--listen", "127.0.0.1:0"])
+}
+
+/// Runs a client command against a router; its standard output.
+fn simshard(router: &str, args: &[&str], input: &str) -> String {
+    let output = run(BINARY, [args, &["--router", router]].concat(), input);
+    let log = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{args:?}: {log}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+const TEXTS: &str = "\
+the quick brown fox jumps over the lazy dog and runs away
+The quick brown fox jumps over the lazy dog, and runs away!
+
+a text about something else entirely with other words
+the quick brown fox jumps over the lazy cat and runs away
+short
+";
+
+const NUMBERS: &str = "\
+id\thash
+zero\t0
+ones\t18446744073709551615
+stored\t5456993838078482869
+copy\t5456993838078482869
+near\t5456993838078482868
+";
+
+/// The same commands against any router: everything they print.
+fn session(router: &str) -> Vec<String> {
+    vec![
+        simshard(router, &["insert"], TEXTS),
+        simshard(router, &["insert", "--format", "tsv"], NUMBERS),
+        simshard(router, &["find"], TEXTS),
+        simshard(router, &["find", "--format", "tsv"], NUMBERS),
+        simshard(router, &["find-first", "--format", "tsv"], NUMBERS),
+        simshard(
+            router,
+            &["find", "--fingerprint", "5457064206285785525"],
+            "",
+        ),
+        simshard(
+            router,
+            &["find", "--fingerprint", "1", "--max-distance", "0"],
+            "",
+        ),
+        simshard(router, &["find", "--text", "short"], ""),
+        simshard(
+            router,
+            &["remove", "--format", "tsv"],
+            "copy\t5456993838078482869\n",
+        ),
+        simshard(
+            router,
+            &["find", "--limit", "1", "--format", "tsv"],
+            NUMBERS,
+        ),
+    ]
+}
+
+#[test]
+fn processes_answer_as_the_embedded_cluster_does() {
+    let cluster = Cluster::start();
+    let router = cluster.router.url();
+    simshard(router, &["corpus", "create", "default"], "");
+    let embedded = embedded();
+    let from_processes = session(router);
+    assert_eq!(from_processes, session(embedded.url()));
+
+    let found: Vec<&str> = from_processes[2].lines().collect();
+    assert_eq!(found.len(), 5, "a line for each text");
+    assert!(found[0].contains(r#""ids":["1","2"]"#), "{}", found[0]);
+    let numbers: Vec<&str> = from_processes[3].lines().collect();
+    assert!(
+        numbers[2].contains(r#""ids":["copy","stored"]"#),
+        "{}",
+        numbers[2]
+    );
+    assert!(numbers[1].contains(r#""fingerprint":"18446744073709551615""#));
+}
+
+#[test]
+fn every_role_stops_cleanly_when_asked() {
+    let cluster = Cluster::start();
+    assert_eq!(cluster.router.terminate(), Some(0));
+    for node in cluster.nodes {
+        assert_eq!(node.terminate(), Some(0));
+    }
+    assert_eq!(embedded().terminate(), Some(0));
+}
+
+#[test]
+fn corpora_outlive_their_router() {
+    let Cluster {
+        router,
+        nodes,
+        layout,
+        _folder,
+    } = Cluster::start();
+    simshard(
+        router.url(),
+        &["corpus", "create", "kept", "--blocks", "6"],
+        "",
+    );
+    simshard(router.url(), &["insert", "--corpus", "kept"], TEXTS);
+    let expected = simshard(router.url(), &["find", "--corpus", "kept"], TEXTS);
+    router.kill();
+    let router = start_router(&layout);
+    let listed = simshard(router.url(), &["corpus", "list"], "");
+    assert_eq!(
+        listed,
+        "name\tblocks\tdistance\trecipe\nkept\t6\t3\twords-v1\n"
+    );
+    assert_eq!(
+        simshard(router.url(), &["find", "--corpus", "kept"], TEXTS),
+        expected
+    );
+    drop(nodes);
+}
+
+#[test]
+fn two_routers_see_each_others_corpora_come_and_go() {
+    let cluster = Cluster::start();
+    let (one, two) = (&cluster.router, start_router(&cluster.layout));
+    for round in 0..3 {
+        simshard(one.url(), &["corpus", "create", "c"], "");
+        let text = format!("round {round} of a text");
+        simshard(two.url(), &["insert", "--corpus", "c"], &text);
+        let found = simshard(one.url(), &["find", "--corpus", "c"], &text);
+        assert!(found.contains(r#""ids":["1"]"#), "{found}");
+        simshard(two.url(), &["corpus", "delete", "c"], "");
+        let gone = run(
+            BINARY,
+            [
+                "find",
+                "--corpus",
+                "c",
+                "--text",
+                "x",
+                "--router",
+                one.url(),
+            ],
+            "",
+        );
+        assert_eq!(gone.status.code(), Some(1));
+        let log = String::from_utf8_lossy(&gone.stderr);
+        assert!(log.contains("there is no corpus c"), "{log}");
+    }
+}
+
+/// A node that lost its memory says so, rather than finding nothing.
+#[test]
+fn a_restarted_node_is_noticed() {
+    let Cluster {
+        router,
+        mut nodes,
+        layout,
+        _folder,
+    } = Cluster::start();
+    simshard(router.url(), &["corpus", "create", "default"], "");
+    simshard(router.url(), &["insert"], TEXTS);
+    nodes.remove(1).kill();
+
+    let find = || run(BINARY, ["find", "--router", router.url()], TEXTS);
+    let lost = find();
+    assert_eq!(lost.status.code(), Some(1));
+    let log = String::from_utf8_lossy(&lost.stderr);
+    assert!(log.contains("node n2 (shards"), "{log}");
+
+    let layout = layout.to_str().unwrap();
+    nodes.push(Process::serve(
+        BINARY,
+        ["serve", "node", "--cluster", layout, "--name", "n2"],
+    ));
+    let empty = find();
+    assert_eq!(empty.status.code(), Some(1));
+    let log = String::from_utf8_lossy(&empty.stderr);
+    assert!(log.contains("does not hold corpus"), "{log}");
+
+    simshard(router.url(), &["corpus", "delete", "default"], "");
+    simshard(router.url(), &["corpus", "create", "default"], "");
+    simshard(router.url(), &["insert"], TEXTS);
+    assert!(find().status.success());
+}
