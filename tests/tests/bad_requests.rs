@@ -1,5 +1,7 @@
 //! Every way to get a request wrong, and the code, reason and field it gets.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use simshard_client::{MAX_BATCH, MAX_ID_BYTES, MAX_MESSAGE_BYTES, Reason, v1};
 use simshard_testkit::TestCluster;
 use tonic::transport::Channel;
@@ -8,6 +10,9 @@ use tonic_types::StatusExt;
 use v1::corpus_service_client::CorpusServiceClient;
 
 type Stub = CorpusServiceClient<Channel>;
+
+/// Makes a good request wrong.
+type Spoil = fn(&mut v1::InsertRequest);
 
 async fn start() -> (TestCluster, Stub) {
     let cluster = TestCluster::start(2).await;
@@ -126,60 +131,39 @@ async fn an_unknown_corpus_is_not_found_by_any_request() {
 #[tokio::test]
 async fn wrong_columns_are_refused_and_nothing_is_stored() {
     let (cluster, mut stub) = start().await;
-    let cases = [
-        (
-            "ids",
-            v1::InsertRequest {
-                ids: vec!["a".into()],
-                ..insert()
-            },
-        ),
-        (
-            "ids",
-            v1::InsertRequest {
-                ids: vec!["a".into(); 3],
-                ..insert()
-            },
-        ),
-        (
-            "texts",
-            v1::InsertRequest {
-                texts: vec!["t".into(); 2],
-                ..insert()
-            },
-        ),
-        (
-            "ids[1]",
-            v1::InsertRequest {
-                ids: vec!["a".into(), "b".repeat(MAX_ID_BYTES + 1)],
-                ..insert()
-            },
-        ),
-        (
-            "fingerprints",
-            v1::InsertRequest {
-                fingerprints: vec![0; MAX_BATCH + 1],
-                ..insert()
-            },
-        ),
-        (
-            "corpus",
-            v1::InsertRequest {
-                corpus: String::new(),
-                ..insert()
-            },
-        ),
+    let wrong: [(&str, Spoil); 6] = [
+        ("ids", |request| request.ids = vec!["a".into()]),
+        ("ids", |request| request.ids = vec!["a".into(); 3]),
+        ("texts", |request| request.texts = vec!["t".into(); 2]),
+        ("ids[1]", |request| {
+            request.ids = vec!["a".into(), "b".repeat(MAX_ID_BYTES + 1)];
+        }),
+        ("fingerprints", |request| {
+            request.fingerprints = vec![0; MAX_BATCH + 1];
+        }),
+        ("corpus", |request| request.corpus.clear()),
     ];
-    for (field, request) in cases {
+    for (field, change) in wrong {
+        let mut request = insert();
+        change(&mut request);
         let status = stub.insert(request).await.unwrap_err();
         check(field, &status, Reason::InvalidRequest, Some(field));
     }
+    let shown = cluster.client.get_corpus("c").await.unwrap();
+    assert_eq!(shown.document_count, Some(0));
+    cluster.stop().await;
+}
+
+#[tokio::test]
+async fn what_the_corpus_was_not_made_for_is_refused() {
+    let (cluster, mut stub) = start().await;
     let request = v1::InsertRequest {
         recipe: "leonsim-3".into(),
         ..insert()
     };
     let status = stub.insert(request).await.unwrap_err();
     check("recipe", &status, Reason::RecipeMismatch, None);
+
     let request = v1::FindAllRequest {
         corpus: "c".into(),
         fingerprints: vec![1],
@@ -187,15 +171,8 @@ async fn wrong_columns_are_refused_and_nothing_is_stored() {
         ..Default::default()
     };
     let status = stub.find_all(request).await.unwrap_err();
-    check(
-        "max_distance",
-        &status,
-        Reason::InvalidRequest,
-        Some("max_distance"),
-    );
-
-    let shown = cluster.client.get_corpus("c").await.unwrap();
-    assert_eq!(shown.document_count, Some(0));
+    let field = Some("max_distance");
+    check("distance", &status, Reason::InvalidRequest, field);
     cluster.stop().await;
 }
 

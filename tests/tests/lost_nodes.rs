@@ -1,6 +1,8 @@
 //! What a cluster answers when a node is gone: an error that names it, or a
 //! partial answer whose certificate is true. Never an empty success.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use simshard_client::{Documents, FindOptions, Fingerprint, Queries, Reason, v1::Completeness};
 use simshard_simhash::synthetic::{self, Data};
 use simshard_simhash::{Layout, LeadGroups, Tables};

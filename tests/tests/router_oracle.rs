@@ -1,7 +1,9 @@
 //! The router against a linear scan: every promised layout, on 1, 2, 3 and 5
 //! nodes, over random, clustered and skewed sets with 0 and 2^64-1 in them.
 
-use simshard_client::{Documents, FindOptions, Fingerprint, Queries};
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use simshard_client::{Documents, FindOptions, Fingerprint, Found, Queries, QueryMatches};
 use simshard_simhash::synthetic::{self, Data};
 use simshard_testkit::{Oracle, TestCluster, promised_layouts};
 
@@ -44,69 +46,70 @@ fn columns(fingerprints: &[Fingerprint], ids: &[String]) -> Documents {
     }
 }
 
-async fn check(
-    cluster: &TestCluster,
-    corpus: &str,
-    oracle: &Oracle,
-    queries: &[Fingerprint],
-    distance: u32,
-) {
-    for max_distance in [distance, distance / 2] {
-        let options = FindOptions {
-            max_distance: Some(max_distance),
-            ..FindOptions::default()
-        };
-        let batch = Queries::Fingerprints(queries.to_vec());
-        let expected = oracle.find_each(queries, max_distance);
+/// One corpus, and what it should answer.
+struct Checked<'a> {
+    cluster: &'a TestCluster,
+    corpus: &'a str,
+    oracle: &'a Oracle,
+    queries: &'a [Fingerprint],
+}
 
-        let found = cluster
-            .client
-            .find_all(corpus, batch.clone(), options)
-            .await
-            .unwrap();
+impl Checked<'_> {
+    async fn up_to(&self, distance: u32) {
+        for max_distance in [distance, distance / 2] {
+            let options = FindOptions {
+                max_distance: Some(max_distance),
+                ..FindOptions::default()
+            };
+            let expected = self.oracle.find_each(self.queries, max_distance);
+            let found = self.find_all(options).await;
+            assert_eq!(found.queries, expected, "{}: find_all", self.corpus);
+            self.find_first(options, &expected).await;
+            self.find_few(options, &expected).await;
+        }
+    }
+
+    async fn find_all(&self, options: FindOptions) -> Found {
+        let queries = Queries::Fingerprints(self.queries.to_vec());
+        let found = self.cluster.client.find_all(self.corpus, queries, options);
+        let found = found.await.unwrap();
         assert_eq!(found.completeness, None);
-        assert_eq!(
-            found.queries, expected,
-            "{corpus}: find_all up to {max_distance}"
-        );
+        found
+    }
 
-        let first = cluster
+    async fn find_first(&self, options: FindOptions, expected: &[QueryMatches]) {
+        let queries = Queries::Fingerprints(self.queries.to_vec());
+        let first = self
+            .cluster
             .client
-            .find_first(corpus, batch.clone(), options)
-            .await
-            .unwrap();
-        for (first, all) in first.queries.iter().zip(&expected) {
+            .find_first(self.corpus, queries, options);
+        for (first, all) in first.await.unwrap().queries.iter().zip(expected) {
+            let nearest = all.matches.first();
             assert_eq!(
                 first.matches.first(),
-                all.matches.first(),
-                "{corpus}: find_first"
+                nearest,
+                "{}: find_first",
+                self.corpus
             );
             assert!(first.matches.len() <= 1 && !first.truncated);
         }
+    }
 
-        let options = FindOptions {
+    async fn find_few(&self, options: FindOptions, expected: &[QueryMatches]) {
+        let corpus = self.corpus;
+        let few = FindOptions {
             limit: 2,
             max_ids: 1,
             ..options
         };
-        let cut = cluster
-            .client
-            .find_all(corpus, batch, options)
-            .await
-            .unwrap();
-        for (cut, all) in cut.queries.iter().zip(&expected) {
-            assert_eq!(cut.truncated, all.matches.len() > 2, "{corpus}: limit");
-            assert_eq!(
-                cut.matches.len(),
-                all.matches.len().min(2),
-                "{corpus}: limit"
-            );
+        for (cut, all) in self.find_all(few).await.queries.iter().zip(expected) {
+            let count = all.matches.len();
+            assert_eq!(cut.truncated, count > 2, "{corpus}: limit");
+            assert_eq!(cut.matches.len(), count.min(2), "{corpus}: limit");
             for (cut, whole) in cut.matches.iter().zip(&all.matches) {
                 assert_eq!(cut.ids, whole.ids[..1], "{corpus}: max_ids");
-                assert_eq!(
-                    cut.document_count, whole.document_count,
-                    "{corpus}: max_ids"
-                );
+                let counts = (cut.document_count, whole.document_count);
+                assert_eq!(counts.0, counts.1, "{corpus}: max_ids");
             }
         }
     }
@@ -114,49 +117,60 @@ async fn check(
 
 async fn every_layout_on(nodes: usize) {
     let cluster = TestCluster::start(nodes).await;
-    let (size, query_count) = sizes();
     for (blocks, distance) in promised_layouts() {
         for data in Data::ALL {
-            let seed = u64::from(blocks * 100 + distance);
-            let corpus = format!("{}-{blocks}-{distance}-seed-{seed}", data.name());
-            cluster.create_corpus(&corpus, blocks, distance).await;
-            let set = with_extremes(data.fingerprints(size, seed));
-            let queries = with_extremes(synthetic::queries(&set, query_count, distance, seed));
-            let (fingerprints, ids) = documents(&set);
-
-            let mut oracle = Oracle::default();
-            let pairs = fingerprints.iter().zip(&ids);
-            let new = pairs
-                .filter(|(fingerprint, id)| oracle.insert(**fingerprint, id))
-                .count();
-            let inserted = cluster
-                .client
-                .insert(&corpus, columns(&fingerprints, &ids))
-                .await;
-            assert_eq!(inserted.unwrap(), new as u64, "{corpus}");
-            check(&cluster, &corpus, &oracle, &queries, distance).await;
-
-            let some = fingerprints.len() / 3;
-            let pairs = fingerprints.iter().zip(&ids).take(some);
-            let gone = pairs
-                .filter(|(fingerprint, id)| oracle.remove(**fingerprint, id))
-                .count();
-            let removed = columns(&fingerprints[..some], &ids[..some]);
-            let removed = cluster.client.remove(&corpus, removed).await;
-            assert_eq!(removed.unwrap(), gone as u64, "{corpus}");
-            check(&cluster, &corpus, &oracle, &queries, distance).await;
-
-            let shown = cluster.client.get_corpus(&corpus).await.unwrap();
-            assert_eq!(shown.document_count, Some(oracle.len()), "{corpus}");
-            assert_eq!(
-                shown.fingerprint_count,
-                Some(oracle.fingerprint_count()),
-                "{corpus}"
-            );
-            cluster.client.delete_corpus(&corpus).await.unwrap();
+            insert_find_remove(&cluster, data, blocks, distance).await;
         }
     }
     cluster.stop().await;
+}
+
+async fn insert_find_remove(cluster: &TestCluster, data: Data, blocks: u32, distance: u32) {
+    let seed = u64::from(blocks * 100 + distance);
+    let corpus = format!("{}-{blocks}-{distance}-seed-{seed}", data.name());
+    cluster.create_corpus(&corpus, blocks, distance).await;
+    let (size, query_count) = sizes();
+    let set = with_extremes(data.fingerprints(size, seed));
+    let queries = with_extremes(synthetic::queries(&set, query_count, distance, seed));
+    let (fingerprints, ids) = documents(&set);
+    let mut oracle = Oracle::default();
+
+    let pairs = fingerprints.iter().zip(&ids);
+    let new = pairs.filter(|(fingerprint, id)| oracle.insert(**fingerprint, id));
+    let new = new.count() as u64;
+    let batch = columns(&fingerprints, &ids);
+    let inserted = cluster.client.insert(&corpus, batch).await;
+    assert_eq!(inserted.unwrap(), new, "{corpus}");
+    Checked {
+        cluster,
+        corpus: &corpus,
+        oracle: &oracle,
+        queries: &queries,
+    }
+    .up_to(distance)
+    .await;
+
+    let some = fingerprints.len() / 3;
+    let pairs = fingerprints.iter().zip(&ids).take(some);
+    let gone = pairs.filter(|(fingerprint, id)| oracle.remove(**fingerprint, id));
+    let gone = gone.count() as u64;
+    let batch = columns(&fingerprints[..some], &ids[..some]);
+    let removed = cluster.client.remove(&corpus, batch).await;
+    assert_eq!(removed.unwrap(), gone, "{corpus}");
+    Checked {
+        cluster,
+        corpus: &corpus,
+        oracle: &oracle,
+        queries: &queries,
+    }
+    .up_to(distance)
+    .await;
+
+    let shown = cluster.client.get_corpus(&corpus).await.unwrap();
+    assert_eq!(shown.document_count, Some(oracle.len()), "{corpus}");
+    let fingerprints = Some(oracle.fingerprint_count());
+    assert_eq!(shown.fingerprint_count, fingerprints, "{corpus}");
+    cluster.client.delete_corpus(&corpus).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use simshard_cluster::{Layout, MemoryStore, Node};
+use simshard_cluster::{Layout, MemoryStore, MetadataStore, Node};
 use simshard_node::NodeConfig;
 use simshard_router::RouterConfig;
 use simshard_topology::NodeId;
@@ -35,7 +35,8 @@ pub struct EmbeddedConfig {
 #[derive(Debug)]
 pub struct EmbeddedCluster {
     address: SocketAddr,
-    layout: Arc<Layout>,
+    layout: Layout,
+    store: Arc<MemoryStore>,
     nodes: Vec<(NodeId, Task)>,
     router: Task,
 }
@@ -92,11 +93,12 @@ impl EmbeddedCluster {
             timeout: TIMEOUT,
             drain: DRAIN,
         };
-        let role = simshard_router::serve(settings, store, router, stop.clone());
+        let role = simshard_router::serve(settings, store.clone(), router, stop.clone());
         let end = tokio::spawn(async { Ok(role.await?) });
         Ok(Self {
             address,
-            layout: Arc::new(layout),
+            layout,
+            store,
             nodes: tasks,
             router: Task { stop, end },
         })
@@ -112,6 +114,12 @@ impl EmbeddedCluster {
     #[must_use]
     pub fn layout(&self) -> &Layout {
         &self.layout
+    }
+
+    /// Where the layout and the corpora are kept.
+    #[must_use]
+    pub fn store(&self) -> Arc<dyn MetadataStore> {
+        self.store.clone()
     }
 
     /// Stops one node, as if its machine had gone.

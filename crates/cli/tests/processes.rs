@@ -1,5 +1,7 @@
 //! A cluster of real processes answers as the embedded one does.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};

@@ -9,9 +9,9 @@ use simshard_proto::v1::corpus_service_server::CorpusService;
 use simshard_proto::{Violations, v1 as pb};
 use tonic::{Request, Response, Status, Streaming};
 
+use crate::corpora::OpenCorpus;
 use crate::deadline::Deadline;
 use crate::decode::{self, OnCorpus, Wanted};
-use crate::error::RouterError;
 use crate::router::{Change, Found, Near, Router};
 use crate::streams::{Answers, answers};
 
@@ -34,7 +34,7 @@ impl CorpusGrpc {
         request: OnCorpus<Vec<String>>,
         deadline: Deadline,
     ) -> Result<u64, Status> {
-        let work = async |corpus: Arc<_>| {
+        let work = async |corpus: Arc<OpenCorpus>| {
             let documents = request.documents(&corpus).await?;
             self.router
                 .change(&corpus, change, documents, deadline)
@@ -54,7 +54,7 @@ impl CorpusGrpc {
         let router = &self.router;
         let corpus = router.corpus(&request.name, &request.recipe).await?;
         let max_distance = request.rest.distance(corpus.layout())?;
-        let work = async |corpus: Arc<crate::corpora::OpenCorpus>| {
+        let work = async |corpus: Arc<OpenCorpus>| {
             let near = Near {
                 queries: request.batch.fingerprints(&corpus).await?.into(),
                 max_distance,
@@ -129,7 +129,7 @@ impl CorpusService for CorpusGrpc {
         let deadline = self.deadline(&request);
         let name = &request.get_ref().name;
         let name = decode::corpus_name("name", name, Violations::default())?;
-        let work = async |corpus: Arc<crate::corpora::OpenCorpus>| {
+        let work = async |corpus: Arc<OpenCorpus>| {
             let contents = self.router.contents(&corpus, deadline).await?;
             let shards = |node: &_| self.router.shards_of(node);
             Ok(convert::get_corpus_response(
@@ -282,8 +282,7 @@ impl CorpusService for CorpusGrpc {
     ) -> Result<Response<pb::FingerprintResponse>, Status> {
         let request = decode::fingerprint(request.into_inner())?;
         let corpus = self.router.corpus(&request.name, &request.recipe).await?;
-        let fingerprints = request.batch.fingerprints(&corpus).await;
-        let fingerprints = fingerprints.map_err(RouterError::from)?;
+        let fingerprints = request.batch.fingerprints(&corpus).await?;
         Ok(Response::new(pb::FingerprintResponse {
             fingerprints: fingerprints.iter().map(|value| value.0).collect(),
             recipe: corpus.recipe.to_string(),

@@ -38,14 +38,9 @@ where
 
 /// The transport says OUT_OF_RANGE where a message is over the limit.
 pub(crate) fn explain_size(status: Status) -> Status {
-    match status.code() {
-        Code::OutOfRange => too_large(),
-        _ => status,
+    if status.code() != Code::OutOfRange {
+        return status;
     }
-}
-
-/// The answer to a message over the limit.
-pub(crate) fn too_large() -> Status {
     let message = format!("a message has at most {MAX_MESSAGE_BYTES} bytes: send smaller batches");
     Reason::MessageTooLarge.status(message, [])
 }

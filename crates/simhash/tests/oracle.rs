@@ -2,6 +2,8 @@
 //! blocks and distance 7, and single-bit blocks, over random, clustered and
 //! skewed sets with 0 and 2^64-1 in them.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 

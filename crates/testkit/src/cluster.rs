@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use simshard_cli::embedded::{EmbeddedCluster, EmbeddedConfig};
 use simshard_client::{Client, v1};
-use simshard_cluster::Layout;
+use simshard_cluster::{CorpusName, Layout};
 use simshard_topology::NodeId;
 
 /// Nodes `n1`, `n2`, … and a router, with a client.
@@ -39,6 +39,13 @@ impl TestCluster {
     #[must_use]
     pub fn layout(&self) -> &Layout {
         self.cluster.layout()
+    }
+
+    /// The uid that the nodes know a corpus by.
+    pub async fn corpus_uid(&self, name: &str) -> String {
+        let name = CorpusName::new(name).expect("a valid name");
+        let record = self.cluster.store().corpus(&name).await;
+        record.expect("a store").expect("a corpus").uid.to_string()
     }
 
     /// Creates a corpus for fingerprints.

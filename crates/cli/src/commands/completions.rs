@@ -8,7 +8,7 @@ use clap_complete::{Shell, generate};
 use crate::Cli;
 
 /// Arguments of `completions`.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Copy, Debug)]
 #[command(
     after_help = "For bash:  simshard completions bash > ~/.local/share/bash-completion/completions/simshard"
 )]

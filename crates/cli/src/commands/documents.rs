@@ -53,6 +53,13 @@ pub fn remove(args: &DocumentsArgs) -> anyhow::Result<()> {
     runtime()?.block_on(change(Change::Remove, args))
 }
 
+fn count(documents: u64) -> String {
+    match documents {
+        1 => "1 document".to_owned(),
+        more => format!("{more} documents"),
+    }
+}
+
 async fn change(change: Change, args: &DocumentsArgs) -> anyhow::Result<()> {
     let client: &Client = &args.router.client()?;
     let corpus = args.corpus.corpus.as_str();
@@ -60,8 +67,8 @@ async fn change(change: Change, args: &DocumentsArgs) -> anyhow::Result<()> {
     client.get_corpus(corpus).await?;
     let input = Input::open(&args.input)?;
     let (verb, done, rest) = match change {
-        Change::Insert => ("inserting", "inserted", "were there already"),
-        Change::Remove => ("removing", "removed", "were not there"),
+        Change::Insert => ("inserting", "inserted", "there already"),
+        Change::Remove => ("removing", "removed", "not there"),
     };
     let (mut documents, mut changed) = (0, 0);
     let request = |batch| async {
@@ -70,13 +77,13 @@ async fn change(change: Change, args: &DocumentsArgs) -> anyhow::Result<()> {
             Change::Remove => client.remove(corpus, batch).await,
         }
     };
-    let skipped = pipeline::run(verb, input, request, |ids, count: u64| {
+    let skipped = pipeline::run(verb, input, request, |ids, answered: u64| {
         documents += ids.len() as u64;
-        changed += count;
+        changed += answered;
         Ok(())
     })
     .await?;
-    eprintln!("{done} {changed} documents, {} {rest}", documents - changed);
+    eprintln!("{done} {}, {} {rest}", count(changed), documents - changed);
     if !skipped.is_empty() {
         eprintln!("{skipped}");
     }

@@ -6,6 +6,7 @@ use futures_util::future::join_all;
 use simshard_cluster::{CorpusName, CorpusRecord, CorpusUid, MetadataError, Node};
 use simshard_proto::shard::v1 as pb;
 use simshard_simhash::{Layout, Recipe};
+use simshard_topology::ShardSet;
 use tonic::{Response, Status};
 
 use super::{Failures, Router};
@@ -56,10 +57,10 @@ impl Router {
                 // Another router was faster, or the store failed: what the nodes
                 // were told is of no use. They may forget it later as well.
                 let _ = self.drop_from_nodes(record.uid, deadline).await;
-                Err(match error {
-                    MetadataError::AlreadyExists { .. } => RouterError::CorpusExists(new.name),
-                    other => RouterError::Metadata(other),
-                })
+                match matches!(error, MetadataError::AlreadyExists { .. }) {
+                    true => Err(RouterError::CorpusExists(new.name)),
+                    false => Err(error.into()),
+                }
             }
         }
     }
@@ -122,7 +123,7 @@ impl Router {
     }
 
     /// The shards that the map gives a node.
-    pub(crate) fn shards_of(&self, node: &Node) -> simshard_topology::ShardSet {
+    pub(crate) fn shards_of(&self, node: &Node) -> ShardSet {
         self.layout.map().shards_of(&node.id)
     }
 

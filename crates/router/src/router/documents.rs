@@ -12,7 +12,7 @@ use super::{Failures, Router};
 use crate::corpora::OpenCorpus;
 use crate::deadline::Deadline;
 use crate::error::RouterError;
-use crate::nodes::CallError;
+use crate::nodes::{CallError, Client};
 use crate::offload::offload;
 use crate::plan::{Part, plan_documents};
 
@@ -92,8 +92,7 @@ impl Router {
                     fingerprints,
                     ids,
                 };
-                let call =
-                    async |mut client: crate::nodes::Client, request| client.insert(request).await;
+                let call = async |mut client: Client, request| client.insert(request).await;
                 let answer = self.nodes.call(node, deadline, &request, call).await?;
                 Ok(answer.inserted_count)
             }
@@ -104,8 +103,7 @@ impl Router {
                     fingerprints,
                     ids,
                 };
-                let call =
-                    async |mut client: crate::nodes::Client, request| client.remove(request).await;
+                let call = async |mut client: Client, request| client.remove(request).await;
                 let answer = self.nodes.call(node, deadline, &request, call).await?;
                 Ok(answer.removed_count)
             }

@@ -1,6 +1,6 @@
 //! Finding: ask the needed shards, plan again around nodes that are lost.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
@@ -15,7 +15,7 @@ use crate::corpora::OpenCorpus;
 use crate::deadline::Deadline;
 use crate::error::RouterError;
 use crate::merge::{Merge, certificate};
-use crate::nodes::CallError;
+use crate::nodes::{CallError, Client};
 use crate::offload::offload;
 use crate::plan::{Part, QueryPlan, plan_queries};
 
@@ -140,7 +140,7 @@ impl Router {
             max_ids: near.max_ids,
             fingerprints: part.places.iter().map(query).collect(),
         };
-        let call = async |mut client: crate::nodes::Client, request| client.find_all(request).await;
+        let call = async |mut client: Client, request| client.find_all(request).await;
         let answer = self.nodes.call(node, deadline, &request, call).await?;
         Ok(answer.matches.unwrap_or_default())
     }
@@ -153,13 +153,12 @@ async fn finish(
     merge: Merge,
 ) -> Result<Found, RouterError> {
     let matches = offload(near.queries.len(), move || merge.finish()).await?;
-    let no_unreachable: BTreeMap<_, _> = plan.unreachable;
     let completeness = (!plan.missing.is_empty()).then(|| {
         certificate(
             corpus.layout(),
             near.max_distance,
             &plan.missing,
-            &no_unreachable,
+            &plan.unreachable,
         )
     });
     Ok(Found {

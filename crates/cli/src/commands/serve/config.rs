@@ -131,10 +131,10 @@ mod tests {
 
     fn parse(args: &[&str]) -> RoleCommand {
         let cli = Cli::try_parse_from([&["simshard", "serve"], args].concat()).unwrap();
-        match cli.command {
-            Command::Serve(args) => args.role.unwrap(),
-            other => panic!("{other:?}"),
-        }
+        let Command::Serve(args) = cli.command else {
+            panic!("{args:?} is no role");
+        };
+        args.role.unwrap()
     }
 
     fn node_settings(args: &[&str]) -> anyhow::Result<NodeSettings> {

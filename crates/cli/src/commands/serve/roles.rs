@@ -17,7 +17,7 @@ use crate::connection::runtime;
 use crate::embedded::bind;
 use crate::exit::UsageError;
 
-pub(super) fn run_node(settings: NodeSettings) -> anyhow::Result<()> {
+pub(super) fn run_node(settings: &NodeSettings) -> anyhow::Result<()> {
     runtime()?.block_on(async {
         let store = FileStore::open(&settings.cluster).await?;
         let listen = match settings.listen {
@@ -27,7 +27,7 @@ pub(super) fn run_node(settings: NodeSettings) -> anyhow::Result<()> {
         let shutdown = Shutdown::on_signals()?;
         let listener = announce(listen).await?;
         let config = NodeConfig {
-            node: settings.name,
+            node: settings.name.clone(),
             threads: settings.threads,
             drain: settings.drain,
         };
@@ -36,7 +36,7 @@ pub(super) fn run_node(settings: NodeSettings) -> anyhow::Result<()> {
     })
 }
 
-pub(super) fn run_router(settings: RouterSettings) -> anyhow::Result<()> {
+pub(super) fn run_router(settings: &RouterSettings) -> anyhow::Result<()> {
     runtime()?.block_on(async {
         let store = FileStore::open(&settings.cluster).await?;
         let shutdown = Shutdown::on_signals()?;

@@ -1,0 +1,167 @@
+//! What single shards answer, asked directly over their own interface.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use simshard_client::{Documents, Fingerprint, Queries, Reason};
+use simshard_proto::shard::v1 as pb;
+use simshard_testkit::TestCluster;
+use simshard_topology::{NodeId, ShardId};
+use tonic::transport::Channel;
+
+type Stub = pb::shard_service_client::ShardServiceClient<Channel>;
+
+const STORED: Fingerprint = Fingerprint(5_456_993_838_078_482_869);
+const QUERY: Fingerprint = Fingerprint(5_457_064_206_285_785_525);
+
+fn stub(cluster: &TestCluster, node: &NodeId) -> Stub {
+    let address = &cluster.layout().node(node).unwrap().address;
+    let channel = Channel::from_shared(address.clone())
+        .unwrap()
+        .connect_lazy();
+    Stub::new(channel)
+}
+
+fn request(corpus_uid: &str, shard: ShardId) -> pb::FindAllRequest {
+    pb::FindAllRequest {
+        corpus_uid: corpus_uid.to_owned(),
+        shards: vec![shard.0.into()],
+        active_lead_groups: 0b1111,
+        max_distance: 3,
+        fingerprints: vec![QUERY.0],
+        ..Default::default()
+    }
+}
+
+async fn cluster_with_the_worked_example() -> (TestCluster, String) {
+    let cluster = TestCluster::start(3).await;
+    cluster.create_corpus("c", 6, 3).await;
+    let documents = Documents {
+        keys: Queries::Fingerprints(vec![STORED]),
+        ids: vec!["f".into()],
+    };
+    cluster.client.insert("c", documents).await.unwrap();
+    let uid = cluster.corpus_uid("c").await;
+    (cluster, uid)
+}
+
+#[tokio::test]
+async fn the_worked_example_is_stored_in_four_shards_and_found_in_one() {
+    let (cluster, uid) = cluster_with_the_worked_example().await;
+    let mut storing = Vec::new();
+    for node in &cluster.client.get_corpus("c").await.unwrap().nodes {
+        let counts = node.shards.iter().zip(&node.document_counts);
+        storing.extend(
+            counts
+                .filter(|(_, count)| **count == 1)
+                .map(|(shard, _)| *shard),
+        );
+    }
+    assert_eq!(storing, [75, 188, 190, 217]);
+
+    let mut finding = Vec::new();
+    for shard in ShardId::all() {
+        let mut stub = stub(&cluster, cluster.layout().map().owner(shard));
+        let answer = stub
+            .find_all(request(&uid, shard))
+            .await
+            .unwrap()
+            .into_inner();
+        let matches = answer.matches.unwrap();
+        if !matches.fingerprints.is_empty() {
+            assert_eq!(matches.fingerprints, [STORED.0]);
+            assert_eq!(
+                (matches.distances, matches.ids),
+                (vec![3], vec!["f".to_owned()])
+            );
+            finding.push(shard.0);
+        }
+    }
+    assert_eq!(finding, [75]);
+    cluster.stop().await;
+}
+
+#[tokio::test]
+async fn a_node_refuses_shards_that_it_does_not_own() {
+    let (cluster, uid) = cluster_with_the_worked_example().await;
+    let map = cluster.layout().map();
+    for node in map.nodes() {
+        let mut stub = stub(&cluster, node);
+        let foreign = ShardId::all()
+            .find(|&shard| map.owner(shard) != node)
+            .unwrap();
+        let owned = ShardId::all()
+            .find(|&shard| map.owner(shard) == node)
+            .unwrap();
+
+        let status = stub.find_all(request(&uid, foreign)).await.unwrap_err();
+        assert_eq!(Reason::of(&status), Some(Reason::NotOwner));
+        let insert = pb::InsertRequest {
+            corpus_uid: uid.clone(),
+            shards: vec![owned.0.into(), foreign.0.into()],
+            fingerprints: vec![1],
+            ids: vec![],
+        };
+        let status = stub.insert(insert).await.unwrap_err();
+        assert_eq!(Reason::of(&status), Some(Reason::NotOwner));
+        assert_eq!(status.code(), tonic::Code::FailedPrecondition);
+    }
+    let shown = cluster.client.get_corpus("c").await.unwrap();
+    assert_eq!(shown.document_count, Some(1), "N1: nothing was inserted");
+    cluster.stop().await;
+}
+
+#[tokio::test]
+async fn nonsense_is_refused_by_a_node() {
+    let (cluster, uid) = cluster_with_the_worked_example().await;
+    let mut stub = stub(&cluster, cluster.layout().map().owner(ShardId(0)));
+    let good = request(&uid, ShardId(0));
+    let cases = [
+        (
+            Reason::CorpusNotLoaded,
+            pb::FindAllRequest {
+                corpus_uid: "00000000-0000-4000-8000-000000000000".into(),
+                ..good.clone()
+            },
+        ),
+        (
+            Reason::InvalidRequest,
+            pb::FindAllRequest {
+                corpus_uid: "c".into(),
+                ..good.clone()
+            },
+        ),
+        (
+            Reason::InvalidRequest,
+            pb::FindAllRequest {
+                shards: vec![256],
+                ..good.clone()
+            },
+        ),
+        (
+            Reason::InvalidRequest,
+            pb::FindAllRequest {
+                max_distance: 4,
+                ..good.clone()
+            },
+        ),
+        (
+            Reason::InvalidRequest,
+            pb::FindAllRequest {
+                active_lead_groups: 1 << 4,
+                ..good.clone()
+            },
+        ),
+        (
+            Reason::InvalidRequest,
+            pb::FindAllRequest {
+                fingerprints: vec![0; 65_537],
+                ..good
+            },
+        ),
+    ];
+    for (reason, request) in cases {
+        let status = stub.find_all(request).await.unwrap_err();
+        assert_eq!(Reason::of(&status), Some(reason), "{status:?}");
+    }
+    cluster.stop().await;
+}
