@@ -1,5 +1,7 @@
 //! Reaching the router: the arguments that all client commands share.
 
+use std::time::Duration;
+
 use anyhow::Context;
 use clap::Args;
 use simshard_client::Client;
@@ -17,6 +19,17 @@ pub struct RouterArgs {
         help_heading = "Cluster"
     )]
     pub router: String,
+
+    /// How long to wait for each answer, in seconds
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        env = "SIMSHARD_TIMEOUT_SECONDS",
+        default_value_t = 30,
+        value_parser = clap::value_parser!(u32).range(1..),
+        help_heading = "Cluster"
+    )]
+    pub timeout_seconds: u32,
 }
 
 /// The corpus to work on.
@@ -35,7 +48,8 @@ pub struct CorpusArgs {
 
 impl RouterArgs {
     pub(crate) fn client(&self) -> anyhow::Result<Client> {
-        Ok(Client::connect(&self.router)?)
+        let timeout = Duration::from_secs(self.timeout_seconds.into());
+        Ok(Client::connect(&self.router)?.with_timeout(timeout))
     }
 }
 

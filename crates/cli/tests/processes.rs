@@ -267,3 +267,31 @@ fn a_restarted_node_is_noticed() {
     simshard(router.url(), &["insert"], TEXTS);
     assert!(find().status.success());
 }
+
+/// A node that hangs costs the time that the client allows, and no more.
+#[test]
+fn a_frozen_node_is_late_and_can_be_gone_around() {
+    let Cluster { router, nodes, .. } = &Cluster::start();
+    simshard(router.url(), &["corpus", "create", "default"], "");
+    simshard(router.url(), &["insert"], TEXTS);
+    let whole = simshard(router.url(), &["find"], TEXTS);
+    nodes[1].freeze();
+
+    let find = ["find", "--timeout-seconds", "2", "--router", router.url()];
+    let late = run(BINARY, find, TEXTS);
+    assert_eq!(late.status.code(), Some(1));
+    let log = String::from_utf8_lossy(&late.stderr);
+    assert!(
+        log.contains("node n2 (shards") && log.contains("in time"),
+        "{log}"
+    );
+
+    let partial = run(BINARY, [&find[..], &["--allow-partial"]].concat(), TEXTS);
+    assert!(partial.status.success());
+    let partial = String::from_utf8_lossy(&partial.stdout);
+    assert_eq!(partial.lines().count(), whole.lines().count());
+    assert!(partial.contains("guaranteed_distance"), "{partial}");
+
+    nodes[1].thaw();
+    assert_eq!(simshard(router.url(), &["find"], TEXTS), whole);
+}

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use simshard_cluster::{MetadataError, MetadataStore};
 use simshard_proto::shard::v1::shard_service_server::ShardServiceServer;
-use simshard_proto::{FILE_DESCRIPTOR_SET, MAX_MESSAGE_BYTES, transport};
+use simshard_proto::{MAX_MESSAGE_BYTES, transport};
 use simshard_topology::NodeId;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use tracing::{info, warn};
+use tracing::info;
 
 use crate::engine::Engine;
 use crate::grpc::ShardGrpc;
@@ -46,11 +46,8 @@ pub enum ServeError {
     #[error("cannot start the engine's threads: {0}")]
     Threads(#[from] rayon::ThreadPoolBuildError),
     /// The transport failed.
-    #[error("cannot serve: {0}")]
-    Transport(#[from] tonic::transport::Error),
-    /// The reflection service has no descriptors.
-    #[error("cannot describe the interface: {0}")]
-    Reflection(#[from] tonic_reflection::server::Error),
+    #[error(transparent)]
+    Transport(#[from] transport::ServeError),
 }
 
 /// Serves the node's shards on `listener` until `shutdown`, then lets requests
@@ -79,28 +76,6 @@ pub async fn serve(
     let service = ShardServiceServer::new(ShardGrpc { engine })
         .max_decoding_message_size(MAX_REQUEST_BYTES)
         .max_encoding_message_size(usize::MAX);
-    let (health, health_service) = tonic_health::server::health_reporter();
-    health.set_serving::<ShardServiceServer<ShardGrpc>>().await;
-    let reflection = tonic_reflection::server::Builder::configure()
-        .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
-        .build_v1()?;
-
-    let stopping = shutdown.clone();
-    let server = transport::server()
-        .add_service(service)
-        .add_service(health_service)
-        .add_service(reflection)
-        .serve_with_incoming_shutdown(transport::incoming(listener), async move {
-            stopping.cancelled().await;
-            health
-                .set_not_serving::<ShardServiceServer<ShardGrpc>>()
-                .await;
-        });
-    transport::drained(server, &shutdown, config.drain)
-        .await
-        .unwrap_or_else(|| {
-            warn!(node = %config.node, "requests under way were cut off after {:?}", config.drain);
-            Ok(())
-        })?;
+    transport::serve(service, listener, &shutdown, config.drain).await?;
     Ok(())
 }

@@ -1,12 +1,22 @@
-//! The limits that every Simshard server and channel sets: nothing is left to
-//! the defaults of the transport.
+//! How every Simshard server and channel is set up: the same limits, health,
+//! reflection and drain; nothing is left to the defaults of the transport.
 
+use std::convert::Infallible;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
+use tonic::body::Body;
+use tonic::server::NamedService;
 use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Endpoint, Server};
+use tonic::{Code, Status};
+use tonic_health::ServingStatus;
+use tower::Service;
+use tower::util::MapResponseLayer;
+use tracing::warn;
+
+use crate::{FILE_DESCRIPTOR_SET, MAX_MESSAGE_BYTES, Reason};
 
 /// HTTP/2 flow control for one stream: room for a large batch.
 const STREAM_WINDOW: u32 = 4 << 20;
@@ -26,9 +36,63 @@ const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(5);
 /// A connection that is not made by then has failed.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A server with the limits set, for services to be added to.
-#[must_use]
-pub fn server() -> Server {
+/// Why a service could not be served.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The transport failed.
+    #[error("cannot serve: {0}")]
+    Transport(#[from] tonic::transport::Error),
+    /// The reflection service has no descriptors.
+    #[error("cannot describe the interface: {0}")]
+    Reflection(#[from] tonic_reflection::server::Error),
+}
+
+/// Serves a service, its health and its description on a listener until
+/// `shutdown`; then requests under way have `grace` to finish, and no longer:
+/// a connection that never says anything could hold a server up for ever.
+///
+/// # Errors
+/// If the transport fails.
+pub async fn serve<S>(
+    service: S,
+    listener: TcpListener,
+    shutdown: &CancellationToken,
+    grace: Duration,
+) -> Result<(), ServeError>
+where
+    S: Service<http::Request<Body>, Response = http::Response<Body>, Error = Infallible>,
+    S: NamedService + Clone + Send + Sync + 'static,
+    S::Future: Send + 'static,
+{
+    let (health, health_service) = tonic_health::server::health_reporter();
+    let set_health = async |status| health.set_service_status(S::NAME, status).await;
+    set_health(ServingStatus::Serving).await;
+    let reflection = tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
+        .build_v1()?;
+    let server = server()
+        .layer(MapResponseLayer::new(explain_response))
+        .add_service(service)
+        .add_service(health_service)
+        .add_service(reflection)
+        .serve_with_incoming_shutdown(incoming(listener), async {
+            shutdown.cancelled().await;
+            set_health(ServingStatus::NotServing).await;
+        });
+    let cut_off = async {
+        shutdown.cancelled().await;
+        tokio::time::sleep(grace).await;
+    };
+    tokio::select! {
+        result = server => Ok(result?),
+        () = cut_off => {
+            warn!(service = S::NAME, ?grace, "requests under way were cut off");
+            Ok(())
+        }
+    }
+}
+
+fn server() -> Server {
     Server::builder()
         .http2_keepalive_interval(Some(KEEPALIVE))
         .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
@@ -39,9 +103,27 @@ pub fn server() -> Server {
 
 /// The connections that arrive at a listener. Small answers leave at once: the
 /// server's own setting does not reach a listener that was bound elsewhere.
-#[must_use]
-pub fn incoming(listener: TcpListener) -> TcpIncoming {
+fn incoming(listener: TcpListener) -> TcpIncoming {
     TcpIncoming::from(listener).with_nodelay(Some(true))
+}
+
+/// Says what to do where the transport refused a message for its size.
+fn explain_response(response: http::Response<Body>) -> http::Response<Body> {
+    match Status::from_header_map(response.headers()) {
+        Some(status) if status.code() == Code::OutOfRange => explain_size(status).into_http(),
+        _ => response,
+    }
+}
+
+/// The transport says OUT_OF_RANGE, which Simshard never does, where a message
+/// is over the limit.
+#[must_use]
+pub fn explain_size(status: Status) -> Status {
+    if status.code() != Code::OutOfRange {
+        return status;
+    }
+    let message = format!("a message has at most {MAX_MESSAGE_BYTES} bytes: send smaller batches");
+    Reason::MessageTooLarge.status(message, [])
 }
 
 /// An endpoint with the limits set, to connect to.
@@ -54,22 +136,4 @@ pub fn endpoint(endpoint: Endpoint) -> Endpoint {
         .keep_alive_timeout(KEEPALIVE_TIMEOUT)
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
-}
-
-/// Runs a server to its end. Once `shutdown` is called for, it has `grace` to
-/// let requests finish; `None` if they did not, as a connection that never says
-/// anything can hold a server up for ever.
-pub async fn drained<T>(
-    server: impl Future<Output = T>,
-    shutdown: &CancellationToken,
-    grace: Duration,
-) -> Option<T> {
-    let cut_off = async {
-        shutdown.cancelled().await;
-        tokio::time::sleep(grace).await;
-    };
-    tokio::select! {
-        result = server => Some(result),
-        () = cut_off => None,
-    }
 }

@@ -3,9 +3,9 @@
 use std::pin::Pin;
 
 use futures_util::StreamExt;
-use simshard_proto::{MAX_MESSAGE_BYTES, Reason};
+use simshard_proto::transport::explain_size;
 use tokio_stream::Stream;
-use tonic::{Code, Status, Streaming};
+use tonic::{Status, Streaming};
 
 /// Batches of one stream under way at once. The next is read when the answer to
 /// the first is taken, so a client that stops reading stops its own writing.
@@ -34,13 +34,4 @@ where
         }
     });
     Box::pin(under_way.buffered(WINDOW))
-}
-
-/// The transport says OUT_OF_RANGE where a message is over the limit.
-pub(crate) fn explain_size(status: Status) -> Status {
-    if status.code() != Code::OutOfRange {
-        return status;
-    }
-    let message = format!("a message has at most {MAX_MESSAGE_BYTES} bytes: send smaller batches");
-    Reason::MessageTooLarge.status(message, [])
 }

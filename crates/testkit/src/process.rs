@@ -53,10 +53,25 @@ impl Process {
         self.child.id()
     }
 
+    /// Freezes it: its connections stay, but nothing answers.
+    pub fn freeze(&self) {
+        self.signal("STOP");
+    }
+
+    /// Lets a frozen process go on.
+    pub fn thaw(&self) {
+        self.signal("CONT");
+    }
+
+    fn signal(&self, name: &str) {
+        let id = self.id().to_string();
+        let kill = Command::new("kill").args(["-s", name, &id]).status();
+        assert!(kill.expect("kill starts").success());
+    }
+
     /// Asks it to stop as an operator would; returns its exit code.
     pub fn terminate(mut self) -> Option<i32> {
-        let kill = Command::new("kill").arg(self.id().to_string()).status();
-        assert!(kill.expect("kill starts").success());
+        self.signal("TERM");
         self.child.wait().expect("its end").code()
     }
 
