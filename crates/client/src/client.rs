@@ -11,7 +11,7 @@ use tonic::{Request, Response, Status};
 
 use crate::batch::{Documents, Queries};
 use crate::error::ClientError;
-use crate::find::{FindOptions, Found, find_all_request};
+use crate::find::{FindOptions, Found, find_all_request, find_first_request};
 
 /// How long a request may take, unless told otherwise.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -165,37 +165,18 @@ impl Client {
         queries: Queries,
         options: FindOptions,
     ) -> Result<Found, ClientError> {
-        let mut found = Found::default();
-        let mut waiting = vec![queries];
-        while let Some(mut queries) = waiting.pop() {
-            match self.find_all_once(corpus, queries.clone(), options).await {
-                Ok(answer) => found.append(answer),
-                Err(error)
-                    if error.reason() == Some(Reason::AnswerTooLarge) && queries.len() > 1 =>
-                {
-                    let second = queries.split_off(queries.len() / 2);
-                    waiting.extend([second, queries]);
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(found)
+        in_halves(queries, async |queries| {
+            let request = find_all_request(corpus, queries, options);
+            let call = async |mut stub: Stub, request| stub.find_all(request).await;
+            let answer = self.call(&request, call).await?;
+            let matches = answer.matches.unwrap_or_default();
+            Ok(Found::new(&answer.queries, matches, answer.completeness)?)
+        })
+        .await
     }
 
-    async fn find_all_once(
-        &self,
-        corpus: &str,
-        queries: Queries,
-        options: FindOptions,
-    ) -> Result<Found, ClientError> {
-        let request = find_all_request(corpus, queries, options);
-        let call = async |mut stub: Stub, request| stub.find_all(request).await;
-        let answer = self.call(&request, call).await?;
-        let matches = answer.matches.unwrap_or_default();
-        Ok(Found::new(&answer.queries, matches, answer.completeness)?)
-    }
-
-    /// Finds the nearest match of each query of a batch: none or one each.
+    /// Finds the nearest match of each query of a batch: none or one each. A
+    /// batch whose answer would be too large is asked in halves.
     ///
     /// # Errors
     /// If the router refuses or fails it: see [`ClientError::reason`].
@@ -205,20 +186,14 @@ impl Client {
         queries: Queries,
         options: FindOptions,
     ) -> Result<Found, ClientError> {
-        let (fingerprints, texts) = queries.into_columns();
-        let request = pb::FindFirstRequest {
-            corpus: corpus.to_owned(),
-            recipe: String::new(),
-            fingerprints,
-            texts,
-            max_distance: options.max_distance,
-            max_ids: options.max_ids,
-            allow_partial: options.allow_partial,
-        };
-        let call = async |mut stub: Stub, request| stub.find_first(request).await;
-        let answer = self.call(&request, call).await?;
-        let matches = answer.matches.unwrap_or_default();
-        Ok(Found::new(&answer.queries, matches, answer.completeness)?)
+        in_halves(queries, async |queries| {
+            let request = find_first_request(corpus, queries, options);
+            let call = async |mut stub: Stub, request| stub.find_first(request).await;
+            let answer = self.call(&request, call).await?;
+            let matches = answer.matches.unwrap_or_default();
+            Ok(Found::new(&answer.queries, matches, answer.completeness)?)
+        })
+        .await
     }
 
     /// Turns texts into fingerprints by a corpus's recipe.
@@ -267,4 +242,25 @@ impl Client {
     pub(crate) fn error(&self, status: Status) -> ClientError {
         ClientError::from_status(status, &self.url)
     }
+}
+
+/// Does `find` with all queries, or with ever smaller parts of them where the
+/// answer is too large.
+async fn in_halves<F>(queries: Queries, find: impl Fn(Queries) -> F) -> Result<Found, ClientError>
+where
+    F: Future<Output = Result<Found, ClientError>>,
+{
+    let mut found = Found::default();
+    let mut waiting = vec![queries];
+    while let Some(mut queries) = waiting.pop() {
+        match find(queries.clone()).await {
+            Ok(answer) => found.append(answer),
+            Err(error) if error.reason() == Some(Reason::AnswerTooLarge) && queries.len() > 1 => {
+                let second = queries.split_off(queries.len() / 2);
+                waiting.extend([second, queries]);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(found)
 }

@@ -1,6 +1,6 @@
 //! What a search asks, and what it answers.
 
-use simshard_proto::v1::{Completeness, FindAllRequest, Matches};
+use simshard_proto::v1::{Completeness, FindAllRequest, FindFirstRequest, Matches};
 use simshard_proto::{MalformedMatches, QueryMatch, matches_into};
 use simshard_simhash::Fingerprint;
 
@@ -146,5 +146,59 @@ pub(crate) fn find_all_request(
         max_ids: options.max_ids,
         allow_partial: options.allow_partial,
         limit: options.limit,
+    }
+}
+
+pub(crate) fn find_first_request(
+    corpus: &str,
+    queries: Queries,
+    options: FindOptions,
+) -> FindFirstRequest {
+    let (fingerprints, texts) = queries.into_columns();
+    FindFirstRequest {
+        corpus: corpus.to_owned(),
+        recipe: String::new(),
+        fingerprints,
+        texts,
+        max_distance: options.max_distance,
+        max_ids: options.max_ids,
+        allow_partial: options.allow_partial,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(query: u64, completeness: Option<Completeness>) -> Found {
+        let query = Fingerprint(query);
+        let queries = vec![QueryMatches {
+            query,
+            ..QueryMatches::default()
+        }];
+        Found {
+            queries,
+            completeness,
+        }
+    }
+
+    #[test]
+    fn a_certificate_keeps_its_place_among_full_answers() {
+        let certificate = Completeness {
+            unreachable_nodes: vec!["n1".to_owned()],
+            missing_shards: vec![7],
+            missing_lead_groups: vec![0b10],
+            guaranteed_distances: vec![2],
+        };
+        let mut all = found(1, None);
+        all.append(found(2, Some(certificate.clone())));
+        all.append(found(3, None));
+        all.append(found(4, Some(certificate)));
+        let joined = all.completeness.unwrap();
+        assert_eq!(joined.guaranteed_distances, [64, 2, 64, 2]);
+        assert_eq!(joined.missing_lead_groups, [0, 2, 0, 2]);
+        assert_eq!(joined.unreachable_nodes, ["n1"]);
+        assert_eq!(joined.missing_shards, [7]);
+        assert_eq!(all.queries.len(), 4);
     }
 }
