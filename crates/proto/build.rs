@@ -1,29 +1,36 @@
 //! Compiles the interfaces in `proto/` without protoc.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use protox::prost::Message;
+use protox::prost_reflect::prost_types::FileDescriptorSet;
 
-const SERVICES: [&str; 2] = [
-    "simshard/v1/corpus_service.proto",
-    "simshard/shard/v1/shard_service.proto",
+/// Each service, and the file that describes it for reflection.
+const SERVICES: [(&str, &str); 2] = [
+    ("simshard/v1/corpus_service.proto", "corpus_service.bin"),
+    ("simshard/shard/v1/shard_service.proto", "shard_service.bin"),
 ];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../../proto");
     println!("cargo::rerun-if-changed={}", root.display());
-
-    let mut compiler = protox::Compiler::new([&root])?;
-    compiler.include_source_info(true).include_imports(true);
-    for service in SERVICES {
-        compiler.open_file(service)?;
-    }
-    let descriptors = compiler.file_descriptor_set();
-
-    // Served by reflection, which needs the imports.
     let out = PathBuf::from(env::var("OUT_DIR")?);
-    fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
-    tonic_prost_build::configure().compile_fds(descriptors)?;
+    for (service, description) in SERVICES {
+        let descriptors = compile(&root, &[service])?;
+        fs::write(out.join(description), descriptors.encode_to_vec())?;
+    }
+    let all = compile(&root, &SERVICES.map(|(service, _)| service))?;
+    tonic_prost_build::configure().compile_fds(all)?;
     Ok(())
+}
+
+/// With comments, which become documentation, and imports, which reflection needs.
+fn compile(root: &Path, files: &[&str]) -> Result<FileDescriptorSet, protox::Error> {
+    let mut compiler = protox::Compiler::new([root])?;
+    compiler.include_source_info(true).include_imports(true);
+    for file in files {
+        compiler.open_file(file)?;
+    }
+    Ok(compiler.file_descriptor_set())
 }

@@ -288,3 +288,18 @@ async fn an_error_ends_a_stream_after_the_answers_before_it() {
     check("in a stream", &status, Reason::InvalidRequest, Some("ids"));
     cluster.stop().await;
 }
+
+/// Texts of a byte each become fingerprints of eight.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_largest_message_of_short_texts_passes() {
+    let (cluster, mut stub) = start().await;
+    let request = v1::InsertRequest {
+        fingerprints: vec![],
+        texts: vec![String::new(); MAX_BATCH],
+        ids: (0..MAX_BATCH).map(|id| format!("{id:0250}")).collect(),
+        ..insert()
+    };
+    let inserted = stub.insert(request).await.unwrap().into_inner();
+    assert_eq!(inserted.inserted_count, MAX_BATCH as u64);
+    cluster.stop().await;
+}

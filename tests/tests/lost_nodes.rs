@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use simshard_client::{Documents, FindOptions, Fingerprint, Queries, Reason, v1::Completeness};
+use simshard_client::{Documents, FindOptions, Fingerprint, Found, Queries, Reason};
 use simshard_simhash::synthetic::{self, Data};
 use simshard_simhash::{Layout, LeadGroups, Tables};
 use simshard_testkit::{Oracle, TestCluster};
@@ -98,13 +98,15 @@ async fn a_partial_answer_misses_nothing_up_to_the_distance_it_guarantees() {
             .find_all("c", batch(&queries), options)
             .await
             .unwrap();
-        let certificate = found.completeness.expect("something is missing");
-        assert_eq!(certificate.unreachable_nodes, ["n1"]);
+        assert!(found.unreachable_nodes.iter().eq(["n1"]));
         let mut partial = 0;
-        for (place, found) in found.queries.iter().enumerate() {
+        for found in &found.queries {
             let what = format!("({blocks}, {distance}) query {}", found.query);
             let whole = oracle.find_all(found.query, distance);
-            let guaranteed = certificate.guaranteed_distances[place];
+            let guaranteed = match found.missing {
+                None => distance as i32,
+                Some(missing) => missing.guaranteed_distance.map_or(-1, |sure| sure as i32),
+            };
             partial += usize::from(guaranteed < distance as i32);
             for wanted in &whole.matches {
                 let sure = wanted.distance as i32 <= guaranteed;
@@ -127,32 +129,24 @@ async fn a_partial_answer_misses_nothing_up_to_the_distance_it_guarantees() {
             );
         }
         assert!(partial > 0, "({blocks}, {distance}): no query is partial");
-        check_groups(&cluster, &certificate, &queries, blocks, distance);
+        check_groups(&cluster, &found, blocks, distance);
         cluster.stop().await;
     }
 }
 
 /// The certificate's lead groups are those with a shard on the lost node.
-fn check_groups(
-    cluster: &TestCluster,
-    certificate: &Completeness,
-    queries: &[Fingerprint],
-    blocks: u32,
-    distance: u32,
-) {
+fn check_groups(cluster: &TestCluster, found: &Found, blocks: u32, distance: u32) {
     let tables = Tables::new(Layout::new(blocks, distance).unwrap());
     let lost = |shard: u8| cluster.layout().map().owner(ShardId(shard)).as_str() == "n1";
-    for (&query, &missing) in queries.iter().zip(&certificate.missing_lead_groups) {
+    for query in &found.queries {
         let mut expected = LeadGroups::NONE;
         for table in tables.iter() {
-            if table.query_leading_bytes(query).any(lost) {
+            if table.query_leading_bytes(query.query).any(lost) {
                 expected.insert(table.lead_group());
             }
         }
-        assert_eq!(LeadGroups(missing), expected);
-    }
-    for &shard in &certificate.missing_shards {
-        assert!(lost(shard as u8));
+        let missing = query.missing.map(|missing| missing.lead_groups);
+        assert_eq!(missing.unwrap_or(LeadGroups::NONE), expected);
     }
 }
 
@@ -172,7 +166,7 @@ async fn smaller_distances_are_answered_in_full_around_a_lost_node() {
         let found = cluster.client.find_all("c", batch(&[query]), options).await;
         match found {
             Ok(found) => {
-                assert_eq!(found.completeness, None);
+                assert!(found.unreachable_nodes.is_empty());
                 assert_eq!(found.queries, oracle.find_each(&[query], 0));
                 answered += 1;
             }

@@ -3,6 +3,8 @@
 use std::io;
 use std::process::ExitCode;
 
+use simshard_client::ClientError;
+
 use crate::input::InputError;
 
 /// Something failed.
@@ -21,6 +23,10 @@ pub struct UsageError(pub String);
 pub fn code(error: &anyhow::Error) -> Option<u8> {
     for cause in error.chain() {
         if cause.is::<InputError>() || cause.is::<UsageError>() {
+            return Some(BAD_INPUT);
+        }
+        let refused = |error: &ClientError| error.is_bad_request();
+        if cause.downcast_ref().is_some_and(refused) {
             return Some(BAD_INPUT);
         }
         // Whoever reads our output has seen enough, as in `simshard find | head`.

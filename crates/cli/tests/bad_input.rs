@@ -135,6 +135,20 @@ fn bad_arguments_exit_with_two() {
 }
 
 #[test]
+fn what_the_router_finds_wrong_exits_with_two_as_well() {
+    let router = embedded();
+    for args in [
+        &["corpus", "create", "x", "--blocks", "3"][..],
+        &["corpus", "create", "x", "--blocks", "65"],
+        &["corpus", "create", "No Name"],
+        &["find", "--fingerprint", "1", "--max-distance", "9"],
+    ] {
+        let output = run(BINARY, [args, &["--router", router.url()]].concat(), "");
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", log(&output));
+    }
+}
+
+#[test]
 fn without_a_router_the_error_says_how_to_start_one() {
     let output = run(
         BINARY,

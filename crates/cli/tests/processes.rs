@@ -233,6 +233,37 @@ fn two_routers_see_each_others_corpora_come_and_go() {
     }
 }
 
+/// The other router searches as far as the corpus that there is now asks for.
+#[test]
+fn a_corpus_made_again_with_another_distance_is_searched_in_full() {
+    let cluster = Cluster::start();
+    let (one, two) = (&cluster.router, start_router(&cluster.layout));
+    let find = ["find", "--corpus", "c", "--fingerprint", "0"];
+    for (blocks, distance, matches) in [("5", "3", 3), ("8", "5", 5), ("4", "2", 2)] {
+        let create = [
+            "corpus",
+            "create",
+            "c",
+            "--blocks",
+            blocks,
+            "--distance",
+            distance,
+        ];
+        simshard(two.url(), &create, "");
+        let near: String = (1..=8)
+            .map(|bits| format!("{bits}\t{}\n", (1_u64 << bits) - 1))
+            .collect();
+        simshard(
+            two.url(),
+            &["insert", "--corpus", "c", "--format", "tsv"],
+            &near,
+        );
+        let found = simshard(one.url(), &find, "");
+        assert_eq!(found.matches("distance").count(), matches, "{found}");
+        simshard(two.url(), &["corpus", "delete", "c"], "");
+    }
+}
+
 /// A node that lost its memory says so, rather than finding nothing.
 #[test]
 fn a_restarted_node_is_noticed() {
@@ -291,6 +322,18 @@ fn a_frozen_node_is_late_and_can_be_gone_around() {
     let partial = String::from_utf8_lossy(&partial.stdout);
     assert_eq!(partial.lines().count(), whole.lines().count());
     assert!(partial.contains("guaranteed_distance"), "{partial}");
+
+    // A smaller distance needs fewer lead groups: enough without the node.
+    let near = run(
+        BINARY,
+        [&find[..], &["--max-distance", "0"]].concat(),
+        TEXTS,
+    );
+    let log = String::from_utf8_lossy(&near.stderr);
+    assert!(
+        near.status.success() || !log.contains("n1") && !log.contains("n3"),
+        "{log}"
+    );
 
     nodes[1].thaw();
     assert_eq!(simshard(router.url(), &["find"], TEXTS), whole);

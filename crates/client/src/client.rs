@@ -196,6 +196,20 @@ impl Client {
         .await
     }
 
+    /// The name of a corpus's recipe: the cheapest way to see that the corpus
+    /// exists, as no node is asked.
+    ///
+    /// # Errors
+    /// If the router refuses or fails it: see [`ClientError::reason`].
+    pub async fn recipe(&self, corpus: &str) -> Result<String, ClientError> {
+        let request = pb::FingerprintRequest {
+            corpus: corpus.to_owned(),
+            ..pb::FingerprintRequest::default()
+        };
+        let call = async |mut stub: Stub, request| stub.fingerprint(request).await;
+        Ok(self.call(&request, call).await?.recipe)
+    }
+
     /// Turns texts into fingerprints by a corpus's recipe.
     ///
     /// # Errors

@@ -31,9 +31,6 @@ pub enum ClientError {
     /// The router's answer makes no sense.
     #[error("the router answered nonsense: {0}")]
     Malformed(#[from] MalformedMatches),
-    /// The router closed a stream before every answer had come.
-    #[error("the router ended the stream early")]
-    StreamEnded,
 }
 
 impl ClientError {
@@ -42,9 +39,17 @@ impl ClientError {
     pub fn reason(&self) -> Option<Reason> {
         match self {
             Self::Refused(status) => Reason::of(status),
-            Self::Url { .. } | Self::NoRouter { .. } | Self::Malformed(_) | Self::StreamEnded => {
-                None
-            }
+            Self::Url { .. } | Self::NoRouter { .. } | Self::Malformed(_) => None,
+        }
+    }
+
+    /// Whether the request itself is wrong: trying it again is of no use.
+    #[must_use]
+    pub fn is_bad_request(&self) -> bool {
+        match self {
+            Self::Refused(status) => status.code() == Code::InvalidArgument,
+            Self::Url { .. } => true,
+            Self::NoRouter { .. } | Self::Malformed(_) => false,
         }
     }
 
@@ -65,7 +70,7 @@ impl ClientError {
         match self {
             Self::Refused(status) => status.code() == Code::Unavailable,
             Self::NoRouter { .. } => true,
-            Self::Url { .. } | Self::Malformed(_) | Self::StreamEnded => false,
+            Self::Url { .. } | Self::Malformed(_) => false,
         }
     }
 }

@@ -1,8 +1,10 @@
 //! What a search asks, and what it answers.
 
+use std::collections::BTreeSet;
+
 use simshard_proto::v1::{Completeness, FindAllRequest, FindFirstRequest, Matches};
 use simshard_proto::{MalformedMatches, QueryMatch, matches_into};
-use simshard_simhash::Fingerprint;
+use simshard_simhash::{Fingerprint, LeadGroups};
 
 use crate::batch::Queries;
 
@@ -41,15 +43,27 @@ pub struct QueryMatches {
     pub matches: Vec<Match>,
     /// Whether the limit cut the matches.
     pub truncated: bool,
+    /// What may be missing, where the answer to this query is partial.
+    pub missing: Option<Missing>,
+}
+
+/// What a partial answer to a query may lack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// The lead groups that were not searched.
+    pub lead_groups: LeadGroups,
+    /// The distance up to which every match is listed; `None` if nothing is
+    /// certain.
+    pub guaranteed_distance: Option<u32>,
 }
 
 /// The answer to a batch of queries.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     /// One element a query, in their order.
     pub queries: Vec<QueryMatches>,
-    /// Set only on a partial answer.
-    pub completeness: Option<Completeness>,
+    /// The nodes that could not be reached, where the answer is partial.
+    pub unreachable_nodes: BTreeSet<String>,
 }
 
 impl Found {
@@ -64,71 +78,51 @@ impl Found {
         let mut answer: Vec<QueryMatches> = with_query
             .map(|(&query, truncated)| QueryMatches {
                 query: Fingerprint(query),
-                matches: Vec::new(),
                 truncated,
+                ..QueryMatches::default()
             })
             .collect();
         for one in found {
-            let QueryMatch {
-                query,
-                distance,
-                fingerprint,
-                document_count,
-                ids,
-            } = one;
-            answer[query as usize].matches.push(Match {
-                fingerprint,
-                distance,
-                document_count,
-                ids,
-            });
+            answer[one.query as usize].matches.push(Match::from(one));
+        }
+        let completeness = completeness.unwrap_or_default();
+        for (query, missing) in answer.iter_mut().zip(missing(&completeness)) {
+            query.missing = missing;
         }
         Ok(Self {
             queries: answer,
-            completeness,
+            unreachable_nodes: completeness.unreachable_nodes.into_iter().collect(),
         })
     }
 
     /// Adds the answer to the queries that follow.
     pub(crate) fn append(&mut self, next: Self) {
-        let before = self.queries.len();
-        let after = next.queries.len();
         self.queries.extend(next.queries);
-        let Some(next) = next.completeness else {
-            if let Some(certificate) = &mut self.completeness {
-                pad(certificate, after);
-            }
-            return;
-        };
-        let certificate = self.completeness.get_or_insert_with(|| {
-            let mut complete = Completeness::default();
-            pad(&mut complete, before);
-            complete
-        });
-        join(&mut certificate.unreachable_nodes, next.unreachable_nodes);
-        join(&mut certificate.missing_shards, next.missing_shards);
-        certificate
-            .missing_lead_groups
-            .extend(next.missing_lead_groups);
-        certificate
-            .guaranteed_distances
-            .extend(next.guaranteed_distances);
+        self.unreachable_nodes.extend(next.unreachable_nodes);
     }
 }
 
-/// Queries that are answered in full: no group is missing, and any distance
-/// that can be asked for is below 64.
-fn pad(certificate: &mut Completeness, queries: usize) {
-    let lead_groups = &mut certificate.missing_lead_groups;
-    lead_groups.resize(lead_groups.len() + queries, 0);
-    let distances = &mut certificate.guaranteed_distances;
-    distances.resize(distances.len() + queries, 64);
+impl From<QueryMatch> for Match {
+    fn from(found: QueryMatch) -> Self {
+        Self {
+            fingerprint: found.fingerprint,
+            distance: found.distance,
+            document_count: found.document_count,
+            ids: found.ids,
+        }
+    }
 }
 
-fn join<T: Ord>(all: &mut Vec<T>, more: Vec<T>) {
-    all.extend(more);
-    all.sort();
-    all.dedup();
+/// For each query, what may be missing; nothing where no lead group is.
+fn missing(certificate: &Completeness) -> impl Iterator<Item = Option<Missing>> {
+    let groups = certificate.missing_lead_groups.iter();
+    let certain = groups.zip(&certificate.guaranteed_distances);
+    certain.map(|(&groups, &distance)| {
+        (groups != 0).then_some(Missing {
+            lead_groups: LeadGroups(groups),
+            guaranteed_distance: u32::try_from(distance).ok(),
+        })
+    })
 }
 
 pub(crate) fn find_all_request(
@@ -170,35 +164,33 @@ pub(crate) fn find_first_request(
 mod tests {
     use super::*;
 
-    fn found(query: u64, completeness: Option<Completeness>) -> Found {
-        let query = Fingerprint(query);
-        let queries = vec![QueryMatches {
-            query,
-            ..QueryMatches::default()
-        }];
-        Found {
-            queries,
-            completeness,
-        }
-    }
-
     #[test]
-    fn a_certificate_keeps_its_place_among_full_answers() {
-        let certificate = Completeness {
+    fn a_certificate_tells_of_the_queries_that_lack_something() {
+        let matches = Matches {
+            match_counts: vec![0; 3],
+            truncated: vec![false; 3],
+            ..Matches::default()
+        };
+        let completeness = Completeness {
             unreachable_nodes: vec!["n1".to_owned()],
             missing_shards: vec![7],
-            missing_lead_groups: vec![0b10],
-            guaranteed_distances: vec![2],
+            missing_lead_groups: vec![0b10, 0, 0b1111],
+            guaranteed_distances: vec![2, 3, -1],
         };
-        let mut all = found(1, None);
-        all.append(found(2, Some(certificate.clone())));
-        all.append(found(3, None));
-        all.append(found(4, Some(certificate)));
-        let joined = all.completeness.unwrap();
-        assert_eq!(joined.guaranteed_distances, [64, 2, 64, 2]);
-        assert_eq!(joined.missing_lead_groups, [0, 2, 0, 2]);
-        assert_eq!(joined.unreachable_nodes, ["n1"]);
-        assert_eq!(joined.missing_shards, [7]);
-        assert_eq!(all.queries.len(), 4);
+        let found = Found::new(&[5, 6, 7], matches, Some(completeness)).unwrap();
+        let missing: Vec<Option<Missing>> =
+            found.queries.iter().map(|query| query.missing).collect();
+        let lacking = |groups, guaranteed_distance| {
+            let lead_groups = LeadGroups(groups);
+            Some(Missing {
+                lead_groups,
+                guaranteed_distance,
+            })
+        };
+        assert_eq!(
+            missing,
+            [lacking(0b10, Some(2)), None, lacking(0b1111, None)]
+        );
+        assert!(found.unreachable_nodes.contains("n1"));
     }
 }

@@ -12,7 +12,10 @@ pub enum NodeError {
     #[error("this node does not own the shards {0}: its map and the router's differ")]
     NotOwner(ShardSet),
     /// The node has no such corpus.
-    #[error("this node does not hold corpus {0}")]
+    #[error(
+        "this node does not hold corpus {0}: it was restarted and its memory is lost; \
+         delete and create the corpus, then insert its documents again"
+    )]
     CorpusNotLoaded(CorpusUid),
     /// A corpus of this uid has other blocks or another distance.
     #[error("corpus {0} exists with another layout")]

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use simshard_cluster::{MetadataError, MetadataStore};
 use simshard_proto::shard::v1::shard_service_server::ShardServiceServer;
-use simshard_proto::{MAX_MESSAGE_BYTES, transport};
+use simshard_proto::{
+    MAX_MESSAGE_BYTES, MAX_SHARD_REQUEST_BYTES, SHARD_SERVICE_DESCRIPTORS, transport,
+};
 use simshard_topology::NodeId;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -13,9 +15,6 @@ use tracing::info;
 
 use crate::engine::Engine;
 use crate::grpc::ShardGrpc;
-
-/// A request may be larger than the client's by what the router adds.
-const MAX_REQUEST_BYTES: usize = MAX_MESSAGE_BYTES + (64 << 10);
 
 /// What a node needs to know.
 #[derive(Clone, Debug)]
@@ -74,8 +73,15 @@ pub async fn serve(
     info!(node = %config.node, shards = %owned, "node serves");
 
     let service = ShardServiceServer::new(ShardGrpc { engine })
-        .max_decoding_message_size(MAX_REQUEST_BYTES)
+        .max_decoding_message_size(MAX_SHARD_REQUEST_BYTES)
         .max_encoding_message_size(usize::MAX);
-    transport::serve(service, listener, &shutdown, config.drain).await?;
+    transport::serve(
+        service,
+        SHARD_SERVICE_DESCRIPTORS,
+        listener,
+        &shutdown,
+        config.drain,
+    )
+    .await?;
     Ok(())
 }

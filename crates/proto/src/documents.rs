@@ -70,28 +70,34 @@ impl Violations {
         self.0.push(FieldViolation::new(field, description));
     }
 
+    /// An INVALID_ARGUMENT for a single wrong field.
+    #[must_use]
+    pub fn of(field: &str, description: impl Into<String>) -> Status {
+        let violation = FieldViolation::new(field, description);
+        invalid(vec![violation])
+    }
+
     /// Nothing, or an INVALID_ARGUMENT that names every field.
     ///
     /// # Errors
     /// If anything was noted.
     #[allow(clippy::result_large_err, reason = "tonic's own error type")]
     pub fn check(self) -> Result<(), Status> {
-        let Some(first) = self.0.first() else {
-            return Ok(());
-        };
-        let message = match self.0.len() {
-            1 => format!("{} {}", first.field, first.description),
-            more => format!(
-                "{} {} (and {} more)",
-                first.field,
-                first.description,
-                more - 1
-            ),
-        };
-        let mut details = ErrorDetails::new();
-        details.set_bad_request(self.0);
-        Err(Reason::InvalidRequest.with_details(message, [], details))
+        match self.0.is_empty() {
+            true => Ok(()),
+            false => Err(invalid(self.0)),
+        }
     }
+}
+
+fn invalid(violations: Vec<FieldViolation>) -> Status {
+    let named: Vec<String> = violations
+        .iter()
+        .map(|violation| format!("{} {}", violation.field, violation.description))
+        .collect();
+    let mut details = ErrorDetails::new();
+    details.set_bad_request(violations);
+    Reason::InvalidRequest.with_details(named.join("; "), [], details)
 }
 
 /// Notes a batch that is too long. `field` names its column.

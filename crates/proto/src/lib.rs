@@ -8,7 +8,7 @@ mod reason;
 pub mod transport;
 
 pub use documents::{Documents, Violations, check_batch, check_ids};
-pub use limits::{MAX_BATCH, MAX_ID_BYTES, MAX_MESSAGE_BYTES};
+pub use limits::{MAX_BATCH, MAX_ID_BYTES, MAX_MESSAGE_BYTES, MAX_SHARD_REQUEST_BYTES};
 pub use matches::{MalformedMatches, QueryMatch, matches_from, matches_into};
 pub use reason::{DOMAIN, Reason};
 
@@ -37,5 +37,10 @@ pub mod shard {
     }
 }
 
-/// The encoded `google.protobuf.FileDescriptorSet` of both, for reflection.
-pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
+/// The encoded `google.protobuf.FileDescriptorSet` of `simshard.v1`.
+pub const CORPUS_SERVICE_DESCRIPTORS: &[u8] =
+    include_bytes!(concat!(env!("OUT_DIR"), "/corpus_service.bin"));
+
+/// The encoded `google.protobuf.FileDescriptorSet` of `simshard.shard.v1`.
+pub const SHARD_SERVICE_DESCRIPTORS: &[u8] =
+    include_bytes!(concat!(env!("OUT_DIR"), "/shard_service.bin"));

@@ -16,7 +16,7 @@ use tower::Service;
 use tower::util::MapResponseLayer;
 use tracing::warn;
 
-use crate::{FILE_DESCRIPTOR_SET, MAX_MESSAGE_BYTES, Reason};
+use crate::{MAX_MESSAGE_BYTES, Reason};
 
 /// HTTP/2 flow control for one stream: room for a large batch.
 const STREAM_WINDOW: u32 = 4 << 20;
@@ -47,7 +47,8 @@ pub enum ServeError {
     Reflection(#[from] tonic_reflection::server::Error),
 }
 
-/// Serves a service, its health and its description on a listener until
+/// Serves a service, its health and its description (an encoded
+/// `google.protobuf.FileDescriptorSet`) on a listener until
 /// `shutdown`; then requests under way have `grace` to finish, and no longer:
 /// a connection that never says anything could hold a server up for ever.
 ///
@@ -55,6 +56,7 @@ pub enum ServeError {
 /// If the transport fails.
 pub async fn serve<S>(
     service: S,
+    descriptors: &'static [u8],
     listener: TcpListener,
     shutdown: &CancellationToken,
     grace: Duration,
@@ -68,7 +70,7 @@ where
     let set_health = async |status| health.set_service_status(S::NAME, status).await;
     set_health(ServingStatus::Serving).await;
     let reflection = tonic_reflection::server::Builder::configure()
-        .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
+        .register_encoded_file_descriptor_set(descriptors)
         .build_v1()?;
     let server = server()
         .layer(MapResponseLayer::new(explain_response))

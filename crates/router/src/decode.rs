@@ -92,17 +92,12 @@ pub(crate) struct Wanted {
 
 impl Wanted {
     /// The distance to search, at most the corpus's.
-    #[allow(clippy::result_large_err, reason = "tonic's own error type")]
-    pub(crate) fn distance(self, layout: Layout) -> Result<u32, Status> {
+    pub(crate) fn distance(self, layout: Layout) -> Result<u32, RouterError> {
         let most = layout.distance();
-        let distance = self.max_distance.unwrap_or(most);
-        let mut violations = Violations::default();
-        if distance > most {
-            let wrong = format!("is {distance}: the corpus is made for at most {most}");
-            violations.add("max_distance", wrong);
+        match self.max_distance {
+            Some(given) if given > most => Err(RouterError::DistanceTooLarge { given, most }),
+            given => Ok(given.unwrap_or(most)),
         }
-        violations.check()?;
-        Ok(distance)
     }
 }
 

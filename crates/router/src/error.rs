@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use simshard_cluster::{CorpusName, CorpusRecord, MetadataError};
-use simshard_proto::{MAX_MESSAGE_BYTES, MalformedMatches, Reason};
+use simshard_proto::{MAX_MESSAGE_BYTES, MalformedMatches, Reason, Violations};
 use simshard_simhash::Recipe;
 use simshard_topology::{NodeId, ShardSet};
 use tonic::Status;
@@ -33,6 +33,14 @@ pub enum RouterError {
         .0.name, .0.blocks, .0.distance, .0.recipe
     )]
     ForeignCorpus(Box<CorpusRecord>),
+    /// The corpus is not made for so large a distance.
+    #[error("max_distance is {given}: the corpus is made for at most {most}")]
+    DistanceTooLarge {
+        /// The distance asked for.
+        given: u32,
+        /// The corpus's.
+        most: u32,
+    },
     /// Nodes that are needed do not answer.
     #[error("{}", unreachable(nodes, *late))]
     Unreachable {
@@ -78,6 +86,7 @@ impl RouterError {
             Self::CorpusNotFound(_) => Reason::CorpusNotFound,
             Self::CorpusExists(_) => Reason::CorpusExists,
             Self::RecipeMismatch { .. } => Reason::RecipeMismatch,
+            Self::DistanceTooLarge { .. } => Reason::InvalidRequest,
             Self::Unreachable { late: true, .. } => Reason::DeadlineTooShort,
             Self::Unreachable { late: false, .. } | Self::Stopping => Reason::NodeUnreachable,
             Self::Node { status, .. } => Reason::of(status).unwrap_or(Reason::Internal),
@@ -102,13 +111,20 @@ impl RouterError {
             | Self::CorpusExists(corpus)
             | Self::RecipeMismatch { corpus, .. } => vec![("corpus", corpus.to_string())],
             Self::ForeignCorpus(record) => vec![("corpus", record.name.to_string())],
-            Self::AnswerTooLarge | Self::Metadata(_) | Self::Stopping => Vec::new(),
+            Self::DistanceTooLarge { .. }
+            | Self::AnswerTooLarge
+            | Self::Metadata(_)
+            | Self::Stopping => Vec::new(),
         }
     }
 }
 
 impl From<RouterError> for Status {
     fn from(error: RouterError) -> Self {
+        if let RouterError::DistanceTooLarge { given, most } = error {
+            let wrong = format!("is {given}: the corpus is made for at most {most}");
+            return Violations::of("max_distance", wrong);
+        }
         error.reason().status(error.to_string(), error.metadata())
     }
 }

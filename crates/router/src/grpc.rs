@@ -52,12 +52,10 @@ impl CorpusGrpc {
         deadline: Deadline,
     ) -> Result<(Vec<u64>, Found), Status> {
         let router = &self.router;
-        let corpus = router.corpus(&request.name, &request.recipe).await?;
-        let max_distance = request.rest.distance(corpus.layout())?;
         let work = async |corpus: Arc<OpenCorpus>| {
             let near = Near {
                 queries: request.batch.fingerprints(&corpus).await?.into(),
-                max_distance,
+                max_distance: request.rest.distance(corpus.layout())?,
                 limit: request.rest.limit,
                 max_ids: request.rest.max_ids,
                 allow_partial: request.rest.allow_partial,
@@ -281,7 +279,8 @@ impl CorpusService for CorpusGrpc {
         request: Request<pb::FingerprintRequest>,
     ) -> Result<Response<pb::FingerprintResponse>, Status> {
         let request = decode::fingerprint(request.into_inner())?;
-        let corpus = self.router.corpus(&request.name, &request.recipe).await?;
+        // No node has a say in it, so a recipe that is only remembered might be old.
+        let corpus = self.router.reread(&request.name, &request.recipe).await?;
         let fingerprints = request.batch.fingerprints(&corpus).await?;
         Ok(Response::new(pb::FingerprintResponse {
             fingerprints: fingerprints.iter().map(|value| value.0).collect(),

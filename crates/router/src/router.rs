@@ -41,12 +41,23 @@ impl Router {
     }
 
     /// The corpus of this name, if the request's recipe is its own.
-    pub(crate) async fn corpus(
+    async fn corpus(
         &self,
         name: &CorpusName,
         recipe: &str,
     ) -> Result<Arc<OpenCorpus>, RouterError> {
         let corpus = self.corpora.get(name).await?;
+        corpus.check_recipe(recipe)?;
+        Ok(corpus)
+    }
+
+    /// The same, as the metadata store has it now.
+    pub(crate) async fn reread(
+        &self,
+        name: &CorpusName,
+        recipe: &str,
+    ) -> Result<Arc<OpenCorpus>, RouterError> {
+        let corpus = self.corpora.reread(name).await?;
         corpus.check_recipe(recipe)?;
         Ok(corpus)
     }
@@ -67,11 +78,10 @@ impl Router {
         let outcome = work(corpus).await;
         match outcome {
             Err(error) if error.reason() == Reason::CorpusNotLoaded => {
-                let corpus = self.corpora.reread(name).await?;
+                let corpus = self.reread(name, recipe).await?;
                 if corpus.record.uid == uid {
                     return Err(error);
                 }
-                corpus.check_recipe(recipe)?;
                 work(corpus).await
             }
             outcome => outcome,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use simshard_cluster::{MetadataError, MetadataStore};
 use simshard_proto::v1::corpus_service_server::CorpusServiceServer;
-use simshard_proto::{MAX_MESSAGE_BYTES, transport};
+use simshard_proto::{CORPUS_SERVICE_DESCRIPTORS, MAX_MESSAGE_BYTES, transport};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
@@ -59,6 +59,13 @@ pub async fn serve(
     let service = CorpusServiceServer::new(edge)
         .max_decoding_message_size(MAX_MESSAGE_BYTES)
         .max_encoding_message_size(MAX_MESSAGE_BYTES);
-    transport::serve(service, listener, &shutdown, config.drain).await?;
+    transport::serve(
+        service,
+        CORPUS_SERVICE_DESCRIPTORS,
+        listener,
+        &shutdown,
+        config.drain,
+    )
+    .await?;
     Ok(())
 }

@@ -269,3 +269,29 @@ fn single_forms_agree_with_bulk_forms() {
     assert!(!corpus.remove(Fingerprint(0b111)));
     assert_eq!(corpus.find_first(Fingerprint(u64::MAX)), None);
 }
+
+/// Removals wait until there are enough of them; then they leave the large runs
+/// and the small mutable one alike, and what comes back is found again.
+#[test]
+fn removed_fingerprints_leave_every_run() {
+    let fingerprints = Data::Clustered.fingerprints(20_000, 31);
+    let (large, small) = fingerprints.split_at(19_500);
+    let mut corpus = Corpus::new(5, 3).unwrap();
+    corpus.insert_bulk(large);
+    corpus.insert_bulk(small);
+    let queries = synthetic::queries(&fingerprints, 500, 3, 32);
+    let mut set: BTreeSet<Fingerprint> = fingerprints.iter().copied().collect();
+    for gone in [&fingerprints[..100], small, &fingerprints[..9_000]] {
+        corpus.remove_bulk(gone);
+        for fingerprint in gone {
+            set.remove(fingerprint);
+        }
+        check(&corpus, &set, &queries, "after removing");
+    }
+    corpus.insert_bulk(small);
+    set.extend(small);
+    check(&corpus, &set, &queries, "after inserting again");
+    corpus.remove_bulk(&fingerprints);
+    assert!(corpus.is_empty() && corpus.iter().next().is_none());
+    assert!(corpus.memory() < 100_000, "what was removed is kept");
+}

@@ -62,6 +62,7 @@ impl Oracle {
             query,
             matches,
             truncated: false,
+            missing: None,
         }
     }
 

@@ -63,8 +63,8 @@ fn count(documents: u64) -> String {
 async fn change(change: Change, args: &DocumentsArgs) -> anyhow::Result<()> {
     let client: &Client = &args.router.client()?;
     let corpus = args.corpus.corpus.as_str();
-    // Even without any document, the corpus should be one that exists.
-    client.get_corpus(corpus).await?;
+    // Before any input is read, and even if there is none.
+    client.recipe(corpus).await?;
     let input = Input::open(&args.input)?;
     let (verb, done, rest) = match change {
         Change::Insert => ("inserting", "inserted", "there already"),

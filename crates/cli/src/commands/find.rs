@@ -4,7 +4,7 @@ use std::io::{BufWriter, Write};
 
 use clap::Args;
 use serde::Serialize;
-use simshard_client::{Client, FindOptions, Fingerprint, Found, Queries, QueryMatches};
+use simshard_client::{Client, FindOptions, Fingerprint, Found, Missing, Queries, QueryMatches};
 
 use crate::commands::pipeline;
 use crate::connection::{CorpusArgs, RouterArgs, runtime};
@@ -120,8 +120,8 @@ async fn find(which: Which, args: &FindFirstArgs, limit: u32) -> anyhow::Result<
     if let Some(queries) = queries {
         return print(&mut out, &[], &request(queries).await?);
     }
-    // Even without any query, the corpus should be one that exists.
-    client.get_corpus(corpus).await?;
+    // Before any input is read, and even if there is none.
+    client.recipe(corpus).await?;
     let input = Input::open(&args.input)?;
     let request = |batch: simshard_client::Documents| request(batch.keys);
     let skipped = pipeline::run("searching", input, request, |ids, found| {
@@ -144,7 +144,7 @@ struct Line<'a> {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     truncated: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    guaranteed_distance: Option<i32>,
+    guaranteed_distance: Option<i64>,
 }
 
 #[derive(Serialize)]
@@ -156,19 +156,22 @@ struct LineMatch<'a> {
     document_count: Option<u64>,
 }
 
+/// The distance up to which nothing is missing; -1 if nothing is certain.
+fn guaranteed(missing: Missing) -> i64 {
+    missing.guaranteed_distance.map_or(-1, i64::from)
+}
+
 /// Prints the answers to queries with these ids, or without any.
 fn print(out: &mut impl Write, ids: &[String], found: &Found) -> anyhow::Result<()> {
     for (place, query) in found.queries.iter().enumerate() {
         let id = ids.get(place).map(String::as_str);
-        let certificate = found.completeness.as_ref();
-        let guaranteed = certificate.and_then(|it| it.guaranteed_distances.get(place).copied());
-        serde_json::to_writer(&mut *out, &line(query, id, guaranteed))?;
+        serde_json::to_writer(&mut *out, &line(query, id))?;
         out.write_all(b"\n")?;
     }
     Ok(out.flush()?)
 }
 
-fn line<'a>(query: &'a QueryMatches, id: Option<&'a str>, guaranteed: Option<i32>) -> Line<'a> {
+fn line<'a>(query: &'a QueryMatches, id: Option<&'a str>) -> Line<'a> {
     let matches = query.matches.iter().map(|found| LineMatch {
         fingerprint: found.fingerprint.to_string(),
         distance: found.distance,
@@ -181,13 +184,15 @@ fn line<'a>(query: &'a QueryMatches, id: Option<&'a str>, guaranteed: Option<i32
         id,
         matches: matches.collect(),
         truncated: query.truncated,
-        guaranteed_distance: guaranteed,
+        guaranteed_distance: query.missing.map(guaranteed),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use simshard_client::Match;
+    use std::collections::BTreeSet;
+
+    use simshard_client::{LeadGroups, Match};
 
     use super::*;
 
@@ -204,16 +209,20 @@ mod tests {
                         ids: vec!["a\"b".into()],
                     }],
                     truncated: true,
+                    missing: Some(Missing {
+                        lead_groups: LeadGroups(1),
+                        guaranteed_distance: Some(2),
+                    }),
                 },
                 QueryMatches::default(),
             ],
-            completeness: None,
+            unreachable_nodes: BTreeSet::new(),
         };
         let mut out = Vec::new();
         print(&mut out, &["x".into(), "y".into()], &found).unwrap();
         let expected = concat!(
             r#"{"query":"18446744073709551615","id":"x","matches":[{"fingerprint":"18446744073709551614","#,
-            r#""distance":1,"ids":["a\"b"],"document_count":3}],"truncated":true}"#,
+            r#""distance":1,"ids":["a\"b"],"document_count":3}],"truncated":true,"guaranteed_distance":2}"#,
             "\n",
             r#"{"query":"0","id":"y","matches":[]}"#,
             "\n"

@@ -50,19 +50,29 @@ impl Router {
             distance: record.distance,
         };
         let create = async |mut client: Client, request| client.create_corpus(request).await;
-        self.on_every_node(deadline, &request, create).await?;
-        match self.store.create_corpus(record.clone()).await {
-            Ok(()) => Ok(record),
-            Err(error) => {
-                // Another router was faster, or the store failed: what the nodes
-                // were told is of no use. They may forget it later as well.
-                let _ = self.drop_from_nodes(record.uid, deadline).await;
-                match matches!(error, MetadataError::AlreadyExists { .. }) {
-                    true => Err(RouterError::CorpusExists(new.name)),
-                    false => Err(error.into()),
-                }
-            }
+        let created = self.on_every_node(deadline, &request, create).await;
+        let outcome = match created {
+            Ok(()) => self.make_known(record.clone()).await,
+            Err(error) => Err(error),
+        };
+        // Nobody will ever use what the nodes made, unless the store may know it:
+        // after any other failure of the store, it might.
+        if matches!(&outcome, Err(error) if !matches!(error, RouterError::Metadata(_))) {
+            let _ = self.drop_from_nodes(record.uid, deadline).await;
         }
+        outcome.map(|()| record)
+    }
+
+    async fn make_known(&self, record: CorpusRecord) -> Result<(), RouterError> {
+        let name = record.name.clone();
+        let created = self.store.create_corpus(record).await;
+        created.map_err(|error| {
+            // Another router may have been faster.
+            match matches!(error, MetadataError::AlreadyExists { .. }) {
+                true => RouterError::CorpusExists(name),
+                false => error.into(),
+            }
+        })
     }
 
     /// Deletes a corpus: its documents first, so that nothing is left behind if

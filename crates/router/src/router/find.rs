@@ -58,8 +58,9 @@ impl Router {
                 let nodes = plan.unreachable;
                 return Err(RouterError::Unreachable { nodes, late });
             }
-            // A partial answer takes a second round, which needs time too.
-            let round = match near.allow_partial {
+            // Where lost nodes can be gone around, that needs time too.
+            let avoidable = near.max_distance < corpus.layout().distance();
+            let round = match near.allow_partial || avoidable {
                 true => deadline.half(),
                 false => deadline,
             };

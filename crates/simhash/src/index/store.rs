@@ -3,7 +3,8 @@
 //!
 //! # Invariants
 //! - X3: no value is in two runs.
-//! - X4: each run is more than [`GROWTH`] times the one after it.
+//! - X4: each run is more than [`GROWTH`] times the one after it, unless both
+//!   together were longer than a run may be.
 
 use std::ops::ControlFlow;
 
