@@ -49,7 +49,7 @@ pub struct CorpusArgs {
 impl RouterArgs {
     pub(crate) fn client(&self) -> anyhow::Result<Client> {
         let timeout = Duration::from_secs(self.timeout_seconds.into());
-        Ok(Client::connect(&self.router)?.with_timeout(timeout))
+        Ok(Client::new(&self.router)?.with_timeout(timeout))
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use simshard_cluster::{Layout, MemoryStore, MetadataStore, Node};
+use simshard_cluster::{ClusterLayout, MemoryStore, MetadataStore, Node};
 use simshard_node::NodeConfig;
 use simshard_router::RouterConfig;
 use simshard_topology::NodeId;
@@ -35,7 +35,7 @@ pub struct EmbeddedConfig {
 #[derive(Debug)]
 pub struct EmbeddedCluster {
     address: SocketAddr,
-    layout: Layout,
+    layout: ClusterLayout,
     store: Arc<MemoryStore>,
     nodes: Vec<(NodeId, Task)>,
     router: Task,
@@ -73,7 +73,7 @@ impl EmbeddedCluster {
             });
             listeners.push(listener);
         }
-        let layout = Layout::planned(nodes, 1)?;
+        let layout = ClusterLayout::planned(nodes, 1)?;
         let store = Arc::new(MemoryStore::new(layout.clone()));
 
         let mut tasks = Vec::new();
@@ -112,7 +112,7 @@ impl EmbeddedCluster {
 
     /// The nodes and their shards.
     #[must_use]
-    pub fn layout(&self) -> &Layout {
+    pub fn layout(&self) -> &ClusterLayout {
         &self.layout
     }
 

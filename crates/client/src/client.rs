@@ -40,7 +40,7 @@ impl Client {
     ///
     /// # Errors
     /// If the URL is unusable.
-    pub fn connect(url: &str) -> Result<Self, ClientError> {
+    pub fn new(url: &str) -> Result<Self, ClientError> {
         let unusable = |problem| ClientError::Url {
             url: url.to_owned(),
             problem,

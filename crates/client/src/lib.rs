@@ -5,7 +5,7 @@
 //! # async fn example() -> Result<(), simshard_client::ClientError> {
 //! use simshard_client::{Client, Documents, FindOptions, Fingerprint, Queries};
 //!
-//! let client = Client::connect("http://127.0.0.1:7460")?;
+//! let client = Client::new("http://127.0.0.1:7460")?;
 //! let documents = Documents {
 //!     keys: Queries::Texts(vec!["the cat sat on the mat".into()]),
 //!     ids: vec!["page-1".into()],

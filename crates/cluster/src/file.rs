@@ -31,7 +31,7 @@ use async_trait::async_trait;
 use tokio::sync::watch;
 
 use crate::corpus::{CorpusName, CorpusRecord, CorpusUid};
-use crate::layout::Layout;
+use crate::layout::ClusterLayout;
 use crate::store::{MetadataError, MetadataStore};
 
 use corpora_file::CorporaFile;
@@ -43,7 +43,7 @@ use corpora_file::CorporaFile;
 #[derive(Debug)]
 pub struct FileStore {
     /// Never sent to (FS3); kept so that receivers stay connected.
-    layout: watch::Sender<Arc<Layout>>,
+    layout: watch::Sender<Arc<ClusterLayout>>,
     corpora: CorporaFile,
 }
 
@@ -74,11 +74,11 @@ impl FileStore {
 
 #[async_trait]
 impl MetadataStore for FileStore {
-    async fn layout(&self) -> Result<Arc<Layout>, MetadataError> {
+    async fn layout(&self) -> Result<Arc<ClusterLayout>, MetadataError> {
         Ok(Arc::clone(&self.layout.borrow()))
     }
 
-    fn watch_layout(&self) -> watch::Receiver<Arc<Layout>> {
+    fn watch_layout(&self) -> watch::Receiver<Arc<ClusterLayout>> {
         self.layout.subscribe()
     }
 

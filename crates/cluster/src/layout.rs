@@ -6,7 +6,7 @@
 //! - LA2: every address is `http://host:port` and nothing more
 //!   (`addresses_are_plain_uris_with_a_port`).
 //! - LA3: the map names only listed nodes (`a_map_with_a_stranger_is_refused`).
-//! - LA4: `Layout::planned` depends on the set of names alone, not on their order
+//! - LA4: `ClusterLayout::planned` depends on the set of names alone, not on their order
 //!   (`the_order_of_nodes_does_not_change_the_plan`).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +25,7 @@ pub struct Node {
 
 /// Which nodes there are and who owns which shard. Always consistent in itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Layout {
+pub struct ClusterLayout {
     nodes: Vec<Node>,
     map: ShardMap,
 }
@@ -34,7 +34,7 @@ pub struct Layout {
 ///
 /// Messages are complete: they include the underlying reason, so `source()` is empty.
 #[derive(Debug, thiserror::Error)]
-pub enum LayoutError {
+pub enum ClusterLayoutError {
     /// The list of nodes is empty.
     #[error("no nodes are listed, list at least one with its name and address")]
     NoNodes,
@@ -80,17 +80,17 @@ pub enum LayoutError {
     Unplannable(PlanError),
 }
 
-impl Layout {
+impl ClusterLayout {
     /// Puts nodes and an existing map together.
     ///
     /// # Errors
     /// When they break one of the invariants LA1 to LA3.
-    pub fn new(nodes: Vec<Node>, map: ShardMap) -> Result<Self, LayoutError> {
+    pub fn new(nodes: Vec<Node>, map: ShardMap) -> Result<Self, ClusterLayoutError> {
         check_nodes(&nodes)?;
         let listed: BTreeSet<&NodeId> = nodes.iter().map(|node| &node.id).collect();
         for owner in map.nodes() {
             if !listed.contains(&owner) {
-                return Err(LayoutError::UnknownOwner {
+                return Err(ClusterLayoutError::UnknownOwner {
                     node: owner.clone(),
                 });
             }
@@ -103,10 +103,10 @@ impl Layout {
     ///
     /// # Errors
     /// When the nodes break LA1 or LA2, or the planner refuses.
-    pub fn planned(nodes: Vec<Node>, replicas: usize) -> Result<Self, LayoutError> {
+    pub fn planned(nodes: Vec<Node>, replicas: usize) -> Result<Self, ClusterLayoutError> {
         check_nodes(&nodes)?;
         let ids: Vec<NodeId> = nodes.iter().map(|node| node.id.clone()).collect();
-        let map = plan(None, &ids, replicas).map_err(LayoutError::Unplannable)?;
+        let map = plan(None, &ids, replicas).map_err(ClusterLayoutError::Unplannable)?;
         Self::new(nodes, map)
     }
 
@@ -126,25 +126,26 @@ impl Layout {
     }
 }
 
-fn check_nodes(nodes: &[Node]) -> Result<(), LayoutError> {
+fn check_nodes(nodes: &[Node]) -> Result<(), ClusterLayoutError> {
     if nodes.is_empty() {
-        return Err(LayoutError::NoNodes);
+        return Err(ClusterLayoutError::NoNodes);
     }
     let mut names = BTreeSet::new();
     let mut places: BTreeMap<(String, u16), &NodeId> = BTreeMap::new();
     for node in nodes {
         if !names.insert(&node.id) {
-            return Err(LayoutError::DuplicateName {
+            return Err(ClusterLayoutError::DuplicateName {
                 node: node.id.clone(),
             });
         }
-        let place = parse_address(&node.address).map_err(|reason| LayoutError::BadAddress {
-            node: node.id.clone(),
-            address: node.address.clone(),
-            reason,
-        })?;
+        let place =
+            parse_address(&node.address).map_err(|reason| ClusterLayoutError::BadAddress {
+                node: node.id.clone(),
+                address: node.address.clone(),
+                reason,
+            })?;
         if let Some(first) = places.insert(place, &node.id) {
-            return Err(LayoutError::DuplicateAddress {
+            return Err(ClusterLayoutError::DuplicateAddress {
                 address: node.address.clone(),
                 first: first.clone(),
                 second: node.id.clone(),
@@ -200,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_planned_layout_gives_every_shard_to_a_listed_node() {
-        let layout = Layout::planned(three_nodes(), 1).unwrap();
+        let layout = ClusterLayout::planned(three_nodes(), 1).unwrap();
         assert_eq!(layout.nodes(), three_nodes());
         for shard in ShardId::all() {
             let replicas = layout.map().replicas(shard);
@@ -212,16 +213,16 @@ mod tests {
 
     #[test]
     fn the_order_of_nodes_does_not_change_the_plan() {
-        let forwards = Layout::planned(three_nodes(), 1).unwrap();
+        let forwards = ClusterLayout::planned(three_nodes(), 1).unwrap();
         let mut nodes = three_nodes();
         nodes.reverse();
-        let backwards = Layout::planned(nodes, 1).unwrap();
+        let backwards = ClusterLayout::planned(nodes, 1).unwrap();
         assert_eq!(forwards.map(), backwards.map());
     }
 
     #[test]
     fn nodes_that_clash_are_refused() {
-        let message = |nodes| Layout::planned(nodes, 1).unwrap_err().to_string();
+        let message = |nodes| ClusterLayout::planned(nodes, 1).unwrap_err().to_string();
         assert_eq!(
             message(vec![]),
             "no nodes are listed, list at least one with its name and address"
@@ -264,7 +265,7 @@ mod tests {
             "http://a b:1",
         ];
         for address in bad {
-            let error = Layout::planned(vec![node("a", address)], 1).unwrap_err();
+            let error = ClusterLayout::planned(vec![node("a", address)], 1).unwrap_err();
             let message = error.to_string();
             assert!(message.contains("node a"), "{message}");
             assert!(message.contains(&format!("{address:?}")), "{message}");
@@ -277,17 +278,23 @@ mod tests {
 
     #[test]
     fn a_map_with_a_stranger_is_refused() {
-        let map = Layout::planned(three_nodes(), 1).unwrap().map().clone();
+        let map = ClusterLayout::planned(three_nodes(), 1)
+            .unwrap()
+            .map()
+            .clone();
         let mut nodes = three_nodes();
         nodes.remove(1);
-        let error = Layout::new(nodes, map.clone()).unwrap_err();
+        let error = ClusterLayout::new(nodes, map.clone()).unwrap_err();
         assert!(error.to_string().contains("names node n2"), "{error}");
-        assert!(Layout::new(three_nodes(), map).is_ok());
+        assert!(ClusterLayout::new(three_nodes(), map).is_ok());
     }
 
     #[test]
     fn more_replicas_than_nodes_are_refused() {
-        let error = Layout::planned(three_nodes(), 4).unwrap_err();
-        assert!(matches!(error, LayoutError::Unplannable(_)), "{error}");
+        let error = ClusterLayout::planned(three_nodes(), 4).unwrap_err();
+        assert!(
+            matches!(error, ClusterLayoutError::Unplannable(_)),
+            "{error}"
+        );
     }
 }

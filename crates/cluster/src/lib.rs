@@ -16,6 +16,6 @@ pub use corpus::{
     MAX_CORPUS_NAME_LENGTH,
 };
 pub use file::FileStore;
-pub use layout::{Layout, LayoutError, Node};
+pub use layout::{ClusterLayout, ClusterLayoutError, Node};
 pub use memory::MemoryStore;
 pub use store::{MetadataError, MetadataStore};

@@ -9,19 +9,19 @@ use async_trait::async_trait;
 use tokio::sync::watch;
 
 use crate::corpus::{CorpusName, CorpusRecord, CorpusUid};
-use crate::layout::Layout;
+use crate::layout::ClusterLayout;
 use crate::store::{MetadataError, MetadataStore};
 
 /// Metadata in memory, gone with the last handle. Share it as an `Arc`.
 #[derive(Debug)]
 pub struct MemoryStore {
-    layout: watch::Sender<Arc<Layout>>,
+    layout: watch::Sender<Arc<ClusterLayout>>,
     corpora: Mutex<BTreeMap<CorpusName, CorpusRecord>>,
 }
 
 impl MemoryStore {
     /// A store without corpora.
-    pub fn new(layout: Layout) -> Self {
+    pub fn new(layout: ClusterLayout) -> Self {
         Self {
             layout: watch::Sender::new(Arc::new(layout)),
             corpora: Mutex::default(),
@@ -29,7 +29,7 @@ impl MemoryStore {
     }
 
     /// Puts another layout in place and tells all watchers.
-    pub fn set_layout(&self, layout: Layout) {
+    pub fn set_layout(&self, layout: ClusterLayout) {
         self.layout.send_replace(Arc::new(layout));
     }
 
@@ -42,11 +42,11 @@ impl MemoryStore {
 
 #[async_trait]
 impl MetadataStore for MemoryStore {
-    async fn layout(&self) -> Result<Arc<Layout>, MetadataError> {
+    async fn layout(&self) -> Result<Arc<ClusterLayout>, MetadataError> {
         Ok(Arc::clone(&self.layout.borrow()))
     }
 
-    fn watch_layout(&self) -> watch::Receiver<Arc<Layout>> {
+    fn watch_layout(&self) -> watch::Receiver<Arc<ClusterLayout>> {
         self.layout.subscribe()
     }
 
@@ -91,12 +91,12 @@ mod tests {
     use super::*;
     use crate::layout::Node;
 
-    fn layout(port: u16) -> Layout {
+    fn layout(port: u16) -> ClusterLayout {
         let node = Node {
             id: NodeId::new("n1").unwrap(),
             address: format!("http://127.0.0.1:{port}"),
         };
-        Layout::planned(vec![node], 1).unwrap()
+        ClusterLayout::planned(vec![node], 1).unwrap()
     }
 
     #[tokio::test]

@@ -12,7 +12,7 @@
 //!   handles of the store they came through.
 //! - MS3: a deletion that names another uid than the stored one changes nothing.
 //! - MS4: what one call has confirmed, every later read through any handle sees.
-//! - MS5: a layout is internally consistent ([`crate::Layout`] cannot be built
+//! - MS5: a layout is internally consistent ([`crate::ClusterLayout`] cannot be built
 //!   otherwise), and `watch_layout` starts from the current one.
 
 use std::io;
@@ -23,7 +23,7 @@ use async_trait::async_trait;
 use tokio::sync::watch;
 
 use crate::corpus::{CorpusName, CorpusRecord, CorpusUid};
-use crate::layout::{Layout, LayoutError};
+use crate::layout::{ClusterLayout, ClusterLayoutError};
 
 /// Where a cluster keeps what all its processes must agree on: which nodes there
 /// are, who owns which shard, and which corpora exist.
@@ -33,12 +33,12 @@ pub trait MetadataStore: Send + Sync + std::fmt::Debug {
     ///
     /// # Errors
     /// When the store cannot be read.
-    async fn layout(&self) -> Result<Arc<Layout>, MetadataError>;
+    async fn layout(&self) -> Result<Arc<ClusterLayout>, MetadataError>;
 
     /// Follows the layout. The value is the newest that this process has heard of,
     /// which may be older than what [`MetadataStore::layout`] reads. The receiver
     /// ends when the store is dropped.
-    fn watch_layout(&self) -> watch::Receiver<Arc<Layout>>;
+    fn watch_layout(&self) -> watch::Receiver<Arc<ClusterLayout>>;
 
     /// Reads all corpora, sorted by name.
     ///
@@ -110,7 +110,7 @@ pub enum MetadataError {
         /// The file.
         path: PathBuf,
         /// What is wrong with the cluster it describes.
-        problem: LayoutError,
+        problem: ClusterLayoutError,
     },
     /// The file of corpora is damaged. It is left as it is.
     #[error(

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use simshard_cluster::{
-    CorpusName, CorpusRecord, CorpusUid, FileStore, Layout, MemoryStore, MetadataError,
+    ClusterLayout, CorpusName, CorpusRecord, CorpusUid, FileStore, MemoryStore, MetadataError,
     MetadataStore, Node,
 };
 use simshard_topology::NodeId;
@@ -77,12 +77,12 @@ name = "n2"
 address = "http://127.0.0.1:7472"
 "#;
 
-fn layout() -> Layout {
+fn layout() -> ClusterLayout {
     let node = |name: &str, port: u16| Node {
         id: NodeId::new(name).unwrap(),
         address: format!("http://127.0.0.1:{port}"),
     };
-    Layout::planned(vec![node("n1", 7470), node("n2", 7472)], 1).unwrap()
+    ClusterLayout::planned(vec![node("n1", 7470), node("n2", 7472)], 1).unwrap()
 }
 
 async fn open(path: &Path) -> Arc<dyn MetadataStore> {

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use backon::{ExponentialBuilder, Retryable};
-use simshard_cluster::Layout;
+use simshard_cluster::ClusterLayout;
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
 use simshard_proto::{MAX_MESSAGE_BYTES, Reason, transport};
 use simshard_topology::NodeId;
@@ -61,7 +61,7 @@ struct Connections {
 
 impl Nodes {
     /// Connects when first needed, and again after a connection broke.
-    pub(crate) fn new(layout: &Layout) -> Result<Self, tonic::transport::Error> {
+    pub(crate) fn new(layout: &ClusterLayout) -> Result<Self, tonic::transport::Error> {
         let mut by_id = HashMap::new();
         for node in layout.nodes() {
             let endpoint = transport::endpoint(Endpoint::from_shared(node.address.clone())?);

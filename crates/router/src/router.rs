@@ -7,7 +7,7 @@ mod find;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use simshard_cluster::{CorpusName, Layout, MetadataStore};
+use simshard_cluster::{ClusterLayout, CorpusName, MetadataStore};
 use simshard_proto::Reason;
 use simshard_topology::{NodeId, ShardSet};
 
@@ -22,7 +22,7 @@ pub(crate) use find::{Found, Near};
 #[derive(Debug)]
 pub(crate) struct Router {
     store: Arc<dyn MetadataStore>,
-    layout: Arc<Layout>,
+    layout: Arc<ClusterLayout>,
     nodes: Nodes,
     corpora: Corpora,
 }
@@ -30,7 +30,7 @@ pub(crate) struct Router {
 impl Router {
     pub(crate) fn new(
         store: Arc<dyn MetadataStore>,
-        layout: Arc<Layout>,
+        layout: Arc<ClusterLayout>,
     ) -> Result<Self, tonic::transport::Error> {
         Ok(Self {
             nodes: Nodes::new(&layout)?,

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use simshard_cli::embedded::{EmbeddedCluster, EmbeddedConfig};
 use simshard_client::{Client, v1};
-use simshard_cluster::{CorpusName, Layout};
+use simshard_cluster::{ClusterLayout, CorpusName};
 use simshard_topology::NodeId;
 
 /// Nodes `n1`, `n2`, … and a router, with a client.
@@ -25,7 +25,7 @@ impl TestCluster {
             threads: 2,
         };
         let cluster = EmbeddedCluster::start(config).await.expect("a cluster");
-        let client = Client::connect(&cluster.url()).expect("a valid URL");
+        let client = Client::new(&cluster.url()).expect("a valid URL");
         Self { client, cluster }
     }
 
@@ -37,7 +37,7 @@ impl TestCluster {
 
     /// The nodes and their shards.
     #[must_use]
-    pub fn layout(&self) -> &Layout {
+    pub fn layout(&self) -> &ClusterLayout {
         self.cluster.layout()
     }
 

@@ -97,7 +97,7 @@ async fn on_cluster(
     shutdown: &Shutdown,
 ) -> anyhow::Result<()> {
     let cluster = start(args.listen).await?;
-    let client = Client::connect(&cluster.url())?;
+    let client = Client::new(&cluster.url())?;
     create_corpus(&client, args).await?;
     let mut timings = Timings {
         read,

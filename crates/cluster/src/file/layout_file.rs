@@ -1,4 +1,4 @@
-//! The layout file: TOML in, [`Layout`] out.
+//! The layout file: TOML in, [`ClusterLayout`] out.
 //!
 //! ```toml
 //! [[nodes]]
@@ -15,7 +15,7 @@ use std::path::Path;
 use serde::Deserialize;
 use simshard_topology::NodeId;
 
-use crate::layout::{Layout, LayoutError, Node};
+use crate::layout::{ClusterLayout, ClusterLayoutError, Node};
 use crate::store::MetadataError;
 
 const REPLICAS: usize = 1;
@@ -36,7 +36,7 @@ struct RawNode {
 }
 
 /// Reads and checks the layout file.
-pub(super) fn load(path: &Path) -> Result<Layout, MetadataError> {
+pub(super) fn load(path: &Path) -> Result<ClusterLayout, MetadataError> {
     let text = fs::read_to_string(path).map_err(|reason| MetadataError::Unreadable {
         path: path.to_owned(),
         reason,
@@ -52,17 +52,17 @@ pub(super) fn load(path: &Path) -> Result<Layout, MetadataError> {
     })?;
     let mut nodes = Vec::with_capacity(raw.nodes.len());
     for node in raw.nodes {
-        let id =
-            NodeId::new(&node.name).map_err(|error| unusable(path, LayoutError::BadName(error)))?;
+        let id = NodeId::new(&node.name)
+            .map_err(|error| unusable(path, ClusterLayoutError::BadName(error)))?;
         nodes.push(Node {
             id,
             address: node.address,
         });
     }
-    Layout::planned(nodes, REPLICAS).map_err(|problem| unusable(path, problem))
+    ClusterLayout::planned(nodes, REPLICAS).map_err(|problem| unusable(path, problem))
 }
 
-fn unusable(path: &Path, problem: LayoutError) -> MetadataError {
+fn unusable(path: &Path, problem: ClusterLayoutError) -> MetadataError {
     MetadataError::UnusableLayout {
         path: path.to_owned(),
         problem,

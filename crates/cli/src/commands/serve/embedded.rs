@@ -34,7 +34,7 @@ async fn make_corpus(url: &str) -> Result<(), ClientError> {
         name: CORPUS.to_owned(),
         ..v1::CreateCorpusRequest::default()
     };
-    match Client::connect(url)?.create_corpus(request).await {
+    match Client::new(url)?.create_corpus(request).await {
         Err(error) if error.reason() != Some(Reason::CorpusExists) => Err(error),
         _ => Ok(()),
     }
