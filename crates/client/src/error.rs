@@ -68,7 +68,7 @@ impl ClientError {
     /// Whether the same request may succeed a little later.
     pub(crate) fn is_passing(&self) -> bool {
         match self {
-            Self::Refused(status) => status.code() == Code::Unavailable,
+            Self::Refused(status) => Reason::of(status).is_some_and(Reason::is_passing),
             Self::NoRouter { .. } => true,
             Self::Url { .. } | Self::Malformed(_) => false,
         }

@@ -1,10 +1,11 @@
-//! Gathering the hits of a search in bounded memory.
+//! Gathering the hits of a search in bounded memory: those of one shard, then
+//! those of all.
 
 use std::ops::ControlFlow;
 
 use simshard_simhash::Hit;
 
-/// Hits of one shard, at most `limit` a query, and at most `most` in all.
+/// Hits, at most `limit` a query, and at most `most` in all.
 #[derive(Debug)]
 pub(crate) struct Collector {
     /// Most hits a query; 0 means all.
@@ -40,6 +41,24 @@ impl Collector {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }
+    }
+
+    /// Takes the hits of one shard for the queries at `places`, and which of
+    /// them were cut there; breaks when they no longer fit.
+    pub(crate) fn absorb(
+        &mut self,
+        hits: Vec<Hit>,
+        cut: &[bool],
+        places: &[u32],
+    ) -> ControlFlow<()> {
+        for (&place, &cut) in places.iter().zip(cut) {
+            self.truncated[place as usize] |= cut;
+        }
+        for hit in hits {
+            let query = places[hit.query as usize];
+            self.push(Hit { query, ..hit })?;
+        }
+        ControlFlow::Continue(())
     }
 
     /// The hits by query, distance and fingerprint, and the queries whose hits
@@ -95,6 +114,18 @@ mod tests {
         let (hits, truncated) = collector.finish().unwrap();
         assert_eq!(hits, [hit(0, 0), hit(0, 1), hit(2, 9)]);
         assert_eq!(truncated, [true, false, false]);
+    }
+
+    #[test]
+    fn the_hits_of_shards_come_together_by_query() {
+        let mut all = Collector::new(3, 2, 8);
+        let flow = all.absorb(vec![hit(0, 5), hit(1, 6)], &[false, false], &[0, 2]);
+        assert!(flow.is_continue());
+        let flow = all.absorb(vec![hit(0, 1), hit(0, 2)], &[true], &[2]);
+        assert!(flow.is_continue());
+        let (hits, truncated) = all.finish().unwrap();
+        assert_eq!(hits, [hit(0, 5), hit(2, 1), hit(2, 2)]);
+        assert_eq!(truncated, [false, false, true]);
     }
 
     #[test]

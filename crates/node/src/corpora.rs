@@ -1,7 +1,7 @@
 //! The corpora that a node holds, and the shards of each.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use simshard_cluster::CorpusUid;
 use simshard_simhash::{Layout, Tables};
@@ -19,7 +19,8 @@ pub(crate) struct NodeCorpus {
 }
 
 impl NodeCorpus {
-    fn new(layout: Layout, owned: ShardSet) -> Self {
+    /// Empty shards.
+    pub(crate) fn new(layout: Layout, owned: ShardSet) -> Self {
         let tables = Arc::new(Tables::new(layout));
         let shard = |id| (id, RwLock::new(Shard::new(id, Arc::clone(&tables))));
         let shards = owned.iter().map(shard).collect();
@@ -59,33 +60,29 @@ pub(crate) struct NodeCorpora {
 }
 
 impl NodeCorpora {
-    /// Makes an empty corpus; the same layout again changes nothing.
-    pub(crate) fn create(
-        &self,
-        uid: CorpusUid,
-        layout: Layout,
-        owned: ShardSet,
-    ) -> Result<(), NodeError> {
-        let mut by_uid = self.by_uid.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(corpus) = by_uid.get(&uid) {
-            return match corpus.tables.layout() == layout {
-                true => Ok(()),
-                false => Err(NodeError::LayoutConflict(uid)),
-            };
+    /// Adds an empty corpus; one with the same layout that is there already stays.
+    pub(crate) fn insert(&self, uid: CorpusUid, corpus: NodeCorpus) -> Result<(), NodeError> {
+        let layout = corpus.tables.layout();
+        let mut by_uid = self.by_uid();
+        let there = by_uid.entry(uid).or_insert_with(|| Arc::new(corpus));
+        match there.tables.layout() == layout {
+            true => Ok(()),
+            false => Err(NodeError::LayoutConflict(uid)),
         }
-        by_uid.insert(uid, Arc::new(NodeCorpus::new(layout, owned)));
-        Ok(())
     }
 
-    /// Drops a corpus, if there is one.
-    pub(crate) fn delete(&self, uid: CorpusUid) {
-        let mut by_uid = self.by_uid.lock().unwrap_or_else(PoisonError::into_inner);
-        by_uid.remove(&uid);
+    /// Takes a corpus out, if there is one.
+    pub(crate) fn remove(&self, uid: CorpusUid) -> Option<Arc<NodeCorpus>> {
+        self.by_uid().remove(&uid)
     }
 
     pub(crate) fn get(&self, uid: CorpusUid) -> Result<Arc<NodeCorpus>, NodeError> {
-        let by_uid = self.by_uid.lock().unwrap_or_else(PoisonError::into_inner);
+        let by_uid = self.by_uid();
         let corpus = by_uid.get(&uid).ok_or(NodeError::CorpusNotLoaded(uid))?;
         Ok(Arc::clone(corpus))
+    }
+
+    fn by_uid(&self) -> MutexGuard<'_, HashMap<CorpusUid, Arc<NodeCorpus>>> {
+        self.by_uid.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -7,7 +7,7 @@ use simshard_topology::ShardSet;
 
 /// Why a node refused or failed an operation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NodeError {
+pub(crate) enum NodeError {
     /// The map gives some of the shards to others.
     #[error("this node does not own the shards {0}: its map and the router's differ")]
     NotOwner(ShardSet),
@@ -39,8 +39,7 @@ pub enum NodeError {
 
 impl NodeError {
     /// The only mapping to what clients see.
-    #[must_use]
-    pub const fn reason(&self) -> Reason {
+    pub(crate) const fn reason(&self) -> Reason {
         match self {
             Self::NotOwner(_) => Reason::NotOwner,
             Self::CorpusNotLoaded(_) => Reason::CorpusNotLoaded,

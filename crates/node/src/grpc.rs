@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use simshard_cluster::CorpusUid;
 use simshard_proto::shard::v1 as pb;
-use simshard_proto::{Documents, Reason, Violations, check_batch, check_ids, matches_from};
+use simshard_proto::{Documents, Violations, check_batch, check_ids, shards_into};
 use simshard_simhash::{Fingerprint, LeadGroups};
-use simshard_topology::{ShardId, ShardSet};
 use tonic::{Request, Response, Status};
 
 use crate::engine::{Engine, NearQuery};
@@ -26,7 +25,8 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         let request = request.into_inner();
         let uid = corpus_uid(&request.corpus_uid)?;
         self.engine
-            .create_corpus(uid, request.blocks, request.distance)?;
+            .create_corpus(uid, request.blocks, request.distance)
+            .await?;
         Ok(Response::new(pb::CreateCorpusResponse {}))
     }
 
@@ -35,7 +35,7 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         request: Request<pb::DeleteCorpusRequest>,
     ) -> Result<Response<pb::DeleteCorpusResponse>, Status> {
         let uid = corpus_uid(&request.into_inner().corpus_uid)?;
-        self.engine.delete_corpus(uid);
+        self.engine.delete_corpus(uid).await?;
         Ok(Response::new(pb::DeleteCorpusResponse {}))
     }
 
@@ -45,7 +45,7 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
     ) -> Result<Response<pb::DescribeCorpusResponse>, Status> {
         let uid = corpus_uid(&request.into_inner().corpus_uid)?;
         let mut response = pb::DescribeCorpusResponse::default();
-        for (shard, counts) in self.engine.counts(uid)? {
+        for (shard, counts) in self.engine.counts(uid).await? {
             response.shards.push(shard.0.into());
             response.document_counts.push(counts.documents);
             response.home_document_counts.push(counts.home_documents);
@@ -62,7 +62,7 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
     ) -> Result<Response<pb::InsertResponse>, Status> {
         let request = request.into_inner();
         let uid = corpus_uid(&request.corpus_uid)?;
-        let shards = shard_set(&request.shards)?;
+        let shards = shards_into(&request.shards)?;
         let documents = documents(request.fingerprints, request.ids)?;
         let inserted_count = self.engine.insert(uid, shards, documents).await?;
         Ok(Response::new(pb::InsertResponse { inserted_count }))
@@ -74,7 +74,7 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
     ) -> Result<Response<pb::RemoveResponse>, Status> {
         let request = request.into_inner();
         let uid = corpus_uid(&request.corpus_uid)?;
-        let shards = shard_set(&request.shards)?;
+        let shards = shards_into(&request.shards)?;
         let documents = documents(request.fingerprints, request.ids)?;
         let removed_count = self.engine.remove(uid, shards, documents).await?;
         Ok(Response::new(pb::RemoveResponse { removed_count }))
@@ -84,24 +84,21 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         &self,
         request: Request<pb::FindAllRequest>,
     ) -> Result<Response<pb::FindAllResponse>, Status> {
-        let request = request.into_inner();
-        let limit = request.limit;
-        let answer = self.engine.find(near_query(request)?).await?;
-        let matches = matches_from(answer.matches, limit, answer.truncated);
+        let query = near_query(request.into_inner())?;
+        let matches = self.engine.find(query).await?;
         Ok(Response::new(pb::FindAllResponse {
             matches: Some(matches),
         }))
     }
 }
 
-#[allow(clippy::result_large_err, reason = "tonic's own error type")]
 fn near_query(request: pb::FindAllRequest) -> Result<NearQuery, Status> {
     let mut violations = Violations::default();
     check_batch("fingerprints", request.fingerprints.len(), &mut violations);
     violations.check()?;
     Ok(NearQuery {
         corpus: corpus_uid(&request.corpus_uid)?,
-        shards: shard_set(&request.shards)?,
+        shards: shards_into(&request.shards)?,
         active: LeadGroups(request.active_lead_groups),
         max_distance: request.max_distance,
         limit: request.limit,
@@ -110,7 +107,6 @@ fn near_query(request: pb::FindAllRequest) -> Result<NearQuery, Status> {
     })
 }
 
-#[allow(clippy::result_large_err, reason = "tonic's own error type")]
 fn documents(values: Vec<u64>, ids: Vec<String>) -> Result<Documents, Status> {
     let mut violations = Violations::default();
     check_batch("fingerprints", values.len(), &mut violations);
@@ -126,25 +122,9 @@ fn fingerprints(values: Vec<u64>) -> Vec<Fingerprint> {
     values.into_iter().map(Fingerprint).collect()
 }
 
-#[allow(clippy::result_large_err, reason = "tonic's own error type")]
 fn corpus_uid(uid: &str) -> Result<CorpusUid, Status> {
-    uid.parse().map_err(|_| {
-        let message = format!("corpus_uid {uid:?} is no uid");
-        Reason::InvalidRequest.status(message, [])
-    })
-}
-
-#[allow(clippy::result_large_err, reason = "tonic's own error type")]
-fn shard_set(shards: &[u32]) -> Result<ShardSet, Status> {
-    let mut set = ShardSet::EMPTY;
-    for &shard in shards {
-        let Ok(shard) = u8::try_from(shard) else {
-            let message = format!("shards has {shard}: a shard is 0 to 255");
-            return Err(Reason::InvalidRequest.status(message, []));
-        };
-        set.insert(ShardId(shard));
-    }
-    Ok(set)
+    uid.parse()
+        .map_err(|_| Violations::of("corpus_uid", format!("is {uid:?}, which is no uid")))
 }
 
 impl From<NodeError> for Status {

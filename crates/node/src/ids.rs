@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 /// A set of ids; nearly always there is just one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ids {
+pub(crate) enum Ids {
     /// A single id, kept in place.
     One(Box<str>),
     /// Any number of ids, ascending.
@@ -13,11 +13,10 @@ pub enum Ids {
 
 impl Ids {
     /// No id.
-    pub const NONE: Self = Self::Many(BTreeSet::new());
+    pub(crate) const NONE: Self = Self::Many(BTreeSet::new());
 
     /// Number of ids.
-    #[must_use]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match self {
             Self::One(_) => 1,
             Self::Many(ids) => ids.len(),
@@ -25,13 +24,12 @@ impl Ids {
     }
 
     /// Whether there is no id.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// The ids, ascending.
-    pub fn iter(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
         let (one, many) = match self {
             Self::One(id) => (Some(id), None),
             Self::Many(ids) => (None, Some(ids)),
@@ -41,7 +39,7 @@ impl Ids {
     }
 
     /// Adds an id; says whether it was absent.
-    pub fn insert(&mut self, id: Box<str>) -> bool {
+    pub(crate) fn insert(&mut self, id: Box<str>) -> bool {
         match self {
             Self::One(only) if *only == id => false,
             Self::One(only) => {
@@ -53,7 +51,7 @@ impl Ids {
     }
 
     /// Takes an id out; says whether it was present.
-    pub fn remove(&mut self, id: &str) -> bool {
+    pub(crate) fn remove(&mut self, id: &str) -> bool {
         match self {
             Self::One(only) if **only == *id => {
                 *self = Self::NONE;

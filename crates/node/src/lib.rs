@@ -13,8 +13,4 @@ mod ids;
 mod server;
 mod shard;
 
-pub use engine::{Answer, Engine, NearQuery};
-pub use error::NodeError;
-pub use ids::Ids;
-pub use server::{NodeConfig, serve};
-pub use shard::{Document, Shard, ShardCounts};
+pub use server::{NodeConfig, ServeError, serve};

@@ -16,22 +16,22 @@ use simshard_topology::ShardId;
 use crate::ids::Ids;
 
 /// A document as a shard keeps it.
-pub type Document = (Fingerprint, Box<str>);
+pub(crate) type Document = (Fingerprint, Box<str>);
 
 /// What a shard holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ShardCounts {
+pub(crate) struct ShardCounts {
     /// Documents stored.
-    pub documents: u64,
+    pub(crate) documents: u64,
     /// Documents at home here.
-    pub home_documents: u64,
+    pub(crate) home_documents: u64,
     /// Distinct fingerprints at home here.
-    pub home_fingerprints: u64,
+    pub(crate) home_fingerprints: u64,
 }
 
 /// The documents of one corpus in one shard.
 #[derive(Debug)]
-pub struct Shard {
+pub(crate) struct Shard {
     id: ShardId,
     documents: HashMap<Fingerprint, Ids>,
     index: Index,
@@ -40,8 +40,7 @@ pub struct Shard {
 
 impl Shard {
     /// An empty shard of a corpus with these tables.
-    #[must_use]
-    pub fn new(id: ShardId, tables: Arc<Tables>) -> Self {
+    pub(crate) fn new(id: ShardId, tables: Arc<Tables>) -> Self {
         Self {
             id,
             documents: HashMap::new(),
@@ -51,13 +50,12 @@ impl Shard {
     }
 
     /// What it holds.
-    #[must_use]
-    pub const fn counts(&self) -> ShardCounts {
+    pub(crate) const fn counts(&self) -> ShardCounts {
         self.counts
     }
 
     /// Adds documents; returns how many of those at home here were absent.
-    pub fn insert(&mut self, documents: Vec<Document>) -> u64 {
+    pub(crate) fn insert(&mut self, documents: Vec<Document>) -> u64 {
         let before = self.counts.home_documents;
         let mut new = Vec::new();
         for (fingerprint, id) in documents {
@@ -84,7 +82,7 @@ impl Shard {
     }
 
     /// Takes documents out; returns how many of those at home here were present.
-    pub fn remove(&mut self, documents: &[Document]) -> u64 {
+    pub(crate) fn remove(&mut self, documents: &[Document]) -> u64 {
         let before = self.counts.home_documents;
         let mut gone = Vec::new();
         for (fingerprint, id) in documents {
@@ -109,7 +107,7 @@ impl Shard {
     }
 
     /// Calls `hit` for the matches that this shard reports, until it breaks.
-    pub fn search(
+    pub(crate) fn search(
         &self,
         search: &Search,
         queries: &[Fingerprint],
@@ -119,8 +117,7 @@ impl Shard {
     }
 
     /// The ids behind a fingerprint: none if it is not stored.
-    #[must_use]
-    pub fn ids(&self, fingerprint: Fingerprint) -> &Ids {
+    pub(crate) fn ids(&self, fingerprint: Fingerprint) -> &Ids {
         static NONE: Ids = Ids::NONE;
         self.documents.get(&fingerprint).unwrap_or(&NONE)
     }

@@ -77,15 +77,26 @@ impl Violations {
         invalid(vec![violation])
     }
 
-    /// Nothing, or an INVALID_ARGUMENT that names every field.
+    /// Whether nothing was noted.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// An INVALID_ARGUMENT that names every field.
+    #[must_use]
+    pub fn status(self) -> Status {
+        invalid(self.0)
+    }
+
+    /// Nothing, or that INVALID_ARGUMENT.
     ///
     /// # Errors
     /// If anything was noted.
-    #[allow(clippy::result_large_err, reason = "tonic's own error type")]
     pub fn check(self) -> Result<(), Status> {
-        match self.0.is_empty() {
+        match self.is_empty() {
             true => Ok(()),
-            false => Err(invalid(self.0)),
+            false => Err(self.status()),
         }
     }
 }

@@ -92,6 +92,25 @@ impl Reason {
         }
     }
 
+    /// Whether the same request may succeed a little later. For all others it is
+    /// of no use to try again.
+    #[must_use]
+    pub const fn is_passing(self) -> bool {
+        match self {
+            Self::NodeUnreachable | Self::MetadataFailed => true,
+            Self::InvalidRequest
+            | Self::RecipeMismatch
+            | Self::MessageTooLarge
+            | Self::CorpusNotFound
+            | Self::CorpusExists
+            | Self::DeadlineTooShort
+            | Self::NotOwner
+            | Self::CorpusNotLoaded
+            | Self::AnswerTooLarge
+            | Self::Internal => false,
+        }
+    }
+
     /// The reason of an error from a Simshard server, if it is one.
     #[must_use]
     pub fn of(status: &Status) -> Option<Self> {

@@ -13,12 +13,6 @@ use crate::error::RouterError;
 use crate::offload::offload;
 use crate::router::NewCorpus;
 
-/// Blocks of a corpus if the request does not say.
-const DEFAULT_BLOCKS: u32 = 5;
-
-/// Distance of a corpus if the request does not say.
-const DEFAULT_DISTANCE: u32 = 3;
-
 /// The documents or queries of a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Batch {
@@ -101,24 +95,22 @@ impl Wanted {
     }
 }
 
-/// A name of a corpus, or a note of what is wrong with it.
-#[allow(clippy::result_large_err, reason = "tonic's own error type")]
+/// The corpus that a field names, if that and all else is well formed.
 pub(crate) fn corpus_name(
     field: &str,
     name: &str,
     mut violations: Violations,
 ) -> Result<CorpusName, Status> {
-    match CorpusName::new(name) {
-        Ok(name) => violations.check().map(|()| name),
-        Err(error) => {
-            violations.add(field, format!("is no name: {error}"));
-            violations.check()?;
-            Err(Status::internal("unreachable: a violation was noted"))
-        }
+    let parsed = CorpusName::new(name);
+    if let Err(error) = &parsed {
+        violations.add(field, format!("is no name: {error}"));
+    }
+    match parsed {
+        Ok(name) if violations.is_empty() => Ok(name),
+        _ => Err(violations.status()),
     }
 }
 
-#[allow(clippy::result_large_err, reason = "tonic's own error type")]
 pub(crate) fn insert(request: v1::InsertRequest) -> Result<OnCorpus<Vec<String>>, Status> {
     let v1::InsertRequest {
         corpus,
@@ -130,7 +122,6 @@ pub(crate) fn insert(request: v1::InsertRequest) -> Result<OnCorpus<Vec<String>>
     documents(&corpus, recipe, fingerprints, texts, ids)
 }
 
-#[allow(clippy::result_large_err, reason = "tonic's own error type")]
 pub(crate) fn remove(request: v1::RemoveRequest) -> Result<OnCorpus<Vec<String>>, Status> {
     let v1::RemoveRequest {
         corpus,
@@ -142,7 +133,6 @@ pub(crate) fn remove(request: v1::RemoveRequest) -> Result<OnCorpus<Vec<String>>
     documents(&corpus, recipe, fingerprints, texts, ids)
 }
 
-#[allow(clippy::result_large_err, reason = "tonic's own error type")]
 fn documents(
     corpus: &str,
     recipe: String,
@@ -175,7 +165,6 @@ impl OnCorpus<Vec<String>> {
     }
 }
 
-#[allow(clippy::result_large_err, reason = "tonic's own error type")]
 pub(crate) fn find_first(request: v1::FindFirstRequest) -> Result<OnCorpus<Wanted>, Status> {
     let wanted = Wanted {
         max_distance: request.max_distance,
@@ -194,7 +183,6 @@ pub(crate) fn find_first(request: v1::FindFirstRequest) -> Result<OnCorpus<Wante
     })
 }
 
-#[allow(clippy::result_large_err, reason = "tonic's own error type")]
 pub(crate) fn find_all(request: v1::FindAllRequest) -> Result<OnCorpus<Wanted>, Status> {
     let wanted = Wanted {
         max_distance: request.max_distance,
@@ -213,7 +201,6 @@ pub(crate) fn find_all(request: v1::FindAllRequest) -> Result<OnCorpus<Wanted>, 
     })
 }
 
-#[allow(clippy::result_large_err, reason = "tonic's own error type")]
 pub(crate) fn fingerprint(request: v1::FingerprintRequest) -> Result<OnCorpus<()>, Status> {
     let mut violations = Violations::default();
     let batch = Batch::new(Vec::new(), request.texts, &mut violations);
@@ -226,11 +213,10 @@ pub(crate) fn fingerprint(request: v1::FingerprintRequest) -> Result<OnCorpus<()
     })
 }
 
-#[allow(clippy::result_large_err, reason = "tonic's own error type")]
 pub(crate) fn new_corpus(request: &v1::CreateCorpusRequest) -> Result<NewCorpus, Status> {
     let mut violations = Violations::default();
-    let blocks = request.blocks.unwrap_or(DEFAULT_BLOCKS);
-    let distance = request.distance.unwrap_or(DEFAULT_DISTANCE);
+    let blocks = request.blocks.unwrap_or(Layout::default().blocks());
+    let distance = request.distance.unwrap_or(Layout::default().distance());
     let layout = Layout::new(blocks, distance);
     if let Err(error) = layout {
         let field = match error {
@@ -247,13 +233,16 @@ pub(crate) fn new_corpus(request: &v1::CreateCorpusRequest) -> Result<NewCorpus,
     if let Err(error) = &recipe {
         violations.add("recipe", format!("is not known: {error}"));
     }
-    let name = corpus_name("name", &request.name, violations)?;
-    match (layout, recipe) {
-        (Ok(layout), Ok(recipe)) => Ok(NewCorpus {
+    match (layout, recipe, CorpusName::new(&request.name)) {
+        (Ok(layout), Ok(recipe), Ok(name)) => Ok(NewCorpus {
             name,
             layout,
             recipe,
         }),
-        _ => Err(Status::internal("unreachable: a violation was noted")),
+        (_, _, Ok(_)) => Err(violations.status()),
+        (_, _, Err(error)) => {
+            violations.add("name", format!("is no name: {error}"));
+            Err(violations.status())
+        }
     }
 }

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use simshard_proto::v1::{Completeness, Matches};
-use simshard_proto::{MalformedMatches, QueryMatch, matches_from, matches_into};
+use simshard_proto::{MalformedMatches, QueryMatch, matches_from, matches_into, shards_from};
 use simshard_simhash::{Layout, LeadGroups};
 use simshard_topology::{NodeId, ShardSet};
 
@@ -62,7 +62,7 @@ pub(crate) fn certificate(
     let shards: ShardSet = unreachable.values().flat_map(ShardSet::iter).collect();
     Completeness {
         unreachable_nodes: unreachable.keys().map(NodeId::to_string).collect(),
-        missing_shards: shards.iter().map(|shard| shard.0.into()).collect(),
+        missing_shards: shards_from(shards),
         missing_lead_groups: missing.iter().map(|groups| groups.0).collect(),
         guaranteed_distances: missing.iter().map(guaranteed).collect(),
     }

@@ -147,11 +147,18 @@ const CONNECTION_CODES: [Code; 4] = [
 impl From<Status> for CallError {
     /// What a node says itself carries a reason.
     fn from(status: Status) -> Self {
-        match Reason::of(&status) {
-            Some(Reason::NodeUnreachable) => Self::Unreachable,
-            None if status.code() == Code::DeadlineExceeded => Self::Late,
-            None if CONNECTION_CODES.contains(&status.code()) => Self::Unreachable,
-            _ => Self::Refused(Box::new(status)),
+        if let Some(reason) = Reason::of(&status) {
+            return match reason.is_passing() {
+                true => Self::Unreachable,
+                false => Self::Refused(Box::new(status)),
+            };
+        }
+        if status.code() == Code::DeadlineExceeded {
+            return Self::Late;
+        }
+        match CONNECTION_CODES.contains(&status.code()) {
+            true => Self::Unreachable,
+            false => Self::Refused(Box::new(status)),
         }
     }
 }

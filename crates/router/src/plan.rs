@@ -126,9 +126,7 @@ fn reachable_groups(
 ) -> LeadGroups {
     let mut reachable = LeadGroups::NONE;
     for group in LeadGroups::all(tables.layout()).iter() {
-        let mut only = LeadGroups::NONE;
-        only.insert(group);
-        let shards = query_shards(tables, query, only);
+        let shards = query_shards(tables, query, LeadGroups::only(group));
         if shards.iter().all(|shard| !down.contains(map.owner(shard))) {
             reachable.insert(group);
         }
@@ -137,13 +135,7 @@ fn reachable_groups(
 }
 
 fn query_shards(tables: &Tables, query: Fingerprint, groups: LeadGroups) -> ShardSet {
-    let mut shards = ShardSet::EMPTY;
-    for group in groups.iter() {
-        for bytes in tables.query_shards(query, group) {
-            shards.extend(bytes.map(ShardId));
-        }
-    }
-    shards
+    tables.query_shards(query, groups).map(ShardId).collect()
 }
 
 /// A part a node, found by shard without comparing names.

@@ -45,6 +45,16 @@ pub enum LayoutError {
     },
 }
 
+impl Default for Layout {
+    /// 5 blocks and distance 3: ten tables, for up to some hundred million.
+    fn default() -> Self {
+        Self {
+            blocks: 5,
+            distance: 3,
+        }
+    }
+}
+
 impl Layout {
     /// Checks a number of blocks `m` and a largest distance `k`.
     ///

@@ -19,6 +19,12 @@ impl LeadGroups {
         Self(low_bits(layout.lead_group_count()))
     }
 
+    /// A single group, less than 64.
+    #[must_use]
+    pub const fn only(group: u32) -> Self {
+        Self(1 << group)
+    }
+
     /// Whether a group is in the set.
     #[must_use]
     pub const fn contains(self, group: u32) -> bool {

@@ -12,7 +12,7 @@
 //! - T5: with any `j + 1` lead groups active, two fingerprints within `j` bits
 //!   share the prefix of an active table.
 
-use std::ops::{Range, RangeInclusive};
+use std::ops::Range;
 
 use crate::Fingerprint;
 use crate::layout::Layout;
@@ -98,26 +98,25 @@ impl Tables {
             .map(move |&table| self.tables[table].leading_byte(fingerprint))
     }
 
-    /// The shards that a lead group needs for a query, some perhaps repeatedly.
+    /// The shards that lead groups need for a query, some perhaps repeatedly.
     ///
     /// # Panics
-    /// If there is no such group.
+    /// If the layout has no such group.
     pub fn query_shards(
         &self,
         query: Fingerprint,
-        group: u32,
-    ) -> impl Iterator<Item = RangeInclusive<u8>> + '_ {
-        let range = self.lead_group(group);
-        let first = &self.tables[range.start];
-        // Where the first block alone fills the byte, one table speaks for all.
-        let needed = if self.first_block_bits(group) >= 8 {
-            std::slice::from_ref(first)
-        } else {
-            &self.tables[range]
-        };
-        needed
-            .iter()
-            .map(move |table| table.query_leading_bytes(query))
+        groups: LeadGroups,
+    ) -> impl Iterator<Item = u8> + '_ {
+        groups.iter().flat_map(move |group| {
+            let range = self.lead_group(group);
+            // Where the first block alone fills the byte, one table speaks for all.
+            let needed = match self.first_block_bits(group) >= 8 {
+                true => &self.tables[range.start..=range.start],
+                false => &self.tables[range],
+            };
+            let bytes = move |table: &Table| table.query_leading_bytes(query);
+            needed.iter().flat_map(bytes)
+        })
     }
 
     fn first_block_bits(&self, group: u32) -> u32 {

@@ -295,3 +295,20 @@ fn removed_fingerprints_leave_every_run() {
     assert!(corpus.is_empty() && corpus.iter().next().is_none());
     assert!(corpus.memory() < 100_000, "what was removed is kept");
 }
+
+/// A run of one value, at either end, and queries for the other end.
+#[test]
+fn the_last_fingerprint_left_is_found_and_no_other() {
+    for last in [0, 1, u64::MAX - 1, u64::MAX] {
+        let last = Fingerprint(last);
+        let others = Data::Random.fingerprints(3_000, 51);
+        let mut corpus = Corpus::new(5, 3).unwrap();
+        corpus.insert_bulk(&[&others[..], &[last]].concat());
+        corpus.remove_bulk(&others);
+        let set = BTreeSet::from([last]);
+        let queries = with_extremes(synthetic::queries(&[last], 50, 3, 52));
+        check(&corpus, &set, &queries, "one left");
+        assert!(corpus.contains(last));
+        assert!(!corpus.contains(Fingerprint(!last.0)));
+    }
+}

@@ -2,7 +2,7 @@
 
 use prost_types::Timestamp;
 use simshard_cluster::{CorpusRecord, Node};
-use simshard_proto::{MAX_MESSAGE_BYTES, v1 as pb};
+use simshard_proto::{MAX_MESSAGE_BYTES, shards_from, v1 as pb};
 use simshard_topology::ShardSet;
 use tonic::Status;
 
@@ -37,7 +37,7 @@ pub(super) fn get_corpus_response(
     let document_count = total(|answer| &answer.home_document_counts);
     let fingerprint_count = total(|answer| &answer.home_fingerprint_counts);
     let nodes = contents.into_iter().map(|(node, answer)| pb::NodeShards {
-        shards: shards(&node).iter().map(|shard| shard.0.into()).collect(),
+        shards: shards_from(shards(&node)),
         node: node.id.to_string(),
         address: node.address,
         reachable: answer.is_some(),
@@ -70,7 +70,6 @@ pub(super) fn list_corpora_response(
     }
 }
 
-#[allow(clippy::result_large_err, reason = "tonic's own error type")]
 pub(super) fn find_all_response(
     queries: Vec<u64>,
     found: Found,
@@ -83,7 +82,6 @@ pub(super) fn find_all_response(
     fits(response)
 }
 
-#[allow(clippy::result_large_err, reason = "tonic's own error type")]
 pub(super) fn find_first_response(
     queries: Vec<u64>,
     found: Found,
@@ -100,7 +98,6 @@ pub(super) fn find_first_response(
 }
 
 /// Refuses a response over the largest message.
-#[allow(clippy::result_large_err, reason = "tonic's own error type")]
 fn fits<M: prost::Message>(response: M) -> Result<M, Status> {
     // A streamed response wraps this one in a few bytes more.
     const WRAPPER: usize = 64;

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use simshard_proto::Documents;
-use simshard_proto::shard::v1 as pb;
-use simshard_topology::{NodeId, ShardId};
+use simshard_proto::{Documents, shard::v1 as pb, shards_from};
+use simshard_topology::NodeId;
 
 use super::{Failures, Router};
 use crate::corpora::OpenCorpus;
@@ -77,11 +76,7 @@ impl Router {
     ) -> Result<u64, CallError> {
         let selected = documents.select(&part.places);
         let corpus_uid = corpus.record.uid.to_string();
-        let shards = part
-            .shards
-            .iter()
-            .map(|ShardId(shard)| shard.into())
-            .collect();
+        let shards = shards_from(part.shards);
         let fingerprints = selected.fingerprints.iter().map(|value| value.0).collect();
         let ids = selected.ids;
         match change {

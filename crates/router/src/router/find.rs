@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use simshard_proto::shard::v1 as pb;
 use simshard_proto::v1::{Completeness, Matches};
+use simshard_proto::{shard::v1 as pb, shards_from};
 use simshard_simhash::{Fingerprint, LeadGroups};
-use simshard_topology::{NodeId, ShardId};
+use simshard_topology::NodeId;
 use tracing::warn;
 
 use super::{Failures, Router};
@@ -130,11 +130,7 @@ impl Router {
         let query = |&place: &u32| near.queries[place as usize].0;
         let request = pb::FindAllRequest {
             corpus_uid: corpus.record.uid.to_string(),
-            shards: part
-                .shards
-                .iter()
-                .map(|ShardId(shard)| shard.into())
-                .collect(),
+            shards: shards_from(part.shards),
             active_lead_groups: groups.0,
             max_distance: near.max_distance,
             limit: near.limit,

@@ -76,7 +76,7 @@ impl Run {
         let first = values.start().saturating_sub(self.base) >> self.shift;
         let last = (values.end() - self.base) >> self.shift;
         // Both fit: there are at most `MAX_RUN / BUCKET + 2` buckets.
-        first.min(count) as u32..(last + 1).min(count) as u32
+        first.min(count) as u32..last.min(count - 1) as u32 + 1
     }
 
     /// Starts to load the directory for these buckets.
@@ -172,7 +172,11 @@ mod tests {
     proptest! {
         #[test]
         fn a_range_of_values_is_found_whole(
-            mut entries in prop::collection::vec(any::<u64>(), 1..500),
+            mut entries in prop_oneof![
+                prop::collection::vec(any::<u64>(), 1..500),
+                prop::collection::vec(0..3_u64, 1..3),
+                prop::collection::vec(u64::MAX - 2..=u64::MAX, 1..3),
+            ],
             squeeze in 0..64_u32,
             a: u64,
             b: u64,

@@ -1,0 +1,195 @@
+//! Finding: search every shard, keep the nearest, then look up their ids.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rayon::prelude::*;
+use simshard_cluster::CorpusUid;
+use simshard_proto::v1::Matches;
+use simshard_proto::{QueryMatch, matches_from};
+use simshard_simhash::{ActiveTables, Fingerprint, Hit, LeadGroups, Search};
+use simshard_topology::{ShardId, ShardSet};
+
+use super::{Engine, group_by_shard};
+use crate::collector::Collector;
+use crate::corpora::NodeCorpus;
+use crate::error::NodeError;
+use crate::shard::Shard;
+
+/// What a search asks of the shards of a node.
+#[derive(Clone, Debug)]
+pub(crate) struct NearQuery {
+    pub(crate) corpus: CorpusUid,
+    /// The shards meant.
+    pub(crate) shards: ShardSet,
+    /// The active lead groups, over all nodes.
+    pub(crate) active: LeadGroups,
+    pub(crate) max_distance: u32,
+    /// Most matches a query, the nearest; 0 means all.
+    pub(crate) limit: u32,
+    /// Most ids listed a match; 0 means all.
+    pub(crate) max_ids: u32,
+    pub(crate) fingerprints: Vec<Fingerprint>,
+}
+
+impl Engine {
+    /// Finds the matches that the shards meant report.
+    pub(crate) async fn find(self: &Arc<Self>, query: NearQuery) -> Result<Matches, NodeError> {
+        self.check_owned(query.shards)?;
+        let corpus = self.corpora.get(query.corpus)?;
+        let layout = corpus.tables.layout();
+        let foreign = query.active.difference(LeadGroups::all(layout));
+        if query.max_distance > layout.distance() || !foreign.is_empty() {
+            return Err(NodeError::OutsideLayout);
+        }
+        let limit = self.max_answer_bytes;
+        self.run(move |_| {
+            let find = Find {
+                corpus: &corpus,
+                query: &query,
+                room: Room::new(limit),
+            };
+            find.run()
+        })
+        .await
+    }
+}
+
+/// A search under way.
+struct Find<'a> {
+    corpus: &'a NodeCorpus,
+    query: &'a NearQuery,
+    room: Room,
+}
+
+impl Find<'_> {
+    fn run(&self) -> Result<Matches, NodeError> {
+        let (hits, truncated) = self.nearest()?;
+        let matches: Vec<QueryMatch> = hits
+            .into_par_iter()
+            .filter_map(|hit| self.describe(hit).transpose())
+            .collect::<Result<_, _>>()?;
+        Ok(matches_from(matches, self.query.limit, truncated))
+    }
+
+    /// The nearest hits of all shards, by query, and whose hits were cut.
+    fn nearest(&self) -> Result<(Vec<Hit>, Vec<bool>), NodeError> {
+        let Self { corpus, query, .. } = self;
+        let parts = group_by_shard(query.shards, &query.fingerprints, |fingerprint| {
+            let shards = corpus.tables.query_shards(fingerprint, query.active);
+            shards.map(ShardId).collect()
+        });
+        let search = Search {
+            active: ActiveTables::of_lead_groups(&corpus.tables, query.active),
+            max_distance: query.max_distance,
+        };
+        let all = Mutex::new(self.collector(query.fingerprints.len()));
+        parts.into_par_iter().try_for_each(|(id, places)| {
+            let Some(shard) = corpus.read(id) else {
+                return Ok(());
+            };
+            let (hits, cut) = self.search(&shard, &search, &places)?;
+            drop(shard);
+            let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+            let flow = all.absorb(hits, &cut, &places);
+            flow.is_continue().then_some(()).ok_or(self.too_large())
+        })?;
+        let all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
+        all.finish().ok_or(self.too_large())
+    }
+
+    /// The hits of one shard for the queries at `places`.
+    fn search(
+        &self,
+        shard: &Shard,
+        search: &Search,
+        places: &[u32],
+    ) -> Result<(Vec<Hit>, Vec<bool>), NodeError> {
+        let fingerprint = |&place: &u32| self.query.fingerprints[place as usize];
+        let queries: Vec<Fingerprint> = places.iter().map(fingerprint).collect();
+        let mut collector = self.collector(queries.len());
+        // Where it breaks, the collector has overflowed, and says so.
+        let _: ControlFlow<()> = shard.search(search, &queries, |hit| collector.push(hit));
+        collector.finish().ok_or(self.too_large())
+    }
+
+    /// More hits than fill the room make the answer too large in any case.
+    fn collector(&self, queries: usize) -> Collector {
+        Collector::new(queries, self.query.limit as usize, self.room.matches())
+    }
+
+    /// A hit with the ids behind its fingerprint; nothing if its last document
+    /// was removed meanwhile.
+    fn describe(&self, hit: Hit) -> Result<Option<QueryMatch>, NodeError> {
+        let mut shards = self.corpus.tables.document_shards(hit.fingerprint);
+        let meant = |&id: &ShardId| self.query.shards.contains(id);
+        let shard = shards.find_map(|byte| Some(ShardId(byte)).filter(meant));
+        let Some(shard) = shard.and_then(|id| self.corpus.read(id)) else {
+            return Ok(None);
+        };
+        let stored = shard.ids(hit.fingerprint);
+        if stored.is_empty() {
+            return Ok(None);
+        }
+        let listed = match self.query.max_ids {
+            0 => stored.len(),
+            most => stored.len().min(most as usize),
+        };
+        let mut bytes = Room::MATCH;
+        let mut ids = Vec::new();
+        for id in stored.iter().take(listed) {
+            bytes += Room::ID + id.len();
+            ids.push(id.to_owned());
+            if bytes > self.room.limit {
+                break;
+            }
+        }
+        let document_count = stored.len() as u64;
+        drop(shard);
+        self.room.take(bytes).ok_or(self.too_large())?;
+        Ok(Some(QueryMatch {
+            query: hit.query,
+            distance: hit.distance,
+            fingerprint: hit.fingerprint,
+            document_count,
+            ids,
+        }))
+    }
+
+    fn too_large(&self) -> NodeError {
+        NodeError::AnswerTooLarge {
+            limit: self.room.limit,
+        }
+    }
+}
+
+/// The bytes that the matches of one request may still take.
+struct Room {
+    limit: usize,
+    taken: AtomicUsize,
+}
+
+impl Room {
+    /// Bytes of a match without its ids, and of an id without its text, about.
+    const MATCH: usize = 16;
+    const ID: usize = 3;
+
+    const fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            taken: AtomicUsize::new(0),
+        }
+    }
+
+    /// Most matches that fit.
+    const fn matches(&self) -> usize {
+        self.limit / Self::MATCH
+    }
+
+    /// Takes some; nothing if there is not enough.
+    fn take(&self, bytes: usize) -> Option<()> {
+        let before = self.taken.fetch_add(bytes, Ordering::Relaxed);
+        (before + bytes <= self.limit).then_some(())
+    }
+}
