@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use simshard_client::{Documents, FindOptions, Fingerprint, Found, Queries, Reason};
+use simshard_client::{Documents, FindOptions, Fingerprint, Found, Queries, Reason, v1::NodeState};
 use simshard_simhash::synthetic::{self, Data};
 use simshard_simhash::{Layout, LeadGroups, Tables};
 use simshard_testkit::{Oracle, TestCluster};
@@ -183,8 +183,9 @@ async fn a_corpus_is_described_without_the_counts_of_a_lost_node() {
     let Scene { cluster, .. } = scene(3, 5, 3, "n3").await;
     let shown = cluster.client.get_corpus("c").await.unwrap();
     assert_eq!(shown.document_count, None);
-    let reachable: Vec<bool> = shown.nodes.iter().map(|node| node.reachable).collect();
-    assert_eq!(reachable, [true, true, false]);
+    let states: Vec<NodeState> = shown.nodes.iter().map(|node| node.state()).collect();
+    let [serving, unreachable] = [NodeState::Serving, NodeState::Unreachable];
+    assert_eq!(states, [serving, serving, unreachable]);
     assert_eq!(
         shown
             .nodes
@@ -193,5 +194,27 @@ async fn a_corpus_is_described_without_the_counts_of_a_lost_node() {
             .sum::<usize>(),
         256
     );
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_corpus_is_not_deleted_by_halves() {
+    let Scene {
+        cluster,
+        oracle,
+        queries,
+    } = scene(5, 5, 3, "n2").await;
+    let deleted = cluster.client.delete_corpus("c").await;
+    assert_eq!(deleted.unwrap_err().reason(), Some(Reason::NodeUnreachable));
+    let options = FindOptions {
+        allow_partial: true,
+        ..FindOptions::default()
+    };
+    let found = cluster.client.find_all("c", batch(&queries), options);
+    for found in found.await.unwrap().queries {
+        if found.missing.is_none() {
+            assert_eq!(found, oracle.find_all(found.query, 3));
+        }
+    }
     cluster.stop().await;
 }

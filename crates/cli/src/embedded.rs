@@ -5,10 +5,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
+use futures_util::future;
 use simshard_cluster::{ClusterLayout, MemoryStore, MetadataStore, Node};
 use simshard_node::NodeConfig;
 use simshard_router::RouterConfig;
+use simshard_runtime::shutdown::Shutdown;
 use simshard_topology::NodeId;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -29,6 +31,8 @@ pub struct EmbeddedConfig {
     pub listen: SocketAddr,
     /// Threads of each node that work on shards.
     pub threads: usize,
+    /// How long requests under way may take after a shutdown began.
+    pub drain: Duration,
 }
 
 /// A cluster that runs until it is stopped.
@@ -37,21 +41,41 @@ pub struct EmbeddedCluster {
     address: SocketAddr,
     layout: ClusterLayout,
     store: Arc<MemoryStore>,
-    nodes: Vec<(NodeId, Task)>,
-    router: Task,
+    /// Those that run, in the order in which they are stopped: the router first.
+    roles: Vec<Role>,
 }
 
+/// A role that runs until it is stopped, or ends by itself.
 #[derive(Debug)]
-struct Task {
+struct Role {
+    name: String,
     stop: CancellationToken,
     end: JoinHandle<anyhow::Result<()>>,
 }
 
-impl Task {
+impl Role {
+    /// Starts what `serve` makes of the token that stops it.
+    fn start<E, F>(name: String, serve: impl FnOnce(CancellationToken) -> F) -> Self
+    where
+        E: Into<anyhow::Error>,
+        F: Future<Output = Result<(), E>> + Send + 'static,
+    {
+        let stop = CancellationToken::new();
+        let role = serve(stop.clone());
+        let end = tokio::spawn(async { role.await.map_err(Into::into) });
+        Self { name, stop, end }
+    }
+
     async fn stop(self) -> anyhow::Result<()> {
         self.stop.cancel();
-        self.end.await.context("a role panicked")?
+        self.end
+            .await
+            .with_context(|| format!("the {} panicked", self.name))?
     }
+}
+
+fn node_name(node: &NodeId) -> String {
+    format!("node {node}")
 }
 
 impl EmbeddedCluster {
@@ -76,31 +100,28 @@ impl EmbeddedCluster {
         let layout = ClusterLayout::planned(nodes, 1)?;
         let store = Arc::new(MemoryStore::new(layout.clone()));
 
-        let mut tasks = Vec::new();
+        let settings = RouterConfig {
+            timeout: TIMEOUT,
+            drain: config.drain,
+        };
+        let mut roles = vec![Role::start("router".to_owned(), |stop| {
+            simshard_router::serve(settings, store.clone(), router, stop)
+        })];
         for (node, listener) in config.nodes.into_iter().zip(listeners) {
-            let stop = CancellationToken::new();
             let settings = NodeConfig {
                 node: node.clone(),
                 threads: config.threads,
-                drain: DRAIN,
+                drain: config.drain,
             };
-            let role = simshard_node::serve(settings, store.clone(), listener, stop.clone());
-            let end = tokio::spawn(async { Ok(role.await?) });
-            tasks.push((node, Task { stop, end }));
+            roles.push(Role::start(node_name(&node), |stop| {
+                simshard_node::serve(settings, store.clone(), listener, stop)
+            }));
         }
-        let stop = CancellationToken::new();
-        let settings = RouterConfig {
-            timeout: TIMEOUT,
-            drain: DRAIN,
-        };
-        let role = simshard_router::serve(settings, store.clone(), router, stop.clone());
-        let end = tokio::spawn(async { Ok(role.await?) });
         Ok(Self {
             address,
             layout,
             store,
-            nodes: tasks,
-            router: Task { stop, end },
+            roles,
         })
     }
 
@@ -127,21 +148,49 @@ impl EmbeddedCluster {
     /// # Errors
     /// If there is no such node, or it failed.
     pub async fn stop_node(&mut self, node: &NodeId) -> anyhow::Result<()> {
-        let place = self.nodes.iter().position(|(id, _)| id == node);
-        let (_, task) = self.nodes.remove(place.context("no such node")?);
-        task.stop().await
+        let name = node_name(node);
+        let place = self.roles.iter().position(|role| role.name == name);
+        let role = self.roles.remove(place.context("no such node")?);
+        role.stop().await
+    }
+
+    /// Waits until a role that nobody stopped has ended, and says why it did.
+    /// Never returns while all of them run.
+    pub async fn failed(&mut self) -> anyhow::Error {
+        if self.roles.is_empty() {
+            return future::pending().await;
+        }
+        let ends = self.roles.iter_mut().map(|role| &mut role.end);
+        let (end, place, _) = future::select_all(ends).await;
+        let name = self.roles.remove(place).name;
+        match end {
+            Ok(Ok(())) => anyhow!("the {name} ended by itself"),
+            Ok(Err(error)) => error.context(format!("the {name} failed")),
+            Err(panic) => anyhow::Error::new(panic).context(format!("the {name} panicked")),
+        }
+    }
+
+    /// Waits until it is time to stop.
+    ///
+    /// # Errors
+    /// If it is because a role has ended by itself.
+    pub async fn run_until(&mut self, shutdown: &Shutdown) -> anyhow::Result<()> {
+        tokio::select! {
+            () = shutdown.triggered() => Ok(()),
+            error = self.failed() => Err(error),
+        }
     }
 
     /// Lets requests under way finish, router first, and stops.
     ///
     /// # Errors
-    /// If a role failed.
+    /// If a role failed; the others are stopped all the same.
     pub async fn stop(self) -> anyhow::Result<()> {
-        self.router.stop().await?;
-        for (_, node) in self.nodes {
-            node.stop().await?;
+        let mut outcome = Ok(());
+        for role in self.roles {
+            outcome = outcome.and(role.stop().await);
         }
-        Ok(())
+        outcome
     }
 }
 
@@ -150,4 +199,54 @@ pub(crate) async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
     TcpListener::bind(address)
         .await
         .with_context(|| format!("cannot listen on {address}: choose another with --listen"))
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::bail;
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    async fn start() -> EmbeddedCluster {
+        let config = EmbeddedConfig {
+            nodes: ["n1", "n2"].map(|name| NodeId::new(name).unwrap()).to_vec(),
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            threads: 1,
+            drain: DRAIN,
+        };
+        EmbeddedCluster::start(config).await.unwrap()
+    }
+
+    /// How a cluster ends in which one more role ends by itself.
+    async fn end_with(outcome: impl FnOnce() -> anyhow::Result<()> + Send + 'static) -> String {
+        let mut cluster = start().await;
+        let role = Role::start("node n3".to_owned(), |_| async { outcome() });
+        cluster.roles.push(role);
+        let error = cluster.run_until(&Shutdown::new()).await.unwrap_err();
+        cluster.stop().await.unwrap();
+        format!("{error:#}")
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_role_that_ends_by_itself_ends_the_cluster() {
+        let message = end_with(|| bail!("no more sockets")).await;
+        assert_eq!(message, "the node n3 failed: no more sockets");
+        assert_eq!(end_with(|| Ok(())).await, "the node n3 ended by itself");
+        let message = end_with(|| panic!("a fault")).await;
+        assert!(message.starts_with("the node n3 panicked: "), "{message}");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_node_that_was_stopped_is_no_failure() {
+        let mut cluster = start().await;
+        let stopped = NodeId::new("n1").unwrap();
+        cluster.stop_node(&stopped).await.unwrap();
+        assert!(cluster.stop_node(&stopped).await.is_err());
+        assert!(cluster.failed().now_or_never().is_none());
+        let shutdown = Shutdown::new();
+        shutdown.trigger();
+        cluster.run_until(&shutdown).await.unwrap();
+        cluster.stop().await.unwrap();
+    }
 }

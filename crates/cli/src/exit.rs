@@ -4,6 +4,8 @@ use std::io;
 use std::process::ExitCode;
 
 use simshard_client::ClientError;
+use simshard_cluster::MetadataError;
+use simshard_runtime::logging::LoggingError;
 
 use crate::input::InputError;
 
@@ -22,11 +24,14 @@ pub struct UsageError(pub String);
 #[must_use]
 pub fn code(error: &anyhow::Error) -> Option<u8> {
     for cause in error.chain() {
-        if cause.is::<InputError>() || cause.is::<UsageError>() {
+        if cause.is::<InputError>() || cause.is::<UsageError>() || cause.is::<LoggingError>() {
             return Some(BAD_INPUT);
         }
         let refused = |error: &ClientError| error.is_bad_request();
         if cause.downcast_ref().is_some_and(refused) {
+            return Some(BAD_INPUT);
+        }
+        if cause.downcast_ref().is_some_and(is_bad_file) {
             return Some(BAD_INPUT);
         }
         // Whoever reads our output has seen enough, as in `simshard find | head`.
@@ -36,6 +41,22 @@ pub fn code(error: &anyhow::Error) -> Option<u8> {
         }
     }
     Some(FAILURE)
+}
+
+/// Whether a file of the cluster's metadata is to blame, as the operator gave it.
+fn is_bad_file(error: &MetadataError) -> bool {
+    match error {
+        MetadataError::MalformedLayout { .. }
+        | MetadataError::UnusableLayout { .. }
+        | MetadataError::CorruptCorpora { .. }
+        | MetadataError::UnknownCorporaVersion { .. }
+        | MetadataError::Unreadable { .. } => true,
+        MetadataError::AlreadyExists { .. }
+        | MetadataError::NotFound { .. }
+        | MetadataError::Unwritable { .. }
+        | MetadataError::NotDurable { .. }
+        | MetadataError::Stopping => false,
+    }
 }
 
 /// Says what went wrong on standard error.

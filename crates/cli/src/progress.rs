@@ -1,8 +1,12 @@
 //! Progress on standard error, only where that is a terminal.
 
 use std::io::IsTerminal;
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// How often a spinner turns.
+const TICK: Duration = Duration::from_millis(100);
 
 /// A bar over a known number of items, or a count where it is not known.
 /// Silent where standard error is no terminal.
@@ -21,6 +25,27 @@ pub(crate) fn bar(what: &str, total: Option<u64>) -> ProgressBar {
     bar.set_style(style);
     bar.set_message(what.to_owned());
     bar
+}
+
+/// A spinner that turns by itself until it is dropped. Silent where standard
+/// error is no terminal.
+pub(crate) fn spinner(what: &str) -> Spinner {
+    let bar = ProgressBar::with_draw_target(None, target());
+    let style = ProgressStyle::with_template("{msg} {spinner} {elapsed}")
+        .unwrap_or_else(|_| ProgressStyle::default_spinner());
+    bar.set_style(style);
+    bar.set_message(what.to_owned());
+    bar.enable_steady_tick(TICK);
+    Spinner(bar)
+}
+
+/// A spinner on the screen.
+pub(crate) struct Spinner(ProgressBar);
+
+impl Drop for Spinner {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
 }
 
 fn target() -> ProgressDrawTarget {

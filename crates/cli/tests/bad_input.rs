@@ -4,9 +4,9 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
-use std::process::Output;
+use std::process::{Command, Output};
 
-use simshard_testkit::{Process, run};
+use simshard_testkit::{Process, run, run_with_open_input};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_simshard");
 
@@ -122,6 +122,7 @@ fn bad_arguments_exit_with_two() {
             "--name",
             "No Name",
         ],
+        &["serve", "router", "--cluster", "/nonexistent/cluster.toml"],
         &["bench", "engine", "--blocks", "3", "--distance", "3"],
         &["no-such-command"],
     ] {
@@ -146,6 +147,127 @@ fn what_the_router_finds_wrong_exits_with_two_as_well() {
         let output = run(BINARY, [args, &["--router", router.url()]].concat(), "");
         assert_eq!(output.status.code(), Some(2), "{args:?}: {}", log(&output));
     }
+}
+
+/// An error is reported when it happens, not when the input ends.
+#[test]
+fn an_error_does_not_wait_for_the_end_of_the_input() {
+    let router = embedded();
+    let lines: String = (1..=5000).map(|line| format!("text {line}\n")).collect();
+    for verb in ["find", "insert"] {
+        let bad = match verb {
+            "find" => &["--max-distance", "9"][..],
+            _ => &["--corpus", "nowhere"],
+        };
+        let args = [&[verb, "--skip-bad-lines", "--router", router.url()], bad].concat();
+        let output = run_with_open_input(BINARY, args, &lines);
+        let expected = if verb == "find" { 2 } else { 1 };
+        assert_eq!(output.status.code(), Some(expected), "{}", log(&output));
+        assert!(log(&output).starts_with("error: "), "{}", log(&output));
+    }
+}
+
+#[test]
+fn hash_refuses_ids_that_it_cannot_print_before_it_prints() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pages.jsonl");
+    let line = |id: &str| format!("{{\"id\": \"{id}\", \"text\": \"some text\"}}\n");
+    fs::write(&path, line("good") + &line("a\\tb") + &line("fine")).unwrap();
+    let path = path.to_str().unwrap();
+    let output = run(BINARY, ["hash", path], "");
+    assert_eq!(output.status.code(), Some(2), "{}", log(&output));
+    assert!(output.stdout.is_empty());
+    let expected = "pages.jsonl:2: the id \"a\\tb\" has a tab or a line break";
+    assert!(log(&output).contains(expected), "{}", log(&output));
+
+    let output = run(BINARY, ["hash", "--skip-bad-lines", path], "");
+    assert_eq!(output.status.code(), Some(0), "{}", log(&output));
+    assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 3);
+    assert_eq!(log(&output), "skipped 1 bad line\n");
+}
+
+#[test]
+fn hash_skips_files_whose_paths_it_cannot_print() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a\tb", "c\nd", "good"] {
+        fs::write(folder.path().join(name), "some text").unwrap();
+    }
+    let output = run(BINARY, ["hash", folder.path().to_str().unwrap()], "");
+    assert_eq!(output.status.code(), Some(0), "{}", log(&output));
+    assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 2);
+    let log = log(&output);
+    assert_eq!(log.matches("WARN").count(), 2, "{log}");
+    assert!(log.ends_with("skipped 2 unnameable files\n"), "{log}");
+}
+
+#[test]
+fn paths_of_several_kinds_are_refused_without_a_format() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a.jsonl", "b.txt"] {
+        fs::write(folder.path().join(name), "{\"id\": 1, \"text\": \"x\"}\n").unwrap();
+    }
+    let path = |name| folder.path().join(name).to_str().unwrap().to_owned();
+    let output = run(BINARY, ["hash", &path("a.jsonl"), &path("b.txt")], "");
+    assert_eq!(output.status.code(), Some(2), "{}", log(&output));
+    assert!(log(&output).contains("--format"), "{}", log(&output));
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn a_role_with_a_bad_layout_fails_before_it_listens() {
+    let folder = tempfile::tempdir().unwrap();
+    let node = "[[nodes]]\nname = \"n1\"\naddress = \"http://127.0.0.1:1\"\n";
+    for (text, name, expected) in [
+        (node, "nope", "the layout has no node nope: it lists n1"),
+        ("[[nodes]]\nname = ", "n1", "cluster.toml line 2"),
+        (&node.repeat(2), "n1", "cluster.toml: "),
+        ("", "n1", "cluster.toml"),
+    ] {
+        let path = folder.path().join("cluster.toml");
+        fs::write(&path, text).unwrap();
+        let path = path.to_str().unwrap();
+        let node = ["serve", "node", "--cluster", path, "--name", name];
+        let listening = [&node[..], &["--listen", "127.0.0.1:0"]].concat();
+        let router = [
+            "serve",
+            "router",
+            "--cluster",
+            path,
+            "--listen",
+            "127.0.0.1:0",
+        ];
+        let router = (name == "n1").then_some(&router[..]);
+        for args in [&node[..], &listening].into_iter().chain(router) {
+            let output = run(BINARY, args, "");
+            assert_eq!(output.status.code(), Some(2), "{args:?}: {}", log(&output));
+            assert!(output.stdout.is_empty(), "{args:?} listened");
+            assert!(log(&output).contains(expected), "{}", log(&output));
+            assert_eq!(log(&output).lines().count(), 1, "{}", log(&output));
+        }
+    }
+}
+
+#[test]
+fn a_bad_log_filter_exits_with_two() {
+    for args in [
+        &["distance", "1", "2"][..],
+        &["serve", "--listen", "127.0.0.1:0"],
+    ] {
+        let mut command = Command::new(BINARY);
+        let output = command.args(args).env("SIMSHARD_LOG", "a=b=c").output();
+        let output = output.unwrap();
+        assert_eq!(output.status.code(), Some(2), "{}", log(&output));
+        assert!(log(&output).contains("SIMSHARD_LOG"), "{}", log(&output));
+        assert!(output.stdout.is_empty());
+    }
+}
+
+/// Where standard error is no terminal, nothing but messages is written to it.
+#[test]
+fn checking_is_silent_where_nobody_watches() {
+    let output = run(BINARY, ["hash"], "a text\n");
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(log(&output), "");
 }
 
 #[test]

@@ -258,6 +258,12 @@ fn a_corpus_made_again_with_another_distance_is_searched_in_full() {
             &["insert", "--corpus", "c", "--format", "tsv"],
             &near,
         );
+        let found = simshard(
+            one.url(),
+            &[&find[..], &["--max-distance", distance]].concat(),
+            "",
+        );
+        assert_eq!(found.matches("distance").count(), matches, "{found}");
         let found = simshard(one.url(), &find, "");
         assert_eq!(found.matches("distance").count(), matches, "{found}");
         simshard(two.url(), &["corpus", "delete", "c"], "");
@@ -301,7 +307,7 @@ fn a_restarted_node_is_noticed() {
 
 /// A node that hangs costs the time that the client allows, and no more.
 #[test]
-fn a_frozen_node_is_late_and_can_be_gone_around() {
+fn a_frozen_node_is_late_and_its_part_can_be_done_without() {
     let Cluster { router, nodes, .. } = &Cluster::start();
     simshard(router.url(), &["corpus", "create", "default"], "");
     simshard(router.url(), &["insert"], TEXTS);
@@ -319,22 +325,55 @@ fn a_frozen_node_is_late_and_can_be_gone_around() {
 
     let partial = run(BINARY, [&find[..], &["--allow-partial"]].concat(), TEXTS);
     assert!(partial.status.success());
+    let log = String::from_utf8_lossy(&partial.stderr);
+    assert_eq!(log, "partial answers: node n2 was unreachable\n");
     let partial = String::from_utf8_lossy(&partial.stdout);
     assert_eq!(partial.lines().count(), whole.lines().count());
     assert!(partial.contains("guaranteed_distance"), "{partial}");
-
-    // A smaller distance needs fewer lead groups: enough without the node.
-    let near = run(
-        BINARY,
-        [&find[..], &["--max-distance", "0"]].concat(),
-        TEXTS,
-    );
-    let log = String::from_utf8_lossy(&near.stderr);
-    assert!(
-        near.status.success() || !log.contains("n1") && !log.contains("n3"),
-        "{log}"
-    );
-
     nodes[1].thaw();
     assert_eq!(simshard(router.url(), &["find"], TEXTS), whole);
+}
+
+/// A smaller distance needs fewer lead groups: any one of the four for distance
+/// 0, and the last one is asked first.
+#[test]
+fn a_frozen_node_is_gone_around_where_the_others_suffice() {
+    let Cluster { router, nodes, .. } = &Cluster::start();
+    simshard(router.url(), &["corpus", "create", "default"], "");
+    // Where the leading bytes of the blocks A to D are, of which n2 has 56 to aa.
+    let byte = |start: u32| 0x80_u64 << (start - 8);
+    let [a, b, c, d] = [64, 51, 38, 25].map(byte);
+    let documents = [
+        ("the last group is elsewhere", a | b | c, true),
+        ("the last group alone is on n2", d, true),
+        ("the first group alone is elsewhere", b | c | d, true),
+        ("all groups are on n2", a | b | c | d, false),
+    ];
+    let tsv: String = documents
+        .iter()
+        .map(|(id, fingerprint, _)| format!("{id}\t{fingerprint}\n"))
+        .collect();
+    simshard(router.url(), &["insert", "--format", "tsv"], &tsv);
+    nodes[1].freeze();
+
+    for (id, fingerprint, can_be_found) in documents {
+        let fingerprint = fingerprint.to_string();
+        let args = ["find", "--max-distance", "0", "--fingerprint", &fingerprint];
+        let bounds = ["--timeout-seconds", "4", "--router", router.url()];
+        let output = run(BINARY, [&args[..], &bounds].concat(), "");
+        let log = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.success(), can_be_found, "{id}: {log}");
+        if can_be_found {
+            let expected = format!(
+                "{{\"query\":\"{fingerprint}\",\"matches\":[{{\"fingerprint\":\"{fingerprint}\",\
+                 \"distance\":0,\"ids\":[\"{id}\"]}}]}}\n"
+            );
+            assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
+            assert_eq!(log, "", "{id}");
+        } else {
+            assert!(log.contains("node n2 (shards"), "{log}");
+            assert!(!log.contains("n1") && !log.contains("n3"), "{log}");
+        }
+    }
+    nodes[1].thaw();
 }

@@ -26,8 +26,9 @@ type Stub = CorpusServiceClient<Channel>;
 
 /// A client of one router. Clones share the connection.
 ///
-/// Every request has a deadline and is tried again where that may help; all of
-/// them may be repeated without harm.
+/// Every request has a deadline. Those that may be repeated without harm, all
+/// but the creation and deletion of corpora, are tried again where that may
+/// help.
 #[derive(Clone, Debug)]
 pub struct Client {
     pub(crate) stub: Stub,
@@ -41,12 +42,7 @@ impl Client {
     /// # Errors
     /// If the URL is unusable.
     pub fn new(url: &str) -> Result<Self, ClientError> {
-        let unusable = |problem| ClientError::Url {
-            url: url.to_owned(),
-            problem,
-        };
-        let endpoint = Endpoint::from_shared(url.to_owned()).map_err(unusable)?;
-        let channel = transport::endpoint(endpoint).connect_lazy();
+        let channel = transport::endpoint(endpoint(url)?).connect_lazy();
         let stub = Stub::new(channel)
             .max_decoding_message_size(MAX_ANSWER_BYTES)
             .max_encoding_message_size(usize::MAX);
@@ -73,7 +69,7 @@ impl Client {
         request: pb::CreateCorpusRequest,
     ) -> Result<pb::Corpus, ClientError> {
         let call = async |mut stub: Stub, request| stub.create_corpus(request).await;
-        let answer = self.call(&request, call).await?;
+        let answer = self.call_once(request, call).await?;
         Ok(answer.corpus.unwrap_or_default())
     }
 
@@ -116,7 +112,7 @@ impl Client {
             name: name.to_owned(),
         };
         let call = async |mut stub: Stub, request| stub.delete_corpus(request).await;
-        self.call(&request, call).await?;
+        self.call_once(request, call).await?;
         Ok(())
     }
 
@@ -229,6 +225,7 @@ impl Client {
         Ok(answer.fingerprints.into_iter().map(Fingerprint).collect())
     }
 
+    /// Makes a request that may be repeated: again, where that may help.
     async fn call<M, A, F>(
         &self,
         message: &M,
@@ -238,19 +235,28 @@ impl Client {
         M: Clone,
         F: Future<Output = Result<Response<A>, Status>>,
     {
-        let attempt = || async {
-            let mut request = Request::new(message.clone());
-            request.set_timeout(self.timeout);
-            let answer = method(self.stub.clone(), request).await;
-            answer
-                .map(Response::into_inner)
-                .map_err(|status| self.error(status))
-        };
+        let attempt = || self.call_once(message.clone(), &method);
         let backoff = ExponentialBuilder::default()
             .with_min_delay(Duration::from_millis(100))
             .with_max_times(RETRIES)
             .with_jitter();
         attempt.retry(backoff).when(ClientError::is_passing).await
+    }
+
+    async fn call_once<M, A, F>(
+        &self,
+        message: M,
+        method: impl Fn(Stub, Request<M>) -> F,
+    ) -> Result<A, ClientError>
+    where
+        F: Future<Output = Result<Response<A>, Status>>,
+    {
+        let mut request = Request::new(message);
+        request.set_timeout(self.timeout);
+        let answer = method(self.stub.clone(), request).await;
+        answer
+            .map(Response::into_inner)
+            .map_err(|status| self.error(status))
     }
 
     pub(crate) fn error(&self, status: Status) -> ClientError {
@@ -277,4 +283,54 @@ where
         }
     }
     Ok(found)
+}
+
+/// An endpoint for a URL that is what it seems: nothing in it is ignored.
+fn endpoint(url: &str) -> Result<Endpoint, ClientError> {
+    let unusable = |problem: &str| ClientError::Url {
+        url: url.to_owned(),
+        problem: problem.to_owned(),
+    };
+    let endpoint =
+        Endpoint::from_shared(url.to_owned()).map_err(|_| unusable("it is no URL at all"))?;
+    let uri = endpoint.uri();
+    if uri.scheme_str() != Some("http") {
+        return Err(unusable("it has to start with http://, as there is no TLS"));
+    }
+    if uri.path() != "/" || uri.query().is_some() {
+        return Err(unusable("it has to end after the port"));
+    }
+    Ok(endpoint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_that_would_be_misread_are_refused() {
+        for url in [
+            "",
+            "127.0.0.1:7460",
+            "localhost:7460",
+            "https://127.0.0.1:7460",
+            "http://127.0.0.1:7460/corpora",
+            "http://127.0.0.1:7460?x=1",
+            "two words",
+        ] {
+            let error = endpoint(url).unwrap_err();
+            assert!(error.is_bad_request(), "{url}");
+            assert!(
+                error.to_string().contains("http://127.0.0.1:7460"),
+                "{error}"
+            );
+        }
+        for url in [
+            "http://127.0.0.1:7460",
+            "http://router:80/",
+            "http://[::1]:7460",
+        ] {
+            endpoint(url).unwrap();
+        }
+    }
 }

@@ -13,7 +13,7 @@ pub enum ClientError {
         /// The URL.
         url: String,
         /// What is wrong with it.
-        problem: tonic::transport::Error,
+        problem: String,
     },
     /// The router refused or failed the request.
     #[error("{}", .0.message())]
@@ -56,7 +56,9 @@ impl ClientError {
     /// A status from the transport or the router.
     pub(crate) fn from_status(status: Status, url: &str) -> Self {
         let from_router = Reason::of(&status).is_some();
-        if !from_router && status.code() == Code::Unavailable {
+        // A peer that is no gRPC server gives rise to an unknown error.
+        let from_transport = [Code::Unavailable, Code::Unknown].contains(&status.code());
+        if !from_router && from_transport {
             return Self::NoRouter {
                 url: url.to_owned(),
                 problem: status.message().to_owned(),

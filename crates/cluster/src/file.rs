@@ -4,6 +4,7 @@
 //! For `cluster.toml` the corpora are in `cluster.corpora.toml`, guarded by
 //! `cluster.corpora.lock`; both appear when the first corpus is created. The
 //! folder must be on a local file system, where locks and renames can be relied on.
+//! Who asks for the layout only, as nodes do, needs no more than the layout file.
 //!
 //! # Invariants
 //! - FS1: the layout file is never written
@@ -19,18 +20,22 @@
 //!   (`what_a_crash_left_half_written_is_ignored`).
 //! - FS6: no async thread waits for a file: all file work runs on blocking threads
 //!   (`waiting_for_the_lock_holds_up_no_async_thread`).
+//! - FS7: a store opens, and has its layout, whatever has become of the corpora file;
+//!   only those who read or change corpora are refused
+//!   (`a_damaged_corpora_file_leaves_the_layout_readable`).
 
 mod corpora_file;
 mod corpora_format;
 mod layout_file;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use simshard_topology::CorpusUid;
 use tokio::sync::watch;
 
-use crate::corpus::{CorpusName, CorpusRecord, CorpusUid};
+use crate::corpus::{CorpusName, CorpusRecord};
 use crate::layout::ClusterLayout;
 use crate::store::{MetadataError, MetadataStore};
 
@@ -48,27 +53,21 @@ pub struct FileStore {
 }
 
 impl FileStore {
-    /// Opens the layout file at `path` and checks the corpora beside it.
+    /// Reads the layout file at `path`. The corpora beside it are read when they are
+    /// first asked for, so a damaged corpora file shows only then.
     ///
     /// # Errors
-    /// When either file cannot be read or understood, or the nodes make no layout.
+    /// When the layout file cannot be read or understood, or the nodes make no layout.
     pub async fn open(path: impl Into<PathBuf>) -> Result<Self, MetadataError> {
         let path = path.into();
         blocking(move || {
             let layout = layout_file::load(&path)?;
-            let corpora = CorporaFile::beside(&path);
-            corpora.read()?;
             Ok(Self {
                 layout: watch::Sender::new(Arc::new(layout)),
-                corpora,
+                corpora: CorporaFile::beside(&path),
             })
         })
         .await
-    }
-
-    /// Where the corpora are kept.
-    pub fn corpora_path(&self) -> &Path {
-        self.corpora.path()
     }
 }
 

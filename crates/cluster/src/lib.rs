@@ -11,11 +11,9 @@ mod layout;
 mod memory;
 mod store;
 
-pub use corpus::{
-    CorpusName, CorpusRecord, CorpusUid, InvalidCorpusName, InvalidCorpusUid,
-    MAX_CORPUS_NAME_LENGTH,
-};
+pub use corpus::{CorpusName, CorpusRecord, InvalidCorpusName, random_corpus_uid};
 pub use file::FileStore;
 pub use layout::{ClusterLayout, ClusterLayoutError, Node};
 pub use memory::MemoryStore;
+pub use simshard_topology::CorpusUid;
 pub use store::{MetadataError, MetadataStore};

@@ -6,9 +6,10 @@ use std::collections::btree_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
+use simshard_topology::CorpusUid;
 use tokio::sync::watch;
 
-use crate::corpus::{CorpusName, CorpusRecord, CorpusUid};
+use crate::corpus::{CorpusName, CorpusRecord};
 use crate::layout::ClusterLayout;
 use crate::store::{MetadataError, MetadataStore};
 
@@ -26,11 +27,6 @@ impl MemoryStore {
             layout: watch::Sender::new(Arc::new(layout)),
             corpora: Mutex::default(),
         }
-    }
-
-    /// Puts another layout in place and tells all watchers.
-    pub fn set_layout(&self, layout: ClusterLayout) {
-        self.layout.send_replace(Arc::new(layout));
     }
 
     fn corpora_guard(&self) -> MutexGuard<'_, BTreeMap<CorpusName, CorpusRecord>> {
@@ -91,27 +87,13 @@ mod tests {
     use super::*;
     use crate::layout::Node;
 
-    fn layout(port: u16) -> ClusterLayout {
-        let node = Node {
-            id: NodeId::new("n1").unwrap(),
-            address: format!("http://127.0.0.1:{port}"),
-        };
-        ClusterLayout::planned(vec![node], 1).unwrap()
-    }
-
-    #[tokio::test]
-    async fn a_new_layout_reaches_readers_and_watchers() {
-        let store = MemoryStore::new(layout(7470));
-        let mut watch = store.watch_layout();
-        store.set_layout(layout(7480));
-        watch.changed().await.unwrap();
-        assert_eq!(**watch.borrow_and_update(), layout(7480));
-        assert_eq!(*store.layout().await.unwrap(), layout(7480));
-    }
-
     #[tokio::test]
     async fn a_watch_ends_with_its_store() {
-        let store = MemoryStore::new(layout(7470));
+        let node = Node {
+            id: NodeId::new("n1").unwrap(),
+            address: "http://127.0.0.1:7470".to_owned(),
+        };
+        let store = MemoryStore::new(ClusterLayout::planned(vec![node], 1).unwrap());
         let mut watch = store.watch_layout();
         drop(store);
         assert!(watch.changed().await.is_err());

@@ -20,9 +20,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use simshard_topology::CorpusUid;
 use tokio::sync::watch;
 
-use crate::corpus::{CorpusName, CorpusRecord, CorpusUid};
+use crate::corpus::{CorpusName, CorpusRecord};
 use crate::layout::{ClusterLayout, ClusterLayoutError};
 
 /// Where a cluster keeps what all its processes must agree on: which nodes there
@@ -37,7 +38,8 @@ pub trait MetadataStore: Send + Sync + std::fmt::Debug {
 
     /// Follows the layout. The value is the newest that this process has heard of,
     /// which may be older than what [`MetadataStore::layout`] reads. The receiver
-    /// ends when the store is dropped.
+    /// ends when the store is dropped. No backend changes an open layout yet; this is
+    /// how processes will learn of nodes that join and leave while they run.
     fn watch_layout(&self) -> watch::Receiver<Arc<ClusterLayout>>;
 
     /// Reads all corpora, sorted by name.

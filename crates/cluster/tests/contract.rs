@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use simshard_cluster::{
-    ClusterLayout, CorpusName, CorpusRecord, CorpusUid, FileStore, MemoryStore, MetadataError,
-    MetadataStore, Node,
+    ClusterLayout, CorpusName, CorpusRecord, FileStore, MemoryStore, MetadataError, MetadataStore,
+    Node, random_corpus_uid,
 };
 use simshard_topology::NodeId;
 
@@ -97,7 +97,7 @@ fn name(name: &str) -> CorpusName {
 fn corpus(text: &str) -> CorpusRecord {
     CorpusRecord {
         name: name(text),
-        uid: CorpusUid::random(),
+        uid: random_corpus_uid(),
         blocks: 5,
         distance: 3,
         recipe: "words-v1".to_owned(),
@@ -213,7 +213,7 @@ async fn only_the_matching_uid_deletes(store: Handles) {
     let record = corpus("default");
     store.here.create_corpus(record.clone()).await.unwrap();
     let wrong = [
-        (record.name.clone(), CorpusUid::random()),
+        (record.name.clone(), random_corpus_uid()),
         (name("absent"), record.uid),
     ];
     for (wrong_name, wrong_uid) in wrong {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use simshard_cluster::{
-    CorpusName, CorpusRecord, CorpusUid, FileStore, MetadataError, MetadataStore,
+    CorpusName, CorpusRecord, FileStore, MetadataError, MetadataStore, random_corpus_uid,
 };
 
 const LAYOUT: &str = r#"
@@ -60,7 +60,7 @@ impl Folder {
 fn corpus(name: &str) -> CorpusRecord {
     CorpusRecord {
         name: CorpusName::new(name).unwrap(),
-        uid: CorpusUid::random(),
+        uid: random_corpus_uid(),
         blocks: 5,
         distance: 3,
         recipe: "words-v1".to_owned(),
@@ -127,7 +127,6 @@ async fn an_edited_layout_file_counts_from_the_next_start() {
 async fn the_corpora_file_appears_with_the_first_corpus() {
     let folder = Folder::with(LAYOUT);
     let store = folder.open().await;
-    assert_eq!(store.corpora_path(), folder.corpora());
     assert_eq!(store.corpora().await.unwrap(), []);
     assert_eq!(folder.file_names(), ["cluster.toml"]);
     store.create_corpus(corpus("default")).await.unwrap();
@@ -181,7 +180,6 @@ async fn a_corrupt_corpora_file_is_refused_and_left_alone() {
     for damaged in [blank, broken] {
         fs::write(folder.corpora(), &damaged).unwrap();
         let refusals = [
-            folder.refusal().await,
             store.corpora().await.unwrap_err(),
             store.corpus(&record.name).await.unwrap_err(),
             store.create_corpus(corpus("other")).await.unwrap_err(),
@@ -200,6 +198,20 @@ async fn a_corrupt_corpora_file_is_refused_and_left_alone() {
         }
         assert_eq!(fs::read_to_string(folder.corpora()).unwrap(), damaged);
     }
+}
+
+/// FS7.
+#[tokio::test]
+async fn a_damaged_corpora_file_leaves_the_layout_readable() {
+    let folder = Folder::with(LAYOUT);
+    fs::write(folder.corpora(), "version = 1\n[[corp").unwrap();
+    let store = folder.open().await;
+    assert_eq!(store.layout().await.unwrap().nodes().len(), 2);
+    let error = store.corpora().await.unwrap_err();
+    assert!(
+        matches!(error, MetadataError::CorruptCorpora { .. }),
+        "{error}"
+    );
 }
 
 #[tokio::test]

@@ -3,40 +3,79 @@
 
 use std::ops::ControlFlow;
 
-use simshard_simhash::Hit;
+use simshard_simhash::{Fingerprint, Hit};
+
+/// A hit without its query; ordered by distance, then fingerprint.
+type Near = (u32, Fingerprint);
 
 /// Hits, at most `limit` a query, and at most `most` in all.
 #[derive(Debug)]
 pub(crate) struct Collector {
-    /// Most hits a query; 0 means all.
+    /// Most hits a query; `usize::MAX` means all.
     limit: usize,
     /// Most hits in all. Twice as many are held while some may yet be cut.
     most: usize,
-    hits: Vec<Hit>,
-    /// Queries some of whose hits were cut.
-    truncated: Vec<bool>,
+    held: usize,
+    queries: Vec<Nearest>,
     overflow: bool,
 }
 
+/// The nearest hits of one query.
+#[derive(Clone, Debug, Default)]
+struct Nearest {
+    /// In no order, and at most twice as many as are wanted.
+    hits: Vec<Near>,
+    /// The farthest of those that were kept in the last cut: what is farther
+    /// still need not be held.
+    farthest: Option<Near>,
+    truncated: bool,
+}
+
+impl Nearest {
+    /// Keeps the nearest `limit`; returns how many went.
+    fn cut(&mut self, limit: usize) -> usize {
+        let Some(gone) = self.hits.len().checked_sub(limit).filter(|gone| *gone > 0) else {
+            return 0;
+        };
+        let (_, farthest, _) = self.hits.select_nth_unstable(limit - 1);
+        self.farthest = Some(*farthest);
+        self.hits.truncate(limit);
+        self.truncated = true;
+        gone
+    }
+}
+
 impl Collector {
-    pub(crate) fn new(queries: usize, limit: usize, most: usize) -> Self {
+    /// For this many queries; a `limit` of 0 means all.
+    pub(crate) fn new(queries: usize, limit: u32, most: usize) -> Self {
         Self {
-            limit,
+            limit: match limit {
+                0 => usize::MAX,
+                limit => limit as usize,
+            },
             most,
-            hits: Vec::new(),
-            truncated: vec![false; queries],
+            held: 0,
+            queries: vec![Nearest::default(); queries],
             overflow: false,
         }
     }
 
     /// Takes a hit; breaks when they no longer fit.
     pub(crate) fn push(&mut self, hit: Hit) -> ControlFlow<()> {
-        self.hits.push(hit);
-        if self.hits.len() <= 2 * self.most {
+        let nearest = &mut self.queries[hit.query as usize];
+        let near = (hit.distance, hit.fingerprint);
+        if nearest.farthest.is_some_and(|farthest| near > farthest) {
             return ControlFlow::Continue(());
         }
-        self.cut();
-        self.overflow = self.hits.len() > self.most;
+        nearest.hits.push(near);
+        self.held += 1;
+        if nearest.hits.len() >= self.limit.saturating_mul(2) {
+            self.held -= nearest.cut(self.limit);
+        }
+        if self.held > 2 * self.most {
+            self.cut();
+            self.overflow = self.held > self.most;
+        }
         match self.overflow {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
@@ -52,7 +91,7 @@ impl Collector {
         places: &[u32],
     ) -> ControlFlow<()> {
         for (&place, &cut) in places.iter().zip(cut) {
-            self.truncated[place as usize] |= cut;
+            self.queries[place as usize].truncated |= cut;
         }
         for hit in hits {
             let query = places[hit.query as usize];
@@ -64,36 +103,32 @@ impl Collector {
     /// The hits by query, distance and fingerprint, and the queries whose hits
     /// were cut; `None` if they did not fit.
     pub(crate) fn finish(mut self) -> Option<(Vec<Hit>, Vec<bool>)> {
-        if self.overflow {
+        self.cut();
+        if self.overflow || self.held > self.most {
             return None;
         }
-        self.cut();
-        (self.hits.len() <= self.most).then_some((self.hits, self.truncated))
+        let mut hits = Vec::with_capacity(self.held);
+        for (query, nearest) in (0..).zip(&mut self.queries) {
+            nearest.hits.sort_unstable();
+            hits.extend(nearest.hits.iter().map(|&(distance, fingerprint)| Hit {
+                query,
+                distance,
+                fingerprint,
+            }));
+        }
+        let truncated = self.queries.iter().map(|nearest| nearest.truncated);
+        Some((hits, truncated.collect()))
     }
 
-    /// Sorts, and keeps the nearest `limit` hits of each query.
     fn cut(&mut self) {
-        self.hits.sort_unstable();
-        if self.limit == 0 {
-            return;
+        for nearest in &mut self.queries {
+            self.held -= nearest.cut(self.limit);
         }
-        let (mut query, mut kept) = (None, 0);
-        let truncated = &mut self.truncated;
-        self.hits.retain(|hit| {
-            if query != Some(hit.query) {
-                (query, kept) = (Some(hit.query), 0);
-            }
-            kept += 1;
-            truncated[hit.query as usize] |= kept > self.limit;
-            kept <= self.limit
-        });
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use simshard_simhash::Fingerprint;
-
     use super::*;
 
     fn hit(query: u32, distance: u32) -> Hit {
@@ -105,15 +140,29 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_hits_survive_any_number_of_cuts() {
-        let mut collector = Collector::new(3, 2, 8);
-        for distance in (0..1000).rev() {
+    fn the_nearest_hits_survive_in_any_order() {
+        for step in [1, 7, 333, 999] {
+            let mut collector = Collector::new(3, 2, 8);
+            for distance in (0..1000).map(|number| number * step % 1000) {
+                assert!(collector.push(hit(0, distance)).is_continue());
+                assert!(collector.held <= 4);
+            }
+            assert!(collector.push(hit(2, 9)).is_continue());
+            let (hits, truncated) = collector.finish().unwrap();
+            assert_eq!(hits, [hit(0, 0), hit(0, 1), hit(2, 9)], "step {step}");
+            assert_eq!(truncated, [true, false, false]);
+        }
+    }
+
+    #[test]
+    fn exactly_as_many_as_wanted_are_not_cut() {
+        let mut collector = Collector::new(1, 3, 8);
+        for distance in [2, 0, 1] {
             assert!(collector.push(hit(0, distance)).is_continue());
         }
-        assert!(collector.push(hit(2, 9)).is_continue());
         let (hits, truncated) = collector.finish().unwrap();
-        assert_eq!(hits, [hit(0, 0), hit(0, 1), hit(2, 9)]);
-        assert_eq!(truncated, [true, false, false]);
+        assert_eq!(hits, [hit(0, 0), hit(0, 1), hit(0, 2)]);
+        assert_eq!(truncated, [false]);
     }
 
     #[test]
@@ -130,10 +179,12 @@ mod tests {
 
     #[test]
     fn hits_that_do_not_fit_end_the_search() {
-        let mut collector = Collector::new(1, 0, 8);
-        let pushed = (0..1000).take_while(|&d| collector.push(hit(0, d)).is_continue());
-        assert_eq!(pushed.count(), 16);
-        assert!(collector.finish().is_none());
+        for limit in [0, u32::MAX, 100] {
+            let mut collector = Collector::new(1, limit, 8);
+            let pushed = (0..1000).take_while(|&d| collector.push(hit(0, d)).is_continue());
+            assert_eq!(pushed.count(), 16);
+            assert!(collector.finish().is_none());
+        }
     }
 
     #[test]

@@ -12,10 +12,7 @@ pub(crate) enum NodeError {
     #[error("this node does not own the shards {0}: its map and the router's differ")]
     NotOwner(ShardSet),
     /// The node has no such corpus.
-    #[error(
-        "this node does not hold corpus {0}: it was restarted and its memory is lost; \
-         delete and create the corpus, then insert its documents again"
-    )]
+    #[error("this node does not hold corpus {0}")]
     CorpusNotLoaded(CorpusUid),
     /// A corpus of this uid has other blocks or another distance.
     #[error("corpus {0} exists with another layout")]
@@ -32,6 +29,9 @@ pub(crate) enum NodeError {
         /// Most bytes of an answer.
         limit: usize,
     },
+    /// The request was cancelled, so nobody will see this.
+    #[error("the request was abandoned")]
+    Abandoned,
     /// The node is going down.
     #[error("the node is shutting down")]
     Stopping,
@@ -47,7 +47,7 @@ impl NodeError {
                 Reason::InvalidRequest
             }
             Self::AnswerTooLarge { .. } => Reason::AnswerTooLarge,
-            Self::Stopping => Reason::NodeUnreachable,
+            Self::Abandoned | Self::Stopping => Reason::Stopping,
         }
     }
 }

@@ -136,6 +136,7 @@ impl From<NodeError> for Status {
             | NodeError::Layout(_)
             | NodeError::OutsideLayout
             | NodeError::AnswerTooLarge { .. }
+            | NodeError::Abandoned
             | NodeError::Stopping => None,
         };
         error.reason().status(error.to_string(), shards)

@@ -35,13 +35,15 @@ pub enum Reason {
     AnswerTooLarge,
     /// The metadata store cannot be read or written.
     MetadataFailed,
+    /// The process is shutting down.
+    Stopping,
     /// A fault in Simshard.
     Internal,
 }
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::InvalidRequest,
         Self::RecipeMismatch,
         Self::MessageTooLarge,
@@ -53,6 +55,7 @@ impl Reason {
         Self::CorpusNotLoaded,
         Self::AnswerTooLarge,
         Self::MetadataFailed,
+        Self::Stopping,
         Self::Internal,
     ];
 
@@ -71,6 +74,7 @@ impl Reason {
             Self::CorpusNotLoaded => "CORPUS_NOT_LOADED",
             Self::AnswerTooLarge => "ANSWER_TOO_LARGE",
             Self::MetadataFailed => "METADATA_FAILED",
+            Self::Stopping => "STOPPING",
             Self::Internal => "INTERNAL",
         }
     }
@@ -84,7 +88,7 @@ impl Reason {
             }
             Self::CorpusNotFound => Code::NotFound,
             Self::CorpusExists => Code::AlreadyExists,
-            Self::NodeUnreachable | Self::MetadataFailed => Code::Unavailable,
+            Self::NodeUnreachable | Self::MetadataFailed | Self::Stopping => Code::Unavailable,
             Self::DeadlineTooShort => Code::DeadlineExceeded,
             Self::NotOwner | Self::CorpusNotLoaded => Code::FailedPrecondition,
             Self::AnswerTooLarge => Code::ResourceExhausted,
@@ -97,7 +101,7 @@ impl Reason {
     #[must_use]
     pub const fn is_passing(self) -> bool {
         match self {
-            Self::NodeUnreachable | Self::MetadataFailed => true,
+            Self::NodeUnreachable | Self::MetadataFailed | Self::Stopping => true,
             Self::InvalidRequest
             | Self::RecipeMismatch
             | Self::MessageTooLarge

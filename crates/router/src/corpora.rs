@@ -4,10 +4,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use simshard_cluster::{CorpusName, CorpusRecord, MetadataStore};
+use simshard_cluster::{CorpusName, CorpusRecord};
 use simshard_simhash::{Layout, Recipe, Tables};
 
 use crate::error::RouterError;
+use crate::metadata::Metadata;
 
 /// A corpus, ready for requests.
 #[derive(Debug)]
@@ -20,14 +21,14 @@ pub(crate) struct OpenCorpus {
 /// Corpora by name, read from the store when first asked for.
 #[derive(Debug)]
 pub(crate) struct Corpora {
-    store: Arc<dyn MetadataStore>,
+    metadata: Metadata,
     open: Mutex<HashMap<CorpusName, Arc<OpenCorpus>>>,
 }
 
 impl Corpora {
-    pub(crate) fn new(store: Arc<dyn MetadataStore>) -> Self {
+    pub(crate) fn new(metadata: Metadata) -> Self {
         Self {
-            store,
+            metadata,
             open: Mutex::default(),
         }
     }
@@ -43,7 +44,7 @@ impl Corpora {
     /// The corpus of this name, as the store has it now.
     pub(crate) async fn reread(&self, name: &CorpusName) -> Result<Arc<OpenCorpus>, RouterError> {
         self.remembered().remove(name);
-        let Some(record) = self.store.corpus(name).await? else {
+        let Some(record) = self.metadata.corpus(name).await? else {
             return Err(RouterError::CorpusNotFound(name.clone()));
         };
         let corpus = Arc::new(OpenCorpus::new(record)?);

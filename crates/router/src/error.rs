@@ -1,16 +1,19 @@
 //! Why a router refuses or fails a request.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use simshard_cluster::{CorpusName, CorpusRecord, MetadataError};
 use simshard_proto::{MAX_MESSAGE_BYTES, MalformedMatches, Reason, Violations};
 use simshard_simhash::Recipe;
 use simshard_topology::{NodeId, ShardSet};
 use tonic::Status;
+use tonic_types::StatusExt;
+use tracing::error;
 
 /// Why a router refused or failed a request.
 #[derive(Debug, thiserror::Error)]
-pub enum RouterError {
+pub(crate) enum RouterError {
     /// There is no such corpus.
     #[error("there is no corpus {0}: create it first")]
     CorpusNotFound(CorpusName),
@@ -49,8 +52,19 @@ pub enum RouterError {
         /// Whether time ran out, rather than a connection fail.
         late: bool,
     },
+    /// A node does not hold the corpus.
+    #[error(
+        "node {node} does not hold corpus {corpus}: its memory is lost, or a deletion was cut \
+         short; delete and create the corpus, then insert its documents again"
+    )]
+    NotLoaded {
+        /// The node.
+        node: NodeId,
+        /// The corpus.
+        corpus: CorpusName,
+    },
     /// A node refused or failed its part.
-    #[error("node {node}: {}", status.message())]
+    #[error("node {node} refused: {:?}, {}", status.code(), status.message())]
     Node {
         /// The node.
         node: NodeId,
@@ -72,7 +86,10 @@ pub enum RouterError {
     AnswerTooLarge,
     /// The metadata store failed.
     #[error("metadata: {0}")]
-    Metadata(#[from] MetadataError),
+    Metadata(MetadataError),
+    /// The metadata store did not answer. What it was told may yet happen.
+    #[error("metadata: the store did not answer within {0:?}")]
+    MetadataLate(Duration),
     /// Work was cut off by the end of the process.
     #[error("the router is shutting down")]
     Stopping,
@@ -80,19 +97,39 @@ pub enum RouterError {
 
 impl RouterError {
     /// The only mapping to what clients see.
-    #[must_use]
-    pub fn reason(&self) -> Reason {
+    pub(crate) fn reason(&self) -> Reason {
         match self {
             Self::CorpusNotFound(_) => Reason::CorpusNotFound,
             Self::CorpusExists(_) => Reason::CorpusExists,
             Self::RecipeMismatch { .. } => Reason::RecipeMismatch,
             Self::DistanceTooLarge { .. } => Reason::InvalidRequest,
             Self::Unreachable { late: true, .. } => Reason::DeadlineTooShort,
-            Self::Unreachable { late: false, .. } | Self::Stopping => Reason::NodeUnreachable,
-            Self::Node { status, .. } => Reason::of(status).unwrap_or(Reason::Internal),
+            Self::Unreachable { late: false, .. } => Reason::NodeUnreachable,
+            Self::Stopping => Reason::Stopping,
+            Self::NotLoaded { .. } => Reason::CorpusNotLoaded,
+            Self::Node { status, .. } => node_reason(status),
             Self::Malformed { .. } | Self::ForeignCorpus(_) => Reason::Internal,
             Self::AnswerTooLarge => Reason::AnswerTooLarge,
-            Self::Metadata(_) => Reason::MetadataFailed,
+            Self::Metadata(_) | Self::MetadataLate(_) => Reason::MetadataFailed,
+        }
+    }
+
+    /// Whether the corpus that was remembered may be at fault.
+    pub(crate) fn may_be_stale(&self) -> bool {
+        match self {
+            Self::RecipeMismatch { .. }
+            | Self::DistanceTooLarge { .. }
+            | Self::NotLoaded { .. } => true,
+            Self::CorpusNotFound(_)
+            | Self::CorpusExists(_)
+            | Self::ForeignCorpus(_)
+            | Self::Unreachable { .. }
+            | Self::Node { .. }
+            | Self::Malformed { .. }
+            | Self::AnswerTooLarge
+            | Self::Metadata(_)
+            | Self::MetadataLate(_)
+            | Self::Stopping => false,
         }
     }
 
@@ -104,9 +141,19 @@ impl RouterError {
                 let shards: ShardSet = nodes.values().flat_map(ShardSet::iter).collect();
                 vec![("nodes", names.join(",")), ("shards", shards.to_string())]
             }
-            Self::Node { node, .. } | Self::Malformed { node, .. } => {
-                vec![("nodes", node.to_string())]
+            Self::Node { node, status } => {
+                let info = status.get_details_error_info();
+                let shards = info.and_then(|info| info.metadata.get("shards").cloned());
+                let shards = shards.map(|shards| ("shards", shards));
+                [("nodes", node.to_string())]
+                    .into_iter()
+                    .chain(shards)
+                    .collect()
             }
+            Self::NotLoaded { node, corpus } => {
+                vec![("nodes", node.to_string()), ("corpus", corpus.to_string())]
+            }
+            Self::Malformed { node, .. } => vec![("nodes", node.to_string())],
             Self::CorpusNotFound(corpus)
             | Self::CorpusExists(corpus)
             | Self::RecipeMismatch { corpus, .. } => vec![("corpus", corpus.to_string())],
@@ -114,6 +161,7 @@ impl RouterError {
             Self::DistanceTooLarge { .. }
             | Self::AnswerTooLarge
             | Self::Metadata(_)
+            | Self::MetadataLate(_)
             | Self::Stopping => Vec::new(),
         }
     }
@@ -125,8 +173,20 @@ impl From<RouterError> for Status {
             let wrong = format!("is {given}: the corpus is made for at most {most}");
             return Violations::of("max_distance", wrong);
         }
-        error.reason().status(error.to_string(), error.metadata())
+        let reason = error.reason();
+        if reason == Reason::Internal {
+            error!(%error, "a request failed that should not");
+        }
+        reason.status(error.to_string(), error.metadata())
     }
+}
+
+/// What a node's refusal means to the client: its own fault only where the
+/// router hands on what the client asked for.
+fn node_reason(status: &Status) -> Reason {
+    let handed_on = [Reason::NotOwner, Reason::AnswerTooLarge];
+    let reason = Reason::of(status).filter(|reason| handed_on.contains(reason));
+    reason.unwrap_or(Reason::Internal)
 }
 
 fn unreachable(nodes: &BTreeMap<NodeId, ShardSet>, late: bool) -> String {

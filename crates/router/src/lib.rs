@@ -11,6 +11,7 @@ mod decode;
 mod error;
 mod grpc;
 mod merge;
+mod metadata;
 mod nodes;
 mod offload;
 mod plan;
@@ -18,5 +19,4 @@ mod router;
 mod server;
 mod streams;
 
-pub use error::RouterError;
 pub use server::{RouterConfig, ServeError, serve};

@@ -39,6 +39,8 @@ pub(crate) enum CallError {
     Unreachable,
     /// No answer by the deadline.
     Late,
+    /// The node does not hold the corpus.
+    NotLoaded,
     /// The node said no.
     Refused(Box<Status>),
 }
@@ -150,6 +152,7 @@ impl From<Status> for CallError {
         if let Some(reason) = Reason::of(&status) {
             return match reason.is_passing() {
                 true => Self::Unreachable,
+                false if reason == Reason::CorpusNotLoaded => Self::NotLoaded,
                 false => Self::Refused(Box::new(status)),
             };
         }

@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use simshard_cluster::{ClusterLayout, CorpusName, MetadataStore};
-use simshard_proto::Reason;
 use simshard_topology::{NodeId, ShardSet};
 
 use crate::corpora::{Corpora, OpenCorpus};
 use crate::error::RouterError;
+use crate::metadata::Metadata;
 use crate::nodes::{CallError, Nodes};
 pub(crate) use catalog::{CorpusContents, NewCorpus};
 pub(crate) use documents::Change;
@@ -21,7 +21,7 @@ pub(crate) use find::{Found, Near};
 /// A router over the nodes of one layout.
 #[derive(Debug)]
 pub(crate) struct Router {
-    store: Arc<dyn MetadataStore>,
+    metadata: Metadata,
     layout: Arc<ClusterLayout>,
     nodes: Nodes,
     corpora: Corpora,
@@ -34,24 +34,14 @@ impl Router {
     ) -> Result<Self, tonic::transport::Error> {
         Ok(Self {
             nodes: Nodes::new(&layout)?,
-            corpora: Corpora::new(Arc::clone(&store)),
-            store,
+            corpora: Corpora::new(Metadata::new(Arc::clone(&store))),
+            metadata: Metadata::new(store),
             layout,
         })
     }
 
-    /// The corpus of this name, if the request's recipe is its own.
-    async fn corpus(
-        &self,
-        name: &CorpusName,
-        recipe: &str,
-    ) -> Result<Arc<OpenCorpus>, RouterError> {
-        let corpus = self.corpora.get(name).await?;
-        corpus.check_recipe(recipe)?;
-        Ok(corpus)
-    }
-
-    /// The same, as the metadata store has it now.
+    /// The corpus of this name as the metadata store has it now, if the
+    /// request's recipe is its own.
     pub(crate) async fn reread(
         &self,
         name: &CorpusName,
@@ -62,8 +52,8 @@ impl Router {
         Ok(corpus)
     }
 
-    /// Does `work` on a corpus; once more, if a node does not know it because
-    /// another router has deleted and created it anew.
+    /// Does `work` on a corpus as it is remembered; once more, if that fails in
+    /// a way that another router's deleting it and creating it anew explains.
     pub(crate) async fn on_corpus<T, F>(
         &self,
         name: &CorpusName,
@@ -73,15 +63,19 @@ impl Router {
     where
         F: Future<Output = Result<T, RouterError>>,
     {
-        let corpus = self.corpus(name, recipe).await?;
+        let corpus = self.corpora.get(name).await?;
         let uid = corpus.record.uid;
-        let outcome = work(corpus).await;
+        let outcome = match corpus.check_recipe(recipe) {
+            Ok(()) => work(corpus).await,
+            Err(error) => Err(error),
+        };
         match outcome {
-            Err(error) if error.reason() == Reason::CorpusNotLoaded => {
-                let corpus = self.reread(name, recipe).await?;
+            Err(error) if error.may_be_stale() => {
+                let corpus = self.corpora.reread(name).await?;
                 if corpus.record.uid == uid {
                     return Err(error);
                 }
+                corpus.check_recipe(recipe)?;
                 work(corpus).await
             }
             outcome => outcome,
@@ -92,12 +86,16 @@ impl Router {
 /// The failures of one fan-out: nodes that did not answer, all in one error.
 #[derive(Debug, Default)]
 struct Failures {
+    /// The nodes, and the shards of theirs that were asked for.
     nodes: BTreeMap<NodeId, ShardSet>,
+    /// Whether time ran out for one.
     late: bool,
+    /// One that does not hold the corpus.
+    not_loaded: Option<NodeId>,
 }
 
 impl Failures {
-    /// Notes that a node did not answer; a refusal is an error at once.
+    /// Notes that a node did not do its part; a refusal is an error at once.
     fn note(
         &mut self,
         node: NodeId,
@@ -106,6 +104,7 @@ impl Failures {
     ) -> Result<(), RouterError> {
         match error {
             CallError::Refused(status) => return Err(RouterError::Node { node, status }),
+            CallError::NotLoaded => self.not_loaded = Some(node.clone()),
             CallError::Late => self.late = true,
             CallError::Unreachable => {}
         }
@@ -113,11 +112,37 @@ impl Failures {
         Ok(())
     }
 
-    fn check(self) -> Result<(), RouterError> {
-        let Self { nodes, late } = self;
-        match nodes.is_empty() {
+    fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// Adds those of another fan-out.
+    fn extend(&mut self, other: Self) {
+        self.nodes.extend(other.nodes);
+        self.late |= other.late;
+        self.not_loaded = self.not_loaded.take().or(other.not_loaded);
+    }
+
+    /// The error that they amount to, for a request about a corpus.
+    fn error(self, corpus: &CorpusName) -> RouterError {
+        let Self {
+            nodes,
+            late,
+            not_loaded,
+        } = self;
+        match not_loaded {
+            Some(node) => RouterError::NotLoaded {
+                node,
+                corpus: corpus.clone(),
+            },
+            None => RouterError::Unreachable { nodes, late },
+        }
+    }
+
+    fn check(self, corpus: &CorpusName) -> Result<(), RouterError> {
+        match self.is_empty() {
             true => Ok(()),
-            false => Err(RouterError::Unreachable { nodes, late }),
+            false => Err(self.error(corpus)),
         }
     }
 }

@@ -109,11 +109,11 @@ impl StopSignals {
 
 /// The first signal: ask everybody to finish.
 fn begin(first: StopSignal, token: &CancellationToken) {
+    token.cancel();
     tracing::info!(
         signal = first.name(),
         "stopping, send another signal to exit at once"
     );
-    token.cancel();
 }
 
 /// The second signal: the code to exit with.

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use simshard_cli::embedded::{EmbeddedCluster, EmbeddedConfig};
+use simshard_cli::embedded::{DRAIN, EmbeddedCluster, EmbeddedConfig};
 use simshard_client::{Client, v1};
 use simshard_cluster::{ClusterLayout, CorpusName};
 use simshard_topology::NodeId;
@@ -23,6 +23,7 @@ impl TestCluster {
             nodes: (1..=nodes).map(name).collect(),
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             threads: 2,
+            drain: DRAIN,
         };
         let cluster = EmbeddedCluster::start(config).await.expect("a cluster");
         let client = Client::new(&cluster.url()).expect("a valid URL");

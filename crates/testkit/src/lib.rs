@@ -13,4 +13,4 @@ mod process;
 pub use cluster::TestCluster;
 pub use layouts::promised_layouts;
 pub use oracle::Oracle;
-pub use process::{Process, run};
+pub use process::{Process, run, run_with_open_input};

@@ -2,7 +2,13 @@
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+/// A process that has not done by then what it should do at once never will.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A role that runs until it is dropped.
 #[derive(Debug)]
@@ -12,7 +18,8 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts `binary` with these arguments and waits until it listens.
+    /// Starts `binary` with these arguments and waits until it listens, but not
+    /// for more than a minute.
     pub fn serve<A: AsRef<OsStr>>(binary: &str, args: impl IntoIterator<Item = A>) -> Self {
         let mut child = command(binary)
             .args(args)
@@ -20,11 +27,7 @@ impl Process {
             .stderr(Stdio::piped())
             .spawn()
             .expect("the binary starts");
-        let mut line = String::new();
-        let stdout = child.stdout.take().expect("a pipe");
-        BufReader::new(stdout)
-            .read_line(&mut line)
-            .expect("its output");
+        let line = first_line(child.stdout.take().expect("a pipe"));
         let Some(url) = line.trim().strip_prefix("listening on ") else {
             let _ = child.kill();
             let mut log = String::new();
@@ -34,7 +37,7 @@ impl Process {
         };
         // What it logs from now on is read and forgotten, so that it never waits.
         let mut stderr = child.stderr.take().expect("a pipe");
-        std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
+        thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
         Self {
             child,
             url: url.to_owned(),
@@ -64,9 +67,7 @@ impl Process {
     }
 
     fn signal(&self, name: &str) {
-        let id = self.id().to_string();
-        let kill = Command::new("kill").args(["-s", name, &id]).status();
-        assert!(kill.expect("kill starts").success());
+        signal(self.id(), name);
     }
 
     /// Asks it to stop as an operator would; returns its exit code.
@@ -106,10 +107,62 @@ pub fn run<A: AsRef<OsStr>>(
     let input = input.as_ref().to_vec();
     // From a thread of its own: the process may print before it has read all,
     // or end without reading.
-    let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
+    let writer = thread::spawn(move || drop(stdin.write_all(&input)));
     let output = child.wait_with_output().expect("its output");
     writer.join().expect("no panic");
     output
+}
+
+/// Runs `binary` to its end with this on standard input, which stays open: it
+/// has to end by itself, within a minute.
+pub fn run_with_open_input<A: AsRef<OsStr>>(
+    binary: &str,
+    args: impl IntoIterator<Item = A>,
+    input: impl AsRef<[u8]>,
+) -> Output {
+    let mut child = command(binary)
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let id = child.id();
+    let mut stdin = child.stdin.take().expect("a pipe");
+    let input = input.as_ref().to_vec();
+    let writer = thread::spawn(move || {
+        // It may end without reading all.
+        let _ = stdin.write_all(&input);
+        stdin
+    });
+    let (sender, receiver) = mpsc::channel();
+    let waiter = thread::spawn(move || sender.send(child.wait_with_output()));
+    let ended = receiver.recv_timeout(PATIENCE);
+    if ended.is_err() {
+        signal(id, "KILL");
+    }
+    let _ = waiter.join();
+    drop(writer.join());
+    let output = ended.expect("it ends while its standard input is open");
+    output.expect("its output")
+}
+
+/// The first line that a process prints; empty if it prints none for long.
+fn first_line(stdout: ChildStdout) -> String {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let mut line = String::new();
+        let _ = BufReader::new(stdout).read_line(&mut line);
+        sender.send(line)
+    });
+    receiver.recv_timeout(PATIENCE).unwrap_or_default()
+}
+
+fn signal(id: u32, name: &str) {
+    let kill = Command::new("kill")
+        .args(["-s", name, &id.to_string()])
+        .status();
+    assert!(kill.expect("kill starts").success());
 }
 
 /// The binary, without the settings of whoever runs the tests.

@@ -1,9 +1,8 @@
 //! A set of shards in 256 bits, shown as ranges of leading bytes such as `00-3f,80,c0-ff`.
 
 use std::fmt;
-use std::str::FromStr;
 
-use crate::ids::{ParseShardIdError, ShardId};
+use crate::ids::ShardId;
 
 const WORD_BITS: usize = u64::BITS as usize;
 const WORDS: usize = ShardId::COUNT / WORD_BITS;
@@ -21,11 +20,6 @@ impl ShardSet {
     /// The set without shards.
     pub const EMPTY: ShardSet = ShardSet { words: [0; WORDS] };
 
-    /// The set of all 256 shards.
-    pub const ALL: ShardSet = ShardSet {
-        words: [u64::MAX; WORDS],
-    };
-
     /// Adds a shard; says whether it was absent.
     pub fn insert(&mut self, shard: ShardId) -> bool {
         let (word, bit) = place(shard);
@@ -35,7 +29,7 @@ impl ShardSet {
     }
 
     /// Takes a shard out; says whether it was present.
-    pub fn remove(&mut self, shard: ShardId) -> bool {
+    pub(crate) fn remove(&mut self, shard: ShardId) -> bool {
         let (word, bit) = place(shard);
         let was_present = self.words[word] & bit != 0;
         self.words[word] &= !bit;
@@ -62,7 +56,7 @@ impl ShardSet {
     }
 
     /// The lowest shard, if any.
-    pub fn first(&self) -> Option<ShardId> {
+    pub(crate) fn first(&self) -> Option<ShardId> {
         self.next_at(0)
     }
 
@@ -175,18 +169,13 @@ pub struct ShardRange {
 }
 
 impl ShardRange {
-    /// The range from `first` to `last`, or nothing if `first` comes after `last`.
-    pub fn new(first: ShardId, last: ShardId) -> Option<ShardRange> {
-        (first <= last).then_some(ShardRange { first, last })
-    }
-
     /// The lowest shard.
     pub fn first(self) -> ShardId {
         self.first
     }
 
     /// The highest shard.
-    pub fn last(self) -> ShardId {
+    pub(crate) fn last(self) -> ShardId {
         self.last
     }
 
@@ -215,7 +204,7 @@ impl ShardRange {
     }
 
     /// The shards, lowest first.
-    pub fn iter(self) -> impl DoubleEndedIterator<Item = ShardId> + Clone {
+    pub(crate) fn iter(self) -> impl DoubleEndedIterator<Item = ShardId> + Clone {
         (self.first.0..=self.last.0).map(ShardId)
     }
 }
@@ -269,60 +258,6 @@ impl fmt::Debug for ShardSet {
     }
 }
 
-/// Why a text is not a set of shards.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ParseShardSetError {
-    /// There is no text.
-    #[error("shard set is empty, write \"none\" for no shards or ranges such as 00-3f,80")]
-    Empty,
-    /// A part is neither a shard nor a range of shards.
-    #[error("bad part \"{part}\" in a shard set: {source}")]
-    Part {
-        /// The part between two commas.
-        part: String,
-        /// What is wrong with it.
-        source: ParseShardIdError,
-    },
-    /// A range ends before it begins.
-    #[error("range \"{part}\" runs backwards, write the lower shard first")]
-    Backwards {
-        /// The range.
-        part: String,
-    },
-}
-
-/// Reads the form that `Display` writes; ranges may come in any order and overlap.
-impl FromStr for ShardSet {
-    type Err = ParseShardSetError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if text.is_empty() {
-            return Err(ParseShardSetError::Empty);
-        }
-        let mut set = ShardSet::EMPTY;
-        if text == NONE {
-            return Ok(set);
-        }
-        for part in text.split(',') {
-            set.extend(parse_range(part)?.iter());
-        }
-        Ok(set)
-    }
-}
-
-fn parse_range(part: &str) -> Result<ShardRange, ParseShardSetError> {
-    let (first, last) = part.split_once('-').unwrap_or((part, part));
-    let shard = |text: &str| {
-        text.parse().map_err(|source| ParseShardSetError::Part {
-            part: part.to_owned(),
-            source,
-        })
-    };
-    ShardRange::new(shard(first)?, shard(last)?).ok_or_else(|| ParseShardSetError::Backwards {
-        part: part.to_owned(),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -337,46 +272,12 @@ mod tests {
 
     #[test]
     fn sets_are_shown_as_ranges_of_leading_bytes() {
-        let shown = "00-3f,80,c0-ff";
-        let set: ShardSet = shown.parse().unwrap();
-        assert_eq!(set.len(), 64 + 1 + 64);
-        assert_eq!(set.to_string(), shown);
+        let bytes = (0..=0x3f).chain([0x80]).chain(0xc0..=0xff);
+        let set: ShardSet = bytes.map(ShardId).collect();
+        assert_eq!(set.to_string(), "00-3f,80,c0-ff");
         assert_eq!(ShardSet::EMPTY.to_string(), "none");
-        assert_eq!(ShardSet::ALL.to_string(), "00-ff");
-        assert_eq!("none".parse(), Ok(ShardSet::EMPTY));
-    }
-
-    #[test]
-    fn ranges_in_any_order_are_read() {
-        let set: ShardSet = "C0-ff,00-10,0f-20".parse().unwrap();
-        assert_eq!(set.to_string(), "00-20,c0-ff");
-    }
-
-    #[test]
-    fn malformed_sets_are_refused_with_the_part_that_is_wrong() {
-        let cases = [
-            (
-                "",
-                "shard set is empty, write \"none\" for no shards or ranges such as 00-3f,80",
-            ),
-            (
-                "3f-00",
-                "range \"3f-00\" runs backwards, write the lower shard first",
-            ),
-            (
-                "00,1-2",
-                "bad part \"1-2\" in a shard set: \"1\" is not a shard, write its leading byte as \
-                 two hex digits such as 3f",
-            ),
-        ];
-        for (text, message) in cases {
-            assert_eq!(text.parse::<ShardSet>().unwrap_err().to_string(), message);
-        }
-        for text in [
-            "00,", ",", "00-", "-00", "00 ,01", "all", "00-01-02", "none,00", "100",
-        ] {
-            assert!(text.parse::<ShardSet>().is_err(), "{text:?}");
-        }
+        let all: ShardSet = ShardId::all().collect();
+        assert_eq!(all.to_string(), "00-ff");
     }
 
     proptest! {
@@ -404,10 +305,11 @@ mod tests {
         }
 
         #[test]
-        fn what_is_shown_is_read_back(bytes in prop::collection::btree_set(any::<u8>(), 0..256)) {
+        fn ranges_are_maximal_runs(bytes in prop::collection::btree_set(any::<u8>(), 0..256)) {
             let set = set_of(&bytes);
-            prop_assert_eq!(set.to_string().parse(), Ok(set));
             let runs: Vec<ShardRange> = set.ranges().collect();
+            let shards: ShardSet = runs.iter().flat_map(|run| run.iter()).collect();
+            prop_assert_eq!(shards, set);
             prop_assert_eq!(runs.iter().map(|run| run.len()).sum::<usize>(), set.len());
             for pair in runs.windows(2) {
                 prop_assert!(pair[0].last().index() + 1 < pair[1].first().index());

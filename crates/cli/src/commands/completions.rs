@@ -9,9 +9,9 @@ use crate::Cli;
 
 /// Arguments of `completions`.
 #[derive(Args, Clone, Copy, Debug)]
-#[command(
-    after_help = "For bash:  simshard completions bash > ~/.local/share/bash-completion/completions/simshard"
-)]
+#[command(after_help = "\
+For bash:
+simshard completions bash > ~/.local/share/bash-completion/completions/simshard")]
 pub struct CompletionsArgs {
     /// The shell
     pub shell: Shell,

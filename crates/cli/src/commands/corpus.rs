@@ -8,8 +8,8 @@ use clap::{Args, Subcommand};
 use simshard_client::v1;
 use simshard_simhash::{Layout, Recipe};
 
-use crate::commands::hash::recipe_help;
-use crate::connection::{RouterArgs, runtime};
+use crate::commands::recipe::recipe_names;
+use crate::connection::{RouterArgs, block_on};
 pub(crate) use picture::picture;
 
 /// The verbs of `corpus`.
@@ -40,8 +40,8 @@ pub struct CreateArgs {
     /// Largest distance that is searched, less than the blocks
     #[arg(long, value_name = "K", default_value_t = 3)]
     pub distance: u32,
-    #[arg(long, value_name = "NAME", default_value_t = Recipe::WordsV1, help = recipe_help())]
-    #[allow(missing_docs, reason = "the help is made of the recipes")]
+    /// How texts become fingerprints
+    #[arg(long, value_name = "NAME", default_value_t, value_parser = recipe_names())]
     pub recipe: Recipe,
     /// The router.
     #[command(flatten)]
@@ -63,7 +63,7 @@ pub struct NameArgs {
 /// # Errors
 /// If the router refuses or fails it.
 pub fn run(command: CorpusCommand) -> anyhow::Result<()> {
-    runtime()?.block_on(async {
+    block_on(async {
         match command {
             CorpusCommand::Create(args) => create(args).await,
             CorpusCommand::List(args) => list(&args).await,
@@ -108,7 +108,7 @@ async fn show(args: &NameArgs) -> anyhow::Result<()> {
     let corpus = response.corpus.unwrap_or_default();
     let count = |count: Option<u64>| match count {
         Some(count) => count.to_string(),
-        None => "unknown: a node is unreachable".to_owned(),
+        None => "unknown, as not all nodes are serving".to_owned(),
     };
     let mut out = std::io::stdout().lock();
     writeln!(out, "corpus        {}", corpus.name)?;

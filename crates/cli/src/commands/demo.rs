@@ -17,9 +17,10 @@ use simshard_runtime::shutdown::Shutdown;
 use simshard_simhash::{Clusters, Recipe};
 use simshard_topology::NodeId;
 
+use crate::commands::recipe::recipe_names;
 use crate::commands::serve::threads_or_cores;
-use crate::connection::runtime;
-use crate::embedded::{EmbeddedCluster, EmbeddedConfig};
+use crate::connection::block_on;
+use crate::embedded::{DRAIN, EmbeddedCluster, EmbeddedConfig};
 use walk::Files;
 
 /// The corpus of the demo.
@@ -40,7 +41,7 @@ pub struct DemoArgs {
     #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
     pub max_mib: u32,
     /// How texts become fingerprints
-    #[arg(long, value_name = "NAME", default_value_t = Recipe::WordsV1)]
+    #[arg(long, value_name = "NAME", default_value_t, value_parser = recipe_names())]
     pub recipe: Recipe,
     /// Blocks that a fingerprint is cut into
     #[arg(long, value_name = "M", default_value_t = 5)]
@@ -81,7 +82,7 @@ pub fn run(args: &DemoArgs) -> anyhow::Result<()> {
         files.what(),
         files.len()
     );
-    runtime()?.block_on(async {
+    block_on(async {
         let shutdown = Shutdown::on_signals()?;
         tokio::select! {
             outcome = on_cluster(args, &files, read, &shutdown) => outcome,
@@ -96,7 +97,7 @@ async fn on_cluster(
     read: Duration,
     shutdown: &Shutdown,
 ) -> anyhow::Result<()> {
-    let cluster = start(args.listen).await?;
+    let mut cluster = start(args.listen).await?;
     let client = Client::new(&cluster.url())?;
     create_corpus(&client, args).await?;
     let mut timings = Timings {
@@ -124,11 +125,12 @@ async fn on_cluster(
         true => verify::verify(files, &answers, args.distance),
         false => Ok(()),
     };
-    if args.keep {
-        keep(&cluster, shutdown).await;
-    }
-    cluster.stop().await?;
-    outcome
+    let kept = match args.keep {
+        true => keep(&mut cluster, shutdown).await,
+        false => Ok(()),
+    };
+    let stopped = cluster.stop().await;
+    outcome.and(kept).and(stopped)
 }
 
 async fn start(listen: SocketAddr) -> anyhow::Result<EmbeddedCluster> {
@@ -137,6 +139,7 @@ async fn start(listen: SocketAddr) -> anyhow::Result<EmbeddedCluster> {
         nodes: nodes.collect::<Result<_, _>>()?,
         listen,
         threads: threads_or_cores(None),
+        drain: DRAIN,
     };
     let cluster = EmbeddedCluster::start(config).await;
     cluster.context("cannot start the demo's cluster")
@@ -153,10 +156,10 @@ async fn create_corpus(client: &Client, args: &DemoArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn keep(cluster: &EmbeddedCluster, shutdown: &Shutdown) {
+async fn keep(cluster: &mut EmbeddedCluster, shutdown: &Shutdown) -> anyhow::Result<()> {
     let url = cluster.url();
     eprintln!("\nThe cluster runs until Ctrl-C. In another terminal:");
     eprintln!("  simshard corpus show {CORPUS} --router {url}");
     eprintln!("  simshard find --router {url} --corpus {CORPUS} --text 'some text'");
-    shutdown.triggered().await;
+    cluster.run_until(shutdown).await
 }

@@ -11,7 +11,7 @@ use simshard_simhash::Fingerprint;
 pub struct DistanceArgs {
     /// A fingerprint, decimal
     pub a: Fingerprint,
-    /// Another
+    /// Another fingerprint
     pub b: Fingerprint,
 }
 

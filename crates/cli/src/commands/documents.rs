@@ -3,9 +3,9 @@
 use clap::Args;
 use simshard_client::Client;
 
-use crate::commands::pipeline;
-use crate::connection::{CorpusArgs, RouterArgs, runtime};
-use crate::input::{Input, InputArgs};
+use crate::commands::{checking, pipeline};
+use crate::connection::{CorpusArgs, RouterArgs, block_on};
+use crate::input::{Ids, InputArgs};
 
 /// Arguments of `insert` and `remove`.
 #[derive(Args, Debug)]
@@ -42,7 +42,7 @@ enum Change {
 /// # Errors
 /// If the input is bad or the router fails.
 pub fn insert(args: &DocumentsArgs) -> anyhow::Result<()> {
-    runtime()?.block_on(change(Change::Insert, args))
+    block_on(change(Change::Insert, args))
 }
 
 /// Removes the documents.
@@ -50,7 +50,7 @@ pub fn insert(args: &DocumentsArgs) -> anyhow::Result<()> {
 /// # Errors
 /// If the input is bad or the router fails.
 pub fn remove(args: &DocumentsArgs) -> anyhow::Result<()> {
-    runtime()?.block_on(change(Change::Remove, args))
+    block_on(change(Change::Remove, args))
 }
 
 fn count(documents: u64) -> String {
@@ -65,7 +65,7 @@ async fn change(change: Change, args: &DocumentsArgs) -> anyhow::Result<()> {
     let corpus = args.corpus.corpus.as_str();
     // Before any input is read, and even if there is none.
     client.recipe(corpus).await?;
-    let input = Input::open(&args.input)?;
+    let input = checking::open(&args.input, Ids::Any)?;
     let (verb, done, rest) = match change {
         Change::Insert => ("inserting", "inserted", "there already"),
         Change::Remove => ("removing", "removed", "not there"),

@@ -1,20 +1,21 @@
 //! `simshard find` and `simshard find-first`: one JSON line a query.
 
+use std::collections::BTreeSet;
 use std::io::{BufWriter, Write};
 
 use clap::Args;
 use serde::Serialize;
 use simshard_client::{Client, FindOptions, Fingerprint, Found, Missing, Queries, QueryMatches};
 
-use crate::commands::pipeline;
-use crate::connection::{CorpusArgs, RouterArgs, runtime};
-use crate::input::{Input, InputArgs};
+use crate::commands::{checking, pipeline};
+use crate::connection::{CorpusArgs, RouterArgs, block_on};
+use crate::input::{Ids, InputArgs};
 
 /// Arguments of `find`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Prints a line for each query, in their order:
-  {\"query\": \"17\", \"id\": \"page-1\", \"matches\": [{\"fingerprint\": \"16\", \"distance\": 1, \"ids\": [\"page-9\"]}]}
+{\"query\":\"5\",\"id\":\"a\",\"matches\":[{\"fingerprint\":\"4\",\"distance\":1,\"ids\":[\"b\"]}]}
 `query` is the fingerprint that was searched for, `id` that of the input
 document. Matches come by distance, then fingerprint. `\"truncated\": true` is
 added where --limit cut them, `\"document_count\"` where --max-ids cut the ids,
@@ -35,6 +36,14 @@ pub struct FindArgs {
 
 /// Arguments of `find-first`, and of `find` as well.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Prints a line for each query, in their order, with one match or none:
+{\"query\":\"5\",\"id\":\"a\",\"matches\":[{\"fingerprint\":\"4\",\"distance\":1,\"ids\":[\"b\"]}]}
+`simshard find --help` says more of it.
+
+Examples:
+  simshard find-first queries.jsonl --text-field body
+  simshard find-first --fingerprint 5457064206285785525")]
 pub struct FindFirstArgs {
     /// Search for this fingerprint instead of documents; repeat for more
     #[arg(
@@ -85,7 +94,7 @@ enum Which {
 /// # Errors
 /// If the input is bad, the router fails, or standard output cannot be written.
 pub fn run(args: &FindArgs) -> anyhow::Result<()> {
-    runtime()?.block_on(find(Which::All, &args.common, args.limit))
+    block_on(find(Which::All, &args.common, args.limit))
 }
 
 /// Finds the nearest matches.
@@ -93,7 +102,7 @@ pub fn run(args: &FindArgs) -> anyhow::Result<()> {
 /// # Errors
 /// If the input is bad, the router fails, or standard output cannot be written.
 pub fn run_first(args: &FindFirstArgs) -> anyhow::Result<()> {
-    runtime()?.block_on(find(Which::First, args, 0))
+    block_on(find(Which::First, args, 0))
 }
 
 async fn find(which: Which, args: &FindFirstArgs, limit: u32) -> anyhow::Result<()> {
@@ -118,20 +127,40 @@ async fn find(which: Which, args: &FindFirstArgs, limit: u32) -> anyhow::Result<
         (true, true) => None,
     };
     if let Some(queries) = queries {
-        return print(&mut out, &[], &request(queries).await?);
+        let found = request(queries).await?;
+        print(&mut out, &[], &found)?;
+        warn_of_missing(&found.unreachable_nodes);
+        return Ok(());
     }
     // Before any input is read, and even if there is none.
     client.recipe(corpus).await?;
-    let input = Input::open(&args.input)?;
+    let input = checking::open(&args.input, Ids::Any)?;
+    let mut unreachable = BTreeSet::new();
     let request = |batch: simshard_client::Documents| request(batch.keys);
     let skipped = pipeline::run("searching", input, request, |ids, found| {
-        print(&mut out, &ids, &found)
+        print(&mut out, &ids, &found)?;
+        unreachable.extend(found.unreachable_nodes);
+        Ok(())
     })
     .await?;
+    warn_of_missing(&unreachable);
     if !skipped.is_empty() {
         eprintln!("{skipped}");
     }
     Ok(())
+}
+
+/// Names the nodes that some answers do without.
+fn warn_of_missing(nodes: &BTreeSet<String>) {
+    let names: Vec<&str> = nodes.iter().map(String::as_str).collect();
+    match names[..] {
+        [] => {}
+        [name] => eprintln!("partial answers: node {name} was unreachable"),
+        [..] => eprintln!(
+            "partial answers: nodes {} were unreachable",
+            names.join(", ")
+        ),
+    }
 }
 
 /// A line of the output.
@@ -190,8 +219,6 @@ fn line<'a>(query: &'a QueryMatches, id: Option<&'a str>) -> Line<'a> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use simshard_client::{LeadGroups, Match};
 
     use super::*;

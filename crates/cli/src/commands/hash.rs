@@ -7,8 +7,10 @@ use clap::Args;
 use rayon::prelude::*;
 use simshard_simhash::Recipe;
 
+use crate::commands::checking;
+use crate::commands::recipe::recipe_names;
 use crate::exit::UsageError;
-use crate::input::{Content, Document, Documents, Input, InputArgs};
+use crate::input::{Content, Document, Documents, Ids, InputArgs};
 use crate::progress;
 
 /// Documents hashed together, on all cores.
@@ -20,7 +22,8 @@ const BATCH_BYTES: usize = 32 << 20;
 /// Arguments of `hash`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Prints TSV under the header `id<TAB>hash`, which `insert`, `remove` and `find` read back with --format tsv.
+Prints TSV under the header `id<TAB>hash`, which `insert`, `remove` and `find`
+read back with --format tsv. An id with a tab or a line break is bad input.
 
 Examples:
   simshard hash page.txt                      one text a line
@@ -28,20 +31,11 @@ Examples:
   printf 'hello world\\n' | simshard hash")]
 pub struct HashArgs {
     /// How texts become fingerprints
-    #[arg(long, value_name = "NAME", default_value_t = Recipe::WordsV1, help = recipe_help())]
+    #[arg(long, value_name = "NAME", default_value_t, value_parser = recipe_names())]
     pub recipe: Recipe,
     /// The documents.
     #[command(flatten)]
     pub input: InputArgs,
-}
-
-/// What each recipe is, for `--help`.
-pub(crate) fn recipe_help() -> String {
-    let mut help = "How texts become fingerprints:".to_owned();
-    for recipe in Recipe::ALL {
-        help.push_str(&format!("\n- {recipe}: {}", recipe.summary()));
-    }
-    help
 }
 
 /// Prints the fingerprints.
@@ -49,12 +43,12 @@ pub(crate) fn recipe_help() -> String {
 /// # Errors
 /// If the input is bad or standard output cannot be written.
 pub fn run(args: &HashArgs) -> anyhow::Result<()> {
-    let input = Input::open(&args.input)?;
+    let input = checking::open(&args.input, Ids::Tsv)?;
     if input.carries_fingerprints() {
         let message = "these documents carry fingerprints already: hash needs texts";
         return Err(UsageError(message.to_owned()).into());
     }
-    let bar = progress::bar("hashing", input.totals().map(|totals| totals.documents));
+    let bar = progress::bar("hashing", input.document_count());
     let mut documents = input.documents();
     let mut out = BufWriter::new(std::io::stdout().lock());
     writeln!(out, "id\thash")?;
@@ -66,7 +60,7 @@ pub fn run(args: &HashArgs) -> anyhow::Result<()> {
         let lines: Vec<String> = batch
             .par_iter()
             .map(|document| line(args.recipe, document))
-            .collect::<Result<_, _>>()?;
+            .collect();
         for line in lines {
             out.write_all(line.as_bytes())?;
         }
@@ -97,15 +91,10 @@ fn take_batch(documents: &mut Documents) -> anyhow::Result<Vec<Document>> {
     Ok(batch)
 }
 
-fn line(recipe: Recipe, document: &Document) -> Result<String, UsageError> {
-    let id = &document.id;
-    if id.contains(['\t', '\n', '\r']) {
-        let message = format!("the id {id:?} has a tab or a line break, which TSV cannot hold");
-        return Err(UsageError(message));
-    }
+fn line(recipe: Recipe, document: &Document) -> String {
     let fingerprint = match &document.content {
         Content::Text(text) => recipe.fingerprint(text),
         Content::Fingerprint(fingerprint) => *fingerprint,
     };
-    Ok(format!("{id}\t{fingerprint}\n"))
+    format!("{}\t{fingerprint}\n", document.id)
 }

@@ -1,6 +1,7 @@
 //! The commands, a file each: arguments, and what is done with them.
 
 pub mod bench;
+mod checking;
 pub mod completions;
 pub mod corpus;
 pub mod demo;
@@ -9,4 +10,5 @@ pub mod documents;
 pub mod find;
 pub mod hash;
 mod pipeline;
+mod recipe;
 pub mod serve;

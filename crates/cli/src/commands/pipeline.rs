@@ -30,7 +30,7 @@ pub(crate) async fn run<A, F>(
 where
     F: Future<Output = Result<A, ClientError>>,
 {
-    let bar = progress::bar(what, input.totals().map(|totals| totals.documents));
+    let bar = progress::bar(what, input.document_count());
     let (sender, receiver) = mpsc::channel(READ_AHEAD);
     let reader = tokio::task::spawn_blocking(move || read(input.documents(), &sender));
 

@@ -25,7 +25,9 @@ pub struct InputArgs {
     /// How documents are written [default: by the paths, else lines]
     ///
     /// Without this option a folder among the paths means `files`; paths that all end in .jsonl
-    /// or .ndjson mean `jsonl`; paths that all end in .tsv mean `tsv`; anything else is `lines`.
+    /// or .ndjson mean `jsonl`; paths that all end in .tsv mean `tsv`; it cannot be left out where
+    /// only some end so. Anything else is `lines`.
+    ///
     /// Input is UTF-8; a line or a file is at most 8 MiB, an id at most 1024 bytes.
     #[arg(long, value_enum, help_heading = "Input")]
     pub format: Option<Format>,
@@ -125,6 +127,11 @@ impl InputArgs {
         Ok(format)
     }
 
+    /// Whether some of the documents come from standard input.
+    pub(crate) fn reads_stdin(&self) -> bool {
+        self.paths.is_empty() || self.paths.iter().any(|path| is_stdin(path))
+    }
+
     pub(super) fn json_fields(&self) -> JsonFields {
         let content = match &self.fingerprint_field {
             Some(name) => JsonContent::Fingerprint(name.clone()),
@@ -146,17 +153,19 @@ fn suggested_format(paths: &[PathBuf]) -> Result<Format, InputError> {
     if paths.iter().any(|path| !is_stdin(path) && path.is_dir()) {
         return Ok(Format::Files);
     }
-    let suggested: Vec<Option<Format>> = paths.iter().map(|path| by_extension(path)).collect();
-    let has_jsonl = suggested.contains(&Some(Format::Jsonl));
-    let has_tsv = suggested.contains(&Some(Format::Tsv));
-    if suggested.contains(&None) {
+    let suggestions = || paths.iter().map(|path| (path, by_extension(path)));
+    let Some((path, suggested)) = suggestions().find_map(|(path, format)| Some((path, format?)))
+    else {
         return Ok(Format::Lines);
-    }
-    match (has_jsonl, has_tsv) {
-        (true, true) => Err(InputError::MixedFormats),
-        (true, false) => Ok(Format::Jsonl),
-        (false, true) => Ok(Format::Tsv),
-        (false, false) => Ok(Format::Lines),
+    };
+    // Reading all of them as lines would fingerprint the JSON or the TSV.
+    match suggestions().find(|(_, format)| *format != Some(suggested)) {
+        None => Ok(suggested),
+        Some((other, _)) => Err(InputError::MixedFormats {
+            path: path.clone(),
+            suggested,
+            other: other.clone(),
+        }),
     }
 }
 

@@ -3,9 +3,10 @@
 use std::io;
 use std::path::PathBuf;
 
+use simshard_client::MAX_ID_BYTES;
 use simshard_simhash::ParseFingerprintError;
 
-use super::{Format, MAX_ID_BYTES, MAX_RECORD_BYTES};
+use super::{Format, MAX_RECORD_BYTES};
 
 /// How much of a bad value is shown.
 const EXCERPT_CHARS: usize = 60;
@@ -48,9 +49,20 @@ pub enum InputError {
     /// Standard input can be read once only.
     #[error("standard input (`-`) is named more than once")]
     StdinTwice,
-    /// The paths suggest more than one format.
-    #[error("some paths end in .tsv and some in .jsonl or .ndjson: say with --format which it is")]
-    MixedFormats,
+    /// The paths suggest more than one format, or only some of them suggest one.
+    #[error(
+        "{} looks like {suggested}, {} does not: say with --format what they all are",
+        path.display(),
+        other.display()
+    )]
+    MixedFormats {
+        /// A path that suggests a format.
+        path: PathBuf,
+        /// Which.
+        suggested: Format,
+        /// A path that does not suggest it.
+        other: PathBuf,
+    },
     /// A fingerprint field was named for a format without fields.
     #[error("--fingerprint-field belongs to --format jsonl, but the format is {format}")]
     FingerprintFieldNeedsJsonl {
@@ -92,6 +104,12 @@ pub enum LineProblem {
         value: String,
         /// Its length.
         bytes: usize,
+    },
+    /// An id that cannot stand in TSV, where it is to be printed as TSV.
+    #[error("the id \"{value}\" has a tab or a line break, which TSV cannot hold")]
+    IdNotTsv {
+        /// Its beginning.
+        value: String,
     },
     /// No unsigned 64-bit decimal.
     #[error("\"{value}\" is no fingerprint: {error}")]

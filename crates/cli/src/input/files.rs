@@ -10,13 +10,15 @@ use std::path::{Path, PathBuf};
 use ignore::{DirEntry, Walk, WalkBuilder};
 
 use super::args::is_stdin;
-use super::{Content, Counts, Document, InputError, MAX_ID_BYTES, MAX_RECORD_BYTES, Skipped};
+use super::ids::Ids;
+use super::{Content, Document, InputError, MAX_RECORD_BYTES, Skipped};
 
 const BYTE_ORDER_MARK: char = '\u{FEFF}';
 
 /// Reads the documents below some paths.
 pub(super) struct FileDocuments {
     walk: Walk,
+    ids: Ids,
 }
 
 /// Why a file is no document.
@@ -25,7 +27,8 @@ enum Refusal {
     TooLarge,
     Binary,
     InvalidUtf8,
-    Unnameable,
+    /// The reason why its path cannot be an id.
+    Unnameable(String),
 }
 
 /// Refuses paths that do not exist: a misspelt path is no unreadable file to be skipped.
@@ -46,8 +49,8 @@ pub(super) fn check_roots(roots: &[PathBuf]) -> Result<(), InputError> {
 }
 
 /// Counts the files below `roots` by their metadata, without those that are sure to be skipped.
-pub(super) fn measure(roots: &[PathBuf]) -> Counts {
-    let mut counts = Counts::default();
+pub(super) fn count(roots: &[PathBuf]) -> u64 {
+    let mut documents = 0;
     for entry in walk(roots).flatten() {
         if !is_candidate(&entry) {
             continue;
@@ -55,20 +58,20 @@ pub(super) fn measure(roots: &[PathBuf]) -> Counts {
         // The link itself where a root is one: follow it, as reading will.
         let bytes = fs::metadata(entry.path()).map_or(0, |metadata| metadata.len());
         if bytes <= MAX_RECORD_BYTES as u64 {
-            counts.documents += 1;
-            counts.bytes += bytes;
+            documents += 1;
         }
     }
-    counts
+    documents
 }
 
 impl FileDocuments {
-    pub(super) fn new(roots: &[PathBuf]) -> Self {
-        Self { walk: walk(roots) }
+    pub(super) fn new(roots: &[PathBuf], ids: Ids) -> Self {
+        let walk = walk(roots);
+        Self { walk, ids }
     }
 
-    /// The next document; adds what was read for it to `bytes`.
-    pub(super) fn next(&mut self, bytes: &mut u64, skipped: &mut Skipped) -> Option<Document> {
+    /// The next document.
+    pub(super) fn next(&mut self, skipped: &mut Skipped) -> Option<Document> {
         loop {
             let entry = match self.walk.next()? {
                 Ok(entry) => entry,
@@ -81,7 +84,7 @@ impl FileDocuments {
             if !is_candidate(&entry) {
                 continue;
             }
-            match read(entry.path(), bytes) {
+            match read(entry.path(), self.ids) {
                 Ok(document) => return Some(document),
                 Err(refusal) => refusal.record(entry.path(), skipped),
             }
@@ -97,8 +100,8 @@ impl Refusal {
                 tracing::warn!(%path, %error, "skipped: cannot be read");
                 skipped.unreadable_files += 1;
             }
-            Self::Unnameable => {
-                tracing::warn!(%path, "skipped: an id is UTF-8 of at most {MAX_ID_BYTES} bytes");
+            Self::Unnameable(reason) => {
+                tracing::warn!(?path, %reason, "skipped: the path cannot be an id");
                 skipped.unnameable_files += 1;
             }
             Self::TooLarge => {
@@ -141,11 +144,8 @@ fn is_candidate(entry: &DirEntry) -> bool {
     entry.file_type().is_some_and(|kind| kind.is_file())
 }
 
-fn read(path: &Path, bytes: &mut u64) -> Result<Document, Refusal> {
-    let id = match path.to_str() {
-        Some(id) if id.len() <= MAX_ID_BYTES => id.to_owned(),
-        Some(_) | None => return Err(Refusal::Unnameable),
-    };
+fn read(path: &Path, ids: Ids) -> Result<Document, Refusal> {
+    let id = id(path, ids).map_err(Refusal::Unnameable)?;
     let file = File::open(path).map_err(Refusal::Unreadable)?;
     let metadata = file.metadata().map_err(Refusal::Unreadable)?;
     if metadata.len() > MAX_RECORD_BYTES as u64 {
@@ -154,9 +154,9 @@ fn read(path: &Path, bytes: &mut u64) -> Result<Document, Refusal> {
     let mut content = Vec::new();
     // One byte more than allowed shows a file that has grown, or that had no length.
     let mut bounded = file.take(MAX_RECORD_BYTES as u64 + 1);
-    let read = bounded.read_to_end(&mut content);
-    *bytes += content.len() as u64;
-    read.map_err(Refusal::Unreadable)?;
+    bounded
+        .read_to_end(&mut content)
+        .map_err(Refusal::Unreadable)?;
     if content.len() > MAX_RECORD_BYTES {
         return Err(Refusal::TooLarge);
     }
@@ -169,4 +169,15 @@ fn read(path: &Path, bytes: &mut u64) -> Result<Document, Refusal> {
     }
     let content = Content::Text(text);
     Ok(Document { id, content })
+}
+
+/// The id of the file at `path`, or the reason why it can have none.
+fn id(path: &Path, ids: Ids) -> Result<String, String> {
+    let Some(id) = path.to_str() else {
+        return Err("an id is UTF-8".to_owned());
+    };
+    match ids.check(id) {
+        Ok(()) => Ok(id.to_owned()),
+        Err(problem) => Err(problem.to_string()),
+    }
 }

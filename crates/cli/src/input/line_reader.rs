@@ -13,7 +13,6 @@ pub(super) struct LineReader {
     reader: BufReader<Box<dyn Read + Send>>,
     line: Vec<u8>,
     number: u64,
-    bytes: u64,
 }
 
 /// A line without its line break.
@@ -31,7 +30,6 @@ impl LineReader {
             reader: BufReader::with_capacity(BUFFER_BYTES, reader),
             line: Vec::new(),
             number: 0,
-            bytes: 0,
         }
     }
 
@@ -48,7 +46,6 @@ impl LineReader {
             taken += self.reader.skip_until(b'\n')? as u64;
         }
         self.number += 1;
-        self.bytes += taken;
         let mut line = without_line_break(&self.line);
         if line.len() > MAX_RECORD_BYTES {
             return Ok(Some(Line::TooLong(taken)));
@@ -62,11 +59,6 @@ impl LineReader {
     /// The number of the line returned last, from 1.
     pub(super) fn number(&self) -> u64 {
         self.number
-    }
-
-    /// Bytes of all lines so far, line breaks included.
-    pub(super) fn bytes(&self) -> u64 {
-        self.bytes
     }
 
     #[cfg(test)]

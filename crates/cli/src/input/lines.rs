@@ -6,7 +6,7 @@ use std::vec;
 use super::line_reader::{Line, LineReader};
 use super::parser::LineParser;
 use super::source::Source;
-use super::{Counts, Document, InputError, LineProblem, Skipped};
+use super::{Document, InputError, LineProblem, Skipped};
 
 /// Reads the documents of several sources.
 pub(super) struct LineDocuments {
@@ -23,23 +23,22 @@ struct OpenSource {
 }
 
 /// Reads all sources once and throws the documents away, so that the first fault shows before
-/// anything is done; returns the sources, which can still be read, and their counts.
+/// anything is done; returns the sources, which can still be read, and how many there were.
 pub(super) fn check(
     sources: Vec<Source>,
     parser: &LineParser,
-) -> Result<(Vec<Source>, Counts), InputError> {
+) -> Result<(Vec<Source>, u64), InputError> {
     let mut checked = Vec::with_capacity(sources.len());
-    let mut counts = Counts::default();
+    let mut documents = 0;
     for source in sources {
         let (reader, again) = source.open_for_check()?;
         let mut open = OpenSource::new(again.name.clone(), reader);
         while open.next(parser)?.is_some() {
-            counts.documents += 1;
+            documents += 1;
         }
-        counts.bytes += open.lines.bytes();
         checked.push(again);
     }
-    Ok((checked, counts))
+    Ok((checked, documents))
 }
 
 impl LineDocuments {
@@ -52,12 +51,8 @@ impl LineDocuments {
         }
     }
 
-    /// The next document; adds what was read for it to `bytes`.
-    pub(super) fn next(
-        &mut self,
-        bytes: &mut u64,
-        skipped: &mut Skipped,
-    ) -> Option<Result<Document, InputError>> {
+    /// The next document.
+    pub(super) fn next(&mut self, skipped: &mut Skipped) -> Option<Result<Document, InputError>> {
         loop {
             let open = match &mut self.current {
                 Some(open) => open,
@@ -70,10 +65,7 @@ impl LineDocuments {
                     }
                 }
             };
-            let before = open.lines.bytes();
-            let next = open.next(&self.parser);
-            *bytes += open.lines.bytes() - before;
-            match next {
+            match open.next(&self.parser) {
                 Ok(Some(document)) => return Some(Ok(document)),
                 Ok(None) => self.current = None,
                 Err(error @ InputError::BadLine { .. }) if self.skip_bad_lines => {

@@ -19,6 +19,7 @@
 mod args;
 mod error;
 mod files;
+mod ids;
 mod json;
 mod line_reader;
 mod lines;
@@ -32,21 +33,20 @@ mod tsv;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
+use simshard_client::MAX_ID_BYTES;
 use simshard_simhash::Fingerprint;
 
 pub use args::{Format, InputArgs};
 pub use error::{InputError, LineProblem};
+pub use ids::Ids;
 pub use skipped::Skipped;
 
 use files::FileDocuments;
 use lines::LineDocuments;
-use parser::LineParser;
+use parser::{LineFormat, LineParser};
 
 /// The longest line or file that is taken as a document: 8 MiB.
 pub const MAX_RECORD_BYTES: usize = 8 << 20;
-
-/// The longest id, in bytes of UTF-8.
-pub const MAX_ID_BYTES: usize = 1024;
 
 /// One document as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,18 +66,9 @@ pub enum Content {
     Fingerprint(Fingerprint),
 }
 
-/// How much input there is, or how much of it has been read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Documents handed out.
-    pub documents: u64,
-    /// Bytes read, separators and skipped records included.
-    pub bytes: u64,
-}
-
 /// Input that is ready to be read, and already checked unless bad lines are skipped.
 pub struct Input {
-    totals: Option<Counts>,
+    document_count: Option<u64>,
     carries_fingerprints: bool,
     documents: Documents,
 }
@@ -86,57 +77,66 @@ impl Input {
     /// Opens what `args` name and, unless bad lines are skipped, checks all of it (I1).
     ///
     /// # Errors
-    /// What cannot be read, arguments that contradict each other, and the first bad line.
-    pub fn open(args: &InputArgs) -> Result<Self, InputError> {
-        Self::open_with_stdin(args, Box::new(io::stdin()))
+    /// What cannot be read, arguments that contradict each other, and the first bad line; a line
+    /// whose id `ids` does not allow is one.
+    pub fn open(args: &InputArgs, ids: Ids) -> Result<Self, InputError> {
+        Self::open_with_stdin(args, ids, Box::new(io::stdin()))
     }
 
-    fn open_with_stdin(args: &InputArgs, stdin: Box<dyn Read + Send>) -> Result<Self, InputError> {
+    fn open_with_stdin(
+        args: &InputArgs,
+        ids: Ids,
+        stdin: Box<dyn Read + Send>,
+    ) -> Result<Self, InputError> {
         let format = args.effective_format()?;
-        let parser = match format {
-            Format::Files => return Self::open_files(args),
-            Format::Lines => LineParser::Lines {
+        let line_format = match format {
+            Format::Files => return Self::open_files(args, ids),
+            Format::Lines => LineFormat::Lines {
                 ids_name_the_source: args.paths.len() > 1,
             },
-            Format::Jsonl => LineParser::Jsonl(args.json_fields()),
-            Format::Tsv => LineParser::Tsv,
+            Format::Jsonl => LineFormat::Jsonl(args.json_fields()),
+            Format::Tsv => LineFormat::Tsv,
+        };
+        let parser = LineParser {
+            format: line_format,
+            ids,
         };
         let carries_fingerprints = parser.carries_fingerprints();
         let mut sources = source::collect(&args.paths, format, stdin)?;
-        let mut totals = None;
+        let mut document_count = None;
         if !args.skip_bad_lines {
-            let (checked, counts) = lines::check(sources, &parser)?;
+            let (checked, count) = lines::check(sources, &parser)?;
             sources = checked;
-            totals = Some(counts);
+            document_count = Some(count);
         }
         let reader = LineDocuments::new(sources, parser, args.skip_bad_lines);
         Ok(Self {
-            totals,
+            document_count,
             carries_fingerprints,
             documents: Documents::new(Reader::Lines(reader)),
         })
     }
 
-    fn open_files(args: &InputArgs) -> Result<Self, InputError> {
+    fn open_files(args: &InputArgs, ids: Ids) -> Result<Self, InputError> {
         let roots: &[PathBuf] = &args.paths;
         files::check_roots(roots)?;
-        let mut totals = None;
+        let mut document_count = None;
         if !args.skip_bad_lines {
-            totals = Some(files::measure(roots));
+            document_count = Some(files::count(roots));
         }
         Ok(Self {
-            totals,
+            document_count,
             carries_fingerprints: false,
-            documents: Documents::new(Reader::Files(FileDocuments::new(roots))),
+            documents: Documents::new(Reader::Files(FileDocuments::new(roots, ids))),
         })
     }
 
-    /// What there is to read, for a progress bar; `None` where bad lines are skipped, since then
-    /// nothing is read ahead. For `files` it is an upper bound: files that will turn out to be
-    /// binary, say, are in it.
+    /// How many documents there are, for a progress bar; `None` where bad lines are skipped, since
+    /// then nothing is read ahead. For `files` it is an upper bound: files that will turn out to
+    /// be binary, say, are in it.
     #[must_use]
-    pub fn totals(&self) -> Option<Counts> {
-        self.totals
+    pub fn document_count(&self) -> Option<u64> {
+        self.document_count
     }
 
     /// Whether the documents carry fingerprints, all of them, rather than texts.
@@ -155,7 +155,6 @@ impl Input {
 /// The documents of an [`Input`], read as they are asked for. Ends after the first error.
 pub struct Documents {
     reader: Reader,
-    read: Counts,
     skipped: Skipped,
     failed: bool,
 }
@@ -169,16 +168,9 @@ impl Documents {
     fn new(reader: Reader) -> Self {
         Self {
             reader,
-            read: Counts::default(),
             skipped: Skipped::default(),
             failed: false,
         }
-    }
-
-    /// What has been read so far, to hold against [`Input::totals`].
-    #[must_use]
-    pub fn progress(&self) -> Counts {
-        self.read
     }
 
     /// What has been left out so far.
@@ -196,14 +188,10 @@ impl Iterator for Documents {
             return None;
         }
         let next = match &mut self.reader {
-            Reader::Lines(reader) => reader.next(&mut self.read.bytes, &mut self.skipped),
-            Reader::Files(reader) => reader.next(&mut self.read.bytes, &mut self.skipped).map(Ok),
+            Reader::Lines(reader) => reader.next(&mut self.skipped),
+            Reader::Files(reader) => reader.next(&mut self.skipped).map(Ok),
         };
-        match &next {
-            Some(Ok(_)) => self.read.documents += 1,
-            Some(Err(_)) => self.failed = true,
-            None => {}
-        }
+        self.failed = matches!(next, Some(Err(_)));
         next
     }
 }

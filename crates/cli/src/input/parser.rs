@@ -1,11 +1,18 @@
 //! From a line to a document, whatever the format.
 
 use super::error::excerpt;
+use super::ids::Ids;
 use super::json::JsonFields;
-use super::{Content, Document, LineProblem, MAX_ID_BYTES, tsv};
+use super::{Content, Document, LineProblem, tsv};
 
 /// How to read a line.
-pub(super) enum LineParser {
+pub(super) struct LineParser {
+    pub(super) format: LineFormat,
+    pub(super) ids: Ids,
+}
+
+/// What a line is.
+pub(super) enum LineFormat {
     /// The line is the text.
     Lines {
         /// Whether ids are `source:number` rather than the line number alone.
@@ -19,10 +26,10 @@ pub(super) enum LineParser {
 
 impl LineParser {
     pub(super) fn carries_fingerprints(&self) -> bool {
-        match self {
-            Self::Lines { .. } => false,
-            Self::Jsonl(fields) => fields.carry_fingerprints(),
-            Self::Tsv => true,
+        match &self.format {
+            LineFormat::Lines { .. } => false,
+            LineFormat::Jsonl(fields) => fields.carry_fingerprints(),
+            LineFormat::Tsv => true,
         }
     }
 
@@ -37,8 +44,8 @@ impl LineParser {
             value: excerpt(&String::from_utf8_lossy(line)),
             byte: error.valid_up_to() + 1,
         })?;
-        let document = match self {
-            Self::Lines {
+        let document = match &self.format {
+            LineFormat::Lines {
                 ids_name_the_source,
             } => {
                 if line.trim().is_empty() {
@@ -52,25 +59,20 @@ impl LineParser {
                 let content = Content::Text(line.to_owned());
                 Document { id, content }
             }
-            Self::Jsonl(fields) => {
+            LineFormat::Jsonl(fields) => {
                 if line.trim().is_empty() {
                     return Ok(None);
                 }
                 fields.parse(line)?
             }
-            Self::Tsv => {
+            LineFormat::Tsv => {
                 if number == 1 && tsv::is_header(line) {
                     return Ok(None);
                 }
                 tsv::parse(line)?
             }
         };
-        if document.id.len() > MAX_ID_BYTES {
-            return Err(LineProblem::IdTooLong {
-                value: excerpt(&document.id),
-                bytes: document.id.len(),
-            });
-        }
+        self.ids.check(&document.id)?;
         Ok(Some(document))
     }
 }

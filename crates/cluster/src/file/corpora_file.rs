@@ -9,8 +9,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use simshard_topology::CorpusUid;
+
 use super::corpora_format::{self, Corpora, FormatError};
-use crate::corpus::{CorpusName, CorpusRecord, CorpusUid};
+use crate::corpus::{CorpusName, CorpusRecord};
 use crate::store::MetadataError;
 
 /// The corpora file and its companions. Clones are handles on the same file.
@@ -47,13 +49,9 @@ impl CorporaFile {
         }
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.paths.corpora
-    }
-
     /// All corpora; none if the file does not exist yet.
     pub(super) fn read(&self) -> Result<Corpora, MetadataError> {
-        let path = self.path();
+        let path = &self.paths.corpora;
         let text = match fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Corpora::new()),

@@ -44,7 +44,7 @@ impl Engine {
     ) -> Result<u64, NodeError> {
         self.check_owned(shards)?;
         let corpus = self.corpora.get(corpus)?;
-        self.run(move |_| {
+        self.run(move |_, _| {
             let parts = group_by_shard(shards, &documents.fingerprints, |fingerprint| {
                 let shards = corpus.tables.document_shards(fingerprint);
                 shards.map(ShardId).collect()

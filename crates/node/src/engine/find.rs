@@ -11,11 +11,14 @@ use simshard_proto::{QueryMatch, matches_from};
 use simshard_simhash::{ActiveTables, Fingerprint, Hit, LeadGroups, Search};
 use simshard_topology::{ShardId, ShardSet};
 
-use super::{Engine, group_by_shard};
+use super::{Engine, Wanted, group_by_shard};
 use crate::collector::Collector;
 use crate::corpora::NodeCorpus;
 use crate::error::NodeError;
 use crate::shard::Shard;
+
+/// After so many hits, a search looks whether it is still wanted.
+const LOOK_UP: u32 = 4096;
 
 /// What a search asks of the shards of a node.
 #[derive(Clone, Debug)]
@@ -44,10 +47,11 @@ impl Engine {
             return Err(NodeError::OutsideLayout);
         }
         let limit = self.max_answer_bytes;
-        self.run(move |_| {
+        self.run(move |_, wanted| {
             let find = Find {
                 corpus: &corpus,
                 query: &query,
+                wanted,
                 room: Room::new(limit),
             };
             find.run()
@@ -60,6 +64,7 @@ impl Engine {
 struct Find<'a> {
     corpus: &'a NodeCorpus,
     query: &'a NearQuery,
+    wanted: &'a Wanted,
     room: Room,
 }
 
@@ -109,14 +114,25 @@ impl Find<'_> {
         let fingerprint = |&place: &u32| self.query.fingerprints[place as usize];
         let queries: Vec<Fingerprint> = places.iter().map(fingerprint).collect();
         let mut collector = self.collector(queries.len());
-        // Where it breaks, the collector has overflowed, and says so.
-        let _: ControlFlow<()> = shard.search(search, &queries, |hit| collector.push(hit));
+        let mut hits = 0_u32;
+        // Where it breaks, the collector has overflowed, and says so, or nobody
+        // cares any more.
+        let _: ControlFlow<()> = shard.search(search, &queries, |hit| {
+            hits = hits.wrapping_add(1);
+            if hits.is_multiple_of(LOOK_UP) && self.wanted.is_over() {
+                return ControlFlow::Break(());
+            }
+            collector.push(hit)
+        });
+        if self.wanted.is_over() {
+            return Err(NodeError::Abandoned);
+        }
         collector.finish().ok_or(self.too_large())
     }
 
     /// More hits than fill the room make the answer too large in any case.
     fn collector(&self, queries: usize) -> Collector {
-        Collector::new(queries, self.query.limit as usize, self.room.matches())
+        Collector::new(queries, self.query.limit, self.room.matches())
     }
 
     /// A hit with the ids behind its fingerprint; nothing if its last document

@@ -17,6 +17,7 @@ use simshard_cluster::CorpusUid;
 use simshard_simhash::{Fingerprint, Layout};
 use simshard_topology::{ShardId, ShardSet};
 use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
 use crate::corpora::{NodeCorpora, NodeCorpus};
 use crate::error::NodeError;
@@ -61,7 +62,7 @@ impl Engine {
         distance: u32,
     ) -> Result<(), NodeError> {
         let layout = Layout::new(blocks, distance)?;
-        self.run(move |engine| {
+        self.run(move |engine, _| {
             let corpus = NodeCorpus::new(layout, engine.owned);
             engine.corpora.insert(uid, corpus)
         })
@@ -70,7 +71,7 @@ impl Engine {
 
     /// Drops a corpus, if there is one.
     pub(crate) async fn delete_corpus(self: &Arc<Self>, uid: CorpusUid) -> Result<(), NodeError> {
-        self.run(move |engine| {
+        self.run(move |engine, _| {
             // Freeing it takes long: no lock is held meanwhile.
             drop(engine.corpora.remove(uid));
             Ok(())
@@ -84,7 +85,7 @@ impl Engine {
         uid: CorpusUid,
     ) -> Result<Vec<(ShardId, ShardCounts)>, NodeError> {
         let corpus = self.corpora.get(uid)?;
-        self.run(move |_| {
+        self.run(move |_, _| {
             let shards = corpus.shards();
             Ok(shards.map(|(id, shard)| (id, shard.counts())).collect())
         })
@@ -99,20 +100,33 @@ impl Engine {
         }
     }
 
-    /// Runs work on the engine's threads.
+    /// Runs work on the engine's threads. It can look whether anybody still
+    /// waits for its outcome.
     async fn run<T: Send + 'static>(
         self: &Arc<Self>,
-        work: impl FnOnce(&Self) -> Result<T, NodeError> + Send + 'static,
+        work: impl FnOnce(&Self, &Wanted) -> Result<T, NodeError> + Send + 'static,
     ) -> Result<T, NodeError> {
+        let wanted = Wanted::default();
+        let _until_dropped = wanted.clone().0.drop_guard();
         let (sender, receiver) = oneshot::channel();
         let engine = Arc::clone(self);
         self.pool.spawn(move || {
-            // Nobody waits for the answer of a request that was cancelled.
-            if !sender.is_closed() {
-                let _ = sender.send(work(&engine));
+            if !wanted.is_over() {
+                let _ = sender.send(work(&engine, &wanted));
             }
         });
         receiver.await.unwrap_or(Err(NodeError::Stopping))
+    }
+}
+
+/// Whether somebody waits for the outcome of work: no longer, once the request
+/// was cancelled or its deadline has passed.
+#[derive(Clone, Debug, Default)]
+struct Wanted(CancellationToken);
+
+impl Wanted {
+    fn is_over(&self) -> bool {
+        self.0.is_cancelled()
     }
 }
 

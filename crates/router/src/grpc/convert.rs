@@ -30,7 +30,7 @@ pub(super) fn get_corpus_response(
     let total = |counts: fn(&simshard_proto::shard::v1::DescribeCorpusResponse) -> &[u64]| {
         let mut total = 0;
         for (_, answer) in &contents {
-            total += counts(answer.as_ref()?).iter().sum::<u64>();
+            total += counts(answer.as_ref().ok()?).iter().sum::<u64>();
         }
         Some(total)
     };
@@ -40,7 +40,12 @@ pub(super) fn get_corpus_response(
         shards: shards_from(shards(&node)),
         node: node.id.to_string(),
         address: node.address,
-        reachable: answer.is_some(),
+        state: answer
+            .as_ref()
+            .err()
+            .copied()
+            .unwrap_or(pb::NodeState::Serving)
+            .into(),
         document_counts: answer.map_or(Vec::new(), |answer| answer.document_counts),
     });
     pb::GetCorpusResponse {

@@ -1,19 +1,25 @@
 //! Creating, describing, listing and deleting corpora.
 
-use std::time::SystemTime;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use futures_util::future::join_all;
-use simshard_cluster::{CorpusName, CorpusRecord, CorpusUid, MetadataError, Node};
+use simshard_cluster::{CorpusName, CorpusRecord, CorpusUid, Node, random_corpus_uid};
 use simshard_proto::shard::v1 as pb;
+use simshard_proto::v1::NodeState;
 use simshard_simhash::{Layout, Recipe};
 use simshard_topology::ShardSet;
 use tonic::{Response, Status};
+use tracing::warn;
 
 use super::{Failures, Router};
 use crate::corpora::OpenCorpus;
 use crate::deadline::Deadline;
 use crate::error::RouterError;
 use crate::nodes::{CallError, Client};
+
+/// How long nodes are told to drop what a failed creation left on them.
+const CLEANUP: Duration = Duration::from_secs(30);
 
 /// A corpus to be made.
 #[derive(Clone, Debug)]
@@ -23,79 +29,99 @@ pub(crate) struct NewCorpus {
     pub(crate) recipe: Recipe,
 }
 
-/// What the nodes hold of a corpus: `None` where one did not answer.
-pub(crate) type CorpusContents = Vec<(Node, Option<pb::DescribeCorpusResponse>)>;
+/// What each node holds of a corpus, or why that is not known.
+pub(crate) type CorpusContents = Vec<(Node, Result<pb::DescribeCorpusResponse, NodeState>)>;
 
 impl Router {
-    /// Makes an empty corpus on every node, then makes it known.
+    /// Makes an empty corpus on every node, then makes it known. Goes on to its
+    /// end even if the client does not wait.
     pub(crate) async fn create(
-        &self,
+        self: &Arc<Self>,
         new: NewCorpus,
         deadline: Deadline,
     ) -> Result<CorpusRecord, RouterError> {
-        if self.store.corpus(&new.name).await?.is_some() {
+        let router = Arc::clone(self);
+        let creation = tokio::spawn(async move { router.create_now(new, deadline).await });
+        // Fails only where the runtime is going down.
+        creation.await.unwrap_or(Err(RouterError::Stopping))
+    }
+
+    async fn create_now(
+        self: Arc<Self>,
+        new: NewCorpus,
+        deadline: Deadline,
+    ) -> Result<CorpusRecord, RouterError> {
+        if self.metadata.corpus(&new.name).await?.is_some() {
             return Err(RouterError::CorpusExists(new.name));
         }
         let record = CorpusRecord {
-            name: new.name.clone(),
-            uid: CorpusUid::random(),
+            name: new.name,
+            uid: random_corpus_uid(),
             blocks: new.layout.blocks(),
             distance: new.layout.distance(),
             recipe: new.recipe.name().to_owned(),
             create_time: SystemTime::now(),
         };
+        let outcome = match self.create_on_nodes(&record, deadline).await {
+            Ok(()) => self.metadata.create_corpus(record.clone()).await,
+            Err(error) => Err(error),
+        };
+        if outcome.as_ref().is_err_and(is_certainly_unknown) {
+            // The client need not wait for nodes that do not answer.
+            let CorpusRecord { name, uid, .. } = record.clone();
+            tokio::spawn(async move {
+                let deadline = Deadline::within(CLEANUP);
+                let _ = self.drop_from_nodes(&name, uid, deadline).await;
+            });
+        }
+        outcome.map(|()| record)
+    }
+
+    async fn create_on_nodes(
+        &self,
+        record: &CorpusRecord,
+        deadline: Deadline,
+    ) -> Result<(), RouterError> {
         let request = pb::CreateCorpusRequest {
             corpus_uid: record.uid.to_string(),
             blocks: record.blocks,
             distance: record.distance,
         };
         let create = async |mut client: Client, request| client.create_corpus(request).await;
-        let created = self.on_every_node(deadline, &request, create).await;
-        let outcome = match created {
-            Ok(()) => self.make_known(record.clone()).await,
-            Err(error) => Err(error),
-        };
-        // Nobody will ever use what the nodes made, unless the store may know it:
-        // after any other failure of the store, it might.
-        if matches!(&outcome, Err(error) if !matches!(error, RouterError::Metadata(_))) {
-            let _ = self.drop_from_nodes(record.uid, deadline).await;
-        }
-        outcome.map(|()| record)
+        self.on_every_node(&record.name, deadline, &request, create)
+            .await
     }
 
-    async fn make_known(&self, record: CorpusRecord) -> Result<(), RouterError> {
-        let name = record.name.clone();
-        let created = self.store.create_corpus(record).await;
-        created.map_err(|error| {
-            // Another router may have been faster.
-            match matches!(error, MetadataError::AlreadyExists { .. }) {
-                true => RouterError::CorpusExists(name),
-                false => error.into(),
-            }
-        })
-    }
-
-    /// Deletes a corpus: its documents first, so that nothing is left behind if
-    /// a node is unreachable; then it can be tried again.
+    /// Deletes a corpus: from then on nobody can use it, and then its documents.
+    /// Only if all nodes answer, as they have to let go of these.
     pub(crate) async fn delete(
         &self,
         name: &CorpusName,
         deadline: Deadline,
     ) -> Result<(), RouterError> {
         let corpus = self.corpora.reread(name).await?;
-        self.drop_from_nodes(corpus.record.uid, deadline).await?;
-        let deleted = self.store.delete_corpus(name, &corpus.record.uid).await;
+        let mut silent = Failures::default();
+        for (node, answer) in self.contents(&corpus, deadline).await? {
+            if answer == Err(NodeState::Unreachable) {
+                let shards = self.shards_of(&node);
+                silent.nodes.insert(node.id, shards);
+            }
+        }
+        silent.check(name)?;
+        let uid = corpus.record.uid;
+        let deleted = self.metadata.delete_corpus(name, &uid).await;
         // Whatever came of it, what is remembered is no longer right.
         let _ = self.corpora.reread(name).await;
-        match deleted {
-            Err(MetadataError::NotFound { .. }) => Err(RouterError::CorpusNotFound(name.clone())),
-            other => Ok(other?),
+        deleted?;
+        if let Err(error) = self.drop_from_nodes(name, uid, deadline).await {
+            warn!(%error, corpus = %name, "a deleted corpus stays in memory until restart");
         }
+        Ok(())
     }
 
     /// All corpora, by name.
     pub(crate) async fn list(&self) -> Result<Vec<CorpusRecord>, RouterError> {
-        Ok(self.store.corpora().await?)
+        self.metadata.corpora().await
     }
 
     /// What each node holds of a corpus, by node name.
@@ -117,16 +143,18 @@ impl Router {
         });
         let mut contents = CorpusContents::new();
         for (node, answer) in join_all(calls).await {
-            match answer {
-                Ok(answer) => contents.push((node, Some(answer))),
+            let answer = match answer {
+                Ok(answer) => Ok(answer),
+                Err(CallError::NotLoaded) => Err(NodeState::CorpusNotLoaded),
+                Err(CallError::Late | CallError::Unreachable) => Err(NodeState::Unreachable),
                 Err(CallError::Refused(status)) => {
                     return Err(RouterError::Node {
                         node: node.id,
                         status,
                     });
                 }
-                Err(CallError::Late | CallError::Unreachable) => contents.push((node, None)),
-            }
+            };
+            contents.push((node, answer));
         }
         contents.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
         Ok(contents)
@@ -137,16 +165,22 @@ impl Router {
         self.layout.map().shards_of(&node.id)
     }
 
-    async fn drop_from_nodes(&self, uid: CorpusUid, deadline: Deadline) -> Result<(), RouterError> {
+    async fn drop_from_nodes(
+        &self,
+        name: &CorpusName,
+        uid: CorpusUid,
+        deadline: Deadline,
+    ) -> Result<(), RouterError> {
         let request = pb::DeleteCorpusRequest {
             corpus_uid: uid.to_string(),
         };
         let delete = async |mut client: Client, request| client.delete_corpus(request).await;
-        self.on_every_node(deadline, &request, delete).await
+        self.on_every_node(name, deadline, &request, delete).await
     }
 
     async fn on_every_node<M, A, F>(
         &self,
+        name: &CorpusName,
         deadline: Deadline,
         request: &M,
         method: impl Fn(Client, M) -> F,
@@ -166,6 +200,15 @@ impl Router {
                 failures.note(node.id.clone(), self.shards_of(node), error)?;
             }
         }
-        failures.check()
+        failures.check(name)
     }
+}
+
+/// Whether a creation failed before the metadata store can have heard of it, or
+/// by its refusal: then nobody will ever use what the nodes made.
+fn is_certainly_unknown(error: &RouterError) -> bool {
+    !matches!(
+        error,
+        RouterError::Metadata(_) | RouterError::MetadataLate(_)
+    )
 }

@@ -48,7 +48,7 @@ impl Router {
                 Err(error) => failures.note(node, shards, error)?,
             }
         }
-        failures.check()?;
+        failures.check(&corpus.record.name)?;
         Ok(changed)
     }
 

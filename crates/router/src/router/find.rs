@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use futures_util::future::join_all;
+use futures_util::{StreamExt, stream};
 use simshard_proto::v1::{Completeness, Matches};
-use simshard_proto::{shard::v1 as pb, shards_from};
+use simshard_proto::{MAX_MESSAGE_BYTES, shard::v1 as pb, shards_from};
 use simshard_simhash::{Fingerprint, LeadGroups};
 use simshard_topology::NodeId;
 use tracing::warn;
@@ -18,6 +18,9 @@ use crate::merge::{Merge, certificate};
 use crate::nodes::{CallError, Client};
 use crate::offload::offload;
 use crate::plan::{Part, QueryPlan, plan_queries};
+
+/// Nodes that a request asks at once: their answers are in memory together.
+const AT_ONCE: usize = 16;
 
 /// A batch of queries.
 #[derive(Clone, Debug)]
@@ -50,28 +53,35 @@ impl Router {
         near: &Near,
         deadline: Deadline,
     ) -> Result<Found, RouterError> {
-        let mut down = BTreeSet::new();
-        let mut late = false;
+        let mut lost = Failures::default();
         loop {
-            let plan = self.plan(corpus, near, down.clone()).await?;
+            let down = lost.nodes.keys().cloned().collect();
+            let plan = self.plan(corpus, near, down).await?;
             if !plan.unreachable.is_empty() && !near.allow_partial {
-                let nodes = plan.unreachable;
-                return Err(RouterError::Unreachable { nodes, late });
+                lost.nodes = plan.unreachable;
+                return Err(lost.error(&corpus.record.name));
             }
-            // Where lost nodes can be gone around, that needs time too.
-            let avoidable = near.max_distance < corpus.layout().distance();
-            let round = match near.allow_partial || avoidable {
+            let round = match self.may_go_around(corpus, near, &lost) {
                 true => deadline.half(),
                 false => deadline,
             };
-            let (merge, lost) = self.ask(corpus, near, &plan, round).await?;
-            if lost.nodes.is_empty() {
-                return finish(corpus, near, plan, merge).await;
+            let (answers, failures) = self.ask(corpus, near, &plan, round).await?;
+            if failures.is_empty() {
+                return merged(corpus, near, plan, answers).await;
             }
-            warn!(nodes = ?lost.nodes.keys(), late = lost.late, "nodes are lost to a search");
-            late |= lost.late;
-            down.extend(lost.nodes.into_keys());
+            if failures.not_loaded.is_some() && self.is_replaced(corpus).await? {
+                return Err(failures.error(&corpus.record.name));
+            }
+            warn!(?failures, "nodes are lost to a search");
+            lost.extend(failures);
         }
+    }
+
+    /// Whether another router has deleted the corpus, and perhaps created it
+    /// anew: then no node holds the one that is remembered.
+    async fn is_replaced(&self, corpus: &OpenCorpus) -> Result<bool, RouterError> {
+        let record = self.metadata.corpus(&corpus.record.name).await?;
+        Ok(record.is_none_or(|record| record.uid != corpus.record.uid))
     }
 
     async fn plan(
@@ -90,32 +100,49 @@ impl Router {
         .await
     }
 
-    /// Asks every node of a plan; the answers of those that gave one.
+    /// Whether another round could follow one that loses a node, so that it
+    /// should be left some time.
+    fn may_go_around(&self, corpus: &OpenCorpus, near: &Near, lost: &Failures) -> bool {
+        let fewer_groups = near.max_distance < corpus.layout().distance();
+        let others = self.layout.nodes().len() > lost.nodes.len() + 1;
+        (near.allow_partial || fewer_groups) && others
+    }
+
+    /// Asks every node of a plan: the answers of those that gave one, each with
+    /// the place of its request.
     async fn ask(
         &self,
         corpus: &OpenCorpus,
         near: &Near,
         plan: &QueryPlan,
         deadline: Deadline,
-    ) -> Result<(Merge, Failures), RouterError> {
-        let calls = plan.requests.iter().map(async |(groups, node, part)| {
+    ) -> Result<(Vec<(usize, Matches)>, Failures), RouterError> {
+        let requests = plan.requests.iter().enumerate();
+        let calls = requests.map(async |(place, (groups, node, part))| {
             let answer = self
                 .find_on(node, corpus, near, *groups, part, deadline)
                 .await;
-            (node, part, answer)
+            (place, answer)
         });
-        let mut merge = Merge::new(near.queries.len(), near.limit);
+        let calls: Vec<_> = calls.collect();
+        let mut arriving = std::pin::pin!(stream::iter(calls).buffer_unordered(AT_ONCE));
+        let mut answers = Vec::with_capacity(plan.requests.len());
         let mut lost = Failures::default();
-        for (node, part, answer) in join_all(calls).await {
+        let mut bytes = 0;
+        while let Some((place, answer)) = arriving.next().await {
+            let (_, node, part) = &plan.requests[place];
             match answer {
-                Ok(matches) => merge.add(&part.places, matches).map_err(|problem| {
-                    let node = node.clone();
-                    RouterError::Malformed { node, problem }
-                })?,
+                Ok(matches) => {
+                    bytes += size(&matches);
+                    answers.push((place, matches));
+                }
                 Err(error) => lost.note(node.clone(), part.shards, error)?,
             }
+            if bytes > most_bytes(near) {
+                return Err(RouterError::AnswerTooLarge);
+            }
         }
-        Ok((merge, lost))
+        Ok((answers, lost))
     }
 
     async fn find_on(
@@ -143,23 +170,44 @@ impl Router {
     }
 }
 
-async fn finish(
+/// Bytes of an answer, about, from below.
+fn size(matches: &Matches) -> usize {
+    let ids: usize = matches.ids.iter().map(String::len).sum();
+    ids + 10 * matches.fingerprints.len()
+}
+
+/// Most bytes of all answers together. Where a limit may still cut them, they
+/// are allowed to be more than fit the merged answer.
+fn most_bytes(near: &Near) -> usize {
+    match near.limit {
+        0 => MAX_MESSAGE_BYTES,
+        _ => 8 * MAX_MESSAGE_BYTES,
+    }
+}
+
+/// The answers of all nodes in one.
+async fn merged(
     corpus: &OpenCorpus,
     near: &Near,
     plan: QueryPlan,
-    merge: Merge,
+    answers: Vec<(usize, Matches)>,
 ) -> Result<Found, RouterError> {
-    let matches = offload(near.queries.len(), move || merge.finish()).await?;
-    let completeness = (!plan.missing.is_empty()).then(|| {
-        certificate(
-            corpus.layout(),
-            near.max_distance,
-            &plan.missing,
-            &plan.unreachable,
-        )
-    });
-    Ok(Found {
-        matches,
-        completeness,
+    let (layout, max_distance) = (corpus.layout(), near.max_distance);
+    let mut merge = Merge::new(near.queries.len(), near.limit);
+    offload(near.queries.len(), move || {
+        for (place, matches) in answers {
+            let (_, node, part) = &plan.requests[place];
+            merge.add(&part.places, matches).map_err(|problem| {
+                let node = node.clone();
+                RouterError::Malformed { node, problem }
+            })?;
+        }
+        let complete = plan.missing.is_empty();
+        Ok(Found {
+            matches: merge.finish(),
+            completeness: (!complete)
+                .then(|| certificate(layout, max_distance, &plan.missing, &plan.unreachable)),
+        })
     })
+    .await?
 }

@@ -27,7 +27,7 @@ pub struct EngineArgs {
     /// Fingerprints in the corpus
     #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = count())]
     pub n: u64,
-    /// Queries
+    /// Fingerprints that are searched for
     #[arg(long, value_name = "Q", default_value_t = 1_000_000, value_parser = count())]
     pub queries: u64,
     /// Blocks that a fingerprint is cut into
@@ -36,7 +36,7 @@ pub struct EngineArgs {
     /// Largest distance that is searched
     #[arg(long, value_name = "K", default_value_t = 3)]
     pub distance: u32,
-    /// Threads
+    /// Threads that insert and search
     #[arg(long, value_name = "T", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: u16,
     /// How the fingerprints are spread

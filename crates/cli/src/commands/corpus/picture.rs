@@ -10,7 +10,7 @@
 
 use std::fmt::Write;
 
-use simshard_client::v1::NodeShards;
+use simshard_client::v1::{NodeShards, NodeState};
 use simshard_topology::{ShardId, ShardSet};
 
 /// Shards of one column.
@@ -51,9 +51,11 @@ fn cells(node: &NodeShards) -> (String, String, String) {
         .filter_map(|&shard| u8::try_from(shard).ok())
         .map(ShardId)
         .collect();
-    let stored = match node.reachable {
-        true => node.document_counts.iter().sum::<u64>().to_string(),
-        false => "unreachable".to_owned(),
+    let stored = match node.state() {
+        NodeState::Serving => node.document_counts.iter().sum::<u64>().to_string(),
+        NodeState::Unreachable => "unreachable".to_owned(),
+        NodeState::CorpusNotLoaded => "memory lost".to_owned(),
+        NodeState::Unspecified => "unknown".to_owned(),
     };
     (node.node.clone(), shards.to_string(), stored)
 }
@@ -79,7 +81,10 @@ mod tests {
         let node = |name: &str, first: u32, counts: &[u64]| NodeShards {
             node: name.to_owned(),
             address: String::new(),
-            reachable: !counts.is_empty(),
+            state: match counts.is_empty() {
+                true => NodeState::Unreachable.into(),
+                false => NodeState::Serving.into(),
+            },
             shards: (first..first + 8).collect(),
             document_counts: counts.to_vec(),
         };

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use simshard_simhash::{Fingerprint, Recipe};
 
-use crate::input::{Content, Document, Input, InputArgs, Skipped};
+use crate::input::{Content, Document, Ids, Input, InputArgs, Skipped};
 use crate::progress;
 
 /// Text fingerprinted together, on all cores.
@@ -60,7 +60,7 @@ pub(super) fn read(paths: &[PathBuf], max_mib: u32, recipe: Recipe) -> anyhow::R
     };
     let most = u64::from(max_mib) << 20;
     let bar = progress::bar("reading files", None);
-    let mut documents = Input::open(&InputArgs::walking(roots))?.documents();
+    let mut documents = Input::open(&InputArgs::walking(roots), Ids::Any)?.documents();
     let mut batch = Vec::new();
     let mut batch_bytes = 0;
     for document in documents.by_ref() {

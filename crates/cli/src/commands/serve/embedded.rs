@@ -6,26 +6,28 @@ use simshard_client::{Client, ClientError, Reason, v1};
 use simshard_runtime::shutdown::Shutdown;
 use simshard_topology::NodeId;
 
-use crate::connection::runtime;
-use crate::embedded::{EmbeddedCluster, EmbeddedConfig};
+use crate::connection::block_on;
+use crate::embedded::{DRAIN, EmbeddedCluster, EmbeddedConfig};
 
 /// The corpus that is there from the start.
 const CORPUS: &str = "default";
 
 pub(super) fn run(listen: SocketAddr, threads: usize) -> anyhow::Result<()> {
-    runtime()?.block_on(async {
+    block_on(async {
         let shutdown = Shutdown::on_signals()?;
         let nodes = vec![NodeId::new("local")?];
         let config = EmbeddedConfig {
             nodes,
             listen,
             threads,
+            drain: DRAIN,
         };
-        let cluster = EmbeddedCluster::start(config).await?;
+        let mut cluster = EmbeddedCluster::start(config).await?;
         make_corpus(&cluster.url()).await?;
         println!("listening on {}", cluster.url());
-        shutdown.triggered().await;
-        cluster.stop().await
+        let outcome = cluster.run_until(&shutdown).await;
+        let stopped = cluster.stop().await;
+        outcome.and(stopped)
     })
 }
 

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 
 use anyhow::Context;
-use simshard_cluster::{FileStore, MetadataStore};
+use simshard_cluster::{ClusterLayout, FileStore, MetadataStore, Node};
 use simshard_node::NodeConfig;
 use simshard_router::RouterConfig;
 use simshard_runtime::shutdown::Shutdown;
@@ -13,16 +13,18 @@ use simshard_topology::NodeId;
 use tokio::net::TcpListener;
 
 use super::config::{NodeSettings, RouterSettings};
-use crate::connection::runtime;
+use crate::connection::block_on;
 use crate::embedded::bind;
 use crate::exit::UsageError;
 
 pub(super) fn run_node(settings: &NodeSettings) -> anyhow::Result<()> {
-    runtime()?.block_on(async {
+    block_on(async {
         let store = FileStore::open(&settings.cluster).await?;
+        let layout = store.layout().await?;
+        let node = find_node(&layout, &settings.name)?;
         let listen = match settings.listen {
             Some(listen) => listen,
-            None => address_of(&store, &settings.name).await?,
+            None => address_of(node)?,
         };
         let shutdown = Shutdown::on_signals()?;
         let listener = announce(listen).await?;
@@ -37,7 +39,7 @@ pub(super) fn run_node(settings: &NodeSettings) -> anyhow::Result<()> {
 }
 
 pub(super) fn run_router(settings: &RouterSettings) -> anyhow::Result<()> {
-    runtime()?.block_on(async {
+    block_on(async {
         let store = FileStore::open(&settings.cluster).await?;
         let shutdown = Shutdown::on_signals()?;
         let listener = announce(settings.listen).await?;
@@ -57,17 +59,17 @@ async fn announce(listen: SocketAddr) -> anyhow::Result<TcpListener> {
     Ok(listener)
 }
 
-/// The address that the layout gives a node.
-async fn address_of(store: &FileStore, name: &NodeId) -> anyhow::Result<SocketAddr> {
-    let layout = store.layout().await?;
-    let Some(node) = layout.node(name) else {
+/// The node of this name, which must be there before anything is bound.
+fn find_node<'a>(layout: &'a ClusterLayout, name: &NodeId) -> Result<&'a Node, UsageError> {
+    layout.node(name).ok_or_else(|| {
         let known: Vec<&str> = layout.nodes().iter().map(|node| node.id.as_str()).collect();
-        let message = format!(
-            "the layout has no node {name}: it lists {}",
-            known.join(", ")
-        );
-        return Err(UsageError(message).into());
-    };
+        let known = known.join(", ");
+        UsageError(format!("the layout has no node {name}: it lists {known}"))
+    })
+}
+
+/// The address that the layout gives a node.
+fn address_of(node: &Node) -> anyhow::Result<SocketAddr> {
     let address = node.address.trim_start_matches("http://");
     let mut resolved = address
         .to_socket_addrs()

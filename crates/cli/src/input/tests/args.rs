@@ -41,8 +41,7 @@ fn the_format_is_inferred_where_all_paths_agree() {
     assert_eq!(inferred(&["a.jsonl"]), Format::Jsonl);
     assert_eq!(inferred(&["a.jsonl", "b.NDJSON"]), Format::Jsonl);
     assert_eq!(inferred(&["a.tsv", "b.tsv"]), Format::Tsv);
-    assert_eq!(inferred(&["a.tsv", "b.txt"]), Format::Lines);
-    assert_eq!(inferred(&["a.jsonl", "-"]), Format::Lines);
+    assert_eq!(inferred(&["a.txt", "b", "-"]), Format::Lines);
 }
 
 #[test]
@@ -58,10 +57,39 @@ fn the_format_given_beats_the_one_inferred() {
 }
 
 #[test]
-fn tsv_and_jsonl_together_need_a_format() {
-    let args = parse(&["a.tsv", "b.jsonl"]).unwrap();
-    let error = args.effective_format().unwrap_err().to_string();
-    assert!(error.contains("--format"), "{error}");
+fn paths_that_look_different_need_a_format() {
+    for (paths, expected) in [
+        (
+            &["a.tsv", "b.jsonl"][..],
+            "a.tsv looks like tsv, b.jsonl does not",
+        ),
+        (
+            &["a.ndjson", "b.tsv"],
+            "a.ndjson looks like jsonl, b.tsv does not",
+        ),
+        (
+            &["a.txt", "b.jsonl"],
+            "b.jsonl looks like jsonl, a.txt does not",
+        ),
+        (&["a.tsv", "b.tsv", "c"], "a.tsv looks like tsv, c does not"),
+        (&["-", "a.jsonl"], "a.jsonl looks like jsonl, - does not"),
+    ] {
+        let args = parse(paths).unwrap();
+        assert_eq!(
+            message(open_bytes(&args, b"")),
+            format!("{expected}: say with --format what they all are")
+        );
+        let chosen = [&["--format", "lines"], paths].concat();
+        assert_eq!(inferred(&chosen), Format::Lines);
+    }
+}
+
+#[test]
+fn arguments_tell_whether_they_read_standard_input() {
+    let reads_stdin = |arguments: &[&str]| parse(arguments).unwrap().reads_stdin();
+    assert!(reads_stdin(&[]));
+    assert!(reads_stdin(&["a", "-"]));
+    assert!(!reads_stdin(&["a", "b"]));
 }
 
 #[test]

@@ -66,7 +66,7 @@ fn standard_input_is_checked_first_and_then_read_from_its_copy() {
     let (reader, taken) = Pieces::new(&[b"a\t", b"1\nb\t2", b"\n"]);
     let input = open_reader(&args(Format::Tsv, &[]), reader).unwrap();
     assert_eq!(taken.load(Ordering::Relaxed), 3);
-    assert_eq!(input.totals().unwrap().documents, 2);
+    assert_eq!(input.document_count(), Some(2));
     assert_eq!(all(input), [print("a", 1), print("b", 2)]);
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::*;
-use crate::input::{Counts, MAX_RECORD_BYTES};
+use crate::input::MAX_RECORD_BYTES;
 
 fn walk(paths: &[PathBuf]) -> (Vec<Document>, Documents) {
     drain(open_bytes(&args(Format::Files, paths), b"").unwrap())
@@ -91,27 +91,15 @@ fn what_is_no_text_is_skipped_and_counted() {
 }
 
 #[test]
-fn totals_bound_the_progress() {
+fn the_count_is_of_the_files_that_may_be_documents() {
     let folder = Folder::new();
     folder.write("a", "12345");
     folder.write("b", "1\0");
     folder.write("large", vec![b'x'; MAX_RECORD_BYTES + 1]);
     let input = open_bytes(&args(Format::Files, &[folder.path()]), b"").unwrap();
-    assert_eq!(
-        input.totals(),
-        Some(Counts {
-            documents: 2,
-            bytes: 7
-        })
-    );
-    let (_, documents) = drain(input);
-    assert_eq!(
-        documents.progress(),
-        Counts {
-            documents: 1,
-            bytes: 7
-        }
-    );
+    assert_eq!(input.document_count(), Some(2));
+    let (read, _) = drain(input);
+    assert_eq!(names(&read, &folder.path()), ["a"]);
 }
 
 #[test]
@@ -194,6 +182,21 @@ mod unix {
         let (read, documents) = walk(&[folder.path()]);
         assert_eq!(names(&read, &folder.path()), ["b"]);
         assert_eq!(documents.skipped().to_string(), "skipped 1 unnameable file");
+    }
+
+    #[test]
+    fn a_path_that_tsv_cannot_hold_is_skipped_and_counted_where_ids_must_fit() {
+        let folder = Folder::new();
+        for name in ["a\tb", "c\nd", "e\rf", "good"] {
+            folder.write(name, "x");
+        }
+        let args = args(Format::Files, &[folder.path()]);
+        let (read, documents) = drain(open_for_tsv(&args, b"").unwrap());
+        assert_eq!(names(&read, &folder.path()), ["good"]);
+        assert_eq!(documents.skipped().unnameable_files, 3);
+        let (read, documents) = walk(&[folder.path()]);
+        assert_eq!(read.len(), 4);
+        assert!(documents.skipped().is_empty());
     }
 
     #[test]

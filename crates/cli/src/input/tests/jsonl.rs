@@ -178,3 +178,22 @@ fn damaged_json_is_refused_wherever_the_damage_is() {
         assert!(message.contains("is no JSON object: "), "{line}: {message}");
     }
 }
+
+#[test]
+fn an_id_that_tsv_cannot_hold_is_a_bad_line_where_ids_must_fit() {
+    for (id, shown) in [("a\\tb", "a\\tb"), ("a\\nb", "a\\nb"), ("a\\r", "a\\r")] {
+        let stdin = format!("{{\"id\":1,\"text\":\"x\"}}\n{{\"id\":\"{id}\",\"text\":\"y\"}}\n");
+        let refused = open_for_tsv(&args(Format::Jsonl, &[]), stdin.as_bytes());
+        assert_eq!(
+            message(refused),
+            format!(
+                "<stdin>:2: the id \"{shown}\" has a tab or a line break, which TSV cannot hold"
+            )
+        );
+        let skipping = open_for_tsv(&skipping(Format::Jsonl, &[]), stdin.as_bytes());
+        let (read, documents) = drain(skipping.unwrap());
+        assert_eq!(read, [text("1", "x")]);
+        assert_eq!(documents.skipped().bad_lines, 1);
+        assert_eq!(read.len() + 1, self::read(Format::Jsonl, &stdin).len());
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::input::line_reader::{Line, LineReader};
-use crate::input::{Counts, MAX_ID_BYTES, MAX_RECORD_BYTES};
+use crate::input::{MAX_ID_BYTES, MAX_RECORD_BYTES};
 
 #[test]
 fn empty_input_has_no_documents() {
@@ -128,29 +128,21 @@ fn skipped_lines_are_counted_and_keep_their_numbers() {
     let long = "x".repeat(MAX_RECORD_BYTES + 1);
     let stdin = [b"a\n\xFF\n", long.as_bytes(), b"\nb\n"].concat();
     let input = open_bytes(&skipping(Format::Lines, &[]), &stdin).unwrap();
-    assert_eq!(input.totals(), None);
+    assert_eq!(input.document_count(), None);
     let (read, documents) = drain(input);
     assert_eq!(read, [text("1", "a"), text("4", "b")]);
     assert_eq!(documents.skipped().to_string(), "skipped 2 bad lines");
-    assert_eq!(documents.progress().bytes, stdin.len() as u64);
 }
 
 #[test]
-fn progress_ends_at_the_totals() {
+fn the_count_is_of_documents_not_of_lines() {
     let folder = Folder::new();
     let a = folder.write("a", "one\n\ntwo\n");
     let b = folder.write("b", "three");
     let input = open_bytes(&args(Format::Lines, &[a, b]), b"").unwrap();
-    let totals = input.totals().unwrap();
-    assert_eq!(
-        totals,
-        Counts {
-            documents: 3,
-            bytes: 14
-        }
-    );
-    let (_, documents) = drain(input);
-    assert_eq!(documents.progress(), totals);
+    assert_eq!(input.document_count(), Some(3));
+    let (read, documents) = drain(input);
+    assert_eq!(read.len(), 3);
     assert!(documents.skipped().is_empty());
     assert_eq!(documents.skipped().to_string(), "");
 }

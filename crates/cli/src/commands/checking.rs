@@ -1,0 +1,14 @@
+//! Opening a command's input, with a sign of life while all of it is checked.
+
+use std::io::{self, IsTerminal};
+
+use crate::input::{Ids, Input, InputArgs, InputError};
+use crate::progress;
+
+/// Opens and checks the input.
+pub(super) fn open(args: &InputArgs, ids: Ids) -> Result<Input, InputError> {
+    // A spinner would write over what somebody types.
+    let typed = args.reads_stdin() && io::stdin().is_terminal();
+    let _spinner = (!typed).then(|| progress::spinner("checking the input"));
+    Input::open(args, ids)
+}

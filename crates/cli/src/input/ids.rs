@@ -1,0 +1,29 @@
+//! Which ids will do.
+
+use super::error::excerpt;
+use super::{LineProblem, MAX_ID_BYTES};
+
+/// Which ids will do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ids {
+    /// All that a corpus takes.
+    Any,
+    /// Those that a column of TSV can hold: without tabs and line breaks.
+    Tsv,
+}
+
+impl Ids {
+    /// Takes an id, or says why it will not do.
+    pub(super) fn check(self, id: &str) -> Result<(), LineProblem> {
+        if id.len() > MAX_ID_BYTES {
+            return Err(LineProblem::IdTooLong {
+                value: excerpt(id),
+                bytes: id.len(),
+            });
+        }
+        if self == Self::Tsv && id.contains(['\t', '\n', '\r']) {
+            return Err(LineProblem::IdNotTsv { value: excerpt(id) });
+        }
+        Ok(())
+    }
+}

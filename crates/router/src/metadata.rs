@@ -1,0 +1,73 @@
+//! The metadata store as requests see it: with an end to their patience.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use simshard_cluster::{CorpusName, CorpusRecord, CorpusUid, MetadataError, MetadataStore};
+use tokio::time::timeout;
+
+use crate::error::RouterError;
+
+/// A store that takes longer has failed: another process may hold its lock.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A metadata store.
+#[derive(Clone, Debug)]
+pub(crate) struct Metadata {
+    store: Arc<dyn MetadataStore>,
+}
+
+impl Metadata {
+    pub(crate) const fn new(store: Arc<dyn MetadataStore>) -> Self {
+        Self { store }
+    }
+
+    pub(crate) async fn corpora(&self) -> Result<Vec<CorpusRecord>, RouterError> {
+        in_time(self.store.corpora()).await
+    }
+
+    pub(crate) async fn corpus(
+        &self,
+        name: &CorpusName,
+    ) -> Result<Option<CorpusRecord>, RouterError> {
+        in_time(self.store.corpus(name)).await
+    }
+
+    pub(crate) async fn create_corpus(&self, record: CorpusRecord) -> Result<(), RouterError> {
+        in_time(self.store.create_corpus(record)).await
+    }
+
+    pub(crate) async fn delete_corpus(
+        &self,
+        name: &CorpusName,
+        uid: &CorpusUid,
+    ) -> Result<(), RouterError> {
+        in_time(self.store.delete_corpus(name, uid)).await
+    }
+}
+
+async fn in_time<T>(
+    answer: impl Future<Output = Result<T, MetadataError>>,
+) -> Result<T, RouterError> {
+    match timeout(PATIENCE, answer).await {
+        Ok(answer) => Ok(answer?),
+        Err(_) => Err(RouterError::MetadataLate(PATIENCE)),
+    }
+}
+
+impl From<MetadataError> for RouterError {
+    fn from(error: MetadataError) -> Self {
+        match error {
+            MetadataError::AlreadyExists { name, .. } => Self::CorpusExists(name),
+            MetadataError::NotFound { name, .. } => Self::CorpusNotFound(name),
+            MetadataError::MalformedLayout { .. }
+            | MetadataError::UnusableLayout { .. }
+            | MetadataError::CorruptCorpora { .. }
+            | MetadataError::UnknownCorporaVersion { .. }
+            | MetadataError::Unreadable { .. }
+            | MetadataError::Unwritable { .. }
+            | MetadataError::NotDurable { .. }
+            | MetadataError::Stopping => Self::Metadata(error),
+        }
+    }
+}
