@@ -8,6 +8,7 @@ use simshard_cluster::MetadataError;
 use simshard_runtime::logging::LoggingError;
 
 use crate::input::InputError;
+use crate::say::note;
 
 /// Something failed.
 pub const FAILURE: u8 = 1;
@@ -65,6 +66,6 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
     let Some(code) = code(error) else {
         return ExitCode::SUCCESS;
     };
-    eprintln!("error: {error:#}");
+    note(format!("error: {error:#}"));
     ExitCode::from(code)
 }

@@ -1,9 +1,10 @@
 //! Progress on standard error, only where that is a terminal.
 
+use std::fmt;
 use std::io::IsTerminal;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 /// How often a spinner turns.
 const TICK: Duration = Duration::from_millis(100);
@@ -12,8 +13,8 @@ const TICK: Duration = Duration::from_millis(100);
 /// Silent where standard error is no terminal.
 pub(crate) fn bar(what: &str, total: Option<u64>) -> ProgressBar {
     let template = match total {
-        Some(_) => "{msg} [{bar:30}] {human_pos}/{human_len} {per_sec} {eta} left",
-        None => "{msg} {spinner} {human_pos} {per_sec}",
+        Some(_) => "{msg} [{bar:30}] {human_pos}/{human_len} {rate} {eta} left",
+        None => "{msg} {spinner} {human_pos} {rate}",
     };
     let bar = match total {
         Some(total) => ProgressBar::new(total),
@@ -22,9 +23,15 @@ pub(crate) fn bar(what: &str, total: Option<u64>) -> ProgressBar {
     let style =
         ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
     bar.set_draw_target(target());
-    bar.set_style(style);
+    bar.set_style(style.with_key("rate", rate));
     bar.set_message(what.to_owned());
     bar
+}
+
+/// Items a second, whole.
+fn rate(state: &ProgressState, out: &mut dyn fmt::Write) {
+    // Writing into a line of the terminal's own buffer does not fail.
+    let _ = write!(out, "{}/s", HumanCount(state.per_sec() as u64));
 }
 
 /// A spinner that turns by itself until it is dropped. Silent where standard

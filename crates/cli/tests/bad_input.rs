@@ -344,3 +344,74 @@ fn the_demo_verifies_itself() {
         "{last}"
     );
 }
+
+#[test]
+fn fields_are_refused_where_there_are_none() {
+    let router = embedded();
+    for field in ["--id-field", "--text-field", "--fingerprint-field"] {
+        let args = ["insert", field, "body", "--router", router.url()];
+        let output = run(BINARY, args, "{\"id\":1,\"body\":\"some words\"}\n");
+        assert_eq!(output.status.code(), Some(2), "{field}: {}", log(&output));
+        assert!(log(&output).contains(field), "{}", log(&output));
+    }
+}
+
+/// Whoever reads standard output or error may go away.
+#[test]
+fn a_reader_who_leaves_ends_nothing_with_a_panic() {
+    let router = embedded();
+    let big: String = (0..200_000)
+        .map(|number| format!("{number}\t{number}\n"))
+        .collect();
+    let find = format!(
+        "'{BINARY}' find --format tsv --router {} | head -1",
+        router.url()
+    );
+    let insert = format!("'{BINARY}' insert --router {} 2>&-", router.url());
+    let completions = format!("'{BINARY}' completions bash | true");
+    for (script, input) in [
+        (&find, &*big),
+        (&insert, "a text of a few words\n"),
+        (&completions, ""),
+    ] {
+        let script = format!("set -o pipefail; {script}");
+        let output = run("bash", ["-c", &script], input);
+        assert_eq!(output.status.code(), Some(0), "{script}: {}", log(&output));
+        assert!(!log(&output).contains("panicked"), "{}", log(&output));
+    }
+    let shown = run(
+        BINARY,
+        [
+            "find",
+            "--text",
+            "a text of a few words",
+            "--router",
+            router.url(),
+        ],
+        "",
+    );
+    assert!(
+        String::from_utf8(shown.stdout)
+            .unwrap()
+            .contains(r#""ids":["1"]"#)
+    );
+}
+
+#[test]
+fn overlapping_paths_of_a_demo_are_read_once() {
+    let folder = tempfile::tempdir().unwrap();
+    for number in 0..3 {
+        let path = folder.path().join(format!("{number}.txt"));
+        fs::write(path, "the same text in each of these files").unwrap();
+    }
+    let all = folder.path().to_str().unwrap();
+    let one = folder.path().join("1.txt");
+    let args = ["demo", "--verify", one.to_str().unwrap(), all, all];
+    let output = run(BINARY, args, "");
+    let shown = String::from_utf8(output.stdout.clone()).unwrap();
+    assert!(
+        shown.ends_with("verified: 3 pairs, 0 missed, 0 extra\n"),
+        "{shown}{}",
+        log(&output)
+    );
+}

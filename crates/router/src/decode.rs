@@ -103,7 +103,7 @@ pub(crate) fn corpus_name(
 ) -> Result<CorpusName, Status> {
     let parsed = CorpusName::new(name);
     if let Err(error) = &parsed {
-        violations.add(field, format!("is no name: {error}"));
+        violations.add(field, format!("is refused: {error}"));
     }
     match parsed {
         Ok(name) if violations.is_empty() => Ok(name),
@@ -224,14 +224,14 @@ pub(crate) fn new_corpus(request: &v1::CreateCorpusRequest) -> Result<NewCorpus,
             simshard_simhash::LayoutError::Blocks { .. }
             | simshard_simhash::LayoutError::Tables { .. } => "blocks",
         };
-        violations.add(field, format!("makes no corpus: {error}"));
+        violations.add(field, format!("is refused: {error}"));
     }
     let recipe = match request.recipe.as_str() {
         "" => Ok(Recipe::default()),
         name => name.parse(),
     };
     if let Err(error) = &recipe {
-        violations.add("recipe", format!("is not known: {error}"));
+        violations.add("recipe", format!("is refused: {error}"));
     }
     match (layout, recipe, CorpusName::new(&request.name)) {
         (Ok(layout), Ok(recipe), Ok(name)) => Ok(NewCorpus {
@@ -241,7 +241,7 @@ pub(crate) fn new_corpus(request: &v1::CreateCorpusRequest) -> Result<NewCorpus,
         }),
         (_, _, Ok(_)) => Err(violations.status()),
         (_, _, Err(error)) => {
-            violations.add("name", format!("is no name: {error}"));
+            violations.add("name", format!("is refused: {error}"));
             Err(violations.status())
         }
     }

@@ -1,6 +1,6 @@
 //! `simshard completions`: a completion script for a shell.
 
-use std::io;
+use std::io::{self, Write};
 
 use clap::{Args, CommandFactory};
 use clap_complete::{Shell, generate};
@@ -20,13 +20,9 @@ pub struct CompletionsArgs {
 /// Prints the script.
 ///
 /// # Errors
-/// Never; for the sake of the other commands.
+/// If standard output cannot be written.
 pub fn run(args: CompletionsArgs) -> anyhow::Result<()> {
-    generate(
-        args.shell,
-        &mut Cli::command(),
-        "simshard",
-        &mut io::stdout(),
-    );
-    Ok(())
+    let mut script = Vec::new();
+    generate(args.shell, &mut Cli::command(), "simshard", &mut script);
+    Ok(io::stdout().write_all(&script)?)
 }

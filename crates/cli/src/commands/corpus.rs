@@ -10,6 +10,7 @@ use simshard_simhash::{Layout, Recipe};
 
 use crate::commands::recipe::recipe_names;
 use crate::connection::{RouterArgs, block_on};
+use crate::say::note;
 pub(crate) use picture::picture;
 
 /// The verbs of `corpus`.
@@ -82,7 +83,11 @@ async fn create(args: CreateArgs) -> anyhow::Result<()> {
         recipe: args.recipe.to_string(),
     };
     let corpus = client.create_corpus(request).await?;
-    eprintln!("created corpus {}: {}", corpus.name, describe(&corpus));
+    note(format!(
+        "created corpus {}: {}",
+        corpus.name,
+        describe(&corpus)
+    ));
     Ok(())
 }
 
@@ -121,7 +126,7 @@ async fn show(args: &NameArgs) -> anyhow::Result<()> {
 
 async fn delete(args: &NameArgs) -> anyhow::Result<()> {
     args.router.client()?.delete_corpus(&args.name).await?;
-    eprintln!("deleted corpus {}", args.name);
+    note(format!("deleted corpus {}", args.name));
     Ok(())
 }
 

@@ -21,6 +21,7 @@ use crate::commands::recipe::recipe_names;
 use crate::commands::serve::threads_or_cores;
 use crate::connection::block_on;
 use crate::embedded::{DRAIN, EmbeddedCluster, EmbeddedConfig};
+use crate::say::note;
 use walk::Files;
 
 /// The corpus of the demo.
@@ -158,8 +159,10 @@ async fn create_corpus(client: &Client, args: &DemoArgs) -> anyhow::Result<()> {
 
 async fn keep(cluster: &mut EmbeddedCluster, shutdown: &Shutdown) -> anyhow::Result<()> {
     let url = cluster.url();
-    eprintln!("\nThe cluster runs until Ctrl-C. In another terminal:");
-    eprintln!("  simshard corpus show {CORPUS} --router {url}");
-    eprintln!("  simshard find --router {url} --corpus {CORPUS} --text 'some text'");
+    note("\nThe cluster runs until Ctrl-C. In another terminal:");
+    note(format!("  simshard corpus show {CORPUS} --router {url}"));
+    note(format!(
+        "  simshard find --router {url} --corpus {CORPUS} --text 'some text'"
+    ));
     cluster.run_until(shutdown).await
 }

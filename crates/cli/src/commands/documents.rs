@@ -6,6 +6,7 @@ use simshard_client::Client;
 use crate::commands::{checking, pipeline};
 use crate::connection::{CorpusArgs, RouterArgs, block_on};
 use crate::input::{Ids, InputArgs};
+use crate::say::note;
 
 /// Arguments of `insert` and `remove`.
 #[derive(Args, Debug)]
@@ -83,9 +84,13 @@ async fn change(change: Change, args: &DocumentsArgs) -> anyhow::Result<()> {
         Ok(())
     })
     .await?;
-    eprintln!("{done} {}, {} {rest}", count(changed), documents - changed);
+    note(format!(
+        "{done} {}, {} {rest}",
+        count(changed),
+        documents - changed
+    ));
     if !skipped.is_empty() {
-        eprintln!("{skipped}");
+        note(skipped);
     }
     Ok(())
 }

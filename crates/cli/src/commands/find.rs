@@ -10,6 +10,7 @@ use simshard_client::{Client, FindOptions, Fingerprint, Found, Missing, Queries,
 use crate::commands::{checking, pipeline};
 use crate::connection::{CorpusArgs, RouterArgs, block_on};
 use crate::input::{Ids, InputArgs};
+use crate::say::note;
 
 /// Arguments of `find`.
 #[derive(Args, Debug)]
@@ -145,7 +146,7 @@ async fn find(which: Which, args: &FindFirstArgs, limit: u32) -> anyhow::Result<
     .await?;
     warn_of_missing(&unreachable);
     if !skipped.is_empty() {
-        eprintln!("{skipped}");
+        note(skipped);
     }
     Ok(())
 }
@@ -155,11 +156,11 @@ fn warn_of_missing(nodes: &BTreeSet<String>) {
     let names: Vec<&str> = nodes.iter().map(String::as_str).collect();
     match names[..] {
         [] => {}
-        [name] => eprintln!("partial answers: node {name} was unreachable"),
-        [..] => eprintln!(
+        [name] => note(format!("partial answers: node {name} was unreachable")),
+        [..] => note(format!(
             "partial answers: nodes {} were unreachable",
             names.join(", ")
-        ),
+        )),
     }
 }
 
@@ -194,8 +195,7 @@ fn guaranteed(missing: Missing) -> i64 {
 fn print(out: &mut impl Write, ids: &[String], found: &Found) -> anyhow::Result<()> {
     for (place, query) in found.queries.iter().enumerate() {
         let id = ids.get(place).map(String::as_str);
-        serde_json::to_writer(&mut *out, &line(query, id))?;
-        out.write_all(b"\n")?;
+        writeln!(out, "{}", serde_json::to_string(&line(query, id))?)?;
     }
     Ok(out.flush()?)
 }

@@ -12,6 +12,7 @@ use crate::commands::recipe::recipe_names;
 use crate::exit::UsageError;
 use crate::input::{Content, Document, Documents, Ids, InputArgs};
 use crate::progress;
+use crate::say::note;
 
 /// Documents hashed together, on all cores.
 const BATCH: usize = 1024;
@@ -70,7 +71,7 @@ pub fn run(args: &HashArgs) -> anyhow::Result<()> {
     bar.finish_and_clear();
     let skipped = documents.skipped();
     if !skipped.is_empty() {
-        eprintln!("{skipped}");
+        note(skipped);
     }
     Ok(())
 }

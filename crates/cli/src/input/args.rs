@@ -32,23 +32,13 @@ pub struct InputArgs {
     #[arg(long, value_enum, help_heading = "Input")]
     pub format: Option<Format>,
 
-    /// jsonl: the field that holds a document's id, a string or a number
-    #[arg(
-        long,
-        value_name = "NAME",
-        default_value = InputArgs::ID_FIELD,
-        help_heading = "Input"
-    )]
-    pub id_field: String,
+    /// jsonl: the field that holds a document's id, a string or a number [default: id]
+    #[arg(long, value_name = "NAME", help_heading = "Input")]
+    pub id_field: Option<String>,
 
-    /// jsonl: the field that holds a document's text
-    #[arg(
-        long,
-        value_name = "NAME",
-        default_value = InputArgs::TEXT_FIELD,
-        help_heading = "Input"
-    )]
-    pub text_field: String,
+    /// jsonl: the field that holds a document's text [default: text]
+    #[arg(long, value_name = "NAME", help_heading = "Input")]
+    pub text_field: Option<String>,
 
     /// jsonl: the field that holds a document's fingerprint, instead of a text
     ///
@@ -107,8 +97,8 @@ impl InputArgs {
         Self {
             paths,
             format: Some(Format::Files),
-            id_field: Self::ID_FIELD.to_owned(),
-            text_field: Self::TEXT_FIELD.to_owned(),
+            id_field: None,
+            text_field: None,
             fingerprint_field: None,
             skip_bad_lines: true,
         }
@@ -120,9 +110,15 @@ impl InputArgs {
             Some(format) => format,
             None => suggested_format(&self.paths)?,
         };
-        // Ignoring this field would fingerprint the text of what holds fingerprints.
-        if self.fingerprint_field.is_some() && format != Format::Jsonl {
-            return Err(InputError::FingerprintFieldNeedsJsonl { format });
+        // Ignoring a field would fingerprint the JSON around it.
+        for (flag, field) in [
+            ("--id-field", &self.id_field),
+            ("--text-field", &self.text_field),
+            ("--fingerprint-field", &self.fingerprint_field),
+        ] {
+            if field.is_some() && format != Format::Jsonl {
+                return Err(InputError::FieldNeedsJsonl { flag, format });
+            }
         }
         Ok(format)
     }
@@ -133,12 +129,16 @@ impl InputArgs {
     }
 
     pub(super) fn json_fields(&self) -> JsonFields {
+        let name = |given: &Option<String>, default: &str| match given {
+            Some(name) => name.clone(),
+            None => default.to_owned(),
+        };
         let content = match &self.fingerprint_field {
             Some(name) => JsonContent::Fingerprint(name.clone()),
-            None => JsonContent::Text(self.text_field.clone()),
+            None => JsonContent::Text(name(&self.text_field, Self::TEXT_FIELD)),
         };
         JsonFields {
-            id: self.id_field.clone(),
+            id: name(&self.id_field, Self::ID_FIELD),
             content,
         }
     }

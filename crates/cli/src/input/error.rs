@@ -63,9 +63,11 @@ pub enum InputError {
         /// A path that does not suggest it.
         other: PathBuf,
     },
-    /// A fingerprint field was named for a format without fields.
-    #[error("--fingerprint-field belongs to --format jsonl, but the format is {format}")]
-    FingerprintFieldNeedsJsonl {
+    /// A field was named for a format without fields.
+    #[error("{flag} belongs to --format jsonl, but the format is {format}")]
+    FieldNeedsJsonl {
+        /// What was given.
+        flag: &'static str,
         /// The format in force.
         format: Format,
     },
@@ -84,11 +86,8 @@ pub enum InputError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LineProblem {
     /// More than [`MAX_RECORD_BYTES`].
-    #[error("the line takes {bytes} bytes: at most {MAX_RECORD_BYTES} are allowed")]
-    TooLong {
-        /// Its length, line break included.
-        bytes: u64,
-    },
+    #[error("the line takes more than {MAX_RECORD_BYTES} bytes, which is the limit")]
+    TooLong,
     /// Bytes that are no UTF-8.
     #[error("\"{value}\" is no text: its byte {byte} is not valid UTF-8")]
     NotUtf8 {

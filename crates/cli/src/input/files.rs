@@ -86,15 +86,20 @@ impl FileDocuments {
             }
             match read(entry.path(), self.ids) {
                 Ok(document) => return Some(document),
-                Err(refusal) => refusal.record(entry.path(), skipped),
+                Err(refusal) => refusal.record(&entry, skipped),
             }
         }
     }
 }
 
 impl Refusal {
-    fn record(&self, path: &Path, skipped: &mut Skipped) {
-        let path = path.display();
+    /// Counts a file that is no document. Those of a folder are many; one that
+    /// was named itself is worth a warning.
+    fn record(&self, entry: &DirEntry, skipped: &mut Skipped) {
+        let path = entry.path().display();
+        if entry.depth() == 0 {
+            tracing::warn!(%path, reason = self.reason(), "skipped");
+        }
         match self {
             Self::Unreadable(error) => {
                 tracing::warn!(%path, %error, "skipped: cannot be read");
@@ -116,6 +121,18 @@ impl Refusal {
                 tracing::debug!(%path, "skipped: invalid UTF-8");
                 skipped.invalid_utf8_files += 1;
             }
+        }
+    }
+}
+
+impl Refusal {
+    const fn reason(&self) -> &'static str {
+        match self {
+            Self::Unreadable(_) => "cannot be read",
+            Self::Unnameable(_) => "its path cannot be an id",
+            Self::TooLarge => "too large",
+            Self::Binary => "binary",
+            Self::InvalidUtf8 => "no UTF-8",
         }
     }
 }

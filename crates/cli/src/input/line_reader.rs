@@ -13,6 +13,8 @@ pub(super) struct LineReader {
     reader: BufReader<Box<dyn Read + Send>>,
     line: Vec<u8>,
     number: u64,
+    /// The last line was too long, and its rest is yet to be passed over.
+    inside_line: bool,
 }
 
 /// A line without its line break.
@@ -20,8 +22,9 @@ pub(super) struct LineReader {
 pub(super) enum Line<'a> {
     /// All of it, without a byte order mark.
     Whole(&'a [u8]),
-    /// Too long, passed over; its length with its line break.
-    TooLong(u64),
+    /// Too long. Its rest is passed over only when the next line is asked for,
+    /// as it may never end.
+    TooLong,
 }
 
 impl LineReader {
@@ -30,25 +33,27 @@ impl LineReader {
             reader: BufReader::with_capacity(BUFFER_BYTES, reader),
             line: Vec::new(),
             number: 0,
+            inside_line: false,
         }
     }
 
     /// The next line, `None` at the end.
     pub(super) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+        if std::mem::take(&mut self.inside_line) {
+            self.reader.skip_until(b'\n')?;
+        }
         self.line.clear();
         let most = MAX_RECORD_BYTES + LINE_BREAK_BYTES;
         let mut bounded = self.reader.by_ref().take(most as u64);
-        let mut taken = bounded.read_until(b'\n', &mut self.line)? as u64;
+        let taken = bounded.read_until(b'\n', &mut self.line)?;
         if taken == 0 {
             return Ok(None);
         }
-        if taken == most as u64 && !self.line.ends_with(b"\n") {
-            taken += self.reader.skip_until(b'\n')? as u64;
-        }
+        self.inside_line = taken == most && !self.line.ends_with(b"\n");
         self.number += 1;
         let mut line = without_line_break(&self.line);
         if line.len() > MAX_RECORD_BYTES {
-            return Ok(Some(Line::TooLong(taken)));
+            return Ok(Some(Line::TooLong));
         }
         if self.number == 1 {
             line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);

@@ -92,7 +92,7 @@ impl OpenSource {
             let number = self.lines.number() + 1;
             let parsed = match self.lines.next() {
                 Ok(Some(Line::Whole(line))) => parser.parse(&self.name, number, line),
-                Ok(Some(Line::TooLong(bytes))) => Err(LineProblem::TooLong { bytes }),
+                Ok(Some(Line::TooLong)) => Err(LineProblem::TooLong),
                 Ok(None) => return Ok(None),
                 Err(error) => {
                     return Err(InputError::Unreadable {

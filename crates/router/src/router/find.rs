@@ -72,7 +72,12 @@ impl Router {
             if failures.not_loaded.is_some() && self.is_replaced(corpus).await? {
                 return Err(failures.error(&corpus.record.name));
             }
-            warn!(?failures, "nodes are lost to a search");
+            let nodes: Vec<&str> = failures.nodes.keys().map(NodeId::as_str).collect();
+            warn!(
+                nodes = nodes.join(","),
+                late = failures.late,
+                "nodes are lost to a search"
+            );
             lost.extend(failures);
         }
     }

@@ -46,10 +46,10 @@ fn print_clusters(
     clusters: &[Vec<usize>],
 ) -> anyhow::Result<()> {
     let members: usize = clusters.iter().map(Vec::len).sum();
-    let shown = clusters.len().min(CLUSTERS);
     writeln!(
         out,
-        "\n{} clusters of near-duplicates with {members} files; the {shown} largest:",
+        "\nClusters of near-duplicates: {}, with {members} files. Each file is near another one\n\
+         of its cluster, not always near the first. The largest:",
         clusters.len()
     )?;
     let mut largest: Vec<&Vec<usize>> = clusters.iter().collect();

@@ -7,6 +7,7 @@ use simshard_simhash::Fingerprint;
 
 use super::search::Answers;
 use super::walk::Files;
+use crate::say;
 
 /// What the comparison of one file's answer with the linear scan gave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,10 +36,10 @@ pub(super) fn verify(files: &Files, answers: &Answers, distance: u32) -> anyhow:
     let tally = tally(&files.fingerprints, answers, distance);
     // Each pair is asked for from both sides.
     let pairs = tally.both / 2;
-    println!(
-        "verified: {pairs} pairs, {} missed, {} extra",
-        tally.missed, tally.extra
-    );
+    let Tally { missed, extra, .. } = tally;
+    say::print(format!(
+        "verified: {pairs} pairs, {missed} missed, {extra} extra"
+    ))?;
     ensure!(
         tally.missed == 0 && tally.extra == 0,
         "the answers are wrong"

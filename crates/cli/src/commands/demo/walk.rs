@@ -1,5 +1,6 @@
 //! The files of the demo: which ones, and their fingerprints.
 
+use std::collections::HashSet;
 use std::env;
 use std::path::{Path, PathBuf};
 
@@ -61,6 +62,7 @@ pub(super) fn read(paths: &[PathBuf], max_mib: u32, recipe: Recipe) -> anyhow::R
     let most = u64::from(max_mib) << 20;
     let bar = progress::bar("reading files", None);
     let mut documents = Input::open(&InputArgs::walking(roots), Ids::Any)?.documents();
+    let mut seen = HashSet::new();
     let mut batch = Vec::new();
     let mut batch_bytes = 0;
     for document in documents.by_ref() {
@@ -71,6 +73,10 @@ pub(super) fn read(paths: &[PathBuf], max_mib: u32, recipe: Recipe) -> anyhow::R
         else {
             continue;
         };
+        if !seen.insert(id.clone()) {
+            // Paths may overlap, as in `demo . docs`.
+            continue;
+        }
         if files.bytes + text.len() as u64 > most {
             break;
         }

@@ -2,7 +2,7 @@
 //! validated ones made of them. Nothing is bound before these are whole.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -65,15 +65,19 @@ pub(super) struct RouterSettings {
     pub(super) drain: Duration,
 }
 
-pub(super) fn node(args: NodeArgs) -> anyhow::Result<NodeSettings> {
+pub(super) fn node(args: &NodeArgs) -> anyhow::Result<NodeSettings> {
     let file: RawNodeConfig = file(&args.role)?;
-    let name = args.name.or(file.name).ok_or_else(|| missing("--name"))?;
+    let name = args
+        .name
+        .clone()
+        .or(file.name)
+        .ok_or_else(|| missing("--name"))?;
     let threads = args.threads.or(file.threads);
     if threads == Some(0) {
         return Err(UsageError("threads must be 1 or more".to_owned()).into());
     }
     Ok(NodeSettings {
-        cluster: cluster(args.role.cluster.or(file.cluster))?,
+        cluster: cluster(&args.role, file.cluster)?,
         name: NodeId::new(&name).map_err(|error| UsageError(error.to_string()))?,
         listen: args.listen.or(file.listen),
         threads: threads_or_cores(threads),
@@ -85,7 +89,7 @@ pub(super) fn node(args: NodeArgs) -> anyhow::Result<NodeSettings> {
     })
 }
 
-pub(super) fn router(args: RouterRoleArgs) -> anyhow::Result<RouterSettings> {
+pub(super) fn router(args: &RouterRoleArgs) -> anyhow::Result<RouterSettings> {
     let file: RawRouterConfig = file(&args.role)?;
     let listen = args.listen.or(file.listen);
     let timeout = args.timeout_seconds.or(file.timeout_seconds);
@@ -93,7 +97,7 @@ pub(super) fn router(args: RouterRoleArgs) -> anyhow::Result<RouterSettings> {
         return Err(UsageError("timeout_seconds must be 1 or more".to_owned()).into());
     }
     Ok(RouterSettings {
-        cluster: cluster(args.role.cluster.or(file.cluster))?,
+        cluster: cluster(&args.role, file.cluster)?,
         listen: listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 7460))),
         timeout: timeout.map_or(TIMEOUT, seconds),
         drain: args
@@ -111,8 +115,15 @@ fn file<T: DeserializeOwned + Default>(args: &RoleArgs) -> Result<T, UsageError>
     }
 }
 
-fn cluster(path: Option<PathBuf>) -> Result<PathBuf, UsageError> {
-    path.ok_or_else(|| missing("--cluster"))
+/// The layout file: a flag's path is as seen from here, that in a configuration
+/// file as seen from there.
+fn cluster(args: &RoleArgs, in_file: Option<PathBuf>) -> Result<PathBuf, UsageError> {
+    if let Some(path) = &args.cluster {
+        return Ok(path.clone());
+    }
+    let path = in_file.ok_or_else(|| missing("--cluster"))?;
+    let folder = args.config.as_deref().and_then(Path::parent);
+    Ok(folder.map_or(path.clone(), |folder| folder.join(path)))
 }
 
 fn missing(flag: &str) -> UsageError {
@@ -139,7 +150,7 @@ mod tests {
 
     fn node_settings(args: &[&str]) -> anyhow::Result<NodeSettings> {
         match parse(args) {
-            RoleCommand::Node(args) => node(args),
+            RoleCommand::Node(args) => node(&args),
             RoleCommand::Router(_) => panic!("a router"),
         }
     }
@@ -154,7 +165,7 @@ mod tests {
         let settings = node_settings(&["node", "--config", path, "--name", "n2"]).unwrap();
         assert_eq!(settings.name.as_str(), "n2");
         assert_eq!(settings.threads, 3);
-        assert_eq!(settings.cluster, PathBuf::from("from-file.toml"));
+        assert_eq!(settings.cluster, folder.path().join("from-file.toml"));
         assert_eq!(settings.drain, DRAIN);
     }
 
@@ -176,7 +187,7 @@ mod tests {
         node_settings(&["node", "--config", &config]).unwrap();
         let config = format!("{deploy}/router.toml");
         match parse(&["router", "--config", &config]) {
-            RoleCommand::Router(args) => drop(router(args).unwrap()),
+            RoleCommand::Router(args) => drop(router(&args).unwrap()),
             RoleCommand::Node(_) => panic!("a node"),
         }
     }

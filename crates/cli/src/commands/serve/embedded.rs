@@ -8,6 +8,7 @@ use simshard_topology::NodeId;
 
 use crate::connection::block_on;
 use crate::embedded::{DRAIN, EmbeddedCluster, EmbeddedConfig};
+use crate::say;
 
 /// The corpus that is there from the start.
 const CORPUS: &str = "default";
@@ -24,7 +25,7 @@ pub(super) fn run(listen: SocketAddr, threads: usize) -> anyhow::Result<()> {
         };
         let mut cluster = EmbeddedCluster::start(config).await?;
         make_corpus(&cluster.url()).await?;
-        println!("listening on {}", cluster.url());
+        say::print(format!("listening on {}", cluster.url()))?;
         let outcome = cluster.run_until(&shutdown).await;
         let stopped = cluster.stop().await;
         outcome.and(stopped)

@@ -16,6 +16,7 @@ use super::config::{NodeSettings, RouterSettings};
 use crate::connection::block_on;
 use crate::embedded::bind;
 use crate::exit::UsageError;
+use crate::say;
 
 pub(super) fn run_node(settings: &NodeSettings) -> anyhow::Result<()> {
     block_on(async {
@@ -55,7 +56,7 @@ pub(super) fn run_router(settings: &RouterSettings) -> anyhow::Result<()> {
 /// Binds, and says where on standard output: connections wait from then on.
 async fn announce(listen: SocketAddr) -> anyhow::Result<TcpListener> {
     let listener = bind(listen).await?;
-    println!("listening on http://{}", listener.local_addr()?);
+    say::print(format!("listening on http://{}", listener.local_addr()?))?;
     Ok(listener)
 }
 

@@ -27,8 +27,8 @@ fn the_arguments_are_sound() {
 #[test]
 fn fields_have_defaults() {
     let args = parse(&[]).unwrap();
-    assert_eq!(args.id_field, "id");
-    assert_eq!(args.text_field, "text");
+    assert_eq!(args.id_field, None);
+    assert_eq!(args.text_field, None);
     assert_eq!(args.fingerprint_field, None);
     assert!(!args.skip_bad_lines);
 }

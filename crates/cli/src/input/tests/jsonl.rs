@@ -60,8 +60,8 @@ fn deep_nesting_exhausts_no_stack() {
 #[test]
 fn the_fields_can_be_named() {
     let args = InputArgs {
-        id_field: "url".to_owned(),
-        text_field: "body".to_owned(),
+        id_field: Some("url".to_owned()),
+        text_field: Some("body".to_owned()),
         ..args(Format::Jsonl, &[])
     };
     let stdin = br#"{"url":"u","id":1,"text":"no","body":"yes"}"#;
@@ -71,7 +71,7 @@ fn the_fields_can_be_named() {
 #[test]
 fn one_field_can_be_both_id_and_text() {
     let args = InputArgs {
-        id_field: "text".to_owned(),
+        id_field: Some("text".to_owned()),
         ..args(Format::Jsonl, &[])
     };
     let input = open_bytes(&args, br#"{"text":"x"}"#).unwrap();

@@ -90,14 +90,14 @@ fn a_line_at_the_limit_is_read_and_one_byte_more_is_a_bad_line() {
         assert_eq!(read, [text("1", &longest)]);
         let message = refusal(Format::Lines, format!("a\nx{longest}{line_break}b"));
         assert!(
-            message.starts_with("<stdin>:2: the line takes 83886"),
+            message.starts_with("<stdin>:2: the line takes more than 8388608"),
             "{message}"
         );
     }
 }
 
 #[test]
-fn a_long_line_names_file_line_and_length() {
+fn a_long_line_names_file_line_and_limit() {
     let folder = Folder::new();
     let path = folder.write("long.txt", "x".repeat(MAX_RECORD_BYTES + 5));
     assert_eq!(
@@ -106,17 +106,25 @@ fn a_long_line_names_file_line_and_length() {
             b""
         )),
         format!(
-            "{}:1: the line takes 8388613 bytes: at most 8388608 are allowed",
+            "{}:1: the line takes more than 8388608 bytes, which is the limit",
             path.display()
         )
     );
 }
 
 #[test]
+fn a_line_without_end_is_refused_all_the_same() {
+    let endless = std::io::repeat(b'x');
+    let opened = Input::open_with_stdin(&args(Format::Lines, &[]), Ids::Any, Box::new(endless));
+    let message = message(opened);
+    assert!(message.starts_with("<stdin>:1: "), "{message}");
+}
+
+#[test]
 fn memory_stays_bounded_while_a_line_of_a_gibibyte_passes() {
     let endless = std::io::repeat(b'x').take(1 << 30);
     let mut lines = LineReader::new(Box::new(endless.chain(&b"\nshort\n"[..])));
-    assert_eq!(lines.next().unwrap(), Some(Line::TooLong((1 << 30) + 1)));
+    assert_eq!(lines.next().unwrap(), Some(Line::TooLong));
     assert_eq!(lines.next().unwrap(), Some(Line::Whole(b"short")));
     assert_eq!(lines.next().unwrap(), None);
     let held = lines.held_bytes();
