@@ -156,6 +156,7 @@ mod tests {
         found
     }
 
+    /// S1.
     #[test]
     fn a_fingerprint_stays_until_its_last_document_goes() {
         let mut shard = shard(0);
@@ -172,6 +173,7 @@ mod tests {
         assert_eq!(shard.counts(), ShardCounts::default());
     }
 
+    /// S2.
     #[test]
     fn documents_are_counted_at_home_only() {
         let mut shard = shard(0);

@@ -126,6 +126,7 @@ fn end(second: StopSignal) -> i32 {
 mod tests {
     use super::*;
 
+    /// SD1 and SD2.
     #[test]
     fn the_first_signal_asks_and_the_second_ends() {
         for first in [StopSignal::Interrupt, StopSignal::Terminate] {

@@ -139,7 +139,7 @@ fn any_lead_groups_find_every_match_below_their_number() {
     }
 }
 
-/// X6: the shards of a corpus together report each match once.
+/// X5 and X6: the shards of a corpus together report each match once.
 #[test]
 fn shards_together_report_each_match_once() {
     for (blocks, distance) in [

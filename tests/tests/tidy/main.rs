@@ -10,11 +10,13 @@
 //! | `shape` | every Rust file has a header; files and functions stay short |
 //! | `unsafety` | `unsafe` stands only among the processor-specific scans |
 //! | `leftovers` | nothing unfinished, no ignored test, no test that waits by the clock |
+//! | `invariants` | every invariant with an id is named where it is tested |
 //! | `words` | nothing points outside the repository |
 //! | `documents` | the documents show the two commands, and their links lead somewhere |
 
 mod crate_table;
 mod documents;
+mod invariants;
 mod leftovers;
 mod purity;
 mod repository;

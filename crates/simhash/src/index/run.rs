@@ -170,6 +170,7 @@ mod tests {
     }
 
     proptest! {
+        /// X2: by its effect, and as it is stated.
         #[test]
         fn a_range_of_values_is_found_whole(
             mut entries in prop_oneof![
@@ -188,6 +189,10 @@ mod tests {
             entries.sort_unstable();
             entries.dedup();
             let run = Run::from_sorted(entries.clone()).unwrap();
+            for (bucket, &before) in run.directory.iter().enumerate() {
+                let in_earlier = |entry: &&u64| ((**entry - run.base) >> run.shift) < bucket as u64;
+                prop_assert_eq!(before as usize, entries.iter().filter(in_earlier).count());
+            }
             let near = entries[a as usize % entries.len()];
             for values in [a.min(b)..=a.max(b), near..=near.saturating_add(b >> squeeze), 0..=near, near..=u64::MAX, 0..=u64::MAX] {
                 prop_assert_eq!(found(&run, &values), narrow(&entries, &values));

@@ -120,19 +120,60 @@ impl Store {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
-    #[test]
-    fn many_small_inserts_leave_few_runs() {
-        let mut store = Store::default();
-        for value in 0..200_000_u64 {
-            store.insert(vec![value.wrapping_mul(0x9e37_79b9_7f4a_7c15)]);
-        }
-        assert_eq!(store.iter().count(), 200_000);
+    fn value(number: u64) -> u64 {
+        number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+
+    fn sorted(numbers: impl Iterator<Item = u64>) -> Vec<u64> {
+        let mut values: Vec<u64> = numbers.map(value).collect();
+        values.sort_unstable();
+        values
+    }
+
+    /// X3 and X4, and that the store holds exactly these.
+    fn check(store: &Store, expected: &BTreeSet<u64>) {
         let sizes: Vec<usize> = store.runs.iter().map(Run::len).collect();
-        assert!(
-            sizes.windows(2).all(|pair| pair[0] > pair[1] * GROWTH),
-            "X4: {sizes:?}"
-        );
+        let grows = |pair: &[usize]| pair[0] > pair[1] * GROWTH;
+        assert!(sizes.windows(2).all(grows), "X4: {sizes:?}");
+        let all: Vec<u64> = store.iter().collect();
+        assert_eq!(all.len(), expected.len(), "X3: a value is in two runs");
+        assert_eq!(all.into_iter().collect::<BTreeSet<_>>(), *expected);
+    }
+
+    #[test]
+    fn any_sizes_of_inserts_and_removals_leave_few_runs() {
+        let mut store = Store::default();
+        let mut expected = BTreeSet::new();
+        let mut next = 0;
+        for round in 0..200_u64 {
+            let count = [1, 3, 700, 1_500, 20, 9_000][round as usize % 6];
+            let values = sorted(next..next + count);
+            next += count;
+            expected.extend(&values);
+            store.insert(values);
+            if round % 7 == 6 {
+                let gone = sorted((0..next).filter(|number| number % 50 == round % 50));
+                store.remove(&gone);
+                expected.retain(|value| gone.binary_search(value).is_err());
+            }
+            if round % 11 == 0 {
+                check(&store, &expected);
+            }
+        }
+        check(&store, &expected);
+        assert!(expected.len() > 50_000);
+    }
+
+    #[test]
+    fn many_single_inserts_leave_few_runs() {
+        let mut store = Store::default();
+        for number in 0..100_000 {
+            store.insert(vec![value(number)]);
+        }
+        check(&store, &(0..100_000).map(value).collect());
     }
 }

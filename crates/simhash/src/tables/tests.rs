@@ -17,6 +17,7 @@ fn layouts() -> Vec<(u32, u32)> {
     layouts
 }
 
+/// T3.
 #[test]
 fn tables_stand_in_lexicographic_order() {
     let names: Vec<String> = tables(4, 2).iter().map(Table::to_string).collect();
@@ -103,6 +104,7 @@ fn up_to_eight_blocks_touch_no_more_shards_than_lead_groups() {
 }
 
 proptest! {
+    /// T1 and T2.
     #[test]
     fn permuting_is_undone_and_linear(a: u64, b: u64) {
         for (blocks, distance) in layouts() {
@@ -153,6 +155,7 @@ proptest! {
         }
     }
 
+    /// T4.
     #[test]
     fn exactly_one_active_table_is_canonical(difference: u64, mask: u64, active_bits: u64) {
         // Few set bits, so that prefixes are shared now and then.

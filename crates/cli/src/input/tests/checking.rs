@@ -46,6 +46,7 @@ impl Read for Pieces {
     }
 }
 
+/// I1.
 #[test]
 fn a_bad_line_at_the_end_of_the_last_source_stops_before_the_first_document() {
     let folder = Folder::new();

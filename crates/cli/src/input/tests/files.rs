@@ -74,6 +74,7 @@ fn empty_files_are_documents_and_a_byte_order_mark_is_stripped() {
     assert_eq!(texts, ["", "x"].map(|text| Content::Text(text.to_owned())));
 }
 
+/// I3.
 #[test]
 fn what_is_no_text_is_skipped_and_counted() {
     let folder = Folder::new();

@@ -120,6 +120,7 @@ fn a_line_without_end_is_refused_all_the_same() {
     assert!(message.starts_with("<stdin>:1: "), "{message}");
 }
 
+/// I2.
 #[test]
 fn memory_stays_bounded_while_a_line_of_a_gibibyte_passes() {
     let endless = std::io::repeat(b'x').take(1 << 30);

@@ -1,0 +1,92 @@
+//! Every invariant that a module states by an id is named where it is tested or asserted.
+
+use anyhow::{Result, ensure};
+
+use crate::assert_none;
+use crate::repository::{TextFile, rust_files};
+use crate::rust_source::{code_only, has_word, lines_in_test_modules};
+
+#[test]
+fn every_invariant_is_named_by_a_test_or_an_assertion() -> Result<()> {
+    let files = rust_files()?;
+    let crates: Vec<TextFile> = files
+        .into_iter()
+        .filter(|file| file.path.starts_with("crates/") || file.path.starts_with("tests/"))
+        .collect();
+    let stated: usize = crates.iter().map(|file| ids(&file.text).len()).sum();
+    ensure!(stated > 20, "only {stated} invariants were found");
+    assert_none(&untested(&crates));
+    Ok(())
+}
+
+#[test]
+fn an_invariant_without_a_test_is_reported() {
+    let source = "//! # Invariants\n//! - Z1: always\n//! - Z2: never\nfn f() {}\n";
+    let test = "#[cfg(test)]\nmod tests {\n    /// Z1\n    #[test]\n    fn always() {}\n}\n";
+    let both = TextFile::sample("crates/a/src/b.rs", &format!("{source}{test}"));
+    let problems = untested(&[both]);
+    assert_eq!(
+        problems,
+        ["crates/a/src/b.rs: no test or assertion names Z2"]
+    );
+    let stated = TextFile::sample("crates/a/src/b.rs", source);
+    let elsewhere = TextFile::sample("crates/a/tests/c.rs", "//! Z1 and Z2.\n");
+    assert!(untested(&[stated, elsewhere]).is_empty());
+}
+
+#[test]
+fn an_assertion_counts_and_prose_does_not() {
+    let assertion = "//! - Z1: x\nfn f() { debug_assert!(true, \"Z1\"); }\n";
+    assert!(untested(&[TextFile::sample("crates/a/src/b.rs", assertion)]).is_empty());
+    let prose = "//! - Z1: x\n// Z1 holds here.\nfn f() {}\n";
+    assert_eq!(
+        untested(&[TextFile::sample("crates/a/src/b.rs", prose)]).len(),
+        1
+    );
+}
+
+/// The invariants that nothing checks by name.
+fn untested(files: &[TextFile]) -> Vec<String> {
+    let checks: String = files.iter().map(checks).collect();
+    let mut problems = Vec::new();
+    for file in files {
+        for id in ids(&file.text) {
+            if !has_word(&checks, &id) {
+                problems.push(format!("{}: no test or assertion names {id}", file.path));
+            }
+        }
+    }
+    problems
+}
+
+/// The ids that the header of a file states: `//! - X1: …`.
+fn ids(source: &str) -> Vec<String> {
+    let header = source.lines().take_while(|line| line.starts_with("//!"));
+    let stated = header.filter_map(|line| line.strip_prefix("//! - ")?.split_once(':'));
+    stated
+        .map(|(id, _)| id.to_owned())
+        .filter(|id| is_id(id))
+        .collect()
+}
+
+fn is_id(word: &str) -> bool {
+    let letters = word.trim_end_matches(|c: char| c.is_ascii_digit());
+    let named = !letters.is_empty() && letters.chars().all(|c| c.is_ascii_uppercase());
+    named && letters.len() < word.len()
+}
+
+/// The lines of a file that check something, comments in tests included.
+fn checks(file: &TextFile) -> String {
+    if file.is_test() {
+        return file.text.clone();
+    }
+    let inside = lines_in_test_modules(&code_only(&file.text));
+    let mut checks = String::new();
+    for (line, inside) in file.text.lines().zip(inside) {
+        if inside || line.contains("debug_assert") {
+            checks.push_str(line);
+            checks.push('\n');
+        }
+    }
+    checks
+}
