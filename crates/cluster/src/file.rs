@@ -23,6 +23,9 @@
 //! - FS7: a store opens, and has its layout, whatever has become of the corpora file;
 //!   only those who read or change corpora are refused
 //!   (`a_damaged_corpora_file_leaves_the_layout_readable`).
+//! - FS8: one thread of a process at most waits for the lock, however many changes
+//!   there are and whoever has given up on them
+//!   (`changes_that_wait_for_the_lock_hold_up_no_reading`).
 
 mod corpora_file;
 mod corpora_format;
@@ -33,7 +36,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use simshard_topology::CorpusUid;
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
 
 use crate::corpus::{CorpusName, CorpusRecord};
 use crate::layout::ClusterLayout;
@@ -50,6 +53,8 @@ pub struct FileStore {
     /// Never sent to (FS3); kept so that receivers stay connected.
     layout: watch::Sender<Arc<ClusterLayout>>,
     corpora: CorporaFile,
+    /// Held by the change that has its turn, until its thread is done (FS8).
+    turn: Arc<Mutex<()>>,
 }
 
 impl FileStore {
@@ -65,7 +70,22 @@ impl FileStore {
             Ok(Self {
                 layout: watch::Sender::new(Arc::new(layout)),
                 corpora: CorporaFile::beside(&path),
+                turn: Arc::default(),
             })
+        })
+        .await
+    }
+
+    /// Changes the corpora, one change after the other.
+    async fn change(
+        &self,
+        change: impl FnOnce(&CorporaFile) -> Result<(), MetadataError> + Send + 'static,
+    ) -> Result<(), MetadataError> {
+        let turn = Arc::clone(&self.turn).lock_owned().await;
+        let file = self.corpora.clone();
+        blocking(move || {
+            let _until_done = turn;
+            change(&file)
         })
         .await
     }
@@ -94,14 +114,13 @@ impl MetadataStore for FileStore {
     }
 
     async fn create_corpus(&self, record: CorpusRecord) -> Result<(), MetadataError> {
-        let file = self.corpora.clone();
-        blocking(move || file.create_corpus(record)).await
+        self.change(move |file| file.create_corpus(record)).await
     }
 
     async fn delete_corpus(&self, name: &CorpusName, uid: &CorpusUid) -> Result<(), MetadataError> {
-        let file = self.corpora.clone();
         let (name, uid) = (name.clone(), *uid);
-        blocking(move || file.delete_corpus(&name, uid)).await
+        self.change(move |file| file.delete_corpus(&name, uid))
+            .await
     }
 }
 

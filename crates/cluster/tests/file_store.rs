@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use simshard_cluster::{
@@ -253,6 +254,38 @@ async fn waiting_for_the_lock_holds_up_no_async_thread() {
     });
     created.unwrap();
     assert_eq!(store.corpora().await.unwrap().len(), 1);
+}
+
+/// FS8: with two threads for files, one waits and the other reads.
+#[test]
+fn changes_that_wait_for_the_lock_hold_up_no_reading() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .max_blocking_threads(2)
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let folder = Folder::with(LAYOUT);
+        let store = Arc::new(folder.open().await);
+        let lock = fs::File::create(folder.0.path().join("cluster.corpora.lock")).unwrap();
+        lock.lock().unwrap();
+        let create = |number: usize| {
+            let store = Arc::clone(&store);
+            tokio::spawn(async move { store.create_corpus(corpus(&format!("c{number}"))).await })
+        };
+        let waiting: Vec<_> = (0..20).map(create).collect();
+        let given_up: Vec<_> = (20..40).map(create).collect();
+        tokio::task::yield_now().await;
+        for change in &given_up {
+            change.abort();
+        }
+        assert_eq!(store.corpora().await.unwrap(), []);
+        drop(lock);
+        for change in waiting {
+            change.await.unwrap().unwrap();
+        }
+        let corpora = store.corpora().await.unwrap();
+        assert!(corpora.len() >= 20, "{}", corpora.len());
+    });
 }
 
 #[tokio::test]
