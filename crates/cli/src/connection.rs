@@ -5,7 +5,11 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::Args;
 use simshard_client::Client;
+use simshard_simhash::Recipe;
 use tokio::runtime::Runtime;
+
+use crate::exit::UsageError;
+use crate::recipe::recipe_names;
 
 /// Where the router is.
 #[derive(Args, Clone, Debug)]
@@ -44,6 +48,34 @@ pub struct CorpusArgs {
         help_heading = "Cluster"
     )]
     pub corpus: String,
+
+    /// Go on only if this is the recipe of the corpus
+    ///
+    /// Fingerprints of two recipes never match, so mixing them finds nothing. Worth giving where the
+    /// input carries fingerprints, as only you know how they were made.
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_parser = recipe_names(),
+        hide_possible_values = true,
+        help_heading = "Cluster"
+    )]
+    pub recipe: Option<Recipe>,
+}
+
+impl CorpusArgs {
+    /// Sees that the corpus exists, and has the recipe that is asked for.
+    pub(crate) async fn check(&self, client: &Client) -> anyhow::Result<()> {
+        let recipe = client.recipe(&self.corpus).await?;
+        match self.recipe {
+            Some(asked) if asked.name() != recipe => {
+                let corpus = &self.corpus;
+                let message = format!("corpus {corpus} was made with recipe {recipe}, not {asked}");
+                Err(UsageError(message).into())
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 impl RouterArgs {

@@ -7,6 +7,7 @@ pub mod embedded;
 pub mod exit;
 pub mod input;
 mod progress;
+mod recipe;
 mod say;
 
 use clap::{Parser, Subcommand};

@@ -415,3 +415,26 @@ fn overlapping_paths_of_a_demo_are_read_once() {
         log(&output)
     );
 }
+
+#[test]
+fn fingerprints_of_another_recipe_are_refused_where_it_is_named() {
+    let router = embedded();
+    for (recipe, code) in [("leonsim-3", 2), ("words-v1", 0)] {
+        let args = [
+            "insert",
+            "--format",
+            "tsv",
+            "--recipe",
+            recipe,
+            "--router",
+            router.url(),
+        ];
+        let output = run(BINARY, args, "a\t1\n");
+        assert_eq!(
+            output.status.code(),
+            Some(code),
+            "{recipe}: {}",
+            log(&output)
+        );
+    }
+}

@@ -8,8 +8,8 @@ use clap::{Args, Subcommand};
 use simshard_client::v1;
 use simshard_simhash::{Layout, Recipe};
 
-use crate::commands::recipe::recipe_names;
 use crate::connection::{RouterArgs, block_on};
+use crate::recipe::recipe_names;
 use crate::say::note;
 pub(crate) use picture::picture;
 

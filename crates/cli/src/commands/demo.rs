@@ -17,10 +17,10 @@ use simshard_runtime::shutdown::Shutdown;
 use simshard_simhash::{Clusters, Recipe};
 use simshard_topology::NodeId;
 
-use crate::commands::recipe::recipe_names;
 use crate::commands::serve::threads_or_cores;
 use crate::connection::block_on;
 use crate::embedded::{DRAIN, EmbeddedCluster, EmbeddedConfig};
+use crate::recipe::recipe_names;
 use crate::say::note;
 use walk::Files;
 

@@ -65,7 +65,7 @@ async fn change(change: Change, args: &DocumentsArgs) -> anyhow::Result<()> {
     let client: &Client = &args.router.client()?;
     let corpus = args.corpus.corpus.as_str();
     // Before any input is read, and even if there is none.
-    client.recipe(corpus).await?;
+    args.corpus.check(client).await?;
     let input = checking::open(&args.input, Ids::Any)?;
     let (verb, done, rest) = match change {
         Change::Insert => ("inserting", "inserted", "there already"),

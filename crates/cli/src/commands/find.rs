@@ -134,7 +134,7 @@ async fn find(which: Which, args: &FindFirstArgs, limit: u32) -> anyhow::Result<
         return Ok(());
     }
     // Before any input is read, and even if there is none.
-    client.recipe(corpus).await?;
+    args.corpus.check(client).await?;
     let input = checking::open(&args.input, Ids::Any)?;
     let mut unreachable = BTreeSet::new();
     let request = |batch: simshard_client::Documents| request(batch.keys);

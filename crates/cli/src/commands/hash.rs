@@ -8,10 +8,10 @@ use rayon::prelude::*;
 use simshard_simhash::Recipe;
 
 use crate::commands::checking;
-use crate::commands::recipe::recipe_names;
 use crate::exit::UsageError;
 use crate::input::{Content, Document, Documents, Ids, InputArgs};
 use crate::progress;
+use crate::recipe::recipe_names;
 use crate::say::note;
 
 /// Documents hashed together, on all cores.

@@ -10,5 +10,4 @@ pub mod documents;
 pub mod find;
 pub mod hash;
 mod pipeline;
-mod recipe;
 pub mod serve;
