@@ -165,21 +165,17 @@ impl OnCorpus<Vec<String>> {
     }
 }
 
+/// The first match is the one that is left of all at a limit of 1.
 pub(crate) fn find_first(request: v1::FindFirstRequest) -> Result<OnCorpus<Wanted>, Status> {
-    let wanted = Wanted {
+    find_all(v1::FindAllRequest {
+        corpus: request.corpus,
+        recipe: request.recipe,
+        fingerprints: request.fingerprints,
+        texts: request.texts,
         max_distance: request.max_distance,
-        limit: 1,
         max_ids: request.max_ids,
         allow_partial: request.allow_partial,
-    };
-    let mut violations = Violations::default();
-    let batch = Batch::new(request.fingerprints, request.texts, &mut violations);
-    let name = corpus_name("corpus", &request.corpus, violations)?;
-    Ok(OnCorpus {
-        name,
-        recipe: request.recipe,
-        batch,
-        rest: wanted,
+        limit: 1,
     })
 }
 

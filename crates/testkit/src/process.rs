@@ -96,13 +96,7 @@ pub fn run<A: AsRef<OsStr>>(
     args: impl IntoIterator<Item = A>,
     input: impl AsRef<[u8]>,
 ) -> Output {
-    let mut child = command(binary)
-        .args(args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the binary starts");
+    let mut child = start_piped(binary, args);
     let mut stdin = child.stdin.take().expect("a pipe");
     let input = input.as_ref().to_vec();
     // From a thread of its own: the process may print before it has read all,
@@ -120,13 +114,7 @@ pub fn run_with_open_input<A: AsRef<OsStr>>(
     args: impl IntoIterator<Item = A>,
     input: impl AsRef<[u8]>,
 ) -> Output {
-    let mut child = command(binary)
-        .args(args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the binary starts");
+    let mut child = start_piped(binary, args);
     let id = child.id();
     let mut stdin = child.stdin.take().expect("a pipe");
     let input = input.as_ref().to_vec();
@@ -163,6 +151,17 @@ fn signal(id: u32, name: &str) {
         .args(["-s", name, &id.to_string()])
         .status();
     assert!(kill.expect("kill starts").success());
+}
+
+/// The binary, started, with a pipe at each end.
+fn start_piped<A: AsRef<OsStr>>(binary: &str, args: impl IntoIterator<Item = A>) -> Child {
+    command(binary)
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts")
 }
 
 /// The binary, without the settings of whoever runs the tests.
