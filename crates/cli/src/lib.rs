@@ -8,6 +8,7 @@ pub mod exit;
 pub mod input;
 mod progress;
 mod recipe;
+pub mod report;
 mod say;
 
 use clap::{Parser, Subcommand};

@@ -1,0 +1,121 @@
+//! Text from outside: ids, paths, reasons. It may hold anything, and is shown as what it is.
+
+use maud::{Markup, html};
+
+/// Characters of a text that are shown; no id is longer.
+const LONGEST: usize = 1024;
+
+/// A text from outside. Its direction does not leak into what stands around it, and characters that
+/// one cannot see are spelled out.
+pub(super) fn outside(text: &str) -> Markup {
+    if text.is_empty() {
+        return html! { span.mark { "empty" } };
+    }
+    let cut = text.char_indices().nth(LONGEST).map(|(at, _)| at);
+    let shown = &text[..cut.unwrap_or(text.len())];
+    let hidden = text[shown.len()..].chars().count();
+    html! {
+        bdi {
+            @for piece in pieces(shown) {
+                @match piece {
+                    Piece::Plain(text) => (text),
+                    Piece::Unseen(character) => span.mark { (name(character)) },
+                }
+            }
+        }
+        @if hidden > 0 { " " span.more { "… and " (hidden) " more characters" } }
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Piece<'a> {
+    Plain(&'a str),
+    Unseen(char),
+}
+
+fn pieces(text: &str) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(unseen) {
+        let (plain, tail) = rest.split_at(at);
+        if !plain.is_empty() {
+            pieces.push(Piece::Plain(plain));
+        }
+        let mut tail = tail.chars();
+        pieces.extend(tail.next().map(Piece::Unseen));
+        rest = tail.as_str();
+    }
+    if !rest.is_empty() {
+        pieces.push(Piece::Plain(rest));
+    }
+    pieces
+}
+
+/// Whether a character shows nothing of its own, or changes how others are shown. The joiners
+/// U+200C and U+200D are not among them: scripts need them.
+fn unseen(character: char) -> bool {
+    character.is_control()
+        || matches!(
+            character,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
+                | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+                | '\u{fff9}'..='\u{fffb}' | '\u{fdd0}'..='\u{fdef}' | '\u{e0000}'..='\u{e007f}'
+        )
+        || u32::from(character) & 0xfffe == 0xfffe
+}
+
+fn name(character: char) -> String {
+    match character {
+        '\t' => "\\t".to_owned(),
+        '\n' => "\\n".to_owned(),
+        '\r' => "\\r".to_owned(),
+        _ => format!("U+{:04X}", u32::from(character)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> String {
+        outside(text).into_string()
+    }
+
+    #[test]
+    fn markup_and_quotes_are_escaped() {
+        assert_eq!(
+            shown("<b a=\"'&amp;"),
+            "<bdi>&lt;b a=&quot;'&amp;amp;</bdi>"
+        );
+    }
+
+    #[test]
+    fn characters_that_one_cannot_see_are_spelled_out() {
+        let mark = |name: &str| format!("<bdi>a<span class=\"mark\">{name}</span>b</bdi>");
+        for (character, name) in [
+            ('\0', "U+0000"),
+            ('\n', "\\n"),
+            ('\u{85}', "U+0085"),
+            ('\u{202e}', "U+202E"),
+            ('\u{2066}', "U+2066"),
+            ('\u{fffe}', "U+FFFE"),
+            ('\u{10ffff}', "U+10FFFF"),
+        ] {
+            assert_eq!(shown(&format!("a{character}b")), mark(name));
+        }
+        for text in ["héllo", "שלום", "می\u{200c}خواهم", "👩\u{200d}🔬"] {
+            assert_eq!(shown(text), format!("<bdi>{text}</bdi>"));
+        }
+    }
+
+    #[test]
+    fn an_empty_text_is_called_empty() {
+        assert_eq!(shown(""), "<span class=\"mark\">empty</span>");
+    }
+
+    #[test]
+    fn the_longest_id_is_whole_and_what_is_longer_is_cut() {
+        assert!(!shown(&"é".repeat(LONGEST)).contains("more"));
+        assert!(shown(&"é".repeat(LONGEST + 7)).contains("… and 7 more characters"));
+    }
+}
