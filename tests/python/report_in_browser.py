@@ -51,7 +51,7 @@ SPOILT = {
     "an image": ("</main>", '</main><img alt="" src="http://127.0.0.1:9/x.png">', "asks for"),
     "a wide box": ("</main>", '</main><pre>' + "w" * 300 + "</pre>", "px wide on a screen"),
     "a faint text": ("</main>", '</main><p><font color="#999">faint</font></p>', "contrast"),
-    "a short bar": ('height="60%" width="', 'height="60%" width="1', "px long"),
+    "a short bar": ('height="50%" width="', 'height="50%" width="1', "px long"),
     "a jump": ("<h2", "<h4", "jumps"),
     "a hidden section": ("</style>", "#sizes .body { display: none }</style>", "shows nothing"),
     "no outline": ("</style>", "a:focus-visible { outline: none !important }</style>", "focus"),

@@ -26,7 +26,7 @@ pub(super) struct Row {
     pub(super) label: Markup,
     /// How many there are.
     pub(super) number: u128,
-    /// The one more column, left out on narrow screens.
+    /// The one more column, which says more about the row.
     pub(super) aside: Markup,
 }
 
@@ -62,7 +62,7 @@ impl Bars<'_> {
                             @let x = format!("{:.3}%", self.scale.percent(tick));
                             line.grid x1=(x) x2=(x) y1="0" y2="100%" {}
                         }
-                        rect x="0" y="20%" height="60%" width=(format!("{width:.3}%")) {}
+                        rect x="0" y="25%" height="50%" width=(format!("{width:.3}%")) {}
                     }
                 }
                 td.number { (count(row.number)) }

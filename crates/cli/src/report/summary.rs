@@ -50,7 +50,7 @@ pub(super) fn tiles(report: &Report) -> Markup {
                 (tile("Pairs", &count(pairs(report)), &within(report)))
             }
             @if report.makes_clusters() {
-                (tile("Clusters", &count(clusters(report)), "of two documents or more"))
+                (tile("Clusters", &count(clusters(report)), "of 2 or more"))
                 (tile("Could be dropped", &count(droppable), &share(droppable, documents)))
             }
             @if !total.is_zero() {

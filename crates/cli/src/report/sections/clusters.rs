@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::{ENTRIES, SAMPLES, first, more};
 use crate::report::bars::{Bars, Row};
 use crate::report::layout::Section;
-use crate::report::numbers::{count, short};
+use crate::report::numbers::{count, grouped, short};
 use crate::report::scale::Scale;
 use crate::report::text::outside;
 use crate::report::{ClusterSample, Report};
@@ -64,9 +64,12 @@ impl Bin {
     fn sizes(&self) -> String {
         let (from, to) = ((1_u128 << self.power) + 1, 1_u128 << (self.power + 1));
         if from == to {
-            return short(to);
+            return grouped(to);
         }
-        format!("{} – {}", short(from), short(to))
+        if to < 10_000 {
+            return format!("{}–{}", grouped(from), grouped(to));
+        }
+        format!("to {}", short(to))
     }
 }
 
@@ -162,10 +165,10 @@ mod tests {
             rows,
             [
                 row("2", 3, 6),
-                row("3 – 4", 2, 7),
-                row("5 – 8", 1, 5),
-                row("9 – 16", 0, 0),
-                row("17 – 32", 2, 34),
+                row("3–4", 2, 7),
+                row("5–8", 1, 5),
+                row("9–16", 0, 0),
+                row("17–32", 2, 34),
             ]
         );
     }

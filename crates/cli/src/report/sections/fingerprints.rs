@@ -23,7 +23,7 @@ pub(super) fn prefixes(report: &Report) -> Option<Section> {
     });
     let bars = Bars {
         caption: "Documents by the leading 16 bits of their fingerprint, as four hexadecimal digits",
-        heads: ["Prefix", "Documents", "Mean"],
+        heads: ["Prefix", "Documents", "× mean"],
         scale: Scale::fitting(counts),
         rows: rows.collect(),
     };
