@@ -55,6 +55,11 @@ impl Workspace {
         self.target.join("release").join("simshard")
     }
 
+    /// The program that a build of an example leaves.
+    pub(crate) fn example_program(&self, name: &str) -> PathBuf {
+        self.target.join("debug").join("examples").join(name)
+    }
+
     /// The cargo that started xtask, ready to run at the root.
     pub(crate) fn cargo(&self) -> Command {
         let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());

@@ -9,6 +9,7 @@ use crate::report::{self, Outcome, Row};
 use crate::tools::Tools;
 use crate::workspace::Workspace;
 
+mod browser;
 mod buf;
 mod clippy;
 mod demo;
@@ -31,17 +32,20 @@ pub(crate) enum Step {
     Demo,
     /// The Python and `buf curl` examples of README.md print what it says, against a real server
     Examples,
+    /// The HTML report shows what it should in a real browser, and asks nothing of the network
+    Browser,
 }
 
 impl Step {
     /// Every step, in the order in which they run.
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::Fmt,
         Self::Clippy,
         Self::Buf,
         Self::Tests,
         Self::Demo,
         Self::Examples,
+        Self::Browser,
     ];
 
     /// The name on the command line and in the summary.
@@ -58,6 +62,7 @@ impl Step {
             Self::Tests => rust_tests::verify(workspace),
             Self::Demo => demo::verify(workspace).into(),
             Self::Examples => examples::verify(workspace, tools).into(),
+            Self::Browser => browser::verify(workspace, tools).into(),
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::steps::Step;
 use crate::workspace::Workspace;
 
 mod apt;
+mod browser;
 mod components;
 mod python;
 
@@ -18,6 +19,7 @@ pub(crate) use python::PythonTools;
 pub(crate) struct Tools {
     rust: Result<(), String>,
     python: Result<PythonTools, String>,
+    browser: Result<&'static str, String>,
 }
 
 impl Tools {
@@ -29,7 +31,8 @@ impl Tools {
         let python = steps
             .iter()
             .any(|step| matches!(step, Step::Buf | Step::Examples));
-        if rust || python {
+        let browser = steps.contains(&Step::Browser);
+        if rust || python || browser {
             println!("These steps need some tools. What is missing of them is installed now:");
         }
         if rust {
@@ -38,9 +41,13 @@ impl Tools {
         if python {
             println!("{}", python::PURPOSE);
         }
+        if browser {
+            println!("{}", browser::PURPOSE);
+        }
         Self {
             rust: prepared(rust, || components::ensure(workspace)),
             python: prepared(python, || python::ensure(workspace)),
+            browser: prepared(browser, browser::ensure),
         }
     }
 
@@ -54,6 +61,11 @@ impl Tools {
         self.python
             .as_ref()
             .map_err(|reason| anyhow!(reason.clone()))
+    }
+
+    /// The program of a browser.
+    pub(crate) fn browser(&self) -> anyhow::Result<&'static str> {
+        self.browser.clone().map_err(|reason| anyhow!(reason))
     }
 }
 

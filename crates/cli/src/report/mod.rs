@@ -19,6 +19,8 @@ mod numbers;
 mod scale;
 mod sections;
 mod summary;
+#[cfg(test)]
+mod tests;
 mod text;
 
 /// What a batch command found, and how it went.

@@ -81,10 +81,8 @@ pub(super) fn share(part: u128, whole: u128) -> String {
     match percent {
         0.0 => format!("0{THIN}%"),
         _ if percent < 0.1 => format!("<{THIN}0.1{THIN}%"),
-        _ if percent < 99.95 || part == whole => {
-            let text = format!("{percent:.1}");
-            format!("{}{THIN}%", text.trim_end_matches(".0"))
-        }
+        _ if part == whole => format!("100{THIN}%"),
+        _ if percent < 99.95 => format!("{percent:.1}{THIN}%"),
         _ => format!(">{THIN}99.9{THIN}%"),
     }
 }
@@ -136,4 +134,70 @@ fn three_digits(value: f64) -> String {
         return text;
     }
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With plain spaces, which are easier to read.
+    fn plain(text: &str) -> String {
+        text.replace(THIN, " ")
+    }
+
+    #[test]
+    fn digits_stand_in_groups_of_three() {
+        for (number, text) in [
+            (0, "0"),
+            (999, "999"),
+            (1000, "1 000"),
+            (1_234_567, "1 234 567"),
+        ] {
+            assert_eq!(plain(&grouped(number)), text);
+        }
+    }
+
+    #[test]
+    fn short_numbers_keep_three_digits() {
+        for (number, text) in [
+            (9_999, "9 999"),
+            (10_000, "10 k"),
+            (999_499, "999 k"),
+            (999_999, "1 M"),
+            (123_456_789, "123 M"),
+            (1_000_000_000_000_000, "10¹⁵"),
+            (u64::MAX.into(), "1.84 × 10¹⁹"),
+        ] {
+            assert_eq!(plain(&short(number)), text);
+        }
+    }
+
+    #[test]
+    fn a_share_is_never_rounded_to_nothing_or_all() {
+        for (part, whole, text) in [
+            (0, 9, "0 %"),
+            (1, 100_000, "< 0.1 %"),
+            (1, 3, "33.3 %"),
+            (99_999, 100_000, "> 99.9 %"),
+            (9, 9, "100 %"),
+            (1, 0, "–"),
+        ] {
+            assert_eq!(plain(&share(part, whole)), text);
+        }
+    }
+
+    #[test]
+    fn times_are_in_the_unit_that_suits_them() {
+        for (seconds, text) in [
+            (0.000_012_34, "12.3 µs"),
+            (0.25, "250 ms"),
+            (2.251, "2.25 s"),
+            (119.0, "119 s"),
+            (150.0, "2 min 30 s"),
+            (7_260.0, "2 h 1 min"),
+            (176_400.0, "2 d 1 h"),
+        ] {
+            assert_eq!(plain(&time(Duration::from_secs_f64(seconds))), text);
+        }
+    }
 }

@@ -17,7 +17,7 @@ impl Scale {
     pub(super) fn fitting(counts: impl Iterator<Item = u128> + Clone) -> Self {
         let largest = counts.clone().max().unwrap_or(0);
         let smallest = counts.filter(|&count| count > 0).min().unwrap_or(0);
-        if largest / SLIVER > smallest {
+        if largest > smallest.saturating_mul(SLIVER) {
             return Self::logarithmic(largest);
         }
         Self::Linear(round_up(largest))

@@ -31,7 +31,7 @@ pub(super) fn prefixes(report: &Report) -> Option<Section> {
         id: "prefixes",
         title: "Heaviest prefixes",
         lead: html! {
-            "The leading bits that most documents share, and how many times the mean of all 65,536 "
+            "The leading bits that most documents share, and how many times the mean of all 65 536 "
             "that is. A factor far above the rest is boilerplate, or bits that are skewed: it slows "
             "the search, so strip what those texts have in common, or try another recipe."
         },
