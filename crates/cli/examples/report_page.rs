@@ -10,8 +10,8 @@ fn main() -> anyhow::Result<()> {
     let kind = arguments.next().unwrap_or_default();
     let ids: Vec<String> = arguments.collect();
     let report = match kind.as_str() {
-        "everything" => everything(ids),
-        "extremes" => extremes(ids),
+        "everything" => everything(&ids),
+        "extremes" => extremes(&ids),
         "nothing" => nothing(),
         _ => anyhow::bail!("no page `{kind}`: name everything, extremes or nothing"),
     };
@@ -19,30 +19,27 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What a run over a middling set of real documents finds.
-fn everything(ids: Vec<String>) -> Report {
-    let members = |from: u32| {
-        let numbers = (from * 37)..(from * 37 + 4);
-        let mut members: Vec<Member> = numbers
-            .map(|number| Member {
-                id: format!("https://www.example.org/articles/2024/{number}.html"),
-                distance: number % 4,
-            })
-            .collect();
-        members[0].distance = 0;
-        members
+/// Some large clusters, these ids among their members.
+fn clusters(ids: &[String]) -> Vec<ClusterSample> {
+    let member = |number: u32| Member {
+        id: format!("https://www.example.org/articles/2024/{number}.html"),
+        distance: number % 37,
     };
-    let mut largest: Vec<ClusterSample> = (1..=8)
-        .map(|index| ClusterSample {
-            id: members(index)[0].id.clone(),
-            size: 9000 / u64::from(index * index),
-            members: members(index),
-        })
-        .collect();
-    for (id, cluster) in ids.iter().zip(&mut largest) {
+    let clusters = (1..=8).map(|index| ClusterSample {
+        id: member(index * 37).id,
+        size: 9000 / u64::from(index * index),
+        members: (index * 37..).take(4).map(member).collect(),
+    });
+    let mut clusters: Vec<_> = clusters.collect();
+    for (id, cluster) in ids.iter().zip(&mut clusters) {
         cluster.id.clone_from(id);
         cluster.members[1].id.clone_from(id);
     }
+    clusters
+}
+
+/// What a run over a middling set of real documents finds.
+fn everything(ids: &[String]) -> Report {
     let prefixes = (0..20_u16).map(|index| HeavyPrefix {
         prefix: 0x3fa2_u16.wrapping_mul(index + 1),
         documents: 48_211 / u64::from(index + 3),
@@ -53,7 +50,7 @@ fn everything(ids: Vec<String>) -> Report {
         version: "0.1.0",
         inputs: (0..60)
             .map(|part| format!("crawl/part-{part:05}.jsonl.gz"))
-            .chain(ids.clone())
+            .chain(ids.iter().cloned())
             .collect(),
         settings: [
             ("recipe", "words-v1"),
@@ -70,13 +67,13 @@ fn everything(ids: Vec<String>) -> Report {
         cluster_sizes: (0..14)
             .map(|step| (2_u64.pow(step) + 1, 54_321 >> step))
             .collect(),
-        largest_clusters: largest,
+        largest_clusters: clusters(ids),
         heaviest_prefixes: prefixes.collect(),
         degenerate: vec![
-            degenerate(0xa81e_22c4_55d0_913b, 3_204, Why::EmptyText, &ids),
+            degenerate(0xa81e_22c4_55d0_913b, 3_204, Why::EmptyText, ids),
             degenerate(0, 118, Why::AllZero, &["about.html".to_owned()]),
             degenerate(u64::MAX, 1, Why::AllOne, &["broken.bin".to_owned()]),
-            degenerate(0x77c3_01fe_9a04_d2b8, 9_000, Why::Crowded, &ids),
+            degenerate(0x77c3_01fe_9a04_d2b8, 9_000, Why::Crowded, ids),
         ],
         timings: [
             ("read and hash", 1_890),
@@ -104,7 +101,7 @@ fn degenerate(fingerprint: u64, documents: u64, why: Why, samples: &[String]) ->
 }
 
 /// The largest numbers, the longest lists.
-fn extremes(ids: Vec<String>) -> Report {
+fn extremes(ids: &[String]) -> Report {
     let id = "long-".repeat(204) + "id.";
     let cluster = |size: u64| ClusterSample {
         id: id.clone(),
@@ -139,7 +136,7 @@ fn extremes(ids: Vec<String>) -> Report {
                 times_mean: 0.0,
             },
         ],
-        degenerate: vec![degenerate(u64::MAX, u64::MAX, Why::AllOne, &ids)],
+        degenerate: vec![degenerate(u64::MAX, u64::MAX, Why::AllOne, ids)],
         timings: vec![
             ("read".to_owned(), Duration::from_secs(u64::MAX / 4)),
             (id.clone(), Duration::from_nanos(1)),

@@ -268,7 +268,7 @@ fn one_cluster_of_a_billion_documents_has_one_bar() {
 /// H3: long lists and long texts are cut, and the page says how much is missing.
 #[test]
 fn the_page_stays_small_whatever_the_report_holds() {
-    let text = "é".repeat(100_000);
+    let text = "é".repeat(2_000);
     let one = full(&text);
     let report = Report {
         inputs: vec![text.clone(); 5000],
@@ -298,7 +298,7 @@ fn the_page_stays_small_whatever_the_report_holds() {
     assert!(page.len() < 3_000_000, "{}", page.len());
     let page = Parsed::of(&page);
     assert!(page.text.contains("and 4\u{202f}950 more"));
-    assert!(page.text.contains("… and 98976 more characters"));
+    assert!(page.text.contains("… and 976 more characters"));
 }
 
 #[test]
