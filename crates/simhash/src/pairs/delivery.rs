@@ -1,0 +1,239 @@
+//! Where the pairs of many threads go: to a visitor, in the order of the tasks that found them, or
+//! to clusters, in any order.
+//!
+//! # Invariants
+//! - J3: the visitor sees the pairs of the tasks in ascending order, whatever threads there are.
+//! - J4: pairs that wait for an earlier task are bounded in number. The earliest task never waits,
+//!   so the others do not wait for ever.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use super::{FingerprintSet, Pair};
+use crate::Clusters;
+
+/// Most pairs of finished tasks that wait for an earlier one.
+const WAITING: usize = 1 << 18;
+
+/// Takes what tasks find. Tasks are numbered from 0, and a number is only begun after all before.
+pub(super) trait Delivery: Sync {
+    /// Takes the pairs, and leaves the list empty. Breaks if no more are wanted. A task says once
+    /// that it has finished, with the last of its pairs.
+    fn deliver(&self, task: usize, pairs: &mut Vec<Pair>, finished: bool) -> ControlFlow<()>;
+
+    /// Ends the search: everybody who waits is let go.
+    fn stop(&self);
+}
+
+/// What is called with pairs.
+pub(super) type Visit<'a> = dyn FnMut(&[Pair]) -> ControlFlow<()> + Send + 'a;
+
+/// Gives pairs to a visitor, in the order of the tasks.
+pub(super) struct InOrder<'a> {
+    /// Only locked by whoever has the turn.
+    visit: Mutex<&'a mut Visit<'a>>,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// The task whose pairs may be visited.
+    turn: usize,
+    /// Of later tasks that have finished, the pairs that are left.
+    waiting: BTreeMap<usize, Vec<Pair>>,
+    /// How many these are.
+    waiting_pairs: usize,
+    stopped: bool,
+}
+
+impl<'a> InOrder<'a> {
+    pub(super) fn new(visit: &'a mut Visit<'a>) -> Self {
+        Self {
+            visit: Mutex::new(visit),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    /// Visits the pairs of the task that has the turn.
+    fn visit(&self, pairs: &mut Vec<Pair>) -> ControlFlow<()> {
+        let flow = match pairs.is_empty() {
+            true => ControlFlow::Continue(()),
+            false => lock(&self.visit)(pairs),
+        };
+        pairs.clear();
+        if flow.is_break() {
+            self.stop();
+        }
+        flow
+    }
+
+    /// Passes the turn on, over all tasks that have finished already.
+    fn pass_on(&self) -> ControlFlow<()> {
+        loop {
+            let mut state = self.state();
+            state.turn += 1;
+            let turn = state.turn;
+            let Some(mut pairs) = state.waiting.remove(&turn) else {
+                break;
+            };
+            state.waiting_pairs -= pairs.len();
+            drop(state);
+            self.visit(&mut pairs)?;
+        }
+        self.changed.notify_all();
+        ControlFlow::Continue(())
+    }
+}
+
+impl Delivery for InOrder<'_> {
+    fn deliver(&self, task: usize, pairs: &mut Vec<Pair>, finished: bool) -> ControlFlow<()> {
+        let mut state = self.state();
+        while state.turn != task {
+            if state.stopped {
+                return ControlFlow::Break(());
+            }
+            if finished && state.waiting_pairs + pairs.len() <= WAITING {
+                state.waiting_pairs += pairs.len();
+                state.waiting.insert(task, std::mem::take(pairs));
+                return ControlFlow::Continue(());
+            }
+            let woken = self.changed.wait(state);
+            state = woken.unwrap_or_else(PoisonError::into_inner);
+        }
+        drop(state);
+        self.visit(pairs)?;
+        match finished {
+            true => self.pass_on(),
+            false => ControlFlow::Continue(()),
+        }
+    }
+
+    fn stop(&self) {
+        self.state().stopped = true;
+        self.changed.notify_all();
+    }
+}
+
+/// Links the places of fingerprints.
+pub(super) struct Linking<'a> {
+    set: &'a FingerprintSet,
+    clusters: Mutex<Clusters>,
+}
+
+impl<'a> Linking<'a> {
+    pub(super) fn new(set: &'a FingerprintSet) -> Self {
+        Self {
+            set,
+            clusters: Mutex::new(Clusters::new(set.len())),
+        }
+    }
+
+    pub(super) fn into_clusters(self) -> Clusters {
+        self.clusters
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Delivery for Linking<'_> {
+    fn deliver(&self, _task: usize, pairs: &mut Vec<Pair>, _finished: bool) -> ControlFlow<()> {
+        if pairs.is_empty() {
+            return ControlFlow::Continue(());
+        }
+        // Looking up takes longer than linking, so it is done outside the lock.
+        let places = pairs
+            .drain(..)
+            .filter_map(|pair| Some((self.set.place(pair.a)?, self.set.place(pair.b)?)));
+        let places: Vec<(usize, usize)> = places.collect();
+        let mut clusters = lock(&self.clusters);
+        for (a, b) in places {
+            clusters.union(a, b);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn stop(&self) {}
+}
+
+/// Locks, also if a thread that panicked had the lock: its panic ends the search anyway.
+fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::Fingerprint;
+
+    /// As many pairs as this, all of them of the task.
+    fn pairs_of(task: usize, count: usize) -> Vec<Pair> {
+        let number = Fingerprint(task as u64);
+        vec![
+            Pair {
+                a: number,
+                b: Fingerprint(u64::MAX)
+            };
+            count
+        ]
+    }
+
+    /// J3 and J4: the first task finishes only once nobody else can go on.
+    #[test]
+    fn later_tasks_wait_with_few_pairs_and_are_visited_in_order() {
+        const TASKS: usize = 40;
+        const PAIRS: usize = WAITING / 10;
+        let mut seen = Vec::new();
+        let mut visit = |pairs: &[Pair]| {
+            seen.extend(pairs.iter().map(|pair| pair.a.0 as usize));
+            ControlFlow::Continue(())
+        };
+        let delivery = InOrder::new(&mut visit);
+        let next = AtomicUsize::new(1);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    loop {
+                        let task = next.fetch_add(1, Ordering::Relaxed);
+                        if task >= TASKS {
+                            return;
+                        }
+                        let flow = delivery.deliver(task, &mut pairs_of(task, PAIRS), true);
+                        assert!(flow.is_continue());
+                    }
+                });
+            }
+            // Ten tasks may leave their pairs; then all three threads are stuck with another.
+            while next.load(Ordering::Relaxed) < 14 {
+                std::thread::yield_now();
+            }
+            assert_eq!(delivery.state().waiting_pairs, 10 * PAIRS);
+            let flow = delivery.deliver(0, &mut pairs_of(0, PAIRS), false);
+            assert!(flow.is_continue());
+            let flow = delivery.deliver(0, &mut Vec::new(), true);
+            assert!(flow.is_continue());
+        });
+        drop(delivery);
+        let expected: Vec<usize> = (0..TASKS).flat_map(|task| vec![task; PAIRS]).collect();
+        assert!(seen == expected);
+    }
+
+    #[test]
+    fn those_who_wait_are_let_go_when_the_visitor_breaks() {
+        let mut visit = |_: &[Pair]| ControlFlow::Break(());
+        let delivery = InOrder::new(&mut visit);
+        std::thread::scope(|scope| {
+            let waiter = scope.spawn(|| delivery.deliver(1, &mut pairs_of(1, WAITING + 1), true));
+            assert!(delivery.deliver(0, &mut pairs_of(0, 1), false).is_break());
+            assert!(waiter.join().unwrap().is_break());
+        });
+    }
+}

@@ -1,0 +1,121 @@
+//! All near pairs of a set of fingerprints, and the clusters that they make.
+//!
+//! ```text
+//! set.rs        distinct fingerprints, sorted
+//! path.rs       which blocks agree, which do not: the tables of a layout, step by step
+//! cost.rs       how many blocks are best
+//! partition.rs  fingerprints into buckets by some of their bits
+//! worker.rs     the join of one bucket, by one thread        scan/join*.rs  its inner loops
+//! join.rs       the join of a set, by all threads
+//! delivery.rs   where the pairs go: to a visitor in order, or into clusters
+//! ```
+
+mod cost;
+mod delivery;
+mod join;
+mod partition;
+mod path;
+mod set;
+mod worker;
+
+use std::ops::ControlFlow;
+
+use crate::layout::{Layout, LayoutError};
+use crate::scan::Level;
+use crate::{Clusters, Fingerprint};
+use delivery::{InOrder, Linking};
+use join::Join;
+pub use set::FingerprintSet;
+use worker::Wanted;
+
+/// Two different fingerprints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(C)]
+pub struct Pair {
+    /// The smaller one.
+    pub a: Fingerprint,
+    /// The larger one.
+    pub b: Fingerprint,
+}
+
+impl Pair {
+    pub(crate) fn new(one: Fingerprint, other: Fingerprint) -> Self {
+        Self {
+            a: one.min(other),
+            b: one.max(other),
+        }
+    }
+
+    /// Number of bits that differ, 1 to 64.
+    #[must_use]
+    pub const fn distance(self) -> u32 {
+        self.a.distance(self.b)
+    }
+}
+
+/// How to search a set for all pairs within a distance.
+#[derive(Clone, Copy, Debug)]
+pub struct PairSearch {
+    layout: Layout,
+    level: Level,
+    /// Most values of a bucket that is left to one thread, however few there are in all.
+    task: usize,
+}
+
+/// See [`PairSearch::task`].
+const TASK: usize = 1 << 15;
+
+impl PairSearch {
+    /// A search for pairs that differ in at most `distance` bits, by tables of `blocks` blocks.
+    /// Without `blocks` the quickest layout for `n` random fingerprints is taken. The pairs are
+    /// the same with any layout.
+    ///
+    /// # Errors
+    /// As [`Layout::new`].
+    pub fn new(distance: u32, blocks: Option<u32>, n: usize) -> Result<Self, LayoutError> {
+        let layout = match blocks {
+            Some(blocks) => Layout::new(blocks, distance)?,
+            None => cost::best_layout(n, distance)?,
+        };
+        Ok(Self {
+            layout,
+            level: Level::best(),
+            task: TASK,
+        })
+    }
+
+    /// Blocks and distance.
+    #[must_use]
+    pub const fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// Calls `visit` with batches of pairs, on one thread after another of the rayon pool, until
+    /// it breaks; whether it did. Each pair is visited once. Their order depends on the set and the
+    /// layout alone. Memory is that of the set once more and somewhat, however many pairs there
+    /// are and however slow the visitor is.
+    ///
+    /// `progress` is called now and then, by any thread, with how much is done and of how much.
+    pub fn pairs(
+        &self,
+        set: &FingerprintSet,
+        progress: &(dyn Fn(u64, u64) + Sync),
+        visit: &mut (dyn FnMut(&[Pair]) -> ControlFlow<()> + Send),
+    ) -> ControlFlow<()> {
+        let delivery = InOrder::new(visit);
+        Join::new(self, Wanted::Pairs, &delivery, progress).run(set)
+    }
+
+    /// The clusters of the set: the places of any two fingerprints within the distance are in one.
+    /// Not all pairs are looked at, so this is the quicker the more there are.
+    #[must_use]
+    pub fn clusters(&self, set: &FingerprintSet, progress: &(dyn Fn(u64, u64) + Sync)) -> Clusters {
+        let delivery = Linking::new(set);
+        // Links are never refused, so the search is not broken off.
+        let _: ControlFlow<()> = Join::new(self, Wanted::Links, &delivery, progress).run(set);
+        delivery.into_clusters()
+    }
+}
+
+#[cfg(test)]
+mod tests;

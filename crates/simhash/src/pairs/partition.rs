@@ -1,0 +1,292 @@
+//! Sorting fingerprints into buckets by some of their bits: in the cache of one processor, or with
+//! all threads of the pool.
+
+use rayon::prelude::*;
+
+use crate::layout::low_bits;
+
+/// Most bits of a digit: as many buckets are written to at once, and caches hold no more lines.
+const DIGIT_BITS: u32 = 11;
+
+/// Buckets of a digit with the most bits.
+const BUCKETS: usize = 1 << DIGIT_BITS;
+
+/// Fingerprints a bucket should hold, or somewhat more, if there are bits enough.
+const BUCKET_SIZE: usize = 10;
+
+/// Some bits of a fingerprint as a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Digit {
+    mask: u64,
+    multiplier: u64,
+    shift: u32,
+}
+
+impl Digit {
+    /// The digit by which to part `count` fingerprints: the leading bits of `mask`, which is not 0,
+    /// as many as make buckets small, within what caches allow.
+    pub(super) fn leading(mask: u64, count: usize) -> Self {
+        let wanted = (count / BUCKET_SIZE).max(2).ilog2().min(DIGIT_BITS);
+        Self::of_bits(leading_bits(mask, wanted))
+    }
+
+    /// The digit that these bits make, at least one. Without a gap between them it is their value;
+    /// else a hash of them, which equal bits share, though others may too.
+    fn of_bits(mask: u64) -> Self {
+        debug_assert_ne!(mask, 0);
+        let width = mask.count_ones();
+        if mask >> mask.trailing_zeros() == low_bits(width) {
+            return Self {
+                mask,
+                multiplier: 1 << mask.leading_zeros(),
+                shift: 64 - width,
+            };
+        }
+        // One bit more than needed halves the collisions.
+        let bits = (width + 1).min(DIGIT_BITS);
+        Self {
+            mask,
+            multiplier: 0x9e37_79b9_7f4a_7c15,
+            shift: 64 - bits,
+        }
+    }
+
+    /// The bits it looks at.
+    pub(super) const fn mask(self) -> u64 {
+        self.mask
+    }
+
+    /// Whether it never falls where fingerprints ascend that differ in no bit above it.
+    pub(super) const fn keeps_order(self) -> bool {
+        self.multiplier.is_power_of_two()
+    }
+
+    /// Digits are below this.
+    const fn count(self) -> usize {
+        1 << (64 - self.shift)
+    }
+
+    #[inline]
+    const fn of(self, value: u64) -> usize {
+        // The shift leaves so few bits anyway. Saying so here saves checks of indices.
+        ((value & self.mask).wrapping_mul(self.multiplier) >> self.shift) as usize & (BUCKETS - 1)
+    }
+
+    /// How many of the values have each digit.
+    fn counts(self, values: &[u64]) -> [usize; BUCKETS] {
+        let mut counts = [0; BUCKETS];
+        for &value in values {
+            counts[self.of(value)] += 1;
+        }
+        counts
+    }
+}
+
+/// The first `count` bits that are set, from the most significant on.
+fn leading_bits(mask: u64, count: u32) -> u64 {
+    let mut rest = mask;
+    for _ in 0..count {
+        rest &= !(1_u64 << 63).unbounded_shr(rest.leading_zeros());
+    }
+    mask & !rest
+}
+
+/// The bits in which not all of the values agree.
+pub(super) fn varying(values: &[u64]) -> u64 {
+    let Some(&first) = values.first() else {
+        return 0;
+    };
+    values.iter().fold(0, |bits, value| bits | value ^ first)
+}
+
+/// As [`varying`], with all threads of the pool.
+pub(super) fn varying_in_parallel(values: &[u64]) -> u64 {
+    let Some(&first) = values.first() else {
+        return 0;
+    };
+    let chunk_bits = |chunk: &[u64]| varying(chunk) | chunk[0] ^ first;
+    let chunks = values.par_chunks(1 << 16).map(chunk_bits);
+    chunks.reduce(|| 0, |a, b| a | b)
+}
+
+/// Values in buckets by their digits.
+#[derive(Debug, Default)]
+pub(super) struct Buckets {
+    /// The values, bucket after bucket; in each they stand as they came.
+    pub(super) values: Vec<u64>,
+    /// Where each bucket ends and the next one starts. Some are empty.
+    pub(super) ends: Vec<usize>,
+}
+
+impl Buckets {
+    /// Fills itself anew; memory is used again.
+    pub(super) fn partition(&mut self, values: &[u64], digit: Digit) {
+        let mut next = digit.counts(values);
+        self.set_ends(&next[..digit.count()]);
+        to_starts(&mut next);
+        if self.values.len() < values.len() {
+            self.values.resize(values.len(), 0);
+        }
+        let target = &mut self.values[..values.len()];
+        for &value in values {
+            let place = &mut next[digit.of(value)];
+            target[*place] = value;
+            *place += 1;
+        }
+    }
+
+    fn set_ends(&mut self, counts: &[usize]) {
+        self.ends.clear();
+        let mut end = 0;
+        self.ends.extend(counts.iter().map(|count| {
+            end += count;
+            end
+        }));
+    }
+
+    /// The same with all threads of the pool, into memory of its own. However many there are, the
+    /// outcome is the same.
+    pub(super) fn in_parallel(values: &[u64], digit: Digit) -> Self {
+        let chunk_size = values.len().div_ceil(rayon::current_num_threads()).max(1);
+        let counts: Vec<[usize; BUCKETS]> = values
+            .par_chunks(chunk_size)
+            .map(|chunk| digit.counts(chunk))
+            .collect();
+        let mut totals = [0; BUCKETS];
+        for counts in &counts {
+            for (total, count) in totals.iter_mut().zip(counts) {
+                *total += count;
+            }
+        }
+        let mut buckets = Self {
+            values: vec![0; values.len()],
+            ends: Vec::new(),
+        };
+        buckets.set_ends(&totals[..digit.count()]);
+
+        let parts = parts(&mut buckets.values, &counts, digit.count());
+        let chunks = values.par_chunks(chunk_size).zip(parts);
+        chunks.for_each(|(chunk, mut targets)| scatter(chunk, digit, &mut targets));
+        buckets
+    }
+
+    /// Only finds the ends, in values that stand in the order of their digits already.
+    pub(super) fn ends_of_ordered(values: &[u64], digit: Digit) -> Vec<usize> {
+        let end = |number| values.partition_point(|&value| digit.of(value) <= number);
+        (0..digit.count()).map(end).collect()
+    }
+}
+
+/// The pieces of each bucket that chunks with these digits fill: for each chunk one a digit.
+fn parts<'a>(
+    mut values: &'a mut [u64],
+    counts: &[[usize; BUCKETS]],
+    digits: usize,
+) -> Vec<Vec<&'a mut [u64]>> {
+    let mut parts: Vec<Vec<&mut [u64]>> = Vec::new();
+    parts.resize_with(counts.len(), || Vec::with_capacity(digits));
+    for digit in 0..digits {
+        for (part, counts) in parts.iter_mut().zip(counts) {
+            let (piece, rest) = values.split_at_mut(counts[digit]);
+            part.push(piece);
+            values = rest;
+        }
+    }
+    parts
+}
+
+/// Values that are gathered before they are written: a cache line.
+const LINE: usize = 8;
+
+/// Moves each value of a chunk to the target of its digit. They are gathered line by line, as
+/// writing whole lines is what memory does best.
+fn scatter(chunk: &[u64], digit: Digit, targets: &mut [&mut [u64]]) {
+    let mut lines = vec![[0_u64; LINE]; targets.len()];
+    let mut filled = vec![0_usize; targets.len()];
+    for &value in chunk {
+        let number = digit.of(value);
+        let at = filled[number];
+        lines[number][at % LINE] = value;
+        filled[number] = at + 1;
+        if at % LINE == LINE - 1 {
+            targets[number][at + 1 - LINE..=at].copy_from_slice(&lines[number]);
+        }
+    }
+    for (target, (line, &filled)) in targets.iter_mut().zip(lines.iter().zip(&filled)) {
+        let rest = filled % LINE;
+        target[filled - rest..filled].copy_from_slice(&line[..rest]);
+    }
+}
+
+/// Turns counts into where each bucket starts.
+fn to_starts(counts: &mut [usize]) {
+    let mut start = 0;
+    for count in counts {
+        start += std::mem::replace(count, start);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn values(seed: u64, count: usize) -> Vec<u64> {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        (0..count).map(|_| rng.u64(..) & rng.u64(..)).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn values_stand_in_the_buckets_of_their_digits_as_they_came(
+            seed: u64,
+            count in 0..3_000_usize,
+            mask in 1..u64::MAX,
+        ) {
+            let values = values(seed, count);
+            let digit = Digit::leading(mask, count);
+            prop_assert_eq!(digit.mask() & !mask, 0);
+            let mut expected = values.clone();
+            expected.sort_by_key(|&value| digit.of(value));
+
+            // What was there before must not matter.
+            let mut buckets = Buckets::default();
+            buckets.partition(&[1, 2, 3], Digit::leading(3, 3));
+            buckets.partition(&values, digit);
+            prop_assert_eq!(&buckets.values[..count], &expected);
+            let ends = |number| expected.partition_point(|&value| digit.of(value) <= number);
+            let expected_ends: Vec<usize> = (0..digit.count()).map(ends).collect();
+            prop_assert_eq!(&buckets.ends, &expected_ends);
+
+            for threads in 1..4 {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                let buckets = pool.install(|| Buckets::in_parallel(&values, digit));
+                prop_assert_eq!(&buckets.values, &expected);
+                prop_assert_eq!(&buckets.ends, &expected_ends);
+            }
+            prop_assert_eq!(Buckets::ends_of_ordered(&expected, digit), expected_ends);
+            prop_assert_eq!(varying_in_parallel(&values), varying(&values));
+        }
+
+        #[test]
+        fn equal_bits_have_equal_digits_and_a_gapless_digit_is_its_bits(
+            mask in 1..u64::MAX, a: u64, b: u64,
+        ) {
+            let digit = Digit::leading(mask, usize::MAX);
+            prop_assert!(digit.of(a) < digit.count());
+            let same = a & digit.mask() | b & !digit.mask();
+            prop_assert_eq!(digit.of(a), digit.of(same));
+            let gapless = Digit::of_bits(0x7ff << (a % 54));
+            prop_assert!(gapless.keeps_order());
+            prop_assert_eq!(gapless.of(b), (b >> (a % 54) & 0x7ff) as usize);
+        }
+    }
+
+    #[test]
+    fn leading_bits_are_taken_from_the_top() {
+        assert_eq!(leading_bits(0b1011_0100, 3), 0b1011_0000);
+        assert_eq!(leading_bits(0b101, 9), 0b101);
+        assert_eq!(leading_bits(u64::MAX, 64), u64::MAX);
+    }
+}

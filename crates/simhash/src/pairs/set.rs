@@ -1,0 +1,148 @@
+//! Distinct fingerprints in ascending order.
+
+use rayon::prelude::*;
+
+use super::partition::{Buckets, Digit, varying, varying_in_parallel};
+use crate::Fingerprint;
+use crate::layout::low_bits;
+use crate::scan::bits;
+
+/// Fewer than this are sorted at once.
+const SMALL: usize = 1 << 12;
+
+/// Distinct fingerprints, ascending. The place of one is its number in this order, from 0.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FingerprintSet {
+    fingerprints: Vec<Fingerprint>,
+}
+
+impl FingerprintSet {
+    /// Sorts, with all threads of the rayon pool, and drops what is there twice. Takes memory for
+    /// as many fingerprints again meanwhile.
+    #[must_use]
+    pub fn from_unsorted(mut fingerprints: Vec<Fingerprint>) -> Self {
+        if fingerprints.len() < SMALL {
+            fingerprints.sort_unstable();
+        } else {
+            fingerprints = sorted(fingerprints);
+        }
+        fingerprints.dedup();
+        Self { fingerprints }
+    }
+
+    /// The fingerprints.
+    #[must_use]
+    pub fn as_slice(&self) -> &[Fingerprint] {
+        &self.fingerprints
+    }
+
+    /// Number of fingerprints.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.fingerprints.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.fingerprints.is_empty()
+    }
+
+    /// Where a fingerprint stands, `None` if it is not in the set.
+    #[must_use]
+    pub fn place(&self, fingerprint: Fingerprint) -> Option<usize> {
+        self.fingerprints.binary_search(&fingerprint).ok()
+    }
+
+    /// The fingerprints as numbers.
+    pub(super) fn bits(&self) -> &[u64] {
+        bits(&self.fingerprints)
+    }
+}
+
+/// Sorts: into buckets by the leading bits that differ, then each bucket in the cache.
+fn sorted(fingerprints: Vec<Fingerprint>) -> Vec<Fingerprint> {
+    let values = bits(&fingerprints);
+    let Some(digit) = leading_digit(varying_in_parallel(values), values.len()) else {
+        return fingerprints;
+    };
+    let Buckets { mut values, ends } = Buckets::in_parallel(values, digit);
+    drop(fingerprints);
+    let buckets = split_mut(&mut values, &ends);
+    buckets
+        .into_par_iter()
+        .for_each_init(Buckets::default, |memory, bucket| {
+            sort_bucket(bucket, memory);
+        });
+    values.into_iter().map(Fingerprint).collect()
+}
+
+fn sort_bucket(bucket: &mut [u64], memory: &mut Buckets) {
+    let Some(digit) = leading_digit(varying(bucket), bucket.len()) else {
+        return;
+    };
+    memory.partition(bucket, digit);
+    bucket.copy_from_slice(&memory.values[..bucket.len()]);
+    for bucket in split_mut(bucket, &memory.ends) {
+        bucket.sort_unstable();
+    }
+}
+
+/// A digit that keeps the order of values which vary in these bits; `None` if they are all equal.
+fn leading_digit(varying: u64, count: usize) -> Option<Digit> {
+    let span = low_bits(64 - varying.leading_zeros());
+    (span != 0).then(|| Digit::leading(span, count))
+}
+
+/// The pieces that end there.
+fn split_mut<'a>(mut values: &'a mut [u64], ends: &[usize]) -> Vec<&'a mut [u64]> {
+    let mut start = 0;
+    let mut pieces = Vec::with_capacity(ends.len());
+    for &end in ends {
+        let (piece, rest) = values.split_at_mut(end - start);
+        pieces.push(piece);
+        values = rest;
+        start = end;
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::synthetic::Data;
+
+    fn check(fingerprints: Vec<Fingerprint>) {
+        let mut expected = fingerprints.clone();
+        expected.sort_unstable();
+        expected.dedup();
+        let set = FingerprintSet::from_unsorted(fingerprints);
+        assert_eq!(set.as_slice(), expected);
+        assert_eq!(set.bits().len(), set.len());
+    }
+
+    #[test]
+    fn a_set_is_what_the_standard_sort_leaves_without_duplicates() {
+        for count in [0, 1, 2, SMALL - 1, SMALL, 3 * SMALL, 100_000] {
+            for data in Data::ALL {
+                let mut fingerprints = data.fingerprints(count, 3);
+                fingerprints.extend(fingerprints.clone().iter().take(count / 3));
+                fingerprints.extend([0, u64::MAX, 0].map(Fingerprint));
+                check(fingerprints);
+            }
+            check(vec![Fingerprint(7); count]);
+            // Few bits that vary, far apart.
+            let spread = |i: u64| Fingerprint(((i % 3) << 61) | (1 << 40) | (i * i % 64));
+            check((0..count as u64).map(spread).collect());
+        }
+    }
+
+    #[test]
+    fn a_place_is_found_exactly_for_members() {
+        let set = FingerprintSet::from_unsorted([9, 3, 5, 3].map(Fingerprint).to_vec());
+        assert_eq!(set.len(), 3);
+        assert!(!set.is_empty() && FingerprintSet::default().is_empty());
+        let places = [3, 5, 9, 0, 4, 10].map(|value| set.place(Fingerprint(value)));
+        assert_eq!(places, [Some(0), Some(1), Some(2), None, None, None]);
+    }
+}

@@ -1,0 +1,281 @@
+//! Pairs and clusters against the quadratic scan.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::*;
+use crate::synthetic::Data;
+
+const CONTINUE: ControlFlow<()> = ControlFlow::Continue(());
+
+/// The layouts of the promise.
+fn layouts() -> Vec<(u32, u32)> {
+    let mut layouts = Vec::new();
+    for distance in 0..=7 {
+        layouts.extend((distance + 1..=10).map(|blocks| (blocks, distance)));
+        let many = [16, 32, 64].into_iter();
+        layouts.extend(
+            many.filter(|&blocks| Layout::new(blocks, distance).is_ok())
+                .map(|blocks| (blocks, distance)),
+        );
+    }
+    layouts
+}
+
+/// Kinds of sets of about `count`, by name.
+fn sets(count: usize, seed: u64) -> Vec<(&'static str, FingerprintSet)> {
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let mut random = Vec::new();
+    let base = rng.u64(..);
+    let bits = (count as f64).log2() as u32;
+    let cube = (0..count as u64).map(|low| Fingerprint(base >> bits << bits ^ low));
+    random.push(("cube", cube.collect()));
+    let low = (0..count).map(|_| Fingerprint(base >> 20 << 20 | rng.u64(..1 << 20)));
+    random.push(("low bits", low.collect()));
+    // The same few bits, far apart: blocks have gaps, and some do not vary.
+    let spread = |low: u64| low & 0x1f | (low & 0x3e0) << 20 | (low & 0x1_fc00) << 47;
+    let spread: Vec<Fingerprint> = (0..count)
+        .map(|_| Fingerprint(spread(rng.u64(..1 << 17))))
+        .collect();
+    random.push(("spread bits", spread.clone()));
+    let mixed = Data::Skewed
+        .fingerprints(count / 2, seed)
+        .into_iter()
+        .chain(spread);
+    random.push(("mixed", mixed.take(count).collect()));
+    random.extend(Data::ALL.map(|data| (data.name(), data.fingerprints(count, seed))));
+    let with_extremes = |(name, mut set): (&'static str, Vec<Fingerprint>)| {
+        set.extend([0, 1, u64::MAX, u64::MAX - 1].map(Fingerprint));
+        (name, FingerprintSet::from_unsorted(set))
+    };
+    random.into_iter().map(with_extremes).collect()
+}
+
+fn quadratic(set: &FingerprintSet, distance: u32) -> Vec<Pair> {
+    let mut pairs = Vec::new();
+    for (place, &a) in set.as_slice().iter().enumerate() {
+        let others = set.as_slice()[place + 1..].iter();
+        let near = others.filter(|&&b| a.distance(b) <= distance);
+        pairs.extend(near.map(|&b| Pair { a, b }));
+    }
+    pairs
+}
+
+/// All pairs, in the order of the visits.
+fn visited(search: &PairSearch, set: &FingerprintSet) -> Vec<Pair> {
+    let mut pairs = Vec::new();
+    let mut visit = |batch: &[Pair]| {
+        pairs.extend_from_slice(batch);
+        CONTINUE
+    };
+    assert!(search.pairs(set, &|_, _| (), &mut visit).is_continue());
+    pairs
+}
+
+fn groups(set: &FingerprintSet, pairs: &[Pair]) -> Vec<Vec<usize>> {
+    let mut clusters = Clusters::new(set.len());
+    for pair in pairs {
+        clusters.union(set.place(pair.a).unwrap(), set.place(pair.b).unwrap());
+    }
+    clusters.groups()
+}
+
+/// Compares pairs and clusters with those of the quadratic scan.
+fn check(search: &PairSearch, set: &FingerprintSet, expected: &[Pair], what: &str) {
+    let mut pairs = visited(search, set);
+    pairs.sort_unstable();
+    assert!(
+        pairs == expected,
+        "{what}: {} pairs, not {}, with {search:?}",
+        pairs.len(),
+        expected.len()
+    );
+    let clusters = search.clusters(set, &|_, _| ());
+    assert_eq!(
+        clusters.groups(),
+        groups(set, expected),
+        "{what}: {search:?}"
+    );
+}
+
+fn in_pool<T: Send>(threads: usize, run: impl FnOnce() -> T + Send) -> T {
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .unwrap();
+    pool.install(run)
+}
+
+#[test]
+fn every_layout_and_kind_of_set_equals_the_quadratic_scan() {
+    for (name, set) in sets(700, 1) {
+        for distance in 0..=7 {
+            let expected = quadratic(&set, distance);
+            let blocks = layouts().into_iter().filter(|layout| layout.1 == distance);
+            for blocks in blocks.map(|layout| Some(layout.0)).chain([None]) {
+                let mut search = PairSearch::new(distance, blocks, set.len()).unwrap();
+                search.level = match blocks.is_some_and(|blocks| blocks % 2 == 0) {
+                    true => Level::Scalar,
+                    false => Level::best(),
+                };
+                check(&search, &set, &expected, name);
+            }
+        }
+    }
+}
+
+/// With tasks that are small, so that all threads part large buckets too.
+#[test]
+fn every_level_and_size_of_task_equals_the_quadratic_scan() {
+    for (name, set) in sets(1_000, 2) {
+        for (distance, blocks) in [
+            (1, Some(2)),
+            (3, Some(4)),
+            (3, None),
+            (5, Some(7)),
+            (7, None),
+        ] {
+            let expected = quadratic(&set, distance);
+            for level in Level::available() {
+                for task in [40, 300, TASK] {
+                    let search = PairSearch {
+                        level,
+                        task,
+                        ..PairSearch::new(distance, blocks, 1_000_000_000).unwrap()
+                    };
+                    check(&search, &set, &expected, name);
+                }
+            }
+        }
+    }
+}
+
+/// J3 from end to end.
+#[test]
+fn the_order_of_pairs_is_the_same_with_any_number_of_threads_and_at_any_level() {
+    for (name, set) in sets(6_000, 3) {
+        let search = PairSearch {
+            task: 200,
+            ..PairSearch::new(3, Some(4), set.len()).unwrap()
+        };
+        let expected = in_pool(1, || visited(&search, &set));
+        for threads in [2, 3] {
+            let pairs = in_pool(threads, || visited(&search, &set));
+            assert!(pairs == expected, "{name} with {threads} threads");
+        }
+        for level in Level::available() {
+            let pairs = visited(&PairSearch { level, ..search }, &set);
+            assert!(pairs == expected, "{name} with {level:?}");
+        }
+    }
+}
+
+#[test]
+fn nothing_is_visited_after_a_break() {
+    for threads in [1, 2, 3] {
+        for (name, set) in sets(5_000, 4) {
+            let search = PairSearch {
+                task: 100,
+                ..PairSearch::new(6, None, set.len()).unwrap()
+            };
+            let all = visited(&search, &set);
+            for wanted in [1, all.len() / 2] {
+                let (mut seen, mut broken) = (Vec::new(), false);
+                let mut visit = |pairs: &[Pair]| {
+                    assert!(!broken, "{name}: visited after a break");
+                    seen.extend_from_slice(pairs);
+                    broken = seen.len() >= wanted;
+                    match broken {
+                        true => ControlFlow::Break(()),
+                        false => CONTINUE,
+                    }
+                };
+                let flow = in_pool(threads, || search.pairs(&set, &|_, _| (), &mut visit));
+                assert_eq!(flow.is_break(), !all.is_empty(), "{name}");
+                assert!(
+                    all.starts_with(&seen) && seen.len() >= wanted.min(all.len()),
+                    "{name}"
+                );
+            }
+        }
+    }
+}
+
+/// Millions of pairs from few fingerprints arrive in batches that are no longer than the bound.
+#[test]
+fn a_dense_set_is_visited_in_batches_of_bounded_size() {
+    let set = FingerprintSet::from_unsorted((0..1 << 12).map(Fingerprint).collect());
+    let search = PairSearch::new(12, None, set.len()).unwrap();
+    let (mut count, mut largest) = (0, 0);
+    let mut visit = |pairs: &[Pair]| {
+        count += pairs.len();
+        largest = largest.max(pairs.len());
+        CONTINUE
+    };
+    assert!(search.pairs(&set, &|_, _| (), &mut visit).is_continue());
+    assert_eq!(count, (1 << 12) * ((1 << 12) - 1) / 2);
+    assert!(largest <= worker::BATCH + set.len());
+}
+
+#[test]
+fn progress_rises_to_the_end() {
+    for (name, set) in sets(5_000, 5) {
+        let search = PairSearch {
+            task: 100,
+            ..PairSearch::new(3, None, set.len()).unwrap()
+        };
+        let (highest, total) = (AtomicU64::new(0), AtomicU64::new(0));
+        let progress = |done, of| {
+            highest.fetch_max(done, Ordering::Relaxed);
+            let before = total.swap(of, Ordering::Relaxed);
+            assert!(done <= of && (before == 0 || before == of), "{name}");
+        };
+        assert!(
+            search
+                .pairs(&set, &progress, &mut |_| CONTINUE)
+                .is_continue()
+        );
+        let (highest, total) = (highest.into_inner(), total.into_inner());
+        assert_eq!(
+            (highest, total),
+            (4 * set.len() as u64, 4 * set.len() as u64)
+        );
+    }
+}
+
+#[test]
+fn a_visitor_that_panics_leaves_nobody_waiting() {
+    let (_, set) = sets(5_000, 6).remove(0);
+    let search = PairSearch {
+        task: 100,
+        ..PairSearch::new(7, None, set.len()).unwrap()
+    };
+    let search_in_pool = || {
+        let mut visit = |_: &[Pair]| panic!("as the test wants");
+        in_pool(3, || search.pairs(&set, &|_, _| (), &mut visit))
+    };
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(search_in_pool));
+    assert!(outcome.is_err());
+}
+
+#[test]
+fn empty_and_tiny_sets_have_no_pairs_or_one() {
+    for distance in [0, 1, 63] {
+        let search = PairSearch::new(distance, None, 0).unwrap();
+        assert!(visited(&search, &FingerprintSet::default()).is_empty());
+        assert!(
+            search
+                .clusters(&FingerprintSet::default(), &|_, _| ())
+                .groups()
+                .is_empty()
+        );
+        let set = FingerprintSet::from_unsorted([5, 4].map(Fingerprint).to_vec());
+        assert_eq!(visited(&search, &set).len(), usize::from(distance > 0));
+    }
+}
+
+#[test]
+fn layouts_that_make_no_tables_are_refused() {
+    assert!(PairSearch::new(3, Some(3), 9).is_err());
+    assert!(PairSearch::new(64, None, 9).is_err());
+    assert_eq!(PairSearch::new(3, Some(6), 9).unwrap().layout().blocks(), 6);
+}

@@ -1,0 +1,176 @@
+//! Finding the close pairs inside buckets of fingerprints.
+//!
+//! Three steps that a join is made of. [`close_buckets`] says which of many small buckets may hold
+//! a close pair: nearly none do where fingerprints are spread, so this is the one that must be
+//! fast. [`join_rows`] lists the pairs of one bucket. [`take_near`] moves all that is near one
+//! fingerprint from one list to another, which is a step of a search through a component.
+
+use super::Level;
+#[cfg(target_arch = "x86_64")]
+use super::{join_avx2, join_avx512};
+use crate::Fingerprint;
+use crate::pairs::Pair;
+
+/// Most fingerprints in a bucket that [`close_buckets`] looks into.
+pub(crate) const SMALL_BUCKET: usize = 64;
+
+/// Which pairs a join reports.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Rule {
+    /// Most bits that differ.
+    pub(crate) distance: u32,
+    /// Bits in which both agree.
+    pub(crate) agree: u64,
+    /// Both differ in at least one bit of each of these.
+    pub(crate) differ: Vec<u64>,
+}
+
+impl Rule {
+    /// Whether fingerprints with this exclusive or make a pair.
+    #[inline]
+    pub(crate) fn accepts(&self, difference: u64) -> bool {
+        difference.count_ones() <= self.distance
+            && difference & self.agree == 0
+            && self.differ.iter().all(|&block| difference & block != 0)
+    }
+}
+
+/// Adds to `close` the numbers of the buckets that may hold two fingerprints within `distance`.
+/// None that does is left out; a few that do not may be added. Bucket `i` ends before `ends[i]`
+/// and starts where the one before ends, the first at `start`. Each holds at most
+/// [`SMALL_BUCKET`] different fingerprints.
+pub(crate) fn close_buckets(
+    level: Level,
+    values: &[u64],
+    start: usize,
+    ends: &[usize],
+    distance: u32,
+    close: &mut Vec<usize>,
+) {
+    match level {
+        Level::Scalar => scalar::close_buckets(values, start, ends, distance, close),
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => join_avx2::close_buckets(values, start, ends, distance, close),
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => join_avx512::close_buckets(values, start, ends, distance, close),
+        #[cfg(not(target_arch = "x86_64"))]
+        Level::Avx2 | Level::Avx512 => {
+            scalar::close_buckets(values, start, ends, distance, close);
+        }
+    }
+}
+
+/// Adds to `pairs` those of each row of `bucket` with the rows after it, from row `first` on,
+/// until there are `limit` pairs or more, or the bucket ends. The row to go on with. A row is
+/// never cut, so there may be as many pairs more than `limit` as the bucket has rows.
+pub(crate) fn join_rows(
+    level: Level,
+    bucket: &[u64],
+    first: usize,
+    rule: &Rule,
+    limit: usize,
+    pairs: &mut Vec<Pair>,
+) -> usize {
+    match level {
+        Level::Scalar => scalar::join_rows(bucket, first, rule, limit, pairs),
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => join_avx2::join_rows(bucket, first, rule, limit, pairs),
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => join_avx512::join_rows(bucket, first, rule, limit, pairs),
+        #[cfg(not(target_arch = "x86_64"))]
+        Level::Avx2 | Level::Avx512 => scalar::join_rows(bucket, first, rule, limit, pairs),
+    }
+}
+
+/// Moves those of `rest` that are within `distance` of `value` to the end of `near`. The others
+/// keep their order, and so do those that are moved.
+pub(crate) fn take_near(
+    level: Level,
+    value: u64,
+    distance: u32,
+    rest: &mut Vec<u64>,
+    near: &mut Vec<u64>,
+) {
+    match level {
+        Level::Scalar => scalar::take_near(value, distance, rest, near),
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => join_avx2::take_near(value, distance, rest, near),
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => join_avx512::take_near(value, distance, rest, near),
+        #[cfg(not(target_arch = "x86_64"))]
+        Level::Avx2 | Level::Avx512 => scalar::take_near(value, distance, rest, near),
+    }
+}
+
+/// The obvious code. It is inlined, so that other levels can compile it with their instructions.
+pub(super) mod scalar {
+    use super::{Fingerprint, Pair, Rule};
+
+    #[inline(always)]
+    pub(in crate::scan) fn close_buckets(
+        values: &[u64],
+        mut start: usize,
+        ends: &[usize],
+        distance: u32,
+        close: &mut Vec<usize>,
+    ) {
+        for (number, &end) in ends.iter().enumerate() {
+            if is_close(&values[start..end], distance) {
+                close.push(number);
+            }
+            start = end;
+        }
+    }
+
+    #[inline(always)]
+    fn is_close(bucket: &[u64], distance: u32) -> bool {
+        let mut close = false;
+        for (row, &value) in bucket.iter().enumerate() {
+            for &other in &bucket[row + 1..] {
+                close |= (value ^ other).count_ones() <= distance;
+            }
+        }
+        close
+    }
+
+    #[inline(always)]
+    pub(in crate::scan) fn join_rows(
+        bucket: &[u64],
+        first: usize,
+        rule: &Rule,
+        limit: usize,
+        pairs: &mut Vec<Pair>,
+    ) -> usize {
+        for row in first..bucket.len() {
+            if pairs.len() >= limit {
+                return row;
+            }
+            let value = bucket[row];
+            for &other in &bucket[row + 1..] {
+                if rule.accepts(value ^ other) {
+                    pairs.push(Pair::new(Fingerprint(value), Fingerprint(other)));
+                }
+            }
+        }
+        bucket.len()
+    }
+
+    #[inline(always)]
+    pub(in crate::scan) fn take_near(
+        value: u64,
+        distance: u32,
+        rest: &mut Vec<u64>,
+        near: &mut Vec<u64>,
+    ) {
+        rest.retain(|&other| {
+            let is_near = (value ^ other).count_ones() <= distance;
+            if is_near {
+                near.push(other);
+            }
+            !is_near
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;
