@@ -9,13 +9,13 @@ use crate::layout::{Layout, LayoutError, MAX_BLOCKS};
 use crate::scan::SMALL_BUCKET;
 
 /// Nanoseconds to part one fingerprint by a digit.
-const PARTITION: f64 = 2.5;
+const PARTITION: f64 = 2.0;
 
 /// Nanoseconds for one fingerprint of a bucket that is compared, whatever the size.
 const COMPARE: f64 = 1.0;
 
 /// Nanoseconds for two fingerprints that are compared.
-const PAIR: f64 = 0.08;
+const PAIR: f64 = 0.04;
 
 /// Bits of a block that one partition can use.
 const DIGIT_BITS: f64 = 11.0;

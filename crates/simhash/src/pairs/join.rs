@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use super::delivery::Delivery;
 use super::partition::{Buckets, Digit, varying_in_parallel};
 use super::path::Path;
-use super::worker::{Wanted, Worker};
+use super::worker::{BUCKET, Wanted, Worker};
 use super::{FingerprintSet, PairSearch};
 
 /// A bucket with a larger share of its parent than one in this many is parted by all threads.
@@ -65,56 +65,59 @@ impl<'a> Join<'a> {
     pub(super) fn run(mut self, set: &FingerprintSet) -> ControlFlow<()> {
         let layout = self.search.layout;
         self.total = set.len() as u64 * u64::from(layout.lead_group_count());
-        self.join(Bucket {
+        let all = Bucket {
             values: set.bits(),
             is_ascending: true,
             path: &Path::of_layout(layout),
             block: 0,
             share: self.total,
-        })?;
+        };
+        self.join(all, &mut Buckets::default())?;
         (self.progress)(self.total, self.total);
         ControlFlow::Continue(())
     }
 
-    fn join(&self, bucket: Bucket<'_>) -> ControlFlow<()> {
+    /// Joins a bucket. If it is parted, its parts go to `memory`.
+    fn join(&self, bucket: Bucket<'_>, memory: &mut Buckets) -> ControlFlow<()> {
         let Bucket { values, path, .. } = bucket;
         if values.len() <= self.search.task {
             return self.run_tasks(bucket, 0, &[values.len()]);
         }
         if bucket.block != 0 {
-            return self.part(bucket);
+            return self.part(bucket, memory);
         }
         let Some(steps) = path.steps(varying_in_parallel(values), values.len()) else {
             return self.run_tasks(bucket, 0, &[values.len()]);
         };
         let share = bucket.share / (steps.len() as u64).max(1);
         for step in &steps {
-            self.join(Bucket {
+            let longer = Bucket {
                 path: &step.path,
                 block: step.block,
                 share,
                 ..bucket
-            })?;
+            };
+            self.join(longer, memory)?;
         }
         ControlFlow::Continue(())
     }
 
     /// Parts a bucket by its block, and joins the parts.
-    fn part(&self, bucket: Bucket<'_>) -> ControlFlow<()> {
-        let digit = Digit::leading(bucket.block, bucket.values.len());
+    fn part(&self, bucket: Bucket<'_>, memory: &mut Buckets) -> ControlFlow<()> {
+        let digit = Digit::leading(bucket.block, bucket.values.len() / BUCKET);
         let block = bucket.block & !digit.mask();
         if bucket.is_ascending && ascends(bucket.values, digit) {
             let ends = Buckets::ends_of_ordered(bucket.values, digit);
             return self.join_buckets(Bucket { block, ..bucket }, &ends);
         }
-        let Buckets { values, ends } = Buckets::in_parallel(bucket.values, digit);
+        memory.partition_in_parallel(bucket.values, digit);
         let bucket = Bucket {
-            values: &values,
+            values: &memory.values[..bucket.values.len()],
             is_ascending: false,
             block,
             ..bucket
         };
-        self.join_buckets(bucket, &ends)
+        self.join_buckets(bucket, &memory.ends)
     }
 
     /// Joins each bucket of `all`: stretches that are small enough as tasks, others by themselves.
@@ -125,11 +128,12 @@ impl<'a> Join<'a> {
         for (number, &end) in ends.iter().enumerate() {
             if end - start > most {
                 self.run_tasks(all, small_start, &ends[small..number])?;
-                self.join(Bucket {
+                let large = Bucket {
                     values: &all.values[start..end],
                     share: part_of(all, end - start),
                     ..all
-                })?;
+                };
+                self.join(large, &mut Buckets::default())?;
                 (small, small_start) = (number + 1, end);
             }
             start = end;

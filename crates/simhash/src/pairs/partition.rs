@@ -1,18 +1,14 @@
 //! Sorting fingerprints into buckets by some of their bits: in the cache of one processor, or with
 //! all threads of the pool.
 
+use std::slice::IterMut;
+
 use rayon::prelude::*;
 
 use crate::layout::low_bits;
 
 /// Most bits of a digit: as many buckets are written to at once, and caches hold no more lines.
 const DIGIT_BITS: u32 = 11;
-
-/// Buckets of a digit with the most bits.
-const BUCKETS: usize = 1 << DIGIT_BITS;
-
-/// Fingerprints a bucket should hold, or somewhat more, if there are bits enough.
-const BUCKET_SIZE: usize = 10;
 
 /// Some bits of a fingerprint as a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,10 +19,10 @@ pub(super) struct Digit {
 }
 
 impl Digit {
-    /// The digit by which to part `count` fingerprints: the leading bits of `mask`, which is not 0,
-    /// as many as make buckets small, within what caches allow.
-    pub(super) fn leading(mask: u64, count: usize) -> Self {
-        let wanted = (count / BUCKET_SIZE).max(2).ilog2().min(DIGIT_BITS);
+    /// The leading bits of `mask`, which is not 0, as a digit with at least that many values, if
+    /// there are bits enough and caches allow it.
+    pub(super) fn leading(mask: u64, buckets: usize) -> Self {
+        let wanted = buckets.max(2).ilog2().min(DIGIT_BITS);
         Self::of_bits(leading_bits(mask, wanted))
     }
 
@@ -62,23 +58,23 @@ impl Digit {
     }
 
     /// Digits are below this.
-    const fn count(self) -> usize {
+    const fn digits(self) -> usize {
         1 << (64 - self.shift)
     }
 
     #[inline]
     const fn of(self, value: u64) -> usize {
-        // The shift leaves so few bits anyway. Saying so here saves checks of indices.
-        ((value & self.mask).wrapping_mul(self.multiplier) >> self.shift) as usize & (BUCKETS - 1)
+        ((value & self.mask).wrapping_mul(self.multiplier) >> self.shift) as usize
     }
 
-    /// How many of the values have each digit.
-    fn counts(self, values: &[u64]) -> [usize; BUCKETS] {
-        let mut counts = [0; BUCKETS];
+    /// Sets `counts` to how many of the values have each digit.
+    fn count(self, values: &[u64], counts: &mut Vec<usize>) {
+        counts.clear();
+        counts.resize(self.digits(), 0);
+        let counts = counts.as_mut_slice();
         for &value in values {
             counts[self.of(value)] += 1;
         }
-        counts
     }
 }
 
@@ -112,7 +108,8 @@ pub(super) fn varying_in_parallel(values: &[u64]) -> u64 {
 /// Values in buckets by their digits.
 #[derive(Debug, Default)]
 pub(super) struct Buckets {
-    /// The values, bucket after bucket; in each they stand as they came.
+    /// The values, bucket after bucket; in each they stand as they came. There may be more behind
+    /// the last bucket, without a meaning.
     pub(super) values: Vec<u64>,
     /// Where each bucket ends and the next one starts. Some are empty.
     pub(super) ends: Vec<usize>,
@@ -121,13 +118,12 @@ pub(super) struct Buckets {
 impl Buckets {
     /// Fills itself anew; memory is used again.
     pub(super) fn partition(&mut self, values: &[u64], digit: Digit) {
-        let mut next = digit.counts(values);
-        self.set_ends(&next[..digit.count()]);
-        to_starts(&mut next);
-        if self.values.len() < values.len() {
-            self.values.resize(values.len(), 0);
-        }
+        digit.count(values, &mut self.ends);
+        to_starts(&mut self.ends);
+        self.make_room(values.len());
         let target = &mut self.values[..values.len()];
+        // Where the next value of a bucket goes; in the end, where the bucket ends.
+        let next = self.ends.as_mut_slice();
         for &value in values {
             let place = &mut next[digit.of(value)];
             target[*place] = value;
@@ -135,86 +131,77 @@ impl Buckets {
         }
     }
 
-    fn set_ends(&mut self, counts: &[usize]) {
+    /// The same with all threads of the pool. However many there are, the outcome is the same.
+    pub(super) fn partition_in_parallel(&mut self, values: &[u64], digit: Digit) {
+        let chunk_size = values.len().div_ceil(rayon::current_num_threads()).max(1);
+        let count = |chunk| {
+            let mut counts = Vec::new();
+            digit.count(chunk, &mut counts);
+            counts
+        };
+        let counts: Vec<Vec<usize>> = values.par_chunks(chunk_size).map(count).collect();
+        let count_all = |number| {
+            counts
+                .iter()
+                .map(|counts: &Vec<usize>| counts[number])
+                .sum()
+        };
         self.ends.clear();
-        let mut end = 0;
-        self.ends.extend(counts.iter().map(|count| {
-            end += count;
-            end
-        }));
+        self.ends
+            .extend((0..digit.digits()).map::<usize, _>(count_all));
+        to_ends(&mut self.ends);
+        self.make_room(values.len());
+
+        let parts = parts(&mut self.values[..values.len()], &counts);
+        let chunks = values.par_chunks(chunk_size).zip(parts);
+        chunks.for_each(|(chunk, mut places)| scatter(chunk, digit, &mut places));
     }
 
-    /// The same with all threads of the pool, into memory of its own. However many there are, the
-    /// outcome is the same.
-    pub(super) fn in_parallel(values: &[u64], digit: Digit) -> Self {
-        let chunk_size = values.len().div_ceil(rayon::current_num_threads()).max(1);
-        let counts: Vec<[usize; BUCKETS]> = values
-            .par_chunks(chunk_size)
-            .map(|chunk| digit.counts(chunk))
-            .collect();
-        let mut totals = [0; BUCKETS];
-        for counts in &counts {
-            for (total, count) in totals.iter_mut().zip(counts) {
-                *total += count;
-            }
+    /// Makes room for so many values; what is there is lost.
+    fn make_room(&mut self, count: usize) {
+        if self.values.len() < count {
+            // Zeros from the system need no writing.
+            self.values = vec![0; count];
         }
-        let mut buckets = Self {
-            values: vec![0; values.len()],
-            ends: Vec::new(),
-        };
-        buckets.set_ends(&totals[..digit.count()]);
-
-        let parts = parts(&mut buckets.values, &counts, digit.count());
-        let chunks = values.par_chunks(chunk_size).zip(parts);
-        chunks.for_each(|(chunk, mut targets)| scatter(chunk, digit, &mut targets));
-        buckets
     }
 
     /// Only finds the ends, in values that stand in the order of their digits already.
     pub(super) fn ends_of_ordered(values: &[u64], digit: Digit) -> Vec<usize> {
         let end = |number| values.partition_point(|&value| digit.of(value) <= number);
-        (0..digit.count()).map(end).collect()
+        (0..digit.digits()).map(end).collect()
     }
 }
 
-/// The pieces of each bucket that chunks with these digits fill: for each chunk one a digit.
-fn parts<'a>(
-    mut values: &'a mut [u64],
-    counts: &[[usize; BUCKETS]],
-    digits: usize,
-) -> Vec<Vec<&'a mut [u64]>> {
-    let mut parts: Vec<Vec<&mut [u64]>> = Vec::new();
+/// The places that chunks with these counts fill: for each chunk a piece of every bucket.
+fn parts<'a>(mut values: &'a mut [u64], counts: &[Vec<usize>]) -> Vec<Vec<IterMut<'a, u64>>> {
+    let digits = counts.first().map_or(0, Vec::len);
+    let mut parts: Vec<Vec<IterMut<'_, u64>>> = Vec::new();
     parts.resize_with(counts.len(), || Vec::with_capacity(digits));
     for digit in 0..digits {
         for (part, counts) in parts.iter_mut().zip(counts) {
             let (piece, rest) = values.split_at_mut(counts[digit]);
-            part.push(piece);
+            part.push(piece.iter_mut());
             values = rest;
         }
     }
     parts
 }
 
-/// Values that are gathered before they are written: a cache line.
-const LINE: usize = 8;
-
-/// Moves each value of a chunk to the target of its digit. They are gathered line by line, as
-/// writing whole lines is what memory does best.
-fn scatter(chunk: &[u64], digit: Digit, targets: &mut [&mut [u64]]) {
-    let mut lines = vec![[0_u64; LINE]; targets.len()];
-    let mut filled = vec![0_usize; targets.len()];
+/// Moves each value of a chunk to the next free place of its digit.
+fn scatter(chunk: &[u64], digit: Digit, places: &mut [IterMut<'_, u64>]) {
     for &value in chunk {
-        let number = digit.of(value);
-        let at = filled[number];
-        lines[number][at % LINE] = value;
-        filled[number] = at + 1;
-        if at % LINE == LINE - 1 {
-            targets[number][at + 1 - LINE..=at].copy_from_slice(&lines[number]);
+        if let Some(place) = places[digit.of(value)].next() {
+            *place = value;
         }
     }
-    for (target, (line, &filled)) in targets.iter_mut().zip(lines.iter().zip(&filled)) {
-        let rest = filled % LINE;
-        target[filled - rest..filled].copy_from_slice(&line[..rest]);
+}
+
+/// Turns counts into where each bucket ends.
+fn to_ends(counts: &mut [usize]) {
+    let mut end = 0;
+    for count in counts {
+        end += *count;
+        *count = end;
     }
 }
 
@@ -256,13 +243,13 @@ mod tests {
             buckets.partition(&values, digit);
             prop_assert_eq!(&buckets.values[..count], &expected);
             let ends = |number| expected.partition_point(|&value| digit.of(value) <= number);
-            let expected_ends: Vec<usize> = (0..digit.count()).map(ends).collect();
+            let expected_ends: Vec<usize> = (0..digit.digits()).map(ends).collect();
             prop_assert_eq!(&buckets.ends, &expected_ends);
 
             for threads in 1..4 {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-                let buckets = pool.install(|| Buckets::in_parallel(&values, digit));
-                prop_assert_eq!(&buckets.values, &expected);
+                pool.install(|| buckets.partition_in_parallel(&values, digit));
+                prop_assert_eq!(&buckets.values[..count], &expected);
                 prop_assert_eq!(&buckets.ends, &expected_ends);
             }
             prop_assert_eq!(Buckets::ends_of_ordered(&expected, digit), expected_ends);
@@ -274,7 +261,7 @@ mod tests {
             mask in 1..u64::MAX, a: u64, b: u64,
         ) {
             let digit = Digit::leading(mask, usize::MAX);
-            prop_assert!(digit.of(a) < digit.count());
+            prop_assert!(digit.of(a) < digit.digits());
             let same = a & digit.mask() | b & !digit.mask();
             prop_assert_eq!(digit.of(a), digit.of(same));
             let gapless = Digit::of_bits(0x7ff << (a % 54));

@@ -66,8 +66,10 @@ fn sorted(fingerprints: Vec<Fingerprint>) -> Vec<Fingerprint> {
     let Some(digit) = leading_digit(varying_in_parallel(values), values.len()) else {
         return fingerprints;
     };
-    let Buckets { mut values, ends } = Buckets::in_parallel(values, digit);
+    let mut buckets = Buckets::default();
+    buckets.partition_in_parallel(values, digit);
     drop(fingerprints);
+    let Buckets { mut values, ends } = buckets;
     let buckets = split_mut(&mut values, &ends);
     buckets
         .into_par_iter()
@@ -83,15 +85,21 @@ fn sort_bucket(bucket: &mut [u64], memory: &mut Buckets) {
     };
     memory.partition(bucket, digit);
     bucket.copy_from_slice(&memory.values[..bucket.len()]);
-    for bucket in split_mut(bucket, &memory.ends) {
-        bucket.sort_unstable();
+    let mut start = 0;
+    for &end in &memory.ends {
+        match &mut bucket[start..end] {
+            [] | [_] => {}
+            [a, b] => (*a, *b) = (*a.min(b), *a.max(b)),
+            more => more.sort_unstable(),
+        }
+        start = end;
     }
 }
 
 /// A digit that keeps the order of values which vary in these bits; `None` if they are all equal.
 fn leading_digit(varying: u64, count: usize) -> Option<Digit> {
     let span = low_bits(64 - varying.leading_zeros());
-    (span != 0).then(|| Digit::leading(span, count))
+    (span != 0).then(|| Digit::leading(span, 2 * count))
 }
 
 /// The pieces that end there.

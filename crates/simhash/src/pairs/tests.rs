@@ -149,6 +149,26 @@ fn every_level_and_size_of_task_equals_the_quadratic_scan() {
     }
 }
 
+/// The strays make every block vary, so only their small number tells the other paths apart.
+#[test]
+fn a_dense_part_with_strays_equals_the_quadratic_scan() {
+    let mut fingerprints = Data::Random.fingerprints(200, 8);
+    fingerprints.extend((0..2_500).map(|low| Fingerprint(0x0123_4567_89ab_c000 | low)));
+    let set = FingerprintSet::from_unsorted(fingerprints);
+    for distance in [2, 3, 5] {
+        let expected = quadratic(&set, distance);
+        for blocks in [distance + 1, distance + 2, 10] {
+            for task in [300, TASK] {
+                let search = PairSearch {
+                    task,
+                    ..PairSearch::new(distance, Some(blocks), set.len()).unwrap()
+                };
+                check(&search, &set, &expected, "strays");
+            }
+        }
+    }
+}
+
 /// J3 from end to end.
 #[test]
 fn the_order_of_pairs_is_the_same_with_any_number_of_threads_and_at_any_level() {

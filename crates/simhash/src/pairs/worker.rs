@@ -12,6 +12,12 @@ use crate::scan::{self, Level, Rule, SMALL_BUCKET};
 /// Pairs that are gathered before they are delivered.
 pub(super) const BATCH: usize = 1 << 14;
 
+/// Fingerprints that parting aims to leave in a bucket: fewer cost more to part than to compare.
+pub(super) const BUCKET: usize = 10;
+
+/// So few values are compared with all others of a large bucket at once.
+const FEW: usize = 32;
+
 /// What to find in a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
@@ -69,8 +75,13 @@ impl<'a> Worker<'a> {
         if values.len() <= SMALL_BUCKET {
             return self.compare_small(values, 0, &[values.len()], &path.rule);
         }
+        if values.len() >= FEW * FEW
+            && let Some(reordered) = few_others_first(values, &path.rule.differ)
+        {
+            return self.compare_rows(&reordered.values, reordered.others, &path.rule);
+        }
         if block != 0 {
-            let digit = Digit::leading(block, values.len());
+            let digit = Digit::leading(block, values.len() / BUCKET);
             let mut buckets = self.free.pop().unwrap_or_default();
             buckets.partition(values, digit);
             let flow = self.join_buckets(&buckets, path, block & !digit.mask());
@@ -126,9 +137,15 @@ impl<'a> Worker<'a> {
         if self.wanted == Wanted::Links {
             return self.link(bucket, rule.distance);
         }
+        self.compare_rows(bucket, bucket.len(), rule)
+    }
+
+    /// Compares each of the first `rows` with all after it.
+    fn compare_rows(&mut self, bucket: &[u64], rows: usize, rule: &Rule) -> ControlFlow<()> {
         let mut row = 0;
-        while row < bucket.len() {
-            row = scan::join_rows(self.level, bucket, row, rule, BATCH, &mut self.pairs);
+        while row < rows {
+            let next = row..rows;
+            row = scan::join_rows(self.level, bucket, next, rule, BATCH, &mut self.pairs);
             self.deliver_if_full()?;
         }
         ControlFlow::Continue(())
@@ -163,5 +180,55 @@ impl<'a> Worker<'a> {
             return ControlFlow::Continue(());
         }
         self.delivery.deliver(self.task, &mut self.pairs, false)
+    }
+}
+
+/// Values of which only the first few can make pairs, with each other or with the rest.
+struct FewOthers {
+    values: Vec<u64>,
+    others: usize,
+}
+
+/// If all values but a few agree in a block in which pairs must differ, these few come first.
+/// So a dense part of a set is joined on the path where its pairs are, and on no other, though
+/// stray fingerprints come along.
+fn few_others_first(values: &[u64], differ: &[u64]) -> Option<FewOthers> {
+    differ.iter().find_map(|block| {
+        let common = values[values.len() / 2] & block;
+        let is_other = |value: &&u64| *value & block != common;
+        if values.iter().filter(is_other).take(FEW + 1).count() > FEW {
+            return None;
+        }
+        let (mut reordered, common): (Vec<u64>, Vec<u64>) = values.iter().partition(is_other);
+        let others = reordered.len();
+        if others > 0 {
+            reordered.extend(common);
+        }
+        Some(FewOthers {
+            values: reordered,
+            others,
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_few_that_do_not_agree_in_a_block_come_first() {
+        let mut values: Vec<u64> = (0..100).collect();
+        assert!(few_others_first(&values, &[0xff, 0x7f]).is_none());
+        assert!(few_others_first(&values, &[]).is_none());
+        // All agree in the second block: none can make a pair.
+        let none = few_others_first(&values, &[0xff, 0xff00]).unwrap();
+        assert_eq!(none.others, 0);
+
+        values[3] |= 0x100;
+        values[98] |= 0x200;
+        let few = few_others_first(&values, &[0xff, 0xff00]).unwrap();
+        assert_eq!(few.others, 2);
+        assert_eq!(few.values[..4], [3 | 0x100, 98 | 0x200, 0, 1]);
+        assert_eq!(few.values.len(), 100);
     }
 }

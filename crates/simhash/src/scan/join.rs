@@ -5,6 +5,8 @@
 //! fast. [`join_rows`] lists the pairs of one bucket. [`take_near`] moves all that is near one
 //! fingerprint from one list to another, which is a step of a search through a component.
 
+use std::ops::Range;
+
 use super::Level;
 #[cfg(target_arch = "x86_64")]
 use super::{join_avx2, join_avx512};
@@ -60,25 +62,25 @@ pub(crate) fn close_buckets(
     }
 }
 
-/// Adds to `pairs` those of each row of `bucket` with the rows after it, from row `first` on,
-/// until there are `limit` pairs or more, or the bucket ends. The row to go on with. A row is
-/// never cut, so there may be as many pairs more than `limit` as the bucket has rows.
+/// Adds to `pairs` those of each of these rows of `bucket` with the rows after it, to the bucket's
+/// end, until there are `limit` pairs or more. Returns the row to go on with. A row is never cut,
+/// so there may be as many pairs more than `limit` as the bucket has rows.
 pub(crate) fn join_rows(
     level: Level,
     bucket: &[u64],
-    first: usize,
+    rows: Range<usize>,
     rule: &Rule,
     limit: usize,
     pairs: &mut Vec<Pair>,
 ) -> usize {
     match level {
-        Level::Scalar => scalar::join_rows(bucket, first, rule, limit, pairs),
+        Level::Scalar => scalar::join_rows(bucket, rows, rule, limit, pairs),
         #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => join_avx2::join_rows(bucket, first, rule, limit, pairs),
+        Level::Avx2 => join_avx2::join_rows(bucket, rows, rule, limit, pairs),
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => join_avx512::join_rows(bucket, first, rule, limit, pairs),
+        Level::Avx512 => join_avx512::join_rows(bucket, rows, rule, limit, pairs),
         #[cfg(not(target_arch = "x86_64"))]
-        Level::Avx2 | Level::Avx512 => scalar::join_rows(bucket, first, rule, limit, pairs),
+        Level::Avx2 | Level::Avx512 => scalar::join_rows(bucket, rows, rule, limit, pairs),
     }
 }
 
@@ -104,7 +106,7 @@ pub(crate) fn take_near(
 
 /// The obvious code. It is inlined, so that other levels can compile it with their instructions.
 pub(super) mod scalar {
-    use super::{Fingerprint, Pair, Rule};
+    use super::{Fingerprint, Pair, Range, Rule};
 
     #[inline(always)]
     pub(in crate::scan) fn close_buckets(
@@ -136,12 +138,13 @@ pub(super) mod scalar {
     #[inline(always)]
     pub(in crate::scan) fn join_rows(
         bucket: &[u64],
-        first: usize,
+        rows: Range<usize>,
         rule: &Rule,
         limit: usize,
         pairs: &mut Vec<Pair>,
     ) -> usize {
-        for row in first..bucket.len() {
+        let end = rows.end;
+        for row in rows {
             if pairs.len() >= limit {
                 return row;
             }
@@ -152,7 +155,7 @@ pub(super) mod scalar {
                 }
             }
         }
-        bucket.len()
+        end
     }
 
     #[inline(always)]

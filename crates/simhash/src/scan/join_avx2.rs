@@ -3,6 +3,8 @@
 
 #![allow(unsafe_code, reason = "calls code compiled for other instructions")]
 
+use std::ops::Range;
+
 use super::join::{Rule, scalar};
 use crate::pairs::Pair;
 
@@ -23,7 +25,7 @@ pub(super) fn close_buckets(
 
 pub(super) fn join_rows(
     bucket: &[u64],
-    first: usize,
+    rows: Range<usize>,
     rule: &Rule,
     limit: usize,
     pairs: &mut Vec<Pair>,
@@ -31,15 +33,15 @@ pub(super) fn join_rows(
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     fn compiled(
         b: &[u64],
-        first: usize,
+        rows: Range<usize>,
         rule: &Rule,
         limit: usize,
         pairs: &mut Vec<Pair>,
     ) -> usize {
-        scalar::join_rows(b, first, rule, limit, pairs)
+        scalar::join_rows(b, rows, rule, limit, pairs)
     }
     // SAFETY: as above.
-    unsafe { compiled(bucket, first, rule, limit, pairs) }
+    unsafe { compiled(bucket, rows, rule, limit, pairs) }
 }
 
 pub(super) fn take_near(value: u64, distance: u32, rest: &mut Vec<u64>, near: &mut Vec<u64>) {

@@ -13,6 +13,8 @@ use std::arch::x86_64::{
     _mm512_set1_epi64, _mm512_setr_epi64, _mm512_storeu_si512, _mm512_xor_si512,
 };
 
+use std::ops::Range;
+
 use super::join::{Rule, SMALL_BUCKET};
 use crate::pairs::Pair;
 
@@ -45,13 +47,13 @@ pub(super) fn close_buckets(
 
 pub(super) fn join_rows(
     bucket: &[u64],
-    first: usize,
+    rows: Range<usize>,
     rule: &Rule,
     limit: usize,
     pairs: &mut Vec<Pair>,
 ) -> usize {
     // SAFETY: as above.
-    unsafe { compiled_join_rows(bucket, first, rule, limit, pairs) }
+    unsafe { compiled_join_rows(bucket, rows, rule, limit, pairs) }
 }
 
 pub(super) fn take_near(value: u64, distance: u32, rest: &mut Vec<u64>, near: &mut Vec<u64>) {
@@ -137,13 +139,14 @@ const fn first_lanes(count: usize) -> __mmask8 {
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq,popcnt,bmi1,bmi2")]
 fn compiled_join_rows(
     bucket: &[u64],
-    first: usize,
+    rows: Range<usize>,
     rule: &Rule,
     limit: usize,
     pairs: &mut Vec<Pair>,
 ) -> usize {
     let distance = _mm512_set1_epi64(i64::from(rule.distance));
-    for row in first..bucket.len() {
+    let end = rows.end;
+    for row in rows {
         if pairs.len() >= limit {
             return row;
         }
@@ -170,7 +173,7 @@ fn compiled_join_rows(
             push(near, value, others, rule, pairs);
         }
     }
-    bucket.len()
+    end
 }
 
 /// Adds the pairs of `value` with those of `others` that are in `near` and meet the rule.
