@@ -19,6 +19,9 @@ use crate::Fingerprint;
 /// Levels of a counter: enough for any total weight that a `u64` can hold.
 const LEVELS: usize = 64;
 
+/// Words that are counted together.
+const EIGHT: usize = 8;
+
 /// Counts, for each of the 64 bit positions, how many hashes have the bit set.
 ///
 /// Takes about 1 KiB and never allocates. The weights of everything added must stay below 2^64 in
@@ -54,6 +57,23 @@ impl BitCounter {
         self.add_at(0, hash);
     }
 
+    /// Counts each of many hashes once: the fastest way.
+    pub fn add_all(&mut self, hashes: &[u64]) {
+        // Eight words carry one word to level 3, if none waits on the levels below.
+        let waiting = (EIGHT as u64 - self.total % EIGHT as u64) as usize % EIGHT;
+        let (single, rest) = hashes.split_at(waiting.min(hashes.len()));
+        let (eights, last) = rest.as_chunks::<EIGHT>();
+        for &hash in single {
+            self.add(hash);
+        }
+        for eight in eights {
+            self.add_eight(eight);
+        }
+        for &hash in last {
+            self.add(hash);
+        }
+    }
+
     /// Counts one hash `weight` times, at the cost of one addition per 1 bit of the weight.
     ///
     /// # Panics
@@ -85,6 +105,24 @@ impl BitCounter {
             equal &= !(count_bits ^ half_bits);
         }
         Fingerprint(above)
+    }
+
+    /// Adds eight words while none waits on levels 0 to 2: seven adders, in three short chains.
+    #[inline]
+    fn add_eight(&mut self, &[a, b, c, d, e, f, g, h]: &[u64; EIGHT]) {
+        debug_assert_eq!(self.total % EIGHT as u64, 0);
+        let [ones, twos, fours, ..] = &mut self.planes;
+        let mut pair = |first, second| {
+            let carry;
+            (*ones, carry) = add3(*ones, first, second);
+            carry
+        };
+        let (ab, cd, ef, gh) = (pair(a, b), pair(c, d), pair(e, f), pair(g, h));
+        let (abcd, efgh, all);
+        (*twos, abcd) = add3(*twos, ab, cd);
+        (*twos, efgh) = add3(*twos, ef, gh);
+        (*fours, all) = add3(*fours, abcd, efgh);
+        self.add_at(3, all);
     }
 
     /// Adds a word that weighs 2^level.
@@ -200,6 +238,17 @@ mod tests {
         fn counting_in_planes_equals_64_additions(hashes in prop::collection::vec(any_hash(), 0..700)) {
             let weighted: Vec<_> = hashes.iter().map(|&hash| (hash, 1)).collect();
             prop_assert_eq!(compute(hashes), compute_slowly(&weighted));
+        }
+
+        #[test]
+        fn hashes_count_alike_in_batches_and_one_by_one(
+            batches in prop::collection::vec(prop::collection::vec(any_hash(), 0..40), 0..12),
+        ) {
+            let mut counter = BitCounter::new();
+            for batch in &batches {
+                counter.add_all(batch);
+            }
+            prop_assert_eq!(counter.fingerprint(), compute(batches.concat()));
         }
 
         #[test]

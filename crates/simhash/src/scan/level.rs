@@ -1,6 +1,5 @@
 //! Which instruction sets the processor has, found out once at run time.
 
-#[allow(dead_code, reason = "its kernels come next")]
 /// A set of instructions that a kernel is written for; a later one includes the earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
@@ -13,7 +12,6 @@ pub(crate) enum Level {
     Avx512,
 }
 
-#[allow(dead_code, reason = "its kernels come next")]
 impl Level {
     /// The best level of this processor. Costs a load or two: the answer is kept.
     #[inline]

@@ -6,8 +6,16 @@ mod join;
 mod join_avx2;
 #[cfg(target_arch = "x86_64")]
 mod join_avx512;
+pub(crate) mod ascii;
+#[cfg(target_arch = "x86_64")]
+mod ascii_avx2;
+#[cfg(target_arch = "x86_64")]
+mod ascii_avx512;
 mod level;
 mod prefetch;
+pub(crate) mod xxh3;
+#[cfg(target_arch = "x86_64")]
+mod xxh3_avx512;
 
 pub(crate) use bits::bits;
 pub(crate) use join::{Rule, SMALL_BUCKET, close_buckets, join_rows, take_near};

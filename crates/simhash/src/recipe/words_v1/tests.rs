@@ -1,0 +1,228 @@
+//! The recipe, and its fast ways against the recipe read aloud.
+
+use super::*;
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseError;
+
+/// The recipe read aloud: a list of words, a list of hashes, a list of features.
+fn fingerprint_slowly(text: &str) -> Fingerprint {
+    let hashes: Vec<u64> = text
+        .split_word_bounds()
+        .filter(|piece| piece.contains(char::is_alphanumeric))
+        .map(|word| {
+            let lowered: String = word.chars().flat_map(char::to_lowercase).collect();
+            xxh3_64(lowered.as_bytes())
+        })
+        .collect();
+    let mut features = Vec::new();
+    for shingle in hashes.windows(SHINGLE.min(hashes.len()).max(1)) {
+        let bytes: Vec<u8> = shingle.iter().flat_map(|hash| hash.to_le_bytes()).collect();
+        features.push(xxh3_64(&bytes));
+    }
+
+    let mut value = 0;
+    for bit in 0..64 {
+        let ones = features
+            .iter()
+            .filter(|&feature| feature >> bit & 1 == 1)
+            .count();
+        value |= u64::from(ones > features.len() - ones) << bit;
+    }
+    Fingerprint(value)
+}
+
+/// Pieces that meet each other at every kind of word boundary.
+const PIECES: [&str; 60] = [
+    "a",
+    "B",
+    "word",
+    "Word",
+    "don't",
+    "3.14",
+    "1,000",
+    "a.b",
+    "a:b",
+    "x_y",
+    "_",
+    "__",
+    "'",
+    ".",
+    ",",
+    ":",
+    ";",
+    "\"",
+    "7",
+    "-",
+    "(",
+    " ",
+    "  ",
+    "\t",
+    "\r",
+    "\n",
+    "\r\n",
+    "\x0b",
+    "\0",
+    "\x7f",
+    "é",
+    "E\u{301}",
+    "\u{301}",
+    "ß",
+    "ẞ",
+    "İ",
+    "Σ",
+    "ΟΔΟΣ",
+    "жук",
+    "你好",
+    "ひらカタ",
+    "한글",
+    "हिन्दी",
+    "\u{93e}",
+    "العربية",
+    "٣",
+    "שמ\"ל",
+    "ש",
+    "🙂",
+    "👩\u{200d}🚀",
+    "\u{200d}",
+    "Ⓜ",
+    "🇩🇪",
+    "🇩",
+    "\u{ad}",
+    "\u{a0}",
+    "\u{2003}",
+    "\u{3000}",
+    "’",
+    "\u{2028}",
+];
+
+fn any_mixture(most: usize) -> impl Strategy<Value = String> {
+    let pieces = prop::collection::vec(prop::sample::select(&PIECES[..]), 0..most);
+    pieces.prop_map(|pieces| pieces.concat())
+}
+
+/// ASCII dense in everything that the rules look at.
+fn any_ascii(most: usize) -> impl Strategy<Value = String> {
+    let bytes = prop::sample::select(&b"aZq09_'.:,; -\n\"@[`{/"[..]);
+    let bytes = prop::collection::vec(bytes, 0..most);
+    bytes.prop_map(|bytes| bytes.into_iter().map(char::from).collect())
+}
+
+fn check(text: &str) -> Result<(), TestCaseError> {
+    let expected = fingerprint_slowly(text);
+    for level in Level::available() {
+        prop_assert_eq!(
+            fingerprint_at(level, text),
+            expected,
+            "{:?} {:?}",
+            level,
+            text
+        );
+    }
+    Ok(())
+}
+
+fn words(text: &str) -> Vec<&str> {
+    text.unicode_words().collect()
+}
+
+proptest! {
+    #[test]
+    fn mixed_scripts_hash_as_the_recipe_reads(text in any_mixture(60)) {
+        check(&text)?;
+    }
+
+    #[test]
+    fn any_text_hashes_as_the_recipe_reads(text in "\\PC{0,80}") {
+        check(&text)?;
+    }
+
+    #[test]
+    fn ascii_hashes_as_the_recipe_reads(text in "[ -~\n]{0,200}", dense in any_ascii(300)) {
+        check(&text)?;
+        check(&dense)?;
+    }
+
+    #[test]
+    fn cut_texts_have_the_words_of_the_whole(text in any_mixture(12)) {
+        for at in (1..text.len()).filter(|&at| ascii::is_cut(&text, at)) {
+            let (before, after) = text.split_at(at);
+            let parts = [words(before), words(after)].concat();
+            prop_assert_eq!(parts, words(&text), "{:?} {:?}", before, after);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn long_texts_hash_as_the_recipe_reads(
+        mixed in any_mixture(2000),
+        dense in any_ascii(5000),
+        accent in 0..5000_usize,
+    ) {
+        check(&mixed)?;
+        check(&dense)?;
+        let (before, after) = dense.split_at(accent.min(dense.len()));
+        check(&[before, "é", after].concat())?;
+    }
+}
+
+/// Each rule that joins ASCII, and each that keeps it apart, astride every place of a block.
+#[test]
+fn every_rule_holds_across_the_borders_of_blocks() {
+    let joined = [
+        "a.b", "a'b", "a:b", "1.2", "1'2", "1,2", "1;2", "a1", "1a", "a_1", "_a", "1_",
+    ];
+    let apart = [
+        "a,b", "a;b", "1:2", "a.1", "1.a", "a..b", "1,,2", "a-b", "_._", "_.a", "a\"b", "._.",
+    ];
+    for sample in joined.into_iter().chain(apart) {
+        for pad in 50..70 {
+            for filler in ["-", "a", "1", "_", " "] {
+                let text = [&filler.repeat(pad), sample, " b.c 1.2"].concat();
+                check(&text).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn words_longer_than_any_buffer_hash_as_the_recipe_reads() {
+    for word in ["a", "A.", "1,", "_", "a_"] {
+        for count in [17, 63, 64, 65, 500, 1023, 1024, 1025, 4000] {
+            let long = word.repeat(count);
+            check(&long).unwrap();
+            check(&["one é two ", &long, " three é four five ", &long].concat()).unwrap();
+        }
+    }
+}
+
+#[test]
+fn case_spacing_and_punctuation_do_not_matter() {
+    let plain = fingerprint("the quick brown fox jumps over the lazy dog");
+    let dressed = fingerprint("The QUICK brown fox — jumps\n\tover (the lazy) dog!");
+    assert_eq!(plain, dressed);
+}
+
+#[test]
+fn a_text_without_words_has_fingerprint_zero() {
+    for text in ["", " \n", "?!… — 🙂"] {
+        assert_eq!(fingerprint(text), Fingerprint(0), "{text:?}");
+    }
+}
+
+#[test]
+fn one_to_three_words_make_one_feature() {
+    let hash = |word: &str| xxh3_64(word.as_bytes()).to_le_bytes();
+    assert_eq!(fingerprint("One").0, xxh3_64(&hash("one")));
+    let three = [hash("one"), hash("two"), hash("three")].concat();
+    assert_eq!(fingerprint("one two three").0, xxh3_64(&three));
+}
+
+#[test]
+fn lower_case_looks_at_no_neighbours() {
+    assert_eq!(fingerprint("ΟΔΟΣ"), fingerprint("οδοσ"));
+    assert_ne!(fingerprint("ΟΔΟΣ"), fingerprint("οδος"));
+    assert_eq!(fingerprint("İ"), fingerprint("i\u{307}"));
+}
