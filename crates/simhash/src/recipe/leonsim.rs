@@ -19,28 +19,39 @@
 //! Unicode of a given Python may get another fingerprint there. And `Simhash(text)` of 2.1.2 under
 //! NumPy 2 fails where one run occurs more than 255 times; here it counts like any other.
 
-use std::collections::HashMap;
 use std::iter;
+use std::ops::Range;
 
-use md5::{Digest, Md5};
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 
+use crate::scan::Level;
+use crate::scan::md5::{Blocks, LANES};
 use crate::{BitCounter, Fingerprint};
 
-/// The fingerprint of a text by runs of `width` characters.
+/// The most bytes that a run has: 4 characters of 4 bytes.
+const RUN: usize = 16;
+
+/// The fingerprint of a text by runs of `width` characters, at most 4.
 pub(super) fn fingerprint(text: &str, width: usize) -> Fingerprint {
+    fingerprint_at(Level::best(), text, width)
+}
+
+fn fingerprint_at(level: Level, text: &str, width: usize) -> Fingerprint {
     let mut kept = text.to_lowercase();
     kept.retain(is_kept);
 
-    // MD5 is the costly part, so each distinct run is hashed only once.
-    let mut counts: HashMap<&str, u64> = HashMap::new();
-    for run in runs(&kept, width) {
-        *counts.entry(run).or_insert(0) += 1;
-    }
     let mut counter = BitCounter::new();
-    for (run, count) in counts {
-        counter.add_weighted(hash(run), count);
+    let mut blocks = Blocks::default();
+    let mut filled = 0;
+    for run in runs(&kept, width) {
+        blocks.set_number(filled, number(kept.as_bytes(), run.clone()), run.len());
+        filled += 1;
+        if filled == LANES {
+            counter.add_all(&blocks.last_halves(level));
+            filled = 0;
+        }
     }
+    counter.add_all(&blocks.last_halves(level)[..filled]);
     counter.fingerprint()
 }
 
@@ -55,24 +66,65 @@ fn is_kept(character: char) -> bool {
     )
 }
 
-/// All runs of `width` characters, or the whole text if it has no more than that.
-fn runs(text: &str, width: usize) -> impl Iterator<Item = &str> {
+/// Where all runs of `width` characters lie, or the whole text if it has no more than that.
+fn runs(text: &str, width: usize) -> impl Iterator<Item = Range<usize>> {
     let positions = || text.char_indices().map(|(at, _)| at);
     let starts = iter::once(0).chain(positions().skip(1));
     let ends = positions().skip(width).chain(iter::once(text.len()));
-    starts.zip(ends).map(|(start, end)| &text[start..end])
+    starts.zip(ends).map(|(start, end)| start..end)
 }
 
-/// The last 8 bytes of the MD5, big-endian.
-fn hash(run: &str) -> u64 {
-    let digest: [u8; 16] = Md5::digest(run).into();
-    let [.., a, b, c, d, e, f, g, h] = digest;
-    u64::from_be_bytes([a, b, c, d, e, f, g, h])
+/// The bytes of a run as a number, the first one lowest.
+#[inline]
+fn number(text: &[u8], run: Range<usize>) -> u128 {
+    match text[run.start..].first_chunk::<RUN>() {
+        Some(&bytes) => {
+            u128::from_le_bytes(bytes) & !u128::MAX.checked_shl(run.len() as u32 * 8).unwrap_or(0)
+        }
+        None => {
+            let mut bytes = [0; RUN];
+            bytes[..run.len()].copy_from_slice(&text[run]);
+            u128::from_le_bytes(bytes)
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use md5::{Digest, Md5};
+    use proptest::prelude::*;
+
+    use crate::compute;
+
+    fn hash(run: &str) -> u64 {
+        let digest: [u8; 16] = Md5::digest(run).into();
+        u128::from_be_bytes(digest) as u64
+    }
+
+    /// The recipe read aloud: a list of characters, a list of runs.
+    fn fingerprint_slowly(text: &str, width: usize) -> Fingerprint {
+        let kept: Vec<char> = kept(&text.to_lowercase()).chars().collect();
+        let runs = kept.windows(width.min(kept.len()).max(1));
+        let runs: Vec<String> = runs.map(|run| run.iter().collect()).collect();
+        match runs.is_empty() {
+            true => compute([hash("")]),
+            false => compute(runs.iter().map(|run| hash(run))),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_hashes_as_the_recipe_reads(
+            text in "(\\PC|[a-zA-Z0-9_ ]|[ΣΑσİ𐐀𝔞é你]){0,90}",
+            width in 3..=4_usize,
+        ) {
+            let expected = fingerprint_slowly(&text, width);
+            for level in Level::available() {
+                prop_assert_eq!(fingerprint_at(level, &text, width), expected, "{:?}", level);
+            }
+        }
+    }
 
     fn kept(text: &str) -> String {
         text.chars()
@@ -82,15 +134,16 @@ mod tests {
 
     #[test]
     fn runs_overlap_by_all_but_one_character() {
-        let all = |text, width| runs(text, width).collect::<Vec<_>>();
+        let all =
+            |text: &'static str, width| runs(text, width).map(|run| &text[run]).collect::<Vec<_>>();
         assert_eq!(all("été12", 3), ["été", "té1", "é12"]);
         assert_eq!(all("été1", 4), ["été1"]);
     }
 
     #[test]
     fn a_short_text_is_one_run_even_when_empty() {
-        assert_eq!(runs("é", 3).collect::<Vec<_>>(), ["é"]);
-        assert_eq!(runs("", 3).collect::<Vec<_>>(), [""]);
+        assert_eq!(runs("é", 3).collect::<Vec<_>>(), [0..2]);
+        assert_eq!(runs("", 3).collect::<Vec<_>>(), [0..0]);
     }
 
     #[test]

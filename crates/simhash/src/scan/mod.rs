@@ -12,6 +12,11 @@ mod ascii_avx2;
 #[cfg(target_arch = "x86_64")]
 mod ascii_avx512;
 mod level;
+pub(crate) mod md5;
+#[cfg(target_arch = "x86_64")]
+mod md5_avx2;
+#[cfg(target_arch = "x86_64")]
+mod md5_avx512;
 mod prefetch;
 pub(crate) mod xxh3;
 #[cfg(target_arch = "x86_64")]
