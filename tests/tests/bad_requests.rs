@@ -303,3 +303,53 @@ async fn the_largest_message_of_short_texts_passes() {
     assert_eq!(inserted.inserted_count, MAX_BATCH as u64);
     cluster.stop().await;
 }
+
+/// Only fingerprints can be stored in, or searched for in, a corpus of pre-computed features.
+#[tokio::test]
+async fn texts_are_refused_where_the_recipe_takes_none() {
+    let (cluster, mut stub) = start().await;
+    let request = v1::CreateCorpusRequest {
+        name: "hashed".to_owned(),
+        recipe: "features".to_owned(),
+        ..v1::CreateCorpusRequest::default()
+    };
+    cluster.client.create_corpus(request).await.unwrap();
+    let corpus = || "hashed".to_owned();
+    let texts = || vec!["one two".to_owned()];
+
+    let insert = |fingerprints, texts| v1::InsertRequest {
+        corpus: corpus(),
+        recipe: "features".to_owned(),
+        fingerprints,
+        texts,
+        ..v1::InsertRequest::default()
+    };
+    let find = v1::FindAllRequest {
+        corpus: corpus(),
+        texts: texts(),
+        ..v1::FindAllRequest::default()
+    };
+    let fingerprint = v1::FingerprintRequest {
+        corpus: corpus(),
+        texts: texts(),
+        ..v1::FingerprintRequest::default()
+    };
+    for (what, status) in [
+        (
+            "insert",
+            stub.insert(insert(Vec::new(), texts())).await.err(),
+        ),
+        ("find", stub.find_all(find).await.err()),
+        ("fingerprint", stub.fingerprint(fingerprint).await.err()),
+    ] {
+        check(
+            what,
+            &status.unwrap(),
+            Reason::InvalidRequest,
+            Some("texts"),
+        );
+    }
+    let answer = stub.insert(insert(vec![1, 2], Vec::new())).await.unwrap();
+    assert_eq!(answer.into_inner().inserted_count, 2);
+    cluster.stop().await;
+}

@@ -25,10 +25,12 @@ fn texts(texts: &[&str]) -> Queries {
 #[tokio::test]
 async fn texts_become_fingerprints_by_the_recipe_of_the_corpus() {
     let (cluster, mut stub) = start().await;
-    for recipe in Recipe::ALL {
+    let listed = Recipe::LISTED.into_iter();
+    for recipe in listed.filter_map(|recipe| recipe.for_texts().ok()) {
+        let name = recipe.to_string();
         let request = v1::CreateCorpusRequest {
-            name: recipe.to_string(),
-            recipe: recipe.to_string(),
+            name: name.clone(),
+            recipe: name.clone(),
             ..Default::default()
         };
         cluster.client.create_corpus(request).await.unwrap();
@@ -36,27 +38,21 @@ async fn texts_become_fingerprints_by_the_recipe_of_the_corpus() {
         let expected = recipe.fingerprint(text);
 
         let request = v1::FingerprintRequest {
-            corpus: recipe.to_string(),
-            recipe: recipe.to_string(),
+            corpus: name.clone(),
+            recipe: name.clone(),
             texts: vec![text.to_owned()],
         };
         let answer = stub.fingerprint(request).await.unwrap().into_inner();
         assert_eq!(answer.fingerprints, [expected.0]);
-        assert_eq!(answer.recipe, recipe.name());
+        assert_eq!(answer.recipe, name);
 
         let documents = Documents {
             keys: texts(&[text]),
             ids: vec!["fox".to_owned()],
         };
-        cluster
-            .client
-            .insert(recipe.name(), documents)
-            .await
-            .unwrap();
+        cluster.client.insert(&name, documents).await.unwrap();
         let options = FindOptions::default();
-        let found = cluster
-            .client
-            .find_all(recipe.name(), texts(&[text]), options);
+        let found = cluster.client.find_all(&name, texts(&[text]), options);
         let found = found.await.unwrap().queries.remove(0);
         assert_eq!(
             (found.query, &found.matches[0].ids[..]),

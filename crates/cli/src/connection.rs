@@ -68,7 +68,7 @@ impl CorpusArgs {
     pub(crate) async fn check(&self, client: &Client) -> anyhow::Result<()> {
         let recipe = client.recipe(&self.corpus).await?;
         match self.recipe {
-            Some(asked) if asked.name() != recipe => {
+            Some(asked) if asked.to_string() != recipe => {
                 let corpus = &self.corpus;
                 let message = format!("corpus {corpus} was made with recipe {recipe}, not {asked}");
                 Err(UsageError(message).into())

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use simshard_cluster::{CorpusName, CorpusRecord};
-use simshard_simhash::{Layout, Recipe, Tables};
+use simshard_simhash::{Layout, Recipe, Tables, TextRecipe};
 
 use crate::error::RouterError;
 use crate::metadata::Metadata;
@@ -73,9 +73,19 @@ impl OpenCorpus {
         self.tables.layout()
     }
 
+    /// The recipe as one for texts, if it is.
+    pub(crate) fn text_recipe(&self) -> Result<TextRecipe, RouterError> {
+        self.recipe
+            .for_texts()
+            .map_err(|refusal| RouterError::NoTexts {
+                corpus: self.record.name.clone(),
+                refusal,
+            })
+    }
+
     /// Refuses a request that names another recipe.
     pub(crate) fn check_recipe(&self, given: &str) -> Result<(), RouterError> {
-        if given.is_empty() || given == self.recipe.name() {
+        if given.is_empty() || given.parse() == Ok(self.recipe) {
             return Ok(());
         }
         Err(RouterError::RecipeMismatch {

@@ -56,7 +56,7 @@ impl Batch {
             }
             Self::Texts(texts) => Arc::clone(texts),
         };
-        let recipe = corpus.recipe;
+        let recipe = corpus.text_recipe()?;
         let bytes: usize = texts.iter().map(String::len).sum();
         offload(bytes / 64, move || {
             texts.iter().map(|text| recipe.fingerprint(text)).collect()

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use simshard_cluster::{CorpusName, CorpusRecord, MetadataError};
 use simshard_proto::{MAX_MESSAGE_BYTES, MalformedMatches, Reason, Violations};
-use simshard_simhash::Recipe;
+use simshard_simhash::{Recipe, TakesNoTexts};
 use simshard_topology::{NodeId, ShardSet};
 use tonic::Status;
 use tonic_types::StatusExt;
@@ -43,6 +43,14 @@ pub(crate) enum RouterError {
         given: u32,
         /// The corpus's.
         most: u32,
+    },
+    /// The corpus's recipe makes fingerprints of something else than texts.
+    #[error("texts were sent for corpus {corpus}: {refusal}")]
+    NoTexts {
+        /// The corpus.
+        corpus: CorpusName,
+        /// Why.
+        refusal: TakesNoTexts,
     },
     /// Nodes that are needed do not answer.
     #[error("{}", unreachable(nodes, *late))]
@@ -102,7 +110,7 @@ impl RouterError {
             Self::CorpusNotFound(_) => Reason::CorpusNotFound,
             Self::CorpusExists(_) => Reason::CorpusExists,
             Self::RecipeMismatch { .. } => Reason::RecipeMismatch,
-            Self::DistanceTooLarge { .. } => Reason::InvalidRequest,
+            Self::DistanceTooLarge { .. } | Self::NoTexts { .. } => Reason::InvalidRequest,
             Self::Unreachable { late: true, .. } => Reason::DeadlineTooShort,
             Self::Unreachable { late: false, .. } => Reason::NodeUnreachable,
             Self::Stopping => Reason::Stopping,
@@ -119,6 +127,7 @@ impl RouterError {
         match self {
             Self::RecipeMismatch { .. }
             | Self::DistanceTooLarge { .. }
+            | Self::NoTexts { .. }
             | Self::NotLoaded { .. } => true,
             Self::CorpusNotFound(_)
             | Self::CorpusExists(_)
@@ -156,7 +165,8 @@ impl RouterError {
             Self::Malformed { node, .. } => vec![("nodes", node.to_string())],
             Self::CorpusNotFound(corpus)
             | Self::CorpusExists(corpus)
-            | Self::RecipeMismatch { corpus, .. } => vec![("corpus", corpus.to_string())],
+            | Self::RecipeMismatch { corpus, .. }
+            | Self::NoTexts { corpus, .. } => vec![("corpus", corpus.to_string())],
             Self::ForeignCorpus(record) => vec![("corpus", record.name.to_string())],
             Self::DistanceTooLarge { .. }
             | Self::AnswerTooLarge
@@ -172,6 +182,9 @@ impl From<RouterError> for Status {
         if let RouterError::DistanceTooLarge { given, most } = error {
             let wrong = format!("is {given}: the corpus is made for at most {most}");
             return Violations::of("max_distance", wrong);
+        }
+        if let RouterError::NoTexts { corpus, refusal } = error {
+            return Violations::of("texts", format!("is set for corpus {corpus}: {refusal}"));
         }
         let reason = error.reason();
         if reason == Reason::Internal {

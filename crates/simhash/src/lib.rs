@@ -25,5 +25,8 @@ pub use layout::{Layout, LayoutError, MAX_BLOCKS, MAX_TABLES};
 pub use lead_groups::LeadGroups;
 pub use pairs::{FingerprintSet, Pair, PairSearch};
 pub use recipe::{Recipe, UnknownRecipe};
+pub use recipe::{
+    Explanation, Recipe, Takes, TakesNoTexts, TextRecipe, UnknownRecipe, Window, features,
+};
 pub use table::Table;
 pub use tables::{ActiveTables, Tables};

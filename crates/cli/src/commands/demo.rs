@@ -14,13 +14,13 @@ use anyhow::{Context, ensure};
 use clap::{Args, ValueHint};
 use simshard_client::{Client, v1};
 use simshard_runtime::shutdown::Shutdown;
-use simshard_simhash::{Clusters, Recipe};
+use simshard_simhash::{Clusters, TextRecipe};
 use simshard_topology::NodeId;
 
 use crate::commands::serve::threads_or_cores;
 use crate::connection::block_on;
 use crate::embedded::{DRAIN, EmbeddedCluster, EmbeddedConfig};
-use crate::recipe::recipe_names;
+use crate::recipe::text_recipe_names;
 use crate::say::note;
 use walk::Files;
 
@@ -42,8 +42,8 @@ pub struct DemoArgs {
     #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
     pub max_mib: u32,
     /// How texts become fingerprints
-    #[arg(long, value_name = "NAME", default_value_t, value_parser = recipe_names())]
-    pub recipe: Recipe,
+    #[arg(long, value_name = "NAME", default_value_t, value_parser = text_recipe_names())]
+    pub recipe: TextRecipe,
     /// Blocks that a fingerprint is cut into
     #[arg(long, value_name = "M", default_value_t = 5)]
     pub blocks: u32,

@@ -5,13 +5,13 @@ use std::io::{BufWriter, Write};
 use anyhow::Context;
 use clap::Args;
 use rayon::prelude::*;
-use simshard_simhash::Recipe;
+use simshard_simhash::TextRecipe;
 
 use crate::commands::checking;
 use crate::exit::UsageError;
 use crate::input::{Content, Document, Documents, Ids, InputArgs};
 use crate::progress;
-use crate::recipe::recipe_names;
+use crate::recipe::text_recipe_names;
 use crate::say::note;
 
 /// Documents hashed together, on all cores.
@@ -32,8 +32,8 @@ Examples:
   printf 'hello world\\n' | simshard hash")]
 pub struct HashArgs {
     /// How texts become fingerprints
-    #[arg(long, value_name = "NAME", default_value_t, value_parser = recipe_names())]
-    pub recipe: Recipe,
+    #[arg(long, value_name = "NAME", default_value_t, value_parser = text_recipe_names())]
+    pub recipe: TextRecipe,
     /// The documents.
     #[command(flatten)]
     pub input: InputArgs,
@@ -92,7 +92,7 @@ fn take_batch(documents: &mut Documents) -> anyhow::Result<Vec<Document>> {
     Ok(batch)
 }
 
-fn line(recipe: Recipe, document: &Document) -> String {
+fn line(recipe: TextRecipe, document: &Document) -> String {
     let fingerprint = match &document.content {
         Content::Text(text) => recipe.fingerprint(text),
         Content::Fingerprint(fingerprint) => *fingerprint,

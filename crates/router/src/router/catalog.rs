@@ -59,7 +59,7 @@ impl Router {
             uid: random_corpus_uid(),
             blocks: new.layout.blocks(),
             distance: new.layout.distance(),
-            recipe: new.recipe.name().to_owned(),
+            recipe: new.recipe.to_string(),
             create_time: SystemTime::now(),
         };
         let outcome = match self.create_on_nodes(&record, deadline).await {

@@ -142,8 +142,8 @@ mod tests {
 
     #[test]
     fn a_short_text_is_one_run_even_when_empty() {
-        assert_eq!(runs("é", 3).collect::<Vec<_>>(), [0..2]);
-        assert_eq!(runs("", 3).collect::<Vec<_>>(), [0..0]);
+        assert!(runs("é", 3).eq(iter::once(0..2)));
+        assert!(runs("", 3).eq(iter::once(0..0)));
     }
 
     #[test]

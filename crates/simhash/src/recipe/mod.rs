@@ -1,40 +1,87 @@
-//! Recipes: the named, versioned ways to turn a text into a fingerprint.
+//! Recipes: the named, versioned ways to turn a document into a fingerprint.
 //!
 //! Fingerprints of different recipes have nothing to do with each other: compared, they look like
 //! random numbers, and nothing is ever found. So a recipe never changes once it has a name; a
-//! better one gets a new name. `tests/data/vectors.json` holds each to that.
+//! better one gets a new name. Whatever changes a fingerprint is part of the name, windows
+//! included: `jenkins-window-5` and `jenkins-window-7` are two recipes.
+//! `tests/data/vectors.json` holds each to what it was.
 
+mod explanation;
+pub mod features;
+mod jenkins_window;
 mod leonsim;
+mod lookup3;
+mod moz_shingle;
+mod text_recipe;
+mod window;
 mod words_v1;
 
 use std::fmt;
 use std::str::FromStr;
 
-use crate::Fingerprint;
+pub use explanation::Explanation;
+pub use text_recipe::TextRecipe;
+pub use window::Window;
 
-/// A way to turn a text into a fingerprint, frozen under its name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+/// A way to turn a document into a fingerprint, frozen under its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Recipe {
-    /// Shingles of 4 lower-cased words, hashed with XXH3: this project's own, and the default.
-    #[default]
-    WordsV1,
-    /// Slides of 3 characters, hashed with MD5: the README script of the Python package `simhash`.
-    Leonsim3,
-    /// Slides of 4 characters, hashed with MD5: `Simhash(text)` of the Python package `simhash`.
-    Leonsim4,
+    /// From texts.
+    Text(TextRecipe),
+    /// From features that were hashed and weighted elsewhere ([`features::fingerprint`]).
+    Features,
 }
 
-impl Recipe {
-    /// Every recipe, the default first.
-    pub const ALL: [Self; 3] = [Self::WordsV1, Self::Leonsim3, Self::Leonsim4];
+/// What a recipe makes fingerprints of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Takes {
+    /// A text.
+    Text,
+    /// A list of hashes, each with its weight.
+    Features,
+}
 
-    /// The name that configurations, requests and commands use.
+impl Takes {
+    /// The word for it in listings.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Self::WordsV1 => "words-v1",
-            Self::Leonsim3 => "leonsim-3",
-            Self::Leonsim4 => "leonsim-4",
+            Self::Text => "text",
+            Self::Features => "features",
+        }
+    }
+}
+
+impl Recipe {
+    /// The recipes to choose from, the default first: every one that has no window, and of those
+    /// that have, each with its usual window.
+    pub const LISTED: [Self; 7] = [
+        Self::Text(TextRecipe::WordsV1),
+        Self::Text(TextRecipe::Leonsim3),
+        Self::Text(TextRecipe::Leonsim4),
+        Self::Text(TextRecipe::MozShingle(Window::FOUR)),
+        Self::Text(TextRecipe::JenkinsWindow(Window::FIVE)),
+        Self::Text(TextRecipe::JenkinsWindowCompat(Window::FIVE)),
+        Self::Features,
+    ];
+
+    /// What it makes fingerprints of.
+    #[must_use]
+    pub const fn takes(self) -> Takes {
+        match self {
+            Self::Text(_) => Takes::Text,
+            Self::Features => Takes::Features,
+        }
+    }
+
+    /// The recipe as one for texts.
+    ///
+    /// # Errors
+    /// If it takes no texts.
+    pub const fn for_texts(self) -> Result<TextRecipe, TakesNoTexts> {
+        match self {
+            Self::Text(recipe) => Ok(recipe),
+            Self::Features => Err(TakesNoTexts),
         }
     }
 
@@ -42,61 +89,65 @@ impl Recipe {
     #[must_use]
     pub const fn summary(self) -> &'static str {
         match self {
-            Self::WordsV1 => {
-                "runs of 4 words in any script, blind to case, spacing and most punctuation: \
-                 the choice for documents of a paragraph or more"
+            Self::Text(recipe) => recipe.summary(),
+            Self::Features => {
+                "hashes with weights, made by another program: \
+                 for features that no recipe here knows, or for other things than text"
             }
-            Self::Leonsim3 => {
-                "runs of 3 characters, as the README script of Python's simhash package: \
-                 for short texts, or fingerprints made by that script"
-            }
-            Self::Leonsim4 => {
-                "runs of 4 characters, as Simhash(text) of Python's simhash package 2.1: \
-                 for short texts, or fingerprints made by that package"
-            }
-        }
-    }
-
-    /// The fingerprint of a text.
-    #[must_use]
-    pub fn fingerprint(self, text: &str) -> Fingerprint {
-        match self {
-            Self::WordsV1 => words_v1::fingerprint(text),
-            Self::Leonsim3 => leonsim::fingerprint(text, 3),
-            Self::Leonsim4 => leonsim::fingerprint(text, 4),
         }
     }
 }
 
+impl Default for Recipe {
+    fn default() -> Self {
+        Self::Text(TextRecipe::default())
+    }
+}
+
+impl From<TextRecipe> for Recipe {
+    fn from(recipe: TextRecipe) -> Self {
+        Self::Text(recipe)
+    }
+}
+
+/// The name that configurations, requests and commands use.
 impl fmt::Display for Recipe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+        match self {
+            Self::Text(recipe) => recipe.fmt(f),
+            Self::Features => f.pad("features"),
+        }
     }
 }
+
+/// A text was given where the recipe makes fingerprints of something else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("recipe features takes no texts: give it hashed features, or fingerprints made of them")]
+pub struct TakesNoTexts;
 
 /// A recipe name that this version does not know.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown recipe {name:?}, known are {}", known_names())]
+#[error(
+    "unknown recipe {name:?}, known are words-v1, leonsim-3, leonsim-4, moz-shingle-N, \
+     jenkins-window-N, jenkins-window-N-compat (with N from 1 to 255) and features"
+)]
 pub struct UnknownRecipe {
     /// What was asked for.
     pub name: String,
 }
 
-fn known_names() -> String {
-    Recipe::ALL.map(Recipe::name).join(", ")
-}
-
 impl FromStr for Recipe {
     type Err = UnknownRecipe;
 
-    /// Reads an exact name: no other case, no white space, no abbreviation.
+    /// Reads an exact name: no other case, no white space, no abbreviation, no leading zeros.
     fn from_str(name: &str) -> Result<Self, Self::Err> {
-        Self::ALL
-            .into_iter()
-            .find(|recipe| recipe.name() == name)
-            .ok_or_else(|| UnknownRecipe {
-                name: name.to_owned(),
-            })
+        let recipe = match name {
+            "features" => Some(Self::Features),
+            _ => TextRecipe::from_name(name).map(Self::Text),
+        };
+        recipe.ok_or_else(|| UnknownRecipe {
+            name: name.to_owned(),
+        })
     }
 }
 
@@ -106,30 +157,94 @@ mod tests {
 
     #[test]
     fn every_name_reads_back_as_its_recipe() {
-        for recipe in Recipe::ALL {
+        let windows = (1..=u8::MAX).filter_map(Window::new).flat_map(|window| {
+            [
+                TextRecipe::MozShingle(window),
+                TextRecipe::JenkinsWindow(window),
+                TextRecipe::JenkinsWindowCompat(window),
+            ]
+            .map(Recipe::Text)
+        });
+        for recipe in Recipe::LISTED.into_iter().chain(windows) {
             assert_eq!(recipe.to_string().parse(), Ok(recipe));
         }
     }
 
     #[test]
+    fn the_listed_names_are_these() {
+        let names = Recipe::LISTED.map(|recipe| recipe.to_string());
+        let expected = [
+            "words-v1",
+            "leonsim-3",
+            "leonsim-4",
+            "moz-shingle-4",
+            "jenkins-window-5",
+            "jenkins-window-5-compat",
+            "features",
+        ];
+        assert_eq!(names, expected);
+    }
+
+    #[test]
     fn an_unknown_name_is_answered_with_the_known_ones() {
-        for name in ["", "words", "words-v2", "Words-v1", " words-v1", "leonsim"] {
+        for name in [
+            "",
+            "words",
+            "words-v2",
+            "Words-v1",
+            " words-v1",
+            "leonsim",
+            "leonsim-5",
+            "moz-shingle",
+            "moz-shingle-",
+            "moz-shingle-0",
+            "moz-shingle-04",
+            "moz-shingle-+4",
+            "moz-shingle-256",
+            "moz-shingle-4-compat",
+            "jenkins-window",
+            "jenkins-window-0-compat",
+            "jenkins-window-compat",
+            "jenkins-window-5-compat-compat",
+            "features-1",
+        ] {
             let error = name.parse::<Recipe>().unwrap_err();
-            let message =
-                format!("unknown recipe {name:?}, known are words-v1, leonsim-3, leonsim-4");
-            assert_eq!(error.to_string(), message);
+            let message = error.to_string();
+            assert!(message.starts_with(&format!("unknown recipe {name:?}, known are words-v1,")));
+        }
+    }
+
+    #[test]
+    fn the_answer_to_an_unknown_name_names_every_listed_one() {
+        let message = "?".parse::<Recipe>().unwrap_err().to_string();
+        for recipe in Recipe::LISTED {
+            let pattern = recipe.to_string().replace("-4", "-N").replace("-5", "-N");
+            let leonsim = recipe.to_string();
+            assert!(
+                message.contains(&pattern) || message.contains(&leonsim),
+                "{recipe}"
+            );
         }
     }
 
     #[test]
     fn the_default_is_words_v1_and_comes_first() {
-        assert_eq!(Recipe::default(), Recipe::WordsV1);
-        assert_eq!(Recipe::ALL[0], Recipe::default());
+        assert_eq!(Recipe::default(), Recipe::Text(TextRecipe::WordsV1));
+        assert_eq!(Recipe::LISTED[0], Recipe::default());
+    }
+
+    #[test]
+    fn only_features_takes_no_texts() {
+        for recipe in Recipe::LISTED {
+            let is_text = recipe != Recipe::Features;
+            assert_eq!(recipe.for_texts().is_ok(), is_text);
+            assert_eq!(recipe.takes() == Takes::Text, is_text);
+        }
     }
 
     #[test]
     fn each_summary_is_one_line() {
-        for recipe in Recipe::ALL {
+        for recipe in Recipe::LISTED {
             let summary = recipe.summary();
             assert!(
                 !summary.is_empty() && !summary.contains(['\n', '\t']),

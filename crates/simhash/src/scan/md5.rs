@@ -105,123 +105,62 @@ const SINES: [[u32; 4]; 16] = [
     [0xf753_7e82, 0xbd3a_f235, 0x2ad7_d2bb, 0xeb86_d391],
 ];
 
+/// Which word of the message each step adds.
+const ORDER: [[usize; 4]; 16] = [
+    [0, 1, 2, 3],
+    [4, 5, 6, 7],
+    [8, 9, 10, 11],
+    [12, 13, 14, 15],
+    [1, 6, 11, 0],
+    [5, 10, 15, 4],
+    [9, 14, 3, 8],
+    [13, 2, 7, 12],
+    [5, 8, 11, 14],
+    [1, 4, 7, 10],
+    [13, 0, 3, 6],
+    [9, 12, 15, 2],
+    [0, 7, 14, 5],
+    [12, 3, 10, 1],
+    [8, 15, 6, 13],
+    [4, 11, 2, 9],
+];
+
 /// All 64 steps for every lane.
 #[inline(always)]
 pub(super) fn lane_by_lane(words: &[[u32; LANES]; 16]) -> Digests {
     let mut digests = [[0; LANES]; 4];
     for lane in 0..LANES {
-        let mut s = START;
-
+        let mut state = START;
         let choose = |b: u32, c: u32, d: u32| (b & c) | (!b & d);
-        let turns = [7, 12, 17, 22];
-        s = four_steps(s, choose, turns, SINES[0], four(words, lane, [0, 1, 2, 3]));
-        s = four_steps(s, choose, turns, SINES[1], four(words, lane, [4, 5, 6, 7]));
-        s = four_steps(
-            s,
-            choose,
-            turns,
-            SINES[2],
-            four(words, lane, [8, 9, 10, 11]),
-        );
-        s = four_steps(
-            s,
-            choose,
-            turns,
-            SINES[3],
-            four(words, lane, [12, 13, 14, 15]),
-        );
-
+        state = round::<0>(state, choose, [7, 12, 17, 22], words, lane);
         let choose = |b: u32, c: u32, d: u32| (b & d) | (c & !d);
-        let turns = [5, 9, 14, 20];
-        s = four_steps(s, choose, turns, SINES[4], four(words, lane, [1, 6, 11, 0]));
-        s = four_steps(
-            s,
-            choose,
-            turns,
-            SINES[5],
-            four(words, lane, [5, 10, 15, 4]),
-        );
-        s = four_steps(s, choose, turns, SINES[6], four(words, lane, [9, 14, 3, 8]));
-        s = four_steps(
-            s,
-            choose,
-            turns,
-            SINES[7],
-            four(words, lane, [13, 2, 7, 12]),
-        );
-
+        state = round::<4>(state, choose, [5, 9, 14, 20], words, lane);
         let parity = |b: u32, c: u32, d: u32| b ^ c ^ d;
-        let turns = [4, 11, 16, 23];
-        s = four_steps(
-            s,
-            parity,
-            turns,
-            SINES[8],
-            four(words, lane, [5, 8, 11, 14]),
-        );
-        s = four_steps(s, parity, turns, SINES[9], four(words, lane, [1, 4, 7, 10]));
-        s = four_steps(
-            s,
-            parity,
-            turns,
-            SINES[10],
-            four(words, lane, [13, 0, 3, 6]),
-        );
-        s = four_steps(
-            s,
-            parity,
-            turns,
-            SINES[11],
-            four(words, lane, [9, 12, 15, 2]),
-        );
-
+        state = round::<8>(state, parity, [4, 11, 16, 23], words, lane);
         let mixture = |b: u32, c: u32, d: u32| c ^ (b | !d);
-        let turns = [6, 10, 15, 21];
-        s = four_steps(
-            s,
-            mixture,
-            turns,
-            SINES[12],
-            four(words, lane, [0, 7, 14, 5]),
-        );
-        s = four_steps(
-            s,
-            mixture,
-            turns,
-            SINES[13],
-            four(words, lane, [12, 3, 10, 1]),
-        );
-        s = four_steps(
-            s,
-            mixture,
-            turns,
-            SINES[14],
-            four(words, lane, [8, 15, 6, 13]),
-        );
-        s = four_steps(
-            s,
-            mixture,
-            turns,
-            SINES[15],
-            four(words, lane, [4, 11, 2, 9]),
-        );
+        state = round::<12>(state, mixture, [6, 10, 15, 21], words, lane);
 
-        for (row, (word, start)) in digests.iter_mut().zip(s.into_iter().zip(START)) {
+        for (row, (word, start)) in digests.iter_mut().zip(state.into_iter().zip(START)) {
             row[lane] = word.wrapping_add(start);
         }
     }
     digests
 }
 
-/// Four words of a lane's message.
+/// 16 steps, from `ORDER[FIRST]` on. Without a loop: only then does the loop over the lanes become
+/// vectors.
 #[inline(always)]
-fn four(words: &[[u32; LANES]; 16], lane: usize, [i, j, k, l]: [usize; 4]) -> [u32; 4] {
-    [
-        words[i][lane],
-        words[j][lane],
-        words[k][lane],
-        words[l][lane],
-    ]
+fn round<const FIRST: usize>(
+    state: [u32; 4],
+    mix: impl Fn(u32, u32, u32) -> u32 + Copy,
+    turns: [u32; 4],
+    words: &[[u32; LANES]; 16],
+    lane: usize,
+) -> [u32; 4] {
+    let state = four_steps(state, mix, turns, FIRST, words, lane);
+    let state = four_steps(state, mix, turns, FIRST + 1, words, lane);
+    let state = four_steps(state, mix, turns, FIRST + 2, words, lane);
+    four_steps(state, mix, turns, FIRST + 3, words, lane)
 }
 
 /// Four steps: each of the state's words changes once.
@@ -230,15 +169,16 @@ fn four_steps(
     mut state: [u32; 4],
     mix: impl Fn(u32, u32, u32) -> u32,
     turns: [u32; 4],
-    sines: [u32; 4],
-    words: [u32; 4],
+    four: usize,
+    words: &[[u32; LANES]; 16],
+    lane: usize,
 ) -> [u32; 4] {
     for step in 0..4 {
         let [a, b, c, d] = state;
         let sum = a
             .wrapping_add(mix(b, c, d))
-            .wrapping_add(sines[step])
-            .wrapping_add(words[step]);
+            .wrapping_add(SINES[four][step])
+            .wrapping_add(words[ORDER[four][step]][lane]);
         state = [d, b.wrapping_add(sum.rotate_left(turns[step])), b, c];
     }
     state

@@ -5,7 +5,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
-use simshard_simhash::{Fingerprint, Recipe};
+use simshard_simhash::{Fingerprint, TextRecipe};
 
 use crate::input::{Content, Document, Ids, Input, InputArgs, Skipped};
 use crate::progress;
@@ -47,7 +47,7 @@ impl Files {
 }
 
 /// Reads and fingerprints the first `max_mib` MiB of text below `paths`.
-pub(super) fn read(paths: &[PathBuf], max_mib: u32, recipe: Recipe) -> anyhow::Result<Files> {
+pub(super) fn read(paths: &[PathBuf], max_mib: u32, recipe: TextRecipe) -> anyhow::Result<Files> {
     let roots = match paths.is_empty() {
         true => vec![default_root()],
         false => paths.to_vec(),
