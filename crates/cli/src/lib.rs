@@ -15,7 +15,7 @@ use clap::{Parser, Subcommand};
 
 use simshard_runtime::logging::{self, Level, LogFormat};
 
-use commands::{bench, completions, corpus, demo, distance, documents, find, hash, serve};
+use commands::{bench, completions, corpus, demo, distance, documents, find, hash, recipes, serve};
 
 /// Exact near-duplicate search over 64-bit simhash fingerprints.
 ///
@@ -56,6 +56,8 @@ pub enum Command {
     Hash(hash::HashArgs),
     /// Print the number of bits in which two fingerprints differ
     Distance(distance::DistanceArgs),
+    /// List the recipes that make fingerprints, or explain one
+    Recipes(recipes::RecipesArgs),
     /// Measure the engine on this machine
     #[command(subcommand)]
     Bench(bench::BenchCommand),
@@ -82,6 +84,7 @@ impl Cli {
             Command::FindFirst(args) => find::run_first(&args),
             Command::Hash(args) => hash::run(&args),
             Command::Distance(args) => distance::run(args),
+            Command::Recipes(args) => recipes::run(args),
             Command::Bench(command) => bench::run(command),
             Command::Completions(args) => completions::run(args),
         }

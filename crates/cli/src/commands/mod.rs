@@ -10,4 +10,5 @@ pub mod documents;
 pub mod find;
 pub mod hash;
 mod pipeline;
+pub mod recipes;
 pub mod serve;

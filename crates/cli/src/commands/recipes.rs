@@ -1,0 +1,173 @@
+//! `simshard recipes`: which recipes there are, and what each does.
+
+use std::io::{self, Write};
+
+use clap::Args;
+use serde::Serialize;
+use simshard_simhash::{Explanation, Recipe};
+
+use crate::recipe::recipe_names;
+
+/// Arguments of `recipes`.
+#[derive(Args, Clone, Copy, Debug)]
+#[command(after_help = "\
+Fingerprints of two recipes never match. Those with a window, moz-shingle and
+jenkins-window, exist for each from 1 to 255, such as jenkins-window-7; every
+window makes a recipe of its own.
+
+Examples:
+  simshard recipes                            one line each
+  simshard recipes words-v1                   one in full
+  simshard recipes --json                     all in full, a JSON object a line")]
+pub struct RecipesArgs {
+    /// Explain this one in full
+    #[arg(value_name = "NAME", value_parser = recipe_names(), hide_possible_values = true)]
+    pub recipe: Option<Recipe>,
+    /// Print JSON, one object a recipe, with all that is known about it
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Prints them.
+///
+/// # Errors
+/// If standard output cannot be written.
+pub fn run(args: RecipesArgs) -> anyhow::Result<()> {
+    let text = match (args.recipe, args.json) {
+        (None, false) => table(),
+        (Some(recipe), false) => in_full(&recipe.explanation()),
+        (None, true) => Recipe::LISTED.map(json).concat(),
+        (Some(recipe), true) => json(recipe),
+    };
+    Ok(io::stdout().write_all(text.as_bytes())?)
+}
+
+/// Tab-separated columns, padded so that people can read them.
+fn table() -> String {
+    let rows = Recipe::LISTED.map(|recipe| {
+        let Explanation { name, takes, .. } = recipe.explanation();
+        [name, takes.name().to_owned(), recipe.summary().to_owned()]
+    });
+    let header = ["name", "takes", "what it looks at, and what for"].map(str::to_owned);
+    let mut table = String::new();
+    for [name, takes, summary] in [header].into_iter().chain(rows) {
+        table += &format!("{name:<23}\t{takes:<8}\t{summary}\n");
+    }
+    table
+}
+
+/// An aspect a line.
+fn in_full(explanation: &Explanation) -> String {
+    let Explanation {
+        name,
+        takes,
+        summary,
+        tokens,
+        features,
+        hash,
+        ties,
+        empty,
+        version,
+        source,
+        choose,
+    } = explanation;
+    format!(
+        "\
+{name}: {summary}
+
+takes     {}
+tokens    {tokens}
+features  {features}
+hash      {hash}
+ties      {ties}
+empty     {empty}
+version   {version}
+source    {source}
+choose    for {choose}
+",
+        takes.name()
+    )
+}
+
+/// An explanation as programs get it.
+#[derive(Serialize)]
+struct Record<'a> {
+    name: &'a str,
+    takes: &'a str,
+    summary: &'a str,
+    tokens: &'a str,
+    features: &'a str,
+    hash: &'a str,
+    ties: &'a str,
+    empty: &'a str,
+    version: &'a str,
+    source: &'a str,
+    choose: &'a str,
+}
+
+fn json(recipe: Recipe) -> String {
+    let all = recipe.explanation();
+    let record = Record {
+        name: &all.name,
+        takes: all.takes.name(),
+        summary: all.summary,
+        tokens: &all.tokens,
+        features: &all.features,
+        hash: all.hash,
+        ties: all.ties,
+        empty: &all.empty,
+        version: all.version,
+        source: all.source,
+        choose: all.choose,
+    };
+    // Strings always become JSON.
+    serde_json::json!(record).to_string() + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_recipe_has_a_line_with_three_columns() {
+        let table = table();
+        let rows: Vec<Vec<&str>> = table
+            .lines()
+            .map(|line| line.split('\t').map(str::trim_end).collect())
+            .collect();
+        assert_eq!(rows.len(), 1 + Recipe::LISTED.len());
+        for (row, recipe) in rows[1..].iter().zip(Recipe::LISTED) {
+            assert_eq!(row[0].parse(), Ok(recipe));
+            assert_eq!(row[1..], [recipe.takes().name(), recipe.summary()]);
+        }
+    }
+
+    #[test]
+    fn the_columns_stand_below_one_another() {
+        for recipe in Recipe::LISTED {
+            assert!(recipe.to_string().len() <= 23, "{recipe}");
+        }
+    }
+
+    #[test]
+    fn an_explanation_names_every_aspect() {
+        let text = in_full(&Recipe::default().explanation());
+        assert!(text.starts_with("words-v1: runs of 4 words"), "{text}");
+        for aspect in [
+            "takes", "tokens", "features", "hash", "ties", "empty", "version", "source", "choose",
+        ] {
+            let line = text.lines().find(|line| line.starts_with(aspect));
+            assert!(line.is_some_and(|line| line.len() > 12), "{aspect}: {text}");
+        }
+    }
+
+    #[test]
+    fn json_holds_what_the_explanation_says() {
+        let line = json("jenkins-window-7-compat".parse().unwrap());
+        let value: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(value["name"], "jenkins-window-7-compat");
+        assert_eq!(value["takes"], "text");
+        assert_eq!(value.as_object().unwrap().len(), 11);
+        assert!(line.ends_with("}\n"));
+    }
+}
