@@ -15,6 +15,7 @@ mod clippy;
 mod demo;
 mod examples;
 mod fmt;
+mod recipes;
 mod rust_tests;
 
 /// One thing to verify.
@@ -34,11 +35,13 @@ pub(crate) enum Step {
     Examples,
     /// The HTML report shows what it should in a real browser, and asks nothing of the network
     Browser,
+    /// 10,000 generated texts get the fingerprints that published implementations give them
+    Recipes,
 }
 
 impl Step {
     /// Every step, in the order in which they run.
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Fmt,
         Self::Clippy,
         Self::Buf,
@@ -46,6 +49,7 @@ impl Step {
         Self::Demo,
         Self::Examples,
         Self::Browser,
+        Self::Recipes,
     ];
 
     /// The name on the command line and in the summary.
@@ -63,6 +67,7 @@ impl Step {
             Self::Demo => demo::verify(workspace).into(),
             Self::Examples => examples::verify(workspace, tools).into(),
             Self::Browser => browser::verify(workspace, tools).into(),
+            Self::Recipes => recipes::verify(workspace, tools).into(),
         }
     }
 }

@@ -30,7 +30,7 @@ impl Tools {
             .any(|step| matches!(step, Step::Fmt | Step::Clippy));
         let python = steps
             .iter()
-            .any(|step| matches!(step, Step::Buf | Step::Examples));
+            .any(|step| matches!(step, Step::Buf | Step::Examples | Step::Recipes));
         let browser = steps.contains(&Step::Browser);
         if rust || python || browser {
             println!("These steps need some tools. What is missing of them is installed now:");
@@ -56,7 +56,7 @@ impl Tools {
         self.rust.clone().map_err(|reason| anyhow!(reason))
     }
 
-    /// The Python environment with buf and the gRPC tools.
+    /// The Python environment with buf, the gRPC tools and the package simhash.
     pub(crate) fn python(&self) -> anyhow::Result<&PythonTools> {
         self.python
             .as_ref()

@@ -17,7 +17,8 @@ use crate::workspace::Workspace;
 
 /// What it is for, for the announcement.
 pub(super) const PURPOSE: &str = "  \
-  buf, grpcio-tools    to lint the protobuf files and to run the gRPC examples of README.md.
+  buf, grpcio-tools,   to lint the protobuf files, to run the gRPC examples of README.md, and to
+  simhash              compare fingerprints with those of the package that made them first.
                        pip installs the versions pinned in xtask/requirements.txt into
                        target/tools/python, nowhere else. If Python's venv module is missing,
                        apt-get installs the Debian package python3-venv for it.";

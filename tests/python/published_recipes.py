@@ -1,0 +1,197 @@
+"""Runs published implementations of the recipes beside `simshard hash`, on generated texts.
+
+`leonsim-3` and `leonsim-4` are held against the package `simhash`. The packages behind the other
+recipes cannot be installed here (simhash-py does not build under Python 3.11 and shares its module
+name with `simhash`; ChenghaoMou's simhash is in no registry), so `moz-shingle-4` and
+`jenkins-window-5` are held against a few lines of Python that follow their sources.
+
+Texts mix scripts, cases, marks and spaces. Their alphabets are older than Unicode 13, the version of
+Python 3.10: newer letters and cases differ from Python to Python. Texts are too short for a run of
+characters to occur over 255 times, where `simhash` 2.1.2 fails under NumPy 2.
+
+    python tests/python/published_recipes.py --program target/release/simshard
+"""
+
+import argparse
+import hashlib
+import json
+import random
+import re
+import subprocess
+import sys
+import unicodedata
+
+from simhash import Simhash
+
+TEXTS = 10_000
+MASK = 0xFFFF_FFFF
+
+# Each alphabet is a list of ranges and characters to draw from.
+ALPHABETS = {
+    "Latin": ["az", "az", "AZ"],
+    "Latin with accents": ["az", "\u00c0\u024f", "\u1e00\u1eff"],
+    "Turkish and German": ["az", "AZ", "İıŞşĞğ", "ẞß", "ﬁﬂﬆ"],
+    "Greek": ["\u0391\u03a1", "\u03b1\u03c9", "ΣΣσς", "\u1f00\u1f15", "ΐΰᾳᾼ"],
+    "Cyrillic": ["\u0400\u045f"],
+    "Arabic": ["\u0621\u064a", "\u064b\u0652", "\u0660\u0669"],
+    "Hebrew": ["\u05d0\u05ea", "\u05b0\u05bd", "\"'"],
+    "Devanagari": ["\u0904\u0939", "\u093e\u094d", "\u0966\u096f"],
+    "Thai": ["\u0e01\u0e3a", "\u0e40\u0e5b"],
+    "Han": ["\u4e00\u9fcc", "\u3400\u4db5", "\U00020000\U0002a6d6", "。,、"],
+    "Hiragana and Katakana": ["\u3041\u3096", "\u30a1\u30fa", "ー"],
+    "Hangul": ["\uac00\ud7a3", "\u1100\u1112"],
+    "emoji": ["\U0001f600\U0001f64f", "\U0001f1e6\U0001f1ff", "\ufe0f\u200d", "Ⓜ"],
+    "marks": ["az", "\u0300\u036f", "\u20d0\u20f0"],
+    "numbers": ["09", "²³½¾", "\u2160\u2188", "\u0966\u096f", "\u0e50\u0e59", "_"],
+    "beyond 16 bits": ["\U00010400\U0001044f", "\U0001d400\U0001d7ff", "\U0001e900\U0001e943"],
+    "punctuation": ["!/", ":@", "[`", "{~", "\u2010\u2027", "\u3000\u3003"],
+}
+SPACES = [" ", " ", " ", " ", "  ", "\t", "\u00a0", "\u3000", ", ", ". ", "-", "'"]
+
+
+def is_assigned(character):
+    return unicodedata.category(character) not in ("Cn", "Cs", "Co")
+
+
+def characters_of(alphabet):
+    """All characters of an alphabet: two of rising order are the ends of a range, others a list."""
+    characters = []
+    for entry in alphabet:
+        if len(entry) == 2 and entry[0] < entry[1]:
+            entry = [chr(code) for code in range(ord(entry[0]), ord(entry[1]) + 1)]
+        characters.extend(filter(is_assigned, entry))
+    return characters
+
+
+def generate(source, alphabets):
+    """A text of up to 60 words, mostly of one script."""
+    main = source.choice(alphabets)
+    words = []
+    for _ in range(source.choice([0, 1, 2, 3, 5, 8, 20, 60])):
+        alphabet = main if source.random() < 0.8 else source.choice(alphabets)
+        word = "".join(source.choices(alphabet, k=source.randint(1, 9)))
+        shape = source.random()
+        if shape < 0.1:
+            word = word.upper()
+        elif shape < 0.2:
+            word = word.title()
+        words.append(word + source.choice(SPACES))
+    if words and source.random() < 0.2:
+        words *= source.randint(2, 3)
+    return "".join(words)
+
+
+def leonsim_3(text):
+    """The script in the package's README."""
+    kept = re.sub(r"[^\w]+", "", text.lower())
+    return Simhash([kept[at : at + 3] for at in range(max(len(kept) - 2, 1))]).value
+
+
+def leonsim_4(text):
+    return Simhash(text).value
+
+
+def majority(hashes):
+    """A bit is 1 if more hashes have it than lack it."""
+    value = 0
+    for bit in range(64):
+        if 2 * sum(number >> bit & 1 for number in hashes) > len(hashes):
+            value |= 1 << bit
+    return value
+
+
+def moz_shingle_4(text):
+    tokens = text.split(" ")
+    shingles = [" ".join(tokens[at : at + 4]) for at in range(len(tokens) - 3)]
+    digests = [hashlib.md5(shingle.encode()).digest() for shingle in shingles]
+    return majority([int.from_bytes(digest[:8], "big") for digest in digests])
+
+
+def rotate(word, turns):
+    return (word << turns | word >> (32 - turns)) & MASK
+
+
+def lookup3(window):
+    """hashlittle2 of 1 to 12 bytes."""
+    a, b, c = (
+        (0xDEADBEEF + len(window) + int.from_bytes(window[at : at + 4], "little")) & MASK
+        for at in (0, 4, 8)
+    )
+    for turns in [(14, 11, 25), (16, 4, 14)]:
+        c = ((c ^ b) - rotate(b, turns[0])) & MASK
+        a = ((a ^ c) - rotate(c, turns[1])) & MASK
+        b = ((b ^ a) - rotate(a, turns[2])) & MASK
+    c = ((c ^ b) - rotate(b, 24)) & MASK
+    return c << 32 | b
+
+
+def jenkins_window_5(text):
+    data = text.encode()
+    windows = [data[at : at + 5] for at in range(max(len(data) - 4, 1))] if data else []
+    return majority([lookup3(window) for window in windows])
+
+
+def jenkins_window_5_compat(text):
+    data = text.encode()
+    return majority([lookup3(data[at : at + 5]) for at in range(len(data) - 5)])
+
+
+PUBLISHED = {
+    "leonsim-3": leonsim_3,
+    "leonsim-4": leonsim_4,
+    "moz-shingle-4": moz_shingle_4,
+    "jenkins-window-5": jenkins_window_5,
+    "jenkins-window-5-compat": jenkins_window_5_compat,
+}
+
+
+def hash_all(program, recipe, lines):
+    """The fingerprints that `simshard hash` prints, by id."""
+    command = [program, "hash", "--recipe", recipe, "--format", "jsonl"]
+    run = subprocess.run(command, input=lines.encode(), stdout=subprocess.PIPE, check=True)
+    rows = [row.split("\t") for row in run.stdout.decode().splitlines()]
+    if rows[0] != ["id", "hash"]:
+        raise SystemExit(f"the table of `simshard hash` begins with {rows[0]}")
+    return [(int(name), int(value)) for name, value in rows[1:]]
+
+
+def compare(recipe, texts, ours):
+    """Complains about every text with another fingerprint, the first few in full."""
+    if [name for name, _ in ours] != list(range(len(texts))):
+        raise SystemExit(f"{recipe}: `simshard hash` left out or moved documents")
+    published = PUBLISHED[recipe]
+    differ = [
+        (text, published(text), value)
+        for text, (_, value) in zip(texts, ours)
+        if published(text) != value
+    ]
+    for text, expected, value in differ[:5]:
+        print(f"{recipe} of {text!r}: published {expected}, ours {value}", file=sys.stderr)
+    return len(differ)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--program", required=True, help="the simshard to test")
+    parser.add_argument("--seed", type=int, default=None, help="to repeat a run")
+    arguments = parser.parse_args()
+    seed = random.SystemRandom().getrandbits(32) if arguments.seed is None else arguments.seed
+    print(f"seed {seed}, {TEXTS} texts", flush=True)
+
+    source = random.Random(seed)
+    alphabets = [characters_of(alphabet) for alphabet in ALPHABETS.values()]
+    texts = [generate(source, alphabets) for _ in range(TEXTS)]
+    documents = (json.dumps({"id": str(at), "text": text}) for at, text in enumerate(texts))
+    lines = "".join(document + "\n" for document in documents)
+
+    failures = 0
+    for recipe in PUBLISHED:
+        ours = hash_all(arguments.program, recipe, lines)
+        failures += compare(recipe, texts, ours)
+        print(f"{recipe}: {len(set(ours))} fingerprints compared")
+    if failures:
+        raise SystemExit(f"{failures} fingerprints differ (--seed {seed} repeats this run)")
+
+
+if __name__ == "__main__":
+    main()
