@@ -17,6 +17,7 @@
 //! Everything here blocks on I/O: keep it off async threads.
 
 mod args;
+mod columns;
 mod error;
 mod files;
 mod ids;
@@ -37,6 +38,7 @@ use simshard_client::MAX_ID_BYTES;
 use simshard_simhash::Fingerprint;
 
 pub use args::{Format, InputArgs};
+pub use columns::{Columns, IdColumn, columns};
 pub use error::{InputError, LineProblem};
 pub use ids::Ids;
 pub use skipped::Skipped;
