@@ -2,13 +2,13 @@
 
 use std::io::{self, IsTerminal};
 
-use crate::input::{Ids, Input, InputArgs, InputError};
+use crate::input::{Input, InputArgs, InputError, Needs};
 use crate::progress;
 
 /// Opens and checks the input.
-pub(super) fn open(args: &InputArgs, ids: Ids) -> Result<Input, InputError> {
+pub(super) fn open(args: &InputArgs) -> Result<Input, InputError> {
     // A spinner would write over what somebody types.
     let typed = args.reads_stdin() && io::stdin().is_terminal();
     let _spinner = (!typed).then(|| progress::spinner("checking the input"));
-    Input::open(args, ids)
+    Input::open(args, Needs::CLIENT)
 }

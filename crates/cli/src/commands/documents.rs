@@ -5,7 +5,7 @@ use simshard_client::Client;
 
 use crate::commands::{checking, pipeline};
 use crate::connection::{CorpusArgs, RouterArgs, block_on};
-use crate::input::{Ids, InputArgs};
+use crate::input::InputArgs;
 use crate::say::note;
 
 /// Arguments of `insert` and `remove`.
@@ -66,7 +66,7 @@ async fn change(change: Change, args: &DocumentsArgs) -> anyhow::Result<()> {
     let corpus = args.corpus.corpus.as_str();
     // Before any input is read, and even if there is none.
     args.corpus.check(client).await?;
-    let input = checking::open(&args.input, Ids::Any)?;
+    let input = checking::open(&args.input)?;
     let (verb, done, rest) = match change {
         Change::Insert => ("inserting", "inserted", "there already"),
         Change::Remove => ("removing", "removed", "not there"),

@@ -9,7 +9,7 @@ use simshard_client::{Client, FindOptions, Fingerprint, Found, Missing, Queries,
 
 use crate::commands::{checking, pipeline};
 use crate::connection::{CorpusArgs, RouterArgs, block_on};
-use crate::input::{Ids, InputArgs};
+use crate::input::InputArgs;
 use crate::say::note;
 
 /// Arguments of `find`.
@@ -135,7 +135,7 @@ async fn find(which: Which, args: &FindFirstArgs, limit: u32) -> anyhow::Result<
     }
     // Before any input is read, and even if there is none.
     args.corpus.check(client).await?;
-    let input = checking::open(&args.input, Ids::Any)?;
+    let input = checking::open(&args.input)?;
     let mut unreachable = BTreeSet::new();
     let request = |batch: simshard_client::Documents| request(batch.keys);
     let skipped = pipeline::run("searching", input, request, |ids, found| {

@@ -1,30 +1,31 @@
 //! `simshard hash`: the fingerprints of documents, as TSV.
 
-use std::io::{BufWriter, Write};
+use std::fmt::Write as _;
+use std::io::{BufWriter, Write as _};
 
 use anyhow::Context;
 use clap::Args;
-use rayon::prelude::*;
-use simshard_simhash::TextRecipe;
+use simshard_simhash::Recipe;
 
-use crate::commands::checking;
 use crate::exit::UsageError;
-use crate::input::{Content, Document, Documents, Ids, InputArgs};
+use crate::input::{
+    self, Batch, Check, Format, Ids, Input, InputArgs, InputError, LineParser, Needs, Record,
+    RecordContent, Skipped,
+};
 use crate::progress;
-use crate::recipe::text_recipe_names;
+use crate::recipe::recipe_names;
 use crate::say::note;
 
-/// Documents hashed together, on all cores.
-const BATCH: usize = 1024;
-
-/// Most bytes of text hashed together.
-const BATCH_BYTES: usize = 32 << 20;
+/// The first line of the output.
+const HEADER: &str = "id\thash\n";
 
 /// Arguments of `hash`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Prints TSV under the header `id<TAB>hash`, which `insert`, `remove` and `find`
 read back with --format tsv. An id with a tab or a line break is bad input.
+Lines are printed as the input is read: bad input ends the command with exit
+code 2, but good lines far before it may have been printed by then.
 
 Examples:
   simshard hash page.txt                      one text a line
@@ -32,70 +33,83 @@ Examples:
   printf 'hello world\\n' | simshard hash")]
 pub struct HashArgs {
     /// How texts become fingerprints
-    #[arg(long, value_name = "NAME", default_value_t, value_parser = text_recipe_names())]
-    pub recipe: TextRecipe,
+    #[arg(long, value_name = "NAME", default_value_t, value_parser = recipe_names())]
+    pub recipe: Recipe,
     /// The documents.
     #[command(flatten)]
     pub input: InputArgs,
 }
 
-/// Prints the fingerprints.
+/// The output lines of a batch of documents.
+struct Lines {
+    text: String,
+    documents: u64,
+    skipped: Skipped,
+}
+
+/// Prints the fingerprints, as the input is read.
 ///
 /// # Errors
 /// If the input is bad or standard output cannot be written.
 pub fn run(args: &HashArgs) -> anyhow::Result<()> {
-    let input = checking::open(&args.input, Ids::Tsv)?;
+    let needs = Needs {
+        ids: Ids::Tsv,
+        check: Check::AsRead,
+        preferred_format: Format::Lines,
+        features: input::is_features(args.recipe),
+    };
+    let input = Input::open(&args.input, needs)?;
     if input.carries_fingerprints() {
         let message = "these documents carry fingerprints already: hash needs texts";
         return Err(UsageError(message.to_owned()).into());
     }
-    let bar = progress::bar("hashing", input.document_count());
-    let mut documents = input.documents();
+    let bar = progress::bar("hashing", None);
+    let mut skipped = Skipped::default();
     let mut out = BufWriter::new(std::io::stdout().lock());
-    writeln!(out, "id\thash")?;
-    loop {
-        let batch = take_batch(&mut documents)?;
-        if batch.is_empty() {
-            break;
-        }
-        let lines: Vec<String> = batch
-            .par_iter()
-            .map(|document| line(args.recipe, document))
-            .collect();
-        for line in lines {
-            out.write_all(line.as_bytes())?;
-        }
-        bar.inc(batch.len() as u64);
-    }
+    let mut header = Some(HEADER);
+    input.for_each_batch(
+        |batch, parser| lines(batch, parser, args.recipe),
+        |batches| -> anyhow::Result<bool> {
+            let batches: Vec<Lines> = batches
+                .into_iter()
+                .map(Result::flatten)
+                .collect::<Result<_, _>>()?;
+            for lines in batches {
+                out.write_all(header.take().unwrap_or_default().as_bytes())?;
+                out.write_all(lines.text.as_bytes())?;
+                skipped += lines.skipped;
+                bar.inc(lines.documents);
+            }
+            Ok(true)
+        },
+    )?;
+    out.write_all(header.take().unwrap_or_default().as_bytes())?;
     out.flush().context("cannot write the fingerprints")?;
     bar.finish_and_clear();
-    let skipped = documents.skipped();
     if !skipped.is_empty() {
         note(skipped);
     }
     Ok(())
 }
 
-fn take_batch(documents: &mut Documents) -> anyhow::Result<Vec<Document>> {
-    let mut batch = Vec::new();
-    let mut bytes = 0;
-    while batch.len() < BATCH && bytes < BATCH_BYTES {
-        let Some(document) = documents.next() else {
-            break;
+fn lines(batch: &Batch, parser: &LineParser, recipe: Recipe) -> Result<Lines, InputError> {
+    let mut text = String::new();
+    let mut documents = 0;
+    let outcome = batch.parse(parser, |Record { id, content }| {
+        let fingerprint = match content {
+            RecordContent::Text(text) => recipe.fingerprint(&text),
+            RecordContent::Fingerprint(fingerprint) => fingerprint,
         };
-        let document = document?;
-        if let Content::Text(text) = &document.content {
-            bytes += text.len();
-        }
-        batch.push(document);
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{id}\t{fingerprint}");
+        documents += 1;
+    });
+    match outcome.error {
+        Some(error) => Err(error),
+        None => Ok(Lines {
+            text,
+            documents,
+            skipped: outcome.skipped,
+        }),
     }
-    Ok(batch)
-}
-
-fn line(recipe: TextRecipe, document: &Document) -> String {
-    let fingerprint = match &document.content {
-        Content::Text(text) => recipe.fingerprint(text),
-        Content::Fingerprint(fingerprint) => *fingerprint,
-    };
-    format!("{}\t{fingerprint}\n", document.id)
 }

@@ -6,38 +6,47 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::error::InputError;
-use super::json::{JsonContent, JsonFields};
+use super::parse::{JsonContent, JsonFields};
+use super::paths;
 
 /// Where documents come from and how they are written.
-///
-/// All input is read and checked before the first document is used, so that a bad line stops the
-/// command before it has sent or printed anything.
 #[derive(Args, Clone, Debug)]
 pub struct InputArgs {
     /// Files to read, or folders with `--format files`; `-` or nothing reads standard input
     ///
-    /// All input is checked before any of it is used: a bad line stops the command before
-    /// anything is sent or printed. For this, standard input and pipes are first copied to a
-    /// temporary file; with --skip-bad-lines they are used as they arrive.
+    /// A path with `*`, `?` or `[` in it that does not exist is a pattern: the files that match
+    /// are read in the order of their names. Files may be compressed with gzip or zstd, whatever
+    /// they are called.
+    ///
+    /// Commands that talk to a router check all input before they use any of it: a bad line stops
+    /// them before anything is sent. For this, standard input and pipes are first copied to a
+    /// temporary file; with --skip-bad-lines they are used as they arrive. The other commands
+    /// read once.
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub paths: Vec<PathBuf>,
 
-    /// How documents are written [default: by the paths, else lines]
+    /// How documents are written [default: by the paths, else as the command says]
     ///
     /// Without this option a folder among the paths means `files`; paths that all end in .jsonl
-    /// or .ndjson mean `jsonl`; paths that all end in .tsv mean `tsv`; it cannot be left out where
-    /// only some end so. Anything else is `lines`.
+    /// or .ndjson mean `jsonl`; paths that all end in .tsv mean `tsv`, each with or without a
+    /// further .gz or .zst; it cannot be left out where only some end so. Anything else is `lines`,
+    /// or `hashes` where a command compares fingerprints.
     ///
     /// Input is UTF-8; a line or a file is at most 8 MiB, an id at most 1024 bytes.
     #[arg(long, value_enum, help_heading = "Input")]
     pub format: Option<Format>,
 
     /// jsonl: the field that holds a document's id, a string or a number [default: id]
-    #[arg(long, value_name = "NAME", help_heading = "Input")]
+    #[arg(long, alias = "id_column", value_name = "NAME", help_heading = "Input")]
     pub id_field: Option<String>,
 
     /// jsonl: the field that holds a document's text [default: text]
-    #[arg(long, value_name = "NAME", help_heading = "Input")]
+    #[arg(
+        long,
+        alias = "text_column",
+        value_name = "NAME",
+        help_heading = "Input"
+    )]
     pub text_field: Option<String>,
 
     /// jsonl: the field that holds a document's fingerprint, instead of a text
@@ -51,6 +60,20 @@ pub struct InputArgs {
     )]
     pub fingerprint_field: Option<String>,
 
+    /// jsonl: the field that holds a document's features, instead of a text [default: features,
+    /// with the recipe `features`]
+    ///
+    /// Features are an object of weights by hash, {"17":2,"18":1}, or an array of hashes and
+    /// [hash, weight] pairs, [[17,2],18]; hashes and weights are integers from 0 to
+    /// 18446744073709551615, hashes may be strings.
+    #[arg(
+        long,
+        value_name = "NAME",
+        conflicts_with_all = ["text_field", "fingerprint_field"],
+        help_heading = "Input"
+    )]
+    pub features_field: Option<String>,
+
     /// Leave out lines that cannot be read, and count them, instead of stopping
     ///
     /// Nothing is checked ahead, so standard input and pipes are used as they arrive.
@@ -61,14 +84,18 @@ pub struct InputArgs {
 /// How documents are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
+    /// One fingerprint a line, a decimal number; the id is the line number, as for `lines`
+    Hashes,
     /// One text a line; the id is the line number from 1, or path:line where there are several
     /// paths; blank lines are passed over
     Lines,
-    /// One JSON object a line, see --id-field, --text-field and --fingerprint-field; blank lines
-    /// are passed over
+    /// One JSON object a line, see --id-field, --text-field, --fingerprint-field and
+    /// --features-field; blank lines are passed over
+    #[value(alias = "json")]
     Jsonl,
     /// One `id<TAB>fingerprint` a line; a first line whose second column is a word, such as
     /// `hash`, is a header
+    #[value(alias = "hash")]
     Tsv,
     /// One document a file; folders are walked, without hidden files and links; the id is the
     /// path; binary files are skipped
@@ -78,6 +105,7 @@ pub enum Format {
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Hashes => "hashes",
             Self::Lines => "lines",
             Self::Jsonl => "jsonl",
             Self::Tsv => "tsv",
@@ -89,6 +117,7 @@ impl fmt::Display for Format {
 impl InputArgs {
     const ID_FIELD: &str = "id";
     const TEXT_FIELD: &str = "text";
+    const FEATURES_FIELD: &str = "features";
 
     /// Arguments that walk these files and folders, for callers with arguments of their own.
     /// Nothing is measured ahead, so a caller that wants only the first documents pays for no more.
@@ -100,27 +129,31 @@ impl InputArgs {
             id_field: None,
             text_field: None,
             fingerprint_field: None,
+            features_field: None,
             skip_bad_lines: true,
         }
     }
 
-    /// The format asked for, or the one that the paths suggest.
-    pub(super) fn effective_format(&self) -> Result<Format, InputError> {
+    /// The paths with patterns expanded, and the format asked for, or the one that the paths
+    /// suggest, or the one that the command prefers.
+    pub(super) fn resolve(&self, preferred: Format) -> Result<(Vec<PathBuf>, Format), InputError> {
+        let paths = paths::expand(&self.paths)?;
         let format = match self.format {
             Some(format) => format,
-            None => suggested_format(&self.paths)?,
+            None => suggested_format(&paths)?.unwrap_or(preferred),
         };
         // Ignoring a field would fingerprint the JSON around it.
         for (flag, field) in [
             ("--id-field", &self.id_field),
             ("--text-field", &self.text_field),
             ("--fingerprint-field", &self.fingerprint_field),
+            ("--features-field", &self.features_field),
         ] {
             if field.is_some() && format != Format::Jsonl {
                 return Err(InputError::FieldNeedsJsonl { flag, format });
             }
         }
-        Ok(format)
+        Ok((paths, format))
     }
 
     /// Whether some of the documents come from standard input.
@@ -128,14 +161,19 @@ impl InputArgs {
         self.paths.is_empty() || self.paths.iter().any(|path| is_stdin(path))
     }
 
-    pub(super) fn json_fields(&self) -> JsonFields {
+    /// The fields to read; `features` says whether a document carries them unless told otherwise.
+    pub(super) fn json_fields(&self, features: bool) -> JsonFields {
         let name = |given: &Option<String>, default: &str| match given {
             Some(name) => name.clone(),
             None => default.to_owned(),
         };
-        let content = match &self.fingerprint_field {
-            Some(name) => JsonContent::Fingerprint(name.clone()),
-            None => JsonContent::Text(name(&self.text_field, Self::TEXT_FIELD)),
+        let content = match (&self.fingerprint_field, &self.features_field) {
+            (Some(name), _) => JsonContent::Fingerprint(name.clone()),
+            (None, Some(name)) => JsonContent::Features(name.clone()),
+            (None, None) if features && self.text_field.is_none() => {
+                JsonContent::Features(Self::FEATURES_FIELD.to_owned())
+            }
+            (None, None) => JsonContent::Text(name(&self.text_field, Self::TEXT_FIELD)),
         };
         JsonFields {
             id: name(&self.id_field, Self::ID_FIELD),
@@ -149,18 +187,18 @@ pub(super) fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-fn suggested_format(paths: &[PathBuf]) -> Result<Format, InputError> {
+fn suggested_format(paths: &[PathBuf]) -> Result<Option<Format>, InputError> {
     if paths.iter().any(|path| !is_stdin(path) && path.is_dir()) {
-        return Ok(Format::Files);
+        return Ok(Some(Format::Files));
     }
     let suggestions = || paths.iter().map(|path| (path, by_extension(path)));
     let Some((path, suggested)) = suggestions().find_map(|(path, format)| Some((path, format?)))
     else {
-        return Ok(Format::Lines);
+        return Ok(None);
     };
     // Reading all of them as lines would fingerprint the JSON or the TSV.
     match suggestions().find(|(_, format)| *format != Some(suggested)) {
-        None => Ok(suggested),
+        None => Ok(Some(suggested)),
         Some((other, _)) => Err(InputError::MixedFormats {
             path: path.clone(),
             suggested,
@@ -170,7 +208,12 @@ fn suggested_format(paths: &[PathBuf]) -> Result<Format, InputError> {
 }
 
 fn by_extension(path: &Path) -> Option<Format> {
-    let extension = path.extension()?;
+    let mut extension = path.extension()?;
+    let stem;
+    if extension.eq_ignore_ascii_case("gz") || extension.eq_ignore_ascii_case("zst") {
+        stem = path.with_extension("");
+        extension = stem.extension()?;
+    }
     if extension.eq_ignore_ascii_case("jsonl") || extension.eq_ignore_ascii_case("ndjson") {
         return Some(Format::Jsonl);
     }

@@ -1,27 +1,66 @@
 //! All documents of an input at once, as columns: what the batch commands work on.
 
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
 use indicatif::ProgressBar;
 use simshard_simhash::{Fingerprint, Recipe};
 
-use super::{Content, Ids, Input, InputArgs, InputError, Skipped};
+use super::parse::{Record, RecordContent, RecordId};
+use super::{Check, Format, Ids, Input, InputArgs, InputError, Needs, Skipped};
 
 /// The documents of an input in its order, one element each in every column.
 #[derive(Debug, Default)]
 pub struct Columns {
     /// Their fingerprints, computed by the recipe where the input carries none.
     pub fingerprints: Vec<Fingerprint>,
-    /// Their ids; `None` for bare fingerprints (`hashes`), which have a line number instead.
+    /// Their ids; `None` for bare fingerprints (`hashes`): see [`Columns::id`].
     pub ids: Option<IdColumn>,
-    /// What was left out.
+    /// What was left out. With a sample this may tell of lines beyond its end.
     pub skipped: Skipped,
+    /// Where bare fingerprints stood.
+    lines: Vec<Run>,
+}
+
+/// Bare fingerprints on lines that follow one another.
+#[derive(Clone, Debug)]
+struct Run {
+    /// The first of them, by its place from 0.
+    document: usize,
+    /// Its line, from 1.
+    line: u64,
+    /// Its source, where there are several.
+    source: Option<String>,
 }
 
 /// Ids one after another in one string.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IdColumn {
-    bytes: String,
+    text: String,
     /// Where each id ends.
     ends: Vec<usize>,
+}
+
+impl Columns {
+    /// The id of a document, by its place from 0. That of a bare fingerprint is the number of its
+    /// line from 1, as `path:line` where there are several paths.
+    ///
+    /// # Panics
+    /// If there is no such document.
+    #[must_use]
+    pub fn id(&self, document: usize) -> Cow<'_, str> {
+        if let Some(ids) = &self.ids {
+            return Cow::Borrowed(ids.get(document));
+        }
+        assert!(document < self.fingerprints.len(), "no document {document}");
+        let after = self.lines.partition_point(|run| run.document <= document);
+        let run = &self.lines[after - 1];
+        let id = RecordId::Number {
+            source: run.source.as_deref(),
+            number: run.line + (document - run.document) as u64,
+        };
+        Cow::Owned(id.to_string())
+    }
 }
 
 impl IdColumn {
@@ -32,7 +71,7 @@ impl IdColumn {
     #[must_use]
     pub fn get(&self, document: usize) -> &str {
         let start = document.checked_sub(1).map_or(0, |last| self.ends[last]);
-        &self.bytes[start..self.ends[document]]
+        &self.text[start..self.ends[document]]
     }
 
     /// How many there are.
@@ -47,18 +86,43 @@ impl IdColumn {
         self.ends.is_empty()
     }
 
-    fn push(&mut self, id: &str) {
-        self.bytes.push_str(id);
-        self.ends.push(self.bytes.len());
+    fn push(&mut self, id: &RecordId<'_>) {
+        match id {
+            RecordId::Given(id) => self.text.push_str(id),
+            // Writing to a string does not fail.
+            RecordId::Number { .. } => drop(write!(self.text, "{id}")),
+        }
+        self.ends.push(self.text.len());
+    }
+
+    /// Appends the first `count` ids of another column.
+    fn append(&mut self, other: &Self, count: usize) {
+        let Some(last) = count.checked_sub(1) else {
+            return;
+        };
+        let before = self.text.len();
+        self.text.push_str(&other.text[..other.ends[last]]);
+        self.ends
+            .extend(other.ends[..count].iter().map(|end| before + end));
     }
 }
 
-/// Reads all documents that `args` name, or the first `sample` of them, fingerprinted by `recipe`
-/// where they carry texts. Counts them on `progress`.
+/// What a batch gives.
+#[derive(Default)]
+struct Part {
+    columns: Columns,
+    error: Option<InputError>,
+}
+
+/// Reads all documents that `args` name, or the first `sample` of them (0 means all),
+/// fingerprinted by `recipe` where they carry texts. Counts them on `progress`.
+///
+/// Where neither `args` nor the paths say a format, it is `hashes`. The input is read once.
 ///
 /// # Errors
 /// What cannot be read, arguments that contradict each other, and the first bad line; a line
-/// whose id `ids` does not allow is one.
+/// whose id `ids` does not allow is one. What follows the last document of a sample is not looked
+/// at.
 pub fn columns(
     args: &InputArgs,
     ids: Ids,
@@ -66,23 +130,121 @@ pub fn columns(
     sample: Option<u64>,
     progress: &ProgressBar,
 ) -> Result<Columns, InputError> {
-    let mut documents = Input::open(args, ids)?.documents();
-    let mut columns = Columns::default();
-    let mut column = IdColumn::default();
-    let most = sample.filter(|&most| most > 0).unwrap_or(u64::MAX);
-    while (column.len() as u64) < most {
-        let Some(document) = documents.next() else {
-            break;
-        };
-        let document = document?;
-        columns.fingerprints.push(match &document.content {
-            Content::Text(text) => recipe.fingerprint(text),
-            Content::Fingerprint(fingerprint) => *fingerprint,
-        });
-        column.push(&document.id);
-        progress.inc(1);
-    }
-    columns.skipped = documents.skipped();
-    columns.ids = Some(column);
+    let needs = Needs {
+        ids,
+        check: Check::AsRead,
+        preferred_format: Format::Hashes,
+        features: is_features(recipe),
+    };
+    read(Input::open(args, needs)?, recipe, sample, progress)
+}
+
+/// Whether a recipe is the one that takes features rather than texts.
+pub(crate) fn is_features(recipe: Recipe) -> bool {
+    recipe.name() == "features"
+}
+
+pub(super) fn read(
+    input: Input,
+    recipe: Recipe,
+    sample: Option<u64>,
+    progress: &ProgressBar,
+) -> Result<Columns, InputError> {
+    let bare = input.is_bare();
+    let mut columns = Columns {
+        ids: (!bare).then(IdColumn::default),
+        ..Columns::default()
+    };
+    let most = match sample {
+        None | Some(0) => usize::MAX,
+        Some(most) => usize::try_from(most).unwrap_or(usize::MAX),
+    };
+    input.for_each_batch(
+        |batch, parser| {
+            let mut part = Part::default();
+            let mut ids = IdColumn::default();
+            let outcome = batch.parse(parser, |record| {
+                part.columns
+                    .push(&record, recipe, (!bare).then_some(&mut ids));
+            });
+            part.columns.ids = (!bare).then_some(ids);
+            part.columns.skipped = outcome.skipped;
+            part.error = outcome.error;
+            part
+        },
+        |parts| {
+            for part in parts {
+                let part = part?;
+                let room = most - columns.fingerprints.len();
+                let count = part.columns.fingerprints.len().min(room);
+                columns.append(&part.columns, count);
+                progress.inc(count as u64);
+                if columns.fingerprints.len() == most {
+                    return Ok(false);
+                }
+                if let Some(error) = part.error {
+                    return Err(error);
+                }
+            }
+            Ok(true)
+        },
+    )?;
     Ok(columns)
+}
+
+impl Columns {
+    #[inline]
+    fn push(&mut self, record: &Record<'_>, recipe: Recipe, ids: Option<&mut IdColumn>) {
+        match ids {
+            Some(ids) => ids.push(&record.id),
+            None => self.place(&record.id),
+        }
+        self.fingerprints.push(match &record.content {
+            RecordContent::Text(text) => recipe.fingerprint(text),
+            RecordContent::Fingerprint(fingerprint) => *fingerprint,
+        });
+    }
+
+    /// Notes on which line the next bare fingerprint stands.
+    #[inline]
+    fn place(&mut self, id: &RecordId<'_>) {
+        let RecordId::Number { source, number } = *id else {
+            return;
+        };
+        let document = self.fingerprints.len();
+        if let Some(run) = self.lines.last()
+            && run.line + (document - run.document) as u64 == number
+        {
+            return;
+        }
+        self.lines.push(Run {
+            document,
+            line: number,
+            source: source.map(str::to_owned),
+        });
+    }
+
+    /// Appends the first `count` documents of others.
+    fn append(&mut self, other: &Self, count: usize) {
+        let before = self.fingerprints.len();
+        for run in other.lines.iter().filter(|run| run.document < count) {
+            let document = before + run.document;
+            let goes_on = self.lines.last().is_some_and(|last| {
+                last.source == run.source
+                    && last.line + (document - last.document) as u64 == run.line
+            });
+            if !goes_on {
+                self.lines.push(Run {
+                    document,
+                    ..run.clone()
+                });
+            }
+        }
+        self.fingerprints
+            .extend_from_slice(&other.fingerprints[..count]);
+        if let (Some(ids), Some(others)) = (&mut self.ids, &other.ids) {
+            ids.append(others, count);
+        }
+        self.skipped += other.skipped;
+    }
 }

@@ -2,11 +2,12 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::str::Utf8Error;
 
 use simshard_client::MAX_ID_BYTES;
 use simshard_simhash::ParseFingerprintError;
 
-use super::{Format, MAX_RECORD_BYTES};
+use super::{Compression, Format, MAX_RECORD_BYTES};
 
 /// How much of a bad value is shown.
 const EXCERPT_CHARS: usize = 60;
@@ -31,6 +32,32 @@ pub enum InputError {
         file: String,
         /// The refusal.
         error: io::Error,
+    },
+    /// Compressed data that cannot be decompressed: cut off, or changed.
+    #[error("{file}:{line}: {}", damage(*compression, error))]
+    Damaged {
+        /// Its path, or `<stdin>`.
+        file: String,
+        /// The line that could not be read to its end, from 1.
+        line: u64,
+        /// How it is compressed.
+        compression: Compression,
+        /// What the decompressor found.
+        error: io::Error,
+    },
+    /// A pattern that no path matches.
+    #[error("no file matches the pattern {pattern}")]
+    NoMatch {
+        /// The pattern as given.
+        pattern: String,
+    },
+    /// A pattern that is none.
+    #[error("{pattern} is neither a file nor a pattern: {reason}")]
+    BadPattern {
+        /// The pattern as given.
+        pattern: String,
+        /// What is wrong with it.
+        reason: &'static str,
     },
     /// A folder where only files can be read.
     #[error(
@@ -80,6 +107,15 @@ pub enum InputError {
         /// The path.
         path: PathBuf,
     },
+}
+
+fn damage(compression: Compression, error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => {
+            format!("the {compression} data ends too early: the file is not complete")
+        }
+        _ => format!("the {compression} data is damaged: {error}"),
+    }
 }
 
 /// What is wrong with a line. Values are excerpts, safe to print.
@@ -150,6 +186,12 @@ pub enum LineProblem {
         /// The field.
         name: String,
     },
+    /// Weights whose sum is too large to count.
+    #[error("the field \"{name}\" has weights of 2^64 or more in all")]
+    WeightsTooLarge {
+        /// The field.
+        name: String,
+    },
     /// A JSON field of the wrong type.
     #[error("the field \"{name}\" is {value}: expected {expected}")]
     WrongType {
@@ -160,6 +202,16 @@ pub enum LineProblem {
         /// What it should hold.
         expected: &'static str,
     },
+}
+
+/// What is wrong with bytes that are no text.
+pub(super) fn not_utf8(bytes: &[u8], error: &Utf8Error) -> LineProblem {
+    // More than is shown, but not more than need be.
+    let beginning = &bytes[..bytes.len().min(4 * EXCERPT_CHARS + 4)];
+    LineProblem::NotUtf8 {
+        value: excerpt(&String::from_utf8_lossy(beginning)),
+        byte: error.valid_up_to() + 1,
+    }
 }
 
 /// The beginning of a value, control characters escaped. Quotes and backslashes stay, so that JSON

@@ -4,18 +4,20 @@
 //! Hidden files and symbolic links are passed over, except where the caller names them.
 
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use ignore::{DirEntry, Walk, WalkBuilder};
 
 use super::args::is_stdin;
+use super::batches::Found;
+use super::decompress::{Compression, Decompressed, ReadError};
 use super::ids::Ids;
 use super::{Content, Document, InputError, MAX_RECORD_BYTES, Skipped};
 
 const BYTE_ORDER_MARK: char = '\u{FEFF}';
 
-/// Reads the documents below some paths.
+/// Reads the documents below some paths, one by one.
 pub(super) struct FileDocuments {
     walk: Walk,
     ids: Ids,
@@ -24,6 +26,7 @@ pub(super) struct FileDocuments {
 /// Why a file is no document.
 enum Refusal {
     Unreadable(io::Error),
+    Damaged(Compression, io::Error),
     TooLarge,
     Binary,
     InvalidUtf8,
@@ -69,25 +72,30 @@ impl FileDocuments {
         let walk = walk(roots);
         Self { walk, ids }
     }
+}
 
-    /// The next document.
-    pub(super) fn next(&mut self, skipped: &mut Skipped) -> Option<Document> {
+impl Iterator for FileDocuments {
+    type Item = Found;
+
+    fn next(&mut self) -> Option<Found> {
         loop {
             let entry = match self.walk.next()? {
                 Ok(entry) => entry,
                 Err(error) => {
                     tracing::warn!(%error, "skipped: cannot be read");
-                    skipped.unreadable_files += 1;
-                    continue;
+                    return Some(Found::Skipped(Skipped {
+                        unreadable_files: 1,
+                        ..Skipped::default()
+                    }));
                 }
             };
             if !is_candidate(&entry) {
                 continue;
             }
-            match read(entry.path(), self.ids) {
-                Ok(document) => return Some(document),
-                Err(refusal) => refusal.record(&entry, skipped),
-            }
+            return Some(match read(entry.path(), self.ids) {
+                Ok(document) => Found::Document(document),
+                Err(refusal) => Found::Skipped(refusal.record(&entry)),
+            });
         }
     }
 }
@@ -95,7 +103,8 @@ impl FileDocuments {
 impl Refusal {
     /// Counts a file that is no document. Those of a folder are many; one that
     /// was named itself is worth a warning.
-    fn record(&self, entry: &DirEntry, skipped: &mut Skipped) {
+    fn record(&self, entry: &DirEntry) -> Skipped {
+        let mut skipped = Skipped::default();
         let path = entry.path().display();
         if entry.depth() == 0 {
             tracing::warn!(%path, reason = self.reason(), "skipped");
@@ -103,6 +112,10 @@ impl Refusal {
         match self {
             Self::Unreadable(error) => {
                 tracing::warn!(%path, %error, "skipped: cannot be read");
+                skipped.unreadable_files += 1;
+            }
+            Self::Damaged(compression, error) => {
+                tracing::warn!(%path, %error, "skipped: the {compression} data is damaged");
                 skipped.unreadable_files += 1;
             }
             Self::Unnameable(reason) => {
@@ -122,6 +135,7 @@ impl Refusal {
                 skipped.invalid_utf8_files += 1;
             }
         }
+        skipped
     }
 }
 
@@ -129,6 +143,7 @@ impl Refusal {
     const fn reason(&self) -> &'static str {
         match self {
             Self::Unreadable(_) => "cannot be read",
+            Self::Damaged(..) => "cannot be decompressed",
             Self::Unnameable(_) => "its path cannot be an id",
             Self::TooLarge => "too large",
             Self::Binary => "binary",
@@ -170,14 +185,18 @@ fn read(path: &Path, ids: Ids) -> Result<Document, Refusal> {
     }
     let mut content = Vec::new();
     // One byte more than allowed shows a file that has grown, or that had no length.
-    let mut bounded = file.take(MAX_RECORD_BYTES as u64 + 1);
-    bounded
-        .read_to_end(&mut content)
-        .map_err(Refusal::Unreadable)?;
+    let most = MAX_RECORD_BYTES as u64 + 1;
+    let reader = Decompressed::new(Box::new(file)).map_err(Refusal::Unreadable)?;
+    reader
+        .read_to_end(&mut content, most)
+        .map_err(|error| match error {
+            ReadError::Refused(error) => Refusal::Unreadable(error),
+            ReadError::Damaged(compression, error) => Refusal::Damaged(compression, error),
+        })?;
     if content.len() > MAX_RECORD_BYTES {
         return Err(Refusal::TooLarge);
     }
-    if content.contains(&0) {
+    if memchr::memchr(0, &content).is_some() {
         return Err(Refusal::Binary);
     }
     let mut text = String::from_utf8(content).map_err(|_| Refusal::InvalidUtf8)?;

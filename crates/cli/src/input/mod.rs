@@ -1,35 +1,49 @@
-//! Reading documents: from text lines, JSON lines, TSV or whole files to [`Document`]s.
+//! Reading documents: from fingerprints, text lines, JSON lines, TSV or whole files.
 //!
-//! | format  | a document is      | its id                             | it carries              |
-//! |---------|--------------------|------------------------------------|-------------------------|
-//! | `lines` | one line           | line number (`path:line` if many)  | text                    |
-//! | `jsonl` | one JSON object    | the id field, string or number     | text, or a fingerprint  |
-//! | `tsv`   | `id<TAB>number`    | first column                       | a fingerprint           |
-//! | `files` | one file           | its path                           | text                    |
+//! | format   | a document is      | its id                             | it carries                       |
+//! |----------|--------------------|------------------------------------|----------------------------------|
+//! | `hashes` | one line           | line number (`path:line` if many)  | a fingerprint                    |
+//! | `lines`  | one line           | line number (`path:line` if many)  | text                             |
+//! | `jsonl`  | one JSON object    | the id field, string or number     | text, a fingerprint, or features |
+//! | `tsv`    | `id<TAB>number`    | first column                       | a fingerprint                    |
+//! | `files`  | one file           | its path                           | text                             |
+//!
+//! Each file may be compressed. Data flows one way:
+//!
+//! ```text
+//!     args ─▶ paths ─▶ source ─▶ decompress ─▶ chunk ─▶ parse ─▶ documents   (one by one, owned)
+//!                  └─▶ files ──▶ decompress ─▶ batches ────────▶ in_order ─▶ columns, hash
+//! ```
 //!
 //! # Invariants
-//! - I1: unless bad lines are skipped, every line of every source has been parsed without fault
-//!   before the first document is handed out, so a caller never acts on half an input.
+//! - I1: where a command asks for it and bad lines are not skipped, every line of every source has
+//!   been parsed without fault before the first document is handed out, so a caller never acts on
+//!   half an input.
 //! - I2: no more than [`MAX_RECORD_BYTES`] of one record is ever held, however long the record is.
 //! - I3: nothing is dropped in silence but blank lines, TSV headers, hidden files and links;
 //!   the rest is an error or counted in [`Skipped`].
+//! - I5: how a source is cut into reads and chunks, and whether it is compressed, changes no record
+//!   and no error.
 //!
 //! Everything here blocks on I/O: keep it off async threads.
 
 mod args;
+mod batches;
+mod chunk;
 mod columns;
+mod decompress;
+mod documents;
 mod error;
 mod files;
 mod ids;
-mod json;
-mod line_reader;
-mod lines;
-mod parser;
+mod in_order;
+mod needs;
+mod parse;
+mod paths;
 mod skipped;
 mod source;
 #[cfg(test)]
 mod tests;
-mod tsv;
 
 use std::io::{self, Read};
 use std::path::PathBuf;
@@ -38,14 +52,25 @@ use simshard_client::MAX_ID_BYTES;
 use simshard_simhash::Fingerprint;
 
 pub use args::{Format, InputArgs};
+pub use batches::Found;
+pub use chunk::Chunk;
 pub use columns::{Columns, IdColumn, columns};
+pub use decompress::Compression;
+pub use documents::Documents;
 pub use error::{InputError, LineProblem};
 pub use ids::Ids;
+pub use needs::{Check, Needs};
+pub use parse::{LineParser, Outcome, Record, RecordContent, RecordId, parse_decimal};
 pub use skipped::Skipped;
 
+pub(crate) use batches::Batch;
+pub(crate) use columns::is_features;
+
+use batches::{Batches, DocumentBatches};
+use chunk::Chunks;
 use files::FileDocuments;
-use lines::LineDocuments;
-use parser::{LineFormat, LineParser};
+use parse::LineFormat;
+use source::Source;
 
 /// The longest line or file that is taken as a document: 8 MiB.
 pub const MAX_RECORD_BYTES: usize = 8 << 20;
@@ -68,132 +93,130 @@ pub enum Content {
     Fingerprint(Fingerprint),
 }
 
-/// Input that is ready to be read, and already checked unless bad lines are skipped.
+/// Input that is ready to be read, and already checked where the command needs it.
 pub struct Input {
     document_count: Option<u64>,
-    carries_fingerprints: bool,
-    documents: Documents,
+    parser: LineParser,
+    batches: Batches,
 }
 
 impl Input {
-    /// Opens what `args` name and, unless bad lines are skipped, checks all of it (I1).
+    /// Opens what `args` name and, where `needs` says so, checks all of it (I1).
     ///
     /// # Errors
     /// What cannot be read, arguments that contradict each other, and the first bad line; a line
-    /// whose id `ids` does not allow is one.
-    pub fn open(args: &InputArgs, ids: Ids) -> Result<Self, InputError> {
-        Self::open_with_stdin(args, ids, Box::new(io::stdin()))
+    /// whose id `needs` does not allow is one.
+    pub fn open(args: &InputArgs, needs: Needs) -> Result<Self, InputError> {
+        Self::open_with_stdin(args, needs, Box::new(io::stdin()))
     }
 
     fn open_with_stdin(
         args: &InputArgs,
-        ids: Ids,
+        needs: Needs,
         stdin: Box<dyn Read + Send>,
     ) -> Result<Self, InputError> {
-        let format = args.effective_format()?;
+        let (paths, format) = args.resolve(needs.preferred_format)?;
         let line_format = match format {
-            Format::Files => return Self::open_files(args, ids),
-            Format::Lines => LineFormat::Lines {
-                ids_name_the_source: args.paths.len() > 1,
-            },
-            Format::Jsonl => LineFormat::Jsonl(args.json_fields()),
+            Format::Files => LineFormat::Lines,
+            Format::Hashes => LineFormat::Hashes,
+            Format::Lines => LineFormat::Lines,
+            Format::Jsonl => LineFormat::Jsonl(args.json_fields(needs.features)),
             Format::Tsv => LineFormat::Tsv,
         };
         let parser = LineParser {
             format: line_format,
-            ids,
+            ids: needs.ids,
+            ids_name_the_source: paths.len() > 1,
+            skip_bad_lines: args.skip_bad_lines,
         };
-        let carries_fingerprints = parser.carries_fingerprints();
-        let mut sources = source::collect(&args.paths, format, stdin)?;
+        let check = needs.check == Check::BeforeUse && !args.skip_bad_lines;
+        if format == Format::Files {
+            return Self::open_files(&paths, parser, check);
+        }
+        let mut sources = source::collect(&paths, format, stdin)?;
         let mut document_count = None;
-        if !args.skip_bad_lines {
-            let (checked, count) = lines::check(sources, &parser)?;
+        if check {
+            let (checked, count) = check_all(sources, &parser)?;
             sources = checked;
             document_count = Some(count);
         }
-        let reader = LineDocuments::new(sources, parser, args.skip_bad_lines);
         Ok(Self {
             document_count,
-            carries_fingerprints,
-            documents: Documents::new(Reader::Lines(reader)),
+            parser,
+            batches: Batches::Lines(Chunks::new(sources)),
         })
     }
 
-    fn open_files(args: &InputArgs, ids: Ids) -> Result<Self, InputError> {
-        let roots: &[PathBuf] = &args.paths;
+    fn open_files(roots: &[PathBuf], parser: LineParser, count: bool) -> Result<Self, InputError> {
         files::check_roots(roots)?;
-        let mut document_count = None;
-        if !args.skip_bad_lines {
-            document_count = Some(files::count(roots));
-        }
+        let documents = FileDocuments::new(roots, parser.ids);
         Ok(Self {
-            document_count,
-            carries_fingerprints: false,
-            documents: Documents::new(Reader::Files(FileDocuments::new(roots, ids))),
+            document_count: count.then(|| files::count(roots)),
+            parser,
+            batches: Batches::Documents(DocumentBatches::new(documents)),
         })
     }
 
-    /// How many documents there are, for a progress bar; `None` where bad lines are skipped, since
-    /// then nothing is read ahead. For `files` it is an upper bound: files that will turn out to
-    /// be binary, say, are in it.
+    /// How many documents there are, for a progress bar; `None` where nothing is checked before
+    /// use. For `files` it is an upper bound: files that will turn out to be binary, say, are in
+    /// it.
     #[must_use]
     pub fn document_count(&self) -> Option<u64> {
         self.document_count
     }
 
-    /// Whether the documents carry fingerprints, all of them, rather than texts.
+    /// Whether the documents carry fingerprints, all of them, rather than texts or features.
     #[must_use]
     pub fn carries_fingerprints(&self) -> bool {
-        self.carries_fingerprints
+        self.parser.carries_fingerprints()
+    }
+
+    /// Whether the documents are fingerprints alone, without ids.
+    fn is_bare(&self) -> bool {
+        matches!(self.parser.format, LineFormat::Hashes)
     }
 
     /// The documents, in the order of the input.
     #[must_use]
     pub fn documents(self) -> Documents {
-        self.documents
+        Documents::new(self.batches, self.parser)
+    }
+
+    /// Does `work` with each batch on all cores and hands the results to `take`, several at once,
+    /// in the order of the input, until that says `false`.
+    ///
+    /// What cannot be read is the last result; bad lines are for `work` to pass on.
+    ///
+    /// # Errors
+    /// Those of `take`.
+    pub(crate) fn for_each_batch<T: Send, E>(
+        mut self,
+        work: impl Fn(&Batch, &LineParser) -> T + Sync,
+        take: impl FnMut(Vec<Result<T, InputError>>) -> Result<bool, E>,
+    ) -> Result<(), E> {
+        let parser = &self.parser;
+        in_order::for_each(&mut self.batches, |batch| work(batch, parser), take)
     }
 }
 
-/// The documents of an [`Input`], read as they are asked for. Ends after the first error.
-pub struct Documents {
-    reader: Reader,
-    skipped: Skipped,
-    failed: bool,
-}
-
-enum Reader {
-    Lines(LineDocuments),
-    Files(FileDocuments),
-}
-
-impl Documents {
-    fn new(reader: Reader) -> Self {
-        Self {
-            reader,
-            skipped: Skipped::default(),
-            failed: false,
+/// Reads all sources once and throws the documents away, so that the first fault shows before
+/// anything is done; returns the sources, which can still be read, and how many documents there
+/// are.
+fn check_all(sources: Vec<Source>, parser: &LineParser) -> Result<(Vec<Source>, u64), InputError> {
+    let mut checked = Vec::with_capacity(sources.len());
+    let mut documents = 0;
+    for source in sources {
+        let (first, again) = source.twice()?;
+        let mut chunks = Chunks::new(vec![first]);
+        while let Some(chunk) = chunks.next() {
+            let chunk = chunk?;
+            let outcome = parser.parse_chunk(&chunk, |_| documents += 1);
+            if let Some(error) = outcome.error {
+                return Err(error);
+            }
+            chunks.reuse(chunk);
         }
+        checked.push(again);
     }
-
-    /// What has been left out so far.
-    #[must_use]
-    pub fn skipped(&self) -> Skipped {
-        self.skipped
-    }
-}
-
-impl Iterator for Documents {
-    type Item = Result<Document, InputError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.failed {
-            return None;
-        }
-        let next = match &mut self.reader {
-            Reader::Lines(reader) => reader.next(&mut self.skipped),
-            Reader::Files(reader) => reader.next(&mut self.skipped).map(Ok),
-        };
-        self.failed = matches!(next, Some(Err(_)));
-        next
-    }
+    Ok((checked, documents))
 }

@@ -1,6 +1,7 @@
 //! The count of what was left out.
 
 use std::fmt;
+use std::ops::AddAssign;
 
 /// What was left out, by reason. Displays as `skipped 3 bad lines, 1 binary file`, or as nothing
 /// where nothing was.
@@ -25,6 +26,17 @@ impl Skipped {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+}
+
+impl AddAssign for Skipped {
+    fn add_assign(&mut self, more: Self) {
+        self.bad_lines += more.bad_lines;
+        self.binary_files += more.binary_files;
+        self.invalid_utf8_files += more.invalid_utf8_files;
+        self.unreadable_files += more.unreadable_files;
+        self.too_large_files += more.too_large_files;
+        self.unnameable_files += more.unnameable_files;
     }
 }
 

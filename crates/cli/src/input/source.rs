@@ -45,7 +45,8 @@ pub(super) fn collect(
             sources.push(Source::stdin(stream));
             continue;
         }
-        if format == Format::Lines && paths.len() > 1 && path.to_str().is_none() {
+        let numbered = matches!(format, Format::Lines | Format::Hashes);
+        if numbered && paths.len() > 1 && path.to_str().is_none() {
             return Err(InputError::PathIsNoId { path: path.clone() });
         }
         sources.push(Source::at(path, format)?);
@@ -54,7 +55,7 @@ pub(super) fn collect(
 }
 
 impl Source {
-    fn stdin(stream: Box<dyn Read + Send>) -> Self {
+    pub(super) fn stdin(stream: Box<dyn Read + Send>) -> Self {
         Self {
             name: STDIN.to_owned(),
             origin: Origin::Stream(stream),
@@ -89,23 +90,24 @@ impl Source {
         }
     }
 
-    /// Opens the source for a first pass and returns it for a second one. What can be read only
-    /// once is copied to an unnamed temporary file as the first pass reads it, so a pass that
-    /// stops early copies no further.
-    pub(super) fn open_for_check(self) -> Result<(Box<dyn Read + Send>, Self), InputError> {
-        if let Origin::File(path) = self.origin {
-            let again = Self {
-                name: self.name,
-                origin: Origin::File(path.clone()),
-            };
-            let file = File::open(path).map_err(|error| unreadable(&again.name, error))?;
-            return Ok((Box::new(file), again));
-        }
+    /// The source twice, to be read one after the other. What can be read only once is copied to
+    /// an unnamed temporary file as the first is read, so one that is not read to its end copies
+    /// no further.
+    pub(super) fn twice(self) -> Result<(Self, Self), InputError> {
         let name = self.name.clone();
-        let from = self.open()?;
-        let (tee, copy) = Tee::new(from).map_err(|error| unreadable(&name, error))?;
-        let origin = Origin::Copy(copy);
-        Ok((Box::new(tee), Self { name, origin }))
+        let (first, second) = match self.origin {
+            Origin::File(path) => (Origin::File(path.clone()), Origin::File(path)),
+            Origin::Pipe(_) | Origin::Stream(_) | Origin::Copy(_) => {
+                let from = self.open()?;
+                let (tee, copy) = Tee::new(from).map_err(|error| unreadable(&name, error))?;
+                (Origin::Stream(Box::new(tee)), Origin::Copy(copy))
+            }
+        };
+        let named = |origin| Self {
+            name: name.clone(),
+            origin,
+        };
+        Ok((named(first), named(second)))
     }
 }
 

@@ -14,7 +14,9 @@ use std::path::PathBuf;
 
 use tempfile::TempDir;
 
-use super::{Content, Document, Documents, Fingerprint, Format, Ids, Input, InputArgs, InputError};
+use super::{
+    Content, Document, Documents, Fingerprint, Format, Ids, Input, InputArgs, InputError, Needs,
+};
 
 /// A folder that holds one test's files.
 struct Folder(TempDir);
@@ -57,13 +59,17 @@ fn open_bytes(args: &InputArgs, stdin: &[u8]) -> Result<Input, InputError> {
     open_reader(args, Cursor::new(stdin.to_vec()))
 }
 
-/// As `hash` does, which prints the ids as TSV.
+/// As for a command that prints the ids as TSV.
 fn open_for_tsv(args: &InputArgs, stdin: &[u8]) -> Result<Input, InputError> {
-    Input::open_with_stdin(args, Ids::Tsv, Box::new(Cursor::new(stdin.to_vec())))
+    let needs = Needs {
+        ids: Ids::Tsv,
+        ..Needs::CLIENT
+    };
+    Input::open_with_stdin(args, needs, Box::new(Cursor::new(stdin.to_vec())))
 }
 
 fn open_reader(args: &InputArgs, stdin: impl Read + Send + 'static) -> Result<Input, InputError> {
-    Input::open_with_stdin(args, Ids::Any, Box::new(stdin))
+    Input::open_with_stdin(args, Needs::CLIENT, Box::new(stdin))
 }
 
 /// Everything on standard input, in one format.

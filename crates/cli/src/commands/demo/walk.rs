@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use simshard_simhash::{Fingerprint, TextRecipe};
 
-use crate::input::{Content, Document, Ids, Input, InputArgs, Skipped};
+use crate::input::{Content, Document, Input, InputArgs, Needs, Skipped};
 use crate::progress;
 
 /// Text fingerprinted together, on all cores.
@@ -61,7 +61,7 @@ pub(super) fn read(paths: &[PathBuf], max_mib: u32, recipe: TextRecipe) -> anyho
     };
     let most = u64::from(max_mib) << 20;
     let bar = progress::bar("reading files", None);
-    let mut documents = Input::open(&InputArgs::walking(roots), Ids::Any)?.documents();
+    let mut documents = Input::open(&InputArgs::walking(roots), Needs::CLIENT)?.documents();
     let mut seen = HashSet::new();
     let mut batch = Vec::new();
     let mut batch_bytes = 0;

@@ -16,7 +16,7 @@ fn parse(arguments: &[&str]) -> Result<InputArgs, clap::Error> {
 }
 
 fn inferred(arguments: &[&str]) -> Format {
-    parse(arguments).unwrap().effective_format().unwrap()
+    parse(arguments).unwrap().resolve(Format::Lines).unwrap().1
 }
 
 #[test]

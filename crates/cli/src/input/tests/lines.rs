@@ -1,7 +1,8 @@
 //! The `lines` format, and what all line formats share.
 
 use super::*;
-use crate::input::line_reader::{Line, LineReader};
+use crate::input::chunk::Chunks;
+use crate::input::source::Source;
 use crate::input::{MAX_ID_BYTES, MAX_RECORD_BYTES};
 
 #[test]
@@ -115,7 +116,7 @@ fn a_long_line_names_file_line_and_limit() {
 #[test]
 fn a_line_without_end_is_refused_all_the_same() {
     let endless = std::io::repeat(b'x');
-    let opened = Input::open_with_stdin(&args(Format::Lines, &[]), Ids::Any, Box::new(endless));
+    let opened = open_reader(&args(Format::Lines, &[]), endless);
     let message = message(opened);
     assert!(message.starts_with("<stdin>:1: "), "{message}");
 }
@@ -124,12 +125,16 @@ fn a_line_without_end_is_refused_all_the_same() {
 #[test]
 fn memory_stays_bounded_while_a_line_of_a_gibibyte_passes() {
     let endless = std::io::repeat(b'x').take(1 << 30);
-    let mut lines = LineReader::new(Box::new(endless.chain(&b"\nshort\n"[..])));
-    assert_eq!(lines.next().unwrap(), Some(Line::TooLong));
-    assert_eq!(lines.next().unwrap(), Some(Line::Whole(b"short")));
-    assert_eq!(lines.next().unwrap(), None);
-    let held = lines.held_bytes();
-    assert!(held < 3 * MAX_RECORD_BYTES, "{held} bytes held");
+    let stream = endless.chain(&b"\nshort\n"[..]);
+    let mut chunks = Chunks::new(vec![Source::stdin(Box::new(stream))]);
+    let long = chunks.next().unwrap().unwrap();
+    assert!(long.then_too_long && long.bytes().is_empty());
+    assert!(long.held_bytes() < 2 * MAX_RECORD_BYTES);
+    chunks.reuse(long);
+    let short = chunks.next().unwrap().unwrap();
+    assert_eq!((short.bytes(), short.first_line), (&b"short\n"[..], 2));
+    assert!(short.held_bytes() + chunks.held_bytes() < 2 * MAX_RECORD_BYTES);
+    assert!(chunks.next().is_none());
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The JSON lines format: one object a line, of which two fields matter.
+//! The JSON lines format by all its rules, whatever a line holds, with the reason where it is bad.
 //!
 //! Fields are kept as they are written, not as a parser would represent them: a number never
 //! passes through a float, so 2^64-1 and an id of `1.50` alike arrive intact.
@@ -7,71 +7,52 @@ use std::borrow::Cow;
 
 use serde::de::IgnoredAny;
 
-use super::error::excerpt;
-use super::{Content, Document, LineProblem};
+use super::{JsonContent, JsonFields, Record, RecordContent, RecordId, decimal, features};
+use crate::input::LineProblem;
+use crate::input::error::excerpt;
 
 /// What JSON calls white space.
 const SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
 
-/// The fields to read.
-pub(super) struct JsonFields {
-    /// The field of the id.
-    pub(super) id: String,
-    /// The field of the content.
-    pub(super) content: JsonContent,
+/// Reads a line that is not blank.
+pub(super) fn parse<'a>(fields: &JsonFields, line: &'a str) -> Result<Record<'a>, LineProblem> {
+    let [id, content] = find_fields(line, [&fields.id, fields.content.name()])?;
+    let id = match decode(id) {
+        Decoded::String(id) => id,
+        Decoded::Number(id) => Cow::Borrowed(id),
+        Decoded::Other => return Err(wrong_type(&fields.id, id, "a string or a number")),
+    };
+    let id = RecordId::Given(id);
+    let content = parse_content(&fields.content, content)?;
+    Ok(Record { id, content })
 }
 
-/// The field of the content, and what it holds.
-pub(super) enum JsonContent {
-    Text(String),
-    Fingerprint(String),
-}
-
-impl JsonFields {
-    pub(super) fn carry_fingerprints(&self) -> bool {
-        match self.content {
-            JsonContent::Text(_) => false,
-            JsonContent::Fingerprint(_) => true,
+fn parse_content<'a>(
+    kind: &JsonContent,
+    written: &'a str,
+) -> Result<RecordContent<'a>, LineProblem> {
+    let fingerprint = match kind {
+        JsonContent::Text(name) => {
+            return match decode(written) {
+                Decoded::String(text) => Ok(RecordContent::Text(text)),
+                Decoded::Number(_) | Decoded::Other => Err(wrong_type(name, written, "a string")),
+            };
         }
-    }
-
-    /// Reads a line that is not blank.
-    pub(super) fn parse(&self, line: &str) -> Result<Document, LineProblem> {
-        let (JsonContent::Text(content_name) | JsonContent::Fingerprint(content_name)) =
-            &self.content;
-        let [id, content] = find_fields(line, [&self.id, content_name])?;
-        let id = match decode(id) {
-            Decoded::String(id) => id.into_owned(),
-            Decoded::Number(id) => id.to_owned(),
-            Decoded::Other => return Err(wrong_type(&self.id, id, "a string or a number")),
-        };
-        let content = match &self.content {
-            JsonContent::Text(name) => match decode(content) {
-                Decoded::String(text) => Content::Text(text.into_owned()),
-                Decoded::Number(_) | Decoded::Other => {
-                    return Err(wrong_type(name, content, "a string"));
-                }
-            },
-            JsonContent::Fingerprint(name) => match decode(content) {
-                Decoded::String(digits) => fingerprint(&digits)?,
-                Decoded::Number(digits) => fingerprint(digits)?,
-                Decoded::Other => {
-                    return Err(wrong_type(name, content, "a number or a string of digits"));
-                }
-            },
-        };
-        Ok(Document { id, content })
-    }
-}
-
-fn fingerprint(digits: &str) -> Result<Content, LineProblem> {
-    match digits.parse() {
-        Ok(fingerprint) => Ok(Content::Fingerprint(fingerprint)),
-        Err(error) => Err(LineProblem::NotFingerprint {
-            value: excerpt(digits),
-            error,
-        }),
-    }
+        JsonContent::Fingerprint(name) => match decode(written) {
+            Decoded::String(digits) => decimal::fingerprint(digits.as_bytes())?,
+            Decoded::Number(digits) => decimal::fingerprint(digits.as_bytes())?,
+            Decoded::Other => {
+                return Err(wrong_type(name, written, "a number or a string of digits"));
+            }
+        },
+        JsonContent::Features(name) => {
+            let features = features::parse(written)
+                .ok_or_else(|| wrong_type(name, written, features::EXPECTED))?;
+            let too_large = || LineProblem::WeightsTooLarge { name: name.clone() };
+            features.fingerprint().ok_or_else(too_large)?
+        }
+    };
+    Ok(RecordContent::Fingerprint(fingerprint))
 }
 
 fn wrong_type(name: &str, value: &str, expected: &'static str) -> LineProblem {

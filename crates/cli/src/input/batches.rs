@@ -1,0 +1,133 @@
+//! The batches that all input comes in: chunks of lines, or documents that were read one by one.
+
+use super::chunk::{Chunk, Chunks};
+use super::parse::{LineParser, Outcome, Record, RecordContent, RecordId};
+use super::{Content, Document, InputError, Skipped};
+
+/// Some documents in their order, not yet parsed where they are lines.
+#[derive(Debug)]
+pub(crate) enum Batch {
+    /// Lines.
+    Lines(Chunk),
+    /// Documents, and what was left out beside them.
+    Documents(Vec<Document>, Skipped),
+}
+
+/// What a source that is not made of lines has next.
+#[derive(Debug)]
+pub enum Found {
+    /// A document.
+    Document(Document),
+    /// Something that is left out, counted under its reason.
+    Skipped(Skipped),
+    /// The end of all reading.
+    Failed(InputError),
+}
+
+/// The batches of an input.
+pub(super) enum Batches {
+    Lines(Chunks),
+    Documents(DocumentBatches),
+}
+
+/// Gathers documents.
+pub(super) struct DocumentBatches {
+    source: Box<dyn Iterator<Item = Found> + Send>,
+    /// Why nothing follows the batch returned last.
+    failed: Option<InputError>,
+}
+
+impl Batch {
+    /// Hands each record to `take`, up to the first bad line.
+    pub(crate) fn parse<'a>(
+        &'a self,
+        parser: &LineParser,
+        mut take: impl FnMut(Record<'a>),
+    ) -> Outcome {
+        match self {
+            Self::Lines(chunk) => parser.parse_chunk(chunk, take),
+            Self::Documents(documents, skipped) => {
+                for document in documents {
+                    take(record(document));
+                }
+                Outcome {
+                    skipped: *skipped,
+                    error: None,
+                }
+            }
+        }
+    }
+
+    /// About how many bytes of input it holds.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Lines(chunk) => chunk.bytes().len(),
+            Self::Documents(documents, _) => documents.iter().map(bytes).sum(),
+        }
+    }
+}
+
+fn record(document: &Document) -> Record<'_> {
+    let content = match &document.content {
+        Content::Text(text) => RecordContent::Text(text.into()),
+        Content::Fingerprint(fingerprint) => RecordContent::Fingerprint(*fingerprint),
+    };
+    let id = RecordId::Given((&document.id).into());
+    Record { id, content }
+}
+
+fn bytes(document: &Document) -> usize {
+    let content = match &document.content {
+        Content::Text(text) => text.len(),
+        Content::Fingerprint(_) => size_of::<u64>(),
+    };
+    document.id.len() + content
+}
+
+impl Batches {
+    /// The next batch. Documents that are read one by one are gathered until they take
+    /// `least_bytes`.
+    pub(super) fn next(&mut self, least_bytes: usize) -> Option<Result<Batch, InputError>> {
+        match self {
+            Self::Lines(chunks) => Some(chunks.next()?.map(Batch::Lines)),
+            Self::Documents(documents) => documents.next(least_bytes),
+        }
+    }
+
+    /// Takes back a batch that is done with.
+    pub(super) fn reuse(&mut self, batch: Batch) {
+        if let (Self::Lines(chunks), Batch::Lines(chunk)) = (self, batch) {
+            chunks.reuse(chunk);
+        }
+    }
+}
+
+impl DocumentBatches {
+    pub(super) fn new(source: impl Iterator<Item = Found> + Send + 'static) -> Self {
+        Self {
+            source: Box::new(source),
+            failed: None,
+        }
+    }
+
+    fn next(&mut self, least_bytes: usize) -> Option<Result<Batch, InputError>> {
+        let mut documents = Vec::new();
+        let mut skipped = Skipped::default();
+        let mut gathered = 0;
+        while gathered < least_bytes && self.failed.is_none() {
+            match self.source.next() {
+                None => break,
+                Some(Found::Skipped(more)) => skipped += more,
+                Some(Found::Failed(error)) => self.failed = Some(error),
+                Some(Found::Document(document)) => {
+                    gathered += bytes(&document).max(1);
+                    documents.push(document);
+                }
+            }
+        }
+        if documents.is_empty() && skipped.is_empty() {
+            return self.failed.take().map(Err);
+        }
+        Some(Ok(Batch::Documents(documents, skipped)))
+    }
+}

@@ -1,0 +1,135 @@
+//! Compressed input, recognised by its first bytes, whatever its name says.
+
+use std::fmt;
+use std::io::{self, BufReader, Cursor, ErrorKind, Read};
+
+use flate2::bufread::MultiGzDecoder;
+
+/// How much is read at first, to see what it is.
+const HEAD_BYTES: usize = 64 << 10;
+
+const GZIP: &[u8] = &[0x1F, 0x8B];
+const ZSTD: &[u8] = &[0x28, 0xB5, 0x2F, 0xFD];
+/// A frame without content, which may stand before others; its first byte is 0x50 to 0x5F.
+const ZSTD_SKIPPABLE: &[u8] = &[0x2A, 0x4D, 0x18];
+
+/// How bytes are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compression {
+    /// One or more members.
+    Gzip,
+    /// One or more frames.
+    Zstd,
+}
+
+impl fmt::Display for Compression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Gzip => "gzip",
+            Self::Zstd => "zstd",
+        })
+    }
+}
+
+/// A source's content, decompressed where it is compressed.
+pub(super) struct Decompressed {
+    reader: Box<dyn Read + Send>,
+    compression: Option<Compression>,
+}
+
+/// Why a read failed.
+pub(super) enum ReadError {
+    /// The operating system refused.
+    Refused(io::Error),
+    /// What was read is not what a compressor wrote.
+    Damaged(Compression, io::Error),
+}
+
+impl Decompressed {
+    /// Reads the first bytes to find out what they are. Waits for as few as will do.
+    pub(super) fn new(mut reader: Box<dyn Read + Send>) -> io::Result<Self> {
+        let mut head = vec![0; HEAD_BYTES];
+        let mut filled = 0;
+        while may_be_compressed(&head[..filled]) {
+            match reader.read(&mut head[filled..]) {
+                Ok(0) => break,
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        head.truncate(filled);
+        let compression = compression(&head);
+        let whole = Cursor::new(head).chain(reader);
+        let reader: Box<dyn Read + Send> = match compression {
+            None => Box::new(whole),
+            Some(Compression::Gzip) => {
+                let buffered = BufReader::with_capacity(HEAD_BYTES, whole);
+                Box::new(MultiGzDecoder::new(buffered))
+            }
+            Some(Compression::Zstd) => Box::new(zstd::stream::read::Decoder::new(whole)?),
+        };
+        Ok(Self {
+            reader,
+            compression,
+        })
+    }
+
+    /// Reads once, as much as there is and fits.
+    pub(super) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, ReadError> {
+        loop {
+            match self.reader.read(buffer) {
+                Ok(read) => return Ok(read),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.explain(error)),
+            }
+        }
+    }
+
+    /// Appends everything to `content`, but at most `most` bytes.
+    pub(super) fn read_to_end(self, content: &mut Vec<u8>, most: u64) -> Result<(), ReadError> {
+        let compression = self.compression;
+        match self.reader.take(most).read_to_end(content) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(explain(compression, error)),
+        }
+    }
+
+    fn explain(&self, error: io::Error) -> ReadError {
+        explain(self.compression, error)
+    }
+}
+
+/// A decoder passes on what the operating system says; anything else is its own finding.
+fn explain(compression: Option<Compression>, error: io::Error) -> ReadError {
+    match compression {
+        Some(compression) if error.raw_os_error().is_none() => {
+            ReadError::Damaged(compression, error)
+        }
+        Some(_) | None => ReadError::Refused(error),
+    }
+}
+
+/// What these first bytes say; `None` where they are not compressed.
+fn compression(head: &[u8]) -> Option<Compression> {
+    if head.starts_with(GZIP) {
+        return Some(Compression::Gzip);
+    }
+    let skippable = |head: &[u8]| head[0] & 0xF0 == 0x50 && head[1..].starts_with(ZSTD_SKIPPABLE);
+    if head.starts_with(ZSTD) || (!head.is_empty() && skippable(head)) {
+        return Some(Compression::Zstd);
+    }
+    None
+}
+
+/// Whether more bytes are needed to tell.
+fn may_be_compressed(head: &[u8]) -> bool {
+    let Some(&first) = head.first() else {
+        return true;
+    };
+    let begins = |magic: &[u8]| head.len() < magic.len() && magic.starts_with(head);
+    let skippable = first & 0xF0 == 0x50
+        && head.len() <= ZSTD_SKIPPABLE.len()
+        && ZSTD_SKIPPABLE.starts_with(&head[1..]);
+    begins(GZIP) || begins(ZSTD) || skippable
+}
