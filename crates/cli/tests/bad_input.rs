@@ -438,3 +438,81 @@ fn fingerprints_of_another_recipe_are_refused_where_it_is_named() {
         );
     }
 }
+
+/// A file of 1 GiB that takes no space: one line without an end.
+fn endless_line(path: &std::path::Path) {
+    let file = fs::File::create(path).unwrap();
+    file.set_len(1 << 30).unwrap();
+}
+
+#[test]
+fn every_format_names_file_and_line_of_what_is_bad() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let good = "{\"id\":1,\"text\":\"some words\"}\n";
+    let bad = [
+        (
+            "field.jsonl",
+            format!("{good}{{\"id\":2}}\n").into_bytes(),
+            "2: {\"id\":2} has no field \"text\"",
+        ),
+        (
+            "nul.jsonl",
+            format!("{good}{{\"id\":2,\"text\":\"\0\"}}\n").into_bytes(),
+            "2: {\"id\":2",
+        ),
+        (
+            "utf8.jsonl",
+            [good.as_bytes(), b"{\"id\":2,\"text\":\"\xFF\"}"].concat(),
+            "2: \"{\"id\":2",
+        ),
+        (
+            "gzip.jsonl",
+            b"\x1F\x8B\x08\0\0\0\0\0\0\x03".to_vec(),
+            "1: the gzip data ends too early",
+        ),
+        (
+            "zstd.jsonl",
+            b"\x28\xB5\x2F\xFD\x24".to_vec(),
+            "1: the zstd data ends too early",
+        ),
+    ];
+    for (name, content, expected) in bad {
+        fs::write(path(name), content).unwrap();
+        let output = run(BINARY, ["hash", path(name).to_str().unwrap()], "");
+        assert_eq!(output.status.code(), Some(2), "{name}: {}", log(&output));
+        let expected = format!("{name}:{expected}");
+        assert!(log(&output).contains(&expected), "{name}: {}", log(&output));
+        assert!(output.stdout.is_empty(), "{name}");
+    }
+    endless_line(&path("endless"));
+    for format in ["lines", "jsonl"] {
+        let endless = path("endless");
+        let args = ["hash", "--format", format, endless.to_str().unwrap()];
+        let output = run(BINARY, args, "");
+        assert_eq!(output.status.code(), Some(2), "{format}: {}", log(&output));
+        let expected = "endless:1: the line takes more than 8388608 bytes";
+        assert!(
+            log(&output).contains(expected),
+            "{format}: {}",
+            log(&output)
+        );
+    }
+}
+
+#[test]
+fn bare_fingerprints_are_inserted_plain_and_compressed() {
+    let router = embedded();
+    let args = ["insert", "--format", "hashes", "--router", router.url()];
+    // What `printf '17\n18\n' | gzip -n` prints.
+    let zipped =
+        b"\x1F\x8B\x08\0\0\0\0\0\0\x03\x33\x34\xE7\x32\xB4\xE0\x02\0\x1B\x2B\xBB\xD0\x06\0\0\0";
+    let output = run(BINARY, args, &zipped[..]);
+    assert!(
+        log(&output).contains("inserted 2 documents"),
+        "{}",
+        log(&output)
+    );
+    let output = run(BINARY, args, "17\n18\n");
+    assert!(log(&output).contains("2 there already"), "{}", log(&output));
+}

@@ -41,7 +41,7 @@ impl Batch {
     /// Hands each record to `take`, up to the first bad line.
     pub(crate) fn parse<'a>(
         &'a self,
-        parser: &LineParser,
+        parser: &'a LineParser,
         mut take: impl FnMut(Record<'a>),
     ) -> Outcome {
         match self {

@@ -110,12 +110,10 @@ pub enum InputError {
 }
 
 fn damage(compression: Compression, error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::UnexpectedEof => {
-            format!("the {compression} data ends too early: the file is not complete")
-        }
-        _ => format!("the {compression} data is damaged: {error}"),
+    if error.kind() == io::ErrorKind::UnexpectedEof {
+        return format!("the {compression} data ends too early: the file is not complete");
     }
+    format!("the {compression} data is damaged: {error}")
 }
 
 /// What is wrong with a line. Values are excerpts, safe to print.

@@ -69,7 +69,6 @@ pub(crate) use columns::is_features;
 use batches::{Batches, DocumentBatches};
 use chunk::Chunks;
 use files::FileDocuments;
-use parse::LineFormat;
 use source::Source;
 
 /// The longest line or file that is taken as a document: 8 MiB.
@@ -116,19 +115,7 @@ impl Input {
         stdin: Box<dyn Read + Send>,
     ) -> Result<Self, InputError> {
         let (paths, format) = args.resolve(needs.preferred_format)?;
-        let line_format = match format {
-            Format::Files => LineFormat::Lines,
-            Format::Hashes => LineFormat::Hashes,
-            Format::Lines => LineFormat::Lines,
-            Format::Jsonl => LineFormat::Jsonl(args.json_fields(needs.features)),
-            Format::Tsv => LineFormat::Tsv,
-        };
-        let parser = LineParser {
-            format: line_format,
-            ids: needs.ids,
-            ids_name_the_source: paths.len() > 1,
-            skip_bad_lines: args.skip_bad_lines,
-        };
+        let parser = LineParser::new(args, needs, format, paths.len() > 1);
         let check = needs.check == Check::BeforeUse && !args.skip_bad_lines;
         if format == Format::Files {
             return Self::open_files(&paths, parser, check);
@@ -173,7 +160,7 @@ impl Input {
 
     /// Whether the documents are fingerprints alone, without ids.
     fn is_bare(&self) -> bool {
-        matches!(self.parser.format, LineFormat::Hashes)
+        self.parser.is_bare()
     }
 
     /// The documents, in the order of the input.
@@ -197,6 +184,22 @@ impl Input {
         let parser = &self.parser;
         in_order::for_each(&mut self.batches, |batch| work(batch, parser), take)
     }
+}
+
+/// The documents in some bytes, read as standard input would be: what hostile input meets, without
+/// files.
+///
+/// # Errors
+/// As [`Input::open`], and the first bad line where the input is checked as it is read.
+pub fn parse_bytes(
+    args: &InputArgs,
+    needs: Needs,
+    bytes: Vec<u8>,
+) -> Result<Vec<Document>, InputError> {
+    let stdin = Box::new(io::Cursor::new(bytes));
+    Input::open_with_stdin(args, needs, stdin)?
+        .documents()
+        .collect()
 }
 
 /// Reads all sources once and throws the documents away, so that the first fault shows before

@@ -2,9 +2,14 @@
 
 mod args;
 mod checking;
+mod compressed;
+mod cutting;
+mod features;
 mod files;
+mod hashes;
 mod jsonl;
 mod lines;
+mod patterns;
 mod round_trip;
 mod tsv;
 

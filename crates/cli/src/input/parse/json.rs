@@ -10,7 +10,9 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use simshard_simhash::Fingerprint;
 
-use super::{Record, RecordContent, RecordId, decimal::parse_decimal, exact_json};
+use super::decimal::parse_decimal;
+use super::lines::is_blank;
+use super::{Record, RecordContent, RecordId, exact_json};
 use crate::input::LineProblem;
 
 /// The fields to read.
@@ -43,11 +45,12 @@ impl JsonContent {
 }
 
 impl JsonFields {
-    /// Reads a line that is not blank.
-    pub(super) fn parse<'a>(&self, line: &'a str) -> Result<Record<'a>, LineProblem> {
+    /// Reads a line; `None` for a blank one.
+    pub(super) fn parse<'a>(&self, line: &'a str) -> Result<Option<Record<'a>>, LineProblem> {
         match self.parse_ordinary(line) {
-            Some(record) => Ok(record),
-            None => exact_json::parse(self, line),
+            Some(record) => Ok(Some(record)),
+            None if is_blank(line) => Ok(None),
+            None => exact_json::parse(self, line).map(Some),
         }
     }
 
@@ -183,5 +186,124 @@ impl<'a> Visitor<'a> for AnyScalar {
 
     fn visit_u64<E: Error>(self, number: u64) -> Result<Scalar<'a>, E> {
         Ok(Scalar::Number(number))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Pieces of JSON, and of what looks like it.
+    const PIECES: [&str; 44] = [
+        "{",
+        "}",
+        "[",
+        "]",
+        ":",
+        ",",
+        " ",
+        "\t",
+        "\r",
+        "\"id\"",
+        "\"text\"",
+        "\"hash\"",
+        "\"a\"",
+        "\"i\\u0064\"",
+        "\"te\\u0078t\"",
+        "\"\"",
+        "\"x\"",
+        "\"é😀\"",
+        "\"a\\n\\\"b\\\\\"",
+        "\"\\ud83d\\ude00\"",
+        "\"\\ud800\"",
+        "\"\\q\"",
+        "\"\u{1}\"",
+        "\"\u{0}\"",
+        "\"17\"",
+        "\"18446744073709551616\"",
+        "0",
+        "-0",
+        "7",
+        "-7",
+        "007",
+        "18446744073709551615",
+        "18446744073709551616",
+        "1.50",
+        "1e999",
+        "null",
+        "true",
+        "nul",
+        "[1,{\"id\":2}]",
+        "{\"text\":\"}\"}",
+        "\"id\":1",
+        "\"text\":\"y\"",
+        "\"hash\":9",
+        "\u{FEFF}",
+    ];
+
+    fn fields() -> impl Strategy<Value = JsonFields> {
+        let content = prop_oneof![
+            3 => Just(JsonContent::Text("text".to_owned())),
+            3 => Just(JsonContent::Fingerprint("hash".to_owned())),
+            1 => Just(JsonContent::Text("id".to_owned())),
+        ];
+        content.prop_map(|content| JsonFields {
+            id: "id".to_owned(),
+            content,
+        })
+    }
+
+    /// Objects that are mostly sound, and mere rows of pieces.
+    fn line() -> impl Strategy<Value = String> {
+        let piece = || prop::sample::select(&PIECES[..]);
+        let name = prop::sample::select(&PIECES[9..16]);
+        let field = (name, piece()).prop_map(|(name, value)| format!("{name}: {value}"));
+        let object = prop::collection::vec(field, 0..5)
+            .prop_map(|fields| format!(" {{{}}}", fields.join(" ,")));
+        let rubble = prop::collection::vec(piece(), 0..12).prop_map(|pieces| pieces.concat());
+        prop_oneof![4 => object, 1 => rubble]
+    }
+
+    /// The record as others see it.
+    fn seen(record: Record<'_>) -> (String, RecordContent<'_>) {
+        (record.id.to_string(), record.content)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(50_000))]
+
+        #[test]
+        fn what_one_pass_takes_the_rules_take_alike(line in line(), fields in fields()) {
+            if let Some(record) = fields.parse_ordinary(&line) {
+                let exact = exact_json::parse(&fields, &line);
+                prop_assert_eq!(exact.map(seen), Ok(seen(record)));
+            }
+        }
+    }
+
+    #[test]
+    fn one_pass_takes_ordinary_lines_and_copies_no_text_without_escapes() {
+        let fields = |content| JsonFields {
+            id: "id".to_owned(),
+            content,
+        };
+        let texts = fields(JsonContent::Text("text".to_owned()));
+        let record = texts
+            .parse_ordinary(r#"{"a":[{}],"text":"x é","id":"7"}"#)
+            .unwrap();
+        assert!(matches!(record.id, RecordId::Given(Cow::Borrowed("7"))));
+        assert!(matches!(
+            record.content,
+            RecordContent::Text(Cow::Borrowed("x é"))
+        ));
+        let record = texts.parse_ordinary(r#"{"id":7,"text":"x\ny"}"#).unwrap();
+        assert_eq!(record.id.to_string(), "7");
+        let hashes = fields(JsonContent::Fingerprint("hash".to_owned()));
+        for line in [r#"{"id":7,"hash":17}"#, r#"{"id":7,"hash":"17"}"#] {
+            let record = hashes.parse_ordinary(line).unwrap();
+            assert_eq!(record.content, RecordContent::Fingerprint(Fingerprint(17)));
+        }
     }
 }

@@ -42,6 +42,12 @@ fn the_format_is_inferred_where_all_paths_agree() {
     assert_eq!(inferred(&["a.jsonl", "b.NDJSON"]), Format::Jsonl);
     assert_eq!(inferred(&["a.tsv", "b.tsv"]), Format::Tsv);
     assert_eq!(inferred(&["a.txt", "b", "-"]), Format::Lines);
+    assert_eq!(
+        inferred(&["a.jsonl.gz", "b.ndjson.ZST", "c.jsonl"]),
+        Format::Jsonl
+    );
+    assert_eq!(inferred(&["a.tsv.zst"]), Format::Tsv);
+    assert_eq!(inferred(&["a.gz", "b.txt.gz"]), Format::Lines);
 }
 
 #[test]
@@ -82,6 +88,17 @@ fn paths_that_look_different_need_a_format() {
         let chosen = [&["--format", "lines"], paths].concat();
         assert_eq!(inferred(&chosen), Format::Lines);
     }
+}
+
+#[test]
+fn the_names_of_other_programs_are_understood() {
+    let args = parse(&["--format", "json", "--text_column=body", "--id_column", "n"]).unwrap();
+    assert_eq!(args.format, Some(Format::Jsonl));
+    assert_eq!(args.text_field.as_deref(), Some("body"));
+    assert_eq!(args.id_field.as_deref(), Some("n"));
+    assert_eq!(inferred(&["--format", "hash"]), Format::Tsv);
+    let help = Command::command().render_long_help().to_string();
+    assert!(!help.contains("_column"), "{help}");
 }
 
 #[test]

@@ -1,0 +1,22 @@
+//! The `lines` format: a line is a text.
+
+use std::borrow::Cow;
+
+use super::walk::Line;
+use super::{Record, RecordContent};
+
+/// Reads a line; `None` for a blank one.
+pub(super) fn parse<'a>(line: &Line<'a>, text: &'a str) -> Option<Record<'a>> {
+    if is_blank(text) {
+        return None;
+    }
+    Some(Record {
+        id: line.id(),
+        content: RecordContent::Text(Cow::Borrowed(text)),
+    })
+}
+
+/// Whether there is nothing but white space on a line.
+pub(super) fn is_blank(line: &str) -> bool {
+    line.trim_start().is_empty()
+}

@@ -1,0 +1,205 @@
+//! The `hashes` format.
+
+use super::*;
+use crate::input::columns::{self, Columns};
+use crate::input::{Check, Chunk, LineParser, Needs};
+use indicatif::ProgressBar;
+use simshard_simhash::Recipe;
+
+pub(super) fn columns_of(
+    args: &InputArgs,
+    sample: Option<u64>,
+    stdin: &[u8],
+) -> Result<Columns, InputError> {
+    let needs = Needs {
+        check: Check::AsRead,
+        preferred_format: Format::Hashes,
+        ..Needs::CLIENT
+    };
+    let stdin = Box::new(Cursor::new(stdin.to_vec()));
+    let input = Input::open_with_stdin(args, needs, stdin)?;
+    columns::read(input, Recipe::default(), sample, &ProgressBar::hidden())
+}
+
+fn ids(columns: &Columns) -> Vec<String> {
+    let documents = 0..columns.fingerprints.len();
+    documents
+        .map(|document| columns.id(document).into_owned())
+        .collect()
+}
+
+fn hashes(columns: &Columns) -> Vec<u64> {
+    columns.fingerprints.iter().map(|print| print.0).collect()
+}
+
+#[test]
+fn a_line_is_a_fingerprint_and_its_number_the_id() {
+    let stdin = "\u{FEFF}0\r\n18446744073709551615\n00007\n12345678901234567890";
+    assert_eq!(
+        read(Format::Hashes, stdin),
+        [
+            print("1", 0),
+            print("2", u64::MAX),
+            print("3", 7),
+            print("4", 12_345_678_901_234_567_890)
+        ]
+    );
+    let columns = columns_of(&args(Format::Hashes, &[]), None, stdin.as_bytes()).unwrap();
+    assert!(columns.ids.is_none());
+    assert_eq!(
+        hashes(&columns),
+        [0, u64::MAX, 7, 12_345_678_901_234_567_890]
+    );
+    assert_eq!(ids(&columns), ["1", "2", "3", "4"]);
+}
+
+#[test]
+fn anything_else_on_a_line_is_refused() {
+    let digits_only = "a fingerprint is a decimal number of digits only";
+    let nothing = "a fingerprint is a decimal number, found nothing";
+    for (line, shown, reason) in [
+        ("", "", nothing),
+        (" ", " ", nothing),
+        ("-1", "-1", digits_only),
+        ("+1", "+1", digits_only),
+        (
+            " 12345678901234567890",
+            " 12345678901234567890",
+            digits_only,
+        ),
+        (
+            "12345678901234567890 ",
+            "12345678901234567890 ",
+            digits_only,
+        ),
+        (
+            "1234567890123456789\r\r",
+            "1234567890123456789\\r",
+            digits_only,
+        ),
+        (
+            "12345678901234567890\0",
+            "12345678901234567890\\0",
+            digits_only,
+        ),
+        ("1\t2", "1\\t2", digits_only),
+        ("0x10", "0x10", digits_only),
+        (
+            "18446744073709551616",
+            "18446744073709551616",
+            "a fingerprint is at most 18446744073709551615 (2^64-1)",
+        ),
+    ] {
+        let stdin = format!("1\n{line}\n3\n");
+        assert_eq!(
+            refusal(Format::Hashes, &stdin),
+            format!("<stdin>:2: \"{shown}\" is no fingerprint: {reason}")
+        );
+        let error = columns_of(&args(Format::Hashes, &[]), None, stdin.as_bytes()).unwrap_err();
+        assert_eq!(error.to_string(), refusal(Format::Hashes, &stdin));
+    }
+    assert_eq!(
+        refusal(Format::Hashes, b"1\n2\xFF\n"),
+        "<stdin>:2: \"2\u{FFFD}\" is no text: its byte 2 is not valid UTF-8"
+    );
+}
+
+#[test]
+fn nothing_is_taken_after_a_bad_line() {
+    let args = args(Format::Hashes, &[]);
+    let parser = LineParser::new(&args, Needs::CLIENT, Format::Hashes, false);
+    let lines = "12345678901234567890\n\n12345678901234567890\n12345678901234567890\n";
+    let chunk = Chunk::of("x", lines.into());
+    let mut taken = 0;
+    let outcome = parser.parse_chunk(&chunk, |_| taken += 1);
+    assert_eq!((taken, outcome.error.is_some()), (1, true));
+}
+
+#[test]
+fn ids_are_lines_of_their_files_whatever_is_skipped() {
+    let folder = Folder::new();
+    let a = folder.write("a", "1\nx\n3\n4\n");
+    let b = folder.write("b", "5\n\n\n8\n");
+    let columns = columns_of(
+        &skipping(Format::Hashes, &[a.clone(), b.clone()]),
+        None,
+        b"",
+    )
+    .unwrap();
+    let (a, b) = (a.display(), b.display());
+    assert_eq!(hashes(&columns), [1, 3, 4, 5, 8]);
+    let expected = [(&a, 1), (&a, 3), (&a, 4), (&b, 1), (&b, 4)];
+    assert_eq!(
+        ids(&columns),
+        expected.map(|(path, line)| format!("{path}:{line}"))
+    );
+    assert_eq!(columns.skipped.bad_lines, 3);
+}
+
+#[test]
+fn batch_commands_read_hashes_unless_told_otherwise() {
+    let unsaid = InputArgs {
+        format: None,
+        ..args(Format::Hashes, &[])
+    };
+    let columns = columns_of(&unsaid, None, b"1\n2\n").unwrap();
+    assert_eq!(hashes(&columns), [1, 2]);
+    let folder = Folder::new();
+    let path = folder.write("a.tsv.gz", "a\t1\n");
+    let named = InputArgs {
+        paths: vec![path],
+        ..unsaid
+    };
+    let columns = columns_of(&named, None, b"").unwrap();
+    assert_eq!(columns.id(0), "a");
+    assert_eq!(columns.ids.unwrap().get(0), "a");
+}
+
+#[test]
+fn a_sample_is_the_first_documents_and_what_follows_is_not_looked_at() {
+    let stdin = b"1\n2\n3\nbad\n";
+    let args = args(Format::Hashes, &[]);
+    for most in 1..=3 {
+        let columns = columns_of(&args, Some(most), stdin).unwrap();
+        assert_eq!(hashes(&columns), (1..=most).collect::<Vec<_>>());
+    }
+    for all in [None, Some(0), Some(4)] {
+        assert!(columns_of(&args, all, stdin).is_err(), "{all:?}");
+    }
+    assert_eq!(
+        hashes(&columns_of(&args, Some(9), b"1\n2").unwrap()),
+        [1, 2]
+    );
+}
+
+#[test]
+fn columns_hold_the_documents_in_their_order() {
+    let lines: String = (0..200_000).map(|line| format!("text {line}\n")).collect();
+    let columns = columns_of(&args(Format::Lines, &[]), None, lines.as_bytes()).unwrap();
+    let all = read(Format::Lines, &lines);
+    assert_eq!(columns.fingerprints.len(), all.len());
+    let column = columns.ids.as_ref().unwrap();
+    assert_eq!(column.len(), all.len());
+    for (document, read) in all.iter().enumerate() {
+        assert_eq!(columns.id(document), read.id);
+        let Content::Text(text) = &read.content else {
+            panic!("a line is a text");
+        };
+        assert_eq!(
+            columns.fingerprints[document],
+            Recipe::default().fingerprint(text)
+        );
+    }
+}
+
+#[test]
+fn the_first_bad_line_of_many_is_reported() {
+    let mut lines = vec!["17".to_owned(); 300_000];
+    for bad in [299_999, 123_456, 250_000] {
+        lines[bad] = format!("bad {bad}");
+    }
+    let stdin = lines.join("\n");
+    let error = columns_of(&args(Format::Hashes, &[]), None, stdin.as_bytes()).unwrap_err();
+    let expected = "<stdin>:123457: \"bad 123456\" is no fingerprint: ";
+    assert!(error.to_string().starts_with(expected), "{error}");
+}
