@@ -17,7 +17,7 @@ use super::batches::{Batch, Batches};
 use super::chunk::READ_BYTES;
 
 /// Bytes worked on together, in one wave.
-const WAVE_BYTES: usize = 16 * READ_BYTES;
+pub(super) const WAVE_BYTES: usize = 16 * READ_BYTES;
 
 /// Batches of one wave, where they are small because the source is slow.
 const WAVE_BATCHES: usize = 64;

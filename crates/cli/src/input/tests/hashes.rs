@@ -192,14 +192,33 @@ fn columns_hold_the_documents_in_their_order() {
     }
 }
 
+/// Lines enough for several waves of batches.
+fn many_lines() -> Vec<String> {
+    let hash = |line: u64| line.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_string();
+    (0..600_000).map(hash).collect()
+}
+
+#[test]
+fn many_lines_keep_their_order() {
+    let lines = many_lines();
+    let stdin = lines.join("\n");
+    let columns = columns_of(&args(Format::Hashes, &[]), None, stdin.as_bytes()).unwrap();
+    let read: Vec<String> = hashes(&columns).iter().map(u64::to_string).collect();
+    assert!(read == lines);
+    assert_eq!(columns.id(599_999), "600000");
+}
+
 #[test]
 fn the_first_bad_line_of_many_is_reported() {
-    let mut lines = vec!["17".to_owned(); 300_000];
-    for bad in [299_999, 123_456, 250_000] {
+    let mut lines = many_lines();
+    for bad in [599_999, 323_456, 350_000] {
         lines[bad] = format!("bad {bad}");
     }
     let stdin = lines.join("\n");
-    let error = columns_of(&args(Format::Hashes, &[]), None, stdin.as_bytes()).unwrap_err();
-    let expected = "<stdin>:123457: \"bad 123456\" is no fingerprint: ";
+    let args = args(Format::Hashes, &[]);
+    let error = columns_of(&args, None, stdin.as_bytes()).unwrap_err();
+    let expected = "<stdin>:323457: \"bad 323456\" is no fingerprint: ";
     assert!(error.to_string().starts_with(expected), "{error}");
+    let sampled = columns_of(&args, Some(323_456), stdin.as_bytes()).unwrap();
+    assert_eq!(sampled.fingerprints.len(), 323_456);
 }

@@ -36,7 +36,10 @@ fn a_pattern_without_a_match_is_an_error_and_so_is_a_broken_one() {
     let pattern = folder.path().join("*.tsv");
     for make in [args, skipping] {
         assert_eq!(
-            message(open_bytes(&make(Format::Tsv, &[pattern.clone()]), b"")),
+            message(open_bytes(
+                &make(Format::Tsv, std::slice::from_ref(&pattern)),
+                b""
+            )),
             format!("no file matches the pattern {}", pattern.display())
         );
         let broken = PathBuf::from("a[");
