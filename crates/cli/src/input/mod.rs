@@ -40,6 +40,8 @@ mod in_order;
 mod needs;
 mod parse;
 mod paths;
+#[cfg(feature = "parquet")]
+pub mod parquet;
 mod skipped;
 mod source;
 #[cfg(test)]

@@ -1,0 +1,162 @@
+//! Pages of bounded size, checked before they are decoded.
+//!
+//! A page says in its header how much memory it will take, and the library takes it at its word.
+//! So the sizes are looked at first.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parquet::basic::Type;
+use parquet::column::page::{Page, PageMetadata, PageReader};
+use parquet::errors::ParquetError as LibraryError;
+use parquet::file::metadata::ColumnChunkMetaData;
+use parquet::file::reader::{ChunkReader, Length, SerializedPageReader};
+
+use super::guard::guarded;
+
+/// The largest page that is read, before and after decompression: 512 MiB. Writers aim at 1 MiB,
+/// but some look at the size only after a thousand values.
+pub const MAX_PAGE_BYTES: u64 = 512 << 20;
+
+/// A file whose pages are refused where they are too large.
+pub(super) struct BoundedPages(File);
+
+/// The pages of one column in one row group.
+pub(super) struct CheckedPages {
+    pages: SerializedPageReader<BoundedPages>,
+    physical: Type,
+    rows_left: u64,
+}
+
+impl BoundedPages {
+    pub(super) fn new(file: File) -> Self {
+        Self(file)
+    }
+}
+
+impl Length for BoundedPages {
+    fn len(&self) -> u64 {
+        self.0.len()
+    }
+}
+
+impl ChunkReader for BoundedPages {
+    type T = BufReader<File>;
+
+    /// The library calls it for page headers alone.
+    fn get_read(&self, start: u64) -> Result<Self::T, LibraryError> {
+        let mut reader = self.0.get_read(start)?;
+        for size in page_sizes(reader.fill_buf()?).into_iter().flatten() {
+            if size > MAX_PAGE_BYTES {
+                return Err(LibraryError::General(format!(
+                    "a page takes {size} bytes, at most {MAX_PAGE_BYTES} are read: write the file \
+                     with smaller pages"
+                )));
+            }
+        }
+        Ok(reader)
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, LibraryError> {
+        // A length beyond the end is a fault of the file, and no reason to take memory.
+        let end = start.checked_add(length as u64);
+        if end.is_none_or(|end| end > self.len()) {
+            return Err(LibraryError::EOF(format!(
+                "{length} bytes should stand at byte {start}, but the file has {} in all",
+                self.len()
+            )));
+        }
+        self.0.get_bytes(start, length)
+    }
+}
+
+/// The sizes that a page header begins with, uncompressed and compressed. It is a Thrift struct in
+/// compact form: an integer's field is 0x15 and a zigzag number of seven bits a byte, and the first
+/// three fields are the page's type and its two sizes.
+fn page_sizes(header: &[u8]) -> [Option<u64>; 2] {
+    let mut bytes = header.iter().copied();
+    let mut field = || {
+        if bytes.next() != Some(0x15) {
+            return None;
+        }
+        let mut zigzag: u64 = 0;
+        for shift in (0..35).step_by(7) {
+            let byte = bytes.next()?;
+            zigzag |= u64::from(byte & 0x7F) << shift;
+            if byte & 0x80 == 0 {
+                // Negative numbers, the odd ones, are the library's to refuse.
+                return zigzag.is_multiple_of(2).then_some(zigzag / 2);
+            }
+        }
+        None
+    };
+    let _page_type = field();
+    [field(), field()]
+}
+
+impl CheckedPages {
+    /// Opens the pages of a column chunk of `rows` rows.
+    pub(super) fn open(
+        file: &Arc<BoundedPages>,
+        chunk: &ColumnChunkMetaData,
+        rows: u64,
+    ) -> Result<Self, LibraryError> {
+        let total_rows = usize::try_from(rows).unwrap_or(usize::MAX);
+        let pages =
+            guarded(|| SerializedPageReader::new(Arc::clone(file), chunk, total_rows, None))?;
+        Ok(Self {
+            pages,
+            physical: chunk.column_type(),
+            rows_left: rows,
+        })
+    }
+}
+
+/// Refuses counts that would make the decoder take memory for nothing; returns how many rows are
+/// left after the page.
+pub(super) fn check(page: &Page, physical: Type, rows_left: u64) -> Result<u64, LibraryError> {
+    let values = u64::from(page.num_values());
+    if page.is_dictionary_page() {
+        let bytes = page.buffer().len() as u64;
+        let least_width = if physical == Type::INT64 { 8 } else { 4 };
+        if values * least_width > bytes {
+            return Err(LibraryError::General(format!(
+                "a dictionary of {values} values in {bytes} bytes"
+            )));
+        }
+        return Ok(rows_left);
+    }
+    rows_left.checked_sub(values).ok_or_else(|| {
+        LibraryError::General(format!(
+            "a page of {values} values where {rows_left} rows are left"
+        ))
+    })
+}
+
+impl PageReader for CheckedPages {
+    fn get_next_page(&mut self) -> Result<Option<Page>, LibraryError> {
+        let page = self.pages.get_next_page()?;
+        if let Some(page) = &page {
+            self.rows_left = check(page, self.physical, self.rows_left)?;
+        }
+        Ok(page)
+    }
+
+    fn peek_next_page(&mut self) -> Result<Option<PageMetadata>, LibraryError> {
+        self.pages.peek_next_page()
+    }
+
+    fn skip_next_page(&mut self) -> Result<(), LibraryError> {
+        self.pages.skip_next_page()
+    }
+}
+
+impl Iterator for CheckedPages {
+    type Item = Result<Page, LibraryError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.get_next_page().transpose()
+    }
+}

@@ -1,0 +1,193 @@
+//! Q1, Q2: damaged and hostile files are errors, not panics, and lose no row in silence.
+
+use bytes::Bytes;
+use parquet::basic::Type;
+use parquet::column::page::Page;
+use parquet::file::properties::EnabledStatistics;
+use parquet::file::reader::ChunkReader;
+
+use super::super::MAX_PAGE_BYTES;
+use super::super::pages::{BoundedPages, check};
+use super::*;
+
+const IDS: [&str; 5] = ["a", "b", "a", "b", "c"];
+const TEXTS: [&str; 5] = ["one text", "one text", "another", "one text", "ένα κείμενο"];
+
+/// Small files of every kind, and how each is read.
+fn victims() -> Vec<(String, Vec<u8>, Columns)> {
+    let mut victims = Vec::new();
+    let groups = || {
+        let group = || vec![texts(&IDS), texts(&TEXTS)];
+        [group(), group()]
+    };
+    for (way, properties) in ways() {
+        let file = file_of(TEXT_SCHEMA, properties, &groups());
+        victims.push((way.to_owned(), file, text_columns()));
+    }
+    let never_null = TEXT_SCHEMA.replace("optional", "required");
+    let file = file_of(&never_null, plain(), &groups());
+    victims.push(("never null".to_owned(), file, text_columns()));
+    let delta = plain()
+        .set_dictionary_enabled(false)
+        .set_encoding(Encoding::DELTA_BINARY_PACKED);
+    for (way, properties) in [("integers", plain()), ("delta integers", delta)] {
+        let schema = "message m { required int32 id; optional int64 fingerprint (UINT_64); }";
+        let ids = Int32((0..100).map(Some).collect());
+        let prints = Int64((0..100).map(|n| Some(n << (n % 64))).collect());
+        let file = file_of(schema, properties, &[vec![ids, prints]]);
+        victims.push((way.to_owned(), file, fingerprint_columns()));
+    }
+    victims
+}
+
+/// Reads to the end; the number of rows that were documents or at fault themselves, where the file
+/// held together.
+fn survey(bytes: &[u8], columns: &Columns) -> Result<u64, ParquetError> {
+    let mut rows = 0;
+    for result in open(bytes, columns)? {
+        match result {
+            Ok(_) => rows += 1,
+            Err(error) if error.is_bad_row() => rows += 1,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(rows)
+}
+
+#[test]
+fn a_file_cut_anywhere_is_an_error() {
+    for (way, file, columns) in victims() {
+        for length in 0..file.len() {
+            let survey = survey(&file[..length], &columns);
+            assert!(survey.is_err(), "{way}, cut at {length}");
+        }
+    }
+}
+
+#[test]
+fn a_flipped_bit_anywhere_is_no_panic_and_loses_no_row_in_silence() {
+    for (way, file, columns) in victims() {
+        let rows = survey(&file, &columns).unwrap();
+        for at in 0..file.len() {
+            for flip in [0x10, 0x80] {
+                let mut damaged = file.clone();
+                damaged[at] ^= flip;
+                if let Ok(read) = survey(&damaged, &columns) {
+                    assert_eq!(
+                        read,
+                        rows,
+                        "{way}, byte {at} of {} by {flip:#x}",
+                        file.len()
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// The first page header of a file without dictionaries starts here.
+const FIRST_PAGE: usize = 4;
+
+#[test]
+fn a_page_that_claims_gigabytes_is_refused_before_memory_is_taken() {
+    let ids: Vec<_> = (0..300).map(Some).collect();
+    let schema = "message m { required int32 id; required int32 fingerprint; }";
+    let properties = plain()
+        .set_dictionary_enabled(false)
+        .set_compression(Compression::SNAPPY);
+    let file = file_of(schema, properties, &[vec![Int32(ids.clone()), Int32(ids)]]);
+    // Type 0, then two sizes of two bytes each.
+    assert_eq!(file[FIRST_PAGE..FIRST_PAGE + 3], [0x15, 0x00, 0x15]);
+    assert_eq!(file[FIRST_PAGE + 5], 0x15);
+    for (size, refused) in [(MAX_PAGE_BYTES + 1, true), (MAX_PAGE_BYTES, false)] {
+        let mut zigzag = size * 2;
+        let mut grown = file[..FIRST_PAGE + 3].to_vec();
+        for _ in 0..4 {
+            grown.push(zigzag as u8 | 0x80);
+            zigzag >>= 7;
+        }
+        grown.push(zigzag as u8);
+        grown.extend_from_slice(&file[FIRST_PAGE + 5..]);
+        let error = BoundedPages::new(on_disk(&grown)).get_read(FIRST_PAGE as u64);
+        assert_eq!(error.is_err(), refused);
+        let message = survey(&grown, &fingerprint_columns())
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            message.contains("write the file with smaller pages"),
+            refused,
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn what_should_stand_beyond_the_end_takes_no_memory() {
+    let pages = BoundedPages::new(on_disk(b"short"));
+    for (start, length) in [(0, 6), (0, usize::MAX), (u64::MAX, 1)] {
+        let message = pages.get_bytes(start, length).unwrap_err().to_string();
+        assert!(message.ends_with("but the file has 5 in all"), "{message}");
+    }
+    assert_eq!(pages.get_bytes(0, 5).unwrap(), "short");
+}
+
+#[test]
+fn damage_is_told_with_file_row_and_row_group() {
+    let group = || vec![texts(&IDS), texts(&TEXTS)];
+    let properties = plain()
+        .set_dictionary_enabled(false)
+        .set_statistics_enabled(EnabledStatistics::None);
+    let mut file = file_of(TEXT_SCHEMA, properties, &[group(), group()]);
+    // The length of the last text of the second group.
+    let last = TEXTS[4].as_bytes();
+    let at = file
+        .windows(last.len())
+        .rposition(|bytes| bytes == last)
+        .unwrap();
+    file[at - 4] = 0x7F;
+    let results = results(&file, &text_columns());
+    assert_eq!(results.len(), 10);
+    let message = results[9].as_ref().unwrap_err();
+    let start = "a.parquet: cannot read on after row 10, in row group 2 of 2: ";
+    assert!(message.starts_with(start), "{message}");
+}
+
+#[test]
+fn a_dictionary_that_claims_more_values_than_its_bytes_can_hold_is_refused() {
+    for (physical, bytes, values, fits) in [
+        (Type::BYTE_ARRAY, 8, 2, true),
+        (Type::BYTE_ARRAY, 8, 3, false),
+        (Type::INT32, 8, 3, false),
+        (Type::INT64, 16, 2, true),
+        (Type::INT64, 16, 3, false),
+        (Type::BYTE_ARRAY, 8, u32::MAX, false),
+    ] {
+        let page = Page::DictionaryPage {
+            buf: Bytes::from(vec![0; bytes]),
+            num_values: values,
+            encoding: Encoding::PLAIN,
+            is_sorted: false,
+        };
+        let checked = check(&page, physical, 7);
+        assert_eq!(
+            checked.ok(),
+            fits.then_some(7),
+            "{physical}, {values} values"
+        );
+    }
+}
+
+#[test]
+fn a_page_of_more_values_than_there_are_rows_is_refused() {
+    for (values, left) in [(6, Some(1)), (7, Some(0)), (8, None), (u32::MAX, None)] {
+        let page = Page::DataPage {
+            buf: Bytes::new(),
+            num_values: values,
+            encoding: Encoding::PLAIN,
+            def_level_encoding: Encoding::RLE,
+            rep_level_encoding: Encoding::RLE,
+            statistics: None,
+        };
+        assert_eq!(check(&page, Type::INT64, 7).ok(), left, "{values} values");
+    }
+}

@@ -1,0 +1,114 @@
+//! Files as a whole: columns that are not there, empty files, files from a stream.
+
+use std::io::Read;
+
+use super::super::seekable_copy;
+use super::*;
+
+#[test]
+fn a_missing_column_is_an_error_that_names_those_that_there_are() {
+    let schema = "message m { required int32 key; required group meta { required binary text; } }";
+    let file = file_of(schema, plain(), &[vec![Int32(some(&[1])), texts(&["t"])]]);
+    let expected = "a.parquet has no column \"id\": its columns are \"key\", \"meta.text\"";
+    assert_eq!(refusal(&file, &text_columns()), expected);
+    let columns = Columns {
+        id: None,
+        ..fingerprint_columns()
+    };
+    let expected =
+        "a.parquet has no column \"fingerprint\": its columns are \"key\", \"meta.text\"";
+    assert_eq!(refusal(&file, &columns), expected);
+}
+
+#[test]
+fn of_many_columns_only_some_are_named() {
+    let columns: String = (0..30).map(|n| format!("required int32 c{n};")).collect();
+    let file = file_of(&format!("message m {{ {columns} }}"), plain(), &[]);
+    let message = refusal(&file, &text_columns());
+    assert!(
+        message.ends_with("\"c18\", \"c19\" and 10 more"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_column_of_the_wrong_type_is_an_error_that_names_its_type() {
+    let rest = "required binary text;";
+    for (column, found) in [
+        ("required double id;", "DOUBLE"),
+        ("required int96 id;", "INT96"),
+        ("required int32 id (DATE);", "INT32 (DATE)"),
+        (
+            "required int64 id (TIMESTAMP_MILLIS);",
+            "INT64 (TIMESTAMP_MILLIS)",
+        ),
+        (
+            "required fixed_len_byte_array (16) id (UUID);",
+            "FIXED_LEN_BYTE_ARRAY",
+        ),
+        ("required binary id (BSON);", "BYTE_ARRAY (BSON)"),
+        ("repeated int32 id;", "a list of INT32"),
+    ] {
+        let file = file_of(&format!("message m {{ {column} {rest} }}"), plain(), &[]);
+        let message = refusal(&file, &text_columns());
+        let start = format!("a.parquet: the column \"id\" is {found}");
+        assert!(message.starts_with(&start), "{message}");
+        assert!(
+            message.ends_with(": expected strings or integers"),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn a_text_is_no_integer() {
+    let file = file_of(
+        "message m { required int32 id; required int64 text; }",
+        plain(),
+        &[],
+    );
+    let expected = "a.parquet: the column \"text\" is INT64: expected strings";
+    assert_eq!(refusal(&file, &text_columns()), expected);
+}
+
+#[test]
+fn a_file_without_rows_has_no_documents() {
+    for groups in [vec![], vec![vec![texts(&[]), texts(&[])]]] {
+        let file = file_of(TEXT_SCHEMA, plain(), &groups);
+        assert_eq!(open(&file, &text_columns()).unwrap().row_count(), 0);
+        assert_eq!(read(&file, &text_columns()), []);
+    }
+}
+
+#[test]
+fn an_empty_row_group_is_passed_over() {
+    let groups = [
+        vec![texts(&[]), texts(&[])],
+        vec![texts(&["a"]), texts(&["t"])],
+    ];
+    let file = file_of(TEXT_SCHEMA, plain(), &groups);
+    assert_eq!(read(&file, &text_columns()), [text("a", "t")]);
+}
+
+#[test]
+fn what_is_no_parquet_is_an_error_that_names_the_file() {
+    for bytes in [b"".as_slice(), b"PAR1", b"{\"id\": 1}\n", &[0; 4096]] {
+        let message = refusal(bytes, &text_columns());
+        assert!(
+            message.starts_with("a.parquet is no whole Parquet file: "),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn a_stream_is_read_by_way_of_a_temporary_copy() {
+    let file = file_of(TEXT_SCHEMA, plain(), &[vec![texts(&["a"]), texts(&["t"])]]);
+    // Reads a few bytes at a time, as pipes do.
+    let (start, end) = file.split_at(7);
+    let copy = seekable_copy(start.chain(end)).unwrap();
+    let name = "<stdin>".to_owned();
+    let documents = ParquetDocuments::open(name, copy, &text_columns(), Ids::Any).unwrap();
+    let read: Vec<_> = documents.map(Result::unwrap).collect();
+    assert_eq!(read, [text("a", "t")]);
+}
