@@ -6,6 +6,8 @@ mod connection;
 pub mod embedded;
 pub mod exit;
 pub mod input;
+#[cfg(feature = "parquet")]
+pub mod output;
 mod progress;
 mod recipe;
 pub mod report;

@@ -1,0 +1,3 @@
+//! Where results go.
+
+pub mod parquet;

@@ -1,0 +1,178 @@
+//! Results as Parquet: pairs, members of clusters, and fingerprints, each a table of its own.
+//!
+//! | table                | columns                                                              |
+//! |----------------------|----------------------------------------------------------------------|
+//! | [`PairTable`]        | `id_a`, `id_b`, `fingerprint_a`, `fingerprint_b`, `distance`         |
+//! | [`ClusterTable`]     | `id`, `fingerprint`, `cluster`                                       |
+//! | [`FingerprintTable`] | `id`, `fingerprint`                                                  |
+//!
+//! Ids are strings, fingerprints and clusters unsigned 64-bit integers, distances signed 32-bit
+//! integers; none is ever null. A document of bare hashes has the number of its line as its id.
+//! Pages are compressed by Snappy, which every reader of Parquet knows.
+//!
+//! # Invariants
+//! - P1: no more than [`ROWS_PER_GROUP`] rows, and [`ID_BYTES_PER_GROUP`] and one row's ids beyond,
+//!   are held before they are written.
+
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::io::{self, Write};
+
+use simshard_simhash::Fingerprint;
+
+use table::{Cell, Table};
+pub use table::{ID_BYTES_PER_GROUP, ROWS_PER_GROUP};
+
+/// Two documents and the bits in which their fingerprints differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PairRow<'a> {
+    /// One document.
+    pub id_a: &'a str,
+    /// The other document.
+    pub id_b: &'a str,
+    /// Of the one.
+    pub fingerprint_a: Fingerprint,
+    /// Of the other.
+    pub fingerprint_b: Fingerprint,
+    /// In bits, at most 64.
+    pub distance: u8,
+}
+
+/// A document and the cluster that it belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClusterRow<'a> {
+    /// The document.
+    pub id: &'a str,
+    /// Its fingerprint.
+    pub fingerprint: Fingerprint,
+    /// Its cluster's id: the smallest fingerprint in it.
+    pub cluster: Fingerprint,
+}
+
+/// A document and its fingerprint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FingerprintRow<'a> {
+    /// The document.
+    pub id: &'a str,
+    /// Its fingerprint.
+    pub fingerprint: Fingerprint,
+}
+
+/// Writes pairs.
+pub struct PairTable<W: Write + Send>(Table<W>);
+
+impl<W: Write + Send> PairTable<W> {
+    const SCHEMA: &str = "message pairs {
+        required binary id_a (STRING);
+        required binary id_b (STRING);
+        required int64 fingerprint_a (INTEGER(64, false));
+        required int64 fingerprint_b (INTEGER(64, false));
+        required int32 distance;
+    }";
+
+    /// A table without rows.
+    ///
+    /// # Errors
+    /// If `writer` fails.
+    pub fn new(writer: W) -> io::Result<Self> {
+        Table::new(writer, Self::SCHEMA).map(Self)
+    }
+
+    /// Adds a row.
+    ///
+    /// # Errors
+    /// If the writer fails.
+    pub fn push(&mut self, row: &PairRow<'_>) -> io::Result<()> {
+        self.0.push(&[
+            Cell::Text(row.id_a),
+            Cell::Text(row.id_b),
+            Cell::Unsigned(row.fingerprint_a.0),
+            Cell::Unsigned(row.fingerprint_b.0),
+            Cell::Small(row.distance.into()),
+        ])
+    }
+
+    /// Writes what is left. A file without it cannot be read.
+    ///
+    /// # Errors
+    /// If the writer fails.
+    pub fn finish(self) -> io::Result<W> {
+        self.0.finish()
+    }
+}
+
+/// Writes members of clusters.
+pub struct ClusterTable<W: Write + Send>(Table<W>);
+
+impl<W: Write + Send> ClusterTable<W> {
+    const SCHEMA: &str = "message clusters {
+        required binary id (STRING);
+        required int64 fingerprint (INTEGER(64, false));
+        required int64 cluster (INTEGER(64, false));
+    }";
+
+    /// A table without rows.
+    ///
+    /// # Errors
+    /// If `writer` fails.
+    pub fn new(writer: W) -> io::Result<Self> {
+        Table::new(writer, Self::SCHEMA).map(Self)
+    }
+
+    /// Adds a row.
+    ///
+    /// # Errors
+    /// If the writer fails.
+    pub fn push(&mut self, row: &ClusterRow<'_>) -> io::Result<()> {
+        self.0.push(&[
+            Cell::Text(row.id),
+            Cell::Unsigned(row.fingerprint.0),
+            Cell::Unsigned(row.cluster.0),
+        ])
+    }
+
+    /// Writes what is left. A file without it cannot be read.
+    ///
+    /// # Errors
+    /// If the writer fails.
+    pub fn finish(self) -> io::Result<W> {
+        self.0.finish()
+    }
+}
+
+/// Writes fingerprints.
+pub struct FingerprintTable<W: Write + Send>(Table<W>);
+
+impl<W: Write + Send> FingerprintTable<W> {
+    const SCHEMA: &str = "message fingerprints {
+        required binary id (STRING);
+        required int64 fingerprint (INTEGER(64, false));
+    }";
+
+    /// A table without rows.
+    ///
+    /// # Errors
+    /// If `writer` fails.
+    pub fn new(writer: W) -> io::Result<Self> {
+        Table::new(writer, Self::SCHEMA).map(Self)
+    }
+
+    /// Adds a row.
+    ///
+    /// # Errors
+    /// If the writer fails.
+    pub fn push(&mut self, row: &FingerprintRow<'_>) -> io::Result<()> {
+        self.0
+            .push(&[Cell::Text(row.id), Cell::Unsigned(row.fingerprint.0)])
+    }
+
+    /// Writes what is left. A file without it cannot be read.
+    ///
+    /// # Errors
+    /// If the writer fails.
+    pub fn finish(self) -> io::Result<W> {
+        self.0.finish()
+    }
+}
