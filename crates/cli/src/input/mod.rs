@@ -46,6 +46,7 @@ mod skipped;
 mod source;
 #[cfg(test)]
 mod tests;
+pub mod warc;
 
 use std::io::{self, Read};
 use std::path::PathBuf;

@@ -12,9 +12,9 @@
 //! since nothing says that its bits were meant.
 //!
 //! # Invariants
-//! - Q1: at most [`MAX_PAGE_BYTES`] of a page are ever held, and of each column one page, its
+//! - PQ1: at most [`MAX_PAGE_BYTES`] of a page are ever held, and of each column one page, its
 //!   dictionary and [`BATCH_ROWS`] values, however large the file is.
-//! - Q2: a damaged file is an error that names it, never a panic, and never fewer rows in silence:
+//! - PQ2: a damaged file is an error that names it, never a panic, and never fewer rows in silence:
 //!   every row that the file says it has is a document or an error.
 
 mod column;
@@ -43,7 +43,7 @@ use super::{Content, Document, Ids, LineProblem, MAX_RECORD_BYTES};
 
 /// Which columns hold what.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Columns {
+pub struct ParquetColumns {
     /// The documents' ids; `None` makes them the numbers of the rows, from 1.
     pub id: Option<String>,
     /// What they carry.
@@ -98,7 +98,7 @@ impl ParquetDocuments {
     pub fn open(
         name: String,
         file: File,
-        columns: &Columns,
+        columns: &ParquetColumns,
         ids: Ids,
     ) -> Result<Self, ParquetError> {
         let pages = BoundedPages::new(file);

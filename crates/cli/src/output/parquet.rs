@@ -11,7 +11,7 @@
 //! Pages are compressed by Snappy, which every reader of Parquet knows.
 //!
 //! # Invariants
-//! - P1: no more than [`ROWS_PER_GROUP`] rows, and [`ID_BYTES_PER_GROUP`] and one row's ids beyond,
+//! - PQ3: no more than [`ROWS_PER_GROUP`] rows, and [`ID_BYTES_PER_GROUP`] and one row's ids beyond,
 //!   are held before they are written.
 
 mod table;

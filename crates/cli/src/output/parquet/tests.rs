@@ -4,12 +4,12 @@ use std::fs::File;
 use std::io::{Seek, Write as _};
 
 use super::*;
-use crate::input::parquet::{Columns, ContentColumn, ParquetDocuments};
+use crate::input::parquet::{ContentColumn, ParquetColumns, ParquetDocuments};
 use crate::input::{Content, Document, Ids};
 
 /// The documents of a finished table, by two of its columns.
 fn documents(table: File, id: &str, fingerprint: &str) -> Vec<Document> {
-    let columns = Columns {
+    let columns = ParquetColumns {
         id: Some(id.to_owned()),
         content: ContentColumn::Fingerprint(fingerprint.to_owned()),
     };
@@ -125,8 +125,9 @@ impl io::Write for Counting {
     }
 }
 
+/// PQ3
 #[test]
-fn no_more_than_a_group_is_held_p1() {
+fn no_more_than_a_group_is_held() {
     let fingerprint = Fingerprint(0);
     let mut table = FingerprintTable::new(Counting::default()).unwrap();
     let id = "x".repeat(1 << 20);
@@ -201,7 +202,7 @@ fn a_table_that_is_not_finished_is_no_parquet_file() {
     drop(table);
     file.flush().unwrap();
     file.rewind().unwrap();
-    let columns = Columns {
+    let columns = ParquetColumns {
         id: None,
         content: ContentColumn::Fingerprint("fingerprint".to_owned()),
     };

@@ -11,7 +11,7 @@ fn a_missing_column_is_an_error_that_names_those_that_there_are() {
     let file = file_of(schema, plain(), &[vec![Int32(some(&[1])), texts(&["t"])]]);
     let expected = "a.parquet has no column \"id\": its columns are \"key\", \"meta.text\"";
     assert_eq!(refusal(&file, &text_columns()), expected);
-    let columns = Columns {
+    let columns = ParquetColumns {
         id: None,
         ..fingerprint_columns()
     };

@@ -81,7 +81,7 @@ fn rows_without_an_id_column_are_numbered() {
     let schema = "message m { required binary text; }";
     let groups = [vec![texts(&["a", "b"])], vec![texts(&["c"])]];
     let file = file_of(schema, plain(), &groups);
-    let columns = Columns {
+    let columns = ParquetColumns {
         id: None,
         ..text_columns()
     };
@@ -131,7 +131,7 @@ fn a_column_inside_a_struct_is_named_by_its_path() {
         plain(),
         &[vec![Int32(vec![Some(9)]), texts(&["t"])]],
     );
-    let columns = Columns {
+    let columns = ParquetColumns {
         id: Some("meta.id".to_owned()),
         ..text_columns()
     };

@@ -1,0 +1,63 @@
+//! The fields of a header, of a WARC record or an HTTP response: `Name: value`, a line each.
+
+use std::borrow::Cow;
+
+/// The lines of a header after its first.
+#[derive(Clone, Copy)]
+pub(super) struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    /// The fields of a header, whose first line is no field.
+    pub(super) fn of(header: &'a [u8]) -> Self {
+        let first = header.iter().position(|byte| *byte == b'\n');
+        Self(first.map_or(&[], |end| &header[end + 1..]))
+    }
+
+    /// The value of the first field of this name, in any case. Where it goes on in lines that begin
+    /// with a blank, they are joined by one.
+    pub(super) fn get(self, name: &str) -> Option<Cow<'a, [u8]>> {
+        let mut lines = self.0.split(|byte| *byte == b'\n');
+        let mut value = loop {
+            let line = lines.next()?;
+            let Some(colon) = line.iter().position(|byte| *byte == b':') else {
+                continue;
+            };
+            let (found, value) = line.split_at(colon);
+            if found.trim_ascii_end().eq_ignore_ascii_case(name.as_bytes()) {
+                break Cow::Borrowed(value[1..].trim_ascii());
+            }
+        };
+        for line in lines.take_while(|line| line.starts_with(b" ") || line.starts_with(b"\t")) {
+            let value = value.to_mut();
+            value.push(b' ');
+            value.extend_from_slice(line.trim_ascii());
+        }
+        Some(value)
+    }
+}
+
+/// The part of a `Content-Type` before its parameters; empty where it is no text.
+pub(super) fn media_type(content_type: &[u8]) -> &str {
+    let text = std::str::from_utf8(content_type).unwrap_or_default();
+    text.split(';').next().unwrap_or_default().trim()
+}
+
+/// Whether a `Content-Type` is `text/plain` in UTF-8, or in a part of it.
+pub(super) fn is_plain_text(content_type: &[u8]) -> bool {
+    let text = std::str::from_utf8(content_type).unwrap_or_default();
+    if !media_type(content_type).eq_ignore_ascii_case("text/plain") {
+        return false;
+    }
+    text.split(';').skip(1).all(|parameter| {
+        let Some((name, value)) = parameter.split_once('=') else {
+            return true;
+        };
+        if !name.trim().eq_ignore_ascii_case("charset") {
+            return true;
+        }
+        let charset = value.trim().trim_matches(['"', '\'']);
+        ["utf-8", "utf8", "us-ascii", "ascii"]
+            .into_iter()
+            .any(|known| charset.eq_ignore_ascii_case(known))
+    })
+}

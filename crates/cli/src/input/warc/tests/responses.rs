@@ -1,0 +1,163 @@
+//! HTTP responses: which are texts, and what is undone.
+
+use flate2::Compression;
+use flate2::read::GzEncoder;
+
+use super::*;
+
+fn response(message: &[u8]) -> Vec<u8> {
+    let fields = [
+        ("WARC-Type", "response"),
+        ("WARC-Target-URI", "a"),
+        ("Content-Type", "application/http; msgtype=response"),
+    ];
+    record(&fields, message)
+}
+
+/// A response of status 200 with these header lines.
+fn ok(fields: &str, payload: &[u8]) -> Vec<u8> {
+    let mut message = format!("HTTP/1.1 200 OK\r\n{fields}\r\n").into_bytes();
+    message.extend_from_slice(payload);
+    response(&message)
+}
+
+fn plain(fields: &str, payload: &[u8]) -> Vec<u8> {
+    ok(&format!("Content-Type: text/plain\r\n{fields}"), payload)
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut compressed = Vec::new();
+    let mut encoder = GzEncoder::new(bytes, Compression::default());
+    encoder.read_to_end(&mut compressed).unwrap();
+    compressed
+}
+
+/// Chunks of three bytes.
+fn chunked(bytes: &[u8]) -> Vec<u8> {
+    let mut whole = Vec::new();
+    for chunk in bytes.chunks(3) {
+        whole.extend_from_slice(format!("{:X};name=value\r\n", chunk.len()).as_bytes());
+        whole.extend_from_slice(chunk);
+        whole.extend_from_slice(b"\r\n");
+    }
+    whole.extend_from_slice(b"0\r\n\r\n");
+    whole
+}
+
+#[test]
+fn plain_text_is_read_without_its_http_header() {
+    let payload = "a text\r\n\r\nof two paragraphs";
+    assert_eq!(
+        read(&plain("Server: x\r\n", payload.as_bytes())),
+        [text("a", payload)]
+    );
+    assert_eq!(read(&plain("", b"")), [text("a", "")]);
+}
+
+#[test]
+fn chunks_and_gzip_are_undone() {
+    let payload = "a text of some length: päron";
+    let bytes = payload.as_bytes();
+    for (fields, stored) in [
+        ("Transfer-Encoding: chunked\r\n", chunked(bytes)),
+        ("Content-Encoding: gzip\r\n", gzip(bytes)),
+        (
+            "Transfer-Encoding: chunked\r\nContent-Encoding: X-GZip\r\n",
+            chunked(&gzip(bytes)),
+        ),
+        (
+            "Transfer-Encoding: gzip, chunked\r\n",
+            chunked(&gzip(bytes)),
+        ),
+        ("Content-Encoding: identity\r\n", bytes.to_vec()),
+        // Undone by the crawler, which kept the header.
+        ("Content-Encoding: gzip\r\n", bytes.to_vec()),
+        ("X-Crawl-Content-Encoding: br\r\n", bytes.to_vec()),
+    ] {
+        assert_eq!(
+            read(&plain(fields, &stored)),
+            [text("a", payload)],
+            "{fields}"
+        );
+    }
+}
+
+#[test]
+fn what_is_no_plain_text_of_status_200_is_counted() {
+    let others = [
+        ok("Content-Type: text/html\r\n", b"<p>"),
+        ok("Content-Type: text/plain; charset=shift_jis\r\n", b"x"),
+        ok("", b"no type"),
+        plain("Content-Encoding: br\r\n", b"x"),
+        response(b"HTTP/1.1 404 Not Found\r\nContent-Type: text/plain\r\n\r\nx"),
+        response(b"HTTP/1.1 301 Moved\r\nContent-Type: text/plain\r\n\r\n"),
+        response(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"),
+        response(b"no HTTP 200\r\nContent-Type: text/plain\r\n\r\nx"),
+        response(b""),
+    ];
+    let mut documents = open(&[others.concat(), plain("", b"t")].concat());
+    assert_eq!(documents.next().unwrap().unwrap(), text("a", "t"));
+    assert_eq!(documents.other_records(), others.len() as u64);
+}
+
+#[test]
+fn a_payload_that_cannot_be_decoded_is_an_error_and_reading_goes_on() {
+    let chunks = "Transfer-Encoding: chunked\r\n";
+    for (fields, stored, reason) in [
+        (
+            chunks,
+            b"3\r\nabc\r\n".to_vec(),
+            "chunked: it ends before its last chunk",
+        ),
+        (
+            chunks,
+            b"F\r\nabc".to_vec(),
+            "chunked: it ends within a chunk",
+        ),
+        (
+            chunks,
+            b"FFFFFFFFFFFFFFFFF\r\n".to_vec(),
+            "chunked: a chunk has no size",
+        ),
+        (chunks, b"\xFF\r\n".to_vec(), "chunked: a chunk has no size"),
+        (
+            chunks,
+            b"2\r\nabc\r\n0\r\n".to_vec(),
+            "chunked: a chunk is longer than its size",
+        ),
+        (
+            "Content-Encoding: gzip\r\n",
+            gzip(b"a text")[..15].to_vec(),
+            "gzip: ",
+        ),
+    ] {
+        let warc = [plain(fields, &stored), plain("", b"t")].concat();
+        let results = results(&warc);
+        let message = results[0].as_ref().unwrap_err();
+        let start = format!("a.wet: record 1 at byte 0: its payload cannot be decoded as {reason}");
+        assert!(message.starts_with(&start), "{message}");
+        assert_eq!(results[1], Ok(text("a", "t")));
+    }
+}
+
+#[test]
+fn a_payload_is_measured_after_it_is_decoded() {
+    for (bytes, taken) in [(MAX_RECORD_BYTES, true), (MAX_RECORD_BYTES + 1, false)] {
+        let zeros = vec![0; bytes];
+        let squeezed = plain("Content-Encoding: gzip\r\n", &gzip(&zeros));
+        assert!(squeezed.len() < 64 << 10);
+        assert_eq!(results(&squeezed)[0].is_ok(), taken);
+        assert_eq!(results(&plain("", &zeros))[0].is_ok(), taken);
+    }
+}
+
+#[test]
+fn a_huge_page_of_html_is_counted_like_a_small_one() {
+    let html = ok(
+        "Content-Type: text/html\r\n",
+        &vec![b'x'; MAX_BLOCK_BYTES + 1],
+    );
+    let mut documents = open(&[html, conversion("b", "t")].concat());
+    assert_eq!(documents.next().unwrap().unwrap(), text("b", "t"));
+    assert_eq!(documents.other_records(), 1);
+}
