@@ -4,6 +4,9 @@ use parquet::errors::ParquetError as LibraryError;
 
 use crate::input::{LineProblem, MAX_RECORD_BYTES};
 
+/// How the library says that a compression is left out of it.
+const LEFT_OUT: &str = "Disabled feature at compile time: ";
+
 /// Why a Parquet file cannot be used. Each message is complete in itself.
 #[derive(Debug, thiserror::Error)]
 pub enum ParquetError {
@@ -112,6 +115,11 @@ impl ParquetError {
 /// The library's words, without the kind of error that it puts before them.
 pub(super) fn reason(error: &LibraryError) -> String {
     let text = error.to_string();
+    if let Some(codec) = text.split_once(LEFT_OUT).map(|(_, codec)| codec) {
+        return format!(
+            "{codec} compression is not supported: write the file with snappy, zstd, gzip or lz4"
+        );
+    }
     for kind in ["Parquet error: ", "EOF: ", "External: ", "NYI: "] {
         if let Some(words) = text.strip_prefix(kind) {
             return words.to_owned();

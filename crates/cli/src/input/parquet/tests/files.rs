@@ -112,3 +112,28 @@ fn a_stream_is_read_by_way_of_a_temporary_copy() {
     let read: Vec<_> = documents.map(Result::unwrap).collect();
     assert_eq!(read, [text("a", "t")]);
 }
+
+#[test]
+fn a_compression_that_is_left_out_is_named_with_those_that_are_not() {
+    let properties = plain().set_compression(Compression::SNAPPY);
+    let file = file_of(
+        TEXT_SCHEMA,
+        properties,
+        &[vec![texts(&["a"]), texts(&["t"])]],
+    );
+    // The numbers of Snappy and Brotli, as the file's end holds them; the first column's is one of
+    // the bytes tried.
+    let (snappy, brotli) = (2, 8);
+    let expected = "brotli compression is not supported: write the file with snappy, zstd, gzip \
+                    or lz4";
+    let told = (0..file.len()).filter(|at| file[*at] == snappy).any(|at| {
+        let mut other = file.clone();
+        other[at] = brotli;
+        let error = match open(&other, &text_columns()) {
+            Ok(documents) => documents.filter_map(Result::err).next(),
+            Err(error) => Some(error),
+        };
+        error.is_some_and(|error| error.to_string().ends_with(expected))
+    });
+    assert!(told);
+}
