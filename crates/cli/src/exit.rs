@@ -7,7 +7,9 @@ use simshard_client::ClientError;
 use simshard_cluster::MetadataError;
 use simshard_runtime::logging::LoggingError;
 
+use crate::batch::TooManyDocuments;
 use crate::input::InputError;
+use crate::output::OutputError;
 use crate::say::note;
 
 /// Something failed.
@@ -26,6 +28,13 @@ pub struct UsageError(pub String);
 pub fn code(error: &anyhow::Error) -> Option<u8> {
     for cause in error.chain() {
         if cause.is::<InputError>() || cause.is::<UsageError>() || cause.is::<LoggingError>() {
+            return Some(BAD_INPUT);
+        }
+        if cause.is::<TooManyDocuments>()
+            || cause
+                .downcast_ref()
+                .is_some_and(OutputError::is_bad_argument)
+        {
             return Some(BAD_INPUT);
         }
         let refused = |error: &ClientError| error.is_bad_request();

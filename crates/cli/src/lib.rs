@@ -1,12 +1,12 @@
 //! The `simshard` command: the roles of a cluster, the client commands, and the
 //! batch tools, one file a verb in `commands`.
 
+pub mod batch;
 pub mod commands;
 mod connection;
 pub mod embedded;
 pub mod exit;
 pub mod input;
-#[cfg(feature = "parquet")]
 pub mod output;
 mod progress;
 mod recipe;
@@ -17,7 +17,10 @@ use clap::{Parser, Subcommand};
 
 use simshard_runtime::logging::{self, Level, LogFormat};
 
-use commands::{bench, completions, corpus, demo, distance, documents, find, hash, recipes, serve};
+use commands::{
+    bench, completions, corpus, demo, distance, documents, find, find_all, find_clusters, hash,
+    recipes, serve,
+};
 
 /// Exact near-duplicate search over 64-bit simhash fingerprints.
 ///
@@ -54,6 +57,10 @@ pub enum Command {
     Find(find::FindArgs),
     /// Find the nearest near-duplicate of documents, one JSON line for each
     FindFirst(find::FindFirstArgs),
+    /// Find all pairs of near-duplicates among documents, without a cluster of nodes
+    FindAll(find_all::FindAllArgs),
+    /// Find the groups of near-duplicates among documents, without a cluster of nodes
+    FindClusters(find_clusters::FindClustersArgs),
     /// Print the fingerprints of documents
     Hash(hash::HashArgs),
     /// Print the number of bits in which two fingerprints differ
@@ -84,6 +91,8 @@ impl Cli {
             Command::Remove(args) => documents::remove(&args),
             Command::Find(args) => find::run(&args),
             Command::FindFirst(args) => find::run_first(&args),
+            Command::FindAll(args) => find_all::run(&args),
+            Command::FindClusters(args) => find_clusters::run(&args),
             Command::Hash(args) => hash::run(&args),
             Command::Distance(args) => distance::run(args),
             Command::Recipes(args) => recipes::run(args),

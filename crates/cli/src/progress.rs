@@ -1,10 +1,11 @@
 //! Progress on standard error, only where that is a terminal.
 
 use std::fmt;
-use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+
+use crate::say::watched;
 
 /// How often a spinner turns.
 const TICK: Duration = Duration::from_millis(100);
@@ -42,7 +43,10 @@ pub(crate) fn spinner(what: &str) -> Spinner {
         .unwrap_or_else(|_| ProgressStyle::default_spinner());
     bar.set_style(style);
     bar.set_message(what.to_owned());
-    bar.enable_steady_tick(TICK);
+    if !bar.is_hidden() {
+        // A thread of its own.
+        bar.enable_steady_tick(TICK);
+    }
     Spinner(bar)
 }
 
@@ -56,7 +60,7 @@ impl Drop for Spinner {
 }
 
 fn target() -> ProgressDrawTarget {
-    match std::io::stderr().is_terminal() {
+    match watched() {
         true => ProgressDrawTarget::stderr(),
         false => ProgressDrawTarget::hidden(),
     }

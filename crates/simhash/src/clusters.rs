@@ -37,7 +37,7 @@ impl Clusters {
     /// The answer depends on what was linked, not on the order of the unions.
     #[must_use]
     pub fn groups(&self) -> Vec<Vec<usize>> {
-        let roots = self.roots();
+        let roots = self.clone().into_roots();
         let mut sizes = vec![0_usize; roots.len()];
         for &root in &roots {
             sizes[root] += 1;
@@ -58,15 +58,13 @@ impl Clusters {
         groups
     }
 
-    /// The root of every number. By U1 a parent's root is known before it is asked for.
-    fn roots(&self) -> Vec<usize> {
-        let mut roots: Vec<usize> = Vec::with_capacity(self.parents.len());
-        for (member, &parent) in self.parents.iter().enumerate() {
-            roots.push(if parent == member {
-                member
-            } else {
-                roots[parent]
-            });
+    /// The smallest member of the group of each number, in no more memory than this takes.
+    #[must_use]
+    pub fn into_roots(self) -> Vec<usize> {
+        let mut roots = self.parents;
+        // By U1 a parent's root is known before it is asked for.
+        for member in 0..roots.len() {
+            roots[member] = roots[roots[member]];
         }
         roots
     }

@@ -24,7 +24,6 @@ pub use index::{Hit, Index, Search};
 pub use layout::{Layout, LayoutError, MAX_BLOCKS, MAX_TABLES};
 pub use lead_groups::LeadGroups;
 pub use pairs::{FingerprintSet, Pair, PairSearch};
-pub use recipe::{Recipe, UnknownRecipe};
 pub use recipe::{
     Explanation, Recipe, Takes, TakesNoTexts, TextRecipe, UnknownRecipe, Window, features,
 };

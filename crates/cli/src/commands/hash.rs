@@ -5,11 +5,11 @@ use std::io::{BufWriter, Write as _};
 
 use anyhow::Context;
 use clap::Args;
-use simshard_simhash::Recipe;
+use simshard_simhash::{Recipe, TextRecipe};
 
 use crate::exit::UsageError;
 use crate::input::{
-    self, Batch, Check, Format, Ids, Input, InputArgs, InputError, LineParser, Needs, Record,
+    Batch, Carries, Check, Format, Ids, Input, InputArgs, InputError, LineParser, Needs, Record,
     RecordContent, Skipped,
 };
 use crate::progress;
@@ -56,19 +56,20 @@ pub fn run(args: &HashArgs) -> anyhow::Result<()> {
         ids: Ids::Tsv,
         check: Check::AsRead,
         preferred_format: Format::Lines,
-        features: input::is_features(args.recipe),
+        recipe: args.recipe,
     };
     let input = Input::open(&args.input, needs)?;
-    if input.carries_fingerprints() {
+    if input.carries() == Carries::Fingerprints {
         let message = "these documents carry fingerprints already: hash needs texts";
         return Err(UsageError(message.to_owned()).into());
     }
+    let recipe = input.text_recipe(args.recipe)?;
     let bar = progress::bar("hashing", None);
     let mut skipped = Skipped::default();
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut header = Some(HEADER);
     input.for_each_batch(
-        |batch, parser| lines(batch, parser, args.recipe),
+        |batch, parser| lines(batch, parser, recipe),
         |batches| -> anyhow::Result<bool> {
             let batches: Vec<Lines> = batches
                 .into_iter()
@@ -92,7 +93,7 @@ pub fn run(args: &HashArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn lines(batch: &Batch, parser: &LineParser, recipe: Recipe) -> Result<Lines, InputError> {
+fn lines(batch: &Batch, parser: &LineParser, recipe: TextRecipe) -> Result<Lines, InputError> {
     let mut text = String::new();
     let mut documents = 0;
     let outcome = batch.parse(parser, |Record { id, content }| {

@@ -8,6 +8,8 @@ pub mod demo;
 pub mod distance;
 pub mod documents;
 pub mod find;
+pub mod find_all;
+pub mod find_clusters;
 pub mod hash;
 mod pipeline;
 pub mod recipes;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum, ValueHint};
+use simshard_simhash::{Recipe, Takes};
 
 use super::error::InputError;
 use super::parse::{JsonContent, JsonFields};
@@ -161,8 +162,9 @@ impl InputArgs {
         self.paths.is_empty() || self.paths.iter().any(|path| is_stdin(path))
     }
 
-    /// The fields to read; `features` says whether a document carries them unless told otherwise.
-    pub(super) fn json_fields(&self, features: bool) -> JsonFields {
+    /// The fields to read; the recipe says whether they are texts or features unless the arguments
+    /// do.
+    pub(super) fn json_fields(&self, recipe: Recipe) -> JsonFields {
         let name = |given: &Option<String>, default: &str| match given {
             Some(name) => name.clone(),
             None => default.to_owned(),
@@ -170,7 +172,7 @@ impl InputArgs {
         let content = match (&self.fingerprint_field, &self.features_field) {
             (Some(name), _) => JsonContent::Fingerprint(name.clone()),
             (None, Some(name)) => JsonContent::Features(name.clone()),
-            (None, None) if features && self.text_field.is_none() => {
+            (None, None) if recipe.takes() == Takes::Features && self.text_field.is_none() => {
                 JsonContent::Features(Self::FEATURES_FIELD.to_owned())
             }
             (None, None) => JsonContent::Text(name(&self.text_field, Self::TEXT_FIELD)),

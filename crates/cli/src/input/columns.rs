@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use indicatif::ProgressBar;
-use simshard_simhash::{Fingerprint, Recipe};
+use simshard_simhash::{Fingerprint, Recipe, TextRecipe};
 
 use super::parse::{Record, RecordContent, RecordId};
 use super::{Check, Format, Ids, Input, InputArgs, InputError, Needs, Skipped};
@@ -134,19 +134,16 @@ pub fn columns(
         ids,
         check: Check::AsRead,
         preferred_format: Format::Hashes,
-        features: is_features(recipe),
+        recipe,
     };
-    read(Input::open(args, needs)?, recipe, sample, progress)
-}
-
-/// Whether a recipe is the one that takes features rather than texts.
-pub(crate) fn is_features(recipe: Recipe) -> bool {
-    recipe.name() == "features"
+    let input = Input::open(args, needs)?;
+    let recipe = input.text_recipe(recipe)?;
+    read(input, recipe, sample, progress)
 }
 
 pub(super) fn read(
     input: Input,
-    recipe: Recipe,
+    recipe: TextRecipe,
     sample: Option<u64>,
     progress: &ProgressBar,
 ) -> Result<Columns, InputError> {
@@ -194,7 +191,7 @@ pub(super) fn read(
 
 impl Columns {
     #[inline]
-    fn push(&mut self, record: &Record<'_>, recipe: Recipe, ids: Option<&mut IdColumn>) {
+    fn push(&mut self, record: &Record<'_>, recipe: TextRecipe, ids: Option<&mut IdColumn>) {
         match ids {
             Some(ids) => ids.push(&record.id),
             None => self.place(&record.id),

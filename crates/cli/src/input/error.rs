@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::Utf8Error;
 
 use simshard_client::MAX_ID_BYTES;
-use simshard_simhash::ParseFingerprintError;
+use simshard_simhash::{ParseFingerprintError, Recipe, TakesNoTexts};
 
 use super::{Compression, Format, MAX_RECORD_BYTES};
 
@@ -89,6 +89,17 @@ pub enum InputError {
         suggested: Format,
         /// A path that does not suggest it.
         other: PathBuf,
+    },
+    /// The documents carry texts, and the recipe is for something else.
+    #[error("{0}")]
+    TakesNoTexts(TakesNoTexts),
+    /// The documents carry features, and the recipe is for texts.
+    #[error(
+        "these documents carry features, and recipe {recipe} takes texts: add --recipe features"
+    )]
+    FeaturesNeedTheirRecipe {
+        /// The recipe in force.
+        recipe: Recipe,
     },
     /// A field was named for a format without fields.
     #[error("{flag} belongs to --format jsonl, but the format is {format}")]

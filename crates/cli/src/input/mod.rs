@@ -38,10 +38,10 @@ mod files;
 mod ids;
 mod in_order;
 mod needs;
-mod parse;
-mod paths;
 #[cfg(feature = "parquet")]
 pub mod parquet;
+mod parse;
+mod paths;
 mod skipped;
 mod source;
 #[cfg(test)]
@@ -52,7 +52,7 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 
 use simshard_client::MAX_ID_BYTES;
-use simshard_simhash::Fingerprint;
+use simshard_simhash::{Fingerprint, Recipe, TextRecipe};
 
 pub use args::{Format, InputArgs};
 pub use batches::Found;
@@ -67,7 +67,6 @@ pub use parse::{LineParser, Outcome, Record, RecordContent, RecordId, parse_deci
 pub use skipped::Skipped;
 
 pub(crate) use batches::Batch;
-pub(crate) use columns::is_features;
 
 use batches::{Batches, DocumentBatches};
 use chunk::Chunks;
@@ -93,6 +92,17 @@ pub enum Content {
     Text(String),
     /// A fingerprint computed earlier.
     Fingerprint(Fingerprint),
+}
+
+/// What the documents of an input carry, before they are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carries {
+    /// Texts, yet to be fingerprinted.
+    Texts,
+    /// Hashed features with weights: fingerprints once they are read.
+    Features,
+    /// Fingerprints computed earlier.
+    Fingerprints,
 }
 
 /// Input that is ready to be read, and already checked where the command needs it.
@@ -155,10 +165,26 @@ impl Input {
         self.document_count
     }
 
-    /// Whether the documents carry fingerprints, all of them, rather than texts or features.
+    /// What all the documents carry.
     #[must_use]
-    pub fn carries_fingerprints(&self) -> bool {
-        self.parser.carries_fingerprints()
+    pub fn carries(&self) -> Carries {
+        self.parser.carries()
+    }
+
+    /// The recipe for the texts among the documents, where there are any.
+    ///
+    /// # Errors
+    /// If the recipe is not for what the documents carry.
+    pub(crate) fn text_recipe(&self, recipe: Recipe) -> Result<TextRecipe, InputError> {
+        match (self.carries(), recipe) {
+            (Carries::Texts, _) => recipe.for_texts().map_err(InputError::TakesNoTexts),
+            (Carries::Features, Recipe::Text(_)) => {
+                Err(InputError::FeaturesNeedTheirRecipe { recipe })
+            }
+            (Carries::Features, Recipe::Features) | (Carries::Fingerprints, _) => {
+                Ok(TextRecipe::default())
+            }
+        }
     }
 
     /// Whether the documents are fingerprints alone, without ids.

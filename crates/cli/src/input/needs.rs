@@ -1,5 +1,7 @@
 //! What a command needs of its input.
 
+use simshard_simhash::{Recipe, TextRecipe};
+
 use super::{Format, Ids};
 
 /// What a command needs of its input.
@@ -11,8 +13,8 @@ pub struct Needs {
     pub check: Check,
     /// The format where neither the caller nor the paths say one.
     pub preferred_format: Format,
-    /// Whether objects carry features rather than texts, unless the caller says.
-    pub features: bool,
+    /// The recipe: it says whether objects carry texts or features, unless the caller does.
+    pub recipe: Recipe,
 }
 
 /// When the input is checked.
@@ -31,6 +33,6 @@ impl Needs {
         ids: Ids::Any,
         check: Check::BeforeUse,
         preferred_format: Format::Lines,
-        features: false,
+        recipe: Recipe::Text(TextRecipe::WordsV1),
     };
 }

@@ -1,3 +1,183 @@
-//! Where results go.
+//! Where the batch commands write, and in which form.
+//!
+//! | format  | a pair                                    | clusters                                   |
+//! |---------|-------------------------------------------|--------------------------------------------|
+//! | `json`  | `[4, 5]`, or `["a", "b"]` by ids          | `[4, 5, 7]`: all members of one on a line  |
+//! | `jsonl` | an object with both documents' fields     | an object a member: id, fingerprint, cluster |
+//! | `tsv`   | `id_a<TAB>id_b<TAB>distance`              | `id<TAB>hash<TAB>cluster`, a line a member |
+//!
+//! Commands know [`PairSink`] and [`ClusterSink`] alone: a further format is one more of each.
 
+mod error;
+mod file;
+mod json;
+mod jsonl;
+#[cfg(feature = "parquet")]
 pub mod parquet;
+mod same_file;
+mod text;
+mod tsv;
+mod unfinished;
+
+use std::borrow::Cow;
+use std::io;
+use std::path::Path;
+
+use clap::ValueEnum;
+use simshard_simhash::Fingerprint;
+
+pub use error::OutputError;
+pub use file::Output;
+
+use crate::input::Ids;
+
+/// How results are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OutputFormat {
+    /// One JSON array a line: a pair, or all members of a cluster; documents with ids are strings,
+    /// bare hashes are numbers
+    Json,
+    /// One JSON object a line: a pair, or a member of a cluster; fingerprints are strings
+    Jsonl,
+    /// Under a header, pairs as `id_a<TAB>id_b<TAB>distance`, members of clusters as
+    /// `id<TAB>hash<TAB>cluster`; refuses ids with tabs and line breaks
+    Tsv,
+}
+
+impl OutputFormat {
+    /// The format that a path's extension names; `json` for standard output and other extensions.
+    #[must_use]
+    pub fn of_path(path: Option<&Path>) -> Self {
+        let extension = path.and_then(Path::extension).unwrap_or_default();
+        let is = |name| extension.eq_ignore_ascii_case(name);
+        if is("jsonl") || is("ndjson") {
+            Self::Jsonl
+        } else if is("tsv") {
+            Self::Tsv
+        } else {
+            Self::Json
+        }
+    }
+
+    /// The ids that it can hold.
+    #[must_use]
+    pub fn ids(self) -> Ids {
+        match self {
+            Self::Json | Self::Jsonl => Ids::Any,
+            Self::Tsv => Ids::Tsv,
+        }
+    }
+
+    /// What stands for a document of bare hashes, which have no ids.
+    #[must_use]
+    pub fn bare_name(self) -> BareName {
+        match self {
+            Self::Json => BareName::Fingerprint,
+            Self::Jsonl | Self::Tsv => BareName::Line,
+        }
+    }
+
+    /// A writer of pairs.
+    ///
+    /// # Errors
+    /// If the output cannot be written.
+    pub fn pairs(self, output: Output) -> io::Result<Box<dyn PairSink>> {
+        Ok(match self {
+            Self::Json => Box::new(json::JsonPairs::new(output)),
+            Self::Jsonl => Box::new(jsonl::JsonlPairs::new(output)),
+            Self::Tsv => Box::new(tsv::TsvPairs::new(output)),
+        })
+    }
+
+    /// A writer of clusters.
+    ///
+    /// # Errors
+    /// If the output cannot be written.
+    pub fn clusters(self, output: Output) -> io::Result<Box<dyn ClusterSink>> {
+        Ok(match self {
+            Self::Json => Box::new(json::JsonClusters::new(output)),
+            Self::Jsonl => Box::new(jsonl::JsonlClusters::new(output)),
+            Self::Tsv => Box::new(tsv::TsvClusters::new(output)),
+        })
+    }
+}
+
+/// What stands for a document that has no id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BareName {
+    /// Its fingerprint.
+    Fingerprint,
+    /// The number of its line.
+    Line,
+}
+
+/// A document as results show it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member<'a> {
+    /// Its id; `None` where its fingerprint stands for one.
+    pub id: Option<Cow<'a, str>>,
+    /// Its fingerprint.
+    pub fingerprint: Fingerprint,
+}
+
+/// Takes pairs of documents, one by one.
+pub trait PairSink: Send {
+    /// Writes a pair and its distance in bits.
+    ///
+    /// # Errors
+    /// If the output cannot be written.
+    fn pair(&mut self, a: &Member<'_>, b: &Member<'_>, distance: u32) -> io::Result<()>;
+
+    /// Writes what is left. The output is not in its place before [`Output::commit`].
+    ///
+    /// # Errors
+    /// If the output cannot be written.
+    fn finish(self: Box<Self>) -> io::Result<Output>;
+}
+
+/// Takes the members of clusters, cluster by cluster.
+pub trait ClusterSink: Send {
+    /// Writes a member of the cluster with this id: the smallest fingerprint in it.
+    ///
+    /// # Errors
+    /// If the output cannot be written.
+    fn member(&mut self, cluster: Fingerprint, member: &Member<'_>) -> io::Result<()>;
+
+    /// Ends a cluster that has members.
+    ///
+    /// # Errors
+    /// If the output cannot be written.
+    fn end_cluster(&mut self) -> io::Result<()>;
+
+    /// Writes what is left. The output is not in its place before [`Output::commit`].
+    ///
+    /// # Errors
+    /// If the output cannot be written.
+    fn finish(self: Box<Self>) -> io::Result<Output>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extensions_name_formats() {
+        use OutputFormat::{Json, Jsonl, Tsv};
+        for (path, format) in [
+            ("pairs.json", Json),
+            ("pairs.jsonl", Jsonl),
+            ("pairs.NDJSON", Jsonl),
+            ("a.b/pairs.tsv", Tsv),
+            ("tsv", Json),
+            ("-", Json),
+            ("/dev/null", Json),
+        ] {
+            assert_eq!(
+                OutputFormat::of_path(Some(Path::new(path))),
+                format,
+                "{path}"
+            );
+        }
+        assert_eq!(OutputFormat::of_path(None), Json);
+    }
+}

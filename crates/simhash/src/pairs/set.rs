@@ -20,14 +20,28 @@ impl FingerprintSet {
     /// Sorts, with all threads of the rayon pool, and drops what is there twice. Takes memory for
     /// as many fingerprints again meanwhile.
     #[must_use]
-    pub fn from_unsorted(mut fingerprints: Vec<Fingerprint>) -> Self {
-        if fingerprints.len() < SMALL {
-            fingerprints.sort_unstable();
-        } else {
-            fingerprints = sorted(fingerprints);
-        }
+    pub fn from_unsorted(fingerprints: Vec<Fingerprint>) -> Self {
+        let mut fingerprints = sorted(fingerprints);
         fingerprints.dedup();
         Self { fingerprints }
+    }
+
+    /// As [`from_unsorted`](Self::from_unsorted), and says which fingerprints were there more than
+    /// once: the place of each and how often it was there, by ascending place.
+    #[must_use]
+    pub fn counted(fingerprints: Vec<Fingerprint>) -> (Self, Vec<(usize, usize)>) {
+        let mut fingerprints = sorted(fingerprints);
+        let mut repeated: Vec<(usize, usize)> = Vec::new();
+        let mut place = 0;
+        for pair in fingerprints.windows(2) {
+            match repeated.last_mut() {
+                _ if pair[0] != pair[1] => place += 1,
+                Some((last, count)) if *last == place => *count += 1,
+                _ => repeated.push((place, 2)),
+            }
+        }
+        fingerprints.dedup();
+        (Self { fingerprints }, repeated)
     }
 
     /// The fingerprints.
@@ -61,7 +75,11 @@ impl FingerprintSet {
 }
 
 /// Sorts: into buckets by the leading bits that differ, then each bucket in the cache.
-fn sorted(fingerprints: Vec<Fingerprint>) -> Vec<Fingerprint> {
+fn sorted(mut fingerprints: Vec<Fingerprint>) -> Vec<Fingerprint> {
+    if fingerprints.len() < SMALL {
+        fingerprints.sort_unstable();
+        return fingerprints;
+    }
     let values = bits(&fingerprints);
     let Some(digit) = leading_digit(varying_in_parallel(values), values.len()) else {
         return fingerprints;
@@ -117,6 +135,8 @@ fn split_mut<'a>(mut values: &'a mut [u64], ends: &[usize]) -> Vec<&'a mut [u64]
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::synthetic::Data;
 
@@ -124,8 +144,17 @@ mod tests {
         let mut expected = fingerprints.clone();
         expected.sort_unstable();
         expected.dedup();
-        let set = FingerprintSet::from_unsorted(fingerprints);
+        let set = FingerprintSet::from_unsorted(fingerprints.clone());
         assert_eq!(set.as_slice(), expected);
+
+        let mut counts: BTreeMap<Fingerprint, usize> = BTreeMap::new();
+        for &fingerprint in &fingerprints {
+            *counts.entry(fingerprint).or_default() += 1;
+        }
+        let repeated = (0..).zip(counts.values().copied());
+        let repeated: Vec<_> = repeated.filter(|&(_, count)| count > 1).collect();
+        let counted = FingerprintSet::counted(fingerprints);
+        assert_eq!(counted, (set.clone(), repeated));
         assert_eq!(set.bits().len(), set.len());
     }
 

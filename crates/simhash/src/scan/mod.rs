@@ -1,16 +1,16 @@
 //! The instructions of particular processors: the only place for `unsafe`.
 
+pub(crate) mod ascii;
+#[cfg(target_arch = "x86_64")]
+mod ascii_avx2;
+#[cfg(target_arch = "x86_64")]
+mod ascii_avx512;
 mod bits;
 mod join;
 #[cfg(target_arch = "x86_64")]
 mod join_avx2;
 #[cfg(target_arch = "x86_64")]
 mod join_avx512;
-pub(crate) mod ascii;
-#[cfg(target_arch = "x86_64")]
-mod ascii_avx2;
-#[cfg(target_arch = "x86_64")]
-mod ascii_avx512;
 mod level;
 pub(crate) mod md5;
 #[cfg(target_arch = "x86_64")]

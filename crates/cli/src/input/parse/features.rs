@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use simshard_simhash::{BitCounter, Fingerprint};
+use simshard_simhash::{Fingerprint, features};
 
 use super::decimal::parse_decimal;
 
@@ -24,13 +24,7 @@ pub(super) fn parse(written: &str) -> Option<Features> {
 impl Features {
     /// Their fingerprint; `None` where the weights reach 2^64 in all.
     pub(super) fn fingerprint(&self) -> Option<Fingerprint> {
-        let weights = self.0.iter().map(|&(_, weight)| weight);
-        weights.into_iter().try_fold(0_u64, u64::checked_add)?;
-        let mut counter = BitCounter::new();
-        for &(hash, weight) in &self.0 {
-            counter.add_weighted(hash, weight);
-        }
-        Some(counter.fingerprint())
+        features::fingerprint(&self.0).ok()
     }
 }
 

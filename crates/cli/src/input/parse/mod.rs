@@ -19,7 +19,7 @@ use simshard_simhash::Fingerprint;
 
 use super::chunk::Chunk;
 use super::ids::Ids;
-use super::{Format, InputArgs, InputError, Needs, Skipped};
+use super::{Carries, Format, InputArgs, InputError, Needs, Skipped};
 
 pub use decimal::parse_decimal;
 pub(super) use json::{JsonContent, JsonFields};
@@ -116,7 +116,7 @@ impl LineParser {
         let format = match format {
             Format::Hashes => LineFormat::Hashes,
             Format::Lines | Format::Files => LineFormat::Lines,
-            Format::Jsonl => LineFormat::Jsonl(args.json_fields(needs.features)),
+            Format::Jsonl => LineFormat::Jsonl(args.json_fields(needs.recipe)),
             Format::Tsv => LineFormat::Tsv,
         };
         Self {
@@ -132,15 +132,16 @@ impl LineParser {
         matches!(self.format, LineFormat::Hashes)
     }
 
-    /// Whether documents carry fingerprints rather than texts or features.
-    pub(super) fn carries_fingerprints(&self) -> bool {
+    /// What all documents carry.
+    pub(super) fn carries(&self) -> Carries {
         match &self.format {
-            LineFormat::Lines => false,
+            LineFormat::Lines => Carries::Texts,
             LineFormat::Jsonl(fields) => match &fields.content {
-                JsonContent::Fingerprint(_) => true,
-                JsonContent::Text(_) | JsonContent::Features(_) => false,
+                JsonContent::Fingerprint(_) => Carries::Fingerprints,
+                JsonContent::Text(_) => Carries::Texts,
+                JsonContent::Features(_) => Carries::Features,
             },
-            LineFormat::Hashes | LineFormat::Tsv => true,
+            LineFormat::Hashes | LineFormat::Tsv => Carries::Fingerprints,
         }
     }
 

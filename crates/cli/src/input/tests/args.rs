@@ -2,7 +2,10 @@
 
 use clap::{CommandFactory, Parser};
 
+use simshard_simhash::Recipe;
+
 use super::*;
+use crate::input::Carries;
 
 #[derive(Parser)]
 struct Command {
@@ -141,15 +144,47 @@ fn standard_input_is_read_once_only() {
 }
 
 #[test]
-fn input_tells_whether_it_carries_fingerprints() {
-    let carries = |arguments: &[&str]| {
-        let args = parse(arguments).unwrap();
-        open_bytes(&args, b"").unwrap().carries_fingerprints()
+fn input_tells_what_it_carries() {
+    use Carries::{Features, Fingerprints, Texts};
+    for (arguments, carried) in [
+        ("--format lines", Texts),
+        ("--format tsv", Fingerprints),
+        ("--format hashes", Fingerprints),
+        ("--format jsonl", Texts),
+        ("--format jsonl --fingerprint-field f", Fingerprints),
+        ("--format jsonl --features-field f", Features),
+    ] {
+        let args = parse(&arguments.split(' ').collect::<Vec<_>>()).unwrap();
+        let input = open_bytes(&args, b"").unwrap();
+        assert_eq!(input.carries(), carried, "{arguments}");
+    }
+}
+
+#[test]
+fn a_recipe_for_something_else_than_the_documents_carry_is_refused() {
+    let refusal = |arguments: &str, recipe: Recipe| {
+        let args = parse(&arguments.split(' ').collect::<Vec<_>>()).unwrap();
+        let input = open_bytes(&args, b"").unwrap();
+        input
+            .text_recipe(recipe)
+            .err()
+            .map(|error| error.to_string())
     };
-    assert!(!carries(&["--format", "lines"]));
-    assert!(carries(&["--format", "tsv"]));
-    assert!(!carries(&["--format", "jsonl"]));
-    assert!(carries(&["--format", "jsonl", "--fingerprint-field", "f"]));
+    let texts = Recipe::default();
+    assert_eq!(
+        refusal("--format lines", Recipe::Features).unwrap(),
+        "recipe features takes no texts: give it hashed features, or fingerprints made of them"
+    );
+    assert_eq!(
+        refusal("--format jsonl --features-field f", texts).unwrap(),
+        "these documents carry features, and recipe words-v1 takes texts: add --recipe features"
+    );
+    assert_eq!(refusal("--format lines", texts), None);
+    assert_eq!(refusal("--format tsv", Recipe::Features), None);
+    assert_eq!(
+        refusal("--format jsonl --features-field f", Recipe::Features),
+        None
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Features: hashes with weights.
 
-use simshard_simhash::compute;
+use simshard_simhash::{Recipe, compute};
 
 use super::*;
 
@@ -72,7 +72,7 @@ fn what_is_no_features_is_named() {
 #[test]
 fn features_are_the_default_where_the_command_says_so() {
     let needs = Needs {
-        features: true,
+        recipe: Recipe::Features,
         ..Needs::CLIENT
     };
     let read = |args: &InputArgs, line: &str| {

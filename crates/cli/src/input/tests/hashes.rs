@@ -4,7 +4,7 @@ use super::*;
 use crate::input::columns::{self, Columns};
 use crate::input::{Check, Chunk, LineParser, Needs};
 use indicatif::ProgressBar;
-use simshard_simhash::Recipe;
+use simshard_simhash::TextRecipe;
 
 pub(super) fn columns_of(
     args: &InputArgs,
@@ -18,7 +18,7 @@ pub(super) fn columns_of(
     };
     let stdin = Box::new(Cursor::new(stdin.to_vec()));
     let input = Input::open_with_stdin(args, needs, stdin)?;
-    columns::read(input, Recipe::default(), sample, &ProgressBar::hidden())
+    columns::read(input, TextRecipe::default(), sample, &ProgressBar::hidden())
 }
 
 fn ids(columns: &Columns) -> Vec<String> {
@@ -187,7 +187,7 @@ fn columns_hold_the_documents_in_their_order() {
         };
         assert_eq!(
             columns.fingerprints[document],
-            Recipe::default().fingerprint(text)
+            TextRecipe::default().fingerprint(text)
         );
     }
 }

@@ -1,0 +1,159 @@
+//! The arguments of the batch commands.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, ValueHint};
+use simshard_simhash::Recipe;
+
+use crate::exit::UsageError;
+use crate::input::InputArgs;
+use crate::output::OutputFormat;
+use crate::recipe::recipe_names;
+
+/// The bytes of a window unless the caller says how many.
+const USUAL_WINDOW: u32 = 5;
+
+/// Arguments of `find-all` and `find-clusters`.
+#[derive(Args, Debug)]
+pub struct BatchArgs {
+    /// The documents.
+    #[command(flatten)]
+    pub documents: InputArgs,
+    /// A file to read, as if it stood among the paths; repeat for more
+    #[arg(short, long, value_name = "PATH", value_hint = ValueHint::AnyPath, help_heading = "Input")]
+    pub input: Vec<PathBuf>,
+    /// Read the first N documents only; 0 means all
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Input")]
+    pub sample: u64,
+    /// How texts become fingerprints
+    #[arg(long, value_name = "NAME", default_value_t, value_parser = recipe_names(), help_heading = "Input")]
+    pub recipe: Recipe,
+    /// Fingerprint windows of N bytes: short for `--recipe jenkins-window-N`; 0 means 5
+    #[arg(
+        long,
+        value_name = "N",
+        conflicts_with = "recipe",
+        help_heading = "Input"
+    )]
+    pub window: Option<u32>,
+    /// With --window, leave out the last window of each text, as the program does from which the
+    /// recipe is taken
+    #[arg(long, requires = "window", help_heading = "Input")]
+    pub compat: bool,
+
+    /// The largest distance of a pair, in bits; 0 finds equal fingerprints
+    #[arg(
+        short,
+        long,
+        value_name = "BITS",
+        default_value_t = 3,
+        help_heading = "Search"
+    )]
+    pub distance: u32,
+    /// The number of blocks that fingerprints are cut into, which affects time alone: `auto`, or a
+    /// number above the distance
+    #[arg(
+        short,
+        long,
+        value_name = "N",
+        default_value = "auto",
+        help_heading = "Search"
+    )]
+    pub blocks: Blocks,
+    /// Use this many threads [default: one a core]
+    #[arg(long, value_name = "N", help_heading = "Search")]
+    pub threads: Option<NonZeroUsize>,
+
+    /// Where to write; `-` or nothing is standard output
+    ///
+    /// A file is written beside its place and put there when it is complete: until then, and if
+    /// anything goes wrong, what stood there stays.
+    #[arg(short, long, value_name = "PATH", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub output: Option<PathBuf>,
+    /// How to write [default: by the output's extension, else json]
+    ///
+    /// The extensions are .json, .jsonl, .ndjson and .tsv.
+    #[arg(long, value_enum, value_name = "FORMAT", help_heading = "Output")]
+    pub output_format: Option<OutputFormat>,
+}
+
+impl BatchArgs {
+    /// What to read: the paths that stand alone and those after `--input`.
+    #[must_use]
+    pub fn input_args(&self) -> InputArgs {
+        let mut all = self.documents.clone();
+        all.paths.extend(self.input.iter().cloned());
+        all
+    }
+
+    /// The recipe that is asked for, by its name or by a window.
+    ///
+    /// # Errors
+    /// If no recipe has such a window.
+    pub fn effective_recipe(&self) -> Result<Recipe, UsageError> {
+        let window = match self.window {
+            None => return Ok(self.recipe),
+            Some(0) => USUAL_WINDOW,
+            Some(window) => window,
+        };
+        let compat = if self.compat { "-compat" } else { "" };
+        let name = format!("jenkins-window-{window}{compat}");
+        let recipe = name.parse::<Recipe>();
+        recipe.map_err(|error| UsageError(error.to_string()))
+    }
+
+    /// How to write.
+    #[must_use]
+    pub fn effective_output_format(&self) -> OutputFormat {
+        let by_path = || OutputFormat::of_path(self.output.as_deref());
+        self.output_format.unwrap_or_else(by_path)
+    }
+}
+
+/// A number of blocks, or the choice left to the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blocks {
+    /// Chosen from the number of fingerprints and the distance.
+    Auto,
+    /// As many as the caller says.
+    Fixed(u32),
+}
+
+impl Blocks {
+    /// The number, where the caller says it.
+    #[must_use]
+    pub fn fixed(self) -> Option<u32> {
+        match self {
+            Self::Auto => None,
+            Self::Fixed(blocks) => Some(blocks),
+        }
+    }
+}
+
+impl FromStr for Blocks {
+    type Err = UsageError;
+
+    fn from_str(text: &str) -> Result<Self, UsageError> {
+        if text == "auto" {
+            return Ok(Self::Auto);
+        }
+        let message = || UsageError("write auto or a number".to_owned());
+        text.parse().map(Self::Fixed).map_err(|_| message())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_auto_or_a_number() {
+        assert_eq!("auto".parse::<Blocks>().unwrap(), Blocks::Auto);
+        assert_eq!("6".parse::<Blocks>().unwrap(), Blocks::Fixed(6));
+        for text in ["", "Auto", "-1", "6x", "4294967296"] {
+            assert!(text.parse::<Blocks>().is_err(), "{text:?}");
+        }
+    }
+}

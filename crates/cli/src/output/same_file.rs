@@ -1,0 +1,66 @@
+//! Whether an output is one of the inputs, by whatever name.
+
+use std::fs::{self, File, Metadata};
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::error::OutputError;
+
+/// Refuses an output path that is an input already, or lies in a folder that is one.
+pub(super) fn check(output: &Path, inputs: &[PathBuf]) -> Result<(), OutputError> {
+    let Ok(metadata) = fs::metadata(output) else {
+        return Ok(());
+    };
+    let name = output.display().to_string();
+    refuse_same(&name, &metadata, inputs)?;
+    let Ok(real) = fs::canonicalize(output) else {
+        return Ok(());
+    };
+    let within = |input: &&PathBuf| {
+        input.is_dir() && fs::canonicalize(input).is_ok_and(|folder| real.starts_with(folder))
+    };
+    match inputs.iter().find(within) {
+        Some(folder) if metadata.is_file() => Err(OutputError::InInput {
+            output: name,
+            folder: folder.clone(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses an open output that is an input.
+pub(super) fn check_open(name: &str, output: &File, inputs: &[PathBuf]) -> Result<(), OutputError> {
+    match output.metadata() {
+        Ok(metadata) => refuse_same(name, &metadata, inputs),
+        Err(_) => Ok(()),
+    }
+}
+
+fn refuse_same(name: &str, output: &Metadata, inputs: &[PathBuf]) -> Result<(), OutputError> {
+    if !output.is_file() {
+        return Ok(());
+    }
+    let is_output = |input: Metadata| (input.dev(), input.ino()) == (output.dev(), output.ino());
+    let same = |input: String| {
+        Err(OutputError::IsInput {
+            output: name.to_owned(),
+            input,
+        })
+    };
+    for path in inputs {
+        if fs::metadata(path).is_ok_and(is_output) {
+            return same(path.display().to_string());
+        }
+    }
+    let reads_stdin = inputs.is_empty() || inputs.iter().any(|path| path.as_os_str() == "-");
+    if reads_stdin && stdin_metadata().is_ok_and(is_output) {
+        return same("<stdin>".to_owned());
+    }
+    Ok(())
+}
+
+fn stdin_metadata() -> io::Result<Metadata> {
+    File::from(io::stdin().as_fd().try_clone_to_owned()?).metadata()
+}

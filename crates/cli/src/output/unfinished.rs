@@ -1,0 +1,104 @@
+//! Files that are being written beside their target, and vanish unless they are finished.
+//!
+//! # Invariants
+//! - W1: a target is as it was before, or whole: it is replaced by a rename alone, after all of the
+//!   new content has reached the disk.
+//! - W2: whatever ends the command but SIGKILL, no unfinished file stays behind. A signal waits for a
+//!   rename that is under way.
+
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
+use tempfile::TempPath;
+
+/// All unfinished files of this process: a signal takes and so removes them.
+static UNFINISHED: Mutex<Vec<TempPath>> = Mutex::new(Vec::new());
+
+/// Whether somebody waits for signals.
+static WATCHED: AtomicBool = AtomicBool::new(false);
+
+/// What a file may be used for if nothing stood in its place, before the umask.
+const NEW_FILE_MODE: u32 = 0o666;
+
+/// A file beside its target.
+pub(super) struct Unfinished {
+    path: PathBuf,
+    target: PathBuf,
+}
+
+impl Unfinished {
+    /// Makes an empty file in the target's folder, with the target's permissions if it exists.
+    pub(super) fn create(target: PathBuf) -> io::Result<(Self, File)> {
+        watch_signals()?;
+        let folder = target.parent().unwrap_or(Path::new("."));
+        let mode = Permissions::from_mode(NEW_FILE_MODE);
+        // Held until the file is listed: a signal now finds it.
+        let mut all = unfinished();
+        let new = tempfile::Builder::new()
+            .prefix(".simshard-")
+            .permissions(mode)
+            .tempfile_in(folder)?;
+        if let Ok(old) = fs::metadata(&target) {
+            new.as_file().set_permissions(old.permissions())?;
+        }
+        let (file, path) = new.into_parts();
+        let made = Self {
+            path: path.to_path_buf(),
+            target,
+        };
+        all.push(path);
+        Ok((made, file))
+    }
+
+    /// Puts the file, which must be complete, in its target's place.
+    pub(super) fn finish(self) -> io::Result<()> {
+        let mut all = unfinished();
+        let Some(path) = self.take(&mut all) else {
+            return Err(io::ErrorKind::Interrupted.into());
+        };
+        Ok(path.persist(&self.target)?)
+    }
+
+    fn take(&self, all: &mut Vec<TempPath>) -> Option<TempPath> {
+        let place = all.iter().position(|path| **path == *self.path)?;
+        Some(all.swap_remove(place))
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        drop(self.take(&mut unfinished()));
+    }
+}
+
+fn unfinished() -> MutexGuard<'static, Vec<TempPath>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Sees to it that a signal that ends the process removes unfinished files first.
+fn watch_signals() -> io::Result<()> {
+    if WATCHED.swap(true, Ordering::Relaxed) {
+        return Ok(());
+    }
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    let watch = move || {
+        for signal in signals.forever() {
+            // Never released: nothing is finished or begun from now on.
+            let mut all = unfinished();
+            all.clear();
+            let _ = emulate_default_handler(signal);
+        }
+    };
+    thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(watch)?;
+    Ok(())
+}
