@@ -38,27 +38,28 @@ impl Clusters {
     #[must_use]
     pub fn groups(&self) -> Vec<Vec<usize>> {
         let roots = self.clone().into_roots();
-        let mut sizes = vec![0_usize; roots.len()];
+        // Of each root how many members it has, and, once it was met, the number of its group.
+        let mut of_root = vec![0_usize; roots.len()];
         for &root in &roots {
-            sizes[root] += 1;
+            of_root[root] += 1;
         }
 
         let mut groups: Vec<Vec<usize>> = Vec::new();
-        let mut group_of = vec![0; roots.len()];
         for (member, &root) in roots.iter().enumerate() {
-            if sizes[root] < 2 {
-                continue;
+            if member != root {
+                groups[of_root[root]].push(member);
+            } else if of_root[root] > 1 {
+                let mut group = Vec::with_capacity(of_root[root]);
+                group.push(member);
+                of_root[root] = groups.len();
+                groups.push(group);
             }
-            if member == root {
-                group_of[root] = groups.len();
-                groups.push(Vec::with_capacity(sizes[root]));
-            }
-            groups[group_of[root]].push(member);
         }
         groups
     }
 
-    /// The smallest member of the group of each number, in no more memory than this takes.
+    /// For every number the smallest of its group: itself, if it is that or alone. Takes no more
+    /// memory than this does.
     #[must_use]
     pub fn into_roots(self) -> Vec<usize> {
         let mut roots = self.parents;
@@ -136,6 +137,15 @@ mod tests {
             groups_of(7, &[(5, 1), (6, 2), (3, 5), (4, 4)]),
             [vec![1, 3, 5], vec![2, 6]]
         );
+    }
+
+    #[test]
+    fn the_root_of_a_number_is_the_smallest_of_its_group() {
+        let mut clusters = Clusters::new(6);
+        for (a, b) in [(5, 4), (1, 5), (3, 2)] {
+            clusters.union(a, b);
+        }
+        assert_eq!(clusters.into_roots(), [0, 1, 2, 2, 1, 1]);
     }
 
     #[test]
