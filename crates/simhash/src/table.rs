@@ -33,6 +33,8 @@ pub struct Table {
     prefix_bits: u32,
     lead_group: u32,
     segments: Box<[Segment]>,
+    /// The unchosen blocks before the last chosen one, permuted.
+    skipped: Box<[u64]>,
     blocks: u32,
 }
 
@@ -46,12 +48,18 @@ impl Table {
         let prefix_mask = leading
             .clone()
             .fold(0, |mask, letter| mask | layout.block_mask(letter));
+        let segments = segments(layout, leading.chain(trailing));
+        let last = 63 - chosen.leading_zeros();
+        let skipped = (0..last).filter(|letter| !is_chosen(letter));
+        let permuted = |letter| permute(&segments, layout.block_mask(letter));
+        let skipped = skipped.map(permuted).collect();
         Self {
             chosen,
             prefix_mask,
             prefix_bits: prefix_mask.count_ones(),
             lead_group: chosen.trailing_zeros(),
-            segments: segments(layout, leading.chain(trailing)),
+            segments,
+            skipped,
             blocks: layout.blocks(),
         }
     }
@@ -59,17 +67,13 @@ impl Table {
     /// The fingerprint with the chosen blocks first.
     #[must_use]
     pub fn permute(&self, fingerprint: Fingerprint) -> u64 {
-        let mut permuted = 0;
-        for segment in &self.segments {
-            permuted |= (fingerprint.0 & segment.mask).rotate_left(segment.rotation);
-        }
-        permuted
+        permute(&self.segments, fingerprint.0)
     }
 
-    /// Permutes many fingerprints into `permuted`, replacing what it held.
-    pub(crate) fn permute_all(&self, fingerprints: &[Fingerprint], permuted: &mut Vec<u64>) {
-        permuted.clear();
-        permuted.resize(fingerprints.len(), 0);
+    /// Permutes each fingerprint into the place of `permuted` that belongs to it.
+    #[inline(always)]
+    pub(crate) fn permute_into(&self, fingerprints: &[Fingerprint], permuted: &mut [u64]) {
+        permuted.fill(0);
         // Segment by segment, so that the inner loop has no branch.
         for &Segment { mask, rotation } in &self.segments {
             for (permuted, fingerprint) in permuted.iter_mut().zip(fingerprints) {
@@ -137,10 +141,26 @@ impl Table {
         self.lead_group
     }
 
+    /// Masks of permuted bits: where all tables are active, this one is canonical
+    /// for a difference without a bit of its prefix if each mask has a bit of it.
+    /// A block that agrees could take the place of the last chosen one, which would
+    /// make an earlier table.
+    pub(crate) const fn skipped(&self) -> &[u64] {
+        &self.skipped
+    }
+
     /// The chosen blocks as a bit set: bit 0 is `A`.
     pub(crate) const fn chosen(&self) -> u64 {
         self.chosen
     }
+}
+
+fn permute(segments: &[Segment], word: u64) -> u64 {
+    let mut permuted = 0;
+    for segment in segments {
+        permuted |= (word & segment.mask).rotate_left(segment.rotation);
+    }
+    permuted
 }
 
 /// The permutation that puts the blocks in this order, in the fewest segments.

@@ -16,6 +16,9 @@ pub use matches::{BulkMatches, Match};
 /// Queries that one task of a bulk search takes.
 const CHUNK: usize = 16_384;
 
+/// So many fingerprints are looked up together.
+const BULK: usize = 64;
+
 /// A set of fingerprints, searched by distance.
 ///
 /// Bulk forms run on the threads of the current rayon pool and keep the order
@@ -111,7 +114,12 @@ impl Corpus {
         if self.is_empty() && !present {
             return distinct;
         }
-        distinct.retain(|&fingerprint| self.contains(fingerprint) == present);
+        if distinct.len() < BULK {
+            distinct.retain(|&fingerprint| self.contains(fingerprint) == present);
+            return distinct;
+        }
+        let mut is_present = self.index.contains_each(&distinct).into_iter();
+        distinct.retain(|_| is_present.next() == Some(present));
         distinct
     }
 

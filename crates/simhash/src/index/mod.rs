@@ -2,25 +2,31 @@
 //!
 //! # Invariants
 //! - X5: table `t` holds the permuted fingerprints of the set whose leading
-//!   byte under `t` belongs to the index, plus at most those in `removed`.
+//!   byte under `t` belongs to the index, but for those in `recent`, plus at most
+//!   those in `removed`.
 //! - X6: a search reports each match once over all shards of a corpus: only
 //!   where the table is canonical (T4).
 
-mod probe;
 mod run;
+mod search;
 mod sort;
 mod store;
 
 use std::collections::HashSet;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use crate::Fingerprint;
+use crate::scan::Level;
 use crate::table::Table;
 use crate::tables::{ActiveTables, Tables};
+use sort::Permuted;
 use store::Store;
+
+/// Most fingerprints that wait to be put into the tables: each query is compared
+/// with every one of them.
+const RECENT: usize = 2048;
 
 /// Removed fingerprints are taken out of the runs when they are more than this
 /// share of the set.
@@ -29,16 +35,8 @@ const REMOVED_SHARE: usize = 8;
 /// Removals below this number wait in any case.
 const REMOVED_FEW: usize = 1024;
 
-/// Fewer new fingerprints than this are not worth several threads.
-const PARALLEL: usize = 4096;
-
-/// A candidate that a table found: places are those of the searched batch.
-#[derive(Clone, Copy, Debug)]
-struct Found {
-    query: usize,
-    /// Exclusive or of query and entry, permuted.
-    difference: u64,
-}
+/// Fewer changes than this are not worth several threads.
+const PARALLEL: usize = 1024;
 
 /// A stored fingerprint that matches a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,33 +65,39 @@ pub struct Index {
     /// The leading byte whose entries are held; `None` holds all.
     shard: Option<u8>,
     stores: Vec<Store>,
-    /// Fingerprints that are in the stores but no longer in the set.
+    /// What was inserted last and is in no store yet.
+    recent: Vec<Fingerprint>,
+    /// Fingerprints that are in the stores or recent, but no longer in the set.
     removed: HashSet<Fingerprint>,
     len: usize,
+    level: Level,
 }
 
 impl Index {
     /// An empty index of all shards.
     #[must_use]
     pub fn new(tables: Arc<Tables>) -> Self {
-        Self::with_shard(tables, None)
+        Self::with(tables, None, Level::best())
     }
 
     /// An empty index of one shard: it holds, and finds, only entries whose
     /// leading byte is `shard`.
     #[must_use]
     pub fn of_shard(tables: Arc<Tables>, shard: u8) -> Self {
-        Self::with_shard(tables, Some(shard))
+        Self::with(tables, Some(shard), Level::best())
     }
 
-    fn with_shard(tables: Arc<Tables>, shard: Option<u8>) -> Self {
-        let stores = (0..tables.len()).map(|_| Store::default()).collect();
+    fn with(tables: Arc<Tables>, shard: Option<u8>, level: Level) -> Self {
+        let store = |table: &Table| Store::new(table.prefix_bits());
+        let stores = tables.iter().map(store).collect();
         Self {
             tables,
             shard,
             stores,
+            recent: Vec::new(),
             removed: HashSet::new(),
             len: 0,
+            level,
         }
     }
 
@@ -118,7 +122,8 @@ impl Index {
     /// Bytes of memory behind the tables.
     #[must_use]
     pub fn memory(&self) -> usize {
-        self.stores.iter().map(Store::memory).sum()
+        let stores: usize = self.stores.iter().map(Store::memory).sum();
+        stores + self.recent.capacity() * size_of::<Fingerprint>()
     }
 
     /// Adds fingerprints. The caller knows that they are distinct and absent,
@@ -131,13 +136,11 @@ impl Index {
             // Those still in the stores need only be wanted again.
             new.retain(|fingerprint| !self.removed.remove(fingerprint));
         }
-        self.each_store(new.len(), |store, table, shard| {
-            let mut values = permuted(table, shard, &new);
-            if !values.is_empty() {
-                sort::sort(&mut values);
-                store.insert(values);
-            }
-        });
+        if self.recent.len() + new.len() <= RECENT {
+            return self.recent.append(&mut new);
+        }
+        new.append(&mut self.recent);
+        self.change_stores(&new, Store::insert);
     }
 
     /// Takes fingerprints out. The caller knows that they are distinct and present.
@@ -151,94 +154,53 @@ impl Index {
 
     /// Takes what was removed out of the runs.
     fn purge(&mut self) {
-        let gone: Vec<Fingerprint> = self.removed.drain().collect();
-        self.removed.shrink_to_fit();
-        self.each_store(gone.len(), |store, table, shard| {
-            let mut values = permuted(table, shard, &gone);
-            sort::sort(&mut values);
-            store.remove(&values);
-        });
+        let gone = std::mem::take(&mut self.removed);
+        self.recent
+            .retain(|fingerprint| !gone.contains(fingerprint));
+        let gone: Vec<Fingerprint> = gone.into_iter().collect();
+        self.change_stores(&gone, |store, values| store.remove(&values));
     }
 
-    /// Changes every table, on several threads if the change is large. The
-    /// shards of a corpus change in parallel already, each under its owner's
-    /// lock, and a thread must not take up other work while it holds one.
-    fn each_store(
+    /// Changes every table by the values, ascending, that it holds of these, on
+    /// several threads if they are many. The shards of a corpus change in parallel
+    /// already, each under its owner's lock, and a thread must not take up other
+    /// work while it holds one.
+    fn change_stores(
         &mut self,
-        changes: usize,
-        change: impl Fn(&mut Store, &Table, Option<u8>) + Sync,
+        fingerprints: &[Fingerprint],
+        change: impl Fn(&mut Store, Vec<u64>) + Sync,
     ) {
-        let (tables, shard) = (&self.tables, self.shard);
-        if changes < PARALLEL || shard.is_some() {
-            for (store, table) in self.stores.iter_mut().zip(tables.iter()) {
-                change(store, table, shard);
+        let (level, shard) = (self.level, self.shard);
+        let change = |(store, table): (&mut Store, &Table)| {
+            let permuted = Permuted {
+                level,
+                table,
+                shard,
+                fingerprints,
+            };
+            let values = permuted.sorted();
+            if !values.is_empty() {
+                change(store, values);
             }
-            return;
-        }
-        let stores = self.stores.par_iter_mut().zip(tables.iter().as_slice());
-        stores.for_each(|(store, table)| change(store, table, shard));
-    }
-
-    /// Whether a fingerprint is in the set.
-    #[must_use]
-    pub fn contains(&self, fingerprint: Fingerprint) -> bool {
-        let mut held = self.tables.iter().zip(&self.stores).filter(|(table, _)| {
-            self.shard
-                .is_none_or(|shard| table.leading_byte(fingerprint) == shard)
-        });
-        let Some((table, store)) = held.next() else {
-            return false;
         };
-        store.contains(table.permute(fingerprint)) && !self.is_removed(fingerprint)
-    }
-
-    /// The fingerprints that the first table holds, in no order: all of them,
-    /// or, for one shard, those whose own leading byte it is.
-    pub fn iter(&self) -> impl Iterator<Item = Fingerprint> + '_ {
-        let all = self.stores[0].iter().map(Fingerprint);
-        all.filter(|&fingerprint| !self.is_removed(fingerprint))
-    }
-
-    /// Calls `hit` for every match of every query, each once, in no order, until
-    /// it breaks: then the search ends with that.
-    ///
-    /// Goes through one table after the other, so that the directory of the
-    /// table stays in the cache: many queries at once are faster than few.
-    ///
-    /// # Panics
-    /// If there are 2^32 queries or more.
-    pub fn search(
-        &self,
-        search: &Search,
-        queries: &[Fingerprint],
-        mut hit: impl FnMut(Hit) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        assert!(u32::try_from(queries.len()).is_ok(), "2^32 queries or more");
-        let mut batch = Batch::default();
-        for (place, (store, table)) in self.stores.iter().zip(self.tables.iter()).enumerate() {
-            if !search.active.contains(place) || store.is_empty() {
-                continue;
-            }
-            for start in (0..queries.len()).step_by(probe::BATCH) {
-                let end = queries.len().min(start + probe::BATCH);
-                batch.fill(table, self.shard, &queries[start..end]);
-                store.search(table, &batch.permuted, search.max_distance, &mut |found| {
-                    let query = start + batch.places[found.query] as usize;
-                    let difference = table.unpermute(found.difference).0;
-                    let fingerprint = Fingerprint(queries[query].0 ^ difference);
-                    let canonical = self.tables.is_canonical(place, &search.active, difference);
-                    if !canonical || self.is_removed(fingerprint) {
-                        return ControlFlow::Continue(());
-                    }
-                    hit(Hit {
-                        query: query as u32,
-                        distance: difference.count_ones(),
-                        fingerprint,
-                    })
-                })?;
-            }
+        let tables = self.tables.iter().as_slice();
+        if fingerprints.len() < PARALLEL || shard.is_some() {
+            return self.stores.iter_mut().zip(tables).for_each(change);
         }
-        ControlFlow::Continue(())
+        self.stores.par_iter_mut().zip(tables).for_each(change);
+    }
+
+    /// The fingerprints in the set, in no order: all of them, or, for one shard,
+    /// those whose own leading byte it is.
+    pub fn iter(&self) -> impl Iterator<Item = Fingerprint> + '_ {
+        // The first table is the identity.
+        let home = |fingerprint: &Fingerprint| {
+            let own = (fingerprint.0 >> 56) as u8;
+            self.shard.is_none_or(|shard| own == shard)
+        };
+        let recent = self.recent.iter().copied().filter(home);
+        let all = self.stores[0].iter().map(Fingerprint).chain(recent);
+        all.filter(|&fingerprint| !self.is_removed(fingerprint))
     }
 
     fn is_removed(&self, fingerprint: Fingerprint) -> bool {
@@ -246,43 +208,5 @@ impl Index {
     }
 }
 
-/// The queries of a batch that concern one table of an index, permuted.
-#[derive(Default)]
-struct Batch {
-    permuted: Vec<u64>,
-    /// Their places in the batch.
-    places: Vec<u32>,
-}
-
-impl Batch {
-    fn fill(&mut self, table: &Table, shard: Option<u8>, queries: &[Fingerprint]) {
-        table.permute_all(queries, &mut self.permuted);
-        self.places.clear();
-        let Some(shard) = shard else {
-            return self.places.extend(0..queries.len() as u32);
-        };
-        let mut kept = 0;
-        for place in 0..queries.len() {
-            let permuted = self.permuted[place];
-            if table.leading_bytes(permuted).contains(&shard) {
-                self.permuted[kept] = permuted;
-                self.places.push(place as u32);
-                kept += 1;
-            }
-        }
-        self.permuted.truncate(kept);
-    }
-}
-
-/// The permuted values that an index of this shard holds in a table.
-fn permuted(table: &Table, shard: Option<u8>, fingerprints: &[Fingerprint]) -> Vec<u64> {
-    let values = fingerprints
-        .iter()
-        .map(|&fingerprint| table.permute(fingerprint));
-    match shard {
-        None => values.collect(),
-        Some(shard) => values
-            .filter(|value| (value >> 56) as u8 == shard)
-            .collect(),
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -1,149 +1,161 @@
-//! A sorted run of permuted fingerprints under a directory on their top bits.
+//! A sorted run of permuted fingerprints, packed: the leading bits of an entry are
+//! those of its bucket, so only the low bytes are stored.
 //!
 //! ```text
-//! directory  0 | 3 | 3 | 7 | …     bucket b starts at entries[directory[b]]
-//! entries    ...|........|…        sorted, bucket = (entry - base) >> shift
+//! directory  0 | 3 | 3 | 7 | … | n | n    bucket b starts at entry directory[b]
+//! entries    ......|........|…            `width` low bytes each, ascending
 //! ```
+//!
+//! A bucket is `(value - base) >> shift`, and wide enough that all values that
+//! share a prefix lie in one. At 6 bytes an entry and at least 4.7 entries a
+//! bucket, a run takes less than 7 bytes an entry.
 //!
 //! # Invariants
 //! - X1: entries ascend strictly.
-//! - X2: `directory[b]` is the number of entries in the buckets before `b`; it
-//!   has one element more than there are buckets.
+//! - X2: `directory[b]` is the number of entries in the buckets before `b`; behind
+//!   the buckets stands an empty one.
+//! - X7: values that share a prefix lie in one bucket.
 
-use std::ops::{Range, RangeInclusive};
-
-use crate::scan::prefetch;
+use crate::scan::{self, Packed};
 
 /// Most entries of a run: places in it are 32 bits wide.
 pub(super) const MAX_RUN: usize = u32::MAX as usize;
 
-/// Entries for each bucket of the directory, at least, on average.
-const BUCKET: usize = 4;
+/// Entries for ten buckets of the directory, at least, on average.
+const TEN_BUCKETS: u64 = 47;
 
-/// Longer stretches of entries are narrowed by bisection before they are read.
-const LINEAR: usize = 32;
+/// Entries that are unpacked, merged or packed together.
+const BLOCK: usize = 4096;
 
 /// An immutable, never empty, sorted run.
 #[derive(Debug)]
 pub(super) struct Run {
-    entries: Vec<u64>,
+    entries: scan::Lines,
     directory: Vec<u32>,
     base: u64,
     shift: u32,
+    width: usize,
 }
 
 impl Run {
-    /// Puts a directory over strictly ascending entries; `None` if there are none.
-    pub(super) fn from_sorted(mut entries: Vec<u64>) -> Option<Self> {
-        entries.shrink_to_fit();
-        let (&first, &last) = (entries.first()?, entries.last()?);
-        debug_assert!(entries.is_sorted_by(|a, b| a < b), "X1");
-        debug_assert!(entries.len() <= MAX_RUN);
-        let buckets = (entries.len() / BUCKET).max(1) as u64;
-        // The smallest shift that leaves no more buckets than asked for; one
-        // more may be needed, as the base is rounded down.
-        let shift = (64 - ((last - first) / buckets).leading_zeros()).min(63);
-        let base = first >> shift << shift;
-        let directory = directory(&entries, base, shift);
-        Some(Self {
-            entries,
-            directory,
-            base,
-            shift,
-        })
+    /// Packs strictly ascending values of a table whose prefix has so many bits;
+    /// `None` if there are none.
+    pub(super) fn from_sorted(values: &[u64], prefix_bits: u32) -> Option<Self> {
+        let (&first, &last) = (values.first()?, values.last()?);
+        let mut packer = Packer::new(values.len(), first, last, prefix_bits);
+        packer.extend(values);
+        Some(packer.finish())
     }
 
-    pub(super) fn entries(&self) -> &[u64] {
-        &self.entries
+    /// The run of these values and those of `self`, which share nothing.
+    pub(super) fn merge(&self, values: &[u64], prefix_bits: u32) -> Self {
+        let (mut first, mut last) = self.ends();
+        if let (Some(&low), Some(&high)) = (values.first(), values.last()) {
+            (first, last) = (first.min(low), last.max(high));
+        }
+        let mut packer = Packer::new(self.len() + values.len(), first, last, prefix_bits);
+        self.merge_blocks(values, |merged| packer.extend(merged));
+        packer.finish()
+    }
+
+    /// The values of `self` and these, which share nothing, in ascending blocks.
+    fn merge_blocks(&self, mut values: &[u64], mut block: impl FnMut(&[u64])) {
+        let mut merged = Vec::new();
+        self.blocks(|own| {
+            let Some(&last) = own.last() else { return };
+            let before = values.partition_point(|&value| value < last);
+            let (now, later) = values.split_at(before);
+            values = later;
+            merge(own, now, &mut merged);
+            block(&merged);
+        });
+        block(values);
+    }
+
+    /// The values of `self` and these, which share nothing, ascending.
+    pub(super) fn merge_unpacked(&self, values: &[u64]) -> Vec<u64> {
+        let mut all = Vec::with_capacity(self.len() + values.len());
+        self.merge_blocks(values, |merged| all.extend_from_slice(merged));
+        all
+    }
+
+    /// The run without `gone`, ascending, whether in it or not; `None` if nothing
+    /// is left.
+    pub(super) fn without(&self, mut gone: &[u64], prefix_bits: u32) -> Option<Self> {
+        let mut left = Vec::with_capacity(self.len());
+        self.blocks(|own| {
+            let taken = subtract(own, gone, &mut left);
+            gone = &gone[taken..];
+        });
+        Self::from_sorted(&left, prefix_bits)
     }
 
     pub(super) fn len(&self) -> usize {
-        self.entries.len()
+        self.directory[self.directory.len() - 1] as usize
     }
 
     /// Bytes of memory behind the run.
     pub(super) fn memory(&self) -> usize {
-        self.entries.capacity() * size_of::<u64>() + self.directory.capacity() * size_of::<u32>()
+        self.entries.memory() + self.directory.capacity() * size_of::<u32>()
     }
 
-    /// The buckets that hold all entries in a range of permuted values.
+    /// The form that kernels search.
     #[inline]
-    pub(super) fn buckets(&self, values: &RangeInclusive<u64>) -> Range<u32> {
-        if *values.end() < self.base {
-            return 0..0;
+    pub(super) fn packed(&self) -> Packed<'_> {
+        Packed {
+            entries: self.entries.bytes(),
+            directory: &self.directory,
+            base: self.base,
+            shift: self.shift,
+            width: self.width,
         }
-        let count = self.directory.len() as u64 - 1;
-        let first = values.start().saturating_sub(self.base) >> self.shift;
-        let last = (values.end() - self.base) >> self.shift;
-        // Both fit: there are at most `MAX_RUN / BUCKET + 2` buckets.
-        first.min(count) as u32..last.min(count - 1) as u32 + 1
     }
 
-    /// Starts to load the directory for these buckets.
-    #[inline]
-    pub(super) fn prefetch_directory(&self, buckets: &Range<u32>) {
-        prefetch(&self.directory, buckets.start as usize);
+    /// The smallest and the largest value.
+    fn ends(&self) -> (u64, u64) {
+        let last_bucket = self.directory.len() - 3;
+        (self.value(0, 0), self.value(last_bucket, self.len() - 1))
     }
 
-    /// The places of the entries in these buckets, whose loading starts.
     #[inline]
-    pub(super) fn places(&self, buckets: &Range<u32>) -> Range<u32> {
-        let start = self.directory[buckets.start as usize];
-        let end = self.directory[buckets.end as usize];
-        // Most buckets lie on one or two cache lines.
-        prefetch(&self.entries, start as usize);
-        prefetch(&self.entries, (end as usize).saturating_sub(1));
-        start..end
+    fn value(&self, bucket: usize, place: usize) -> u64 {
+        let leading = self.base + ((bucket as u64) << self.shift);
+        leading | self.packed().low_bytes(place) & ((1 << self.shift) - 1)
     }
 
-    /// The entries at these places, fewer where many are outside `values`.
-    #[inline]
-    pub(super) fn candidates(&self, places: Range<u32>, values: &RangeInclusive<u64>) -> &[u64] {
-        let entries = &self.entries[places.start as usize..places.end as usize];
-        if entries.len() <= LINEAR {
-            return entries;
+    /// Unpacks all values, in ascending blocks.
+    fn blocks(&self, mut block: impl FnMut(&[u64])) {
+        let mut values = Vec::with_capacity(BLOCK);
+        let starts = self.directory.windows(2).enumerate();
+        for (bucket, start_and_end) in starts {
+            let mut places = start_and_end[0] as usize..start_and_end[1] as usize;
+            while !places.is_empty() {
+                let fit = places.len().min(BLOCK - values.len());
+                let (now, later) = (places.start, places.start + fit);
+                values.extend((now..later).map(|place| self.value(bucket, place)));
+                places.start = later;
+                if values.len() == BLOCK {
+                    block(&values);
+                    values.clear();
+                }
+            }
         }
-        narrow(entries, values)
+        block(&values);
     }
 
-    /// The entries that are in the run and not in `gone`, both ascending.
-    pub(super) fn without(self, gone: &[u64]) -> Vec<u64> {
-        let mut gone = gone.iter().copied().peekable();
-        let mut entries = self.entries;
-        entries.retain(|&entry| {
-            while gone.next_if(|&value| value < entry).is_some() {}
-            gone.peek() != Some(&entry)
-        });
-        entries
+    /// All values, ascending.
+    pub(super) fn iter(&self) -> impl Iterator<Item = u64> + '_ {
+        let buckets = self.directory.windows(2).enumerate();
+        buckets.flat_map(move |(bucket, ends)| {
+            (ends[0]..ends[1]).map(move |place| self.value(bucket, place as usize))
+        })
     }
 }
 
-/// The part of ascending `entries` inside `values`.
-pub(super) fn narrow<'a>(entries: &'a [u64], values: &RangeInclusive<u64>) -> &'a [u64] {
-    let start = entries.partition_point(|entry| entry < values.start());
-    let entries = &entries[start..];
-    let end = entries.partition_point(|entry| entry <= values.end());
-    &entries[..end]
-}
-
-fn directory(entries: &[u64], base: u64, shift: u32) -> Vec<u32> {
-    let bucket = |entry: u64| ((entry - base) >> shift) as usize;
-    let buckets = entries.last().map_or(0, |&last| bucket(last) + 1);
-    let mut directory = vec![0; buckets + 1];
-    for &entry in entries {
-        directory[bucket(entry) + 1] += 1;
-    }
-    let mut before = 0;
-    for start in &mut directory {
-        before += *start;
-        *start = before;
-    }
-    directory
-}
-
-/// One ascending run of two that share nothing.
-pub(super) fn merge(a: &[u64], b: &[u64]) -> Vec<u64> {
-    let mut merged = Vec::with_capacity(a.len() + b.len());
+/// One ascending run of two that share nothing, into `merged`.
+pub(super) fn merge(a: &[u64], b: &[u64], merged: &mut Vec<u64>) {
+    merged.clear();
+    merged.reserve(a.len() + b.len());
     let (mut i, mut j) = (0, 0);
     while i < a.len() && j < b.len() {
         // Which comes first is a coin toss: select without branching.
@@ -154,7 +166,99 @@ pub(super) fn merge(a: &[u64], b: &[u64]) -> Vec<u64> {
     }
     merged.extend_from_slice(&a[i..]);
     merged.extend_from_slice(&b[j..]);
-    merged
+}
+
+/// Appends what is in `a` and not in `b`, both ascending; returns how many of `b`
+/// are not above what is in `a`.
+fn subtract(a: &[u64], b: &[u64], left: &mut Vec<u64>) -> usize {
+    let (mut i, mut j, mut len) = (0, 0, left.len());
+    left.resize(len + a.len(), 0);
+    while i < a.len() && j < b.len() {
+        // Whether one stays is a coin toss: written in any case, without branching.
+        left[len] = a[i];
+        len += usize::from(a[i] < b[j]);
+        let (own, gone) = (a[i] <= b[j], b[j] <= a[i]);
+        i += usize::from(own);
+        j += usize::from(gone);
+    }
+    let rest = &a[i..];
+    left[len..len + rest.len()].copy_from_slice(rest);
+    left.truncate(len + rest.len());
+    j
+}
+
+/// Packs ascending values, whose number and ends are known, as they come.
+struct Packer {
+    run: Run,
+    len: usize,
+}
+
+impl Packer {
+    fn new(len: usize, first: u64, last: u64, prefix_bits: u32) -> Self {
+        debug_assert!((1..=MAX_RUN).contains(&len));
+        let shift = choose_shift(len as u64, last - first, prefix_bits);
+        let width = width(shift);
+        let base = first >> shift << shift;
+        let buckets = ((last - base) >> shift) as usize + 1;
+        let run = Run {
+            entries: scan::Lines::zeroed(len * width + scan::PADDING),
+            directory: scan::zeroed(buckets + 2),
+            base,
+            shift,
+            width,
+        };
+        Self { run, len: 0 }
+    }
+
+    fn extend(&mut self, values: &[u64]) {
+        debug_assert!(values.is_sorted_by(|a, b| a < b), "X1");
+        let run = &mut self.run;
+        let entries = run.entries.bytes_mut();
+        for &value in values {
+            // What is too much is overwritten by the next, or is padding.
+            let at = self.len * run.width;
+            entries[at..at + 8].copy_from_slice(&value.to_le_bytes());
+            self.len += 1;
+            // Where a bucket ends, unless more of it follow.
+            let bucket = ((value - run.base) >> run.shift) as usize;
+            run.directory[bucket + 1] = self.len as u32;
+        }
+    }
+
+    fn finish(mut self) -> Run {
+        // Empty buckets end where the one before does.
+        let mut before = 0;
+        for end in &mut self.run.directory {
+            before = before.max(*end);
+            *end = before;
+        }
+        debug_assert_eq!(before as usize, self.len, "X2");
+        self.run
+    }
+}
+
+/// Bytes of an entry, if this many bits are not those of its bucket.
+const fn width(shift: u32) -> usize {
+    if shift == 0 {
+        return 1;
+    }
+    shift.div_ceil(8) as usize
+}
+
+/// The binary logarithm of the values in a bucket, for `len` values over `span`.
+///
+/// The narrowest that gives no more buckets than wanted, unless still narrower
+/// ones save as much by a byte less in each entry; and wide enough for a prefix.
+fn choose_shift(len: u64, span: u64, prefix_bits: u32) -> u32 {
+    let buckets = (len * 10 / TEN_BUCKETS).max(1);
+    let least = 64 - prefix_bits;
+    let shift = (64 - (span / buckets).leading_zeros()).clamp(least, 63);
+    let less = shift.saturating_sub(1) / 8 * 8;
+    let bytes = |shift: u32| len * width(shift) as u64 + 4 * (span >> shift);
+    if less >= least.max(8) && bytes(less) <= bytes(shift) {
+        return less;
+    }
+    shift
 }
 
 #[cfg(test)]
@@ -163,39 +267,48 @@ mod tests {
 
     use super::*;
 
-    fn found(run: &Run, values: &RangeInclusive<u64>) -> Vec<u64> {
-        let buckets = run.buckets(values);
-        let places = run.places(&buckets);
-        narrow(run.candidates(places, values), values).to_vec()
+    fn unpacked(run: &Run) -> Vec<u64> {
+        run.iter().collect()
     }
 
     proptest! {
-        /// X2: by its effect, and as it is stated.
+        /// X1, X2 and X7, as they are stated.
         #[test]
-        fn a_range_of_values_is_found_whole(
-            mut entries in prop_oneof![
+        fn a_run_holds_its_values_by_bucket(
+            mut values in prop_oneof![
                 prop::collection::vec(any::<u64>(), 1..500),
                 prop::collection::vec(0..3_u64, 1..3),
                 prop::collection::vec(u64::MAX - 2..=u64::MAX, 1..3),
             ],
             squeeze in 0..64_u32,
-            a: u64,
-            b: u64,
+            prefix_bits in 1..=64_u32,
+            other: u64,
         ) {
-            for entry in &mut entries {
-                *entry = entry.rotate_left(squeeze) >> squeeze;
+            for value in &mut values {
+                *value = value.rotate_left(squeeze) >> squeeze;
             }
-            entries.extend([0, u64::MAX].iter().filter(|_| squeeze % 3 == 0));
-            entries.sort_unstable();
-            entries.dedup();
-            let run = Run::from_sorted(entries.clone()).unwrap();
+            values.extend([0, u64::MAX].iter().filter(|_| squeeze % 3 == 0));
+            values.sort_unstable();
+            values.dedup();
+            let run = Run::from_sorted(&values, prefix_bits).unwrap();
+            prop_assert_eq!(unpacked(&run), &values[..], "X1");
+            prop_assert_eq!(run.ends(), (values[0], *values.last().unwrap()));
+            let packed = run.packed();
             for (bucket, &before) in run.directory.iter().enumerate() {
-                let in_earlier = |entry: &&u64| ((**entry - run.base) >> run.shift) < bucket as u64;
-                prop_assert_eq!(before as usize, entries.iter().filter(in_earlier).count());
+                let in_earlier = |value: &&u64| (packed.bucket(**value) as usize) < bucket;
+                prop_assert_eq!(before as usize, values.iter().filter(in_earlier).count(), "X2");
             }
-            let near = entries[a as usize % entries.len()];
-            for values in [a.min(b)..=a.max(b), near..=near.saturating_add(b >> squeeze), 0..=near, near..=u64::MAX, 0..=u64::MAX] {
-                prop_assert_eq!(found(&run, &values), narrow(&entries, &values));
+            let suffix = (u128::from(u64::MAX) >> prefix_bits) as u64;
+            for &value in values.iter().chain(&[other]) {
+                let prefix = value & !suffix;
+                let bucket = packed.bucket(prefix);
+                prop_assert_eq!(bucket, packed.bucket(prefix | suffix), "X7");
+            }
+            if !(values[0]..=*values.last().unwrap()).contains(&other) {
+                let places = packed.places(packed.bucket(other));
+                let all = [values[0], *values.last().unwrap()];
+                let near = all.iter().any(|&v| packed.bucket(v) == packed.bucket(other));
+                prop_assert!(near || places.start == places.end);
             }
         }
 
@@ -203,21 +316,47 @@ mod tests {
         fn merging_and_subtracting_are_set_operations(
             a in prop::collection::btree_set(0..200_u64, 1..100),
             b in prop::collection::btree_set(0..200_u64, 0..100),
+            scale in 0..56_u32,
         ) {
-            let only_b: Vec<u64> = b.difference(&a).copied().collect();
-            let a: Vec<u64> = a.into_iter().collect();
-            let union = merge(&a, &only_b);
-            prop_assert!(union.is_sorted_by(|x, y| x < y));
+            let only_b: Vec<u64> = b.difference(&a).map(|value| value << scale).collect();
+            let a: Vec<u64> = a.into_iter().map(|value| value << scale).collect();
+            let run = Run::from_sorted(&a, 26).unwrap();
+            let union = run.merge(&only_b, 26);
             prop_assert_eq!(union.len(), a.len() + only_b.len());
-            let rest = Run::from_sorted(union).unwrap().without(&only_b);
-            prop_assert_eq!(rest, a);
+            prop_assert_eq!(unpacked(&union), run.merge_unpacked(&only_b));
+            prop_assert!(unpacked(&union).is_sorted_by(|x, y| x < y));
+            let rest = union.without(&only_b, 26).unwrap();
+            prop_assert_eq!(unpacked(&rest), &a[..]);
+            prop_assert!(rest.without(&a, 26).is_none());
         }
     }
 
+    /// Blocks end anywhere in a bucket, and what is merged or subtracted lies
+    /// before, among and behind them.
     #[test]
-    fn directories_stay_below_a_byte_and_a_half_an_entry() {
-        let entries: Vec<u64> = (0..100_000).map(|i| i << 40 | i).collect();
-        let run = Run::from_sorted(entries).unwrap();
-        assert!(run.memory() < 100_000 * 19 / 2, "{}", run.memory());
+    fn runs_longer_than_a_block_are_merged_and_subtracted_whole() {
+        let values =
+            |step: u64, count: u64| (0..count).map(|i| (i * step) << 30).collect::<Vec<_>>();
+        let even = values(2, 3 * BLOCK as u64 + 5);
+        let odd: Vec<u64> = values(6, BLOCK as u64 * 2)
+            .iter()
+            .map(|v| v + (1 << 30))
+            .collect();
+        let run = Run::from_sorted(&even, 20).unwrap();
+        let all = run.merge(&odd, 20);
+        let mut expected = [&even[..], &odd].concat();
+        expected.sort_unstable();
+        assert_eq!(unpacked(&all), expected);
+        assert_eq!(unpacked(&all.without(&odd, 20).unwrap()), even);
+    }
+
+    #[test]
+    fn an_entry_takes_less_than_seven_bytes() {
+        for count in [300_000_u64, 1_000_000] {
+            let spread = u64::MAX / count;
+            let values: Vec<u64> = (0..count).map(|i| i * spread).collect();
+            let run = Run::from_sorted(&values, 25).unwrap();
+            assert!(run.memory() < count as usize * 7, "{}", run.memory());
+        }
     }
 }

@@ -1,5 +1,9 @@
-//! Sorting permuted fingerprints: one scatter by the top bits, then small sorts
-//! that stay in the first-level cache.
+//! Permuting and sorting fingerprints: one scatter by the leading bits, then small
+//! sorts that stay in the first-level cache.
+
+use crate::Fingerprint;
+use crate::scan::{self, BATCH, Level};
+use crate::table::Table;
 
 /// Fewer values than this are sorted at once.
 const SMALL: usize = 4096;
@@ -7,61 +11,102 @@ const SMALL: usize = 4096;
 /// Bits that the scatter looks at.
 const SCATTER_BITS: u32 = 11;
 
-/// Sorts ascending.
-pub(super) fn sort(values: &mut Vec<u64>) {
-    if values.len() < SMALL {
-        return values.sort_unstable();
-    }
-    let (mut low, mut high) = (u64::MAX, 0);
-    for &value in values.iter() {
-        low = low.min(value);
-        high = high.max(value);
-    }
-    // Bits that all values share would put everything into one bucket.
-    let varying = 64 - (low ^ high).leading_zeros();
-    let shift = varying.saturating_sub(SCATTER_BITS);
-    let bucket = |value: u64| (value >> shift) as usize & ((1 << SCATTER_BITS) - 1);
+/// What is sorted: fingerprints as one table of a shard, or of all, holds them.
+pub(super) struct Permuted<'a> {
+    pub(super) level: Level,
+    pub(super) table: &'a Table,
+    pub(super) shard: Option<u8>,
+    pub(super) fingerprints: &'a [Fingerprint],
+}
 
-    let mut starts = vec![0_usize; (1 << SCATTER_BITS) + 1];
-    for &value in values.iter() {
-        starts[bucket(value) + 1] += 1;
+impl Permuted<'_> {
+    /// The permuted values, ascending.
+    pub(super) fn sorted(&self) -> Vec<u64> {
+        if self.fingerprints.len() < SMALL {
+            let mut values = Vec::with_capacity(self.fingerprints.len());
+            self.each(|value| values.push(value));
+            values.sort_unstable();
+            return values;
+        }
+        // The values of a shard agree in their first byte.
+        let leading = if self.shard.is_some() { 8 } else { 0 };
+        let bucket = |value: u64| (value << leading >> (64 - SCATTER_BITS)) as usize;
+        let mut ends = vec![0_usize; 1 << SCATTER_BITS];
+        self.each(|value| ends[bucket(value)] += 1);
+        let mut before = 0;
+        for end in &mut ends {
+            // Where the bucket starts: the scatter moves it to the end.
+            (before, *end) = (before + *end, before);
+        }
+        let mut values = scan::zeroed(before);
+        self.each(|value| {
+            let end = &mut ends[bucket(value)];
+            values[*end] = value;
+            *end += 1;
+        });
+        let mut start = 0;
+        for end in ends {
+            values[start..end].sort_unstable();
+            start = end;
+        }
+        values
     }
-    for i in 1..starts.len() {
-        starts[i] += starts[i - 1];
+
+    /// Calls `value` for each permuted value that the shard holds.
+    fn each(&self, mut value: impl FnMut(u64)) {
+        let mut permuted = [0; BATCH];
+        for fingerprints in self.fingerprints.chunks(BATCH) {
+            let permuted = &mut permuted[..fingerprints.len()];
+            scan::permute(self.level, self.table, fingerprints, permuted);
+            for &mut permuted in permuted {
+                let held = |shard| (permuted >> 56) as u8 == shard;
+                if self.shard.is_none_or(held) {
+                    value(permuted);
+                }
+            }
+        }
     }
-    let mut sorted = vec![0_u64; values.len()];
-    let mut next = starts.clone();
-    for &value in values.iter() {
-        let place = &mut next[bucket(value)];
-        sorted[*place] = value;
-        *place += 1;
-    }
-    for pair in starts.windows(2) {
-        sorted[pair[0]..pair[1]].sort_unstable();
-    }
-    *values = sorted;
 }
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
+    use crate::layout::Layout;
+    use crate::synthetic::Data;
+    use crate::tables::Tables;
 
-    proptest! {
-        #[test]
-        fn values_come_out_as_the_standard_sort_leaves_them(
-            seed: u64,
-            count in SMALL..SMALL * 3,
-            keep in 0..64_u32,
-        ) {
-            let mut values: Vec<u64> = (0..count as u64)
-                .map(|i| (seed ^ i).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> keep | seed << 32)
-                .collect();
-            let mut expected = values.clone();
-            expected.sort_unstable();
-            sort(&mut values);
-            prop_assert_eq!(values, expected);
+    #[test]
+    fn values_come_out_as_the_standard_sort_leaves_them() {
+        let tables = Tables::new(Layout::new(5, 3).unwrap());
+        for (count, shard) in [
+            (100, None),
+            (100, Some(7)),
+            (20_000, None),
+            (20_000, Some(0x9f)),
+        ] {
+            for data in Data::ALL {
+                let mut fingerprints = data.fingerprints(count, 5);
+                fingerprints.extend([0, u64::MAX].map(Fingerprint));
+                for table in tables.iter() {
+                    let permuted = fingerprints.iter().map(|&f| table.permute(f));
+                    let held =
+                        |value: &u64| shard.is_none_or(|shard| value.to_be_bytes()[0] == shard);
+                    let mut expected: Vec<u64> = permuted.filter(held).collect();
+                    expected.sort_unstable();
+                    let sorted = Permuted {
+                        level: Level::best(),
+                        table,
+                        shard,
+                        fingerprints: &fingerprints,
+                    };
+                    assert_eq!(
+                        sorted.sorted(),
+                        expected,
+                        "{table} {shard:?} {}",
+                        data.name()
+                    );
+                }
+            }
         }
     }
 }

@@ -1,120 +1,88 @@
-//! What one table holds: sorted runs that grow geometrically, and a small
-//! mutable run in front that takes recent inserts.
+//! What one table holds: sorted runs that grow geometrically.
 //!
 //! # Invariants
 //! - X3: no value is in two runs.
 //! - X4: each run is more than [`GROWTH`] times the one after it, unless both
 //!   together were longer than a run may be.
 
-use std::ops::ControlFlow;
-
-use super::run::{MAX_RUN, Run, merge, narrow};
-use super::{Found, probe};
-use crate::table::Table;
-
-/// Most entries of the mutable run.
-const RECENT: usize = 1024;
+use super::run::{MAX_RUN, Run};
 
 /// A run that is not this many times larger than the next is merged with it.
 const GROWTH: usize = 4;
 
-/// The permuted fingerprints of one table.
-#[derive(Debug, Default)]
+/// The permuted fingerprints of one table, but for recent ones.
+#[derive(Debug)]
 pub(super) struct Store {
     runs: Vec<Run>,
-    recent: Vec<u64>,
+    prefix_bits: u32,
 }
 
 impl Store {
-    /// Adds ascending values, none of which is present.
-    pub(super) fn insert(&mut self, values: Vec<u64>) {
-        if self.recent.len() + values.len() > RECENT {
-            let recent = std::mem::take(&mut self.recent);
-            let merged = if recent.is_empty() {
-                values
-            } else {
-                merge(&recent, &values)
-            };
-            return self.push(merged);
+    /// Nothing yet, of a table whose prefix has so many bits.
+    pub(super) const fn new(prefix_bits: u32) -> Self {
+        Self {
+            runs: Vec::new(),
+            prefix_bits,
         }
-        if let [value] = values[..] {
-            let place = self.recent.partition_point(|&entry| entry < value);
-            return self.recent.insert(place, value);
-        }
-        self.recent = merge(&self.recent, &values);
     }
 
-    fn push(&mut self, mut entries: Vec<u64>) {
-        while let Some(last) = self.runs.last() {
-            let fits = last.len() + entries.len() <= MAX_RUN;
-            if last.len() > entries.len() * GROWTH || !fits {
+    /// The runs, the largest first.
+    pub(super) fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+
+    /// Adds ascending values, none of which is present.
+    pub(super) fn insert(&mut self, mut values: Vec<u64>) {
+        let merged = self.merged_with(values.len());
+        for place in (merged..self.runs.len()).rev() {
+            let run = self.runs.remove(place);
+            if place == merged {
+                return self.runs.push(run.merge(&values, self.prefix_bits));
+            }
+            values = run.merge_unpacked(&values);
+        }
+        self.runs
+            .extend(Run::from_sorted(&values, self.prefix_bits));
+    }
+
+    /// The first of the runs that so many new values are merged with.
+    fn merged_with(&self, mut len: usize) -> usize {
+        let mut merged = self.runs.len();
+        for run in self.runs.iter().rev() {
+            let fits = run.len() + len <= MAX_RUN;
+            if run.len() > len * GROWTH || !fits {
                 break;
             }
-            entries = merge(last.entries(), &entries);
-            self.runs.pop();
+            len += run.len();
+            merged -= 1;
         }
-        self.runs.extend(Run::from_sorted(entries));
+        merged
     }
 
     /// Takes out ascending values, whether present or not.
     pub(super) fn remove(&mut self, gone: &[u64]) {
-        self.recent
-            .retain(|value| gone.binary_search(value).is_err());
         for run in std::mem::take(&mut self.runs) {
-            let rest = run.without(gone);
-            if !rest.is_empty() {
-                self.push(rest);
+            let Some(left) = run.without(gone, self.prefix_bits) else {
+                continue;
+            };
+            drop(run);
+            // It may have become too short for its place.
+            if self.merged_with(left.len()) == self.runs.len() {
+                self.runs.push(left);
+            } else {
+                self.insert(left.merge_unpacked(&[]));
             }
         }
     }
 
-    /// Whether a value is present.
-    pub(super) fn contains(&self, value: u64) -> bool {
-        let values = value..=value;
-        let in_run = |run: &Run| {
-            let places = run.places(&run.buckets(&values));
-            run.candidates(places, &values).contains(&value)
-        };
-        self.recent.binary_search(&value).is_ok() || self.runs.iter().any(in_run)
-    }
-
-    /// Calls `found` for every value that shares its prefix with a query and is
-    /// at most `max_distance` from it, until it breaks.
-    pub(super) fn search(
-        &self,
-        table: &Table,
-        queries: &[u64],
-        max_distance: u32,
-        found: &mut impl FnMut(Found) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        for run in &self.runs {
-            probe::probe(run, table, queries, max_distance, found)?;
-        }
-        if self.recent.is_empty() {
-            return ControlFlow::Continue(());
-        }
-        for (query, &permuted) in queries.iter().enumerate() {
-            let candidates = narrow(&self.recent, &table.prefix_range(permuted));
-            probe::scan(candidates, query, permuted, u64::MAX, max_distance, found)?;
-        }
-        ControlFlow::Continue(())
-    }
-
-    /// Whether there is no value.
-    pub(super) fn is_empty(&self) -> bool {
-        self.runs.is_empty() && self.recent.is_empty()
-    }
-
     /// All values, in no order.
     pub(super) fn iter(&self) -> impl Iterator<Item = u64> + '_ {
-        let runs = self.runs.iter().flat_map(Run::entries);
-        runs.chain(&self.recent).copied()
+        self.runs.iter().flat_map(Run::iter)
     }
 
     /// Bytes of memory behind the table.
     pub(super) fn memory(&self) -> usize {
-        let runs: usize = self.runs.iter().map(Run::memory).sum();
-        runs + self.recent.capacity() * size_of::<u64>()
+        self.runs.iter().map(Run::memory).sum()
     }
 }
 
@@ -146,7 +114,7 @@ mod tests {
 
     #[test]
     fn any_sizes_of_inserts_and_removals_leave_few_runs() {
-        let mut store = Store::default();
+        let mut store = Store::new(26);
         let mut expected = BTreeSet::new();
         let mut next = 0;
         for round in 0..200_u64 {
@@ -169,11 +137,24 @@ mod tests {
     }
 
     #[test]
+    fn a_run_that_shrinks_below_the_next_is_merged_with_it() {
+        let mut store = Store::new(26);
+        let large = sorted(0..10_000);
+        store.insert(large.clone());
+        store.insert(sorted(10_000..12_000));
+        assert_eq!(store.runs.len(), 2);
+        store.remove(&large[10..]);
+        let mut expected: BTreeSet<u64> = large[..10].iter().copied().collect();
+        expected.extend(sorted(10_000..12_000));
+        check(&store, &expected);
+    }
+
+    #[test]
     fn many_single_inserts_leave_few_runs() {
-        let mut store = Store::default();
-        for number in 0..100_000 {
+        let mut store = Store::new(26);
+        for number in 0..20_000 {
             store.insert(vec![value(number)]);
         }
-        check(&store, &(0..100_000).map(value).collect());
+        check(&store, &(0..20_000).map(value).collect());
     }
 }

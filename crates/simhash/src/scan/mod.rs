@@ -17,6 +17,15 @@ pub(crate) mod md5;
 mod md5_avx2;
 #[cfg(target_arch = "x86_64")]
 mod md5_avx512;
+mod huge_pages;
+mod level;
+mod near;
+#[cfg(target_arch = "x86_64")]
+mod near_avx2;
+#[cfg(target_arch = "x86_64")]
+mod near_avx512;
+mod near_words;
+mod permute;
 mod prefetch;
 pub(crate) mod xxh3;
 #[cfg(target_arch = "x86_64")]
@@ -24,5 +33,9 @@ mod xxh3_avx512;
 
 pub(crate) use bits::bits;
 pub(crate) use join::{Rule, SMALL_BUCKET, close_buckets, join_rows, take_near};
+pub(crate) use huge_pages::{Lines, zeroed};
 pub(crate) use level::Level;
+pub(crate) use near::{BATCH, Found, One, PADDING, Packed, Probe, Sink, probe, scan};
+pub(crate) use near_words::near_words;
+pub(crate) use permute::permute;
 pub(crate) use prefetch::prefetch;

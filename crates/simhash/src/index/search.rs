@@ -1,0 +1,315 @@
+//! Searching an index: many queries table by table, few of them in all tables at
+//! once, and every one of them among what is recent.
+
+use std::ops::ControlFlow;
+
+use super::run::Run;
+use super::{Hit, Index, Search};
+use crate::Fingerprint;
+use crate::scan::{self, BATCH, Found, One, Packed, Probe, Sink};
+use crate::table::Table;
+use crate::tables::ActiveTables;
+
+/// Fewer queries than this are searched one by one, in all tables at once.
+const FEW: usize = 16;
+
+/// Entries that are found before they are looked at.
+const ROOM: usize = 1024;
+
+impl Index {
+    /// Calls `hit` for every match of every query, each once, in no order, until
+    /// it breaks: then the search ends with that.
+    ///
+    /// Goes through one table after the other, so that the directory of the
+    /// table stays in the cache: many queries at once are faster than few.
+    ///
+    /// # Panics
+    /// If there are 2^32 queries or more.
+    pub fn search(
+        &self,
+        search: &Search,
+        queries: &[Fingerprint],
+        mut hit: impl FnMut(Hit) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        assert!(u32::try_from(queries.len()).is_ok(), "2^32 queries or more");
+        self.search_recent(search, queries, &mut hit)?;
+        if queries.len() >= FEW {
+            return self.search_many(search, queries, &mut hit);
+        }
+        let mut found = Found::with_room(ROOM);
+        for (place, &query) in (0..).zip(queries) {
+            self.search_one(search, place, query, &mut found, &mut hit)?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Compares every query with all that is recent. A match belongs to the first
+    /// active table that gives both one prefix, and to its shard.
+    fn search_recent(
+        &self,
+        search: &Search,
+        queries: &[Fingerprint],
+        hit: &mut impl FnMut(Hit) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        if self.recent.is_empty() {
+            return ControlFlow::Continue(());
+        }
+        let mut near = Vec::new();
+        for (place, &query) in (0..).zip(queries) {
+            scan::near_words(
+                self.level,
+                &self.recent,
+                query,
+                search.max_distance,
+                &mut near,
+            );
+            for fingerprint in near.drain(..) {
+                let shares = |&(place, table): &(usize, &Table)| {
+                    search.active.contains(place) && table.shares_prefix(query.0 ^ fingerprint.0)
+                };
+                let canonical = self.tables.iter().enumerate().find(shares);
+                let here = canonical.is_some_and(|(_, table)| self.holds(table, fingerprint));
+                if here && !self.is_removed(fingerprint) {
+                    hit(Hit {
+                        query: place,
+                        distance: query.distance(fingerprint),
+                        fingerprint,
+                    })?;
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn search_many(
+        &self,
+        search: &Search,
+        queries: &[Fingerprint],
+        hit: &mut impl FnMut(Hit) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let mut found = Found::with_room(ROOM);
+        let mut batch = Batch::default();
+        for place in self.searched(search) {
+            for start in (0..queries.len()).step_by(BATCH) {
+                let end = queries.len().min(start + BATCH);
+                batch.fill(self, place, start as u32, &queries[start..end]);
+                let mut take = |found: &mut Found| {
+                    for (query, difference) in found.drain() {
+                        let query = batch.places[query as usize];
+                        let of = queries[query as usize];
+                        self.report(search, place, query, of, difference, hit)?;
+                    }
+                    ControlFlow::Continue(())
+                };
+                for run in self.stores[place].runs() {
+                    let probe = self.probe(search, place, run.packed());
+                    let mut sink = Sink {
+                        found: &mut found,
+                        full: &mut take,
+                    };
+                    scan::probe(self.level, &probe, &batch.permuted, &mut sink)?;
+                }
+                take(&mut found)?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Has the loads of one query in all tables under way before the first is used.
+    fn search_one(
+        &self,
+        search: &Search,
+        query: u32,
+        of: Fingerprint,
+        found: &mut Found,
+        hit: &mut impl FnMut(Hit) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let mut stops = Vec::with_capacity(64);
+        for place in self.searched(search) {
+            let table = self.tables.get(place);
+            let value = table.permute(of);
+            let concerned = |shard| table.leading_bytes(value).contains(&shard);
+            if !self.shard.is_none_or(concerned) {
+                continue;
+            }
+            for run in self.stores[place].runs().iter().map(Run::packed) {
+                let bucket = run.bucket(value);
+                run.prefetch_places(bucket);
+                stops.push((place, run, value, bucket));
+            }
+        }
+        let places: Vec<_> = stops
+            .iter()
+            .map(|(_, run, _, bucket)| run.places(*bucket))
+            .collect();
+        for (&(place, run, value, _), places) in stops.iter().zip(places) {
+            let mut take = |found: &mut Found| {
+                for (query, difference) in found.drain() {
+                    self.report(search, place, query, of, difference, hit)?;
+                }
+                ControlFlow::Continue(())
+            };
+            let probe = self.probe(search, place, run);
+            let mut sink = Sink {
+                found,
+                full: &mut take,
+            };
+            let one = One {
+                query,
+                value,
+                places,
+            };
+            scan::scan(self.level, &probe, one, &mut sink)?;
+            take(found)?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// The tables that a search has to look at.
+    fn searched(&self, search: &Search) -> impl Iterator<Item = usize> {
+        let looked_at =
+            |&place: &usize| search.active.contains(place) && !self.stores[place].runs().is_empty();
+        (0..self.stores.len()).filter(looked_at)
+    }
+
+    fn probe<'a>(&'a self, search: &Search, place: usize, run: Packed<'a>) -> Probe<'a> {
+        let table = self.tables.get(place);
+        Probe {
+            run,
+            prefix: !table.suffix_mask(),
+            max_distance: search.max_distance,
+            differ: match search.active {
+                ActiveTables::All => table.skipped(),
+                // Whether the table is canonical is seen when the match is reported.
+                ActiveTables::Some(_) => &[],
+            },
+        }
+    }
+
+    /// Calls `hit` for what a table found, if that is for this table to report.
+    #[inline]
+    fn report(
+        &self,
+        search: &Search,
+        place: usize,
+        query: u32,
+        of: Fingerprint,
+        difference: u64,
+        hit: &mut impl FnMut(Hit) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let difference = self.tables.get(place).unpermute(difference).0;
+        let fingerprint = Fingerprint(of.0 ^ difference);
+        let canonical = match search.active {
+            ActiveTables::All => true,
+            ActiveTables::Some(_) => self.tables.is_canonical(place, &search.active, difference),
+        };
+        if !canonical || self.is_removed(fingerprint) {
+            return ControlFlow::Continue(());
+        }
+        hit(Hit {
+            query,
+            distance: difference.count_ones(),
+            fingerprint,
+        })
+    }
+
+    /// Whether this index is where a table holds a fingerprint.
+    pub(super) fn holds(&self, table: &Table, fingerprint: Fingerprint) -> bool {
+        self.shard
+            .is_none_or(|shard| table.leading_byte(fingerprint) == shard)
+    }
+
+    /// Whether a fingerprint is in the set.
+    #[must_use]
+    pub fn contains(&self, fingerprint: Fingerprint) -> bool {
+        let held = |(_, table): &(usize, &Table)| self.holds(table, fingerprint);
+        let Some((place, table)) = self.tables.iter().enumerate().find(held) else {
+            return false;
+        };
+        let value = table.permute(fingerprint);
+        let runs = self.stores[place].runs().iter().map(Run::packed);
+        for run in runs.clone() {
+            run.prefetch_places(run.bucket(value));
+        }
+        let in_store = runs.clone().any(|run| run.contains(value));
+        (in_store || self.recent.contains(&fingerprint)) && !self.is_removed(fingerprint)
+    }
+
+    /// Whether each of these, ascending, is in the set of an index of all shards.
+    pub(crate) fn contains_each(&self, fingerprints: &[Fingerprint]) -> Vec<bool> {
+        debug_assert!(self.shard.is_none());
+        let mut present = vec![false; fingerprints.len()];
+        let mut recent = self.recent.clone();
+        recent.sort_unstable();
+        let mut recent = &recent[..];
+        for (present, fingerprint) in present.iter_mut().zip(fingerprints) {
+            while recent.first().is_some_and(|first| first < fingerprint) {
+                recent = &recent[1..];
+            }
+            *present = recent.first() == Some(fingerprint);
+        }
+        let mut found = Found::with_room(ROOM);
+        let mut permuted = [0; BATCH];
+        for (fingerprints, present) in fingerprints.chunks(BATCH).zip(present.chunks_mut(BATCH)) {
+            let permuted = &mut permuted[..fingerprints.len()];
+            scan::permute(self.level, self.tables.get(0), fingerprints, permuted);
+            let mut take = |found: &mut Found| {
+                for (query, _) in found.drain() {
+                    present[query as usize] = true;
+                }
+                ControlFlow::Continue(())
+            };
+            for run in self.stores[0].runs() {
+                let probe = Probe {
+                    run: run.packed(),
+                    prefix: u64::MAX,
+                    max_distance: 0,
+                    differ: &[],
+                };
+                let mut sink = Sink {
+                    found: &mut found,
+                    full: &mut take,
+                };
+                let _ = scan::probe(self.level, &probe, permuted, &mut sink);
+            }
+            let _ = take(&mut found);
+        }
+        if !self.removed.is_empty() {
+            for (present, &fingerprint) in present.iter_mut().zip(fingerprints) {
+                *present = *present && !self.is_removed(fingerprint);
+            }
+        }
+        present
+    }
+}
+
+/// The queries of a batch that concern one table of an index, permuted.
+#[derive(Default)]
+struct Batch {
+    permuted: Vec<u64>,
+    /// Their places among all queries.
+    places: Vec<u32>,
+}
+
+impl Batch {
+    fn fill(&mut self, index: &Index, place: usize, start: u32, queries: &[Fingerprint]) {
+        let table = index.tables.get(place);
+        self.permuted.resize(queries.len(), 0);
+        scan::permute(index.level, table, queries, &mut self.permuted);
+        self.places.clear();
+        self.places.extend(start..start + queries.len() as u32);
+        let Some(shard) = index.shard else {
+            return;
+        };
+        let mut kept = 0;
+        for place in 0..queries.len() {
+            let permuted = self.permuted[place];
+            if table.leading_bytes(permuted).contains(&shard) {
+                self.permuted[kept] = permuted;
+                self.places[kept] = start + place as u32;
+                kept += 1;
+            }
+        }
+        self.permuted.truncate(kept);
+    }
+}

@@ -1,0 +1,169 @@
+//! The index at every level against a linear scan.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use super::*;
+use crate::layout::Layout;
+use crate::lead_groups::LeadGroups;
+use crate::synthetic::{self, Data};
+
+fn hits(index: &Index, search: &Search, queries: &[Fingerprint]) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    let flow = index.search(search, queries, |hit| {
+        hits.push(hit);
+        ControlFlow::Continue(())
+    });
+    assert!(flow.is_continue());
+    hits.sort_unstable();
+    hits
+}
+
+fn linear_scan(set: &[Fingerprint], queries: &[Fingerprint], most: u32) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for (query, of) in (0..).zip(queries) {
+        let hit = |fingerprint: &Fingerprint| Hit {
+            query,
+            distance: of.distance(*fingerprint),
+            fingerprint: *fingerprint,
+        };
+        hits.extend(set.iter().map(hit).filter(|hit| hit.distance <= most));
+    }
+    hits.sort_unstable();
+    hits
+}
+
+fn distinct(data: Data, count: usize, seed: u64) -> Vec<Fingerprint> {
+    let mut set = data.fingerprints(count, seed);
+    set.extend([0, 1, u64::MAX - 1, u64::MAX].map(Fingerprint));
+    let set: BTreeSet<Fingerprint> = set.into_iter().collect();
+    set.into_iter().collect()
+}
+
+/// X5 and X6: the runs of an index, and what is recent, few queries and many.
+#[test]
+fn every_level_equals_a_linear_scan() {
+    for (blocks, distance) in [
+        (5, 3),
+        (4, 3),
+        (6, 3),
+        (1, 0),
+        (3, 0),
+        (10, 3),
+        (9, 8),
+        (64, 63),
+    ] {
+        let tables = Arc::new(Tables::new(Layout::new(blocks, distance).unwrap()));
+        for (data, level) in Data::ALL
+            .into_iter()
+            .flat_map(|data| Level::available().map(move |level| (data, level)))
+        {
+            let set = distinct(data, 3_000, 11);
+            let queries = synthetic::queries(&set, 100, distance, 12);
+            let what = format!("({blocks}, {distance}) {} {level:?}", data.name());
+            let mut index = Index::with(tables.clone(), None, level);
+            let (now, later) = set.split_at(2_600);
+            index.insert_new(now.to_vec());
+            assert!(index.recent.is_empty(), "{what}");
+            index.insert_new(later.to_vec());
+            assert_eq!(index.recent.len(), later.len(), "{what}");
+            let search = Search {
+                active: ActiveTables::All,
+                max_distance: distance,
+            };
+            let expected = linear_scan(&set, &queries, distance);
+            assert_eq!(hits(&index, &search, &queries), expected, "{what}");
+            let few = &queries[..5];
+            assert_eq!(
+                hits(&index, &search, few),
+                linear_scan(&set, few, distance),
+                "{what}"
+            );
+            let present = index.contains_each(&set);
+            assert!(present.iter().all(|&present| present), "{what}");
+            assert_eq!(index.iter().collect::<BTreeSet<_>>().len(), set.len());
+        }
+    }
+}
+
+/// X6 at every level, for some of the lead groups too, whether in runs or recent.
+#[test]
+fn shards_together_report_each_match_once_at_every_level() {
+    for (blocks, distance) in [(5, 3), (8, 3), (10, 2), (9, 8)] {
+        let tables = Arc::new(Tables::new(Layout::new(blocks, distance).unwrap()));
+        let set = distinct(Data::Skewed, 4_000, 21);
+        let queries = synthetic::queries(&set, 40, distance, 22);
+        let expected = linear_scan(&set, &queries, distance);
+        for level in Level::available() {
+            let mut all = Vec::new();
+            let search = Search {
+                active: ActiveTables::All,
+                max_distance: distance,
+            };
+            for shard in 0..=255 {
+                let mut index = Index::with(tables.clone(), Some(shard), level);
+                let own =
+                    |f: &Fingerprint| tables.iter().any(|table| table.leading_byte(*f) == shard);
+                let own: Vec<Fingerprint> = set.iter().copied().filter(own).collect();
+                let (runs, recent) = own.split_at(own.len() / 2);
+                index.change_stores(runs, Store::insert);
+                index.insert_new(recent.to_vec());
+                index.len = own.len();
+                assert!(own.iter().all(|&f| index.contains(f)));
+                all.extend(hits(&index, &search, &queries));
+            }
+            all.sort_unstable();
+            assert_eq!(all, expected, "({blocks}, {distance}) {level:?}");
+        }
+    }
+}
+
+/// T5 at every level.
+#[test]
+fn lead_groups_find_what_they_promise_at_every_level() {
+    let tables = Arc::new(Tables::new(Layout::new(5, 3).unwrap()));
+    let set = distinct(Data::Clustered, 3_000, 31);
+    let queries = synthetic::queries(&set, 60, 3, 32);
+    for level in Level::available() {
+        let mut index = Index::with(tables.clone(), None, level);
+        index.insert_new(set.clone());
+        for groups in (1..16).map(LeadGroups) {
+            let max_distance = groups.guaranteed_distance().unwrap();
+            let search = Search {
+                active: ActiveTables::of_lead_groups(&tables, groups),
+                max_distance,
+            };
+            let expected = linear_scan(&set, &queries, max_distance);
+            assert_eq!(
+                hits(&index, &search, &queries),
+                expected,
+                "{groups:?} {level:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_search_ends_when_it_is_told_to() {
+    let tables = Arc::new(Tables::new(Layout::new(5, 3).unwrap()));
+    // More than are found at once, and all near: 16 bits of the last block.
+    let set: Vec<Fingerprint> = (0..1 << 12).map(Fingerprint).collect();
+    let mut index = Index::new(tables);
+    index.insert_new(set.clone());
+    let search = Search {
+        active: ActiveTables::All,
+        max_distance: 3,
+    };
+    for queries in [&set[..1], &set[..100]] {
+        let mut calls = 0;
+        let flow = index.search(&search, queries, |_| {
+            calls += 1;
+            match calls < 7 {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            }
+        });
+        assert!(flow.is_break());
+        assert_eq!(calls, 7);
+    }
+}

@@ -1,0 +1,79 @@
+//! Comparing a query with every one of a few fingerprints: plain code, compiled
+//! for each level.
+
+#![allow(unsafe_code, reason = "calls code for particular processors")]
+
+use super::Level;
+use crate::Fingerprint;
+
+/// Fingerprints that are compared before anybody looks whether one was near.
+const STRETCH: usize = 128;
+
+/// Appends the fingerprints that are at most `max_distance` bits from the query.
+pub(crate) fn near_words(
+    level: Level,
+    fingerprints: &[Fingerprint],
+    query: Fingerprint,
+    max_distance: u32,
+    near: &mut Vec<Fingerprint>,
+) {
+    match level {
+        // SAFETY: `Level` says Avx512 only on processors that have these features.
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => unsafe { avx512(fingerprints, query, max_distance, near) },
+        // SAFETY: `Level` says Avx2 only on processors that have these features.
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => unsafe { avx2(fingerprints, query, max_distance, near) },
+        #[cfg(not(target_arch = "x86_64"))]
+        Level::Avx512 | Level::Avx2 => plain(fingerprints, query, max_distance, near),
+        Level::Scalar => plain(fingerprints, query, max_distance, near),
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq,popcnt")]
+fn avx512(all: &[Fingerprint], query: Fingerprint, most: u32, near: &mut Vec<Fingerprint>) {
+    plain(all, query, most, near);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,popcnt")]
+fn avx2(all: &[Fingerprint], query: Fingerprint, most: u32, near: &mut Vec<Fingerprint>) {
+    plain(all, query, most, near);
+}
+
+#[inline(always)]
+fn plain(all: &[Fingerprint], query: Fingerprint, most: u32, near: &mut Vec<Fingerprint>) {
+    let is_near = |fingerprint: Fingerprint| fingerprint.distance(query) <= most;
+    for stretch in all.chunks(STRETCH) {
+        // Without a way out, so that the loop becomes vector code.
+        let any = |any, &fingerprint: &Fingerprint| any | is_near(fingerprint);
+        if stretch.iter().fold(false, any) {
+            near.extend(stretch.iter().filter(|&&fingerprint| is_near(fingerprint)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::synthetic::{self, Data};
+
+    #[test]
+    fn every_level_finds_what_the_distance_says() {
+        for count in [0, 1, 7, 128, 129, 1000] {
+            let all = Data::Skewed.fingerprints(count, 3);
+            for query in synthetic::queries(&all, 20, 6, 4) {
+                for most in [0, 3, 30, 64] {
+                    let near = all.iter().copied().filter(|f| f.distance(query) <= most);
+                    let expected: Vec<Fingerprint> = near.collect();
+                    for level in Level::available() {
+                        let mut near = Vec::new();
+                        near_words(level, &all, query, most, &mut near);
+                        assert_eq!(near, expected, "{level:?} {count} within {most}");
+                    }
+                }
+            }
+        }
+    }
+}
