@@ -105,6 +105,11 @@ impl Table {
         permuted & !suffix..=permuted | suffix
     }
 
+    /// The prefix of a permuted value, its leading bits, as a mask.
+    pub(crate) const fn leading_mask(&self) -> u64 {
+        !self.suffix_mask()
+    }
+
     /// The bits after the prefix of a permuted value.
     pub(crate) const fn suffix_mask(&self) -> u64 {
         low_bits(64 - self.prefix_bits)

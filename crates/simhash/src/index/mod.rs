@@ -18,7 +18,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::Fingerprint;
-use crate::scan::Level;
+use crate::scan::{self, Level};
 use crate::table::Table;
 use crate::tables::{ActiveTables, Tables};
 use sort::Permuted;
@@ -199,7 +199,10 @@ impl Index {
             self.shard.is_none_or(|shard| own == shard)
         };
         let recent = self.recent.iter().copied().filter(home);
-        let all = self.stores[0].iter().map(Fingerprint).chain(recent);
+        let prefix = self.tables.get(0).leading_mask();
+        let stored = self.stores[0].iter();
+        let stored = stored.map(move |mixed| Fingerprint(scan::unmix(prefix, mixed)));
+        let all = stored.chain(recent);
         all.filter(|&fingerprint| !self.is_removed(fingerprint))
     }
 

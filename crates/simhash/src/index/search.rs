@@ -132,6 +132,7 @@ impl Index {
             if !self.shard.is_none_or(concerned) {
                 continue;
             }
+            let value = scan::mix(table.leading_mask(), value);
             for run in self.stores[place].runs().iter().map(Run::packed) {
                 let bucket = run.bucket(value);
                 run.prefetch_places(bucket);
@@ -176,7 +177,7 @@ impl Index {
         let table = self.tables.get(place);
         Probe {
             run,
-            prefix: !table.suffix_mask(),
+            prefix: table.leading_mask(),
             max_distance: search.max_distance,
             differ: match search.active {
                 ActiveTables::All => table.skipped(),
@@ -226,7 +227,7 @@ impl Index {
         let Some((place, table)) = self.tables.iter().enumerate().find(held) else {
             return false;
         };
-        let value = table.permute(fingerprint);
+        let value = scan::mix(table.leading_mask(), table.permute(fingerprint));
         let runs = self.stores[place].runs().iter().map(Run::packed);
         for run in runs.clone() {
             run.prefetch_places(run.bucket(value));
@@ -250,9 +251,11 @@ impl Index {
         }
         let mut found = Found::with_room(ROOM);
         let mut permuted = [0; BATCH];
+        let first = self.tables.get(0);
         for (fingerprints, present) in fingerprints.chunks(BATCH).zip(present.chunks_mut(BATCH)) {
             let permuted = &mut permuted[..fingerprints.len()];
-            scan::permute(self.level, self.tables.get(0), fingerprints, permuted);
+            scan::permute(self.level, first, fingerprints, permuted);
+            scan::mix_all(self.level, first.leading_mask(), permuted);
             let mut take = |found: &mut Found| {
                 for (query, _) in found.drain() {
                     present[query as usize] = true;
@@ -283,7 +286,7 @@ impl Index {
     }
 }
 
-/// The queries of a batch that concern one table of an index, permuted.
+/// The queries of a batch that concern one table of an index, permuted and mixed.
 #[derive(Default)]
 struct Batch {
     permuted: Vec<u64>,
@@ -298,15 +301,20 @@ impl Batch {
         scan::permute(index.level, table, queries, &mut self.permuted);
         self.places.clear();
         self.places.extend(start..start + queries.len() as u32);
-        let Some(shard) = index.shard else {
-            return;
-        };
+        if let Some(shard) = index.shard {
+            self.keep(table, shard);
+        }
+        scan::mix_all(index.level, table.leading_mask(), &mut self.permuted);
+    }
+
+    /// Keeps those that a shard may have a match of.
+    fn keep(&mut self, table: &Table, shard: u8) {
         let mut kept = 0;
-        for place in 0..queries.len() {
+        for place in 0..self.permuted.len() {
             let permuted = self.permuted[place];
             if table.leading_bytes(permuted).contains(&shard) {
                 self.permuted[kept] = permuted;
-                self.places[kept] = start + place as u32;
+                self.places[kept] = self.places[place];
                 kept += 1;
             }
         }

@@ -20,7 +20,7 @@ pub(super) struct Permuted<'a> {
 }
 
 impl Permuted<'_> {
-    /// The permuted values, ascending.
+    /// The permuted values, mixed, ascending.
     pub(super) fn sorted(&self) -> Vec<u64> {
         if self.fingerprints.len() < SMALL {
             let mut values = Vec::with_capacity(self.fingerprints.len());
@@ -28,9 +28,7 @@ impl Permuted<'_> {
             values.sort_unstable();
             return values;
         }
-        // The values of a shard agree in their first byte.
-        let leading = if self.shard.is_some() { 8 } else { 0 };
-        let bucket = |value: u64| (value << leading >> (64 - SCATTER_BITS)) as usize;
+        let bucket = |value: u64| (value >> (64 - SCATTER_BITS)) as usize;
         let mut ends = vec![0_usize; 1 << SCATTER_BITS];
         self.each(|value| ends[bucket(value)] += 1);
         let mut before = 0;
@@ -52,16 +50,17 @@ impl Permuted<'_> {
         values
     }
 
-    /// Calls `value` for each permuted value that the shard holds.
+    /// Calls `value` for each permuted value that the shard holds, mixed.
     fn each(&self, mut value: impl FnMut(u64)) {
+        let prefix = self.table.leading_mask();
         let mut permuted = [0; BATCH];
         for fingerprints in self.fingerprints.chunks(BATCH) {
             let permuted = &mut permuted[..fingerprints.len()];
             scan::permute(self.level, self.table, fingerprints, permuted);
-            for &mut permuted in permuted {
-                let held = |shard| (permuted >> 56) as u8 == shard;
+            for permuted in permuted {
+                let held = |shard| (*permuted >> 56) as u8 == shard;
                 if self.shard.is_none_or(held) {
-                    value(permuted);
+                    value(scan::mix(prefix, *permuted));
                 }
             }
         }
@@ -91,7 +90,8 @@ mod tests {
                     let permuted = fingerprints.iter().map(|&f| table.permute(f));
                     let held =
                         |value: &u64| shard.is_none_or(|shard| value.to_be_bytes()[0] == shard);
-                    let mut expected: Vec<u64> = permuted.filter(held).collect();
+                    let mix = |value| scan::mix(table.leading_mask(), value);
+                    let mut expected: Vec<u64> = permuted.filter(held).map(mix).collect();
                     expected.sort_unstable();
                     let sorted = Permuted {
                         level: Level::best(),

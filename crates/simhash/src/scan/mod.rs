@@ -19,6 +19,7 @@ mod md5_avx2;
 mod md5_avx512;
 mod huge_pages;
 mod level;
+mod mix;
 mod near;
 #[cfg(target_arch = "x86_64")]
 mod near_avx2;
@@ -35,6 +36,7 @@ pub(crate) use bits::bits;
 pub(crate) use join::{Rule, SMALL_BUCKET, close_buckets, join_rows, take_near};
 pub(crate) use huge_pages::{Lines, zeroed};
 pub(crate) use level::Level;
+pub(crate) use mix::{mix, mix_all, unmix};
 pub(crate) use near::{BATCH, Found, One, PADDING, Packed, Probe, Sink, probe, scan};
 pub(crate) use near_words::near_words;
 pub(crate) use permute::permute;

@@ -1,0 +1,104 @@
+//! Spreading prefixes evenly: real fingerprints are dense in places, so neighbouring
+//! prefixes would crowd into few buckets. A multiplication scatters them; those that
+//! are equal stay equal, and the suffix stays as it is.
+//!
+//! # Invariants
+//! - X8: mixing can be undone, keeps equal prefixes equal and different ones
+//!   different, and keeps the suffix.
+
+#![allow(unsafe_code, reason = "calls code for particular processors")]
+
+use super::Level;
+
+/// Odd, so that multiplying by it can be undone; 2^64 over the golden ratio.
+const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+
+const INVERSE: u64 = inverse(FACTOR);
+
+/// The number that gives 1 when multiplied by an odd `factor`, modulo 2^64.
+const fn inverse(factor: u64) -> u64 {
+    // Right in the lowest three bits; each step doubles them.
+    let mut inverse = factor;
+    let mut right = 3;
+    while right < 64 {
+        inverse = inverse.wrapping_mul(2_u64.wrapping_sub(factor.wrapping_mul(inverse)));
+        right *= 2;
+    }
+    inverse
+}
+
+/// A permuted value with its prefix, the leading bits in the mask, mixed.
+#[inline(always)]
+pub(crate) const fn mix(prefix: u64, value: u64) -> u64 {
+    (value & prefix).wrapping_mul(FACTOR) | value & !prefix
+}
+
+/// What [`mix`] made of it, undone.
+#[inline(always)]
+pub(crate) const fn unmix(prefix: u64, mixed: u64) -> u64 {
+    (mixed & prefix).wrapping_mul(INVERSE) | mixed & !prefix
+}
+
+/// [`mix`] for each value.
+pub(crate) fn mix_all(level: Level, prefix: u64, values: &mut [u64]) {
+    match level {
+        // SAFETY: `Level` says Avx512 only on processors that have these features.
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => unsafe { avx512(prefix, values) },
+        // SAFETY: `Level` says Avx2 only on processors that have it.
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => unsafe { avx2(prefix, values) },
+        #[cfg(not(target_arch = "x86_64"))]
+        Level::Avx512 | Level::Avx2 => plain(prefix, values),
+        Level::Scalar => plain(prefix, values),
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512dq,avx512vl")]
+fn avx512(prefix: u64, values: &mut [u64]) {
+    plain(prefix, values);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn avx2(prefix: u64, values: &mut [u64]) {
+    plain(prefix, values);
+}
+
+#[inline(always)]
+fn plain(prefix: u64, values: &mut [u64]) {
+    for value in values {
+        *value = mix(prefix, *value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// X8, at every level.
+        #[test]
+        fn prefixes_are_scattered_one_to_one_and_suffixes_stay(
+            values in prop::collection::vec(any::<u64>(), 1..40),
+            prefix_bits in 1..=64_u32,
+            flips: u64,
+        ) {
+            let prefix = u64::MAX << (64 - prefix_bits);
+            for level in Level::available() {
+                let mut mixed = values.clone();
+                mix_all(level, prefix, &mut mixed);
+                for (&value, &mixed) in values.iter().zip(&mixed) {
+                    prop_assert_eq!(mixed, mix(prefix, value), "{:?}", level);
+                    prop_assert_eq!(unmix(prefix, mixed), value);
+                    prop_assert_eq!(mixed & !prefix, value & !prefix);
+                    let near = mix(prefix, value ^ flips & !prefix);
+                    prop_assert_eq!(near ^ mixed, flips & !prefix);
+                }
+            }
+        }
+    }
+}
