@@ -32,21 +32,32 @@ pub struct BulkMatches {
 impl BulkMatches {
     /// Sorts hits in any order into the matches of `queries` queries.
     #[must_use]
-    pub fn from_hits(queries: usize, mut hits: Vec<Hit>) -> Self {
-        hits.sort_unstable();
+    pub fn from_hits(queries: usize, hits: &[Hit]) -> Self {
         let mut ends = vec![0; queries];
-        for hit in &hits {
+        for hit in hits {
             ends[hit.query as usize] += 1;
         }
         let mut before = 0;
         for end in &mut ends {
-            before += *end;
-            *end = before;
+            // Where the matches of the query start: putting them there moves it on.
+            (before, *end) = (before + *end, before);
         }
-        Self {
-            ends,
-            matches: hits.into_iter().map(Match::from).collect(),
+        let nothing = Match {
+            distance: 0,
+            fingerprint: Fingerprint(0),
+        };
+        let mut matches = vec![nothing; hits.len()];
+        for &hit in hits {
+            let end = &mut ends[hit.query as usize];
+            matches[*end] = hit.into();
+            *end += 1;
         }
+        let mut start = 0;
+        for &end in &ends {
+            matches[start..end].sort_unstable();
+            start = end;
+        }
+        Self { ends, matches }
     }
 
     pub(super) fn concatenate(mut chunks: Vec<Self>) -> Self {

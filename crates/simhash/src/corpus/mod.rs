@@ -166,7 +166,7 @@ impl Corpus {
                     hits.push(hit);
                     ControlFlow::Continue(())
                 });
-                BulkMatches::from_hits(queries.len(), hits)
+                BulkMatches::from_hits(queries.len(), &hits)
             })
             .collect();
         BulkMatches::concatenate(chunks)

@@ -17,14 +17,16 @@ pub(super) fn probe_on(probe: &Probe, queries: &[u64], sink: &mut Sink) -> Contr
 /// [`scan`](super::near::scan) for processors at [`Level::Avx512`](super::Level).
 pub(super) fn scan_on(probe: &Probe, one: One, sink: &mut Sink) -> ControlFlow<()> {
     // SAFETY: a `Level` says Avx512 only on processors that have these features.
-    unsafe { scan(probe, &Constants::new(probe), one, sink) }
+    unsafe { scan::<false>(probe, &Constants::new(probe), one, sink) }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vpopcntdq")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn probe_all(probe: &Probe, queries: &[u64], sink: &mut Sink) -> ControlFlow<()> {
     let constants = Constants::new(probe);
-    pipeline(probe, queries, |one| scan(probe, &constants, one, sink))
+    pipeline(probe, queries, |one| {
+        scan::<true>(probe, &constants, one, sink)
+    })
 }
 
 /// What stays the same for all queries of a probe.
@@ -54,10 +56,16 @@ impl Constants {
     }
 }
 
+/// A copy for each of the two callers: a function that only one calls is inlined.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vpopcntdq")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn scan(probe: &Probe, constants: &Constants, one: One, sink: &mut Sink) -> ControlFlow<()> {
+fn scan<const PIPELINED: bool>(
+    probe: &Probe,
+    constants: &Constants,
+    one: One,
+    sink: &mut Sink,
+) -> ControlFlow<()> {
     let run = &probe.run;
     let value = _mm512_set1_epi64((one.value & constants.low_mask) as i64);
     let Places { start, end } = one.places;
