@@ -108,9 +108,7 @@ impl Corpus {
 
     /// The distinct fingerprints among these that are present, or absent.
     fn distinct(&self, fingerprints: &[Fingerprint], present: bool) -> Vec<Fingerprint> {
-        let mut distinct = fingerprints.to_vec();
-        distinct.sort_unstable();
-        distinct.dedup();
+        let mut distinct = self.index.distinct(fingerprints);
         if self.is_empty() && !present {
             return distinct;
         }

@@ -1,9 +1,11 @@
 //! Searching an index: many queries table by table, few of them in all tables at
 //! once, and every one of them among what is recent.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use super::run::Run;
+use super::sort::Permuted;
 use super::{Hit, Index, Search};
 use crate::Fingerprint;
 use crate::scan::{self, BATCH, Found, One, Packed, Probe, Sink};
@@ -236,19 +238,29 @@ impl Index {
         (in_store || self.recent.contains(&fingerprint)) && !self.is_removed(fingerprint)
     }
 
-    /// Whether each of these, ascending, is in the set of an index of all shards.
+    /// The distinct ones of these, by the first table: in the order that
+    /// [`contains_each`](Self::contains_each) looks them up fastest.
+    pub(crate) fn distinct(&self, fingerprints: &[Fingerprint]) -> Vec<Fingerprint> {
+        let table = self.tables.get(0);
+        let permuted = Permuted {
+            level: self.level,
+            table,
+            shard: None,
+            fingerprints,
+        };
+        let mut mixed = permuted.sorted();
+        mixed.dedup();
+        let prefix = table.leading_mask();
+        let unmixed = mixed.into_iter().map(|mixed| scan::unmix(prefix, mixed));
+        unmixed.map(Fingerprint).collect()
+    }
+
+    /// Whether each of these is in the set of an index of all shards.
     pub(crate) fn contains_each(&self, fingerprints: &[Fingerprint]) -> Vec<bool> {
         debug_assert!(self.shard.is_none());
-        let mut present = vec![false; fingerprints.len()];
-        let mut recent = self.recent.clone();
-        recent.sort_unstable();
-        let mut recent = &recent[..];
-        for (present, fingerprint) in present.iter_mut().zip(fingerprints) {
-            while recent.first().is_some_and(|first| first < fingerprint) {
-                recent = &recent[1..];
-            }
-            *present = recent.first() == Some(fingerprint);
-        }
+        let recent: HashSet<Fingerprint> = self.recent.iter().copied().collect();
+        let is_recent = |fingerprint| !recent.is_empty() && recent.contains(fingerprint);
+        let mut present: Vec<bool> = fingerprints.iter().map(is_recent).collect();
         let mut found = Found::with_room(ROOM);
         let mut permuted = [0; BATCH];
         let first = self.tables.get(0);

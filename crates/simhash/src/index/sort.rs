@@ -1,5 +1,7 @@
-//! Permuting and sorting fingerprints: one scatter by the leading bits, then small
-//! sorts that stay in the first-level cache.
+//! Permuting and sorting fingerprints: one scatter by the leading bits, then one of
+//! each part by the next, which stays in the cache, then insertion of each value
+//! among its few neighbours. Prefixes are mixed, so parts and bins are about equal;
+//! where values crowd all the same, the standard sort takes over.
 
 use crate::Fingerprint;
 use crate::scan::{self, BATCH, Level};
@@ -10,6 +12,12 @@ const SMALL: usize = 4096;
 
 /// Bits that the scatter looks at.
 const SCATTER_BITS: u32 = 11;
+
+/// Parts shorter or longer than this are left to the standard sort.
+const PART: std::ops::Range<usize> = 32..1 << 16;
+
+/// Most values that one bin of a part may hold, so that insertion is fast.
+const BIN: u32 = 16;
 
 /// What is sorted: fingerprints as one table of a shard, or of all, holds them.
 pub(super) struct Permuted<'a> {
@@ -42,9 +50,10 @@ impl Permuted<'_> {
             values[*end] = value;
             *end += 1;
         });
+        let mut sorter = PartSorter::default();
         let mut start = 0;
         for end in ends {
-            values[start..end].sort_unstable();
+            sorter.sort(&mut values[start..end]);
             start = end;
         }
         values
@@ -67,6 +76,49 @@ impl Permuted<'_> {
     }
 }
 
+/// Sorts values that agree in their first [`SCATTER_BITS`].
+#[derive(Default)]
+struct PartSorter {
+    ends: Vec<u32>,
+    binned: Vec<u64>,
+}
+
+impl PartSorter {
+    fn sort(&mut self, values: &mut [u64]) {
+        if !PART.contains(&values.len()) {
+            return values.sort_unstable();
+        }
+        let bits = values.len().ilog2();
+        let bin = |value: u64| (value << SCATTER_BITS >> (64 - bits)) as usize;
+        self.ends.clear();
+        self.ends.resize(1 << bits, 0);
+        for &value in &*values {
+            self.ends[bin(value)] += 1;
+        }
+        if self.ends.iter().any(|&count| count > BIN) {
+            return values.sort_unstable();
+        }
+        let mut before = 0;
+        for end in &mut self.ends {
+            (before, *end) = (before + *end, before);
+        }
+        self.binned.resize(values.len(), 0);
+        for &value in &*values {
+            let end = &mut self.ends[bin(value)];
+            self.binned[*end as usize] = value;
+            *end += 1;
+        }
+        for (place, &value) in self.binned.iter().enumerate() {
+            let mut hole = place;
+            while hole > 0 && values[hole - 1] > value {
+                values[hole] = values[hole - 1];
+                hole -= 1;
+            }
+            values[hole] = value;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,6 +133,7 @@ mod tests {
             (100, None),
             (100, Some(7)),
             (20_000, None),
+            (200_000, None),
             (20_000, Some(0x9f)),
         ] {
             for data in Data::ALL {

@@ -314,3 +314,6 @@ pub(super) fn pipeline(
     }
     ControlFlow::Continue(())
 }
+
+#[cfg(test)]
+mod tests;

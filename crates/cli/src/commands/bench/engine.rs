@@ -17,6 +17,9 @@ use crate::exit::UsageError;
 /// Queries whose answers are checked by linear scan.
 const CHECKED: usize = 50;
 
+/// Most fingerprints that are inserted one by one, each followed by a search.
+const INTERLEAVED: usize = 200_000;
+
 /// Arguments of `bench engine`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -157,6 +160,8 @@ impl<'a> Bench<'a> {
         )?;
         self.check(&found, &first)?;
 
+        self.interleave()?;
+
         let half = self.fingerprints.len().div_ceil(2);
         let gone = self.fingerprints[..half].to_vec();
         let start = Instant::now();
@@ -167,6 +172,27 @@ impl<'a> Bench<'a> {
             left.is_none(),
             "a removed fingerprint is still there: {left:?}"
         );
+        Ok(())
+    }
+
+    /// Inserts one by one, and after each searches for one query. What it inserted
+    /// goes again, so that the next case finds the set that it expects.
+    fn interleave(&mut self) -> anyhow::Result<()> {
+        let count = self.queries.len().min(INTERLEAVED);
+        let new = Data::from(self.args.data).fingerprints(count, self.args.seed ^ 2);
+        let held: Vec<bool> = new.iter().map(|&f| self.corpus.contains(f)).collect();
+        let mut found = 0;
+        let start = Instant::now();
+        for (&new, &query) in new.iter().zip(&self.queries) {
+            self.corpus.insert(new);
+            found += self.corpus.find_all(query).len();
+        }
+        let seconds = start.elapsed().as_secs_f64();
+        ensure!(found > 0 || count < 2, "no query has a match");
+        self.print("interleaved", count, seconds)?;
+        let added = new.iter().zip(held).filter(|(_, held)| !held);
+        let added: Vec<Fingerprint> = added.map(|(&new, _)| new).collect();
+        self.corpus.remove_bulk(&added);
         Ok(())
     }
 

@@ -1,0 +1,183 @@
+//! Every kernel against the definition: odd widths, empty and giant buckets, the
+//! end of a run, and queries outside it.
+
+use std::collections::BTreeSet;
+
+use super::*;
+
+/// A run in the plainest way: values of a few buckets, one of them giant.
+struct Run {
+    values: Vec<u64>,
+    entries: Vec<u8>,
+    directory: Vec<u32>,
+    base: u64,
+    shift: u32,
+    width: usize,
+}
+
+const BUCKETS: u64 = 40;
+
+impl Run {
+    fn new(width: usize, shift: u32, rng: &mut fastrand::Rng) -> Self {
+        // The leading bits of the first bucket; the last may be the last there is.
+        let buckets = BUCKETS.min(1 << (64 - shift).min(32));
+        let first = (u64::MAX >> shift) - (buckets - 1);
+        let base = first << shift;
+        let mut values = BTreeSet::from([u64::MAX]);
+        for bucket in (0..buckets).filter(|bucket| bucket % 3 != 1) {
+            let count = if bucket == 3 { 900 } else { rng.usize(0..20) };
+            let leading = base + (bucket << shift);
+            let low = u64::MAX.unbounded_shr(64 - shift);
+            values.extend((0..count).map(|_| leading | rng.u64(..) & rng.u64(..) & low));
+        }
+        let values: Vec<u64> = values.into_iter().collect();
+        let bytes = values
+            .iter()
+            .flat_map(|value| value.to_le_bytes()[..width].to_vec());
+        let mut entries: Vec<u8> = bytes.collect();
+        // What is behind the entries must not matter.
+        entries.resize(entries.len() + PADDING, 0xa5);
+        let before = |bucket: &u64| {
+            let earlier = values
+                .iter()
+                .filter(|&&value| (value - base) >> shift < *bucket);
+            earlier.count() as u32
+        };
+        let mut directory: Vec<u32> = (0..=buckets).map(|bucket| before(&bucket)).collect();
+        directory.push(values.len() as u32);
+        Self {
+            values,
+            entries,
+            directory,
+            base,
+            shift,
+            width,
+        }
+    }
+
+    fn packed(&self) -> Packed<'_> {
+        Packed {
+            entries: &self.entries,
+            directory: &self.directory,
+            base: self.base,
+            shift: self.shift,
+            width: self.width,
+        }
+    }
+
+    /// Members with few flips, the ends, and values outside.
+    fn queries(&self, rng: &mut fastrand::Rng) -> Vec<u64> {
+        let member = |_| {
+            self.values[rng.usize(..self.values.len())] ^ 1 << rng.u32(..64) ^ 1 << rng.u32(..8)
+        };
+        let mut queries: Vec<u64> = (0..BATCH + 77).map(member).collect();
+        queries.extend([0, u64::MAX, self.base, self.base.wrapping_sub(1)]);
+        queries.extend(&self.values[..self.values.len().min(40)]);
+        queries
+    }
+}
+
+fn expected(probe: &Probe, values: &[u64], queries: &[u64]) -> Vec<(u32, u64)> {
+    let mut expected = Vec::new();
+    for (query, wanted) in (0..).zip(queries) {
+        for difference in values.iter().map(|value| value ^ wanted) {
+            let differs = probe.differ.iter().all(|mask| difference & mask != 0);
+            let near = difference.count_ones() <= probe.max_distance;
+            if near && differs && difference & probe.prefix == 0 {
+                expected.push((query, difference));
+            }
+        }
+    }
+    expected.sort_unstable();
+    expected
+}
+
+/// What a level finds, in little room, by batch or bucket by bucket.
+fn found(level: Level, target: &Probe, queries: &[u64], batch: bool) -> Vec<(u32, u64)> {
+    let mut all = Vec::new();
+    let mut found = Found::with_room(3);
+    let mut full = |found: &mut Found| {
+        all.extend(found.drain());
+        ControlFlow::Continue(())
+    };
+    let mut sink = Sink {
+        found: &mut found,
+        full: &mut full,
+    };
+    if batch {
+        assert!(probe(level, target, queries, &mut sink).is_continue());
+    } else {
+        for (query, &value) in (0..).zip(queries) {
+            let places = target.run.places(target.run.bucket(value));
+            let one = One {
+                query,
+                value,
+                places,
+            };
+            assert!(scan(level, target, one, &mut sink).is_continue());
+        }
+    }
+    all.extend(found.drain());
+    all.sort_unstable();
+    all
+}
+
+#[test]
+fn every_level_finds_what_is_near_in_runs_of_any_width() {
+    for seed in 0..4 {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for shift in 1..=63_u32 {
+            let narrowest = shift.div_ceil(8) as usize;
+            for width in [narrowest, 8] {
+                let run = Run::new(width, shift, &mut rng);
+                let queries = run.queries(&mut rng);
+                let prefix_bits = 64 - shift + rng.u32(0..=shift.min(9));
+                let suffix = u64::MAX.unbounded_shr(prefix_bits);
+                let masks = [suffix & 0xff, suffix & !0x3];
+                let probe = Probe {
+                    run: run.packed(),
+                    prefix: !suffix,
+                    max_distance: rng.u32(0..9),
+                    differ: &masks[..rng.usize(0..=2)],
+                };
+                let expected = expected(&probe, &run.values, &queries);
+                for (level, batch) in
+                    Level::available().flat_map(|level| [(level, true), (level, false)])
+                {
+                    let found = found(level, &probe, &queries, batch);
+                    assert_eq!(
+                        found, expected,
+                        "{level:?} shift {shift} width {width} seed {seed} batch {batch}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_kernel_stops_where_it_is_told_to() {
+    let mut rng = fastrand::Rng::with_seed(9);
+    let run = Run::new(6, 45, &mut rng);
+    let target = Probe {
+        run: run.packed(),
+        prefix: 0xff << 56,
+        max_distance: 64,
+        differ: &[],
+    };
+    for level in Level::available() {
+        let mut calls = 0;
+        let mut full = |found: &mut Found| {
+            calls += 1;
+            assert!(found.drain().count() > 0);
+            ControlFlow::Break(())
+        };
+        let mut sink = Sink {
+            found: &mut Found::with_room(16),
+            full: &mut full,
+        };
+        let queries = run.queries(&mut rng);
+        assert!(probe(level, &target, &queries, &mut sink).is_break());
+        assert_eq!(calls, 1, "{level:?}");
+    }
+}
