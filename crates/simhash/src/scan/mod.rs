@@ -6,6 +6,7 @@ mod ascii_avx2;
 #[cfg(target_arch = "x86_64")]
 mod ascii_avx512;
 mod bits;
+mod huge_pages;
 mod join;
 #[cfg(target_arch = "x86_64")]
 mod join_avx2;
@@ -17,8 +18,6 @@ pub(crate) mod md5;
 mod md5_avx2;
 #[cfg(target_arch = "x86_64")]
 mod md5_avx512;
-mod huge_pages;
-mod level;
 mod mix;
 mod near;
 #[cfg(target_arch = "x86_64")]
@@ -33,8 +32,8 @@ pub(crate) mod xxh3;
 mod xxh3_avx512;
 
 pub(crate) use bits::bits;
-pub(crate) use join::{Rule, SMALL_BUCKET, close_buckets, join_rows, take_near};
 pub(crate) use huge_pages::{Lines, zeroed};
+pub(crate) use join::{Rule, SMALL_BUCKET, close_buckets, join_rows, take_near};
 pub(crate) use level::Level;
 pub(crate) use mix::{mix, mix_all, unmix};
 pub(crate) use near::{BATCH, Found, One, PADDING, Packed, Probe, Sink, probe, scan};
