@@ -37,7 +37,7 @@ impl Clusters {
     /// The answer depends on what was linked, not on the order of the unions.
     #[must_use]
     pub fn groups(&self) -> Vec<Vec<usize>> {
-        let roots = self.clone().into_roots();
+        let roots = self.roots();
         // Of each root how many members it has, and, once it was met, the number of its group.
         let mut of_root = vec![0_usize; roots.len()];
         for &root in &roots {
@@ -58,14 +58,17 @@ impl Clusters {
         groups
     }
 
-    /// For every number the smallest of its group: itself, if it is that or alone. Takes no more
-    /// memory than this does.
+    /// For every number the smallest of its group: itself, if it is that or alone.
+    // By U1 a parent's root is known before it is asked for.
     #[must_use]
-    pub fn into_roots(self) -> Vec<usize> {
-        let mut roots = self.parents;
-        // By U1 a parent's root is known before it is asked for.
-        for member in 0..roots.len() {
-            roots[member] = roots[roots[member]];
+    pub fn roots(&self) -> Vec<usize> {
+        let mut roots: Vec<usize> = Vec::with_capacity(self.parents.len());
+        for (member, &parent) in self.parents.iter().enumerate() {
+            roots.push(if parent == member {
+                member
+            } else {
+                roots[parent]
+            });
         }
         roots
     }
@@ -145,7 +148,7 @@ mod tests {
         for (a, b) in [(5, 4), (1, 5), (3, 2)] {
             clusters.union(a, b);
         }
-        assert_eq!(clusters.into_roots(), [0, 1, 2, 2, 1, 1]);
+        assert_eq!(clusters.roots(), [0, 1, 2, 2, 1, 1]);
     }
 
     #[test]

@@ -24,8 +24,8 @@ pub struct DocumentClusters<'a> {
 impl<'a> DocumentClusters<'a> {
     /// Those that these clusters of places make.
     #[must_use]
-    pub fn new(documents: &'a DocumentSet, linked: Clusters) -> Self {
-        let roots = linked.into_roots();
+    pub fn new(documents: &'a DocumentSet, linked: &Clusters) -> Self {
+        let roots = linked.roots();
         let mut begins = vec![false; roots.len()];
         let mut next = vec![END; roots.len()];
         // From the last: each is put right behind its root, before those that are there.
@@ -101,7 +101,7 @@ mod tests {
         for (a, b) in [(5, 4), (4, 1), (2, 3)] {
             linked.union(a, b);
         }
-        let clusters = DocumentClusters::new(&documents, linked);
+        let clusters = DocumentClusters::new(&documents, &linked);
         let lines = |cluster: Cluster<'_>| {
             let ids = cluster
                 .members()
