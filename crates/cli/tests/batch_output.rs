@@ -322,3 +322,138 @@ fn the_cluster_of_one_crowded_fingerprint_needs_no_pairs() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert!(begin.elapsed() < Duration::from_secs(10));
 }
+
+/// 100,000 different fingerprints that share their first 47 bits, so that no table parts them.
+fn of_one_prefix() -> String {
+    let prefix = 0x0123_4567_89ab_0000_u64 & !0x1ffff;
+    // An odd factor visits every residue once.
+    let value = |number: u64| prefix | ((number * 40_503) & 0x1ffff);
+    let lines = (0..100_000).map(|number| format!("{}\n", value(number)));
+    lines.collect()
+}
+
+#[test]
+fn the_cluster_of_one_prefix_is_found_in_little_time_and_memory() {
+    let begin = Instant::now();
+    let mut child = start(&["find-clusters"]);
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(of_one_prefix().as_bytes()).unwrap();
+    drop(stdin);
+    let mut stdout = child.stdout.take().unwrap();
+    let mut first = [0];
+    stdout.read_exact(&mut first).unwrap();
+    let peak = peak_memory(&child);
+    assert!(peak < 64 << 20, "{peak} bytes");
+    let mut rest = String::new();
+    stdout.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest.lines().count(), 1);
+    assert_eq!(rest.split(", ").count(), 100_000);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(begin.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn pairs_of_one_prefix_stream_in_little_memory() {
+    let mut child = start(&["find-all"]);
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(of_one_prefix().as_bytes()).unwrap();
+    drop(stdin);
+    let mut stdout = child.stdout.take().unwrap();
+    let read = std::io::copy(&mut (&mut stdout).take(200 << 20), &mut std::io::sink());
+    assert_eq!(read.unwrap(), 200 << 20);
+    let peak = peak_memory(&child);
+    assert!(peak < 64 << 20, "{peak} bytes");
+    drop(stdout);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_report_is_written_beside_the_result() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    for (verb, found) in [
+        ("find-all", "[4, 5]\n[0, 4]\n"),
+        ("find-clusters", "[0, 4, 5]\n"),
+    ] {
+        let args = [
+            verb,
+            "-d",
+            "1",
+            "-o",
+            &path("out"),
+            "--report",
+            &path("page.html"),
+        ];
+        let output = run(BINARY, args, "5\n0\n4\n");
+        assert_eq!(output.status.code(), Some(0), "{}", log(&output));
+        let mut lines: Vec<String> = fs::read_to_string(path("out"))
+            .unwrap()
+            .split_inclusive('\n')
+            .map(str::to_owned)
+            .collect();
+        lines.sort_by(|a, b| b.cmp(a));
+        assert_eq!(lines.concat(), found);
+        let page = fs::read_to_string(path("page.html")).unwrap();
+        assert!(
+            page.starts_with("<!DOCTYPE html>") && page.contains(verb),
+            "{page}"
+        );
+    }
+    fs::write(path("page.html"), "old").unwrap();
+    let output = run(
+        BINARY,
+        ["find-all", "--report", &path("page.html")],
+        "no hash\n",
+    );
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(fs::read_to_string(path("page.html")).unwrap(), "old");
+    let same = ["find-all", "-o", &path("same"), "--report", &path("./same")];
+    let output = run(BINARY, same, "5\n");
+    assert_eq!(output.status.code(), Some(2), "{}", log(&output));
+    assert!(log(&output).contains("the same file"), "{}", log(&output));
+    assert_eq!(names(folder.path()), ["out", "page.html"]);
+}
+
+#[test]
+fn a_parquet_file_is_written_where_the_program_can() {
+    let folder = tempfile::tempdir().unwrap();
+    for verb in ["find-all", "find-clusters"] {
+        let path = folder.path().join(verb).with_extension("parquet");
+        let output = run(BINARY, [verb, "-o", path.to_str().unwrap()], "5\n4\n");
+        if cfg!(feature = "parquet") {
+            assert_eq!(output.status.code(), Some(0), "{}", log(&output));
+            let bytes = fs::read(&path).unwrap();
+            assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
+        } else {
+            assert_eq!(output.status.code(), Some(2), "{}", log(&output));
+            assert!(
+                log(&output).contains("--features parquet"),
+                "{}",
+                log(&output)
+            );
+            assert!(!path.exists());
+        }
+    }
+}
+
+/// A pattern that matches the output is refused as the file itself is.
+#[test]
+fn an_output_that_a_pattern_matches_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::write(path("a.txt"), "4\n").unwrap();
+    fs::write(path("b.txt"), "5\n").unwrap();
+    let output = run(
+        BINARY,
+        ["find-all", "-i", &path("*.txt"), "-o", &path("b.txt")],
+        "",
+    );
+    assert_eq!(output.status.code(), Some(2), "{}", log(&output));
+    assert_eq!(fs::read_to_string(path("b.txt")).unwrap(), "5\n");
+    let output = run(BINARY, ["find-all", "-i", &path("*.txt")], "");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "[4, 5]\n");
+    let tsv = ["find-all", &path("*.txt"), "--output-format", "tsv"];
+    let output = run(BINARY, tsv, "");
+    let expected = format!("{}:1\t{}:1\t1\n", path("a.txt"), path("b.txt"));
+    assert!(String::from_utf8_lossy(&output.stdout).ends_with(&expected));
+}

@@ -74,9 +74,14 @@ pub struct BatchArgs {
     pub output: Option<PathBuf>,
     /// How to write [default: by the output's extension, else json]
     ///
-    /// The extensions are .json, .jsonl, .ndjson and .tsv.
+    /// The extensions are .json, .jsonl, .ndjson, .tsv and, where this program was built with it,
+    /// .parquet.
     #[arg(long, value_enum, value_name = "FORMAT", help_heading = "Output")]
     pub output_format: Option<OutputFormat>,
+    /// Write a page about the result too, for a browser: distances or clusters, crowded
+    /// fingerprints, timings
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub report: Option<PathBuf>,
 }
 
 impl BatchArgs {
@@ -105,10 +110,14 @@ impl BatchArgs {
     }
 
     /// How to write.
-    #[must_use]
-    pub fn effective_output_format(&self) -> OutputFormat {
-        let by_path = || OutputFormat::of_path(self.output.as_deref());
-        self.output_format.unwrap_or_else(by_path)
+    ///
+    /// # Errors
+    /// If it is a format that this program was built without.
+    pub fn effective_output_format(&self) -> Result<OutputFormat, UsageError> {
+        match self.output_format {
+            Some(format) => Ok(format),
+            None => OutputFormat::of_path(self.output.as_deref()),
+        }
     }
 }
 

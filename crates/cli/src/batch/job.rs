@@ -1,27 +1,37 @@
 //! The steps that the batch commands have in common, from the arguments to the sorted documents.
 
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use indicatif::ProgressBar;
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use simshard_simhash::{PairSearch, Recipe};
+use simshard_simhash::{Layout, PairSearch, Recipe};
 
+use super::report::{About, report};
 use super::{BatchArgs, DocumentSet, Statistics, Timings};
 use crate::exit::UsageError;
-use crate::input::{InputArgs, Skipped, columns};
-use crate::output::{Output, OutputFormat};
+use crate::input::{InputArgs, columns};
+use crate::output::{Output, OutputError, OutputFormat};
 use crate::progress;
+use crate::report::page;
 use crate::say::{note, watched};
 
 /// A command that is ready to begin: its arguments make sense, and its output can be written.
 pub(crate) struct Job<'a> {
+    plan: Plan<'a>,
+    output: Output,
+    pool: ThreadPool,
+}
+
+/// What a job does.
+struct Plan<'a> {
+    command: &'static str,
     args: &'a BatchArgs,
     input: InputArgs,
     recipe: Recipe,
     format: OutputFormat,
-    output: Output,
-    pool: ThreadPool,
+    report: Option<Output>,
     start: Instant,
 }
 
@@ -30,28 +40,44 @@ pub(crate) struct Sorted {
     pub(crate) documents: DocumentSet,
     pub(crate) search: PairSearch,
     pub(crate) timings: Timings,
-    skipped: Skipped,
+    about: About,
+    report: Option<Output>,
     start: Instant,
 }
 
 impl<'a> Job<'a> {
     /// Checks the arguments and opens the output, before anything is read.
-    pub(crate) fn new(args: &'a BatchArgs) -> anyhow::Result<Self> {
+    pub(crate) fn new(command: &'static str, args: &'a BatchArgs) -> anyhow::Result<Self> {
         let start = Instant::now();
         search(args, 0)?;
         let recipe = args.effective_recipe()?;
-        let input = args.input_args();
+        let format = args.effective_output_format()?;
+        let input = args.input_args().expanded()?;
         let output = Output::open(args.output.as_deref(), &input.paths)?;
+        let report = match &args.report {
+            Some(path) => Some(Output::open(Some(path), &input.paths)?),
+            None => None,
+        };
+        let same = |report: &Output| report.replaces_the_file_of(&output);
+        if report.as_ref().is_some_and(same) {
+            let message = "--report and --output name the same file: choose another for one";
+            return Err(UsageError(message.to_owned()).into());
+        }
         let threads = args.threads.map_or(0, usize::from);
         let pool = ThreadPoolBuilder::new().num_threads(threads).build();
-        Ok(Self {
+        let plan = Plan {
+            command,
             args,
             input,
             recipe,
-            format: args.effective_output_format(),
+            format,
+            report,
+            start,
+        };
+        Ok(Self {
+            plan,
             output,
             pool: pool.context("cannot start the threads")?,
-            start,
         })
     }
 
@@ -60,16 +86,9 @@ impl<'a> Job<'a> {
         self,
         command: impl FnOnce(Sorted, OutputFormat, Output) -> anyhow::Result<()> + Send,
     ) -> anyhow::Result<()> {
-        let Self {
-            args,
-            input,
-            recipe,
-            format,
-            output,
-            pool,
-            start,
-        } = self;
-        pool.install(|| command(sort(args, &input, recipe, format, start)?, format, output))
+        let Self { plan, output, pool } = self;
+        let format = plan.format;
+        pool.install(|| command(sort(plan)?, format, output))
     }
 }
 
@@ -78,51 +97,92 @@ fn search(args: &BatchArgs, fingerprints: usize) -> Result<PairSearch, UsageErro
         .map_err(|error| UsageError(error.to_string()))
 }
 
-fn sort(
-    args: &BatchArgs,
-    input: &InputArgs,
-    recipe: Recipe,
-    format: OutputFormat,
-    start: Instant,
-) -> anyhow::Result<Sorted> {
+/// Reads the documents and sorts their fingerprints.
+fn sort(plan: Plan<'_>) -> anyhow::Result<Sorted> {
+    let Plan { args, format, .. } = plan;
     let bar = progress::bar("reading", None);
-    let columns = columns(input, format.ids(), recipe, Some(args.sample), &bar)?;
+    let sample = Some(args.sample);
+    let columns = columns(&plan.input, format.ids(), plan.recipe, sample, &bar)?;
     bar.finish_and_clear();
-    let read = start.elapsed();
-    let skipped = columns.skipped;
+    let read = plan.start.elapsed();
+    let (skipped, by_recipe) = (columns.skipped, columns.by_recipe);
     let documents = {
         let _spinner = progress::spinner("sorting");
         DocumentSet::new(columns, format.bare_name())?
     };
     let timings = Timings {
         read,
-        sort: start.elapsed() - read,
+        sort: plan.start.elapsed() - read,
         ..Timings::default()
     };
-    Ok(Sorted {
-        search: search(args, documents.fingerprints().len())?,
-        documents,
-        timings,
+    let search = search(args, documents.fingerprints().len())?;
+    let recipe = by_recipe.then_some(plan.recipe);
+    let about = About {
+        command: plan.command,
+        inputs: plan.input.names(),
+        settings: settings(args, recipe, search.layout()),
+        empty_text: recipe
+            .and_then(|recipe| recipe.for_texts().ok())
+            .map(|recipe| recipe.fingerprint("").0),
         skipped,
-        start,
+    };
+    Ok(Sorted {
+        documents,
+        search,
+        timings,
+        about,
+        report: plan.report,
+        start: plan.start,
     })
 }
 
+/// What a result depends on, and what its time does.
+fn settings(args: &BatchArgs, recipe: Option<Recipe>, layout: Layout) -> Vec<(String, String)> {
+    let recipe = recipe.map_or("none: the input holds fingerprints".to_owned(), |recipe| {
+        recipe.to_string()
+    });
+    let mut settings = vec![
+        ("recipe".to_owned(), recipe),
+        ("distance".to_owned(), layout.distance().to_string()),
+        ("blocks".to_owned(), layout.blocks().to_string()),
+        ("tables".to_owned(), layout.table_count().to_string()),
+        (
+            "threads".to_owned(),
+            rayon::current_num_threads().to_string(),
+        ),
+    ];
+    if args.sample > 0 {
+        settings.push(("sample".to_owned(), args.sample.to_string()));
+    }
+    settings
+}
+
 impl Sorted {
-    /// Says what was found, such as `3 pairs`, and what was left out.
-    pub(crate) fn close(&self, found: &str) {
-        if !self.skipped.is_empty() {
-            note(self.skipped);
+    /// Says what was found, such as `3 pairs`, and what was left out, and writes the report.
+    pub(crate) fn close(self, statistics: Statistics, found: &str) -> anyhow::Result<()> {
+        if !self.about.skipped.is_empty() {
+            note(self.about.skipped);
         }
-        if !watched() {
-            return;
+        if watched() {
+            note(format!(
+                "{} documents, {} distinct fingerprints, {found}, {:.2} s",
+                statistics.documents,
+                statistics.fingerprints,
+                self.start.elapsed().as_secs_f64(),
+            ));
         }
-        note(format!(
-            "{} documents, {} distinct fingerprints, {found}, {:.2} s",
-            self.documents.len(),
-            self.documents.fingerprints().len(),
-            self.start.elapsed().as_secs_f64(),
-        ));
+        let Some(mut output) = self.report else {
+            return Ok(());
+        };
+        let page = page(&report(self.about, &self.documents, statistics));
+        let name = output.name().to_owned();
+        let written = output.write_all(page.as_bytes());
+        let written = written.and_then(|()| output.commit());
+        written.map_err(|error| OutputError::Failed {
+            output: name,
+            error,
+        })?;
+        Ok(())
     }
 
     /// The statistics of what was read, with the times so far.

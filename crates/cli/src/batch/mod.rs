@@ -11,6 +11,7 @@ mod documents;
 mod job;
 #[cfg(test)]
 mod made_up;
+mod report;
 mod statistics;
 
 pub use args::{BatchArgs, Blocks};

@@ -19,7 +19,7 @@ with equal fingerprints, by fingerprint, then the others, the document of the
 smaller fingerprint first. The order depends on the input and --blocks alone.
 
 Bare hashes are one decimal number a line; a repeated line is a repeated
-document: [5, 5]. In tsv and jsonl their ids are their line numbers.
+document: [5, 5]. Other formats than json give their line numbers as ids.
 
 Examples:
   simshard find-all --input hashes.txt --output pairs.json
@@ -36,7 +36,7 @@ pub struct FindAllArgs {
 /// # Errors
 /// If the arguments or the input are bad, or the output cannot be written.
 pub fn run(args: &FindAllArgs) -> anyhow::Result<()> {
-    Job::new(&args.batch)?.run(find)
+    Job::new("find-all", &args.batch)?.run(find)
 }
 
 fn find(mut sorted: Sorted, format: OutputFormat, output: Output) -> anyhow::Result<()> {
@@ -76,8 +76,8 @@ fn find(mut sorted: Sorted, format: OutputFormat, output: Output) -> anyhow::Res
     sorted.timings.join = start.elapsed() - watch.total;
     let mut statistics = sorted.statistics();
     statistics.pairs_by_distance = by_distance;
-    sorted.close(&format!("{} pairs", statistics.pair_count()));
-    Ok(())
+    let found = format!("{} pairs", statistics.pair_count());
+    sorted.close(statistics, &found)
 }
 
 /// Turns pairs of fingerprints into pairs of documents, and writes them.

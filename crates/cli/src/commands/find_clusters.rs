@@ -18,7 +18,7 @@ the order of the input does not matter; their members by fingerprint, then in
 the order of the input.
 
 Bare hashes are one decimal number a line; a repeated line is a repeated
-document: [5, 5]. In tsv and jsonl their ids are their line numbers.
+document: [5, 5]. Other formats than json give their line numbers as ids.
 
 Examples:
   simshard find-clusters --input hashes.txt --output clusters.json
@@ -39,7 +39,8 @@ pub struct FindClustersArgs {
 /// If the arguments or the input are bad, or the output cannot be written.
 pub fn run(args: &FindClustersArgs) -> anyhow::Result<()> {
     let singletons = args.singletons;
-    Job::new(&args.batch)?.run(|sorted, format, output| find(sorted, format, output, singletons))
+    Job::new("find-clusters", &args.batch)?
+        .run(|sorted, format, output| find(sorted, format, output, singletons))
 }
 
 fn find(
@@ -69,8 +70,8 @@ fn find(
         error,
     })?;
     statistics.timings.write = start.elapsed();
-    sorted.close(&format!("{} clusters", statistics.clusters.count()));
-    Ok(())
+    let found = format!("{} clusters", statistics.clusters.count());
+    sorted.close(statistics, &found)
 }
 
 /// Writes those of two documents and more, or all of them.

@@ -157,6 +157,29 @@ impl InputArgs {
         Ok((paths, format))
     }
 
+    /// The same arguments with the files that patterns among the paths match.
+    ///
+    /// # Errors
+    /// If a pattern matches nothing, or is none.
+    pub(crate) fn expanded(self) -> Result<Self, InputError> {
+        Ok(Self {
+            paths: paths::expand(&self.paths)?,
+            ..self
+        })
+    }
+
+    /// What is read, for people.
+    pub(crate) fn names(&self) -> Vec<String> {
+        if self.paths.is_empty() {
+            return vec!["<stdin>".to_owned()];
+        }
+        let name = |path: &PathBuf| match is_stdin(path) {
+            true => "<stdin>".to_owned(),
+            false => path.display().to_string(),
+        };
+        self.paths.iter().map(name).collect()
+    }
+
     /// Whether some of the documents come from standard input.
     pub(crate) fn reads_stdin(&self) -> bool {
         self.paths.is_empty() || self.paths.iter().any(|path| is_stdin(path))

@@ -7,7 +7,7 @@ use indicatif::ProgressBar;
 use simshard_simhash::{Fingerprint, Recipe, TextRecipe};
 
 use super::parse::{Record, RecordContent, RecordId};
-use super::{Check, Format, Ids, Input, InputArgs, InputError, Needs, Skipped};
+use super::{Carries, Check, Format, Ids, Input, InputArgs, InputError, Needs, Skipped};
 
 /// The documents of an input in its order, one element each in every column.
 #[derive(Debug, Default)]
@@ -16,6 +16,8 @@ pub struct Columns {
     pub fingerprints: Vec<Fingerprint>,
     /// Their ids; `None` for bare fingerprints (`hashes`): see [`Columns::id`].
     pub ids: Option<IdColumn>,
+    /// Whether the recipe made the fingerprints, of texts or features; the input may carry them.
+    pub by_recipe: bool,
     /// What was left out. With a sample this may tell of lines beyond its end.
     pub skipped: Skipped,
     /// Where bare fingerprints stood.
@@ -150,6 +152,7 @@ pub(super) fn read(
     let bare = input.is_bare();
     let mut columns = Columns {
         ids: (!bare).then(IdColumn::default),
+        by_recipe: input.carries() != Carries::Fingerprints,
         ..Columns::default()
     };
     let most = match sample {

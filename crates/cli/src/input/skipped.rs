@@ -29,6 +29,21 @@ impl Skipped {
     }
 }
 
+impl Skipped {
+    /// What can be left out, with how much was.
+    #[must_use]
+    pub fn reasons(self) -> [(&'static str, u64); 6] {
+        [
+            ("bad line", self.bad_lines),
+            ("binary file", self.binary_files),
+            ("invalid UTF-8 file", self.invalid_utf8_files),
+            ("unreadable file", self.unreadable_files),
+            ("too large file", self.too_large_files),
+            ("unnameable file", self.unnameable_files),
+        ]
+    }
+}
+
 impl AddAssign for Skipped {
     fn add_assign(&mut self, more: Self) {
         self.bad_lines += more.bad_lines;
@@ -42,16 +57,8 @@ impl AddAssign for Skipped {
 
 impl fmt::Display for Skipped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let counts = [
-            (self.bad_lines, "bad line"),
-            (self.binary_files, "binary file"),
-            (self.invalid_utf8_files, "invalid UTF-8 file"),
-            (self.unreadable_files, "unreadable file"),
-            (self.too_large_files, "too large file"),
-            (self.unnameable_files, "unnameable file"),
-        ];
         let mut lead = "skipped ";
-        for (count, name) in counts {
+        for (name, count) in self.reasons() {
             if count == 0 {
                 continue;
             }

@@ -69,6 +69,12 @@ impl Output {
         &self.name
     }
 
+    /// Whether both are to be the same file.
+    pub(crate) fn replaces_the_file_of(&self, other: &Self) -> bool {
+        let target = |output: &Self| output.unfinished.as_ref().map(Unfinished::target);
+        target(self).is_some() && target(self) == target(other)
+    }
+
     /// Ends the output: a file is put in its place, once all of it has reached the disk.
     ///
     /// # Errors

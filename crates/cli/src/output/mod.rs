@@ -14,6 +14,8 @@ mod json;
 mod jsonl;
 #[cfg(feature = "parquet")]
 pub mod parquet;
+#[cfg(feature = "parquet")]
+mod parquet_sinks;
 mod same_file;
 mod text;
 mod tsv;
@@ -29,6 +31,7 @@ use simshard_simhash::Fingerprint;
 pub use error::OutputError;
 pub use file::Output;
 
+use crate::exit::UsageError;
 use crate::input::Ids;
 
 /// How results are written.
@@ -39,6 +42,9 @@ pub enum OutputFormat {
     Json,
     /// One JSON object a line: a pair, or a member of a cluster; fingerprints are strings
     Jsonl,
+    /// A table of the same columns, see `jsonl`, with numbers as numbers
+    #[cfg(feature = "parquet")]
+    Parquet,
     /// Under a header, pairs as `id_a<TAB>id_b<TAB>distance`, members of clusters as
     /// `id<TAB>hash<TAB>cluster`; refuses ids with tabs and line breaks
     Tsv,
@@ -46,17 +52,22 @@ pub enum OutputFormat {
 
 impl OutputFormat {
     /// The format that a path's extension names; `json` for standard output and other extensions.
-    #[must_use]
-    pub fn of_path(path: Option<&Path>) -> Self {
+    ///
+    /// # Errors
+    /// If it is a format that this program was built without.
+    pub fn of_path(path: Option<&Path>) -> Result<Self, UsageError> {
         let extension = path.and_then(Path::extension).unwrap_or_default();
         let is = |name| extension.eq_ignore_ascii_case(name);
-        if is("jsonl") || is("ndjson") {
+        if is("parquet") {
+            return parquet();
+        }
+        Ok(if is("jsonl") || is("ndjson") {
             Self::Jsonl
         } else if is("tsv") {
             Self::Tsv
         } else {
             Self::Json
-        }
+        })
     }
 
     /// The ids that it can hold.
@@ -64,6 +75,8 @@ impl OutputFormat {
     pub fn ids(self) -> Ids {
         match self {
             Self::Json | Self::Jsonl => Ids::Any,
+            #[cfg(feature = "parquet")]
+            Self::Parquet => Ids::Any,
             Self::Tsv => Ids::Tsv,
         }
     }
@@ -74,6 +87,8 @@ impl OutputFormat {
         match self {
             Self::Json => BareName::Fingerprint,
             Self::Jsonl | Self::Tsv => BareName::Line,
+            #[cfg(feature = "parquet")]
+            Self::Parquet => BareName::Line,
         }
     }
 
@@ -86,6 +101,8 @@ impl OutputFormat {
             Self::Json => Box::new(json::JsonPairs::new(output)),
             Self::Jsonl => Box::new(jsonl::JsonlPairs::new(output)),
             Self::Tsv => Box::new(tsv::TsvPairs::new(output)),
+            #[cfg(feature = "parquet")]
+            Self::Parquet => Box::new(parquet_sinks::ParquetPairs::new(output)?),
         })
     }
 
@@ -98,8 +115,22 @@ impl OutputFormat {
             Self::Json => Box::new(json::JsonClusters::new(output)),
             Self::Jsonl => Box::new(jsonl::JsonlClusters::new(output)),
             Self::Tsv => Box::new(tsv::TsvClusters::new(output)),
+            #[cfg(feature = "parquet")]
+            Self::Parquet => Box::new(parquet_sinks::ParquetClusters::new(output)?),
         })
     }
+}
+
+#[cfg(feature = "parquet")]
+fn parquet() -> Result<OutputFormat, UsageError> {
+    Ok(OutputFormat::Parquet)
+}
+
+#[cfg(not(feature = "parquet"))]
+fn parquet() -> Result<OutputFormat, UsageError> {
+    let message = "this simshard was built without Parquet: choose another output, or build it \
+                   with --features parquet";
+    Err(UsageError(message.to_owned()))
 }
 
 /// What stands for a document that has no id.
@@ -172,12 +203,9 @@ mod tests {
             ("-", Json),
             ("/dev/null", Json),
         ] {
-            assert_eq!(
-                OutputFormat::of_path(Some(Path::new(path))),
-                format,
-                "{path}"
-            );
+            let found = OutputFormat::of_path(Some(Path::new(path)));
+            assert_eq!(found.unwrap(), format, "{path}");
         }
-        assert_eq!(OutputFormat::of_path(None), Json);
+        assert_eq!(OutputFormat::of_path(None).unwrap(), Json);
     }
 }
