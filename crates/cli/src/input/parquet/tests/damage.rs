@@ -69,7 +69,7 @@ fn a_flipped_bit_anywhere_is_no_panic_and_loses_no_row_in_silence() {
     for (way, file, columns) in victims() {
         let rows = survey(&file, &columns).unwrap();
         for at in 0..file.len() {
-            for flip in [0x10, 0x80] {
+            for flip in [0x01, 0x10, 0x80] {
                 let mut damaged = file.clone();
                 damaged[at] ^= flip;
                 if let Ok(read) = survey(&damaged, &columns) {
@@ -189,5 +189,40 @@ fn a_page_of_more_values_than_there_are_rows_is_refused() {
             statistics: None,
         };
         assert_eq!(check(&page, Type::INT64, 7).ok(), left, "{values} values");
+    }
+}
+
+#[test]
+fn a_file_that_miscounts_its_rows_is_an_error() {
+    let column = || texts(&["x"; 60]);
+    // Two pages a column, so that half the rows end where a page does.
+    let properties = plain()
+        .set_data_page_row_count_limit(30)
+        .set_write_batch_size(30)
+        .set_dictionary_enabled(false)
+        .set_statistics_enabled(EnabledStatistics::None);
+    let file = file_of(TEXT_SCHEMA, properties, &[vec![column(), column()]]);
+    assert_eq!(survey(&file, &text_columns()).unwrap(), 60);
+
+    // 60 and 30 as the file's end holds them. Which of the bytes are counts is not known here.
+    let (all, half) = (120, 60);
+    let counts: Vec<_> = (0..file.len()).filter(|at| file[*at] == all).collect();
+    let mut messages = String::new();
+    for first in &counts {
+        for second in &counts {
+            let mut wrong = file.clone();
+            wrong[*first] = half;
+            wrong[*second] = half;
+            match survey(&wrong, &text_columns()) {
+                Ok(rows) => assert_eq!(rows, 60, "bytes {first} and {second}"),
+                Err(error) => messages.push_str(&error.to_string()),
+            }
+        }
+    }
+    for expected in [
+        "it says to have 30 rows, but has 60 in its row groups",
+        "after row 30, in row group 1 of 1: a page of 30 values where 0 rows are left",
+    ] {
+        assert!(messages.contains(expected), "{expected}: {messages}");
     }
 }
