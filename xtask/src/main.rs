@@ -1,12 +1,13 @@
 //! Developer commands, run as `cargo xtask <verb>`.
 //!
-//! `test` and `lint` only read the sources; `fix` is the one verb that writes them.
+//! `test` and `lint` only read the sources; `fix` writes them, `bench` writes docs/benchmarks.md.
 //! Whatever a verb needs and does not find is installed by `tools`, which says so first.
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod bench;
 mod commands;
 mod process;
 mod report;
@@ -27,6 +28,7 @@ enum Verb {
     Test(commands::test::Arguments),
     Lint(commands::lint::Arguments),
     Fix(commands::fix::Arguments),
+    Bench(commands::bench::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         Verb::Test(arguments) => commands::test::run(&arguments),
         Verb::Lint(arguments) => commands::lint::run(&arguments),
         Verb::Fix(arguments) => commands::fix::run(&arguments),
+        Verb::Bench(arguments) => commands::bench::run(&arguments),
     };
     match outcome {
         Ok(code) => code,

@@ -50,6 +50,11 @@ impl Workspace {
         self.target.join("tools")
     }
 
+    /// Where benchmarks keep made-up data.
+    pub(crate) fn bench_data(&self) -> PathBuf {
+        self.target.join("bench")
+    }
+
     /// The program that a release build leaves.
     pub(crate) fn release_program(&self) -> PathBuf {
         self.target.join("release").join("simshard")

@@ -5,16 +5,24 @@ use std::fs;
 /// Resident memory of this process in bytes, or `None` where the system does not
 /// publish it as Linux does.
 pub fn resident_memory() -> Option<u64> {
-    // `status` counts in kilobytes, `statm` in pages whose size we would have to ask for.
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    parse_resident_memory(&status)
+    own_status("VmRSS:")
 }
 
-/// Finds `VmRSS:    1234 kB` among the lines of `/proc/self/status`.
-fn parse_resident_memory(status: &str) -> Option<u64> {
-    let value = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+/// The most memory that was ever resident in this process, in bytes, or `None` as
+/// [`resident_memory`].
+pub fn peak_resident_memory() -> Option<u64> {
+    own_status("VmHWM:")
+}
+
+fn own_status(name: &str) -> Option<u64> {
+    // `status` counts in kilobytes, `statm` in pages whose size we would have to ask for.
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    bytes(&status, name)
+}
+
+/// Finds `VmRSS:    1234 kB`, say, among the lines of `/proc/self/status`.
+fn bytes(status: &str, name: &str) -> Option<u64> {
+    let value = status.lines().find_map(|line| line.strip_prefix(name))?;
     let kilobytes: u64 = value.trim().strip_suffix("kB")?.trim_end().parse().ok()?;
     kilobytes.checked_mul(1024)
 }
@@ -24,20 +32,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_resident_line_is_found_and_scaled() {
+    fn the_line_asked_for_is_found_and_scaled() {
         let status = "Name:\tsimshard\nVmHWM:\t    9999 kB\nVmRSS:\t    1234 kB\nThreads:\t2\n";
-        assert_eq!(parse_resident_memory(status), Some(1234 * 1024));
+        assert_eq!(bytes(status, "VmRSS:"), Some(1234 * 1024));
+        assert_eq!(bytes(status, "VmHWM:"), Some(9999 * 1024));
     }
 
     #[test]
     fn an_unfamiliar_status_gives_nothing() {
-        assert_eq!(parse_resident_memory(""), None);
-        assert_eq!(parse_resident_memory("VmRSS:\tmany kB\n"), None);
-        assert_eq!(parse_resident_memory("VmRSS:\t12 pages\n"), None);
-        assert_eq!(
-            parse_resident_memory("VmRSS:\t18446744073709551615 kB\n"),
-            None
-        );
+        for status in [
+            "",
+            "VmRSS:\tmany kB\n",
+            "VmRSS:\t12 pages\n",
+            "VmRSS:\t18446744073709551615 kB\n",
+        ] {
+            assert_eq!(bytes(status, "VmRSS:"), None, "{status}");
+        }
     }
 
     #[cfg(target_os = "linux")]
@@ -52,5 +62,6 @@ mod tests {
             "{before} bytes before, {after} after"
         );
         drop(block);
+        assert!(peak_resident_memory().unwrap() >= before + size as u64 / 2);
     }
 }

@@ -1,5 +1,6 @@
 //! The verbs, one file each.
 
+pub(crate) mod bench;
 pub(crate) mod fix;
 pub(crate) mod lint;
 pub(crate) mod test;

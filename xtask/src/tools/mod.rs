@@ -39,14 +39,14 @@ impl Tools {
             println!("{}", components::PURPOSE);
         }
         if python {
-            println!("{}", python::PURPOSE);
+            println!("{}", python::TEST.purpose);
         }
         if browser {
             println!("{}", browser::PURPOSE);
         }
         Self {
             rust: prepared(rust, || components::ensure(workspace)),
-            python: prepared(python, || python::ensure(workspace)),
+            python: prepared(python, || python::ensure(workspace, &python::TEST)),
             browser: prepared(browser, browser::ensure),
         }
     }
@@ -67,6 +67,13 @@ impl Tools {
     pub(crate) fn browser(&self) -> anyhow::Result<&'static str> {
         self.browser.clone().map_err(|reason| anyhow!(reason))
     }
+}
+
+/// FAISS in a Python environment of its own, announced and installed if it is missing.
+pub(crate) fn faiss(workspace: &Workspace) -> anyhow::Result<PythonTools> {
+    println!("The benchmarks need a tool. If it is missing, it is installed now:");
+    println!("{}", python::FAISS.purpose);
+    python::ensure(workspace, &python::FAISS)
 }
 
 fn prepared<T>(needed: bool, ensure: impl FnOnce() -> anyhow::Result<T>) -> Result<T, String> {

@@ -1,6 +1,6 @@
-//! A private Python environment with the pinned packages of `xtask/requirements.txt`.
+//! Private Python environments with pinned packages.
 //!
-//! It lies under the target folder and is made anew when the requirements, its place or the
+//! Each lies under the target folder and is made anew when the requirements, its place or the
 //! Python that made it change: a stamp file, written last, records all three.
 
 use std::env;
@@ -15,8 +15,36 @@ use super::apt;
 use crate::process;
 use crate::workspace::Workspace;
 
-/// What it is for, for the announcement.
-pub(super) const PURPOSE: &str = "  \
+/// What an environment is called below target/tools, and what it holds.
+pub(super) struct Kind {
+    pub(super) folder: &'static str,
+    /// The file with its packages, below xtask.
+    pub(super) requirements: &'static str,
+    /// What it is for, for the announcement.
+    pub(super) purpose: &'static str,
+}
+
+/// What the steps of `cargo xtask test` need.
+pub(super) const TEST: Kind = Kind {
+    folder: "python",
+    requirements: "requirements.txt",
+    purpose: TEST_PURPOSE,
+};
+
+/// What `cargo xtask bench` compares with.
+pub(super) const FAISS: Kind = Kind {
+    folder: "faiss",
+    requirements: "requirements-bench.txt",
+    purpose: FAISS_PURPOSE,
+};
+
+const FAISS_PURPOSE: &str = "  \
+  FAISS                to be compared with. pip installs the version pinned in
+                       xtask/requirements-bench.txt into target/tools/faiss, nowhere else. If
+                       Python's venv module is missing, apt-get installs the Debian package
+                       python3-venv for it.";
+
+const TEST_PURPOSE: &str = "  \
   buf, grpcio-tools,   to lint the protobuf files, to run the gRPC examples of README.md, and to
   simhash              compare fingerprints with those of the package that made them first.
                        pip installs the versions pinned in xtask/requirements.txt into
@@ -46,11 +74,11 @@ impl PythonTools {
 }
 
 /// The environment, made if there is none or another is needed.
-pub(super) fn ensure(workspace: &Workspace) -> anyhow::Result<PythonTools> {
+pub(super) fn ensure(workspace: &Workspace, kind: &Kind) -> anyhow::Result<PythonTools> {
     let tools = PythonTools {
-        folder: workspace.tools().join("python"),
+        folder: workspace.tools().join(kind.folder),
     };
-    let requirements = workspace.root().join("xtask").join("requirements.txt");
+    let requirements = workspace.root().join("xtask").join(kind.requirements);
     let wanted = fs::read_to_string(&requirements)
         .with_context(|| format!("cannot read {}", requirements.display()))?;
     let stamp = tools.folder.join("stamp");
@@ -66,7 +94,8 @@ pub(super) fn ensure(workspace: &Workspace) -> anyhow::Result<PythonTools> {
 
 fn ensure_python() -> anyhow::Result<()> {
     if !system_python_can(CAN_MAKE_ENVIRONMENTS) {
-        let reason = "Python's venv module is missing, which makes the environment for buf";
+        let reason =
+            "Python's venv module is missing, which makes the environment for its packages";
         apt::install("python3-venv", reason)?;
     }
     if !system_python_can(CAN_MAKE_ENVIRONMENTS) {
@@ -135,14 +164,14 @@ mod tests {
 
     #[test]
     fn every_requirement_is_pinned_exactly() {
-        let requirements = include_str!("../../requirements.txt");
-        let lines = requirements.lines().filter(|line| !line.starts_with('#'));
-        let packages: Vec<_> = lines.collect();
-        assert!(
-            packages
-                .iter()
-                .any(|package| package.starts_with("buf-bin=="))
-        );
-        assert!(packages.iter().all(|package| package.contains("==")));
+        for (requirements, one) in [
+            (include_str!("../../requirements.txt"), "buf-bin=="),
+            (include_str!("../../requirements-bench.txt"), "faiss-cpu=="),
+        ] {
+            let lines = requirements.lines().filter(|line| !line.starts_with('#'));
+            let packages: Vec<_> = lines.collect();
+            assert!(packages.iter().any(|package| package.starts_with(one)));
+            assert!(packages.iter().all(|package| package.contains("==")));
+        }
     }
 }

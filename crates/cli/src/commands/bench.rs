@@ -1,14 +1,18 @@
 //! `simshard bench`: what this machine can do.
 
+mod batch;
 mod engine;
+mod figure;
 
 use clap::Subcommand;
 
 /// What is measured.
 #[derive(Debug, Subcommand)]
 pub enum BenchCommand {
-    /// The in-memory engine: bulk insert, searches and bulk remove
+    /// The in-memory engine: bulk insert, searches, both by turns, and bulk remove
     Engine(engine::EngineArgs),
+    /// The batch tools: all pairs, clusters, and recipes over real text
+    Batch(batch::BatchArgs),
 }
 
 /// Measures.
@@ -18,5 +22,6 @@ pub enum BenchCommand {
 pub fn run(command: BenchCommand) -> anyhow::Result<()> {
     match command {
         BenchCommand::Engine(args) => engine::run(&args),
+        BenchCommand::Batch(args) => batch::run(&args),
     }
 }

@@ -4,7 +4,7 @@
 mod report;
 mod search;
 mod verify;
-mod walk;
+pub(super) mod walk;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -66,22 +66,15 @@ fn count(bytes: &[u8], size: usize) -> Fingerprint {
 
 /// The two hashes as one of 64 bits.
 #[inline]
-fn joined((pc, pb): (u32, u32)) -> u64 {
+pub(super) fn joined((pc, pb): (u32, u32)) -> u64 {
     u64::from(pc) << 32 | u64::from(pb)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compute;
+    use crate::TextRecipe;
     use proptest::prelude::*;
-
-    fn windows_slowly(text: &str, size: usize) -> Vec<u64> {
-        let windows = text.as_bytes().windows(size);
-        windows
-            .map(|window| joined(lookup3::hash(window, (0, 0))))
-            .collect()
-    }
 
     proptest! {
         #[test]
@@ -90,16 +83,9 @@ mod tests {
             size in prop_oneof![1..=14_u8, 1..=255_u8],
         ) {
             let window = Window::new(size).unwrap();
-            let mut hashes = windows_slowly(&text, window.size());
-            if hashes.is_empty() && !text.is_empty() {
-                hashes = windows_slowly(&text, text.len());
-                prop_assert_eq!(hashes.len(), 1);
+            for recipe in [TextRecipe::JenkinsWindow(window), TextRecipe::JenkinsWindowCompat(window)] {
+                prop_assert_eq!(recipe.fingerprint(&text), recipe.fingerprint_by_definition(&text));
             }
-            prop_assert_eq!(fingerprint(&text, window), compute(hashes));
-
-            let mut hashes = windows_slowly(&text, window.size());
-            hashes.pop();
-            prop_assert_eq!(compat_fingerprint(&text, window), compute(hashes));
         }
     }
 

@@ -56,7 +56,7 @@ fn fingerprint_at(level: Level, text: &str, width: usize) -> Fingerprint {
 }
 
 /// Whether Python's `\w` matches a character.
-fn is_kept(character: char) -> bool {
+pub(super) fn is_kept(character: char) -> bool {
     if character.is_ascii() {
         return character.is_ascii_alphanumeric() || character == '_';
     }
@@ -95,33 +95,23 @@ mod tests {
     use md5::{Digest, Md5};
     use proptest::prelude::*;
 
-    use crate::compute;
+    use crate::TextRecipe;
 
     fn hash(run: &str) -> u64 {
         let digest: [u8; 16] = Md5::digest(run).into();
         u128::from_be_bytes(digest) as u64
     }
 
-    /// The recipe read aloud: a list of characters, a list of runs.
-    fn fingerprint_slowly(text: &str, width: usize) -> Fingerprint {
-        let kept: Vec<char> = kept(&text.to_lowercase()).chars().collect();
-        let runs = kept.windows(width.min(kept.len()).max(1));
-        let runs: Vec<String> = runs.map(|run| run.iter().collect()).collect();
-        match runs.is_empty() {
-            true => compute([hash("")]),
-            false => compute(runs.iter().map(|run| hash(run))),
-        }
-    }
-
     proptest! {
         #[test]
         fn any_text_hashes_as_the_recipe_reads(
             text in "(\\PC|[a-zA-Z0-9_ ]|[ΣΑσİ𐐀𝔞é你]){0,90}",
-            width in 3..=4_usize,
         ) {
-            let expected = fingerprint_slowly(&text, width);
-            for level in Level::available() {
-                prop_assert_eq!(fingerprint_at(level, &text, width), expected, "{:?}", level);
+            for (recipe, width) in [(TextRecipe::Leonsim3, 3), (TextRecipe::Leonsim4, 4)] {
+                let expected = recipe.fingerprint_by_definition(&text);
+                for level in Level::available() {
+                    prop_assert_eq!(fingerprint_at(level, &text, width), expected, "{:?}", level);
+                }
             }
         }
     }

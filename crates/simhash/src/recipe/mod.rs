@@ -6,6 +6,7 @@
 //! included: `jenkins-window-5` and `jenkins-window-7` are two recipes.
 //! `tests/data/vectors.json` holds each to what it was.
 
+mod definition;
 mod explanation;
 pub mod features;
 mod jenkins_window;

@@ -62,14 +62,8 @@ fn hash_long(shingle: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compute;
+    use crate::TextRecipe;
     use proptest::prelude::*;
-
-    fn fingerprint_slowly(text: &str, window: usize) -> Fingerprint {
-        let tokens: Vec<&str> = text.split(' ').collect();
-        let shingles = tokens.windows(window).map(|tokens| tokens.join(" "));
-        compute(shingles.map(|shingle| hash_long(shingle.as_bytes())))
-    }
 
     proptest! {
         #[test]
@@ -77,8 +71,8 @@ mod tests {
             text in "([a-zé]{0,9} ){0,80}|\\PC{0,60}",
             window in 1..=20_u8,
         ) {
-            let fast = fingerprint(&text, Window::new(window).unwrap());
-            prop_assert_eq!(fast, fingerprint_slowly(&text, usize::from(window)));
+            let recipe = TextRecipe::MozShingle(Window::new(window).unwrap());
+            prop_assert_eq!(recipe.fingerprint(&text), recipe.fingerprint_by_definition(&text));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Window, jenkins_window, leonsim, moz_shingle, words_v1};
+use super::{Window, definition, jenkins_window, leonsim, moz_shingle, words_v1};
 use crate::Fingerprint;
 
 /// A recipe that makes fingerprints of texts.
@@ -41,6 +41,13 @@ impl TextRecipe {
             Self::JenkinsWindow(window) => jenkins_window::fingerprint(text, window),
             Self::JenkinsWindowCompat(window) => jenkins_window::compat_fingerprint(text, window),
         }
+    }
+
+    /// The same fingerprint, computed word for word as the recipe is defined, and slowly: to hold
+    /// [`fingerprint`](Self::fingerprint) against.
+    #[must_use]
+    pub fn fingerprint_by_definition(self, text: &str) -> Fingerprint {
+        definition::fingerprint(self, text)
     }
 
     pub(super) const fn summary(self) -> &'static str {

@@ -102,7 +102,7 @@ pub(super) fn read(paths: &[PathBuf], max_mib: u32, recipe: TextRecipe) -> anyho
 
 /// The sources of the crates that were ever built here: plenty of real text,
 /// with near-duplicates in it.
-fn default_root() -> PathBuf {
+pub(in crate::commands) fn default_root() -> PathBuf {
     let home = env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(env::home_dir()?.join(".cargo")));
     home.map(|home| home.join("registry").join("src"))

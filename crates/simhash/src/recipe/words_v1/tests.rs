@@ -1,35 +1,9 @@
 //! The recipe, and its fast ways against the recipe read aloud.
 
 use super::*;
+use crate::TextRecipe;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
-
-/// The recipe read aloud: a list of words, a list of hashes, a list of features.
-fn fingerprint_slowly(text: &str) -> Fingerprint {
-    let hashes: Vec<u64> = text
-        .split_word_bounds()
-        .filter(|piece| piece.contains(char::is_alphanumeric))
-        .map(|word| {
-            let lowered: String = word.chars().flat_map(char::to_lowercase).collect();
-            xxh3_64(lowered.as_bytes())
-        })
-        .collect();
-    let mut features = Vec::new();
-    for shingle in hashes.windows(SHINGLE.min(hashes.len()).max(1)) {
-        let bytes: Vec<u8> = shingle.iter().flat_map(|hash| hash.to_le_bytes()).collect();
-        features.push(xxh3_64(&bytes));
-    }
-
-    let mut value = 0;
-    for bit in 0..64 {
-        let ones = features
-            .iter()
-            .filter(|&feature| feature >> bit & 1 == 1)
-            .count();
-        value |= u64::from(ones > features.len() - ones) << bit;
-    }
-    Fingerprint(value)
-}
 
 /// Pieces that meet each other at every kind of word boundary.
 const PIECES: [&str; 60] = [
@@ -108,7 +82,7 @@ fn any_ascii(most: usize) -> impl Strategy<Value = String> {
 }
 
 fn check(text: &str) -> Result<(), TestCaseError> {
-    let expected = fingerprint_slowly(text);
+    let expected = TextRecipe::WordsV1.fingerprint_by_definition(text);
     for level in Level::available() {
         prop_assert_eq!(
             fingerprint_at(level, text),

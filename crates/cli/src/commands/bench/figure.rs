@@ -1,0 +1,19 @@
+//! Measurements, for programs or for people.
+
+use std::io::Write;
+
+use serde::Serialize;
+
+/// Prints a figure as a JSON line, or what it says to people.
+pub(super) fn print(
+    figure: &impl Serialize,
+    json: bool,
+    line: impl FnOnce() -> String,
+) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    if json {
+        serde_json::to_writer(&mut out, figure)?;
+        return Ok(writeln!(out)?);
+    }
+    Ok(writeln!(out, "{}", line())?)
+}

@@ -1,0 +1,91 @@
+//! The text recipes read aloud: a list of words or runs, a list of hashes, and 64 sums.
+//!
+//! Nothing here is quick. It is what the quick ways are held against, in tests and benchmarks, and
+//! the shortest answer to what a recipe does.
+
+use md5::{Digest, Md5};
+use unicode_segmentation::UnicodeSegmentation;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::{TextRecipe, Window, jenkins_window, leonsim, lookup3};
+use crate::Fingerprint;
+
+/// The fingerprint of a text by the recipe's own words.
+pub(super) fn fingerprint(recipe: TextRecipe, text: &str) -> Fingerprint {
+    majority(&match recipe {
+        TextRecipe::WordsV1 => words_v1(text),
+        TextRecipe::Leonsim3 => leonsim(text, 3),
+        TextRecipe::Leonsim4 => leonsim(text, 4),
+        TextRecipe::MozShingle(window) => moz_shingle(text, window),
+        TextRecipe::JenkinsWindow(window) => jenkins_window(text, window),
+        TextRecipe::JenkinsWindowCompat(window) => jenkins_window_compat(text, window),
+    })
+}
+
+/// A bit is 1 if strictly more hashes have it than lack it.
+fn majority(hashes: &[u64]) -> Fingerprint {
+    let mut value = 0;
+    for bit in 0..64 {
+        let ones = hashes.iter().filter(|&hash| hash >> bit & 1 == 1).count();
+        value |= u64::from(ones > hashes.len() - ones) << bit;
+    }
+    Fingerprint(value)
+}
+
+fn words_v1(text: &str) -> Vec<u64> {
+    let pieces = text.split_word_bounds();
+    let words = pieces.filter(|piece| piece.contains(char::is_alphanumeric));
+    let hash = |word: &str| {
+        let lowered: String = word.chars().flat_map(char::to_lowercase).collect();
+        xxh3_64(lowered.as_bytes()).to_le_bytes()
+    };
+    let hashes: Vec<[u8; 8]> = words.map(hash).collect();
+    let shingles = hashes.windows(hashes.len().clamp(1, 4));
+    shingles.map(|shingle| xxh3_64(&shingle.concat())).collect()
+}
+
+fn leonsim(text: &str, width: usize) -> Vec<u64> {
+    let lowered = text.to_lowercase();
+    let kept: Vec<char> = lowered
+        .chars()
+        .filter(|&one| leonsim::is_kept(one))
+        .collect();
+    if kept.len() <= width {
+        return vec![md5(&kept.iter().collect::<String>()) as u64];
+    }
+    let runs = kept
+        .windows(width)
+        .map(|run| run.iter().collect::<String>());
+    runs.map(|run| md5(&run) as u64).collect()
+}
+
+fn moz_shingle(text: &str, window: Window) -> Vec<u64> {
+    let tokens: Vec<&str> = text.split(' ').collect();
+    let shingles = tokens.windows(window.size()).map(|tokens| tokens.join(" "));
+    shingles
+        .map(|shingle| (md5(&shingle) >> 64) as u64)
+        .collect()
+}
+
+fn md5(text: &str) -> u128 {
+    u128::from_be_bytes(Md5::digest(text).into())
+}
+
+fn jenkins_window(text: &str, window: Window) -> Vec<u64> {
+    match text.len() {
+        0 => Vec::new(),
+        length => byte_windows(text, window.size().min(length)),
+    }
+}
+
+fn jenkins_window_compat(text: &str, window: Window) -> Vec<u64> {
+    let mut hashes = byte_windows(text, window.size());
+    hashes.pop();
+    hashes
+}
+
+fn byte_windows(text: &str, size: usize) -> Vec<u64> {
+    let windows = text.as_bytes().windows(size);
+    let hashes = windows.map(|window| lookup3::hash(window, (0, 0)));
+    hashes.map(jenkins_window::joined).collect()
+}

@@ -1,0 +1,225 @@
+//! The programs that measure, and the JSON lines that they print.
+
+use std::fs;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context, ensure};
+use serde_json::Value;
+use wait4::Wait4;
+
+use crate::process;
+use crate::tools::PythonTools;
+use crate::workspace::Workspace;
+
+/// Lines of the made-up files.
+const MILLION: u64 = 1_000_000;
+const DENSE: u64 = 100_000;
+
+/// What one case of a benchmark measured.
+pub(crate) struct Figure(Value);
+
+impl Figure {
+    /// A number of the figure.
+    pub(super) fn number(&self, field: &str) -> anyhow::Result<f64> {
+        let number = self.0[field].as_f64();
+        number.with_context(|| format!("the figure has no number `{field}`: {}", self.0))
+    }
+}
+
+/// What a whole process took.
+#[derive(Clone, Copy)]
+pub(super) struct Cost {
+    pub(super) seconds: f64,
+    pub(super) peak_bytes: f64,
+}
+
+/// The release build of `simshard`, and FAISS in a Python environment.
+pub(crate) struct Programs<'a> {
+    workspace: &'a Workspace,
+    faiss: PythonTools,
+    /// Where made-up input and output lie.
+    folder: PathBuf,
+}
+
+impl<'a> Programs<'a> {
+    /// Makes a fresh folder for data.
+    pub(crate) fn new(workspace: &'a Workspace, faiss: PythonTools) -> anyhow::Result<Self> {
+        let folder = workspace.bench_data();
+        if folder.exists() {
+            fs::remove_dir_all(&folder)?;
+        }
+        fs::create_dir_all(&folder)?;
+        Ok(Self {
+            workspace,
+            faiss,
+            folder,
+        })
+    }
+
+    /// Has every answer of the benchmarks checked at n = 100,000 by another method.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        println!("\n== checking all answers at n = 100,000 ==");
+        for data in ["random", "clustered", "skewed"] {
+            for what in ["engine", "batch"] {
+                let mut command = self.simshard();
+                command.args(["bench", what, "--n", "100000", "--queries", "100000"]);
+                process::run(command.args(["--data", data, "--check"]))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs `simshard bench engine` and picks one case of what it prints.
+    pub(super) fn engine(&self, arguments: &[&str], case: &str) -> anyhow::Result<Figure> {
+        self.bench("engine", arguments, case)
+    }
+
+    /// Runs `simshard bench batch` and picks one case of what it prints.
+    pub(super) fn batch(&self, arguments: &[&str], case: &str) -> anyhow::Result<Figure> {
+        self.bench("batch", arguments, case)
+    }
+
+    /// Runs a recipe over real text on one thread.
+    pub(super) fn hash(&self, recipe: &str) -> anyhow::Result<Figure> {
+        self.batch(
+            &["--case", "hash", "--recipe", recipe, "--threads", "1"],
+            "hash",
+        )
+    }
+
+    fn bench(&self, what: &str, arguments: &[&str], case: &str) -> anyhow::Result<Figure> {
+        let mut command = self.simshard();
+        command.args(["bench", what, "--json"]).args(arguments);
+        figure_of(&mut command, case)
+    }
+
+    fn simshard(&self) -> Command {
+        let mut command = Command::new(self.workspace.release_program());
+        self.workspace.at_root(&mut command);
+        command
+    }
+
+    /// How many times as many queries a second as FAISS, on the same data, one after the other.
+    pub(super) fn times_faiss(&self) -> anyhow::Result<f64> {
+        let folder = self.folder.join("faiss");
+        fs::create_dir_all(&folder)?;
+        let mut ours = self.simshard();
+        ours.args(["bench", "engine", "--json", "--case", "find_all_bulk"]);
+        let ours = figure_of(ours.arg("--save").arg(&folder), "find_all_bulk")?;
+
+        let mut theirs = self.faiss.command("python");
+        self.workspace.at_root(&mut theirs);
+        theirs.args(["tests/python/faiss_search.py", "--data"]);
+        let theirs = figure_of(theirs.arg(&folder), "faiss_range_search")?;
+        ensure!(
+            ours.number("matches")? == theirs.number("matches")?,
+            "FAISS found {} matches, simshard {}",
+            theirs.number("matches")?,
+            ours.number("matches")?
+        );
+        Ok(ours.number("per_second")? / theirs.number("per_second")?)
+    }
+
+    /// Seconds that `find-all` takes as a process, from a text file to a file.
+    pub(super) fn find_all_of_a_file(&self) -> anyhow::Result<f64> {
+        let mut state = 1_u64;
+        let numbers = (0..MILLION).map(|_| random(&mut state));
+        let input = self.numbers("million.txt", numbers)?;
+        Ok(self.process("find-all", &input)?.seconds)
+    }
+
+    /// `find-clusters` of one fingerprint, many times over.
+    pub(super) fn find_clusters_of_equals(&self) -> anyhow::Result<Cost> {
+        let input = self.numbers("equals.txt", (0..DENSE).map(|_| 0x0123_4567_89ab_cdef))?;
+        self.process("find-clusters", &input)
+    }
+
+    /// `find-clusters` of fingerprints with the same 47 leading bits.
+    pub(super) fn find_clusters_of_one_prefix(&self) -> anyhow::Result<Cost> {
+        // An odd factor goes through all values of 17 bits, in no order.
+        let low = |i: u64| i.wrapping_mul(0x1_5a4d) & 0x1_ffff;
+        let numbers = (0..DENSE).map(|i| 0x0123_4567_89aa_0000 | low(i));
+        let input = self.numbers("prefix.txt", numbers)?;
+        self.process("find-clusters", &input)
+    }
+
+    fn process(&self, verb: &str, input: &Path) -> anyhow::Result<Cost> {
+        let output = self.folder.join("output.json");
+        let mut command = self.simshard();
+        command.arg(verb).arg("--input").arg(input);
+        command.arg("--output").arg(&output);
+        let start = Instant::now();
+        let used = command.spawn()?.wait4()?;
+        let seconds = start.elapsed().as_secs_f64();
+        process::check(&command, used.status)?;
+        ensure!(output.is_file(), "{verb} left no output");
+        Ok(Cost {
+            seconds,
+            peak_bytes: used.rusage.maxrss as f64,
+        })
+    }
+
+    /// A file of decimal numbers, made once.
+    fn numbers(&self, name: &str, numbers: impl Iterator<Item = u64>) -> anyhow::Result<PathBuf> {
+        let path = self.folder.join(name);
+        if path.exists() {
+            return Ok(path);
+        }
+        let mut file = BufWriter::new(fs::File::create(&path)?);
+        for number in numbers {
+            writeln!(file, "{number}")?;
+        }
+        file.flush()?;
+        Ok(path)
+    }
+}
+
+/// SplitMix64: <https://prng.di.unimi.it/splitmix64.c>.
+fn random(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// The figure of one case among the JSON lines that a command prints.
+fn figure_of(command: &mut Command, case: &str) -> anyhow::Result<Figure> {
+    let mut found = None;
+    let status = process::run_reading(command, |line| {
+        let figure: Option<Value> = serde_json::from_str(line).ok();
+        if let Some(figure) = figure.filter(|figure| figure["case"] == case) {
+            found = Some(Figure(figure));
+        }
+    })?;
+    process::check(command, status)?;
+    found.with_context(|| format!("no figure of the case {case}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn one_case_is_picked_from_the_lines() {
+        let script = r#"echo 'hello'; echo '{"case":"a","x":1}'; echo '{"case":"b","x":2.5}'"#;
+        let figure = figure_of(&mut shell(script), "b").unwrap();
+        assert_eq!(figure.number("x").unwrap(), 2.5);
+        assert!(figure.number("y").is_err());
+    }
+
+    #[test]
+    fn a_missing_case_and_a_failed_command_are_errors() {
+        assert!(figure_of(&mut shell("true"), "a").is_err());
+        assert!(figure_of(&mut shell(r#"echo '{"case":"a"}'; exit 1"#), "a").is_err());
+    }
+}

@@ -1,0 +1,59 @@
+//! What the figures were measured on.
+
+use std::fs;
+use std::process::Command;
+use std::thread;
+
+use crate::process;
+
+/// A machine, a version and a day.
+pub(crate) struct Machine {
+    pub(super) processor: String,
+    pub(super) threads: usize,
+    pub(super) memory_gib: u64,
+    pub(super) system: String,
+    pub(super) compiler: String,
+    pub(super) date: String,
+}
+
+impl Machine {
+    /// This machine, today.
+    pub(crate) fn this() -> Self {
+        let of = |program: &str, arguments: &[&str]| {
+            process::output_of(Command::new(program).args(arguments))
+                .unwrap_or_else(|| "unknown".to_owned())
+        };
+        let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+        let kilobytes = field(&memory, "MemTotal").and_then(|value| {
+            let number = value.strip_suffix("kB")?;
+            number.trim().parse::<u64>().ok()
+        });
+        Self {
+            processor: field(&cpus, "model name").unwrap_or("unknown").to_owned(),
+            threads: thread::available_parallelism().map_or(1, usize::from),
+            memory_gib: (kilobytes.unwrap_or(0) + (1 << 19)) >> 20,
+            system: of("uname", &["-sr"]),
+            compiler: of("rustc", &["--version"]),
+            date: of("date", &["-u", "+%Y-%m-%d"]),
+        }
+    }
+}
+
+/// The first value of a `name : value` line.
+fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let mut pairs = text.lines().filter_map(|line| line.split_once(':'));
+    pairs.find_map(|(key, value)| (key.trim() == name).then(|| value.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_of_several_fields_is_taken() {
+        let text = "processor\t: 0\nmodel name\t: Fast 1\n\nprocessor\t: 1\nmodel name\t: Fast 2\n";
+        assert_eq!(field(text, "model name"), Some("Fast 1"));
+        assert_eq!(field(text, "bogomips"), None);
+    }
+}

@@ -1,0 +1,11 @@
+//! The benchmarks: what is promised of this program's speed and memory, and what a machine gives.
+
+mod figures;
+mod machine;
+mod page;
+mod rows;
+
+pub(crate) use figures::Programs;
+pub(crate) use machine::Machine;
+pub(crate) use page::{notes_of, page};
+pub(crate) use rows::{Measured, Row, rows};
