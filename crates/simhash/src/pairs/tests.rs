@@ -149,11 +149,14 @@ fn every_level_and_size_of_task_equals_the_quadratic_scan() {
     }
 }
 
-/// The strays make every block vary, so only their small number tells the other paths apart.
+/// The strays make every block vary, so only their small number tells the other paths apart. Some
+/// are near the dense part, and pairs with it are found on these paths.
 #[test]
 fn a_dense_part_with_strays_equals_the_quadratic_scan() {
     let mut fingerprints = Data::Random.fingerprints(200, 8);
-    fingerprints.extend((0..2_500).map(|low| Fingerprint(0x0123_4567_89ab_c000 | low)));
+    let dense = |low: u64| Fingerprint(0x0123_4567_89ab_c000 | low);
+    fingerprints.extend((0..2_500).map(dense));
+    fingerprints.extend((0..9).map(|i| Fingerprint(dense(i * 250).0 ^ 1 << (20 + 4 * i))));
     let set = FingerprintSet::from_unsorted(fingerprints);
     for distance in [2, 3, 5] {
         let expected = quadratic(&set, distance);
