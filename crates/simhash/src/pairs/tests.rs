@@ -265,12 +265,14 @@ fn progress_rises_to_the_end() {
     }
 }
 
+/// Each of eight tasks has more pairs than may wait, so without a turn all would wait for ever.
 #[test]
 fn a_visitor_that_panics_leaves_nobody_waiting() {
-    let (_, set) = sets(5_000, 6).remove(0);
+    let fingerprint = |i: u64| Fingerprint(((i % 8) << 61) | (i / 8));
+    let set = FingerprintSet::from_unsorted((0..8 * 1_500).map(fingerprint).collect());
     let search = PairSearch {
-        task: 100,
-        ..PairSearch::new(7, None, set.len()).unwrap()
+        task: 2_000,
+        ..PairSearch::new(7, Some(8), set.len()).unwrap()
     };
     let search_in_pool = || {
         let mut visit = |_: &[Pair]| panic!("as the test wants");
