@@ -1,9 +1,10 @@
 """The HTML report of the batch commands, looked at with a real browser.
 
-    report_in_browser.py --browser PROGRAM --page-maker PROGRAM [--screenshots FOLDER]
+    report_in_browser.py --browser PROGRAM --page-maker PROGRAM --simshard PROGRAM
+                         [--screenshots FOLDER]
 
-The page maker prints a page, given the name of a report and the ids of documents. Every page is laid
-out at three widths, light and dark, and must pass `report_checks.js` each time; no page may ask for
+The page maker prints a page, given the name of a report and the ids of documents; another page is
+what `simshard find-clusters --report` says of a file with these ids. Every page is laid out at three widths, light and dark, and must pass `report_checks.js` each time; no page may ask for
 anything, nor write to the console. The browser is driven through its DevTools pipe and keeps all its
 files in a folder that is removed.
 """
@@ -205,6 +206,17 @@ def make_page(maker, folder, report, ids):
     return file
 
 
+def find_clusters(program, folder, ids):
+    """The report of a real run: documents with one text, so that they are one cluster."""
+    documents = folder / "documents.jsonl"
+    lines = [json.dumps({"id": id, "text": "the same four words"}) + "\n" for id in ids]
+    documents.write_text("".join(lines))
+    file = folder / "real.html"
+    command = [program, "find-clusters", documents, "--report", file, "--output", folder / "clusters"]
+    subprocess.run(command, check=True)
+    return file
+
+
 def spoil(good, folder, change):
     """A page with something wrong, which its policy does not forbid."""
     text = good.read_text()
@@ -215,16 +227,17 @@ def spoil(good, folder, change):
     return file
 
 
-def look(browser, maker, folder, screenshots):
+def look(browser, maker, simshard, folder, screenshots):
     """All problems of all pages."""
     problems = []
     ids, seen = list(HOSTILE), list(HOSTILE.values())
     pages = {"everything": seen, "extremes": seen, "nothing": []}
-    for report, texts in pages.items():
-        file = make_page(maker, folder, report, ids)
+    files = {make_page(maker, folder, report, ids): texts for report, texts in pages.items()}
+    files[find_clusters(simshard, folder, ids)] = seen
+    for file, texts in files.items():
         found = problems_of(browser, file, texts, screenshots)
-        print(f"{report}: {file.stat().st_size} bytes, {len(found)} problems")
-        problems += [f"{report}: {problem}" for problem in found]
+        print(f"{file.stem}: {file.stat().st_size} bytes, {len(found)} problems")
+        problems += [f"{file.stem}: {problem}" for problem in found]
 
     good = folder / "everything.html"
     for name, change in SPOILT.items():
@@ -239,6 +252,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--browser", required=True)
     parser.add_argument("--page-maker", required=True)
+    parser.add_argument("--simshard", required=True)
     parser.add_argument("--screenshots", type=Path, help="also write pictures of all pages here")
     arguments = parser.parse_args()
     if arguments.screenshots:
@@ -247,7 +261,8 @@ def main():
         folder = Path(name)
         browser = Browser(arguments.browser, folder)
         try:
-            problems = look(browser, arguments.page_maker, folder, arguments.screenshots)
+            makers = arguments.page_maker, arguments.simshard
+            problems = look(browser, *makers, folder, arguments.screenshots)
         finally:
             browser.close()
     for problem in problems:

@@ -7,14 +7,19 @@ use crate::workspace::Workspace;
 
 pub(super) fn verify(workspace: &Workspace, tools: &Tools) -> anyhow::Result<String> {
     let browser = tools.browser()?;
-    let build = "build --package simshard-cli --example report_page";
-    process::run(workspace.cargo().args(build.split(' ')))?;
+    for build in [
+        "build --package simshard-cli --example report_page",
+        "build --release --package simshard-cli",
+    ] {
+        process::run(workspace.cargo().args(build.split(' ')))?;
+    }
 
     // It uses nothing but Python itself.
     let mut script = std::process::Command::new("python3");
     workspace.at_root(&mut script);
     script.args(["tests/python/report_in_browser.py", "--browser", browser]);
     let maker = workspace.example_program("report_page");
-    process::run(script.arg("--page-maker").arg(maker))?;
+    script.arg("--page-maker").arg(maker);
+    process::run(script.arg("--simshard").arg(workspace.release_program()))?;
     Ok(String::new())
 }
