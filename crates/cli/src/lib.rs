@@ -12,6 +12,8 @@ mod progress;
 mod recipe;
 pub mod report;
 mod say;
+#[cfg(not(feature = "parquet"))]
+pub mod without_parquet;
 
 use clap::{Parser, Subcommand};
 

@@ -114,10 +114,8 @@ impl BatchArgs {
     /// # Errors
     /// If it is a format that this program was built without.
     pub fn effective_output_format(&self) -> Result<OutputFormat, UsageError> {
-        match self.output_format {
-            Some(format) => Ok(format),
-            None => OutputFormat::of_path(self.output.as_deref()),
-        }
+        let by_path = || OutputFormat::of_path(self.output.as_deref());
+        self.output_format.unwrap_or_else(by_path).available()
     }
 }
 

@@ -7,8 +7,10 @@ use clap::{Args, ValueEnum, ValueHint};
 use simshard_simhash::{Recipe, Takes};
 
 use super::error::InputError;
+#[cfg(feature = "parquet")]
+use super::parquet::{ContentColumn, ParquetColumns};
 use super::parse::{JsonContent, JsonFields};
-use super::paths;
+use super::{Carries, paths};
 
 /// Where documents come from and how they are written.
 #[derive(Args, Clone, Debug)]
@@ -22,26 +24,28 @@ pub struct InputArgs {
     /// Commands that talk to a router check all input before they use any of it: a bad line stops
     /// them before anything is sent. For this, standard input and pipes are first copied to a
     /// temporary file; with --skip-bad-lines they are used as they arrive. The other commands
-    /// read once.
+    /// read once. Parquet that does not stand in a file of its own is copied to a temporary file in any
+    /// case.
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub paths: Vec<PathBuf>,
 
     /// How documents are written [default: by the paths, else as the command says]
     ///
     /// Without this option a folder among the paths means `files`; paths that all end in .jsonl
-    /// or .ndjson mean `jsonl`; paths that all end in .tsv mean `tsv`, each with or without a
-    /// further .gz or .zst; it cannot be left out where only some end so. Anything else is `lines`,
-    /// or `hashes` where a command compares fingerprints.
+    /// or .ndjson mean `jsonl`; likewise .tsv means `tsv`, .parquet `parquet`, .warc and .wet `warc`,
+    /// each with or without a further .gz or .zst; it cannot be left out where only some end so.
+    /// Anything else is `lines`, or `hashes` where a command compares fingerprints.
     ///
-    /// Input is UTF-8; a line or a file is at most 8 MiB, an id at most 1024 bytes.
+    /// Input is UTF-8; a line, a text or a file is at most 8 MiB, an id at most 1024 bytes.
     #[arg(long, value_enum, help_heading = "Input")]
     pub format: Option<Format>,
 
-    /// jsonl: the field that holds a document's id, a string or a number [default: id]
+    /// jsonl, parquet: the field or column that holds a document's id, a string or a number
+    /// [default: id]
     #[arg(long, alias = "id_column", value_name = "NAME", help_heading = "Input")]
     pub id_field: Option<String>,
 
-    /// jsonl: the field that holds a document's text [default: text]
+    /// jsonl, parquet: the field or column that holds a document's text [default: text]
     #[arg(
         long,
         alias = "text_column",
@@ -50,7 +54,7 @@ pub struct InputArgs {
     )]
     pub text_field: Option<String>,
 
-    /// jsonl: the field that holds a document's fingerprint, instead of a text
+    /// jsonl, parquet: the field or column that holds a document's fingerprint, instead of a text
     ///
     /// The fingerprint is a number or a string of decimal digits, 0 to 18446744073709551615.
     #[arg(
@@ -75,7 +79,7 @@ pub struct InputArgs {
     )]
     pub features_field: Option<String>,
 
-    /// Leave out lines that cannot be read, and count them, instead of stopping
+    /// Leave out lines, rows and records that cannot be read, and count them, instead of stopping
     ///
     /// Nothing is checked ahead, so standard input and pipes are used as they arrive.
     #[arg(long, help_heading = "Input")]
@@ -98,6 +102,13 @@ pub enum Format {
     /// `hash`, is a header
     #[value(alias = "hash")]
     Tsv,
+    /// A table in Parquet, a document a row, see --id-field, --text-field and --fingerprint-field;
+    /// for programs that were built with it: `cargo build --release --features parquet`
+    Parquet,
+    /// A crawl's WET or WARC file, a document a record of plain text; the id is the address of the
+    /// page; records of anything else, such as HTML, are counted and left out
+    #[value(alias = "wet")]
+    Warc,
     /// One document a file; folders are walked, without hidden files and links; the id is the
     /// path; binary files are skipped
     Files,
@@ -110,6 +121,8 @@ impl fmt::Display for Format {
             Self::Lines => "lines",
             Self::Jsonl => "jsonl",
             Self::Tsv => "tsv",
+            Self::Parquet => "parquet",
+            Self::Warc => "warc",
             Self::Files => "files",
         })
     }
@@ -143,18 +156,30 @@ impl InputArgs {
             Some(format) => format,
             None => suggested_format(&paths)?.unwrap_or(preferred),
         };
-        // Ignoring a field would fingerprint the JSON around it.
-        for (flag, field) in [
-            ("--id-field", &self.id_field),
-            ("--text-field", &self.text_field),
-            ("--fingerprint-field", &self.fingerprint_field),
-            ("--features-field", &self.features_field),
+        self.check_fields(format)?;
+        Ok((paths, format))
+    }
+
+    /// Refuses a field that the format does not have: ignoring it would fingerprint, say, the JSON
+    /// around it.
+    fn check_fields(&self, format: Format) -> Result<(), InputError> {
+        let named = [Format::Jsonl, Format::Parquet].as_slice();
+        let json = [Format::Jsonl].as_slice();
+        for (flag, field, homes) in [
+            ("--id-field", &self.id_field, named),
+            ("--text-field", &self.text_field, named),
+            ("--fingerprint-field", &self.fingerprint_field, named),
+            ("--features-field", &self.features_field, json),
         ] {
-            if field.is_some() && format != Format::Jsonl {
-                return Err(InputError::FieldNeedsJsonl { flag, format });
+            if field.is_some() && !homes.contains(&format) {
+                return Err(InputError::FieldOfOtherFormat {
+                    flag,
+                    homes,
+                    format,
+                });
             }
         }
-        Ok((paths, format))
+        Ok(())
     }
 
     /// The same arguments with the files that patterns among the paths match.
@@ -185,26 +210,57 @@ impl InputArgs {
         self.paths.is_empty() || self.paths.iter().any(|path| is_stdin(path))
     }
 
+    /// What all documents carry.
+    pub(super) fn carries(&self, format: Format, recipe: Recipe) -> Carries {
+        match format {
+            Format::Hashes | Format::Tsv => Carries::Fingerprints,
+            Format::Lines | Format::Files | Format::Warc => Carries::Texts,
+            Format::Jsonl => match self.json_fields(recipe).content {
+                JsonContent::Fingerprint(_) => Carries::Fingerprints,
+                JsonContent::Text(_) => Carries::Texts,
+                JsonContent::Features(_) => Carries::Features,
+            },
+            Format::Parquet => match self.fingerprint_field {
+                Some(_) => Carries::Fingerprints,
+                None => Carries::Texts,
+            },
+        }
+    }
+
+    /// The columns to read.
+    #[cfg(feature = "parquet")]
+    pub(super) fn parquet_columns(&self) -> ParquetColumns {
+        let content = match &self.fingerprint_field {
+            Some(name) => ContentColumn::Fingerprint(name.clone()),
+            None => ContentColumn::Text(named(&self.text_field, Self::TEXT_FIELD)),
+        };
+        ParquetColumns {
+            id: named(&self.id_field, Self::ID_FIELD),
+            content,
+        }
+    }
+
     /// The fields to read; the recipe says whether they are texts or features unless the arguments
     /// do.
     pub(super) fn json_fields(&self, recipe: Recipe) -> JsonFields {
-        let name = |given: &Option<String>, default: &str| match given {
-            Some(name) => name.clone(),
-            None => default.to_owned(),
-        };
         let content = match (&self.fingerprint_field, &self.features_field) {
             (Some(name), _) => JsonContent::Fingerprint(name.clone()),
             (None, Some(name)) => JsonContent::Features(name.clone()),
             (None, None) if recipe.takes() == Takes::Features && self.text_field.is_none() => {
                 JsonContent::Features(Self::FEATURES_FIELD.to_owned())
             }
-            (None, None) => JsonContent::Text(name(&self.text_field, Self::TEXT_FIELD)),
+            (None, None) => JsonContent::Text(named(&self.text_field, Self::TEXT_FIELD)),
         };
         JsonFields {
-            id: name(&self.id_field, Self::ID_FIELD),
+            id: named(&self.id_field, Self::ID_FIELD),
             content,
         }
     }
+}
+
+/// The name of a field, given or not.
+fn named(given: &Option<String>, default: &str) -> String {
+    given.clone().unwrap_or_else(|| default.to_owned())
 }
 
 /// Whether a path stands for standard input.
@@ -239,11 +295,11 @@ fn by_extension(path: &Path) -> Option<Format> {
         stem = path.with_extension("");
         extension = stem.extension()?;
     }
-    if extension.eq_ignore_ascii_case("jsonl") || extension.eq_ignore_ascii_case("ndjson") {
-        return Some(Format::Jsonl);
-    }
-    if extension.eq_ignore_ascii_case("tsv") {
-        return Some(Format::Tsv);
-    }
-    None
+    Some(match extension.to_str()?.to_ascii_lowercase().as_str() {
+        "jsonl" | "ndjson" => Format::Jsonl,
+        "tsv" => Format::Tsv,
+        "parquet" => Format::Parquet,
+        "warc" | "wet" => Format::Warc,
+        _ => return None,
+    })
 }

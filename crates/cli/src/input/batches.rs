@@ -2,6 +2,8 @@
 
 use super::chunk::{Chunk, Chunks};
 use super::parse::{LineParser, Outcome, Record, RecordContent, RecordId};
+use super::records::RecordReader;
+use super::source::Source;
 use super::{Content, Document, InputError, Skipped};
 
 /// Some documents in their order, not yet parsed where they are lines.
@@ -85,6 +87,17 @@ fn bytes(document: &Document) -> usize {
 }
 
 impl Batches {
+    /// Those of sources that are made of lines, or of what `records` reads.
+    pub(super) fn of(sources: Vec<Source>, records: Option<&RecordReader>) -> Self {
+        match records {
+            None => Self::Lines(Chunks::new(sources)),
+            Some(records) => {
+                let documents = records.clone().documents(sources);
+                Self::Documents(DocumentBatches::new(documents))
+            }
+        }
+    }
+
     /// The next batch. Documents that are read one by one are gathered until they take
     /// `least_bytes`.
     pub(super) fn next(&mut self, least_bytes: usize) -> Option<Result<Batch, InputError>> {

@@ -95,9 +95,42 @@ impl Decompressed {
         }
     }
 
+    /// Whether what is read was compressed.
+    #[cfg(feature = "parquet")]
+    pub(super) fn is_compressed(&self) -> bool {
+        self.compression.is_some()
+    }
+
+    /// A plain reader, whose errors tell of damage in words.
+    pub(super) fn into_reader(self) -> Box<dyn Read + Send> {
+        Box::new(Plain(self))
+    }
+
     fn explain(&self, error: io::Error) -> ReadError {
         explain(self.compression, error)
     }
+}
+
+struct Plain(Decompressed);
+
+impl Read for Plain {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buffer).map_err(|error| match error {
+            ReadError::Refused(error) => error,
+            ReadError::Damaged(compression, error) => {
+                let kind = ErrorKind::InvalidData;
+                io::Error::new(kind, damage(compression, &error))
+            }
+        })
+    }
+}
+
+/// What is wrong with compressed data, in words.
+pub(super) fn damage(compression: Compression, error: &io::Error) -> String {
+    if error.kind() == ErrorKind::UnexpectedEof {
+        return format!("the {compression} data ends too early: the file is not complete");
+    }
+    format!("the {compression} data is damaged: {error}")
 }
 
 /// A decoder passes on what the operating system says; anything else is its own finding.

@@ -7,7 +7,13 @@ use std::str::Utf8Error;
 use simshard_client::MAX_ID_BYTES;
 use simshard_simhash::{ParseFingerprintError, Recipe, TakesNoTexts};
 
+use super::decompress::damage;
+#[cfg(feature = "parquet")]
+use super::parquet::ParquetError;
+use super::warc::WarcError;
 use super::{Compression, Format, MAX_RECORD_BYTES};
+#[cfg(not(feature = "parquet"))]
+use crate::without_parquet::WithoutParquet;
 
 /// How much of a bad value is shown.
 const EXCERPT_CHARS: usize = 60;
@@ -101,11 +107,27 @@ pub enum InputError {
         /// The recipe in force.
         recipe: Recipe,
     },
-    /// A field was named for a format without fields.
-    #[error("{flag} belongs to --format jsonl, but the format is {format}")]
-    FieldNeedsJsonl {
+    /// A row of a Parquet file, or all of it.
+    #[cfg(feature = "parquet")]
+    #[error("{0}")]
+    Parquet(ParquetError),
+    /// A record of a WARC file, or all of it.
+    #[error("{0}")]
+    Warc(WarcError),
+    /// Parquet, for a program that was built without it.
+    #[cfg(not(feature = "parquet"))]
+    #[error("{0}")]
+    WithoutParquet(WithoutParquet),
+    /// A field was named for a format that has none of the kind.
+    #[error(
+        "{flag} belongs to --format {}, but the format is {format}",
+        listed(homes)
+    )]
+    FieldOfOtherFormat {
         /// What was given.
         flag: &'static str,
+        /// The formats that have it.
+        homes: &'static [Format],
         /// The format in force.
         format: Format,
     },
@@ -120,11 +142,9 @@ pub enum InputError {
     },
 }
 
-fn damage(compression: Compression, error: &io::Error) -> String {
-    if error.kind() == io::ErrorKind::UnexpectedEof {
-        return format!("the {compression} data ends too early: the file is not complete");
-    }
-    format!("the {compression} data is damaged: {error}")
+fn listed(formats: &[Format]) -> String {
+    let names: Vec<String> = formats.iter().map(Format::to_string).collect();
+    names.join(" or ")
 }
 
 /// What is wrong with a line. Values are excerpts, safe to print.

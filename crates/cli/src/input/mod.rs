@@ -1,4 +1,4 @@
-//! Reading documents: from fingerprints, text lines, JSON lines, TSV or whole files.
+//! Reading documents: from fingerprints, text lines, JSON lines, TSV, Parquet, WARC or whole files.
 //!
 //! | format   | a document is      | its id                             | it carries                       |
 //! |----------|--------------------|------------------------------------|----------------------------------|
@@ -6,19 +6,24 @@
 //! | `lines`  | one line           | line number (`path:line` if many)  | text                             |
 //! | `jsonl`  | one JSON object    | the id field, string or number     | text, a fingerprint, or features |
 //! | `tsv`    | `id<TAB>number`    | first column                       | a fingerprint                    |
+//! | `parquet`| one row            | the id column, string or integer   | text, or a fingerprint           |
+//! | `warc`   | a record of text   | the address of its page            | text                             |
 //! | `files`  | one file           | its path                           | text                             |
 //!
-//! Each file may be compressed. Data flows one way:
+//! Each file may be compressed. Parquet is there in programs that were built with the feature of its
+//! name; it is read from its end, so what is no file, or is compressed, is first copied to one. Data
+//! flows one way:
 //!
 //! ```text
-//!     args ─▶ paths ─▶ source ─▶ decompress ─▶ chunk ─▶ parse ─▶ documents   (one by one, owned)
-//!                  └─▶ files ──▶ decompress ─▶ batches ────────▶ in_order ─▶ columns, hash
+//!     args ─▶ paths ─▶ source ─▶ decompress ─▶ chunk ─▶ parse ──▶ documents   (one by one, owned)
+//!                  │        └──▶ warc, parquet ─▶ records ─┐  └─▶ in_order ─▶ columns, hash
+//!                  └─▶ files ──▶ decompress ───────────▶ batches
 //! ```
 //!
 //! # Invariants
-//! - I1: where a command asks for it and bad lines are not skipped, every line of every source has
-//!   been parsed without fault before the first document is handed out, so a caller never acts on
-//!   half an input.
+//! - I1: where a command asks for it and bad lines are not skipped, every line, row and record of
+//!   every source has been read without fault before the first document is handed out, so a caller
+//!   never acts on half an input.
 //! - I2: no more than [`MAX_RECORD_BYTES`] of one record is ever held, however long the record is.
 //! - I3: nothing is dropped in silence but blank lines, TSV headers, hidden files and links;
 //!   the rest is an error or counted in [`Skipped`].
@@ -42,6 +47,7 @@ mod needs;
 pub mod parquet;
 mod parse;
 mod paths;
+mod records;
 mod skipped;
 mod source;
 #[cfg(test)]
@@ -69,8 +75,9 @@ pub use skipped::Skipped;
 pub(crate) use batches::Batch;
 
 use batches::{Batches, DocumentBatches};
-use chunk::Chunks;
+use chunk::READ_BYTES;
 use files::FileDocuments;
+use records::RecordReader;
 use source::Source;
 
 /// The longest line or file that is taken as a document: 8 MiB.
@@ -108,6 +115,7 @@ pub enum Carries {
 /// Input that is ready to be read, and already checked where the command needs it.
 pub struct Input {
     document_count: Option<u64>,
+    carries: Carries,
     parser: LineParser,
     batches: Batches,
 }
@@ -116,8 +124,8 @@ impl Input {
     /// Opens what `args` name and, where `needs` says so, checks all of it (I1).
     ///
     /// # Errors
-    /// What cannot be read, arguments that contradict each other, and the first bad line; a line
-    /// whose id `needs` does not allow is one.
+    /// What cannot be read, arguments that contradict each other, and the first bad line, row or
+    /// record; one whose id `needs` does not allow is bad.
     pub fn open(args: &InputArgs, needs: Needs) -> Result<Self, InputError> {
         Self::open_with_stdin(args, needs, Box::new(io::stdin()))
     }
@@ -129,21 +137,24 @@ impl Input {
     ) -> Result<Self, InputError> {
         let (paths, format) = args.resolve(needs.preferred_format)?;
         let parser = LineParser::new(args, needs, format, paths.len() > 1);
+        let carries = args.carries(format, needs.recipe);
         let check = needs.check == Check::BeforeUse && !args.skip_bad_lines;
         if format == Format::Files {
             return Self::open_files(&paths, parser, check);
         }
+        let records = RecordReader::new(args, needs.ids, format)?;
         let mut sources = source::collect(&paths, format, stdin)?;
         let mut document_count = None;
         if check {
-            let (checked, count) = check_all(sources, &parser)?;
+            let (checked, count) = check_all(sources, records.as_ref(), &parser)?;
             sources = checked;
             document_count = Some(count);
         }
         Ok(Self {
             document_count,
+            carries,
             parser,
-            batches: Batches::Lines(Chunks::new(sources)),
+            batches: Batches::of(sources, records.as_ref()),
         })
     }
 
@@ -152,6 +163,7 @@ impl Input {
         let documents = FileDocuments::new(roots, parser.ids);
         Ok(Self {
             document_count: count.then(|| files::count(roots)),
+            carries: Carries::Texts,
             parser,
             batches: Batches::Documents(DocumentBatches::new(documents)),
         })
@@ -168,7 +180,7 @@ impl Input {
     /// What all the documents carry.
     #[must_use]
     pub fn carries(&self) -> Carries {
-        self.parser.carries()
+        self.carries
     }
 
     /// The recipe for the texts among the documents, where there are any.
@@ -234,19 +246,26 @@ pub fn parse_bytes(
 /// Reads all sources once and throws the documents away, so that the first fault shows before
 /// anything is done; returns the sources, which can still be read, and how many documents there
 /// are.
-fn check_all(sources: Vec<Source>, parser: &LineParser) -> Result<(Vec<Source>, u64), InputError> {
+fn check_all(
+    sources: Vec<Source>,
+    records: Option<&RecordReader>,
+    parser: &LineParser,
+) -> Result<(Vec<Source>, u64), InputError> {
     let mut checked = Vec::with_capacity(sources.len());
     let mut documents = 0;
     for source in sources {
-        let (first, again) = source.twice()?;
-        let mut chunks = Chunks::new(vec![first]);
-        while let Some(chunk) = chunks.next() {
-            let chunk = chunk?;
-            let outcome = parser.parse_chunk(&chunk, |_| documents += 1);
+        let (first, again) = match records {
+            None => source.twice()?,
+            Some(records) => records.twice(source)?,
+        };
+        let mut batches = Batches::of(vec![first], records);
+        while let Some(batch) = batches.next(READ_BYTES) {
+            let batch = batch?;
+            let outcome = batch.parse(parser, |_| documents += 1);
             if let Some(error) = outcome.error {
                 return Err(error);
             }
-            chunks.reuse(chunk);
+            batches.reuse(batch);
         }
         checked.push(again);
     }

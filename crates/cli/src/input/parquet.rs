@@ -2,7 +2,7 @@
 //!
 //! | column      | may be                                                                        |
 //! |-------------|-------------------------------------------------------------------------------|
-//! | id          | a string, or an integer of any width; or no column: then the number of the row |
+//! | id          | a string, or an integer of any width                                          |
 //! | text        | a string                                                                      |
 //! | fingerprint | an integer of any width, or a string of decimal digits                        |
 //!
@@ -25,7 +25,6 @@ mod pages;
 mod tests;
 
 use std::fs::File;
-use std::io::{self, Read, Seek, Write};
 use std::sync::Arc;
 
 use parquet::errors::ParquetError as LibraryError;
@@ -44,8 +43,8 @@ use super::{Content, Document, Ids, LineProblem, MAX_RECORD_BYTES};
 /// Which columns hold what.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParquetColumns {
-    /// The documents' ids; `None` makes them the numbers of the rows, from 1.
-    pub id: Option<String>,
+    /// The documents' ids.
+    pub id: String,
     /// What they carry.
     pub content: ContentColumn,
 }
@@ -65,7 +64,7 @@ pub struct ParquetDocuments {
     name: String,
     pages: Arc<BoundedPages>,
     metadata: ParquetMetaData,
-    id: Option<Column>,
+    id: Column,
     content: Column,
     content_is_text: bool,
     ids: Ids,
@@ -78,7 +77,7 @@ pub struct ParquetDocuments {
 /// The row group being read.
 struct Group {
     rows_left: u64,
-    id: Option<Values>,
+    id: Values,
     content: Values,
 }
 
@@ -107,10 +106,7 @@ impl ParquetDocuments {
             Err(error) => return Err(ParquetError::not_parquet(name, &error)),
         };
         let schema = metadata.file_metadata().schema_descr();
-        let id = match &columns.id {
-            Some(column) => Some(Column::find_id(&name, schema, column)?),
-            None => None,
-        };
+        let id = Column::find_id(&name, schema, &columns.id)?;
         let (content, content_is_text) = match &columns.content {
             ContentColumn::Text(column) => (Column::find_text(&name, schema, column)?, true),
             ContentColumn::Fingerprint(column) => {
@@ -130,13 +126,6 @@ impl ParquetDocuments {
             row: 0,
             failed: false,
         })
-    }
-
-    /// The number of rows that the file says it has.
-    #[must_use]
-    pub fn row_count(&self) -> u64 {
-        let rows = self.metadata.file_metadata().num_rows();
-        u64::try_from(rows).unwrap_or(0)
     }
 
     /// Whether there is a row to read; opens the next row groups until there is.
@@ -164,7 +153,7 @@ impl ParquetDocuments {
         let open = |column: &Column| column.open(&self.pages, group, rows);
         Ok(Group {
             rows_left: rows,
-            id: self.id.as_ref().map(open).transpose()?,
+            id: open(&self.id)?,
             content: open(&self.content)?,
         })
     }
@@ -176,15 +165,9 @@ impl ParquetDocuments {
             return Err(Fault::File(LibraryError::EOF("no row group".to_owned())));
         };
         group.rows_left -= 1;
-        let id = match &mut group.id {
-            Some(values) => Some(values.next().map_err(Fault::File)?),
-            None => None,
-        };
+        let id = group.id.next().map_err(Fault::File)?;
         let content = group.content.next().map_err(Fault::File)?;
-        let id = match (id, &self.id) {
-            (Some(cell), Some(column)) => id_of(&cell, column)?,
-            (None, _) | (_, None) => self.row.to_string(),
-        };
+        let id = id_of(&id, &self.id)?;
         self.ids.check(&id)?;
         let content = if self.content_is_text {
             Content::Text(text_of(&content, &self.content, MAX_RECORD_BYTES)?.to_owned())
@@ -235,7 +218,7 @@ impl Iterator for ParquetDocuments {
 impl Group {
     /// Complains about values beyond the rows that the file says it has.
     fn expect_end(&mut self) -> Result<(), LibraryError> {
-        for values in self.id.iter_mut().chain([&mut self.content]) {
+        for values in [&mut self.id, &mut self.content] {
             values.expect_end()?;
         }
         Ok(())
@@ -320,17 +303,4 @@ fn fingerprint_of(cell: &Cell, column: &Column) -> Result<Content, RowProblem> {
     Ok(Content::Fingerprint(simshard_simhash::Fingerprint(
         fingerprint,
     )))
-}
-
-/// Copies what can be read only once to an unnamed temporary file, since Parquet is read from its
-/// end: standard input, a pipe, or a compressed file.
-///
-/// # Errors
-/// If `from` cannot be read or the copy not be written.
-pub fn seekable_copy(mut from: impl Read) -> io::Result<File> {
-    let mut copy = tempfile::tempfile()?;
-    io::copy(&mut from, &mut copy)?;
-    copy.flush()?;
-    copy.rewind()?;
-    Ok(copy)
 }

@@ -9,6 +9,12 @@ use std::ops::AddAssign;
 pub struct Skipped {
     /// Lines that break the rules of their format.
     pub bad_lines: u64,
+    /// Rows of Parquet files that are no document.
+    pub bad_rows: u64,
+    /// Records of WARC files that should hold a text, and do not.
+    pub bad_records: u64,
+    /// Records of WARC files that hold something else than plain text.
+    pub other_records: u64,
     /// Files with a NUL byte in them.
     pub binary_files: u64,
     /// Files that are neither binary nor UTF-8.
@@ -32,9 +38,12 @@ impl Skipped {
 impl Skipped {
     /// What can be left out, with how much was.
     #[must_use]
-    pub fn reasons(self) -> [(&'static str, u64); 6] {
+    pub fn reasons(self) -> [(&'static str, u64); 9] {
         [
             ("bad line", self.bad_lines),
+            ("bad row", self.bad_rows),
+            ("bad record", self.bad_records),
+            ("non-text record", self.other_records),
             ("binary file", self.binary_files),
             ("invalid UTF-8 file", self.invalid_utf8_files),
             ("unreadable file", self.unreadable_files),
@@ -47,6 +56,9 @@ impl Skipped {
 impl AddAssign for Skipped {
     fn add_assign(&mut self, more: Self) {
         self.bad_lines += more.bad_lines;
+        self.bad_rows += more.bad_rows;
+        self.bad_records += more.bad_records;
+        self.other_records += more.other_records;
         self.binary_files += more.binary_files;
         self.invalid_utf8_files += more.invalid_utf8_files;
         self.unreadable_files += more.unreadable_files;

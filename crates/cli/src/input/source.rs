@@ -1,15 +1,17 @@
-//! The places that lines come from, and how each is read twice.
+//! The places that documents come from, and how each is read twice.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use super::args::is_stdin;
+#[cfg(feature = "parquet")]
+use super::decompress::Decompressed;
 use super::{Format, InputError};
 
 const STDIN: &str = "<stdin>";
 
-/// One file, pipe or stream of lines.
+/// One file, pipe or stream.
 pub(super) struct Source {
     /// For messages and ids: the path as given, or `<stdin>`.
     pub(super) name: String,
@@ -24,7 +26,8 @@ enum Origin {
     Pipe(PathBuf),
     /// Standard input.
     Stream(Box<dyn Read + Send>),
-    /// The unnamed copy of what could be read once.
+    /// The unnamed copy of what could be read once. Its handles share their position, and are read
+    /// one after the other.
     Copy(File),
 }
 
@@ -90,6 +93,31 @@ impl Source {
         }
     }
 
+    /// Opens the source as a file that can be read in any order, copied to an unnamed temporary file
+    /// where it is none, or compressed.
+    #[cfg(feature = "parquet")]
+    pub(super) fn open_file(self) -> Result<File, InputError> {
+        let opened = match self.origin {
+            Origin::File(path) => File::open(path).and_then(uncompressed),
+            Origin::Copy(file) => uncompressed(file),
+            Origin::Pipe(path) => File::open(path).and_then(|pipe| copy(Box::new(pipe))),
+            Origin::Stream(stream) => copy(stream),
+        };
+        opened.map_err(|error| unreadable(&self.name, error))
+    }
+
+    /// The source as one that is copied no more, however often it is opened as a file.
+    #[cfg(feature = "parquet")]
+    pub(super) fn seekable(self) -> Result<Self, InputError> {
+        match self.origin {
+            Origin::File(_) | Origin::Copy(_) => Ok(self),
+            Origin::Pipe(_) | Origin::Stream(_) => Ok(Self {
+                name: self.name.clone(),
+                origin: Origin::Copy(self.open_file()?),
+            }),
+        }
+    }
+
     /// The source twice, to be read one after the other. What can be read only once is copied to
     /// an unnamed temporary file as the first is read, so one that is not read to its end copies
     /// no further.
@@ -97,7 +125,12 @@ impl Source {
         let name = self.name.clone();
         let (first, second) = match self.origin {
             Origin::File(path) => (Origin::File(path.clone()), Origin::File(path)),
-            Origin::Pipe(_) | Origin::Stream(_) | Origin::Copy(_) => {
+            Origin::Copy(file) => {
+                let copy = file.try_clone();
+                let copy = copy.map_err(|error| unreadable(&name, error))?;
+                (Origin::Copy(copy), Origin::Copy(file))
+            }
+            Origin::Pipe(_) | Origin::Stream(_) => {
                 let from = self.open()?;
                 let (tee, copy) = Tee::new(from).map_err(|error| unreadable(&name, error))?;
                 (Origin::Stream(Box::new(tee)), Origin::Copy(copy))
@@ -116,6 +149,30 @@ fn unreadable(name: &str, error: io::Error) -> InputError {
         file: name.to_owned(),
         error,
     }
+}
+
+/// A file, or the copy of what it holds where that is compressed.
+#[cfg(feature = "parquet")]
+fn uncompressed(mut file: File) -> io::Result<File> {
+    file.rewind()?;
+    let reader = Decompressed::new(Box::new(file.try_clone()?))?;
+    match reader.is_compressed() {
+        true => keep(reader),
+        false => Ok(file),
+    }
+}
+
+/// A copy of a stream, decompressed.
+#[cfg(feature = "parquet")]
+fn copy(stream: Box<dyn Read + Send>) -> io::Result<File> {
+    keep(Decompressed::new(stream)?)
+}
+
+#[cfg(feature = "parquet")]
+fn keep(reader: Decompressed) -> io::Result<File> {
+    let (mut tee, copy) = Tee::new(reader.into_reader())?;
+    io::copy(&mut tee, &mut io::sink())?;
+    Ok(copy)
 }
 
 /// A reader that keeps a copy of all it reads.
@@ -143,6 +200,6 @@ impl Read for Tee {
 }
 
 fn cannot_copy(error: &io::Error) -> io::Error {
-    let advice = "cannot copy it to a temporary file (--skip-bad-lines needs no copy)";
-    io::Error::new(error.kind(), format!("{advice}: {error}"))
+    let problem = "cannot copy it to a temporary file (TMPDIR says where)";
+    io::Error::new(error.kind(), format!("{problem}: {error}"))
 }

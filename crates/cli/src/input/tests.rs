@@ -10,9 +10,12 @@ mod hashes;
 mod in_order;
 mod jsonl;
 mod lines;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod patterns;
 mod round_trip;
 mod tsv;
+mod warc;
 
 use std::fs;
 use std::io::{Cursor, Read};

@@ -5,6 +5,9 @@
 //! | `json`  | `[4, 5]`, or `["a", "b"]` by ids          | `[4, 5, 7]`: all members of one on a line  |
 //! | `jsonl` | an object with both documents' fields     | an object a member: id, fingerprint, cluster |
 //! | `tsv`   | `id_a<TAB>id_b<TAB>distance`              | `id<TAB>hash<TAB>cluster`, a line a member |
+//! | `parquet` | a row with both documents' fields       | a row a member: id, fingerprint, cluster   |
+//!
+//! `parquet` is there in programs that were built with the feature of its name.
 //!
 //! Commands know [`PairSink`] and [`ClusterSink`] alone: a further format is one more of each.
 
@@ -33,6 +36,8 @@ pub use file::Output;
 
 use crate::exit::UsageError;
 use crate::input::Ids;
+#[cfg(not(feature = "parquet"))]
+use crate::without_parquet::WithoutParquet;
 
 /// How results are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -42,8 +47,8 @@ pub enum OutputFormat {
     Json,
     /// One JSON object a line: a pair, or a member of a cluster; fingerprints are strings
     Jsonl,
-    /// A table of the same columns, see `jsonl`, with numbers as numbers
-    #[cfg(feature = "parquet")]
+    /// A table of the same columns, see `jsonl`, with numbers as numbers; for programs that were
+    /// built with it: `cargo build --release --features parquet`
     Parquet,
     /// Under a header, pairs as `id_a<TAB>id_b<TAB>distance`, members of clusters as
     /// `id<TAB>hash<TAB>cluster`; refuses ids with tabs and line breaks
@@ -52,31 +57,38 @@ pub enum OutputFormat {
 
 impl OutputFormat {
     /// The format that a path's extension names; `json` for standard output and other extensions.
-    ///
-    /// # Errors
-    /// If it is a format that this program was built without.
-    pub fn of_path(path: Option<&Path>) -> Result<Self, UsageError> {
+    #[must_use]
+    pub fn of_path(path: Option<&Path>) -> Self {
         let extension = path.and_then(Path::extension).unwrap_or_default();
         let is = |name| extension.eq_ignore_ascii_case(name);
-        if is("parquet") {
-            return parquet();
-        }
-        Ok(if is("jsonl") || is("ndjson") {
+        if is("jsonl") || is("ndjson") {
             Self::Jsonl
         } else if is("tsv") {
             Self::Tsv
+        } else if is("parquet") {
+            Self::Parquet
         } else {
             Self::Json
-        })
+        }
+    }
+
+    /// The format itself, if this program can write it.
+    ///
+    /// # Errors
+    /// If it was built without it.
+    pub fn available(self) -> Result<Self, UsageError> {
+        #[cfg(not(feature = "parquet"))]
+        if self == Self::Parquet {
+            return Err(UsageError(WithoutParquet.to_string()));
+        }
+        Ok(self)
     }
 
     /// The ids that it can hold.
     #[must_use]
     pub fn ids(self) -> Ids {
         match self {
-            Self::Json | Self::Jsonl => Ids::Any,
-            #[cfg(feature = "parquet")]
-            Self::Parquet => Ids::Any,
+            Self::Json | Self::Jsonl | Self::Parquet => Ids::Any,
             Self::Tsv => Ids::Tsv,
         }
     }
@@ -86,9 +98,7 @@ impl OutputFormat {
     pub fn bare_name(self) -> BareName {
         match self {
             Self::Json => BareName::Fingerprint,
-            Self::Jsonl | Self::Tsv => BareName::Line,
-            #[cfg(feature = "parquet")]
-            Self::Parquet => BareName::Line,
+            Self::Jsonl | Self::Tsv | Self::Parquet => BareName::Line,
         }
     }
 
@@ -103,6 +113,8 @@ impl OutputFormat {
             Self::Tsv => Box::new(tsv::TsvPairs::new(output)),
             #[cfg(feature = "parquet")]
             Self::Parquet => Box::new(parquet_sinks::ParquetPairs::new(output)?),
+            #[cfg(not(feature = "parquet"))]
+            Self::Parquet => return Err(io::Error::other(WithoutParquet)),
         })
     }
 
@@ -117,20 +129,10 @@ impl OutputFormat {
             Self::Tsv => Box::new(tsv::TsvClusters::new(output)),
             #[cfg(feature = "parquet")]
             Self::Parquet => Box::new(parquet_sinks::ParquetClusters::new(output)?),
+            #[cfg(not(feature = "parquet"))]
+            Self::Parquet => return Err(io::Error::other(WithoutParquet)),
         })
     }
-}
-
-#[cfg(feature = "parquet")]
-fn parquet() -> Result<OutputFormat, UsageError> {
-    Ok(OutputFormat::Parquet)
-}
-
-#[cfg(not(feature = "parquet"))]
-fn parquet() -> Result<OutputFormat, UsageError> {
-    let message = "this simshard was built without Parquet: choose another output, or build it \
-                   with --features parquet";
-    Err(UsageError(message.to_owned()))
 }
 
 /// What stands for a document that has no id.
@@ -193,19 +195,20 @@ mod tests {
 
     #[test]
     fn extensions_name_formats() {
-        use OutputFormat::{Json, Jsonl, Tsv};
+        use OutputFormat::{Json, Jsonl, Parquet, Tsv};
         for (path, format) in [
             ("pairs.json", Json),
             ("pairs.jsonl", Jsonl),
             ("pairs.NDJSON", Jsonl),
             ("a.b/pairs.tsv", Tsv),
+            ("a.Parquet", Parquet),
             ("tsv", Json),
             ("-", Json),
             ("/dev/null", Json),
         ] {
             let found = OutputFormat::of_path(Some(Path::new(path)));
-            assert_eq!(found.unwrap(), format, "{path}");
+            assert_eq!(found, format, "{path}");
         }
-        assert_eq!(OutputFormat::of_path(None).unwrap(), Json);
+        assert_eq!(OutputFormat::of_path(None), Json);
     }
 }

@@ -19,7 +19,7 @@ use simshard_simhash::Fingerprint;
 
 use super::chunk::Chunk;
 use super::ids::Ids;
-use super::{Carries, Format, InputArgs, InputError, Needs, Skipped};
+use super::{Format, InputArgs, InputError, Needs, Skipped};
 
 pub use decimal::parse_decimal;
 pub(super) use json::{JsonContent, JsonFields};
@@ -115,7 +115,7 @@ impl LineParser {
     pub fn new(args: &InputArgs, needs: Needs, format: Format, several_sources: bool) -> Self {
         let format = match format {
             Format::Hashes => LineFormat::Hashes,
-            Format::Lines | Format::Files => LineFormat::Lines,
+            Format::Lines | Format::Files | Format::Parquet | Format::Warc => LineFormat::Lines,
             Format::Jsonl => LineFormat::Jsonl(args.json_fields(needs.recipe)),
             Format::Tsv => LineFormat::Tsv,
         };
@@ -130,19 +130,6 @@ impl LineParser {
     /// Whether documents are fingerprints alone, without ids.
     pub(super) fn is_bare(&self) -> bool {
         matches!(self.format, LineFormat::Hashes)
-    }
-
-    /// What all documents carry.
-    pub(super) fn carries(&self) -> Carries {
-        match &self.format {
-            LineFormat::Lines => Carries::Texts,
-            LineFormat::Jsonl(fields) => match &fields.content {
-                JsonContent::Fingerprint(_) => Carries::Fingerprints,
-                JsonContent::Text(_) => Carries::Texts,
-                JsonContent::Features(_) => Carries::Features,
-            },
-            LineFormat::Hashes | LineFormat::Tsv => Carries::Fingerprints,
-        }
     }
 
     /// Hands the records of a chunk to `take`, up to the first bad line, or around bad lines

@@ -51,6 +51,13 @@ fn the_format_is_inferred_where_all_paths_agree() {
     );
     assert_eq!(inferred(&["a.tsv.zst"]), Format::Tsv);
     assert_eq!(inferred(&["a.gz", "b.txt.gz"]), Format::Lines);
+    assert_eq!(inferred(&["a.parquet", "b.PARQUET"]), Format::Parquet);
+    assert_eq!(inferred(&["a.warc", "a.wet", "b.WARC.gz"]), Format::Warc);
+    assert_eq!(
+        inferred(&["CC-MAIN-2024-00000.warc.wet.gz", "b.wet.zst"]),
+        Format::Warc
+    );
+    assert_eq!(inferred(&["parquet", "warc.gz"]), Format::Lines);
 }
 
 #[test]
@@ -100,6 +107,7 @@ fn the_names_of_other_programs_are_understood() {
     assert_eq!(args.text_field.as_deref(), Some("body"));
     assert_eq!(args.id_field.as_deref(), Some("n"));
     assert_eq!(inferred(&["--format", "hash"]), Format::Tsv);
+    assert_eq!(inferred(&["--format", "wet"]), Format::Warc);
     let help = Command::command().render_long_help().to_string();
     assert!(!help.contains("_column"), "{help}");
 }
@@ -123,8 +131,39 @@ fn a_fingerprint_field_is_refused_where_no_format_has_fields() {
     let args = parse(&["--fingerprint-field", "f", "a.txt"]).unwrap();
     assert_eq!(
         message(open_bytes(&args, b"")),
-        "--fingerprint-field belongs to --format jsonl, but the format is lines"
+        "--fingerprint-field belongs to --format jsonl or parquet, but the format is lines"
     );
+}
+
+#[test]
+fn fields_are_refused_where_the_format_has_none_of_the_kind() {
+    for (arguments, expected) in [
+        (
+            "--id-field n --format warc",
+            "--id-field belongs to --format jsonl or parquet, but the format is warc",
+        ),
+        (
+            "--text-field t a.tsv",
+            "--text-field belongs to --format jsonl or parquet, but the format is tsv",
+        ),
+        (
+            "--features-field f a.parquet",
+            "--features-field belongs to --format jsonl, but the format is parquet",
+        ),
+    ] {
+        let args = parse(&arguments.split(' ').collect::<Vec<_>>()).unwrap();
+        assert_eq!(message(open_bytes(&args, b"")), expected);
+    }
+}
+
+#[cfg(not(feature = "parquet"))]
+#[test]
+fn parquet_is_refused_with_the_way_to_build_it() {
+    for arguments in [&["--format", "parquet"][..], &["a.parquet"]] {
+        let message = message(open_bytes(&parse(arguments).unwrap(), b""));
+        let expected = "build it with `cargo build --release --features parquet`";
+        assert!(message.ends_with(expected), "{message}");
+    }
 }
 
 #[test]
@@ -151,6 +190,7 @@ fn input_tells_what_it_carries() {
         ("--format tsv", Fingerprints),
         ("--format hashes", Fingerprints),
         ("--format jsonl", Texts),
+        ("--format warc", Texts),
         ("--format jsonl --fingerprint-field f", Fingerprints),
         ("--format jsonl --features-field f", Features),
     ] {

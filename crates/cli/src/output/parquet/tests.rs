@@ -10,7 +10,7 @@ use crate::input::{Content, Document, Ids};
 /// The documents of a finished table, by two of its columns.
 fn documents(table: File, id: &str, fingerprint: &str) -> Vec<Document> {
     let columns = ParquetColumns {
-        id: Some(id.to_owned()),
+        id: id.to_owned(),
         content: ContentColumn::Fingerprint(fingerprint.to_owned()),
     };
     let documents = ParquetDocuments::open("t".to_owned(), table, &columns, Ids::Any).unwrap();
@@ -203,7 +203,7 @@ fn a_table_that_is_not_finished_is_no_parquet_file() {
     file.flush().unwrap();
     file.rewind().unwrap();
     let columns = ParquetColumns {
-        id: None,
+        id: "id".to_owned(),
         content: ContentColumn::Fingerprint("fingerprint".to_owned()),
     };
     assert!(ParquetDocuments::open("t".to_owned(), file, &columns, Ids::Any).is_err());

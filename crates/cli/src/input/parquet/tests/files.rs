@@ -1,8 +1,5 @@
 //! Files as a whole: columns that are not there, empty files, files from a stream.
 
-use std::io::Read;
-
-use super::super::seekable_copy;
 use super::*;
 
 #[test]
@@ -12,7 +9,7 @@ fn a_missing_column_is_an_error_that_names_those_that_there_are() {
     let expected = "a.parquet has no column \"id\": its columns are \"key\", \"meta.text\"";
     assert_eq!(refusal(&file, &text_columns()), expected);
     let columns = ParquetColumns {
-        id: None,
+        id: "key".to_owned(),
         ..fingerprint_columns()
     };
     let expected =
@@ -75,7 +72,6 @@ fn a_text_is_no_integer() {
 fn a_file_without_rows_has_no_documents() {
     for groups in [vec![], vec![vec![texts(&[]), texts(&[])]]] {
         let file = file_of(TEXT_SCHEMA, plain(), &groups);
-        assert_eq!(open(&file, &text_columns()).unwrap().row_count(), 0);
         assert_eq!(read(&file, &text_columns()), []);
     }
 }
@@ -99,18 +95,6 @@ fn what_is_no_parquet_is_an_error_that_names_the_file() {
             "{message}"
         );
     }
-}
-
-#[test]
-fn a_stream_is_read_by_way_of_a_temporary_copy() {
-    let file = file_of(TEXT_SCHEMA, plain(), &[vec![texts(&["a"]), texts(&["t"])]]);
-    // Reads a few bytes at a time, as pipes do.
-    let (start, end) = file.split_at(7);
-    let copy = seekable_copy(start.chain(end)).unwrap();
-    let name = "<stdin>".to_owned();
-    let documents = ParquetDocuments::open(name, copy, &text_columns(), Ids::Any).unwrap();
-    let read: Vec<_> = documents.map(Result::unwrap).collect();
-    assert_eq!(read, [text("a", "t")]);
 }
 
 #[test]

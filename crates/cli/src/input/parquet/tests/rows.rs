@@ -31,11 +31,13 @@ fn more_rows_than_a_batch_are_read_in_order() {
         ],
     );
     let documents = open(&file, &fingerprint_columns()).unwrap();
-    assert_eq!(documents.row_count(), 2 * rows as u64);
+    let mut count = 0;
     for (index, document) in documents.enumerate() {
         let row = index as u64 % rows as u64;
         assert_eq!(document.unwrap(), print(&row.to_string(), row));
+        count += 1;
     }
+    assert_eq!(count, 2 * rows);
 }
 
 #[test]
@@ -74,19 +76,6 @@ fn ids_are_strings_or_integers_of_any_width() {
             "{column}"
         );
     }
-}
-
-#[test]
-fn rows_without_an_id_column_are_numbered() {
-    let schema = "message m { required binary text; }";
-    let groups = [vec![texts(&["a", "b"])], vec![texts(&["c"])]];
-    let file = file_of(schema, plain(), &groups);
-    let columns = ParquetColumns {
-        id: None,
-        ..text_columns()
-    };
-    let expected = [text("1", "a"), text("2", "b"), text("3", "c")];
-    assert_eq!(read(&file, &columns), expected);
 }
 
 #[test]
@@ -132,7 +121,7 @@ fn a_column_inside_a_struct_is_named_by_its_path() {
         &[vec![Int32(vec![Some(9)]), texts(&["t"])]],
     );
     let columns = ParquetColumns {
-        id: Some("meta.id".to_owned()),
+        id: "meta.id".to_owned(),
         ..text_columns()
     };
     assert_eq!(read(&file, &columns), [text("9", "t")]);
