@@ -59,15 +59,20 @@ impl<'a> Programs<'a> {
         })
     }
 
-    /// Has every answer of the benchmarks checked at n = 100,000 by another method.
+    /// Has all answers checked by another method: at n = 100,000, and of every text.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         println!("\n== checking all answers at n = 100,000 ==");
         for data in ["random", "clustered", "skewed"] {
-            for what in ["engine", "batch"] {
-                let mut command = self.simshard();
-                command.args(["bench", what, "--n", "100000", "--queries", "100000"]);
-                process::run(command.args(["--data", data, "--check"]))?;
+            for arguments in [
+                "bench engine --n 100000 --queries 100000 --threads 2 --check --data",
+                "bench batch --n 100000 --case all_pairs --case clusters --threads 2 --check --data",
+            ] {
+                process::run(self.simshard().args(arguments.split(' ')).arg(data))?;
             }
+        }
+        for recipe in ["words-v1", "leonsim-3"] {
+            let arguments = "bench batch --case hash --threads 2 --check --recipe";
+            process::run(self.simshard().args(arguments.split(' ')).arg(recipe))?;
         }
         Ok(())
     }
