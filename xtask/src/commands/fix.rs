@@ -17,7 +17,8 @@ pub(crate) fn run(_: &Arguments) -> anyhow::Result<ExitCode> {
 
     // Clippy first: what it rewrites may need formatting.
     tools.rust()?;
-    let clippy = "clippy --fix --allow-dirty --allow-staged --workspace --all-targets";
+    let clippy =
+        "clippy --fix --allow-dirty --allow-staged --workspace --all-targets --all-features";
     process::run(workspace.cargo().args(clippy.split(' ')))?;
     process::run(workspace.cargo().args(["fmt", "--all"]))?;
     let buf = &mut tools.python()?.command("buf");

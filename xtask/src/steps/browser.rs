@@ -8,7 +8,7 @@ use crate::workspace::Workspace;
 pub(super) fn verify(workspace: &Workspace, tools: &Tools) -> anyhow::Result<String> {
     let browser = tools.browser()?;
     for build in [
-        "build --package simshard-cli --example report_page",
+        "build --package simshard-cli --all-features --example report_page",
         "build --release --package simshard-cli",
     ] {
         process::run(workspace.cargo().args(build.split(' ')))?;

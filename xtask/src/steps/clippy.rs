@@ -6,7 +6,7 @@ use crate::workspace::Workspace;
 
 pub(super) fn verify(workspace: &Workspace, tools: &Tools) -> anyhow::Result<String> {
     tools.rust()?;
-    let arguments = "clippy --workspace --all-targets -- -D warnings";
+    let arguments = "clippy --workspace --all-targets --all-features -- -D warnings";
     process::run(workspace.cargo().args(arguments.split(' ')))?;
     Ok(String::new())
 }

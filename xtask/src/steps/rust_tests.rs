@@ -1,4 +1,4 @@
-//! The Rust tests, counted from the result lines of the test runner.
+//! The Rust tests, with all that can be built in, counted from the result lines of the test runner.
 
 use crate::process;
 use crate::report::Outcome;
@@ -6,7 +6,7 @@ use crate::workspace::Workspace;
 
 pub(super) fn verify(workspace: &Workspace) -> Outcome {
     let mut command = workspace.cargo();
-    command.args(["test", "--workspace", "--no-fail-fast"]);
+    command.args(["test", "--workspace", "--all-features", "--no-fail-fast"]);
     let mut tally = Tally::default();
     let ended = process::run_reading(&mut command, |line| tally.add(line))
         .and_then(|status| process::check(&command, status));
