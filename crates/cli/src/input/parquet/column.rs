@@ -10,6 +10,7 @@ use parquet::errors::ParquetError as LibraryError;
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor, SchemaDescriptor};
 
+use super::excerpt;
 use super::guard::guarded;
 use super::pages::{BoundedPages, CheckedPages};
 use super::{ParquetError, RowProblem};
@@ -222,7 +223,7 @@ fn path(column: &ColumnDescriptor) -> String {
 fn names(columns: &[ColumnDescPtr]) -> String {
     let shown = columns.iter().take(NAMED_COLUMNS);
     let shown: Vec<_> = shown
-        .map(|column| format!("\"{}\"", path(column)))
+        .map(|column| format!("\"{}\"", excerpt(&path(column))))
         .collect();
     let mut names = shown.join(", ");
     if columns.len() > NAMED_COLUMNS {

@@ -271,8 +271,15 @@ mod tests {
         (record.id.to_string(), record.content)
     }
 
+    fn cases() -> u32 {
+        match std::env::var_os("SIMSHARD_LONG") {
+            Some(_) => 1_000_000,
+            None => 50_000,
+        }
+    }
+
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(50_000))]
+        #![proptest_config(ProptestConfig::with_cases(cases()))]
 
         #[test]
         fn what_one_pass_takes_the_rules_take_alike(line in line(), fields in fields()) {

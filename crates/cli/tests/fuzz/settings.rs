@@ -1,0 +1,232 @@
+//! The TOML files: settings of the roles, the layout of a cluster, and its corpora.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::panic::AssertUnwindSafe;
+use std::path::{Path, PathBuf};
+
+use bolero::check;
+use serde::Deserialize;
+use simshard_cluster::{FileStore, MetadataError, MetadataStore};
+use simshard_runtime::config::{self, ConfigError};
+use tokio::runtime::{Builder, Runtime};
+
+use super::splice::{Bytes, Spliced};
+use super::{assert_printable, cases};
+
+/// Settings of every type that the roles have.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "only read")]
+struct Settings {
+    cluster: Option<PathBuf>,
+    name: Option<String>,
+    listen: Option<SocketAddr>,
+    threads: Option<u16>,
+    drain_seconds: Option<u32>,
+}
+
+/// What TOML is made of.
+const TOML: [&str; 34] = [
+    "\n",
+    "\n",
+    "\r\n",
+    "\r",
+    " ",
+    "\t",
+    "=",
+    " = ",
+    ".",
+    ",",
+    "[",
+    "]",
+    "[[",
+    "]]",
+    "{",
+    "}",
+    "\"",
+    "'",
+    "\"\"\"",
+    "'''",
+    "\\",
+    "\\u00",
+    "\"\\ud800\"",
+    "# é\n",
+    "\u{FEFF}",
+    "\0",
+    "é",
+    "true",
+    "nan",
+    "1_0",
+    "0x7F",
+    "1979-05-27T07:32:00Z",
+    "-0",
+    "😀",
+];
+
+const SETTINGS: [&str; 10] = [
+    "cluster = \"cluster.toml\"\n",
+    "name = 'n1'\n",
+    "listen = \"127.0.0.1:7470\"\n",
+    "threads = 8\n",
+    "threads = 65536\n",
+    "drain_seconds = 10\n",
+    "drain_seconds = -1\n",
+    "listen = ",
+    "name",
+    "lisen = 1\n",
+];
+
+const LAYOUT: [&str; 16] = [
+    "[[nodes]]\nname = \"n1\"\naddress = \"http://127.0.0.1:7470\"\n",
+    "[[nodes]]\nname = \"n2\"\naddress = \"http://n2.lan:7472\"\n",
+    "[[nodes]]\nname = \"n3\"\naddress = \"http://[::1]:7474\"\n",
+    "[[nodes]]\n",
+    "[nodes]\n",
+    "nodes = []\n",
+    "name = \"n4\"\n",
+    "name = \"\"\n",
+    "address = \"http://h:1\"\n",
+    "address = \"http://h:65536\"\n",
+    "address = \"https://h:1\"\n",
+    "http://",
+    "@",
+    ":",
+    "[::",
+    "%",
+];
+
+const CORPORA: [&str; 12] = [
+    "version = 1\ncorpus_count = 1\n\n[[corpora]]\nname = \"default\"\n\
+     uid = \"67e55044-10b1-426f-9247-bb680e5fe0c8\"\nblocks = 5\ndistance = 3\n\
+     recipe = \"words-v1\"\ncreate_time_seconds = 1700000000\ncreate_time_nanos = 123456789\n",
+    "version = 1\ncorpus_count = 0\n",
+    "version = 1\n",
+    "version = 2\n",
+    "corpus_count = 1\n",
+    "corpus_count = 2\n",
+    "[[corpora]]\n",
+    "name = \"b\"\n",
+    "uid = \"0\"\n",
+    "blocks = 4294967296\n",
+    "create_time_seconds = -9223372036854775808\n",
+    "create_time_nanos = 1000000000\n",
+];
+
+/// The most pieces of a file.
+const MOST_PIECES: usize = 8;
+
+fn spliced(own: &[&str]) -> Spliced {
+    let mut spliced = Spliced::of(&[own, own, own, &TOML].concat(), MOST_PIECES);
+    spliced.pieces.push(b"\xFF".to_vec());
+    spliced
+}
+
+/// Does `examine` with what a file holds, rewritten for each case.
+fn each_file(path: &Path, own: &[&str], examine: impl Fn(&[u8])) {
+    // Nothing is kept from case to case that a panic could leave half done.
+    let examine = AssertUnwindSafe(examine);
+    check!()
+        .with_iterations(cases())
+        .with_generator(spliced(own))
+        .for_each(|Bytes(bytes)| {
+            fs::write(path, bytes).unwrap();
+            examine(bytes);
+        });
+}
+
+/// Checks that a place from 1 lies in a text, or at its end.
+fn assert_inside(bytes: &[u8], line: usize, column: usize) {
+    let text = std::str::from_utf8(bytes).unwrap();
+    let line = text.split('\n').nth(line.checked_sub(1).unwrap()).unwrap();
+    assert!(
+        (1..=line.chars().count() + 1).contains(&column),
+        "column {column}"
+    );
+}
+
+#[test]
+fn settings_of_roles() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("node.toml");
+    each_file(&path, &SETTINGS, |bytes| {
+        match config::load::<Settings>(&path) {
+            Ok(_) => {}
+            Err(ConfigError::Malformed {
+                line,
+                column,
+                message,
+                ..
+            }) => {
+                assert_inside(bytes, line, column);
+                assert_printable(&message);
+            }
+            Err(ConfigError::Unreadable { .. }) => assert!(std::str::from_utf8(bytes).is_err()),
+        }
+    });
+}
+
+fn runtime() -> Runtime {
+    Builder::new_current_thread().build().unwrap()
+}
+
+fn examine(bytes: &[u8], error: &MetadataError) {
+    match error {
+        MetadataError::MalformedLayout {
+            line,
+            column,
+            message,
+            ..
+        }
+        | MetadataError::CorruptCorpora {
+            line,
+            column,
+            message,
+            ..
+        } => {
+            assert_inside(bytes, *line, *column);
+            assert_printable(message);
+        }
+        MetadataError::UnusableLayout { problem, .. } => assert_printable(&problem.to_string()),
+        MetadataError::UnknownCorporaVersion { found, .. } => assert_ne!(*found, 1),
+        MetadataError::Unreadable { .. } => assert!(std::str::from_utf8(bytes).is_err()),
+        MetadataError::AlreadyExists { .. }
+        | MetadataError::NotFound { .. }
+        | MetadataError::Unwritable { .. }
+        | MetadataError::NotDurable { .. }
+        | MetadataError::Stopping => panic!("nothing was changed: {error}"),
+    }
+}
+
+#[test]
+fn cluster_layouts() {
+    let runtime = runtime();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cluster.toml");
+    each_file(&path, &LAYOUT, |bytes| {
+        match runtime.block_on(FileStore::open(&path)) {
+            Ok(store) => {
+                let layout = runtime.block_on(store.layout()).unwrap();
+                assert!(!layout.nodes().is_empty());
+            }
+            Err(error) => examine(bytes, &error),
+        }
+    });
+}
+
+#[test]
+fn cluster_corpora() {
+    let runtime = runtime();
+    let beside = tempfile::tempdir().unwrap();
+    let layout = beside.path().join("cluster.toml");
+    fs::write(&layout, LAYOUT[0]).unwrap();
+    // It reads the corpora, which are beside the layout, whenever it is asked for them.
+    let store = runtime.block_on(FileStore::open(layout)).unwrap();
+    let corpora = beside.path().join("cluster.corpora.toml");
+    each_file(&corpora, &CORPORA, |bytes| {
+        match runtime.block_on(store.corpora()) {
+            Ok(corpora) => assert!(corpora.len() <= MOST_PIECES),
+            Err(error) => examine(bytes, &error),
+        }
+    });
+}
