@@ -1,6 +1,6 @@
 //! Hostile input for everything that reads text or files.
 //!
-//! Each target is a plain test: a few thousand cases, or a million with `SIMSHARD_LONG`. Inputs are
+//! Each target is a plain test: ten thousand cases, or a million with `SIMSHARD_LONG`. Inputs are
 //! pieces of real ones, put together at random and damaged ([`splice`]). A case that fails is made
 //! smaller and printed, with the seed that `BOLERO_RANDOM_SEED` takes to run it again.
 
@@ -26,7 +26,7 @@ const MAX_ID_BYTES: usize = 1024;
 fn cases() -> usize {
     match std::env::var_os("SIMSHARD_LONG") {
         Some(_) => 1_000_000,
-        None => 4_000,
+        None => 10_000,
     }
 }
 

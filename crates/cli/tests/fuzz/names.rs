@@ -30,7 +30,7 @@ fn recipes() {
             " ",
             "٣",
         ],
-        most: 4,
+        most: 3,
     };
     check!()
         .with_iterations(cases())

@@ -105,6 +105,17 @@ fn spliced() -> Spliced {
             .pieces
             .extend(vec![whole; PIECES.len() / records().len()]);
     }
+    // What follows is a payload, up to its length.
+    for length in [9, 99, 200] {
+        let response = format!(
+            "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: d\r\n\
+             Content-Type: application/http\r\nContent-Length: {length}\r\n\r\n\
+             HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
+        );
+        spliced.pieces.push(response.clone().into_bytes());
+        let chunked = response + "Transfer-Encoding: chunked\r\n\r\n";
+        spliced.pieces.push(chunked.into_bytes());
+    }
     spliced.pieces.push(b"\xFF".to_vec());
     spliced
 }
