@@ -13,8 +13,10 @@ use crate::layout::{Layout, LayoutError};
 use crate::tables::{ActiveTables, Tables};
 pub use matches::{BulkMatches, Match};
 
-/// Queries that one task of a bulk search takes.
-const CHUNK: usize = 16_384;
+/// Fewest and most queries that one task of a bulk search takes. A task goes through
+/// one table after the other, and all tables do not fit the cache: the more
+/// queries a table serves at a time, the fewer of its lines are loaded again.
+const CHUNK: (usize, usize) = (1 << 14, 1 << 18);
 
 /// So many fingerprints are looked up together.
 const BULK: usize = 64;
@@ -132,7 +134,8 @@ impl Corpus {
     pub fn find_first_bulk(&self, queries: &[Fingerprint]) -> Vec<Option<Match>> {
         let search = self.everything();
         let mut nearest = vec![None; queries.len()];
-        let chunks = nearest.par_chunks_mut(CHUNK).zip(queries.par_chunks(CHUNK));
+        let chunk = chunk(queries.len());
+        let chunks = nearest.par_chunks_mut(chunk).zip(queries.par_chunks(chunk));
         chunks.for_each(|(nearest, queries)| {
             let _ = self.index.search(&search, queries, |hit| {
                 let best = &mut nearest[hit.query as usize];
@@ -157,7 +160,7 @@ impl Corpus {
     pub fn find_all_bulk(&self, queries: &[Fingerprint]) -> BulkMatches {
         let search = self.everything();
         let chunks: Vec<BulkMatches> = queries
-            .par_chunks(CHUNK)
+            .par_chunks(chunk(queries.len()))
             .map(|queries| {
                 let mut hits: Vec<Hit> = Vec::new();
                 let _ = self.index.search(&search, queries, |hit| {
@@ -181,5 +184,36 @@ impl Corpus {
     #[must_use]
     pub fn memory(&self) -> usize {
         self.index.memory()
+    }
+}
+
+/// Queries that one task of a bulk search takes: the same for each task, and each
+/// thread gets equally many tasks, unless the queries are few.
+fn chunk(queries: usize) -> usize {
+    let (fewest, most) = CHUNK;
+    let threads = rayon::current_num_threads();
+    let rounds = queries.div_ceil(threads * most).max(1);
+    queries.div_ceil(threads * rounds).max(fewest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_share_the_queries_equally_among_the_threads() {
+        for (threads, queries, expected) in [
+            (1, 0, 1 << 14),
+            (1, 100, 1 << 14),
+            (1, 1_000_000, 250_000),
+            (2, 1_000_000, 250_000),
+            (2, 100_000, 50_000),
+            (3, 1_600_000, 177_778),
+            (16, 100_000, 1 << 14),
+        ] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+            let chunk = pool.build().unwrap().install(|| chunk(queries));
+            assert_eq!(chunk, expected, "{queries} queries, {threads} threads");
+        }
     }
 }
