@@ -15,8 +15,11 @@ use crate::tables::ActiveTables;
 /// Fewer queries than this are searched one by one, in all tables at once.
 const FEW: usize = 16;
 
-/// Entries that are found before they are looked at.
+/// Entries that are found before they are looked at, by many queries.
 const ROOM: usize = 1024;
+
+/// The same for a single query: room costs time before anything is found.
+const ROOM_FOR_ONE: usize = 64;
 
 impl Index {
     /// Calls `hit` for every match of every query, each once, in no order, until
@@ -38,7 +41,7 @@ impl Index {
         if queries.len() >= FEW {
             return self.search_many(search, queries, &mut hit);
         }
-        let mut found = Found::with_room(ROOM);
+        let mut found = Found::with_room(ROOM_FOR_ONE);
         for (place, &query) in (0..).zip(queries) {
             self.search_one(search, place, query, &mut found, &mut hit)?;
         }

@@ -62,7 +62,7 @@ fn every_level_equals_a_linear_scan() {
             let queries = synthetic::queries(&set, 100, distance, 12);
             let what = format!("({blocks}, {distance}) {} {level:?}", data.name());
             let mut index = Index::with(tables.clone(), None, level);
-            let (now, later) = set.split_at(2_600);
+            let (now, later) = set.split_at(set.len() - 200);
             index.insert_new(now.to_vec());
             assert!(index.recent.is_empty(), "{what}");
             index.insert_new(later.to_vec());
@@ -166,4 +166,50 @@ fn a_search_ends_when_it_is_told_to() {
         assert!(flow.is_break());
         assert_eq!(calls, 7);
     }
+}
+
+#[test]
+fn recent_fingerprints_wait_in_proportion_to_the_tables_probed() {
+    for (blocks, distance, all, of_shard) in [
+        (1, 0, 256, 256),
+        (5, 3, 640, 256),
+        (6, 3, 1280, 320),
+        (10, 3, 2048, 1920),
+    ] {
+        let tables = Arc::new(Tables::new(Layout::new(blocks, distance).unwrap()));
+        for (mut index, most) in [
+            (Index::new(tables.clone()), all),
+            (Index::of_shard(tables.clone(), 0), of_shard),
+        ] {
+            for fingerprint in (0..most).map(Fingerprint) {
+                index.insert_new(vec![fingerprint]);
+            }
+            assert_eq!(index.recent.len() as u64, most, "({blocks}, {distance})");
+            index.insert_new(vec![Fingerprint(most)]);
+            assert!(index.recent.is_empty(), "({blocks}, {distance})");
+        }
+    }
+}
+
+/// X5: what is recent, what waits to be taken out, and what goes at once.
+#[test]
+fn removals_reach_recent_and_stored_fingerprints_alike() {
+    let tables = Arc::new(Tables::new(Layout::new(5, 3).unwrap()));
+    let set = distinct(Data::Random, 4_000, 41);
+    let mut index = Index::new(tables);
+    let (stored, recent) = set.split_at(set.len() - 200);
+    index.insert_new(stored.to_vec());
+    index.insert_new(recent.to_vec());
+    let waiting = [&stored[..100], &recent[..50]].concat();
+    index.remove_present(&waiting);
+    assert_eq!(index.removed.len(), waiting.len());
+    let at_once = [&stored[100..2_000], &recent[50..100]].concat();
+    index.remove_present(&at_once);
+    assert!(index.removed.is_empty() && index.recent.is_empty());
+    let left = [&stored[2_000..], &recent[100..]].concat();
+    assert_eq!(index.len(), left.len());
+    assert_eq!(index.iter().collect::<BTreeSet<_>>().len(), left.len());
+    assert!(left.iter().all(|&f| index.contains(f)));
+    let gone = waiting.iter().chain(&at_once);
+    assert!(gone.into_iter().all(|&f| !index.contains(f)));
 }
