@@ -1,10 +1,9 @@
-//! Results as Parquet: pairs, members of clusters, and fingerprints, each a table of its own.
+//! Results as Parquet: pairs and members of clusters, each a table of its own.
 //!
-//! | table                | columns                                                              |
-//! |----------------------|----------------------------------------------------------------------|
-//! | [`PairTable`]        | `id_a`, `id_b`, `fingerprint_a`, `fingerprint_b`, `distance`         |
-//! | [`ClusterTable`]     | `id`, `fingerprint`, `cluster`                                       |
-//! | [`FingerprintTable`] | `id`, `fingerprint`                                                  |
+//! | table            | columns                                                              |
+//! |------------------|----------------------------------------------------------------------|
+//! | [`PairTable`]    | `id_a`, `id_b`, `fingerprint_a`, `fingerprint_b`, `distance`         |
+//! | [`ClusterTable`] | `id`, `fingerprint`, `cluster`                                       |
 //!
 //! Ids are strings, fingerprints and clusters unsigned 64-bit integers, distances signed 32-bit
 //! integers; none is ever null. A document of bare hashes has the number of its line as its id.
@@ -49,15 +48,6 @@ pub struct ClusterRow<'a> {
     pub fingerprint: Fingerprint,
     /// Its cluster's id: the smallest fingerprint in it.
     pub cluster: Fingerprint,
-}
-
-/// A document and its fingerprint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FingerprintRow<'a> {
-    /// The document.
-    pub id: &'a str,
-    /// Its fingerprint.
-    pub fingerprint: Fingerprint,
 }
 
 /// Writes pairs.
@@ -131,41 +121,6 @@ impl<W: Write + Send> ClusterTable<W> {
             Cell::Unsigned(row.fingerprint.0),
             Cell::Unsigned(row.cluster.0),
         ])
-    }
-
-    /// Writes what is left. A file without it cannot be read.
-    ///
-    /// # Errors
-    /// If the writer fails.
-    pub fn finish(self) -> io::Result<W> {
-        self.0.finish()
-    }
-}
-
-/// Writes fingerprints.
-pub struct FingerprintTable<W: Write + Send>(Table<W>);
-
-impl<W: Write + Send> FingerprintTable<W> {
-    const SCHEMA: &str = "message fingerprints {
-        required binary id (STRING);
-        required int64 fingerprint (INTEGER(64, false));
-    }";
-
-    /// A table without rows.
-    ///
-    /// # Errors
-    /// If `writer` fails.
-    pub fn new(writer: W) -> io::Result<Self> {
-        Table::new(writer, Self::SCHEMA).map(Self)
-    }
-
-    /// Adds a row.
-    ///
-    /// # Errors
-    /// If the writer fails.
-    pub fn push(&mut self, row: &FingerprintRow<'_>) -> io::Result<()> {
-        self.0
-            .push(&[Cell::Text(row.id), Cell::Unsigned(row.fingerprint.0)])
     }
 
     /// Writes what is left. A file without it cannot be read.

@@ -86,20 +86,21 @@ fn clusters_are_read_back_as_they_were_written() {
 
 #[test]
 fn a_table_without_rows_can_be_read() {
-    let written = FingerprintTable::new(file()).unwrap().finish().unwrap();
+    let written = ClusterTable::new(file()).unwrap().finish().unwrap();
     assert_eq!(documents(written, "id", "fingerprint"), []);
 }
 
 #[test]
 fn more_rows_than_a_group_holds_are_written_in_several() {
     let rows = ROWS_PER_GROUP as u64 * 2 + 3;
-    let mut table = FingerprintTable::new(file()).unwrap();
+    let mut table = ClusterTable::new(file()).unwrap();
     for row in 0..rows {
         let (id, fingerprint) = (row.to_string(), Fingerprint(!row));
         table
-            .push(&FingerprintRow {
+            .push(&ClusterRow {
                 id: &id,
                 fingerprint,
+                cluster: Fingerprint(7),
             })
             .unwrap();
     }
@@ -129,31 +130,34 @@ impl io::Write for Counting {
 #[test]
 fn no_more_than_a_group_is_held() {
     let fingerprint = Fingerprint(0);
-    let mut table = FingerprintTable::new(Counting::default()).unwrap();
+    let mut table = ClusterTable::new(Counting::default()).unwrap();
     let id = "x".repeat(1 << 20);
     for _ in 0..ID_BYTES_PER_GROUP / id.len() - 1 {
         table
-            .push(&FingerprintRow {
+            .push(&ClusterRow {
                 id: &id,
                 fingerprint,
+                cluster: Fingerprint(7),
             })
             .unwrap();
         assert!(table.0.held().1 < ID_BYTES_PER_GROUP);
     }
     table
-        .push(&FingerprintRow {
+        .push(&ClusterRow {
             id: &id,
             fingerprint,
+            cluster: Fingerprint(7),
         })
         .unwrap();
     assert_eq!(table.0.held(), (0, 0));
 
-    let mut table = FingerprintTable::new(Counting::default()).unwrap();
+    let mut table = ClusterTable::new(Counting::default()).unwrap();
     for _ in 0..ROWS_PER_GROUP {
         table
-            .push(&FingerprintRow {
+            .push(&ClusterRow {
                 id: "",
                 fingerprint,
+                cluster: Fingerprint(7),
             })
             .unwrap();
     }
@@ -176,12 +180,13 @@ impl io::Write for Full {
 
 #[test]
 fn what_the_writer_says_is_handed_on() {
-    let mut failed = FingerprintTable::new(Full).err();
+    let mut failed = ClusterTable::new(Full).err();
     if failed.is_none() {
-        let mut table = FingerprintTable::new(Full).unwrap();
-        let row = FingerprintRow {
+        let mut table = ClusterTable::new(Full).unwrap();
+        let row = ClusterRow {
             id: "a",
             fingerprint: Fingerprint(1),
+            cluster: Fingerprint(7),
         };
         failed = table.push(&row).err().or_else(|| table.finish().err());
     }
@@ -193,10 +198,11 @@ fn what_the_writer_says_is_handed_on() {
 #[test]
 fn a_table_that_is_not_finished_is_no_parquet_file() {
     let mut file = file();
-    let mut table = FingerprintTable::new(again(&file)).unwrap();
-    let row = FingerprintRow {
+    let mut table = ClusterTable::new(again(&file)).unwrap();
+    let row = ClusterRow {
         id: "a",
         fingerprint: Fingerprint(1),
+        cluster: Fingerprint(7),
     };
     table.push(&row).unwrap();
     drop(table);
