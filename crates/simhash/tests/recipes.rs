@@ -199,8 +199,11 @@ fn compute_meets_the_vectors_of_simhash_cpp() {
     }
 }
 
-/// A newer Unicode moves some word boundaries, and with them fingerprints that are frozen.
+/// A newer Unicode has more letters and case mappings and moves some word boundaries, and with
+/// them fingerprints that are frozen: so the libraries are pinned, and the compiler is watched.
 #[test]
-fn words_v1_follows_unicode_17() {
+fn recipes_follow_unicode_17() {
     assert_eq!(unicode_segmentation::UNICODE_VERSION, (17, 0, 0));
+    assert_eq!(unicode_properties::UNICODE_VERSION, (17, 0, 0));
+    assert_eq!(char::UNICODE_VERSION, (17, 0, 0));
 }

@@ -15,8 +15,8 @@
 //! `leonsim-4` is `Simhash(text)`. `leonsim-3` is the script in the package's README, which drops
 //! `[^\w]+` and passes a list of 3-character features.
 //!
-//! Letters and case mappings grow with Unicode, so a text with characters that are newer than the
-//! Unicode of a given Python may get another fingerprint there. And `Simhash(text)` of 2.1.2 under
+//! Letters and case mappings grow with Unicode. These recipes follow Unicode 17.0, so a text with
+//! characters that are newer than the Unicode of a given Python may get another fingerprint there. And `Simhash(text)` of 2.1.2 under
 //! NumPy 2 fails where one run occurs more than 255 times; here it counts like any other.
 
 use std::iter;
