@@ -1,7 +1,7 @@
 """Runs published implementations of the recipes beside `simshard hash`, on generated texts.
 
 `leonsim-3` and `leonsim-4` are held against the package `simhash`. The packages behind the other
-recipes cannot be installed here (simhash-py does not build under Python 3.11 and shares its module
+recipes cannot stand beside it (simhash-py does not build under Python 3.11 and shares its module
 name with `simhash`; ChenghaoMou's simhash is in no registry), so `moz-shingle-4` and
 `jenkins-window-5` are held against a few lines of Python that follow their sources.
 

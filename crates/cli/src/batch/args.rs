@@ -52,7 +52,7 @@ pub struct BatchArgs {
         help_heading = "Search"
     )]
     pub distance: u32,
-    /// The number of blocks that fingerprints are cut into, which affects time alone: `auto`, or a
+    /// The number of blocks that fingerprints are cut into, which affects the time and the order of pairs: `auto`, or a
     /// number above the distance
     #[arg(
         short,

@@ -12,8 +12,9 @@
 //! since nothing says that its bits were meant.
 //!
 //! # Invariants
-//! - PQ1: at most [`MAX_PAGE_BYTES`] of a page are ever held, and of each column one page, its
-//!   dictionary and [`BATCH_ROWS`] values, however large the file is.
+//! - PQ1: no page that claims more than [`MAX_PAGE_BYTES`] is unpacked, and of each column one page,
+//!   its dictionary and [`BATCH_ROWS`] values are held, however large the file is. (The library
+//!   unpacks a page that claims less than it holds all the same.)
 //! - PQ2: a damaged file is an error that names it, never a panic, and never fewer rows in silence:
 //!   every row that the file says it has is a document or an error.
 

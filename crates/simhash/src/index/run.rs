@@ -195,7 +195,7 @@ struct Packer {
 
 impl Packer {
     fn new(len: usize, first: u64, last: u64, prefix_bits: u32) -> Self {
-        debug_assert!((1..=MAX_RUN).contains(&len));
+        assert!((1..=MAX_RUN).contains(&len), "a run of {len} entries");
         let shift = choose_shift(len as u64, last - first, prefix_bits);
         let width = width(shift);
         let base = first >> shift << shift;

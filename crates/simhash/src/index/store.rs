@@ -33,6 +33,11 @@ impl Store {
 
     /// Adds ascending values, none of which is present.
     pub(super) fn insert(&mut self, mut values: Vec<u64>) {
+        if values.len() > MAX_RUN {
+            return values
+                .chunks(MAX_RUN)
+                .for_each(|chunk| self.insert(chunk.to_vec()));
+        }
         let merged = self.merged_with(values.len());
         for place in (merged..self.runs.len()).rev() {
             let run = self.runs.remove(place);

@@ -148,6 +148,9 @@ mod tests {
             return usize::from(path.rule.accepts(difference));
         }
         let steps = path.next_steps(varying);
+        // J2.
+        let differ = steps.iter().flat_map(|step| &step.path.rule.differ);
+        assert!(differ.clone().all(|block| block & varying != 0));
         let on_way = steps
             .iter()
             .filter(|step| step.path.rule.accepts(difference));

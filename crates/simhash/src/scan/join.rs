@@ -49,6 +49,13 @@ pub(crate) fn close_buckets(
     distance: u32,
     close: &mut Vec<usize>,
 ) {
+    debug_assert!(
+        std::iter::once(&start)
+            .chain(ends)
+            .zip(ends)
+            .all(|(from, end)| end - from <= SMALL_BUCKET),
+        "a larger bucket would not be looked at whole"
+    );
     match level {
         Level::Scalar => scalar::close_buckets(values, start, ends, distance, close),
         #[cfg(target_arch = "x86_64")]

@@ -84,7 +84,10 @@ fn is_ok(header: &[u8]) -> bool {
     is_http && words.next() == Some(b"200")
 }
 
-/// What is to be undone, in this order; `None` where one of them is not known.
+/// More codings than this are no honest payload.
+const MOST_CODINGS: usize = 4;
+
+/// What is to be undone, in this order; `None` where one of them is not known, or they are too many.
 fn codings(fields: Fields<'_>) -> Option<Vec<Coding>> {
     let mut codings = Vec::new();
     for field in ["Transfer-Encoding", "Content-Encoding"] {
@@ -102,7 +105,7 @@ fn codings(fields: Fields<'_>) -> Option<Vec<Coding>> {
             }
         }
     }
-    Some(codings)
+    (codings.len() <= MOST_CODINGS).then_some(codings)
 }
 
 /// Puts chunks together: each has its size in hexadecimal digits on a line before it, the last is

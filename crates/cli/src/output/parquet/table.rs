@@ -18,7 +18,7 @@ pub const ROWS_PER_GROUP: usize = 1 << 17;
 /// A row group whose ids take this many bytes is written before it is full of rows.
 pub const ID_BYTES_PER_GROUP: usize = 32 << 20;
 
-/// ParquetColumns whose values come again and again.
+/// Columns whose values come again and again.
 const REPETITIVE: [&str; 2] = ["cluster", "distance"];
 
 /// Writes rows of any of the schemas.
