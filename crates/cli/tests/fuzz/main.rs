@@ -17,6 +17,9 @@ mod slowly;
 mod splice;
 mod warc;
 
+use std::fs::File;
+use std::io::{Seek, Write};
+
 use simshard_cli::input::{Check, Content, Document, Format, InputArgs, MAX_RECORD_BYTES, Needs};
 
 /// The longest id that a corpus takes.
@@ -74,6 +77,14 @@ const AS_READ: Needs = Needs {
     check: Check::AsRead,
     ..Needs::CLIENT
 };
+
+/// Makes some bytes the content of a file. A file system takes its time over one that is emptied
+/// first, or made anew, a million times.
+fn rewrite(mut file: &File, bytes: &[u8]) {
+    file.rewind().unwrap();
+    file.write_all(bytes).unwrap();
+    file.set_len(bytes.len() as u64).unwrap();
+}
 
 /// Checks what holds for every document, whatever it came from.
 fn assert_within_limits(documents: &[Document]) {

@@ -1,6 +1,6 @@
 //! The TOML files: settings of the roles, the layout of a cluster, and its corpora.
 
-use std::fs;
+use std::fs::{self, File};
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use simshard_runtime::config::{self, ConfigError};
 use tokio::runtime::{Builder, Runtime};
 
 use super::splice::{Bytes, Spliced};
-use super::{assert_printable, cases};
+use super::{assert_printable, cases, rewrite};
 
 /// Settings of every type that the roles have.
 #[derive(Debug, Deserialize)]
@@ -124,13 +124,14 @@ fn spliced(own: &[&str]) -> Spliced {
 
 /// Does `examine` with what a file holds, rewritten for each case.
 fn each_file(path: &Path, own: &[&str], examine: impl Fn(&[u8])) {
+    let file = File::create(path).unwrap();
     // Nothing is kept from case to case that a panic could leave half done.
     let examine = AssertUnwindSafe(examine);
     check!()
         .with_iterations(cases())
         .with_generator(spliced(own))
         .for_each(|Bytes(bytes)| {
-            fs::write(path, bytes).unwrap();
+            rewrite(&file, bytes);
             examine(bytes);
         });
 }
