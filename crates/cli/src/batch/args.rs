@@ -52,8 +52,9 @@ pub struct BatchArgs {
         help_heading = "Search"
     )]
     pub distance: u32,
-    /// The number of blocks that fingerprints are cut into, which affects the time and the order of pairs: `auto`, or a
-    /// number above the distance
+    /// The number of blocks that fingerprints are cut into: `auto`, or a number above the distance
+    ///
+    /// It affects the time and the order of the pairs, not which pairs are found.
     #[arg(
         short,
         long,
