@@ -1,6 +1,7 @@
 //! Patterns in place of paths.
 
 use super::*;
+use crate::input::paths::expand;
 
 #[test]
 fn a_pattern_stands_for_the_files_it_matches_in_order() {
@@ -58,4 +59,65 @@ fn several_matches_put_the_path_into_the_id() {
     folder.write("b", "y\n");
     let input = open_bytes(&args(Format::Lines, &[folder.path().join("?")]), b"").unwrap();
     assert_eq!(all(input)[0], text(&format!("{}:1", a.display()), "x"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_name_that_is_no_utf8_is_passed_over_or_matched_as_any_other() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    let folder = Folder::new();
+    folder.write("a.txt", "5\n");
+    folder.write("sub/b.txt", "6\n");
+    let odd = folder.path().join(OsStr::from_bytes(b"\xff"));
+    fs::write(&odd, "7\n").unwrap();
+    let odd_folder = folder.path().join(OsStr::from_bytes(b"sub\xff"));
+    fs::create_dir(&odd_folder).unwrap();
+    fs::write(odd_folder.join("c.txt"), "8\n").unwrap();
+    let paths = |pattern: &str| expand(&[folder.path().join(pattern)]).unwrap();
+    assert_eq!(paths("*.txt"), [folder.path().join("a.txt")]);
+    assert_eq!(paths("?"), [odd]);
+    assert_eq!(
+        paths("s*/*.txt"),
+        [folder.path().join("sub/b.txt"), odd_folder.join("c.txt")]
+    );
+    assert_eq!(paths("**/*.txt").len(), 3);
+}
+
+#[test]
+fn hidden_names_match_only_where_the_pattern_has_the_dot() {
+    let folder = Folder::new();
+    for name in ["a", ".b", ".c/d", "e/.f", "e/é"] {
+        folder.write(name, "x");
+    }
+    let names = |pattern: &str| -> Vec<String> {
+        let Ok(paths) = expand(&[folder.path().join(pattern)]) else {
+            return Vec::new();
+        };
+        let name = |path: PathBuf| path.strip_prefix(folder.path()).unwrap().to_owned();
+        let names = paths.into_iter().map(name);
+        names.map(|name| name.display().to_string()).collect()
+    };
+    assert_eq!(names("*"), ["a", "e"]);
+    assert_eq!(names("*/"), ["e/"].map(|name| name.trim_end_matches('/')));
+    assert_eq!(names(".?"), [".b", ".c"]);
+    assert_eq!(names("[.]b"), [] as [&str; 0]);
+    assert_eq!(names("*/d"), [] as [&str; 0]);
+    assert_eq!(names(".c/*"), [".c/d"]);
+    assert_eq!(names("**/*"), ["a", "e", "e/é"]);
+    assert_eq!(names("**/**/?"), ["a", "e", "e/é"]);
+    assert_eq!(names("**/.f"), ["e/.f"]);
+    assert_eq!(names("{a,e}*"), [] as [&str; 0]);
+}
+
+#[cfg(unix)]
+#[test]
+fn links_to_folders_are_followed_by_name_but_not_by_two_stars() {
+    let folder = Folder::new();
+    folder.write("real/a", "x");
+    std::os::unix::fs::symlink(folder.path(), folder.path().join("round")).unwrap();
+    let count = |pattern: &str| expand(&[folder.path().join(pattern)]).unwrap().len();
+    assert_eq!(count("r*/real/a"), 1);
+    assert_eq!(count("**/a"), 1);
 }
