@@ -87,10 +87,14 @@ fn bytes(document: &Document) -> usize {
 }
 
 impl Batches {
-    /// Those of sources that are made of lines, or of what `records` reads.
-    pub(super) fn of(sources: Vec<Source>, records: Option<&RecordReader>) -> Self {
+    /// Those of sources that are made of lines, for `parser`, or of what `records` reads.
+    pub(super) fn of(
+        sources: Vec<Source>,
+        records: Option<&RecordReader>,
+        parser: &LineParser,
+    ) -> Self {
         match records {
-            None => Self::Lines(Chunks::new(sources)),
+            None => Self::Lines(Chunks::new(sources, parser.skip_bad_lines)),
             Some(records) => {
                 let documents = records.clone().documents(sources);
                 Self::Documents(DocumentBatches::new(documents))

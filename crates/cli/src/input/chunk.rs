@@ -30,8 +30,8 @@ pub struct Chunk {
     pub(super) source: Arc<str>,
     /// The number of the first line, from 1.
     pub(super) first_line: u64,
-    /// After these lines comes one that is too long. Its rest is passed over only when the next
-    /// chunk is asked for, as it may never end.
+    /// After these lines comes one that is too long. Its rest may never end: it is passed over when
+    /// the next chunk is asked for, and not read where bad lines are errors.
     pub(super) then_too_long: bool,
     buffer: Vec<u8>,
     end: usize,
@@ -68,24 +68,32 @@ pub(super) struct Chunks {
     /// Buffers of chunks that nobody needs any more.
     spare: Vec<Vec<u8>>,
     read_bytes: usize,
+    /// Whether reading goes on after a line that is too long.
+    skip_bad_lines: bool,
 }
 
 impl Chunks {
-    pub(super) fn new(sources: Vec<Source>) -> Self {
-        Self::with_read_bytes(sources, READ_BYTES)
+    pub(super) fn new(sources: Vec<Source>, skip_bad_lines: bool) -> Self {
+        Self::with_read_bytes(sources, skip_bad_lines, READ_BYTES)
     }
 
     /// As [`Chunks::new`], with reads of another size.
-    pub(super) fn with_read_bytes(sources: Vec<Source>, read_bytes: usize) -> Self {
+    pub(super) fn with_read_bytes(
+        sources: Vec<Source>,
+        skip_bad_lines: bool,
+        read_bytes: usize,
+    ) -> Self {
         Self {
             waiting: sources.into_iter(),
             current: None,
             spare: Vec::new(),
             read_bytes,
+            skip_bad_lines,
         }
     }
 
-    /// The next chunk, which has at least one line.
+    /// The next chunk, which has at least one line. None follows the first bad line that is known
+    /// of here, unless such are skipped.
     pub(super) fn next(&mut self) -> Option<Result<Chunk, InputError>> {
         loop {
             let cutter = match &mut self.current {
@@ -97,7 +105,13 @@ impl Chunks {
             };
             let buffer = self.spare.pop().unwrap_or_default();
             match cutter.next(buffer) {
-                Ok(Some(chunk)) => return Some(Ok(chunk)),
+                Ok(Some(chunk)) => {
+                    if chunk.then_too_long && !self.skip_bad_lines {
+                        self.current = None;
+                        self.waiting = Vec::new().into_iter();
+                    }
+                    return Some(Ok(chunk));
+                }
                 Ok(None) => self.current = None,
                 Err(error) => return Some(Err(error)),
             }

@@ -153,8 +153,8 @@ impl Input {
         Ok(Self {
             document_count,
             carries,
+            batches: Batches::of(sources, records.as_ref(), &parser),
             parser,
-            batches: Batches::of(sources, records.as_ref()),
         })
     }
 
@@ -258,7 +258,7 @@ fn check_all(
             None => source.twice()?,
             Some(records) => records.twice(source)?,
         };
-        let mut batches = Batches::of(vec![first], records);
+        let mut batches = Batches::of(vec![first], records, parser);
         while let Some(batch) = batches.next(READ_BYTES) {
             let batch = batch?;
             let outcome = batch.parse(parser, |_| documents += 1);

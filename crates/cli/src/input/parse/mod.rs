@@ -35,7 +35,7 @@ pub struct LineParser {
     /// of its own.
     ids_name_the_source: bool,
     /// Whether bad lines are counted rather than errors.
-    skip_bad_lines: bool,
+    pub(super) skip_bad_lines: bool,
 }
 
 /// What a line is.

@@ -45,7 +45,7 @@ fn everything(parser: &LineParser, bytes: &[u8], read_bytes: usize, sizes: &[usi
         turn: 0,
     };
     let sources = vec![Source::stdin(Box::new(stream))];
-    let mut chunks = Chunks::with_read_bytes(sources, read_bytes);
+    let mut chunks = Chunks::with_read_bytes(sources, parser.skip_bad_lines, read_bytes);
     let (mut documents, mut skipped, mut error) = (Vec::new(), Skipped::default(), None);
     while let Some(chunk) = chunks.next() {
         let chunk = chunk.unwrap();

@@ -3,7 +3,7 @@
 use super::*;
 use crate::input::chunk::Chunks;
 use crate::input::source::Source;
-use crate::input::{MAX_ID_BYTES, MAX_RECORD_BYTES};
+use crate::input::{Batch, Check, LineParser, MAX_ID_BYTES, MAX_RECORD_BYTES};
 
 #[test]
 fn empty_input_has_no_documents() {
@@ -121,12 +121,43 @@ fn a_line_without_end_is_refused_all_the_same() {
     assert!(message.starts_with("<stdin>:1: "), "{message}");
 }
 
+#[test]
+fn a_line_without_end_ends_the_reading_where_nothing_is_checked_ahead_too() {
+    let needs = Needs {
+        check: Check::AsRead,
+        ..Needs::CLIENT
+    };
+    let open = || {
+        let endless = (&b"a\n"[..]).chain(std::io::repeat(0));
+        Input::open_with_stdin(&args(Format::Lines, &[]), needs, Box::new(endless)).unwrap()
+    };
+    let read: Vec<_> = open().documents().collect();
+    assert_eq!(read.len(), 2);
+    let mut errors = Vec::new();
+    let take = |results: Vec<Result<Option<InputError>, InputError>>| {
+        errors.extend(results.into_iter().flatten().flatten());
+        Ok::<bool, ()>(true)
+    };
+    let work = |batch: &Batch, parser: &LineParser| batch.parse(parser, |_| {}).error;
+    open().for_each_batch(work, take).unwrap();
+    assert_eq!(errors.len(), 1);
+    for message in [
+        read[1].as_ref().unwrap_err().to_string(),
+        errors[0].to_string(),
+    ] {
+        assert!(
+            message.starts_with("<stdin>:2: the line takes more"),
+            "{message}"
+        );
+    }
+}
+
 /// I2.
 #[test]
 fn memory_stays_bounded_while_a_line_of_a_gibibyte_passes() {
     let endless = std::io::repeat(b'x').take(1 << 30);
     let stream = endless.chain(&b"\nshort\n"[..]);
-    let mut chunks = Chunks::new(vec![Source::stdin(Box::new(stream))]);
+    let mut chunks = Chunks::new(vec![Source::stdin(Box::new(stream))], true);
     let long = chunks.next().unwrap().unwrap();
     assert!(long.then_too_long && long.bytes().is_empty());
     assert!(long.held_bytes() < 2 * MAX_RECORD_BYTES);
