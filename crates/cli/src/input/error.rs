@@ -161,6 +161,14 @@ pub enum LineProblem {
         /// Where the fault is, from 1.
         byte: usize,
     },
+    /// A raw NUL byte, which no text has.
+    #[error("\"{value}\" is no text: its byte {byte} is NUL")]
+    NulByte {
+        /// The beginning of the line.
+        value: String,
+        /// Where it is, from 1.
+        byte: usize,
+    },
     /// An id of more than [`MAX_ID_BYTES`].
     #[error("the id \"{value}\" takes {bytes} bytes: at most {MAX_ID_BYTES} are allowed")]
     IdTooLong {
@@ -240,6 +248,17 @@ pub(super) fn not_utf8(bytes: &[u8], error: &Utf8Error) -> LineProblem {
     LineProblem::NotUtf8 {
         value: excerpt(&String::from_utf8_lossy(beginning)),
         byte: error.valid_up_to() + 1,
+    }
+}
+
+/// Refuses a text with a raw NUL byte in it.
+pub(super) fn refuse_nul(text: &str) -> Result<(), LineProblem> {
+    match memchr::memchr(0, text.as_bytes()) {
+        None => Ok(()),
+        Some(place) => Err(LineProblem::NulByte {
+            value: excerpt(text),
+            byte: place + 1,
+        }),
     }
 }
 

@@ -20,6 +20,9 @@
 //!                  └─▶ files ──▶ decompress ───────────▶ batches
 //! ```
 //!
+//! A raw NUL byte is in no text: it is an error of its line or record, and makes a file binary. A
+//! `\u0000` in JSON, and the same in a value of Parquet, is data as it was meant.
+//!
 //! # Invariants
 //! - I1: where a command asks for it and bad lines are not skipped, every line, row and record of
 //!   every source has been read without fault before the first document is handed out, so a caller

@@ -7,7 +7,7 @@
 //! | `response`            | the payload of an HTTP response of status 200, if that is plain text, with chunks put together and gzip undone |
 //! | `warcinfo`, `request`, `metadata`, `revisit` | none: they tell of a crawl, and hold no content |
 //!
-//! Plain text is `text/plain` in UTF-8. Everything else, HTML above all, is counted and left out,
+//! Plain text is `text/plain` in UTF-8, without NUL bytes. Everything else, HTML above all, is counted and left out,
 //! since it would have to be turned into text first; a file that holds nothing but that is refused.
 //! The id is the `WARC-Target-URI`, or the `WARC-Record-ID` of a record without one.
 //!
@@ -36,7 +36,7 @@ use fields::Fields;
 use http::Payload;
 use record::{Block, Broken, Records};
 
-use super::error::excerpt;
+use super::error::{excerpt, refuse_nul};
 use super::{Content, Document, Ids, LineProblem, MAX_RECORD_BYTES};
 
 /// The documents of one file, read as they are asked for. After [`WarcError::BadRecord`] it goes on
@@ -113,7 +113,7 @@ impl WarcDocuments {
         };
         let id = id_of(fields)?;
         self.ids.check(&id).map_err(RecordProblem::Value)?;
-        let content = Content::Text(utf8(text)?);
+        let content = Content::Text(to_text(text)?);
         Ok(Some(Outcome::Document(Document { id, content })))
     }
 
@@ -242,14 +242,14 @@ fn id_of(fields: Fields<'_>) -> Result<String, RecordProblem> {
             None => return Err(RecordProblem::NoId),
         },
     };
-    utf8(id)
+    to_text(id)
 }
 
-fn utf8(bytes: Vec<u8>) -> Result<String, RecordProblem> {
-    String::from_utf8(bytes).map_err(|error| {
-        RecordProblem::Value(LineProblem::NotUtf8 {
-            value: excerpt(&String::from_utf8_lossy(error.as_bytes())),
-            byte: error.utf8_error().valid_up_to() + 1,
-        })
-    })
+fn to_text(bytes: Vec<u8>) -> Result<String, RecordProblem> {
+    let text = String::from_utf8(bytes).map_err(|error| LineProblem::NotUtf8 {
+        value: excerpt(&String::from_utf8_lossy(error.as_bytes())),
+        byte: error.utf8_error().valid_up_to() + 1,
+    })?;
+    refuse_nul(&text)?;
+    Ok(text)
 }

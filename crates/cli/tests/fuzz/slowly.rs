@@ -36,6 +36,9 @@ pub(super) fn documents(kind: Kind, bytes: &[u8]) -> Vec<Document> {
         if number == 1 {
             line = line.strip_prefix('\u{FEFF}').unwrap_or(line);
         }
+        if line.contains('\0') {
+            continue;
+        }
         documents.extend(document(kind, number, line));
     }
     documents.retain(|document| document.id.len() <= MAX_ID_BYTES);

@@ -4,16 +4,19 @@ use std::borrow::Cow;
 
 use super::walk::Line;
 use super::{Record, RecordContent};
+use crate::input::LineProblem;
+use crate::input::error::refuse_nul;
 
 /// Reads a line; `None` for a blank one.
-pub(super) fn parse<'a>(line: &Line<'a>, text: &'a str) -> Option<Record<'a>> {
+pub(super) fn parse<'a>(line: &Line<'a>, text: &'a str) -> Result<Option<Record<'a>>, LineProblem> {
     if is_blank(text) {
-        return None;
+        return Ok(None);
     }
-    Some(Record {
+    refuse_nul(text)?;
+    Ok(Some(Record {
         id: line.id(),
         content: RecordContent::Text(Cow::Borrowed(text)),
-    })
+    }))
 }
 
 /// Whether there is nothing but white space on a line.

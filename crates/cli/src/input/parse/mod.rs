@@ -138,7 +138,7 @@ impl LineParser {
         let walk = Walk::new(self, chunk, take);
         match &self.format {
             LineFormat::Hashes => hashes::parse(walk),
-            LineFormat::Lines => walk.each_text(|line, text| Ok(lines::parse(line, text))),
+            LineFormat::Lines => walk.each_text(lines::parse),
             LineFormat::Tsv => walk.each_text(|line, text| tsv::parse(line.number, text)),
             LineFormat::Jsonl(fields) => walk.each_text(|_, text| fields.parse(text)),
         }

@@ -4,10 +4,11 @@ use std::borrow::Cow;
 
 use super::{Record, RecordContent, RecordId, decimal};
 use crate::input::LineProblem;
-use crate::input::error::excerpt;
+use crate::input::error::{excerpt, refuse_nul};
 
 /// Reads line `number`; `None` for a header.
 pub(super) fn parse(number: u64, line: &str) -> Result<Option<Record<'_>>, LineProblem> {
+    refuse_nul(line)?;
     if number == 1 && is_header(line) {
         return Ok(None);
     }

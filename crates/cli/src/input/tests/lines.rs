@@ -34,8 +34,26 @@ fn one_line_break_is_stripped_and_nothing_else() {
 }
 
 #[test]
-fn a_nul_byte_is_text_like_any_other() {
-    assert_eq!(read(Format::Lines, "a\0b\n"), [text("1", "a\0b")]);
+fn a_nul_byte_is_a_bad_line() {
+    for (format, good, bad) in [
+        (Format::Lines, "good", "a\0b"),
+        (Format::Tsv, "good\t1", "a\0b\t2"),
+        (Format::Tsv, "good\t1", "a\t\02"),
+    ] {
+        let lines = format!("{good}\n{bad}\r\n{good}\n");
+        let message = refusal(format, &lines);
+        assert!(message.starts_with("<stdin>:2: \"a"), "{message}");
+        assert!(message.contains("is no text: its byte "), "{message}");
+        assert!(message.ends_with(" is NUL"), "{message}");
+        let (read, documents) =
+            drain(open_bytes(&skipping(format, &[]), lines.as_bytes()).unwrap());
+        assert_eq!((read.len(), documents.skipped().bad_lines), (2, 1));
+    }
+    let message = refusal(Format::Tsv, "id\0\thash\n");
+    assert_eq!(
+        message,
+        "<stdin>:1: \"id\\0\\thash\" is no text: its byte 3 is NUL"
+    );
 }
 
 #[test]

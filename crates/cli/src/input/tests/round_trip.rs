@@ -57,8 +57,8 @@ fn tsv_is_read_as_it_was_written() {
         let mut written = "id\thash\n".to_owned();
         let mut expected = Vec::new();
         for _ in 0..random.below(30) {
-            // These two end a column or a line, so no id can hold them.
-            let id = random.text().replace(['\t', '\n'], " ");
+            // These end a column or a line or are in no text, so no id can hold them.
+            let id = random.text().replace(['\t', '\n', '\0'], " ");
             let fingerprint = random.fingerprint();
             let line_break = ["\n", "\r\n"][random.below(2) as usize];
             write!(written, "{id}\t{fingerprint}{line_break}").unwrap();

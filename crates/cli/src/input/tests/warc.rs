@@ -82,6 +82,20 @@ fn a_bad_record_at_the_end_of_the_last_source_stops_before_the_first_document() 
 }
 
 #[test]
+fn a_nul_byte_makes_a_bad_record() {
+    let records = [page("http://a", "a\0b"), page("http://b", "two")].concat();
+    let refused = message(open_bytes(&args(Format::Warc, &[]), &records));
+    assert!(
+        refused.starts_with("<stdin>: record 1 at byte 0"),
+        "{refused}"
+    );
+    assert!(refused.contains("its byte 2 is NUL"), "{refused}");
+    let (read, documents) = drain(open_bytes(&skipping(Format::Warc, &[]), &records).unwrap());
+    assert_eq!(read, [text("http://b", "two")]);
+    assert_eq!(documents.skipped().bad_records, 1);
+}
+
+#[test]
 fn bad_records_are_counted_where_they_may_be_skipped() {
     let records = [
         image("i"),

@@ -112,7 +112,7 @@ fn huge(kind: &str, bytes: u64) -> impl Read + Send + 'static {
     );
     let tail = [b"\r\n\r\n".to_vec(), conversion("b", "t")].concat();
     Cursor::new(head)
-        .chain(io::repeat(0).take(bytes))
+        .chain(io::repeat(b' ').take(bytes))
         .chain(Cursor::new(tail))
 }
 

@@ -143,11 +143,11 @@ fn a_payload_that_cannot_be_decoded_is_an_error_and_reading_goes_on() {
 #[test]
 fn a_payload_is_measured_after_it_is_decoded() {
     for (bytes, taken) in [(MAX_RECORD_BYTES, true), (MAX_RECORD_BYTES + 1, false)] {
-        let zeros = vec![0; bytes];
-        let squeezed = plain("Content-Encoding: gzip\r\n", &gzip(&zeros));
+        let spaces = vec![b' '; bytes];
+        let squeezed = plain("Content-Encoding: gzip\r\n", &gzip(&spaces));
         assert!(squeezed.len() < 64 << 10);
         assert_eq!(results(&squeezed)[0].is_ok(), taken);
-        assert_eq!(results(&plain("", &zeros))[0].is_ok(), taken);
+        assert_eq!(results(&plain("", &spaces))[0].is_ok(), taken);
     }
 }
 
