@@ -86,7 +86,7 @@ fn files() -> Vec<Vec<u8>> {
 
 fn columns(content: ContentColumn) -> ParquetColumns {
     ParquetColumns {
-        id: Some("id".to_owned()),
+        id: "id".to_owned(),
         content,
     }
 }
