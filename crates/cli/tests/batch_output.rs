@@ -100,6 +100,65 @@ fn through_a_link_the_file_behind_it_is_replaced() {
     assert_eq!(fs::read_to_string(&file).unwrap(), "[4, 5]\n");
 }
 
+#[test]
+fn through_a_dangling_link_the_file_is_made_where_it_points() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::create_dir(path("sub")).unwrap();
+    symlink("sub/file", path("link")).unwrap();
+    let output = run(BINARY, ["find-all", "-o", &path("link")], "4\n5\n");
+    assert!(output.status.success(), "{}", log(&output));
+    assert!(fs::symlink_metadata(path("link")).unwrap().is_symlink());
+    assert_eq!(fs::read_to_string(path("sub/file")).unwrap(), "[4, 5]\n");
+    symlink("missing/file", path("nowhere")).unwrap();
+    let output = run(BINARY, ["find-all", "-o", &path("nowhere")], "no hash\n");
+    assert_eq!(output.status.code(), Some(2), "{}", log(&output));
+    assert!(
+        log(&output).contains("there is no folder "),
+        "{}",
+        log(&output)
+    );
+}
+
+#[test]
+fn an_open_descriptor_is_written_to_by_any_name_and_never_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    for (name, redirection) in [
+        ("/dev/stdout", ">>"),
+        ("/dev/stdout", "1<>"),
+        ("/dev/fd/1", ">>"),
+        ("/proc/self/fd/1", ">>"),
+        ("/dev/stderr", "2>>"),
+        ("/dev/fd/3", "3>>"),
+        ("/proc/self/fd/3", "3>"),
+    ] {
+        fs::write(&path, "old\n").unwrap();
+        let script = format!(
+            "cd '{}' && '{BINARY}' find-all -o {name} {redirection} file",
+            folder.path().display()
+        );
+        let begin = File::open(&path).unwrap();
+        let output = run("bash", ["-c", &script], "4\n5\n");
+        assert_eq!(output.status.code(), Some(0), "{name}: {}", log(&output));
+        let expected = match redirection {
+            "1<>" | "3>" => "[4, 5]\n",
+            _ => "old\n[4, 5]\n",
+        };
+        assert_eq!(fs::read_to_string(&path).unwrap(), expected, "{name}");
+        let mut same = String::new();
+        (&begin).read_to_string(&mut same).unwrap();
+        assert_eq!(same, expected, "{name} was replaced");
+        assert_eq!(names(folder.path()), ["file"]);
+    }
+    let script = format!(
+        "cd '{}' && {{ echo a; '{BINARY}' find-all -o /dev/stdout; echo b; }} > file",
+        folder.path().display()
+    );
+    assert!(run("bash", ["-c", &script], "4\n5\n").status.success());
+    assert_eq!(fs::read_to_string(&path).unwrap(), "a\n[4, 5]\nb\n");
+}
+
 /// W1 and W2
 #[test]
 fn an_error_leaves_the_old_output_and_nothing_else() {
@@ -412,6 +471,37 @@ fn a_report_is_written_beside_the_result() {
     assert_eq!(output.status.code(), Some(2), "{}", log(&output));
     assert!(log(&output).contains("the same file"), "{}", log(&output));
     assert_eq!(names(folder.path()), ["out", "page.html"]);
+}
+
+#[test]
+fn a_report_never_mixes_with_the_result() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path().display();
+    for (arguments, reason) in [
+        ("--report -", "name a file"),
+        ("--report /dev/stdout", "name a file"),
+        ("--report /dev/fd/1 -o out", "name a file"),
+        ("--report /dev/fd/3 3>&1", "the same file"),
+        ("--report page > page", "the same file"),
+        ("--report page -o /dev/fd/3 3> page", "the same file"),
+    ] {
+        let script = format!("cd '{at}' && '{BINARY}' find-all {arguments}");
+        let output = run("bash", ["-c", &script], "no hash\n");
+        assert_eq!(
+            output.status.code(),
+            Some(2),
+            "{arguments}: {}",
+            log(&output)
+        );
+        assert!(
+            log(&output).contains(reason),
+            "{arguments}: {}",
+            log(&output)
+        );
+        assert_eq!(output.stdout, b"", "{arguments}");
+    }
+    let args = ["find-all", "-o", "/dev/null", "--report", "/dev/null"];
+    assert!(run(BINARY, args, "4\n5\n").status.success());
 }
 
 #[test]

@@ -70,7 +70,8 @@ pub struct BatchArgs {
     /// Where to write; `-` or nothing is standard output
     ///
     /// A file is written beside its place and put there when it is complete: until then, and if
-    /// anything goes wrong, what stood there stays.
+    /// anything goes wrong, what stood there stays. Open descriptors, such as /dev/stdout and
+    /// /dev/fd/3, are written to as they are.
     #[arg(short, long, value_name = "PATH", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub output: Option<PathBuf>,
     /// How to write [default: by the output's extension, else json]
@@ -80,7 +81,7 @@ pub struct BatchArgs {
     #[arg(long, value_enum, value_name = "FORMAT", help_heading = "Output")]
     pub output_format: Option<OutputFormat>,
     /// Write a page about the result too, for a browser: distances or clusters, crowded
-    /// fingerprints, timings
+    /// fingerprints, timings; into a file, not to standard output
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub report: Option<PathBuf>,
 }

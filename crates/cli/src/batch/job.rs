@@ -1,6 +1,7 @@
 //! The steps that the batch commands have in common, from the arguments to the sorted documents.
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -54,15 +55,7 @@ impl<'a> Job<'a> {
         let format = args.effective_output_format()?;
         let input = args.input_args().expanded()?;
         let output = Output::open(args.output.as_deref(), &input.paths)?;
-        let report = match &args.report {
-            Some(path) => Some(Output::open(Some(path), &input.paths)?),
-            None => None,
-        };
-        let same = |report: &Output| report.replaces_the_file_of(&output);
-        if report.as_ref().is_some_and(same) {
-            let message = "--report and --output name the same file: choose another for one";
-            return Err(UsageError(message.to_owned()).into());
-        }
+        let report = open_report(args, &input.paths, &output)?;
         let threads = args.threads.map_or(0, usize::from);
         let pool = ThreadPoolBuilder::new().num_threads(threads).build();
         let plan = Plan {
@@ -90,6 +83,27 @@ impl<'a> Job<'a> {
         let format = plan.format;
         pool.install(|| command(sort(plan)?, format, output))
     }
+}
+
+/// Opens the place of the report, if one is asked for.
+fn open_report(
+    args: &BatchArgs,
+    inputs: &[PathBuf],
+    output: &Output,
+) -> anyhow::Result<Option<Output>> {
+    let Some(path) = &args.report else {
+        return Ok(None);
+    };
+    let report = Output::open(Some(path), inputs)?;
+    if report.is_stdout() {
+        let message = "--report is not written to standard output: name a file for it";
+        return Err(UsageError(message.to_owned()).into());
+    }
+    if report.is_the_same_as(output)? {
+        let message = "--report and --output name the same file: choose another for one";
+        return Err(UsageError(message.to_owned()).into());
+    }
+    Ok(Some(report))
 }
 
 fn search(args: &BatchArgs, fingerprints: usize) -> Result<PairSearch, UsageError> {

@@ -1,12 +1,14 @@
-//! The place that results are written to: standard output, a device or pipe, or a file that is
+//! The place that results are written to: an open descriptor, a device or pipe, or a file that is
 //! replaced whole.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::AsFd;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use super::error::OutputError;
+use super::place::Place;
 use super::same_file;
 use super::unfinished::Unfinished;
 
@@ -15,10 +17,11 @@ const STDOUT: &str = "<stdout>";
 /// An output that is ready to be written.
 ///
 /// What is written to a file stands beside it until [`Output::commit`]; dropped before, it vanishes.
-/// Standard output, devices and pipes are written as it comes.
+/// Open descriptors, such as standard output by any name, devices and pipes are written as it comes.
 pub struct Output {
     /// For messages.
     name: String,
+    place: Place,
     file: File,
     /// Where the file is one that is to be renamed.
     unfinished: Option<Unfinished>,
@@ -33,31 +36,25 @@ impl Output {
     pub fn open(path: Option<&Path>, inputs: &[PathBuf]) -> Result<Self, OutputError> {
         let path = path.filter(|path| path.as_os_str() != "-");
         let name = path.map_or(STDOUT.to_owned(), |path| path.display().to_string());
-        let Some(path) = path else {
-            let stdout = io::stdout().as_fd().try_clone_to_owned();
-            let file = File::from(stdout.map_err(|error| refused(&name, &error))?);
-            same_file::check_open(&name, &file, inputs)?;
-            return Ok(Self {
-                name,
-                file,
-                unfinished: None,
-            });
-        };
-        same_file::check(path, inputs)?;
-        let (file, unfinished) = open_file(path).map_err(|error| {
-            let folder = path
-                .parent()
-                .filter(|folder| !folder.as_os_str().is_empty());
-            match folder.filter(|folder| !folder.exists()) {
+        if let Some(path) = path {
+            same_file::check(path, inputs)?;
+        }
+        let place = path.map_or(Ok(Place::Stdout), Place::of);
+        let place = place.map_err(|error| refused(&name, &error))?;
+        let (file, unfinished) =
+            open_place(&place).map_err(|error| match missing_folder(&place) {
                 Some(folder) => OutputError::Refused {
                     reason: format!("there is no folder {}", folder.display()),
                     output: name.clone(),
                 },
                 None => refused(&name, &error),
-            }
-        })?;
+            })?;
+        if unfinished.is_none() {
+            same_file::check_open(&name, &file, inputs)?;
+        }
         Ok(Self {
             name,
+            place,
             file,
             unfinished,
         })
@@ -69,10 +66,30 @@ impl Output {
         &self.name
     }
 
-    /// Whether both are to be the same file.
-    pub(crate) fn replaces_the_file_of(&self, other: &Self) -> bool {
-        let target = |output: &Self| output.unfinished.as_ref().map(Unfinished::target);
-        target(self).is_some() && target(self) == target(other)
+    /// Whether it is standard output, by whatever name.
+    pub(crate) fn is_stdout(&self) -> bool {
+        self.place == Place::Stdout
+    }
+
+    /// Whether both are the same place, or the same file or pipe by two names.
+    pub(crate) fn is_the_same_as(&self, other: &Self) -> io::Result<bool> {
+        if self.unfinished.is_some() && self.place == other.place {
+            return Ok(true);
+        }
+        let (one, two) = (self.standing()?, other.standing()?);
+        Ok(matches!((one, two), (Some(one), Some(two)) if same_file::is_same(&one, &two)))
+    }
+
+    /// What stands in the place: `None` if nothing does, or a device, which all may write to.
+    fn standing(&self) -> io::Result<Option<Metadata>> {
+        let metadata = match (&self.place, &self.unfinished) {
+            (Place::Named(path), Some(_)) => match fs::metadata(path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+                metadata => metadata?,
+            },
+            _ => self.file.metadata()?,
+        };
+        Ok(Some(metadata).filter(|found| !found.file_type().is_char_device()))
     }
 
     /// Ends the output: a file is put in its place, once all of it has reached the disk.
@@ -98,10 +115,20 @@ impl Write for Output {
     }
 }
 
-/// Opens a device or a pipe as it is, and a new file for any other path.
-fn open_file(path: &Path) -> io::Result<(File, Option<Unfinished>)> {
-    let target = match fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_owned(),
+/// Opens what is open already, a device or a pipe as it is, and a new file for any other path.
+fn open_place(place: &Place) -> io::Result<(File, Option<Unfinished>)> {
+    let as_it_is = |file| Ok((file, None));
+    match place {
+        Place::Stdout => as_it_is(io::stdout().as_fd().try_clone_to_owned()?.into()),
+        Place::Stderr => as_it_is(io::stderr().as_fd().try_clone_to_owned()?.into()),
+        Place::Descriptor(path) => as_it_is(OpenOptions::new().append(true).open(path)?),
+        Place::Named(path) => open_named(path),
+    }
+}
+
+fn open_named(path: &Path) -> io::Result<(File, Option<Unfinished>)> {
+    match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),
         Ok(metadata) => {
             // A file that must not be written must not be replaced either.
@@ -109,13 +136,18 @@ fn open_file(path: &Path) -> io::Result<(File, Option<Unfinished>)> {
             if !metadata.is_file() {
                 return Ok((file, None));
             }
-            // Through a link, the file that it points to is replaced.
-            fs::canonicalize(path)?
         }
-    };
-    let target = std::path::absolute(target)?;
-    let (unfinished, file) = Unfinished::create(target)?;
+    }
+    let (unfinished, file) = Unfinished::create(path.to_owned())?;
     Ok((file, Some(unfinished)))
+}
+
+/// The folder of a place, if it is not there.
+fn missing_folder(place: &Place) -> Option<&Path> {
+    match place {
+        Place::Named(path) => path.parent().filter(|folder| !folder.exists()),
+        Place::Stdout | Place::Stderr | Place::Descriptor(_) => None,
+    }
 }
 
 fn refused(name: &str, error: &io::Error) -> OutputError {

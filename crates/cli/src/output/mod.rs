@@ -19,6 +19,7 @@ mod jsonl;
 pub mod parquet;
 #[cfg(feature = "parquet")]
 mod parquet_sinks;
+mod place;
 mod same_file;
 mod text;
 mod tsv;

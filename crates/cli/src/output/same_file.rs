@@ -38,11 +38,16 @@ pub(super) fn check_open(name: &str, output: &File, inputs: &[PathBuf]) -> Resul
     }
 }
 
+/// Whether both are of one file.
+pub(super) fn is_same(one: &Metadata, two: &Metadata) -> bool {
+    (one.dev(), one.ino()) == (two.dev(), two.ino())
+}
+
 fn refuse_same(name: &str, output: &Metadata, inputs: &[PathBuf]) -> Result<(), OutputError> {
     if !output.is_file() {
         return Ok(());
     }
-    let is_output = |input: Metadata| (input.dev(), input.ino()) == (output.dev(), output.ino());
+    let is_output = |input: Metadata| is_same(&input, output);
     let same = |input: String| {
         Err(OutputError::IsInput {
             output: name.to_owned(),

@@ -58,11 +58,6 @@ impl Unfinished {
         Ok((made, file))
     }
 
-    /// What it is to be.
-    pub(super) fn target(&self) -> PathBuf {
-        self.target.clone()
-    }
-
     /// Puts the file, which must be complete, in its target's place.
     pub(super) fn finish(self) -> io::Result<()> {
         let mut all = unfinished();
