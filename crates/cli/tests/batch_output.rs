@@ -191,7 +191,7 @@ fn a_signal_leaves_the_old_output_and_nothing_else() {
         let name = names(folder.path()).into_iter().find(unfinished)?;
         Some(fs::metadata(folder.path().join(name)).ok()?.len())
     };
-    for (name, number) in [("INT", 2), ("TERM", 15)] {
+    for (name, number) in [("HUP", 1), ("INT", 2), ("QUIT", 3), ("TERM", 15)] {
         for input in ["", &"5\n".repeat(100_000)] {
             let mut child = start(&args);
             let mut stdin = child.stdin.take().unwrap();
@@ -207,6 +207,30 @@ fn a_signal_leaves_the_old_output_and_nothing_else() {
             assert_eq!(fs::read_to_string(&path).unwrap(), "old");
         }
     }
+}
+
+/// W2: as under `nohup`.
+#[test]
+fn a_signal_that_is_ignored_at_the_start_stays_ignored() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.json");
+    let script = format!(
+        "trap '' HUP INT; exec '{BINARY}' find-all -o '{}'",
+        path.display()
+    );
+    let mut child = Command::new("bash")
+        .args(["-c", &script])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_until(|| !names(folder.path()).is_empty());
+    signal(&child, "HUP");
+    signal(&child, "INT");
+    child.stdin.take().unwrap().write_all(b"4\n5\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", log(&output));
+    assert_eq!(fs::read_to_string(&path).unwrap(), "[4, 5]\n");
 }
 
 #[test]

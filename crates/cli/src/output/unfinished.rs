@@ -3,8 +3,8 @@
 //! # Invariants
 //! - W1: a target is as it was before, or whole: it is replaced by a rename alone, after all of the
 //!   new content has reached the disk.
-//! - W2: whatever ends the command but SIGKILL, no unfinished file stays behind. A signal waits for a
-//!   rename that is under way.
+//! - W2: an error, SIGINT, SIGTERM, SIGHUP and SIGQUIT leave no unfinished file behind. A signal waits
+//!   for a rename that is under way, and one that was ignored at the start stays ignored.
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 use tempfile::TempPath;
@@ -24,6 +24,9 @@ static UNFINISHED: Mutex<Vec<TempPath>> = Mutex::new(Vec::new());
 
 /// Whether somebody waits for signals.
 static WATCHED: AtomicBool = AtomicBool::new(false);
+
+/// The signals that end the process and are watched.
+const ENDING: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 
 /// What a file may be used for if nothing stood in its place, before the umask.
 const NEW_FILE_MODE: u32 = 0o666;
@@ -88,7 +91,9 @@ fn watch_signals() -> io::Result<()> {
     if WATCHED.swap(true, Ordering::Relaxed) {
         return Ok(());
     }
-    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    let ignored = ignored_signals(&fs::read_to_string("/proc/self/status").unwrap_or_default());
+    let heeded = |&signal: &i32| ignored >> (signal - 1) & 1 == 0;
+    let mut signals = Signals::new(ENDING.into_iter().filter(heeded))?;
     let watch = move || {
         for signal in signals.forever() {
             // Never released: nothing is finished or begun from now on.
@@ -101,4 +106,28 @@ fn watch_signals() -> io::Result<()> {
         .name("signals".to_owned())
         .spawn(watch)?;
     Ok(())
+}
+
+/// The signals that a process ignores, signal 1 in the lowest bit, by its `/proc/PID/status`. None
+/// where that does not say it.
+fn ignored_signals(status: &str) -> u64 {
+    let mask = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ignored_signals_are_read_from_the_status() {
+        let status = "Name:\tx\nSigBlk:\t00000000000000ff\nSigIgn:\t0000000000001003\n";
+        assert_eq!(ignored_signals(status), 0x1003);
+        for unknown in ["", "SigIgn:", "SigIgn:\tno mask\n", "Name:\tSigIgn:\t1\n"] {
+            assert_eq!(ignored_signals(unknown), 0, "{unknown:?}");
+        }
+    }
 }
