@@ -529,6 +529,15 @@ fn a_report_never_mixes_with_the_result() {
 }
 
 #[test]
+fn threads_are_1_to_256() {
+    for (threads, code) in [("0", 2), ("1", 0), ("256", 0), ("257", 2), ("100000", 2)] {
+        let output = run(BINARY, ["find-all", "--threads", threads], "4\n5\n");
+        assert_eq!(output.status.code(), Some(code), "{}", log(&output));
+        assert_eq!(log(&output).contains("1..=256"), code == 2);
+    }
+}
+
+#[test]
 fn a_parquet_file_is_written_where_the_program_can() {
     let folder = tempfile::tempdir().unwrap();
     for verb in ["find-all", "find-clusters"] {

@@ -1,6 +1,5 @@
 //! The arguments of the batch commands.
 
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -63,9 +62,14 @@ pub struct BatchArgs {
         help_heading = "Search"
     )]
     pub blocks: Blocks,
-    /// Use this many threads [default: one a core]
-    #[arg(long, value_name = "N", help_heading = "Search")]
-    pub threads: Option<NonZeroUsize>,
+    /// Use this many threads, 1 to 256 [default: one a core]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u16).range(1..=256),
+        help_heading = "Search"
+    )]
+    pub threads: Option<u16>,
 
     /// Where to write; `-` or nothing is standard output
     ///
