@@ -498,6 +498,27 @@ fn a_report_is_written_beside_the_result() {
 }
 
 #[test]
+fn a_compressed_output_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["x.tsv.gz", "x.json.zst", "x.parquet.GZ", "x.jsonl.xz"] {
+        let path = folder.path().join(name);
+        let path = path.to_str().unwrap();
+        for args in [
+            &["find-all", "-o", path][..],
+            &["find-clusters", "--output-format", "tsv", "-o", path],
+            &["find-all", "--report", path],
+        ] {
+            let output = run(BINARY, args, "no hash\n");
+            assert_eq!(output.status.code(), Some(2), "{}", log(&output));
+            let log = log(&output);
+            assert!(log.contains("outputs are not compressed"), "{log}");
+            assert!(log.contains("gzip"), "{log}");
+        }
+    }
+    assert!(names(folder.path()).is_empty());
+}
+
+#[test]
 fn a_report_never_mixes_with_the_result() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path().display();

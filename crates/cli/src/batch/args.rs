@@ -75,7 +75,7 @@ pub struct BatchArgs {
     ///
     /// A file is written beside its place and put there when it is complete: until then, and if
     /// anything goes wrong, what stood there stays. Open descriptors, such as /dev/stdout and
-    /// /dev/fd/3, are written to as they are.
+    /// /dev/fd/3, are written to as they are. Outputs are not compressed.
     #[arg(short, long, value_name = "PATH", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub output: Option<PathBuf>,
     /// How to write [default: by the output's extension, else json]

@@ -14,6 +14,9 @@ use super::unfinished::Unfinished;
 
 const STDOUT: &str = "<stdout>";
 
+/// Endings of the names of compressed files.
+const COMPRESSED: [&str; 6] = ["gz", "zst", "bz2", "xz", "lz4", "zip"];
+
 /// An output that is ready to be written.
 ///
 /// What is written to a file stands beside it until [`Output::commit`]; dropped before, it vanishes.
@@ -37,6 +40,7 @@ impl Output {
         let path = path.filter(|path| path.as_os_str() != "-");
         let name = path.map_or(STDOUT.to_owned(), |path| path.display().to_string());
         if let Some(path) = path {
+            refuse_compressed(path)?;
             same_file::check(path, inputs)?;
         }
         let place = path.map_or(Ok(Place::Stdout), Place::of);
@@ -148,6 +152,24 @@ fn missing_folder(place: &Place) -> Option<&Path> {
         Place::Named(path) => path.parent().filter(|folder| !folder.exists()),
         Place::Stdout | Place::Stderr | Place::Descriptor(_) => None,
     }
+}
+
+/// Refuses a name that promises compressed content.
+fn refuse_compressed(path: &Path) -> Result<(), OutputError> {
+    let extension = path.extension().unwrap_or_default();
+    let is_compressed = |ending| extension.eq_ignore_ascii_case(ending);
+    if !COMPRESSED.into_iter().any(is_compressed) {
+        return Ok(());
+    }
+    let plain = path.with_extension("");
+    Err(OutputError::Refused {
+        output: path.display().to_string(),
+        reason: format!(
+            "outputs are not compressed: name it {}, or pipe standard output to a program such as \
+             gzip",
+            plain.display(),
+        ),
+    })
 }
 
 fn refused(name: &str, error: &io::Error) -> OutputError {
