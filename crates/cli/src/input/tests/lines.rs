@@ -38,7 +38,7 @@ fn a_nul_byte_is_a_bad_line() {
     for (format, good, bad) in [
         (Format::Lines, "good", "a\0b"),
         (Format::Tsv, "good\t1", "a\0b\t2"),
-        (Format::Tsv, "good\t1", "a\t\02"),
+        (Format::Tsv, "good\t1", "a\t\x002"),
     ] {
         let lines = format!("{good}\n{bad}\r\n{good}\n");
         let message = refusal(format, &lines);
