@@ -10,7 +10,7 @@ use super::error::InputError;
 #[cfg(feature = "parquet")]
 use super::parquet::{ContentColumn, ParquetColumns};
 use super::parse::{JsonContent, JsonFields};
-use super::{Carries, paths};
+use super::{Carries, paths, suggested};
 
 /// Where documents come from and how they are written.
 #[derive(Args, Clone, Debug)]
@@ -31,8 +31,8 @@ pub struct InputArgs {
 
     /// How documents are written [default: by the paths, else as the command says]
     ///
-    /// Without this option a folder among the paths means `files`; paths that all end in .jsonl
-    /// or .ndjson mean `jsonl`; likewise .tsv means `tsv`, .parquet `parquet`, .warc and .wet `warc`,
+    /// Without this option a folder among the paths means `files`, unless it holds files with one of
+    /// the extensions below: name these by a pattern. Paths that all end in .jsonl or .ndjson mean `jsonl`; likewise .tsv means `tsv`, .parquet `parquet`, .warc and .wet `warc`,
     /// each with or without a further .gz or .zst; it cannot be left out where only some end so.
     /// Anything else is `lines`, or `hashes` where a command compares fingerprints.
     ///
@@ -109,8 +109,8 @@ pub enum Format {
     /// page; records of anything else, such as HTML, are counted and left out
     #[value(alias = "wet")]
     Warc,
-    /// One document a file; folders are walked, without hidden files and links; the id is the
-    /// path; binary files are skipped
+    /// One document a file, whatever it is called; folders are walked, without hidden files and
+    /// links; the id is the path; binary files and those over 8 MiB are skipped
     Files,
 }
 
@@ -154,7 +154,7 @@ impl InputArgs {
         let paths = paths::expand(&self.paths)?;
         let format = match self.format {
             Some(format) => format,
-            None => suggested_format(&paths)?.unwrap_or(preferred),
+            None => suggested::format(&paths)?.unwrap_or(preferred),
         };
         self.check_fields(format)?;
         Ok((paths, format))
@@ -266,40 +266,4 @@ fn named(given: &Option<String>, default: &str) -> String {
 /// Whether a path stands for standard input.
 pub(super) fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
-}
-
-fn suggested_format(paths: &[PathBuf]) -> Result<Option<Format>, InputError> {
-    if paths.iter().any(|path| !is_stdin(path) && path.is_dir()) {
-        return Ok(Some(Format::Files));
-    }
-    let suggestions = || paths.iter().map(|path| (path, by_extension(path)));
-    let Some((path, suggested)) = suggestions().find_map(|(path, format)| Some((path, format?)))
-    else {
-        return Ok(None);
-    };
-    // Reading all of them as lines would fingerprint the JSON or the TSV.
-    match suggestions().find(|(_, format)| *format != Some(suggested)) {
-        None => Ok(Some(suggested)),
-        Some((other, _)) => Err(InputError::MixedFormats {
-            path: path.clone(),
-            suggested,
-            other: other.clone(),
-        }),
-    }
-}
-
-fn by_extension(path: &Path) -> Option<Format> {
-    let mut extension = path.extension()?;
-    let stem;
-    if extension.eq_ignore_ascii_case("gz") || extension.eq_ignore_ascii_case("zst") {
-        stem = path.with_extension("");
-        extension = stem.extension()?;
-    }
-    Some(match extension.to_str()?.to_ascii_lowercase().as_str() {
-        "jsonl" | "ndjson" => Format::Jsonl,
-        "tsv" => Format::Tsv,
-        "parquet" => Format::Parquet,
-        "warc" | "wet" => Format::Warc,
-        _ => return None,
-    })
 }

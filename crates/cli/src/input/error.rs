@@ -11,7 +11,7 @@ use super::decompress::damage;
 #[cfg(feature = "parquet")]
 use super::parquet::ParquetError;
 use super::warc::WarcError;
-use super::{Compression, Format, MAX_RECORD_BYTES};
+use super::{Compression, Format, MAX_RECORD_BYTES, Skipped};
 #[cfg(not(feature = "parquet"))]
 use crate::without_parquet::WithoutParquet;
 
@@ -96,6 +96,23 @@ pub enum InputError {
         /// A path that does not suggest it.
         other: PathBuf,
     },
+    /// A file of many documents in a folder, of which each file would be one document.
+    #[error(
+        "{} looks like {suggested}, and of a folder each file is read as one document: name \
+         '{pattern}' instead of the folder, or add --format files",
+        path.display()
+    )]
+    DataInFolder {
+        /// The first such file.
+        path: PathBuf,
+        /// What it looks like.
+        suggested: Format,
+        /// What all such files below the folder match.
+        pattern: String,
+    },
+    /// `files` found files, and no document among them.
+    #[error("none of the files is a document, a text of at most {MAX_RECORD_BYTES} bytes: {0}")]
+    NoDocuments(Skipped),
     /// The documents carry texts, and the recipe is for something else.
     #[error("{0}")]
     TakesNoTexts(TakesNoTexts),

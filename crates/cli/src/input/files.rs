@@ -21,6 +21,8 @@ const BYTE_ORDER_MARK: char = '\u{FEFF}';
 pub(super) struct FileDocuments {
     walk: Walk,
     ids: Ids,
+    found_any: bool,
+    skipped: Skipped,
 }
 
 /// Why a file is no document.
@@ -67,10 +69,49 @@ pub(super) fn count(roots: &[PathBuf]) -> u64 {
     documents
 }
 
+/// The first file below `roots` whose path is as asked for, and how many steps it is below its root.
+pub(super) fn first(roots: &[PathBuf], is: impl Fn(&Path) -> bool) -> Option<(PathBuf, usize)> {
+    let mut files = walk(roots).flatten().filter(is_candidate);
+    let file = files.find(|entry| is(entry.path()))?;
+    let depth = file.depth();
+    Some((file.into_path(), depth))
+}
+
 impl FileDocuments {
     pub(super) fn new(roots: &[PathBuf], ids: Ids) -> Self {
-        let walk = walk(roots);
-        Self { walk, ids }
+        Self {
+            walk: walk(roots),
+            ids,
+            found_any: false,
+            skipped: Skipped::default(),
+        }
+    }
+
+    /// The next document, or what is skipped before it.
+    fn next_file(&mut self) -> Option<Result<Document, Skipped>> {
+        loop {
+            let entry = match self.walk.next()? {
+                Ok(entry) => entry,
+                Err(error) => {
+                    tracing::warn!(%error, "skipped: cannot be read");
+                    return Some(Err(Skipped {
+                        unreadable_files: 1,
+                        ..Skipped::default()
+                    }));
+                }
+            };
+            if is_candidate(&entry) {
+                let document = read(entry.path(), self.ids);
+                return Some(document.map_err(|refusal| refusal.record(&entry)));
+            }
+        }
+    }
+
+    /// What is to be said at the end: nothing, unless all there was has been skipped. Says it once.
+    fn at_end(&mut self) -> Option<Found> {
+        let skipped = std::mem::take(&mut self.skipped);
+        let nothing_left = !self.found_any && !skipped.is_empty();
+        nothing_left.then_some(Found::Failed(InputError::NoDocuments(skipped)))
     }
 }
 
@@ -78,24 +119,16 @@ impl Iterator for FileDocuments {
     type Item = Found;
 
     fn next(&mut self) -> Option<Found> {
-        loop {
-            let entry = match self.walk.next()? {
-                Ok(entry) => entry,
-                Err(error) => {
-                    tracing::warn!(%error, "skipped: cannot be read");
-                    return Some(Found::Skipped(Skipped {
-                        unreadable_files: 1,
-                        ..Skipped::default()
-                    }));
-                }
-            };
-            if !is_candidate(&entry) {
-                continue;
+        match self.next_file() {
+            Some(Ok(document)) => {
+                self.found_any = true;
+                Some(Found::Document(document))
             }
-            return Some(match read(entry.path(), self.ids) {
-                Ok(document) => Found::Document(document),
-                Err(refusal) => Found::Skipped(refusal.record(&entry)),
-            });
+            Some(Err(skipped)) => {
+                self.skipped += skipped;
+                Some(Found::Skipped(skipped))
+            }
+            None => self.at_end(),
         }
     }
 }

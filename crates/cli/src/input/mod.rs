@@ -53,6 +53,7 @@ mod paths;
 mod records;
 mod skipped;
 mod source;
+mod suggested;
 #[cfg(test)]
 mod tests;
 pub mod warc;

@@ -173,6 +173,33 @@ fn the_plain_texts_of_a_crawl_are_hashed_and_the_rest_is_counted() {
 }
 
 #[test]
+fn a_folder_of_a_crawl_is_refused_with_the_pattern_that_reads_it() {
+    let folder = Folder::new();
+    let line = json!({"id": "a", "text": FOX}).to_string() + "\n";
+    folder.write("a.txt", FOX.as_bytes());
+    folder.write("crawl.jsonl.gz", &gzip(&[line.clone().into_bytes()]));
+    let path = folder.path("");
+    let pattern = folder.path("*.jsonl.gz");
+    let expected = format!(
+        "crawl.jsonl.gz looks like jsonl, and of a folder each file is read as one document: name '{pattern}'"
+    );
+    folder.refuse(&[&path], b"", &expected);
+    let found = succeed(&["find-clusters", "--singletons", &pattern], b"");
+    assert_eq!(found, "[\"a\"]\n");
+
+    let large = line.repeat((8 << 20) / line.len() + 1);
+    folder.write("crawl.jsonl.gz", large.as_bytes());
+    let files = ["find-clusters", "--format", "files", "--singletons", &path];
+    let output = run(BINARY, files, b"");
+    assert_eq!(output.status.code(), Some(0), "{}", log(&output));
+    assert_eq!(log(&output), "skipped 1 too large file\n");
+    fs::remove_file(folder.path("a.txt")).unwrap();
+    let expected = "none of the files is a document, a text of at most 8388608 bytes: \
+                    skipped 1 too large file";
+    folder.refuse(&["--format", "files", &path], b"", expected);
+}
+
+#[test]
 fn a_crawl_that_cannot_be_used_is_told_by_file_and_record() {
     let folder = Folder::new();
     let records = [page("http://a/", FOX), page("http://b/", FOX)];

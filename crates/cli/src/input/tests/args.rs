@@ -5,7 +5,7 @@ use clap::{CommandFactory, Parser};
 use simshard_simhash::Recipe;
 
 use super::*;
-use crate::input::Carries;
+use crate::input::{Carries, paths};
 
 #[derive(Parser)]
 struct Command {
@@ -65,6 +65,60 @@ fn a_folder_among_the_paths_means_files() {
     let folder = Folder::new();
     let path = folder.path();
     assert_eq!(inferred(&["a.tsv", path.to_str().unwrap()]), Format::Files);
+}
+
+/// A folder of a crawl's files is not a folder of documents.
+#[test]
+fn a_folder_with_files_of_many_documents_needs_a_format_or_a_pattern() {
+    for (name, format, pattern) in [
+        ("b.jsonl.gz", "jsonl", "*.jsonl.gz"),
+        ("b.1.NDJSON", "jsonl", "*.NDJSON"),
+        ("b.parquet", "parquet", "*.parquet"),
+        ("b.warc.wet.zst", "warc", "*.wet.zst"),
+        ("2024/11/b.tsv", "tsv", "**/*.tsv"),
+    ] {
+        let folder = Folder::new();
+        folder.write("a.txt", "a text");
+        folder.write(".hidden.tsv", "a\t1\n");
+        let path = folder.path();
+        let path = path.to_str().unwrap();
+        assert_eq!(inferred(&[path]), Format::Files);
+        folder.write(name, "");
+        let expected = format!(
+            "{path}/{name} looks like {format}, and of a folder each file is read as one \
+             document: name '{path}/{pattern}' instead of the folder, or add --format files"
+        );
+        assert_eq!(message(open_bytes(&parse(&[path]).unwrap(), b"")), expected);
+        let named = format!("{path}/{pattern}");
+        let found = paths::expand(&[named.into()]).unwrap();
+        assert_eq!(found, [folder.path().join(name)]);
+        assert_eq!(inferred(&["--format", "files", path]), Format::Files);
+    }
+}
+
+#[test]
+fn a_pattern_for_a_folder_whose_name_looks_like_one_matches_in_that_folder() {
+    let folder = Folder::new();
+    let data = folder.write("[ab]/c.tsv", "a\t1\n");
+    folder.write("a/c.tsv", "a\t1\n");
+    let message = message(open_bytes(
+        &parse(&[data.parent().unwrap().to_str().unwrap()]).unwrap(),
+        b"",
+    ));
+    let pattern = message.split('\'').nth(1).unwrap();
+    assert_eq!(paths::expand(&[pattern.into()]).unwrap(), [data]);
+}
+
+#[test]
+fn a_file_of_many_documents_beside_a_folder_needs_a_format() {
+    let folder = Folder::new();
+    let data = folder.write("data.tsv", "a\t1\n");
+    folder.write("texts/a", "a text");
+    let texts = folder.path().join("texts");
+    let (data, texts) = (data.to_str().unwrap(), texts.to_str().unwrap());
+    let args = parse(&[texts, data]).unwrap();
+    let expected = format!("{data} looks like tsv, {texts} does not");
+    assert!(message(open_bytes(&args, b"")).starts_with(&expected));
 }
 
 #[test]

@@ -123,8 +123,9 @@ fn a_path_over_the_id_limit_is_skipped_and_counted() {
     let folder = Folder::new();
     let deep = vec!["d".repeat(200); 6].join("/");
     folder.write(&format!("{deep}/a"), "x");
+    folder.write("e", "x");
     let (read, documents) = walk(&[folder.path()]);
-    assert_eq!(read, []);
+    assert_eq!(names(&read, &folder.path()), ["e"]);
     assert_eq!(documents.skipped().unnameable_files, 1);
 }
 
@@ -140,6 +141,40 @@ fn a_root_that_does_not_exist_is_an_error_even_when_skipping() {
         let expected = format!("cannot read {}: ", missing.display());
         assert!(message.starts_with(&expected), "{message}");
     }
+}
+
+/// I3.
+#[test]
+fn files_none_of_which_is_a_document_are_an_error() {
+    let folder = Folder::new();
+    let large = folder.write("b.jsonl", vec![b'x'; MAX_RECORD_BYTES + 1]);
+    folder.write("c", b"\0");
+    for (path, skipped) in [
+        (folder.path(), "skipped 1 binary file, 1 too large file"),
+        (large, "skipped 1 too large file"),
+    ] {
+        for args in [
+            args(Format::Files, std::slice::from_ref(&path)),
+            skipping(Format::Files, &[path]),
+        ] {
+            let mut documents = open_bytes(&args, b"").unwrap().documents();
+            let error = documents.next().unwrap().unwrap_err().to_string();
+            let expected = "none of the files is a document, a text of at most 8388608 bytes: ";
+            assert_eq!(error, format!("{expected}{skipped}"));
+            assert!(documents.next().is_none());
+        }
+    }
+    folder.write("d", "a text");
+    let (read, documents) = walk(&[folder.path()]);
+    assert_eq!(names(&read, &folder.path()), ["d"]);
+    assert!(!documents.skipped().is_empty());
+}
+
+#[test]
+fn a_folder_without_files_has_no_documents() {
+    let (read, documents) = walk(&[Folder::new().path()]);
+    assert_eq!(read, []);
+    assert!(documents.skipped().is_empty());
 }
 
 #[test]
