@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{self, BufReader, Cursor, ErrorKind, Read};
 
-use flate2::bufread::MultiGzDecoder;
+use super::gzip::Members;
 
 /// How much is read at first, to see what it is.
 const HEAD_BYTES: usize = 64 << 10;
@@ -16,7 +16,7 @@ const ZSTD_SKIPPABLE: &[u8] = &[0x2A, 0x4D, 0x18];
 /// How bytes are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
-    /// One or more members.
+    /// One or more members, perhaps with zeros after them.
     Gzip,
     /// One or more frames.
     Zstd,
@@ -65,7 +65,7 @@ impl Decompressed {
             None => Box::new(whole),
             Some(Compression::Gzip) => {
                 let buffered = BufReader::with_capacity(HEAD_BYTES, whole);
-                Box::new(MultiGzDecoder::new(buffered))
+                Box::new(Members::new(buffered))
             }
             Some(Compression::Zstd) => Box::new(zstd::stream::read::Decoder::new(whole)?),
         };

@@ -43,6 +43,7 @@ mod decompress;
 mod documents;
 mod error;
 mod files;
+mod gzip;
 mod ids;
 mod in_order;
 mod needs;

@@ -3,7 +3,8 @@
 use std::io::Read;
 
 use bolero::check;
-use flate2::read::{GzEncoder, MultiGzDecoder};
+use flate2::bufread::GzDecoder;
+use flate2::read::GzEncoder;
 use simshard_cli::input::{
     Check, Document, InputArgs, InputError, MAX_RECORD_BYTES, Needs, parse_bytes,
 };
@@ -26,11 +27,15 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
 type Way = fn(&[u8]) -> Vec<u8>;
 
 /// The ways in which the same bytes can be compressed.
-const WAYS: [Way; 5] = [
+const WAYS: [Way; 6] = [
     gzip,
     |bytes| {
         let (start, end) = bytes.split_at(bytes.len() / 2);
         [gzip(start), gzip(b""), gzip(end)].concat()
+    },
+    |bytes| {
+        let (start, end) = bytes.split_at(bytes.len() / 3);
+        [gzip(start), vec![0; 3], gzip(end), vec![0; 512]].concat()
     },
     zstd,
     |bytes| {
@@ -90,7 +95,7 @@ fn compressed_inputs() {
 fn decode(compressed: &[u8]) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let read = match compressed {
-        [0x1F, 0x8B, ..] => MultiGzDecoder::new(compressed).read_to_end(&mut bytes),
+        [0x1F, 0x8B, ..] => return gunzip(compressed),
         [0x28, 0xB5, 0x2F, 0xFD, ..] | [0x50..=0x5F, 0x2A, 0x4D, 0x18, ..] => {
             let mut decoder = zstd::stream::read::Decoder::new(compressed).unwrap();
             decoder.read_to_end(&mut bytes)
@@ -98,6 +103,19 @@ fn decode(compressed: &[u8]) -> Option<Vec<u8>> {
         plain => return Some(plain.to_vec()),
     };
     read.ok().map(|_| bytes)
+}
+
+/// The content of gzip members, one by one; nothing where something else but zeros follows one.
+fn gunzip(mut rest: &[u8]) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    while !rest.is_empty() {
+        let mut member = GzDecoder::new(rest);
+        member.read_to_end(&mut bytes).ok()?;
+        let after = member.into_inner();
+        let zeros = after.iter().take_while(|byte| **byte == 0).count();
+        rest = &after[zeros..];
+    }
+    Some(bytes)
 }
 
 fn check_damaged(kind: Kind, skip: bool, compressed: &[u8]) {

@@ -22,6 +22,39 @@ fn compression_is_told_by_content_and_not_by_name() {
     }
 }
 
+/// As programs for tapes leave a file, whose blocks are of one size.
+#[test]
+fn zeros_after_a_member_are_passed_over() {
+    let two = [gzip(b"a\t1\nb"), vec![0; 3], gzip(b"\t2\n")].concat();
+    for zeros in [0, 1, 512, 200_000] {
+        let padded = [&two[..], &vec![0; zeros]].concat();
+        assert_eq!(read(Format::Tsv, padded), [print("a", 1), print("b", 2)]);
+    }
+    assert_eq!(read(Format::Tsv, [gzip(b""), vec![0; 10]].concat()), []);
+}
+
+#[test]
+fn what_follows_the_last_member_is_an_error_that_names_the_file() {
+    let folder = Folder::new();
+    for trailing in [&b"17\n"[..], b"\0\0c\t3\n", b"\xFF", b"\0\x8B"] {
+        let path = folder.write("a.tsv.gz", [&gzip(PLAIN.as_bytes()), trailing].concat());
+        let name = path.display().to_string();
+        let message = message(open_bytes(&args(Format::Tsv, &[path]), b""));
+        let problem = "the gzip data is damaged: trailing data after the gzip data";
+        assert_eq!(message, format!("{name}:3: {problem}"), "{trailing:?}");
+    }
+    for (trailing, problem) in [
+        (&b"\x1F"[..], "the gzip data ends too early: "),
+        (b"\0\x1F\x8B\x08", "the gzip data ends too early: "),
+        (b"\x1F\x8B\x08\xFF", "the gzip data ends too early: "),
+        (b"\x1F\x1F________", "the gzip data is damaged: "),
+    ] {
+        let message = refusal(Format::Tsv, [&gzip(PLAIN.as_bytes()), trailing].concat());
+        let expected = format!("<stdin>:3: {problem}");
+        assert!(message.starts_with(&expected), "{trailing:?}: {message}");
+    }
+}
+
 #[test]
 fn a_frame_that_is_to_be_skipped_is_skipped() {
     let skippable = b"\x5A\x2A\x4D\x18\x03\0\0\0xyz";

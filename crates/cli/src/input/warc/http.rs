@@ -2,12 +2,11 @@
 
 use std::io::Read;
 
-use flate2::read::MultiGzDecoder;
-
 use super::error::RecordProblem;
 use super::fields::{Fields, is_plain_text};
 use super::record::{Block, MAX_HEADER_BYTES};
 use crate::input::MAX_RECORD_BYTES;
+use crate::input::gzip::Members;
 
 const GZIP_MAGIC: &[u8] = &[0x1F, 0x8B];
 
@@ -154,9 +153,7 @@ fn without_gzip(compressed: &[u8]) -> Result<Vec<u8>, RecordProblem> {
     let mut whole = Vec::new();
     // One byte more shows that it is too long.
     let most = MAX_RECORD_BYTES as u64 + 1;
-    let read = MultiGzDecoder::new(compressed)
-        .take(most)
-        .read_to_end(&mut whole);
+    let read = Members::new(compressed).take(most).read_to_end(&mut whole);
     read.map_err(|error| RecordProblem::BadPayload {
         coding: "gzip",
         reason: error.to_string(),
