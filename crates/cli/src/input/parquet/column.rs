@@ -107,13 +107,20 @@ impl Column {
         expected: &'static str,
     ) -> Result<Self, ParquetError> {
         let columns = schema.columns();
-        let Some(index) = columns.iter().position(|column| path(column) == name) else {
+        let mut found = (0..columns.len()).filter(|index| path(&columns[*index]) == name);
+        let Some(index) = found.next() else {
             return Err(ParquetError::MissingColumn {
                 file: file.to_owned(),
                 column: name.to_owned(),
                 present: names(columns),
             });
         };
+        if found.next().is_some() {
+            return Err(ParquetError::RepeatedColumn {
+                file: file.to_owned(),
+                column: name.to_owned(),
+            });
+        }
         let descriptor = Arc::clone(&columns[index]);
         let kind = match Kind::of(&descriptor) {
             Some(kind) if descriptor.max_rep_level() == 0 => kind,

@@ -52,6 +52,14 @@ pub enum ParquetError {
         /// Those that there are.
         present: String,
     },
+    /// More than one column of this name, and no way to tell which is meant.
+    #[error("{file} has the column \"{column}\" more than once: write it with other names")]
+    RepeatedColumn {
+        /// Its path, or `<stdin>`.
+        file: String,
+        /// The name.
+        column: String,
+    },
     /// A column of a type that cannot be what it is to be.
     #[error("{file}: the column \"{column}\" is {found}: expected {expected}")]
     WrongType {
