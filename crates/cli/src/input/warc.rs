@@ -18,7 +18,8 @@
 //! - WA1: of a record no more is held than its header, of at most [`MAX_HEADER_BYTES`], and
 //!   [`MAX_BLOCK_BYTES`] of its block, before and after decoding.
 //! - WA2: a file that ends within a record is an error, and so is a length that leads to where no
-//!   record begins: no record is shortened or lost in silence.
+//!   record ends, which is with two line breaks, both CRLF or both LF; only the end of the file may
+//!   come before these. No record is shortened, lengthened or lost in silence.
 
 mod error;
 mod fields;

@@ -3,6 +3,7 @@
 use std::io;
 
 use super::MAX_HEADER_BYTES;
+use super::record::VERSIONS;
 use crate::input::{LineProblem, MAX_RECORD_BYTES};
 
 /// Why a WARC file cannot be used. Each message is complete in itself.
@@ -89,6 +90,21 @@ pub enum BrokenProblem {
         /// What is there.
         value: String,
     },
+    /// A version of the format whose rules may be others.
+    #[error("its version, {value}, is not known here: known are {}", VERSIONS.join(", "))]
+    UnknownVersion {
+        /// What is there.
+        value: String,
+    },
+    /// A block that does not end where its record does.
+    #[error(
+        "after its block stands \"{value}\" instead of the two line breaks that end a record: its \
+         Content-Length is wrong"
+    )]
+    NoEnd {
+        /// What is there.
+        value: String,
+    },
     /// A header that does not end.
     #[error("its header takes more than {MAX_HEADER_BYTES} bytes, which is the limit")]
     HeaderTooLong,
@@ -100,6 +116,14 @@ pub enum BrokenProblem {
     BadLength {
         /// What is there.
         value: String,
+    },
+    /// Lengths that differ.
+    #[error("it has two Content-Lengths, \"{first}\" and \"{other}\"")]
+    TwoLengths {
+        /// One of them.
+        first: String,
+        /// Another.
+        other: String,
     },
     /// The end of the file within a record.
     #[error("the file ends within it")]

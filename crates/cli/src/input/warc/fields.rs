@@ -13,26 +13,34 @@ impl<'a> Fields<'a> {
         Self(first.map_or(&[], |end| &header[end + 1..]))
     }
 
-    /// The value of the first field of this name, in any case. Where it goes on in lines that begin
-    /// with a blank, they are joined by one.
+    /// The value of the first field of this name, in any case.
     pub(super) fn get(self, name: &str) -> Option<Cow<'a, [u8]>> {
-        let mut lines = self.0.split(|byte| *byte == b'\n');
-        let mut value = loop {
-            let line = lines.next()?;
-            let Some(colon) = line.iter().position(|byte| *byte == b':') else {
-                continue;
+        self.all(name).next()
+    }
+
+    /// The values of all fields of this name, in any case. Where one goes on in lines that begin
+    /// with a blank, they are joined by one.
+    pub(super) fn all(self, name: &str) -> impl Iterator<Item = Cow<'a, [u8]>> {
+        let mut lines = self.0.split(|byte| *byte == b'\n').peekable();
+        std::iter::from_fn(move || {
+            let mut value = loop {
+                let line = lines.next()?;
+                let Some(colon) = line.iter().position(|byte| *byte == b':') else {
+                    continue;
+                };
+                let (found, value) = line.split_at(colon);
+                if found.trim_ascii_end().eq_ignore_ascii_case(name.as_bytes()) {
+                    break Cow::Borrowed(value[1..].trim_ascii());
+                }
             };
-            let (found, value) = line.split_at(colon);
-            if found.trim_ascii_end().eq_ignore_ascii_case(name.as_bytes()) {
-                break Cow::Borrowed(value[1..].trim_ascii());
+            let goes_on = |line: &&[u8]| line.starts_with(b" ") || line.starts_with(b"\t");
+            while let Some(line) = lines.next_if(goes_on) {
+                let value = value.to_mut();
+                value.push(b' ');
+                value.extend_from_slice(line.trim_ascii());
             }
-        };
-        for line in lines.take_while(|line| line.starts_with(b" ") || line.starts_with(b"\t")) {
-            let value = value.to_mut();
-            value.push(b' ');
-            value.extend_from_slice(line.trim_ascii());
-        }
-        Some(value)
+            Some(value)
+        })
     }
 }
 

@@ -14,6 +14,13 @@ pub const MAX_BLOCK_BYTES: usize = MAX_RECORD_BYTES + MAX_HEADER_BYTES;
 
 const BUFFER_BYTES: usize = 64 << 10;
 const VERSION: &[u8] = b"WARC/";
+/// The versions of the format, which are read alike.
+pub(super) const VERSIONS: [&str; 4] = ["WARC/0.17", "WARC/0.18", "WARC/1.0", "WARC/1.1"];
+
+/// What ends a record, after its block; some programs write the second.
+const ENDS: [&[u8]; 2] = [b"\r\n\r\n", b"\n\n"];
+/// How much is looked at for a record's end: more than is shown of what stands there instead.
+const END_BYTES: u64 = 256;
 
 /// Reads records.
 pub(super) struct Records {
@@ -85,8 +92,14 @@ impl Records {
 
     /// The header of the next record, `None` at the end. Passes over what is left of the last one.
     pub(super) fn next_header(&mut self) -> Result<Option<Vec<u8>>, Broken> {
-        self.pass_over_block()?;
-        if !self.pass_over_line_breaks()? {
+        match self.number {
+            0 => self.pass_over_line_breaks()?,
+            _ => {
+                self.pass_over_block()?;
+                self.pass_over_end()?;
+            }
+        }
+        if self.is_at_end()? {
             return Ok(None);
         }
         self.offset = self.position;
@@ -107,6 +120,7 @@ impl Records {
                 LineEnd::Break => line_start = header.len(),
             }
         }
+        check_version(&header)?;
         self.block_left = length(&header)?;
         Ok(Some(header))
     }
@@ -140,26 +154,51 @@ impl Records {
         Ok(())
     }
 
-    /// Passes over the line breaks between records; whether anything follows.
-    fn pass_over_line_breaks(&mut self) -> io::Result<bool> {
-        loop {
-            let held = match self.reader.fill_buf() {
-                Ok(held) => held,
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
-            };
-            if held.is_empty() {
-                return Ok(false);
-            }
-            let breaks = held.iter().take_while(|byte| matches!(byte, b'\r' | b'\n'));
-            let breaks = breaks.count();
-            let ended = breaks < held.len();
-            self.reader.consume(breaks);
-            self.position += breaks as u64;
-            if ended {
-                return Ok(true);
+    /// Passes over what ends a record. A file may end within it, since nothing is lost then.
+    fn pass_over_end(&mut self) -> Result<(), Broken> {
+        let mut end = Vec::new();
+        for _ in 0..2 {
+            let mut bounded = self.reader.by_ref().take(END_BYTES);
+            bounded.read_until(b'\n', &mut end)?;
+            if !matches!(end.as_slice(), b"\r\n" | b"\n") {
+                break;
             }
         }
+        self.position += end.len() as u64;
+        let is_cut = self.is_at_end()? && ENDS.iter().any(|whole| whole.starts_with(&end));
+        if is_cut || ENDS.contains(&end.as_slice()) {
+            return Ok(());
+        }
+        let value = excerpt(&String::from_utf8_lossy(&end));
+        Err(BrokenProblem::NoEnd { value }.into())
+    }
+
+    /// Passes over the line breaks before the first record.
+    fn pass_over_line_breaks(&mut self) -> io::Result<()> {
+        loop {
+            let held = self.held()?;
+            let breaks = held.iter().take_while(|byte| matches!(byte, b'\r' | b'\n'));
+            let breaks = breaks.count();
+            if breaks == 0 {
+                return Ok(());
+            }
+            self.reader.consume(breaks);
+            self.position += breaks as u64;
+        }
+    }
+
+    fn is_at_end(&mut self) -> io::Result<bool> {
+        Ok(self.held()?.is_empty())
+    }
+
+    /// What is read next, or some of it; nothing at the end.
+    fn held(&mut self) -> io::Result<&[u8]> {
+        while let Err(error) = self.reader.fill_buf() {
+            if error.kind() != ErrorKind::Interrupted {
+                return Err(error);
+            }
+        }
+        Ok(self.reader.buffer())
     }
 
     /// Adds a line to a header, which stays within its limit.
@@ -188,11 +227,28 @@ impl Records {
     }
 }
 
+fn check_version(header: &[u8]) -> Result<(), BrokenProblem> {
+    let line = header.split(|byte| *byte == b'\n').next();
+    let version = String::from_utf8_lossy(line.unwrap_or_default().trim_ascii_end());
+    if VERSIONS.contains(&&*version) {
+        return Ok(());
+    }
+    let value = excerpt(&version);
+    Err(BrokenProblem::UnknownVersion { value })
+}
+
 fn length(header: &[u8]) -> Result<u64, BrokenProblem> {
-    let Some(value) = Fields::of(header).get("Content-Length") else {
+    let mut values = Fields::of(header).all("Content-Length");
+    let Some(first) = values.next() else {
         return Err(BrokenProblem::NoLength);
     };
-    let text = String::from_utf8_lossy(&value);
+    let text = String::from_utf8_lossy(&first);
+    if let Some(other) = values.find(|other| *other != first) {
+        return Err(BrokenProblem::TwoLengths {
+            first: excerpt(&text),
+            other: excerpt(&String::from_utf8_lossy(&other)),
+        });
+    }
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let number = is_number.then(|| text.parse().ok()).flatten();
     number.ok_or_else(|| BrokenProblem::BadLength {

@@ -60,20 +60,107 @@ fn a_length_that_is_none_is_an_error() {
 }
 
 #[test]
-fn a_wrong_length_leads_to_an_error() {
-    let good = String::from_utf8(conversion("a", "0123456789")).unwrap();
-    for (length, expected) in [
-        ("7", "\"789\" is no beginning of a WARC record"),
-        ("11", "\"ARC/1.0\" is no beginning of a WARC record"),
-        ("10000", "the file ends within it"),
-        ("18446744073709551615", "the file ends within it"),
+fn a_wrong_length_leads_to_an_error_that_names_its_record() {
+    let good = String::from_utf8(conversion("a", "012345\r\n89")).unwrap();
+    let unix = good
+        .replace('\r', "")
+        .replace("Content-Length: 10", "Content-Length: 9");
+    let wrong = |good: &str, length: &str| {
+        let (start, rest) = good.split_once("Content-Length: ").unwrap();
+        let (_, rest) = rest
+            .split_once('\r')
+            .unwrap_or_else(|| rest.split_once('\n').unwrap());
+        let line_end = if good.contains('\r') { "\r" } else { "\n" };
+        format!("{start}Content-Length: {length}{line_end}{rest}")
+    };
+    for (good, length, expected) in [
+        (&good, "7", "\"\\n89\\r\\n\" instead"),
+        (&good, "9", "\"9\\r\\n\" instead"),
+        (&good, "11", "\"\\n\\r\\n\" instead"),
+        (&good, "12", "\"\\r\\nWARC/1.0\\r\\n\" instead"),
+        (&good, "13", "\"\\nWARC/1.0\\r\\n\" instead"),
+        (&good, "14", "\"WARC/1.0\\r\\n\" instead"),
+        (&good, "15", "\"ARC/1.0\\r\\n\" instead"),
+        (&good, "10000", "the file ends within it"),
+        (&good, "18446744073709551615", "the file ends within it"),
+        (&unix, "8", "\"9\\n\" instead"),
+        (&unix, "10", "\"\\nWARC/1.0\\n\" instead"),
+        (&unix, "11", "\"WARC/1.0\\n\" instead"),
     ] {
-        let blank = if length == "11" { "W" } else { "\r\n\r\nW" };
-        let bad = good.replace("Content-Length: 10", &format!("Content-Length: {length}"));
-        let warc = bad.trim_end().to_owned() + blank + &good[1..];
-        let last = results(warc.as_bytes()).pop().unwrap();
-        let message = last.unwrap_err();
+        assert_eq!(read(good.repeat(2).as_bytes()).len(), 2);
+        let warc = [good.clone(), wrong(good, length), good.clone()].concat();
+        let message = results(warc.as_bytes()).pop().unwrap().unwrap_err();
+        let record = format!("a.wet: record 2 at byte {}: ", good.len());
+        assert!(message.starts_with(&record), "{length}: {message}");
         assert!(message.contains(expected), "{length}: {message}");
+    }
+    // At the end of a file, too.
+    let message = results(wrong(&good, "11").as_bytes()).pop().unwrap();
+    let expected = "a.wet: record 1 at byte 0: after its block stands \"\\n\\r\\n\" instead of the \
+                    two line breaks that end a record: its Content-Length is wrong";
+    assert_eq!(message, Err(expected.to_owned()));
+}
+
+/// A length that is too small by line breaks shortens a text, too.
+#[test]
+fn more_than_two_line_breaks_after_a_block_are_an_error() {
+    let good = conversion("a", "one");
+    for more in ["\r\n", "\n", "\r"] {
+        let warc = [&good[..], more.as_bytes(), &good].concat();
+        let message = results(&warc).pop().unwrap().unwrap_err();
+        let expected = "or the Content-Length before is wrong";
+        assert!(message.ends_with(expected), "{message}");
+    }
+}
+
+#[test]
+fn lengths_that_contradict_each_other_are_an_error() {
+    let with = |length: &str| {
+        let warc = String::from_utf8(conversion("a", "0123456789")).unwrap();
+        warc.replace(
+            "WARC-Type",
+            &format!("content-length: {length}\r\nWARC-Type"),
+        )
+    };
+    for other in ["9", "010", "", "10\r\n\t0"] {
+        let shown = other.replace("\r\n\t", " ");
+        let expected = format!(
+            "a.wet: record 1 at byte 0: it has two Content-Lengths, \"{shown}\" and \"10\""
+        );
+        assert_eq!(refusal(with(other).as_bytes()), expected);
+    }
+    assert_eq!(read(with("10").as_bytes()), [text("a", "0123456789")]);
+}
+
+#[test]
+fn a_version_that_is_not_known_is_an_error_that_names_it() {
+    let with = |version: &str| {
+        let warc = String::from_utf8(conversion("a", "t")).unwrap();
+        warc.replace("WARC/1.0", version)
+    };
+    for version in [
+        "WARC/2.0",
+        "WARC/1.00",
+        "WARC/1.1.1",
+        "WARC/",
+        "WARC/1.0 x",
+        "WARC/\u{1b}",
+    ] {
+        let shown = version.replace('\u{1b}', "\\u{1b}");
+        let expected = format!(
+            "a.wet: record 1 at byte 0: its version, {shown}, is not known here: known are \
+             WARC/0.17, WARC/0.18, WARC/1.0, WARC/1.1"
+        );
+        assert_eq!(refusal(with(version).as_bytes()), expected);
+    }
+    for version in [
+        "WARC/0.17",
+        "WARC/0.18",
+        "WARC/1.0",
+        "WARC/1.1",
+        "WARC/1.1 ",
+    ] {
+        assert_eq!(read(with(version).as_bytes()), [text("a", "t")]);
     }
 }
 
