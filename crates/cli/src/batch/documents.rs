@@ -127,7 +127,7 @@ impl DocumentSet {
         let rows = match (&self.names, &self.starts) {
             // Nothing is looked up for one document that is called by its fingerprint.
             (Names::Fingerprints, None) => 0..1,
-            _ => {
+            (Names::Fingerprints, Some(_)) | (Names::Ids(..), _) => {
                 let place = self.place(fingerprint);
                 place.map_or(0..0, |place| self.rows(place))
             }

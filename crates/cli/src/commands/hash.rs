@@ -9,8 +9,8 @@ use simshard_simhash::{Recipe, TextRecipe};
 
 use crate::exit::UsageError;
 use crate::input::{
-    Batch, Carries, Check, Format, Ids, Input, InputArgs, InputError, LineParser, Needs, Record,
-    RecordContent, Skipped,
+    Batch, Carries, Check, Format, Ids, Input, InputArgs, InputError, Needs, Record, RecordContent,
+    Skipped,
 };
 use crate::progress;
 use crate::recipe::recipe_names;
@@ -69,7 +69,7 @@ pub fn run(args: &HashArgs) -> anyhow::Result<()> {
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut header = Some(HEADER);
     input.for_each_batch(
-        |batch, parser| lines(batch, parser, recipe),
+        |batch| lines(batch, recipe),
         |batches| -> anyhow::Result<bool> {
             let batches: Vec<Lines> = batches
                 .into_iter()
@@ -93,10 +93,10 @@ pub fn run(args: &HashArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn lines(batch: &Batch, parser: &LineParser, recipe: TextRecipe) -> Result<Lines, InputError> {
+fn lines(batch: &Batch, recipe: TextRecipe) -> Result<Lines, InputError> {
     let mut text = String::new();
     let mut documents = 0;
-    let outcome = batch.parse(parser, |Record { id, content }| {
+    let outcome = batch.parse(|Record { id, content }| {
         let fingerprint = match content {
             RecordContent::Text(text) => recipe.fingerprint(&text),
             RecordContent::Fingerprint(fingerprint) => fingerprint,

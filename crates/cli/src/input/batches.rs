@@ -1,16 +1,18 @@
 //! The batches that all input comes in: chunks of lines, or documents that were read one by one.
 
+use std::sync::Arc;
+
 use super::chunk::{Chunk, Chunks};
 use super::parse::{LineParser, Outcome, Record, RecordContent, RecordId};
 use super::records::RecordReader;
 use super::source::Source;
-use super::{Content, Document, InputError, Skipped};
+use super::{Content, Document, Format, InputArgs, InputError, Needs, Skipped};
 
 /// Some documents in their order, not yet parsed where they are lines.
 #[derive(Debug)]
 pub(crate) enum Batch {
-    /// Lines.
-    Lines(Chunk),
+    /// Lines, and how to parse them.
+    Lines(Chunk, Arc<LineParser>),
     /// Documents, and what was left out beside them.
     Documents(Vec<Document>, Skipped),
 }
@@ -26,9 +28,17 @@ pub enum Found {
     Failed(InputError),
 }
 
+/// How sources are read.
+pub(super) enum SourceReader {
+    /// Line by line.
+    Lines(Arc<LineParser>),
+    /// Row by row, or record by record.
+    Records(RecordReader),
+}
+
 /// The batches of an input.
 pub(super) enum Batches {
-    Lines(Chunks),
+    Lines(Chunks, Arc<LineParser>),
     Documents(DocumentBatches),
 }
 
@@ -41,13 +51,9 @@ pub(super) struct DocumentBatches {
 
 impl Batch {
     /// Hands each record to `take`, up to the first bad line.
-    pub(crate) fn parse<'a>(
-        &'a self,
-        parser: &'a LineParser,
-        mut take: impl FnMut(Record<'a>),
-    ) -> Outcome {
+    pub(crate) fn parse<'a>(&'a self, mut take: impl FnMut(Record<'a>)) -> Outcome {
         match self {
-            Self::Lines(chunk) => parser.parse_chunk(chunk, take),
+            Self::Lines(chunk, parser) => parser.parse_chunk(chunk, take),
             Self::Documents(documents, skipped) => {
                 for document in documents {
                     take(record(document));
@@ -63,7 +69,7 @@ impl Batch {
     /// About how many bytes of input it holds.
     pub(super) fn bytes(&self) -> usize {
         match self {
-            Self::Lines(chunk) => chunk.bytes().len(),
+            Self::Lines(chunk, _) => chunk.bytes().len(),
             Self::Documents(documents, _) => documents.iter().map(bytes).sum(),
         }
     }
@@ -86,34 +92,63 @@ fn bytes(document: &Document) -> usize {
     document.id.len() + content
 }
 
-impl Batches {
-    /// Those of sources that are made of lines, for `parser`, or of what `records` reads.
-    pub(super) fn of(
-        sources: Vec<Source>,
-        records: Option<&RecordReader>,
-        parser: &LineParser,
-    ) -> Self {
-        match records {
-            None => Self::Lines(Chunks::new(sources, parser.skip_bad_lines)),
-            Some(records) => {
-                let documents = records.clone().documents(sources);
-                Self::Documents(DocumentBatches::new(documents))
-            }
+impl SourceReader {
+    /// The reader of a format; `None` for `files`, which is read from folders.
+    ///
+    /// # Errors
+    /// If the program was built without the format.
+    pub(super) fn new(
+        args: &InputArgs,
+        needs: Needs,
+        format: Format,
+        several_sources: bool,
+    ) -> Result<Option<Self>, InputError> {
+        if let Some(parser) = LineParser::new(args, needs, format, several_sources) {
+            return Ok(Some(Self::Lines(Arc::new(parser))));
+        }
+        let records = RecordReader::new(args, needs.ids, format)?;
+        Ok(records.map(Self::Records))
+    }
+
+    /// The source twice, to be read one after the other.
+    pub(super) fn twice(&self, source: Source) -> Result<(Source, Source), InputError> {
+        match self {
+            Self::Lines(_) => source.twice(),
+            Self::Records(records) => records.twice(source),
         }
     }
 
+    /// What the sources hold.
+    pub(super) fn batches(&self, sources: Vec<Source>) -> Batches {
+        match self {
+            Self::Lines(parser) => {
+                let chunks = Chunks::new(sources, parser.skip_bad_lines);
+                Batches::Lines(chunks, parser.clone())
+            }
+            Self::Records(records) => {
+                let documents = records.clone().documents(sources);
+                Batches::Documents(DocumentBatches::new(documents))
+            }
+        }
+    }
+}
+
+impl Batches {
     /// The next batch. Documents that are read one by one are gathered until they take
     /// `least_bytes`.
     pub(super) fn next(&mut self, least_bytes: usize) -> Option<Result<Batch, InputError>> {
         match self {
-            Self::Lines(chunks) => Some(chunks.next()?.map(Batch::Lines)),
+            Self::Lines(chunks, parser) => {
+                let chunk = chunks.next()?;
+                Some(chunk.map(|chunk| Batch::Lines(chunk, parser.clone())))
+            }
             Self::Documents(documents) => documents.next(least_bytes),
         }
     }
 
     /// Takes back a batch that is done with.
     pub(super) fn reuse(&mut self, batch: Batch) {
-        if let (Self::Lines(chunks), Batch::Lines(chunk)) = (self, batch) {
+        if let (Self::Lines(chunks, _), Batch::Lines(chunk, _)) = (self, batch) {
             chunks.reuse(chunk);
         }
     }

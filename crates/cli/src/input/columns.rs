@@ -160,10 +160,10 @@ pub(super) fn read(
         Some(most) => usize::try_from(most).unwrap_or(usize::MAX),
     };
     input.for_each_batch(
-        |batch, parser| {
+        |batch| {
             let mut part = Part::default();
             let mut ids = IdColumn::default();
-            let outcome = batch.parse(parser, |record| {
+            let outcome = batch.parse(|record| {
                 part.columns
                     .push(&record, recipe, (!bare).then_some(&mut ids));
             });

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::batches::{Batch, Batches};
-use super::parse::{LineParser, Record, RecordContent};
+use super::parse::{Record, RecordContent};
 use super::{Content, Document, InputError, Skipped};
 
 /// As many bytes as one document has at least: none is kept waiting for others.
@@ -13,7 +13,6 @@ const LEAST_BYTES: usize = 1;
 /// error.
 pub struct Documents {
     batches: Batches,
-    parser: LineParser,
     ready: VecDeque<Document>,
     skipped: Skipped,
     error: Option<InputError>,
@@ -21,10 +20,9 @@ pub struct Documents {
 }
 
 impl Documents {
-    pub(super) fn new(batches: Batches, parser: LineParser) -> Self {
+    pub(super) fn new(batches: Batches) -> Self {
         Self {
             batches,
-            parser,
             ready: VecDeque::new(),
             skipped: Skipped::default(),
             error: None,
@@ -41,7 +39,7 @@ impl Documents {
     /// Parses a batch.
     fn take(&mut self, batch: Batch) {
         let ready = &mut self.ready;
-        let outcome = batch.parse(&self.parser, |record| ready.push_back(owned(record)));
+        let outcome = batch.parse(|record| ready.push_back(owned(record)));
         self.skipped += outcome.skipped;
         self.error = outcome.error;
         self.batches.reuse(batch);

@@ -79,10 +79,9 @@ pub use skipped::Skipped;
 
 pub(crate) use batches::Batch;
 
-use batches::{Batches, DocumentBatches};
+use batches::{Batches, DocumentBatches, SourceReader};
 use chunk::READ_BYTES;
 use files::FileDocuments;
-use records::RecordReader;
 use source::Source;
 
 /// The longest line or file that is taken as a document: 8 MiB.
@@ -121,7 +120,8 @@ pub enum Carries {
 pub struct Input {
     document_count: Option<u64>,
     carries: Carries,
-    parser: LineParser,
+    /// Whether the documents are fingerprints alone, without ids.
+    is_bare: bool,
     batches: Batches,
 }
 
@@ -141,35 +141,32 @@ impl Input {
         stdin: Box<dyn Read + Send>,
     ) -> Result<Self, InputError> {
         let (paths, format) = args.resolve(needs.preferred_format)?;
-        let parser = LineParser::new(args, needs, format, paths.len() > 1);
-        let carries = args.carries(format, needs.recipe);
         let check = needs.check == Check::BeforeUse && !args.skip_bad_lines;
-        if format == Format::Files {
-            return Self::open_files(&paths, parser, check);
-        }
-        let records = RecordReader::new(args, needs.ids, format)?;
+        let Some(reader) = SourceReader::new(args, needs, format, paths.len() > 1)? else {
+            return Self::open_files(&paths, needs.ids, check);
+        };
         let mut sources = source::collect(&paths, format, stdin)?;
         let mut document_count = None;
         if check {
-            let (checked, count) = check_all(sources, records.as_ref(), &parser)?;
+            let (checked, count) = check_all(sources, &reader)?;
             sources = checked;
             document_count = Some(count);
         }
         Ok(Self {
             document_count,
-            carries,
-            batches: Batches::of(sources, records.as_ref(), &parser),
-            parser,
+            carries: args.carries(format, needs.recipe),
+            is_bare: format == Format::Hashes,
+            batches: reader.batches(sources),
         })
     }
 
-    fn open_files(roots: &[PathBuf], parser: LineParser, count: bool) -> Result<Self, InputError> {
+    fn open_files(roots: &[PathBuf], ids: Ids, count: bool) -> Result<Self, InputError> {
         files::check_roots(roots)?;
-        let documents = FileDocuments::new(roots, parser.ids);
+        let documents = FileDocuments::new(roots, ids);
         Ok(Self {
             document_count: count.then(|| files::count(roots)),
             carries: Carries::Texts,
-            parser,
+            is_bare: false,
             batches: Batches::Documents(DocumentBatches::new(documents)),
         })
     }
@@ -206,13 +203,13 @@ impl Input {
 
     /// Whether the documents are fingerprints alone, without ids.
     fn is_bare(&self) -> bool {
-        self.parser.is_bare()
+        self.is_bare
     }
 
     /// The documents, in the order of the input.
     #[must_use]
     pub fn documents(self) -> Documents {
-        Documents::new(self.batches, self.parser)
+        Documents::new(self.batches)
     }
 
     /// Does `work` with each batch on all cores and hands the results to `take`, several at once,
@@ -224,11 +221,10 @@ impl Input {
     /// Those of `take`.
     pub(crate) fn for_each_batch<T: Send, E>(
         mut self,
-        work: impl Fn(&Batch, &LineParser) -> T + Sync,
+        work: impl Fn(&Batch) -> T + Sync,
         take: impl FnMut(Vec<Result<T, InputError>>) -> Result<bool, E>,
     ) -> Result<(), E> {
-        let parser = &self.parser;
-        in_order::for_each(&mut self.batches, |batch| work(batch, parser), take)
+        in_order::for_each(&mut self.batches, work, take)
     }
 }
 
@@ -253,20 +249,16 @@ pub fn parse_bytes(
 /// are.
 fn check_all(
     sources: Vec<Source>,
-    records: Option<&RecordReader>,
-    parser: &LineParser,
+    reader: &SourceReader,
 ) -> Result<(Vec<Source>, u64), InputError> {
     let mut checked = Vec::with_capacity(sources.len());
     let mut documents = 0;
     for source in sources {
-        let (first, again) = match records {
-            None => source.twice()?,
-            Some(records) => records.twice(source)?,
-        };
-        let mut batches = Batches::of(vec![first], records, parser);
+        let (first, again) = reader.twice(source)?;
+        let mut batches = reader.batches(vec![first]);
         while let Some(batch) = batches.next(READ_BYTES) {
             let batch = batch?;
-            let outcome = batch.parse(parser, |_| documents += 1);
+            let outcome = batch.parse(|_| documents += 1);
             if let Some(error) = outcome.error {
                 return Err(error);
             }

@@ -111,7 +111,7 @@ fn spliced(kind: Kind) -> Spliced {
 /// What a chunk of whole lines holds.
 pub(super) fn parse(kind: Kind, skip_bad_lines: bool, bytes: &[u8]) -> (Vec<Document>, Outcome) {
     let args = kind.args(skip_bad_lines);
-    let parser = LineParser::new(&args, AS_READ, args.format.unwrap(), false);
+    let parser = LineParser::new(&args, AS_READ, args.format.unwrap(), false).unwrap();
     let chunk = Chunk::of("<stdin>", bytes.to_vec());
     let mut documents = Vec::new();
     let outcome = parser.parse_chunk(&chunk, |record| {

@@ -30,7 +30,7 @@ use walk::Walk;
 #[derive(Clone, Debug)]
 pub struct LineParser {
     format: LineFormat,
-    pub(super) ids: Ids,
+    ids: Ids,
     /// Whether ids are `source:number` rather than the line number alone, where a line has none
     /// of its own.
     ids_name_the_source: bool,
@@ -110,26 +110,27 @@ impl fmt::Display for RecordId<'_> {
 }
 
 impl LineParser {
-    /// The parser of a format that is made of lines; any other is read as `lines`.
+    /// The parser of a format; `None` where that is not made of lines.
     #[must_use]
-    pub fn new(args: &InputArgs, needs: Needs, format: Format, several_sources: bool) -> Self {
+    pub fn new(
+        args: &InputArgs,
+        needs: Needs,
+        format: Format,
+        several_sources: bool,
+    ) -> Option<Self> {
         let format = match format {
             Format::Hashes => LineFormat::Hashes,
-            Format::Lines | Format::Files | Format::Parquet | Format::Warc => LineFormat::Lines,
+            Format::Lines => LineFormat::Lines,
             Format::Jsonl => LineFormat::Jsonl(args.json_fields(needs.recipe)),
             Format::Tsv => LineFormat::Tsv,
+            Format::Parquet | Format::Warc | Format::Files => return None,
         };
-        Self {
+        Some(Self {
             format,
             ids: needs.ids,
             ids_name_the_source: several_sources,
             skip_bad_lines: args.skip_bad_lines,
-        }
-    }
-
-    /// Whether documents are fingerprints alone, without ids.
-    pub(super) fn is_bare(&self) -> bool {
-        matches!(self.format, LineFormat::Hashes)
+        })
     }
 
     /// Hands the records of a chunk to `take`, up to the first bad line, or around bad lines

@@ -5,7 +5,7 @@ use clap::{CommandFactory, Parser};
 use simshard_simhash::Recipe;
 
 use super::*;
-use crate::input::{Carries, paths};
+use crate::input::{Carries, LineParser, paths};
 
 #[derive(Parser)]
 struct Command {
@@ -58,6 +58,16 @@ fn the_format_is_inferred_where_all_paths_agree() {
         Format::Warc
     );
     assert_eq!(inferred(&["parquet", "warc.gz"]), Format::Lines);
+}
+
+#[test]
+fn only_formats_of_lines_are_parsed_by_line() {
+    use clap::ValueEnum;
+    for format in Format::value_variants() {
+        let parser = LineParser::new(&parse(&[]).unwrap(), Needs::CLIENT, *format, false);
+        let of_lines = !matches!(format, Format::Parquet | Format::Warc | Format::Files);
+        assert_eq!(parser.is_some(), of_lines, "{format}");
+    }
 }
 
 #[test]

@@ -118,7 +118,7 @@ proptest! {
         // What looks compressed is another matter.
         prop_assume!(!bytes.starts_with(&[0x1F, 0x8B]));
         let args = InputArgs { skip_bad_lines, ..args(format, &[]) };
-        let parser = LineParser::new(&args, Needs::CLIENT, format, false);
+        let parser = LineParser::new(&args, Needs::CLIENT, format, false).unwrap();
         let whole = everything(&parser, &bytes, 1 << 20, &[1 << 20]);
         prop_assert_eq!(&everything(&parser, &bytes, read_bytes, &sizes), &whole);
         let half = bytes.len() / 2;

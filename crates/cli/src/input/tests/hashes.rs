@@ -107,7 +107,7 @@ fn anything_else_on_a_line_is_refused() {
 #[test]
 fn nothing_is_taken_after_a_bad_line() {
     let args = args(Format::Hashes, &[]);
-    let parser = LineParser::new(&args, Needs::CLIENT, Format::Hashes, false);
+    let parser = LineParser::new(&args, Needs::CLIENT, Format::Hashes, false).unwrap();
     let lines = "12345678901234567890\n\n12345678901234567890\n12345678901234567890\n";
     let chunk = Chunk::of("x", lines.into());
     let mut taken = 0;

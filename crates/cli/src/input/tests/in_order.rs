@@ -41,9 +41,9 @@ fn no_more_is_read_than_two_waves_ahead() {
     let mut taken = 0;
     let mut waves = 0;
     let done: Result<(), InputError> = open(stdin).for_each_batch(
-        |batch, parser| {
+        |batch| {
             let mut documents = 0;
-            batch.parse(parser, |_| documents += 1);
+            batch.parse(|_| documents += 1);
             documents
         },
         |batches| {
@@ -72,9 +72,9 @@ fn what_cannot_be_read_comes_after_all_that_can() {
     let mut seen = Vec::new();
     let input = open(Cursor::new("a\nb\nc").chain(Broken));
     let done: Result<(), InputError> = input.for_each_batch(
-        |batch, parser| {
+        |batch| {
             let mut documents = 0;
-            batch.parse(parser, |_| documents += 1);
+            batch.parse(|_| documents += 1);
             documents
         },
         |batches| {

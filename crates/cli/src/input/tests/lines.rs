@@ -3,7 +3,7 @@
 use super::*;
 use crate::input::chunk::Chunks;
 use crate::input::source::Source;
-use crate::input::{Batch, Check, LineParser, MAX_ID_BYTES, MAX_RECORD_BYTES};
+use crate::input::{Batch, Check, MAX_ID_BYTES, MAX_RECORD_BYTES};
 
 #[test]
 fn empty_input_has_no_documents() {
@@ -156,7 +156,7 @@ fn a_line_without_end_ends_the_reading_where_nothing_is_checked_ahead_too() {
         errors.extend(results.into_iter().flatten().flatten());
         Ok::<bool, ()>(true)
     };
-    let work = |batch: &Batch, parser: &LineParser| batch.parse(parser, |_| {}).error;
+    let work = |batch: &Batch| batch.parse(|_| {}).error;
     open().for_each_batch(work, take).unwrap();
     assert_eq!(errors.len(), 1);
     for message in [
