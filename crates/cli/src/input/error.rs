@@ -224,13 +224,25 @@ pub enum LineProblem {
         /// What was expected.
         reason: String,
     },
+    /// A first line that is written as those of another format are.
+    #[error("{problem}: for lines such as this, add --format {format}")]
+    OtherFormat {
+        /// What is wrong with it here.
+        problem: Box<Self>,
+        /// The other format.
+        format: Format,
+    },
     /// A JSON object without a field that it needs.
-    #[error("{value} has no field \"{name}\"")]
+    #[error("{value} has no field \"{name}\"{}", choice(present, flags))]
     MissingField {
         /// The object.
         value: String,
         /// The field.
         name: String,
+        /// The fields that there are, empty if there are none.
+        present: String,
+        /// The arguments that name another.
+        flags: &'static str,
     },
     /// A JSON object that says something twice.
     #[error("{value} has the field \"{name}\" more than once")]
@@ -256,6 +268,13 @@ pub enum LineProblem {
         /// What it should hold.
         expected: &'static str,
     },
+}
+
+fn choice(present: &str, flags: &str) -> String {
+    match present {
+        "" => String::new(),
+        present => format!(": it has {present}; say with {flags} which to read"),
+    }
 }
 
 /// What is wrong with bytes that are no text.

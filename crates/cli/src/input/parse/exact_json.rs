@@ -11,12 +11,17 @@ use super::{JsonContent, JsonFields, Record, RecordContent, RecordId, decimal, f
 use crate::input::LineProblem;
 use crate::input::error::excerpt;
 
+/// About how much a message says of the fields that there are.
+const NAMES_BYTES: usize = 100;
+
 /// What JSON calls white space.
 const SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
 
 /// Reads a line that is not blank.
 pub(super) fn parse<'a>(fields: &JsonFields, line: &'a str) -> Result<Record<'a>, LineProblem> {
-    let [id, content] = find_fields(line, [&fields.id, fields.content.name()])?;
+    let id = ("--id-field", fields.id.as_str());
+    let content = (fields.content.flags(), fields.content.name());
+    let [id, content] = find_fields(line, [id, content])?;
     let id = match decode(id) {
         Decoded::String(id) => id,
         Decoded::Number(id) => Cow::Borrowed(id),
@@ -89,13 +94,17 @@ fn decode_string(written: &str) -> Option<Cow<'_, str>> {
     serde_json::from_str(written).ok().map(Cow::Owned)
 }
 
-/// The values of two fields of the object on a line, as they are written.
-fn find_fields<'a>(line: &'a str, names: [&str; 2]) -> Result<[&'a str; 2], LineProblem> {
+/// The values of two fields of the object on a line, as they are written. Each has the arguments
+/// that name it, for whom it lacks.
+fn find_fields<'a>(
+    line: &'a str,
+    fields: [(&'static str, &str); 2],
+) -> Result<[&'a str; 2], LineProblem> {
     let mut found = [None; 2];
     let mut rest = open_object(line).ok_or_else(|| no_object(line))?;
     while let Some(inside) = rest {
         let (field, after) = next_field(inside).ok_or_else(|| no_object(line))?;
-        for (name, slot) in names.iter().zip(&mut found) {
+        for ((_, name), slot) in fields.iter().zip(&mut found) {
             if field.name != *name {
                 continue;
             }
@@ -109,12 +118,30 @@ fn find_fields<'a>(line: &'a str, names: [&str; 2]) -> Result<[&'a str; 2], Line
         rest = after;
     }
     let require = |index: usize| {
+        let (flags, name) = fields[index];
         found[index].ok_or_else(|| LineProblem::MissingField {
             value: excerpt(line),
-            name: names[index].to_owned(),
+            name: name.to_owned(),
+            present: names(line),
+            flags,
         })
     };
     Ok([require(0)?, require(1)?])
+}
+
+/// The names of an object's fields, as many as make a message of some length.
+fn names(line: &str) -> String {
+    let mut names = String::new();
+    let mut rest = open_object(line).flatten();
+    while let Some((field, after)) = rest.and_then(next_field) {
+        if names.len() >= NAMES_BYTES {
+            return names + ", …";
+        }
+        let lead = if names.is_empty() { "" } else { ", " };
+        names += &format!("{lead}\"{}\"", excerpt(&field.name));
+        rest = after;
+    }
+    names
 }
 
 struct Field<'a> {

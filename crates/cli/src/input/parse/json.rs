@@ -42,6 +42,15 @@ impl JsonContent {
             Self::Text(name) | Self::Fingerprint(name) | Self::Features(name) => name,
         }
     }
+
+    /// The arguments that name the field.
+    pub(super) fn flags(&self) -> &'static str {
+        match self {
+            Self::Text(_) => "--text-field or --fingerprint-field",
+            Self::Fingerprint(_) => "--fingerprint-field",
+            Self::Features(_) => "--features-field",
+        }
+    }
 }
 
 impl JsonFields {

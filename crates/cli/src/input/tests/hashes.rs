@@ -54,6 +54,40 @@ fn a_line_is_a_fingerprint_and_its_number_the_id() {
 }
 
 #[test]
+fn a_first_line_of_another_format_is_refused_with_its_name() {
+    for (line, format) in [
+        ("the quick brown fox", Some("lines")),
+        ("3 brown foxes", Some("lines")),
+        ("\u{FEFF}été", Some("lines")),
+        ("{\"id\": 1, \"text\": \"a\"}", Some("jsonl")),
+        (" {", Some("jsonl")),
+        ("id\thash", Some("tsv")),
+        ("a\t17", Some("tsv")),
+        ("", None),
+        (" 1", None),
+        ("-1", None),
+        ("12abc", None),
+        ("0x10", None),
+        ("c0ffee1234567890", None),
+        ("18446744073709551616", None),
+        ("1.5e3", None),
+    ] {
+        let first = refusal(Format::Hashes, format!("{line}\n1\n"));
+        let second = refusal(Format::Hashes, format!("1\n{line}\n"));
+        let problem = second.strip_prefix("<stdin>:2: ").unwrap();
+        let hint = format.map_or(String::new(), |format| {
+            format!(": for lines such as this, add --format {format}")
+        });
+        assert!(!problem.contains("--format"), "{problem}");
+        let first = first.replace('\u{FEFF}', "");
+        assert_eq!(
+            first,
+            format!("<stdin>:1: {}{hint}", problem.replace("\\u{feff}", ""))
+        );
+    }
+}
+
+#[test]
 fn anything_else_on_a_line_is_refused() {
     let digits_only = "a fingerprint is a decimal number of digits only";
     let nothing = "a fingerprint is a decimal number, found nothing";

@@ -113,11 +113,51 @@ fn what_is_no_fingerprint_is_named() {
     }
 }
 
+/// However many and long they are, and whatever is in them.
+#[test]
+fn a_missing_field_is_told_with_some_that_there_are() {
+    let many = (0..5000).map(|n| format!("\"name {n}\":{n}"));
+    let many = format!("{{{}}}", many.collect::<Vec<_>>().join(","));
+    let refused = refusal(Format::Jsonl, many);
+    assert!(refused.contains("\"name 0\", \"name 1\", "), "{refused}");
+    assert!(refused.ends_with(", …; say with --id-field which to read"));
+    assert!(refused.len() < 400, "{refused}");
+
+    let hostile = format!("{{\"\\u001b[2J\\n{}\":1}}", "\u{202e}".repeat(9000));
+    let refused = refusal(Format::Jsonl, hostile);
+    assert!(
+        refused.contains("it has \"\\u{1b}[2J\\n\\u{202e}"),
+        "{refused}"
+    );
+    assert!(refused.len() < 1500 && !refused.contains('\n'), "{refused}");
+
+    for (args, flag) in [
+        (print_args(), "--fingerprint-field"),
+        (
+            InputArgs {
+                features_field: Some("f".to_owned()),
+                ..args(Format::Jsonl, &[])
+            },
+            "--features-field",
+        ),
+    ] {
+        let refused = message(open_bytes(&args, b"{\"id\":1}"));
+        let expected = format!("it has \"id\"; say with {flag} which to read");
+        assert!(refused.ends_with(&expected), "{refused}");
+    }
+}
+
 #[test]
 fn faults_say_what_is_expected() {
     let cases = [
-        (r#"{"text":"x"}"#, r#"{"text":"x"} has no field "id""#),
-        (r#"{"id":1}"#, r#"{"id":1} has no field "text""#),
+        (
+            r#"{"text":"x"}"#,
+            r#"{"text":"x"} has no field "id": it has "text"; say with --id-field which to read"#,
+        ),
+        (
+            r#"{"id":1,"b\u006fdy":""}"#,
+            r#"{"id":1,"b\u006fdy":""} has no field "text": it has "id", "body"; say with --text-field or --fingerprint-field which to read"#,
+        ),
         ("{}", r#"{} has no field "id""#),
         (
             r#"{"id":null,"text":"x"}"#,
