@@ -39,7 +39,45 @@ impl TypedValueParser for RecipeNames {
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
         let listed = Recipe::LISTED.into_iter();
         let offered = listed.filter(|recipe| !self.only_texts || recipe.for_texts().is_ok());
-        let value = |recipe: Recipe| PossibleValue::new(recipe.to_string()).help(recipe.summary());
+        let value = |recipe: Recipe| {
+            let help = match windows(recipe) {
+                "" => recipe.summary().to_owned(),
+                windows => format!("{} (or any other window, {windows})", recipe.summary()),
+            };
+            PossibleValue::new(recipe.to_string()).help(help)
+        };
         Some(Box::new(offered.map(value)))
+    }
+}
+
+/// The windows that a recipe may be named with, where it has one.
+pub(crate) fn windows(recipe: Recipe) -> &'static str {
+    match recipe {
+        Recipe::Text(
+            TextRecipe::MozShingle(_)
+            | TextRecipe::JenkinsWindow(_)
+            | TextRecipe::JenkinsWindowCompat(_),
+        ) => "1-255",
+        Recipe::Text(TextRecipe::WordsV1 | TextRecipe::Leonsim3 | TextRecipe::Leonsim4)
+        | Recipe::Features => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_window_that_is_listed_makes_a_recipe_and_no_other_does() {
+        for recipe in Recipe::LISTED {
+            let name = recipe.to_string();
+            let exists = |window: &str| {
+                let other = name.replace(|digit: char| digit.is_ascii_digit(), window);
+                other != name && other.parse::<Recipe>().is_ok()
+            };
+            let expected = !windows(recipe).is_empty();
+            assert_eq!([exists("1"), exists("255")], [expected; 2], "{name}");
+            assert!(!exists("0") && !exists("256"), "{name}");
+        }
     }
 }

@@ -6,7 +6,7 @@ use clap::Args;
 use serde::Serialize;
 use simshard_simhash::{Explanation, Recipe};
 
-use crate::recipe::recipe_names;
+use crate::recipe::{recipe_names, windows};
 
 /// Arguments of `recipes`.
 #[derive(Args, Clone, Copy, Debug)]
@@ -46,12 +46,18 @@ pub fn run(args: RecipesArgs) -> anyhow::Result<()> {
 fn table() -> String {
     let rows = Recipe::LISTED.map(|recipe| {
         let Explanation { name, takes, .. } = recipe.explanation();
-        [name, takes.name().to_owned(), recipe.summary().to_owned()]
+        let [takes, windows, summary] = [takes.name(), windows(recipe), recipe.summary()];
+        [
+            name,
+            takes.to_owned(),
+            windows.to_owned(),
+            summary.to_owned(),
+        ]
     });
-    let header = ["name", "takes", "what it looks at, and what for"].map(str::to_owned);
+    let header = ["name", "takes", "windows", "what it looks at, and what for"];
     let mut table = String::new();
-    for [name, takes, summary] in [header].into_iter().chain(rows) {
-        table += &format!("{name:<23}\t{takes:<8}\t{summary}\n");
+    for [name, takes, windows, summary] in [header.map(str::to_owned)].into_iter().chain(rows) {
+        table += &format!("{name:<23}\t{takes:<8}\t{windows:<7}\t{summary}\n");
     }
     table
 }
@@ -129,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_recipe_has_a_line_with_three_columns() {
+    fn every_recipe_has_a_line_with_four_columns() {
         let table = table();
         let rows: Vec<Vec<&str>> = table
             .lines()
@@ -138,7 +144,8 @@ mod tests {
         assert_eq!(rows.len(), 1 + Recipe::LISTED.len());
         for (row, recipe) in rows[1..].iter().zip(Recipe::LISTED) {
             assert_eq!(row[0].parse(), Ok(recipe));
-            assert_eq!(row[1..], [recipe.takes().name(), recipe.summary()]);
+            let expected = [recipe.takes().name(), windows(recipe), recipe.summary()];
+            assert_eq!(row[1..], expected);
         }
     }
 
