@@ -331,3 +331,67 @@ fn bad_arguments_are_refused_before_anything_is_read() {
     }
     assert!(!Path::new("no hash").exists());
 }
+
+/// The members that `find-clusters` prints as TSV, after nothing but their header.
+fn cluster_members(args: &[&str], input: &str) -> Vec<[String; 3]> {
+    let tsv = ["find-clusters", "--output-format", "tsv"];
+    let table = printed(&[&tsv, args].concat(), input);
+    let mut lines = table.lines();
+    assert_eq!(lines.next(), Some("id\thash\tcluster"));
+    let member = |line: &str| {
+        let columns: Vec<String> = line.split('\t').map(str::to_owned).collect();
+        columns.try_into().unwrap()
+    };
+    lines.map(member).collect()
+}
+
+/// ChenghaoMou's options, short and long, and where its results are others: each line of this
+/// stands in the README's table.
+#[test]
+fn chenghaomous_options_are_taken_and_the_differences_are_those_told() {
+    let input = "{\"key\": 7, \"body\": \"the same bytes in both of these\"}\n\
+                 {\"key\": \"any string\", \"body\": \"the same bytes in both of these\"}\n\
+                 {\"key\": \"any string\", \"body\": \"the same bytes in both of these\"}\n\
+                 {\"key\": 9, \"body\": \"what the sample leaves out\"}\n";
+    let short = ["-f", "json", "-tbody", "-xkey", "-n", "3"];
+    let long = "--format json --text_column=body --id_column key --sample=3";
+    let long: Vec<&str> = long.split(' ').collect();
+    let with = |first: &[&str], more: &str| {
+        let more: Vec<&str> = more.split_whitespace().collect();
+        cluster_members(&[first, &more].concat(), input)
+    };
+    let compat = with(&short, "-w5 --compat -b 6 -d 3");
+    assert_eq!(compat, with(&long, "--window 5 --compat"));
+
+    let ids: Vec<&str> = compat.iter().map(|member| member[0].as_str()).collect();
+    assert_eq!(ids, ["7", "any string", "any string"]);
+    for [_, hash, cluster] in &compat {
+        assert_eq!(hash, cluster, "the smallest fingerprint");
+    }
+    assert_eq!(compat, with(&short, "--recipe jenkins-window-5-compat"));
+    assert_eq!(compat, with(&short, "--window 0 --compat"));
+    let whole = with(&short, "--window 5");
+    assert_eq!(whole, with(&short, "--recipe jenkins-window-5"));
+    let words = with(&short, "");
+    assert_eq!(words, with(&short, "--recipe words-v1"));
+    assert!(compat != whole && compat != words && whole != words);
+
+    let hashes = "a\t5\nb\t4\nc\t18446744073709551615\n";
+    let expected = [["b", "4", "4"], ["a", "5", "4"]];
+    assert_eq!(cluster_members(&["-f", "hash"], hashes), expected);
+    let headed = format!("id\thash\n{hashes}");
+    assert_eq!(cluster_members(&["-f", "hash"], &headed), expected);
+}
+
+#[test]
+fn lines_that_the_ancestors_misread_are_refused_by_their_number() {
+    for (line, shown) in [("", "\"\""), ("-1", "\"-1\""), ("12abc", "\"12abc\"")] {
+        for verb in ["find-all", "find-clusters"] {
+            let output = run(BINARY, [verb], format!("4\n{line}\n5\n"));
+            assert_eq!(output.status.code(), Some(2), "{line}: {}", log(&output));
+            let expected = format!("<stdin>:2: {shown} is no fingerprint");
+            assert!(log(&output).contains(&expected), "{}", log(&output));
+            assert!(output.stdout.is_empty());
+        }
+    }
+}

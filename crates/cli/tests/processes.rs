@@ -33,6 +33,16 @@ impl Cluster {
     }
 }
 
+#[test]
+fn a_search_stores_nothing() {
+    let router = Process::serve(BINARY, ["serve", "--listen", "127.0.0.1:0"]);
+    let find = ["find", "--text", "a text", "--router", router.url()];
+    for _ in 0..2 {
+        let found = String::from_utf8(run(BINARY, find, "").stdout).unwrap();
+        assert!(found.ends_with("\"matches\":[]}\n"), "{found}");
+    }
+}
+
 /// Starts the nodes on free ports. Between looking for one and using it, another
 /// process can take it: then new ones are looked for.
 fn bind_nodes(layout: &Path) -> Vec<Process> {

@@ -24,13 +24,20 @@ pub struct BatchArgs {
     #[arg(short, long, value_name = "PATH", value_hint = ValueHint::AnyPath, help_heading = "Input")]
     pub input: Vec<PathBuf>,
     /// Read the first N documents only; 0 means all
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Input")]
+    #[arg(
+        short = 'n',
+        long,
+        value_name = "N",
+        default_value_t = 0,
+        help_heading = "Input"
+    )]
     pub sample: u64,
     /// How texts become fingerprints
     #[arg(long, value_name = "NAME", default_value_t, value_parser = recipe_names(), help_heading = "Input")]
     pub recipe: Recipe,
     /// Fingerprint windows of N bytes: short for `--recipe jenkins-window-N`; 0 means 5
     #[arg(
+        short,
         long,
         value_name = "N",
         conflicts_with = "recipe",

@@ -37,18 +37,25 @@ pub struct InputArgs {
     /// Anything else is `lines`, or `hashes` where a command compares fingerprints.
     ///
     /// Input is UTF-8; a line, a text or a file is at most 8 MiB, an id at most 1024 bytes.
-    #[arg(long, value_enum, help_heading = "Input")]
+    #[arg(short, long, value_enum, help_heading = "Input")]
     pub format: Option<Format>,
 
     /// jsonl, parquet: the field or column that holds a document's id, a string or a number
     /// [default: id]
-    #[arg(long, alias = "id_column", value_name = "NAME", help_heading = "Input")]
+    #[arg(
+        short = 'x',
+        long,
+        visible_alias = "id_column",
+        value_name = "NAME",
+        help_heading = "Input"
+    )]
     pub id_field: Option<String>,
 
     /// jsonl, parquet: the field or column that holds a document's text [default: text]
     #[arg(
+        short,
         long,
-        alias = "text_column",
+        visible_alias = "text_column",
         value_name = "NAME",
         help_heading = "Input"
     )]
@@ -95,18 +102,18 @@ pub enum Format {
     /// paths; blank lines are passed over
     Lines,
     /// One JSON object a line, see --id-field, --text-field, --fingerprint-field and
-    /// --features-field; blank lines are passed over
+    /// --features-field; blank lines are passed over; also called `json`
     #[value(alias = "json")]
     Jsonl,
     /// One `id<TAB>fingerprint` a line; a first line whose second column is a word, such as
-    /// `hash`, is a header
+    /// `hash`, is a header; also called `hash`
     #[value(alias = "hash")]
     Tsv,
     /// A table in Parquet, a document a row, see --id-field, --text-field and --fingerprint-field;
     /// for programs that were built with it: `cargo build --release --features parquet`
     Parquet,
     /// A crawl's WET or WARC file, a document a record of plain text; the id is the address of the
-    /// page; records of anything else, such as HTML, are counted and left out
+    /// page; records of anything else, such as HTML, are counted and left out; also called `wet`
     #[value(alias = "wet")]
     Warc,
     /// One document a file, whatever it is called; folders are walked, without hidden files and

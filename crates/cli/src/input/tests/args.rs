@@ -172,8 +172,24 @@ fn the_names_of_other_programs_are_understood() {
     assert_eq!(args.id_field.as_deref(), Some("n"));
     assert_eq!(inferred(&["--format", "hash"]), Format::Tsv);
     assert_eq!(inferred(&["--format", "wet"]), Format::Warc);
+    let args = parse(&["-f", "json", "-tbody", "-x", "n"]).unwrap();
+    assert_eq!(args.format, Some(Format::Jsonl));
+    assert_eq!(args.text_field.as_deref(), Some("body"));
+    assert_eq!(args.id_field.as_deref(), Some("n"));
+}
+
+#[test]
+fn help_tells_of_the_names_of_other_programs() {
     let help = Command::command().render_long_help().to_string();
-    assert!(!help.contains("_column"), "{help}");
+    for name in [
+        "[alias: --text_column]",
+        "[alias: --id_column]",
+        "also called `json`",
+        "also called `hash`",
+        "also called `wet`",
+    ] {
+        assert!(help.contains(name), "{name}: {help}");
+    }
 }
 
 #[test]
