@@ -168,9 +168,17 @@ fn an_error_leaves_the_old_output_and_nothing_else() {
         if let Some(old) = old {
             fs::write(&path, old).unwrap();
         }
-        for verb in ["find-all", "find-clusters"] {
-            let args = [verb, "-o", path.to_str().unwrap()];
-            let output = run(BINARY, args, "4\n5\n12abc\n");
+        for (verb, format) in [
+            ("find-all", "hashes"),
+            ("find-clusters", "hashes"),
+            ("hash", "jsonl"),
+        ] {
+            let args = [verb, "--format", format, "-o", path.to_str().unwrap()];
+            let good = match verb {
+                "hash" => "{\"id\": 1, \"text\": \"a text\"}\n".repeat(2),
+                _ => "4\n5\n".to_owned(),
+            };
+            let output = run(BINARY, args, good + "12abc\n");
             assert_eq!(output.status.code(), Some(2), "{}", log(&output));
             assert!(log(&output).contains("<stdin>:3: "), "{}", log(&output));
             assert_eq!(fs::read_to_string(&path).ok().as_deref(), old);

@@ -14,9 +14,9 @@ use crate::recipe::recipe_names;
 /// The bytes of a window unless the caller says how many.
 const USUAL_WINDOW: u32 = 5;
 
-/// Arguments of `find-all` and `find-clusters`.
+/// What to read, and how texts become fingerprints.
 #[derive(Args, Debug)]
-pub struct BatchArgs {
+pub struct ReadArgs {
     /// The documents.
     #[command(flatten)]
     pub documents: InputArgs,
@@ -48,6 +48,32 @@ pub struct BatchArgs {
     /// recipe is taken
     #[arg(long, requires = "window", help_heading = "Input")]
     pub compat: bool,
+}
+
+/// Where results go, and how they are written.
+#[derive(Args, Debug)]
+pub struct WriteArgs {
+    /// Where to write; `-` or nothing is standard output
+    ///
+    /// A file is written beside its place and put there when it is complete: until then, and if
+    /// anything goes wrong, what stood there stays. Open descriptors, such as /dev/stdout and
+    /// /dev/fd/3, are written to as they are. Outputs are not compressed.
+    #[arg(short, long, value_name = "PATH", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub output: Option<PathBuf>,
+    /// How to write [default: by the output's extension, else json, or tsv for `hash`]
+    ///
+    /// The extensions are .json, .jsonl, .ndjson, .tsv and, where this program was built with it,
+    /// .parquet.
+    #[arg(long, value_enum, value_name = "FORMAT", help_heading = "Output")]
+    pub output_format: Option<OutputFormat>,
+}
+
+/// Arguments of `find-all` and `find-clusters`.
+#[derive(Args, Debug)]
+pub struct BatchArgs {
+    /// What to read.
+    #[command(flatten)]
+    pub reading: ReadArgs,
 
     /// The largest distance of a pair, in bits; 0 finds equal fingerprints
     #[arg(
@@ -78,26 +104,16 @@ pub struct BatchArgs {
     )]
     pub threads: Option<u16>,
 
-    /// Where to write; `-` or nothing is standard output
-    ///
-    /// A file is written beside its place and put there when it is complete: until then, and if
-    /// anything goes wrong, what stood there stays. Open descriptors, such as /dev/stdout and
-    /// /dev/fd/3, are written to as they are. Outputs are not compressed.
-    #[arg(short, long, value_name = "PATH", value_hint = ValueHint::FilePath, help_heading = "Output")]
-    pub output: Option<PathBuf>,
-    /// How to write [default: by the output's extension, else json]
-    ///
-    /// The extensions are .json, .jsonl, .ndjson, .tsv and, where this program was built with it,
-    /// .parquet.
-    #[arg(long, value_enum, value_name = "FORMAT", help_heading = "Output")]
-    pub output_format: Option<OutputFormat>,
+    /// Where results go.
+    #[command(flatten)]
+    pub writing: WriteArgs,
     /// Write a page about the result too, for a browser: distances or clusters, crowded
     /// fingerprints, timings; into a file, not to standard output
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub report: Option<PathBuf>,
 }
 
-impl BatchArgs {
+impl ReadArgs {
     /// What to read: the paths that stand alone and those after `--input`.
     #[must_use]
     pub fn input_args(&self) -> InputArgs {
@@ -121,13 +137,15 @@ impl BatchArgs {
         let recipe = name.parse::<Recipe>();
         recipe.map_err(|error| UsageError(error.to_string()))
     }
+}
 
-    /// How to write.
+impl WriteArgs {
+    /// How to write; `usual` where neither the arguments nor the output's extension say it.
     ///
     /// # Errors
     /// If it is a format that this program was built without.
-    pub fn effective_output_format(&self) -> Result<OutputFormat, UsageError> {
-        let by_path = || OutputFormat::of_path(self.output.as_deref());
+    pub fn effective_format(&self, usual: OutputFormat) -> Result<OutputFormat, UsageError> {
+        let by_path = || OutputFormat::of_path(self.output.as_deref()).unwrap_or(usual);
         self.output_format.unwrap_or_else(by_path).available()
     }
 }

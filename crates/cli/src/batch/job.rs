@@ -10,7 +10,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use simshard_simhash::{Layout, PairSearch, Recipe};
 
 use super::report::{About, report};
-use super::{BatchArgs, DocumentSet, Statistics, Timings};
+use super::{BatchArgs, DocumentSet, Plan, Statistics, Timings};
 use crate::exit::UsageError;
 use crate::input::{InputArgs, columns};
 use crate::output::{Output, OutputError, OutputFormat};
@@ -18,15 +18,15 @@ use crate::progress;
 use crate::report::page;
 use crate::say::{note, watched};
 
-/// A command that is ready to begin: its arguments make sense, and its output can be written.
+/// A command that is ready to begin: its arguments make sense, and its outputs can be written.
 pub(crate) struct Job<'a> {
-    plan: Plan<'a>,
+    task: Task<'a>,
     output: Output,
     pool: ThreadPool,
 }
 
 /// What a job does.
-struct Plan<'a> {
+struct Task<'a> {
     command: &'static str,
     args: &'a BatchArgs,
     input: InputArgs,
@@ -47,18 +47,20 @@ pub(crate) struct Sorted {
 }
 
 impl<'a> Job<'a> {
-    /// Checks the arguments and opens the output, before anything is read.
+    /// Checks the arguments and opens the outputs, before anything is read.
     pub(crate) fn new(command: &'static str, args: &'a BatchArgs) -> anyhow::Result<Self> {
         let start = Instant::now();
         search(args, 0)?;
-        let recipe = args.effective_recipe()?;
-        let format = args.effective_output_format()?;
-        let input = args.input_args().expanded()?;
-        let output = Output::open(args.output.as_deref(), &input.paths)?;
+        let Plan {
+            input,
+            recipe,
+            format,
+            output,
+        } = Plan::new(&args.reading, &args.writing, OutputFormat::Json)?;
         let report = open_report(args, &input.paths, &output)?;
         let threads = args.threads.map_or(0, usize::from);
         let pool = ThreadPoolBuilder::new().num_threads(threads).build();
-        let plan = Plan {
+        let task = Task {
             command,
             args,
             input,
@@ -68,7 +70,7 @@ impl<'a> Job<'a> {
             start,
         };
         Ok(Self {
-            plan,
+            task,
             output,
             pool: pool.context("cannot start the threads")?,
         })
@@ -79,9 +81,9 @@ impl<'a> Job<'a> {
         self,
         command: impl FnOnce(Sorted, OutputFormat, Output) -> anyhow::Result<()> + Send,
     ) -> anyhow::Result<()> {
-        let Self { plan, output, pool } = self;
-        let format = plan.format;
-        pool.install(|| command(sort(plan)?, format, output))
+        let Self { task, output, pool } = self;
+        let format = task.format;
+        pool.install(|| command(sort(task)?, format, output))
     }
 }
 
@@ -112,13 +114,13 @@ fn search(args: &BatchArgs, fingerprints: usize) -> Result<PairSearch, UsageErro
 }
 
 /// Reads the documents and sorts their fingerprints.
-fn sort(plan: Plan<'_>) -> anyhow::Result<Sorted> {
-    let Plan { args, format, .. } = plan;
+fn sort(task: Task<'_>) -> anyhow::Result<Sorted> {
+    let Task { args, format, .. } = task;
     let bar = progress::bar("reading", None);
-    let sample = Some(args.sample);
-    let columns = columns(&plan.input, format.ids(), plan.recipe, sample, &bar)?;
+    let sample = Some(args.reading.sample);
+    let columns = columns(&task.input, format.ids(), task.recipe, sample, &bar)?;
     bar.finish_and_clear();
-    let read = plan.start.elapsed();
+    let read = task.start.elapsed();
     let (skipped, by_recipe) = (columns.skipped, columns.by_recipe);
     let documents = {
         let _spinner = progress::spinner("sorting");
@@ -126,14 +128,14 @@ fn sort(plan: Plan<'_>) -> anyhow::Result<Sorted> {
     };
     let timings = Timings {
         read,
-        sort: plan.start.elapsed() - read,
+        sort: task.start.elapsed() - read,
         ..Timings::default()
     };
     let search = search(args, documents.fingerprints().len())?;
-    let recipe = by_recipe.then_some(plan.recipe);
+    let recipe = by_recipe.then_some(task.recipe);
     let about = About {
-        command: plan.command,
-        inputs: plan.input.names(),
+        command: task.command,
+        inputs: task.input.names(),
         settings: settings(args, recipe, search.layout()),
         empty_text: recipe
             .and_then(|recipe| recipe.for_texts().ok())
@@ -145,8 +147,8 @@ fn sort(plan: Plan<'_>) -> anyhow::Result<Sorted> {
         search,
         timings,
         about,
-        report: plan.report,
-        start: plan.start,
+        report: task.report,
+        start: task.start,
     })
 }
 
@@ -165,8 +167,9 @@ fn settings(args: &BatchArgs, recipe: Option<Recipe>, layout: Layout) -> Vec<(St
             rayon::current_num_threads().to_string(),
         ),
     ];
-    if args.sample > 0 {
-        settings.push(("sample".to_owned(), args.sample.to_string()));
+    let sample = args.reading.sample;
+    if sample > 0 {
+        settings.push(("sample".to_owned(), sample.to_string()));
     }
     settings
 }
@@ -192,11 +195,7 @@ impl Sorted {
         let name = output.name().to_owned();
         let written = output.write_all(page.as_bytes());
         let written = written.and_then(|()| output.commit());
-        written.map_err(|error| OutputError::Failed {
-            output: name,
-            error,
-        })?;
-        Ok(())
+        Ok(written.map_err(OutputError::failed(name))?)
     }
 
     /// The statistics of what was read, with the times so far.

@@ -1,8 +1,9 @@
-//! What `find-all` and `find-clusters` share: their arguments, the documents by fingerprint, and
+//! What the batch commands share. All of them, `hash` included: what is read and where it goes
+//! ([`ReadArgs`], [`WriteArgs`]). `find-all` and `find-clusters`: the documents by fingerprint, and
 //! what is counted on the way.
 //!
-//! A command reads all documents, sorts their distinct fingerprints, joins these with themselves,
-//! and writes documents for fingerprints. No step holds pairs: memory is O(input).
+//! These two read all documents, sort their distinct fingerprints, join these with themselves, and
+//! write documents for fingerprints. No step holds pairs: memory is O(input).
 
 mod args;
 mod clusters;
@@ -11,13 +12,15 @@ mod documents;
 mod job;
 #[cfg(test)]
 mod made_up;
+mod plan;
 mod report;
 mod statistics;
 
-pub use args::{BatchArgs, Blocks};
+pub use args::{BatchArgs, Blocks, ReadArgs, WriteArgs};
 pub use clusters::{Cluster, DocumentClusters};
 pub use documents::{DocumentSet, Group, TooManyDocuments};
 pub(crate) use job::{Job, Sorted, Stopwatch, show};
+pub(crate) use plan::Plan;
 pub use statistics::{
     ClusterSample, ClusterSizes, CrowdedFingerprint, HeavyPrefix, MemberSample, Statistics,
     Timings, crowded_fingerprints, heaviest_prefixes,

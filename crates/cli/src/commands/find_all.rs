@@ -40,23 +40,19 @@ pub fn run(args: &FindAllArgs) -> anyhow::Result<()> {
 }
 
 fn find(mut sorted: Sorted, format: OutputFormat, output: Output) -> anyhow::Result<()> {
-    let name = output.name().to_owned();
-    let failed = |error| OutputError::Failed {
-        output: name.clone(),
-        error,
-    };
+    let failed = OutputError::failed(output.name().to_owned());
     let bar = progress::bar("joining", Some(0));
     let most = sorted.search.layout().distance() as usize;
     let mut writer = Writer {
         documents: &sorted.documents,
-        sink: format.pairs(output).map_err(failed)?,
+        sink: format.pairs(output).map_err(&failed)?,
         by_distance: vec![0; most + 1],
         written: 0,
         bar: &bar,
     };
     let mut watch = Stopwatch::default();
     let start = std::time::Instant::now();
-    watch.time(|| writer.write_repeated()).map_err(failed)?;
+    watch.time(|| writer.write_repeated()).map_err(&failed)?;
     let mut outcome = Ok(());
     let set = sorted.documents.fingerprints();
     let _ = sorted.search.pairs(set, &show(&bar), &mut |pairs| {
@@ -66,11 +62,11 @@ fn find(mut sorted: Sorted, format: OutputFormat, output: Output) -> anyhow::Res
             Err(_) => ControlFlow::Break(()),
         }
     });
-    outcome.map_err(failed)?;
+    outcome.map_err(&failed)?;
     let Writer {
         sink, by_distance, ..
     } = writer;
-    watch.time(|| sink.finish()?.commit()).map_err(failed)?;
+    watch.time(|| sink.finish()?.commit()).map_err(&failed)?;
     bar.finish_and_clear();
     sorted.timings.write = watch.total;
     sorted.timings.join = start.elapsed() - watch.total;

@@ -58,17 +58,14 @@ fn find(
     sorted.timings.join = start.elapsed();
 
     let start = Instant::now();
-    let name = output.name().to_owned();
+    let failed = OutputError::failed(output.name().to_owned());
     let mut statistics = sorted.statistics();
     let write = || {
         let mut sink = format.clusters(output)?;
         write(&clusters, singletons, &mut *sink, &mut statistics)?;
         sink.finish()?.commit()
     };
-    write().map_err(|error| OutputError::Failed {
-        output: name,
-        error,
-    })?;
+    write().map_err(failed)?;
     statistics.timings.write = start.elapsed();
     let found = format!("{} clusters", statistics.clusters.count());
     sorted.close(statistics, &found)

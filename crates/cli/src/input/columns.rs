@@ -97,15 +97,17 @@ impl IdColumn {
         self.ends.push(self.text.len());
     }
 
-    /// Appends the first `count` ids of another column.
-    fn append(&mut self, other: &Self, count: usize) {
-        let Some(last) = count.checked_sub(1) else {
-            return;
-        };
+    /// Keeps the first `count` ids.
+    fn truncate(&mut self, count: usize) {
+        self.ends.truncate(count);
+        self.text.truncate(self.ends.last().copied().unwrap_or(0));
+    }
+
+    /// Appends the ids of another column.
+    fn append(&mut self, other: &Self) {
         let before = self.text.len();
-        self.text.push_str(&other.text[..other.ends[last]]);
-        self.ends
-            .extend(other.ends[..count].iter().map(|end| before + end));
+        self.text.push_str(&other.text);
+        self.ends.extend(other.ends.iter().map(|end| before + end));
     }
 }
 
@@ -149,13 +151,32 @@ pub(super) fn read(
     sample: Option<u64>,
     progress: &ProgressBar,
 ) -> Result<Columns, InputError> {
-    let bare = input.is_bare();
     let mut columns = Columns {
-        ids: (!bare).then(IdColumn::default),
+        ids: (!input.is_bare()).then(IdColumn::default),
         by_recipe: input.carries() != Carries::Fingerprints,
         ..Columns::default()
     };
-    let most = match sample {
+    for_each_part(input, recipe, sample, |part| -> Result<(), InputError> {
+        columns.append(&part);
+        progress.inc(part.fingerprints.len() as u64);
+        Ok(())
+    })?;
+    Ok(columns)
+}
+
+/// Hands the documents of an input, or the first `sample` of them (0 means all), to `take`, many
+/// at once, in the order of the input.
+///
+/// # Errors
+/// As [`columns`], after the documents before the bad line were taken, and those of `take`.
+pub(crate) fn for_each_part<E: From<InputError>>(
+    input: Input,
+    recipe: TextRecipe,
+    sample: Option<u64>,
+    mut take: impl FnMut(Columns) -> Result<(), E>,
+) -> Result<(), E> {
+    let bare = input.is_bare();
+    let mut room = match sample {
         None | Some(0) => usize::MAX,
         Some(most) => usize::try_from(most).unwrap_or(usize::MAX),
     };
@@ -174,22 +195,20 @@ pub(super) fn read(
         },
         |parts| {
             for part in parts {
-                let part = part?;
-                let room = most - columns.fingerprints.len();
-                let count = part.columns.fingerprints.len().min(room);
-                columns.append(&part.columns, count);
-                progress.inc(count as u64);
-                if columns.fingerprints.len() == most {
+                let Part { mut columns, error } = part?;
+                columns.truncate(room);
+                room -= columns.fingerprints.len();
+                take(columns)?;
+                if room == 0 {
                     return Ok(false);
                 }
-                if let Some(error) = part.error {
-                    return Err(error);
+                if let Some(error) = error {
+                    return Err(error.into());
                 }
             }
             Ok(true)
         },
-    )?;
-    Ok(columns)
+    )
 }
 
 impl Columns {
@@ -224,10 +243,22 @@ impl Columns {
         });
     }
 
-    /// Appends the first `count` documents of others.
-    fn append(&mut self, other: &Self, count: usize) {
+    /// Keeps the first `count` documents.
+    fn truncate(&mut self, count: usize) {
+        if count >= self.fingerprints.len() {
+            return;
+        }
+        self.fingerprints.truncate(count);
+        self.lines.retain(|run| run.document < count);
+        if let Some(ids) = &mut self.ids {
+            ids.truncate(count);
+        }
+    }
+
+    /// Appends the documents of others.
+    fn append(&mut self, other: &Self) {
         let before = self.fingerprints.len();
-        for run in other.lines.iter().filter(|run| run.document < count) {
+        for run in &other.lines {
             let document = before + run.document;
             let goes_on = self.lines.last().is_some_and(|last| {
                 last.source == run.source
@@ -240,10 +271,9 @@ impl Columns {
                 });
             }
         }
-        self.fingerprints
-            .extend_from_slice(&other.fingerprints[..count]);
+        self.fingerprints.extend_from_slice(&other.fingerprints);
         if let (Some(ids), Some(others)) = (&mut self.ids, &other.ids) {
-            ids.append(others, count);
+            ids.append(others);
         }
         self.skipped += other.skipped;
     }

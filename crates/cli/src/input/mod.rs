@@ -16,7 +16,7 @@
 //!
 //! ```text
 //!     args ─▶ paths ─▶ source ─▶ decompress ─▶ chunk ─▶ parse ──▶ documents   (one by one, owned)
-//!                  │        └──▶ warc, parquet ─▶ records ─┐  └─▶ in_order ─▶ columns, hash
+//!                  │        └──▶ warc, parquet ─▶ records ─┐  └─▶ in_order ─▶ columns  (many at once)
 //!                  └─▶ files ──▶ decompress ───────────▶ batches
 //! ```
 //!
@@ -78,6 +78,7 @@ pub use parse::{LineParser, Outcome, Record, RecordContent, RecordId, parse_deci
 pub use skipped::Skipped;
 
 pub(crate) use batches::Batch;
+pub(crate) use columns::for_each_part;
 
 use batches::{Batches, DocumentBatches, SourceReader};
 use chunk::READ_BYTES;

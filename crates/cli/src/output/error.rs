@@ -42,6 +42,14 @@ pub enum OutputError {
 }
 
 impl OutputError {
+    /// Says which output it was that failed.
+    pub(crate) fn failed(output: String) -> impl Fn(io::Error) -> Self {
+        move |error| Self::Failed {
+            output: output.clone(),
+            error,
+        }
+    }
+
     /// Whether the arguments are to blame: then nothing was done.
     #[must_use]
     pub fn is_bad_argument(&self) -> bool {

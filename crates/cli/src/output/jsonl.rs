@@ -6,7 +6,7 @@ use std::io;
 use simshard_simhash::Fingerprint;
 
 use super::text::Text;
-use super::{ClusterSink, Member, Output, PairSink};
+use super::{ClusterSink, DocumentSink, Member, Output, PairSink};
 
 /// `{"id_a":"a","id_b":"b","fingerprint_a":"4","fingerprint_b":"5","distance":1}` a pair.
 pub(super) struct JsonlPairs(Text);
@@ -61,6 +61,30 @@ impl ClusterSink for JsonlClusters {
 
     fn end_cluster(&mut self) -> io::Result<()> {
         Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> io::Result<Output> {
+        self.0.finish()
+    }
+}
+
+/// `{"id":"b","fingerprint":"5"}` a document.
+pub(super) struct JsonlDocuments(Text);
+
+impl JsonlDocuments {
+    pub(super) fn new(output: Output) -> Self {
+        Self(Text::new(output))
+    }
+}
+
+impl DocumentSink for JsonlDocuments {
+    fn document(&mut self, document: &Member<'_>) -> io::Result<()> {
+        self.0.raw(b"{\"id\":");
+        self.0.json_string_name(document)?;
+        self.0.raw(b",\"fingerprint\":");
+        self.0.quoted_number(document.fingerprint.0);
+        self.0.raw(b"}\n");
+        self.0.write_if_full()
     }
 
     fn finish(self: Box<Self>) -> io::Result<Output> {

@@ -1,15 +1,16 @@
 //! Where the batch commands write, and in which form.
 //!
-//! | format  | a pair                                    | clusters                                   |
-//! |---------|-------------------------------------------|--------------------------------------------|
-//! | `json`  | `[4, 5]`, or `["a", "b"]` by ids          | `[4, 5, 7]`: all members of one on a line  |
-//! | `jsonl` | an object with both documents' fields     | an object a member: id, fingerprint, cluster |
-//! | `tsv`   | `id_a<TAB>id_b<TAB>distance`              | `id<TAB>hash<TAB>cluster`, a line a member |
-//! | `parquet` | a row with both documents' fields       | a row a member: id, fingerprint, cluster   |
+//! | format    | a pair                                  | clusters                                     | a document                 |
+//! |-----------|-----------------------------------------|----------------------------------------------|----------------------------|
+//! | `json`    | `[4, 5]`, or `["a", "b"]` by ids        | `[4, 5, 7]`: all members of one on a line    | as `jsonl`                 |
+//! | `jsonl`   | an object with both documents' fields   | an object a member: id, fingerprint, cluster | an object: id, fingerprint |
+//! | `tsv`     | `id_a<TAB>id_b<TAB>distance`            | `id<TAB>hash<TAB>cluster`, a line a member   | `id<TAB>hash`              |
+//! | `parquet` | a row with both documents' fields       | a row a member: id, fingerprint, cluster     | a row: id, fingerprint     |
 //!
 //! `parquet` is there in programs that were built with the feature of its name.
 //!
-//! Commands know [`PairSink`] and [`ClusterSink`] alone: a further format is one more of each.
+//! Commands know [`PairSink`], [`ClusterSink`] and [`DocumentSink`] alone: a further format is one
+//! more of each.
 
 mod error;
 mod file;
@@ -44,32 +45,35 @@ use crate::without_parquet::WithoutParquet;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OutputFormat {
     /// One JSON array a line: a pair, or all members of a cluster; documents with ids are strings,
-    /// bare hashes are numbers
+    /// bare hashes are numbers; for `hash`, the same as `jsonl`
     Json,
-    /// One JSON object a line: a pair, or a member of a cluster; fingerprints are strings
+    /// One JSON object a line: a pair, a member of a cluster, or a document; fingerprints are
+    /// strings
     Jsonl,
     /// A table of the same columns, see `jsonl`, with numbers as numbers; for programs that were
     /// built with it: `cargo build --release --features parquet`
     Parquet,
     /// Under a header, pairs as `id_a<TAB>id_b<TAB>distance`, members of clusters as
-    /// `id<TAB>hash<TAB>cluster`; refuses ids with tabs and line breaks
+    /// `id<TAB>hash<TAB>cluster`, documents as `id<TAB>hash`; refuses ids with tabs and line breaks
     Tsv,
 }
 
 impl OutputFormat {
-    /// The format that a path's extension names; `json` for standard output and other extensions.
+    /// The format that a path's extension names; `None` for standard output and other extensions.
     #[must_use]
-    pub fn of_path(path: Option<&Path>) -> Self {
-        let extension = path.and_then(Path::extension).unwrap_or_default();
+    pub fn of_path(path: Option<&Path>) -> Option<Self> {
+        let extension = path?.extension()?;
         let is = |name| extension.eq_ignore_ascii_case(name);
-        if is("jsonl") || is("ndjson") {
-            Self::Jsonl
+        if is("json") {
+            Some(Self::Json)
+        } else if is("jsonl") || is("ndjson") {
+            Some(Self::Jsonl)
         } else if is("tsv") {
-            Self::Tsv
+            Some(Self::Tsv)
         } else if is("parquet") {
-            Self::Parquet
+            Some(Self::Parquet)
         } else {
-            Self::Json
+            None
         }
     }
 
@@ -134,6 +138,21 @@ impl OutputFormat {
             Self::Parquet => return Err(io::Error::other(WithoutParquet)),
         })
     }
+
+    /// A writer of documents.
+    ///
+    /// # Errors
+    /// If the output cannot be written.
+    pub fn documents(self, output: Output) -> io::Result<Box<dyn DocumentSink>> {
+        Ok(match self {
+            Self::Json | Self::Jsonl => Box::new(jsonl::JsonlDocuments::new(output)),
+            Self::Tsv => Box::new(tsv::TsvDocuments::new(output)),
+            #[cfg(feature = "parquet")]
+            Self::Parquet => Box::new(parquet_sinks::ParquetDocuments::new(output)?),
+            #[cfg(not(feature = "parquet"))]
+            Self::Parquet => return Err(io::Error::other(WithoutParquet)),
+        })
+    }
 }
 
 /// What stands for a document that has no id.
@@ -190,6 +209,21 @@ pub trait ClusterSink: Send {
     fn finish(self: Box<Self>) -> io::Result<Output>;
 }
 
+/// Takes documents, one by one.
+pub trait DocumentSink: Send {
+    /// Writes a document with its fingerprint.
+    ///
+    /// # Errors
+    /// If the output cannot be written.
+    fn document(&mut self, document: &Member<'_>) -> io::Result<()>;
+
+    /// Writes what is left. The output is not in its place before [`Output::commit`].
+    ///
+    /// # Errors
+    /// If the output cannot be written.
+    fn finish(self: Box<Self>) -> io::Result<Output>;
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -198,18 +232,18 @@ mod tests {
     fn extensions_name_formats() {
         use OutputFormat::{Json, Jsonl, Parquet, Tsv};
         for (path, format) in [
-            ("pairs.json", Json),
-            ("pairs.jsonl", Jsonl),
-            ("pairs.NDJSON", Jsonl),
-            ("a.b/pairs.tsv", Tsv),
-            ("a.Parquet", Parquet),
-            ("tsv", Json),
-            ("-", Json),
-            ("/dev/null", Json),
+            ("pairs.json", Some(Json)),
+            ("pairs.jsonl", Some(Jsonl)),
+            ("pairs.NDJSON", Some(Jsonl)),
+            ("a.b/pairs.tsv", Some(Tsv)),
+            ("a.Parquet", Some(Parquet)),
+            ("tsv", None),
+            ("-", None),
+            ("/dev/null", None),
         ] {
             let found = OutputFormat::of_path(Some(Path::new(path)));
             assert_eq!(found, format, "{path}");
         }
-        assert_eq!(OutputFormat::of_path(None), Json);
+        assert_eq!(OutputFormat::of_path(None), None);
     }
 }

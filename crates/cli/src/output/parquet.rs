@@ -1,9 +1,10 @@
-//! Results as Parquet: pairs and members of clusters, each a table of its own.
+//! Results as Parquet: pairs, members of clusters, and documents, each a table of its own.
 //!
-//! | table            | columns                                                              |
-//! |------------------|----------------------------------------------------------------------|
-//! | [`PairTable`]    | `id_a`, `id_b`, `fingerprint_a`, `fingerprint_b`, `distance`         |
-//! | [`ClusterTable`] | `id`, `fingerprint`, `cluster`                                       |
+//! | table             | columns                                                              |
+//! |-------------------|----------------------------------------------------------------------|
+//! | [`PairTable`]     | `id_a`, `id_b`, `fingerprint_a`, `fingerprint_b`, `distance`         |
+//! | [`ClusterTable`]  | `id`, `fingerprint`, `cluster`                                       |
+//! | [`DocumentTable`] | `id`, `fingerprint`                                                  |
 //!
 //! Ids are strings, fingerprints and clusters unsigned 64-bit integers, distances signed 32-bit
 //! integers; none is ever null. A document of bare hashes has the number of its line as its id.
@@ -48,6 +49,15 @@ pub struct ClusterRow<'a> {
     pub fingerprint: Fingerprint,
     /// Its cluster's id: the smallest fingerprint in it.
     pub cluster: Fingerprint,
+}
+
+/// A document and its fingerprint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DocumentRow<'a> {
+    /// The document.
+    pub id: &'a str,
+    /// Its fingerprint.
+    pub fingerprint: Fingerprint,
 }
 
 /// Writes pairs.
@@ -121,6 +131,41 @@ impl<W: Write + Send> ClusterTable<W> {
             Cell::Unsigned(row.fingerprint.0),
             Cell::Unsigned(row.cluster.0),
         ])
+    }
+
+    /// Writes what is left. A file without it cannot be read.
+    ///
+    /// # Errors
+    /// If the writer fails.
+    pub fn finish(self) -> io::Result<W> {
+        self.0.finish()
+    }
+}
+
+/// Writes documents.
+pub struct DocumentTable<W: Write + Send>(Table<W>);
+
+impl<W: Write + Send> DocumentTable<W> {
+    const SCHEMA: &str = "message documents {
+        required binary id (STRING);
+        required int64 fingerprint (INTEGER(64, false));
+    }";
+
+    /// A table without rows.
+    ///
+    /// # Errors
+    /// If `writer` fails.
+    pub fn new(writer: W) -> io::Result<Self> {
+        Table::new(writer, Self::SCHEMA).map(Self)
+    }
+
+    /// Adds a row.
+    ///
+    /// # Errors
+    /// If the writer fails.
+    pub fn push(&mut self, row: &DocumentRow<'_>) -> io::Result<()> {
+        self.0
+            .push(&[Cell::Text(row.id), Cell::Unsigned(row.fingerprint.0)])
     }
 
     /// Writes what is left. A file without it cannot be read.

@@ -5,8 +5,8 @@ use std::io;
 
 use simshard_simhash::Fingerprint;
 
-use super::parquet::{ClusterRow, ClusterTable, PairRow, PairTable};
-use super::{ClusterSink, Member, Output, PairSink};
+use super::parquet::{ClusterRow, ClusterTable, DocumentRow, DocumentTable, PairRow, PairTable};
+use super::{ClusterSink, DocumentSink, Member, Output, PairSink};
 
 /// A row a pair.
 pub(super) struct ParquetPairs(PairTable<Output>);
@@ -53,6 +53,28 @@ impl ClusterSink for ParquetClusters {
 
     fn end_cluster(&mut self) -> io::Result<()> {
         Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> io::Result<Output> {
+        self.0.finish()
+    }
+}
+
+/// A row a document.
+pub(super) struct ParquetDocuments(DocumentTable<Output>);
+
+impl ParquetDocuments {
+    pub(super) fn new(output: Output) -> io::Result<Self> {
+        DocumentTable::new(output).map(Self)
+    }
+}
+
+impl DocumentSink for ParquetDocuments {
+    fn document(&mut self, document: &Member<'_>) -> io::Result<()> {
+        self.0.push(&DocumentRow {
+            id: &id(document),
+            fingerprint: document.fingerprint,
+        })
     }
 
     fn finish(self: Box<Self>) -> io::Result<Output> {

@@ -5,7 +5,7 @@ use std::io;
 use simshard_simhash::Fingerprint;
 
 use super::text::Text;
-use super::{ClusterSink, Member, Output, PairSink};
+use super::{ClusterSink, DocumentSink, Member, Output, PairSink};
 
 /// A line a pair.
 pub(super) struct TsvPairs(Text);
@@ -58,6 +58,31 @@ impl ClusterSink for TsvClusters {
 
     fn end_cluster(&mut self) -> io::Result<()> {
         Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> io::Result<Output> {
+        self.0.finish()
+    }
+}
+
+/// A line a document.
+pub(super) struct TsvDocuments(Text);
+
+impl TsvDocuments {
+    pub(super) fn new(output: Output) -> Self {
+        let mut text = Text::new(output);
+        text.raw(b"id\thash\n");
+        Self(text)
+    }
+}
+
+impl DocumentSink for TsvDocuments {
+    fn document(&mut self, document: &Member<'_>) -> io::Result<()> {
+        self.0.plain_name(document);
+        self.0.raw(b"\t");
+        self.0.number(document.fingerprint.0);
+        self.0.raw(b"\n");
+        self.0.write_if_full()
     }
 
     fn finish(self: Box<Self>) -> io::Result<Output> {

@@ -1,8 +1,9 @@
 //! Documents in the formats that others keep them in, through whole processes: WET and WARC, real
-//! documents in JSONL, and Parquet, in and out.
+//! documents in JSONL, and Parquet, in and out; and what `hash` writes, read again.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod hash;
 #[cfg(feature = "parquet")]
 mod parquet;
 
@@ -363,6 +364,7 @@ fn without_parquet_the_error_says_how_to_build_it() {
     for args in [
         &["hash", &table][..],
         &["hash", "--format", "parquet"],
+        &["hash", &lines, "-o", &out],
         &["find-clusters", &table],
         &["find-clusters", &lines, "-o", &out],
         &["find-all", &lines, "--output-format", "parquet"],
