@@ -279,11 +279,41 @@ fn an_output_that_is_an_input_is_refused_by_any_name() {
         );
         assert_eq!(fs::read_to_string(path("hashes")).unwrap(), "4\n5\n");
     }
-    fs::write(path("sub/out.json"), "old").unwrap();
-    let args = ["find-all", &path("sub"), "-o", &path("sub/out.json")];
-    let output = run(BINARY, args, "");
-    assert_eq!(output.status.code(), Some(2), "{}", log(&output));
-    assert!(log(&output).contains("that is read"), "{}", log(&output));
+}
+
+/// Whether it is there already or not, and by whatever name.
+#[test]
+fn an_output_in_a_folder_that_is_read_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::create_dir_all(path("read/sub")).unwrap();
+    fs::create_dir(path("other")).unwrap();
+    fs::write(path("read/there.json"), "old").unwrap();
+    symlink(path("read"), path("link")).unwrap();
+    symlink(path("read/sub/new.json"), path("other/dangling.json")).unwrap();
+    for (input, output) in [
+        ("read", "read/there.json"),
+        ("read", "read/new.json"),
+        ("read", "read/sub/new.json"),
+        ("read", "other/../read/new.json"),
+        ("read", "link/new.json"),
+        ("link", "read/new.json"),
+        ("read", "other/dangling.json"),
+    ] {
+        for args in [
+            &["find-all", &path(input), "-o", &path(output)][..],
+            &["hash", &path(input), "-o", &path(output)],
+            &["find-clusters", &path(input), "--report", &path(output)],
+        ] {
+            let output = run(BINARY, args, "");
+            assert_eq!(output.status.code(), Some(2), "{args:?}: {}", log(&output));
+            assert!(log(&output).contains("that is read"), "{}", log(&output));
+        }
+    }
+    assert_eq!(names(&folder.path().join("read")), ["sub", "there.json"]);
+    let beside = ["find-all", &path("read"), "-o", &path("read.json")];
+    let output = run(BINARY, beside, "");
+    assert_eq!(output.status.code(), Some(0), "{}", log(&output));
 }
 
 #[test]

@@ -32,19 +32,20 @@ pub struct Output {
 
 impl Output {
     /// Opens `path`, or standard output for `-` and nothing, having made sure that none of the
-    /// `inputs` (`-` and nothing: standard input) is that file. Nothing is changed yet.
+    /// `inputs` (`-` and nothing: standard input) is that file, or a folder that holds it. Nothing
+    /// is changed yet.
     ///
     /// # Errors
-    /// If the output is an input, or cannot be written.
+    /// If the output is an input or within one, or cannot be written.
     pub fn open(path: Option<&Path>, inputs: &[PathBuf]) -> Result<Self, OutputError> {
         let path = path.filter(|path| path.as_os_str() != "-");
         let name = path.map_or(STDOUT.to_owned(), |path| path.display().to_string());
-        if let Some(path) = path {
-            refuse_compressed(path)?;
-            same_file::check(path, inputs)?;
-        }
         let place = path.map_or(Ok(Place::Stdout), Place::of);
         let place = place.map_err(|error| refused(&name, &error))?;
+        if let Some(path) = path {
+            refuse_compressed(path)?;
+            same_file::check(path, &place, inputs)?;
+        }
         let (file, unfinished) =
             open_place(&place).map_err(|error| match missing_folder(&place) {
                 Some(folder) => OutputError::Refused {

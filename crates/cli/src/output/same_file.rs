@@ -7,26 +7,38 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::error::OutputError;
+use super::place::Place;
 
-/// Refuses an output path that is an input already, or lies in a folder that is one.
-pub(super) fn check(output: &Path, inputs: &[PathBuf]) -> Result<(), OutputError> {
-    let Ok(metadata) = fs::metadata(output) else {
-        return Ok(());
-    };
+/// Refuses an output that is an input already, or lies in a folder that is one, whether it is there
+/// already or not: what appears in a folder while it is walked may be read.
+pub(super) fn check(output: &Path, place: &Place, inputs: &[PathBuf]) -> Result<(), OutputError> {
     let name = output.display().to_string();
-    refuse_same(&name, &metadata, inputs)?;
-    let Ok(real) = fs::canonicalize(output) else {
+    if let Ok(metadata) = fs::metadata(output) {
+        refuse_same(&name, &metadata, inputs)?;
+        if !metadata.is_file() {
+            return Ok(());
+        }
+    }
+    let Some(real) = real_path(output, place) else {
         return Ok(());
     };
     let within = |input: &&PathBuf| {
         input.is_dir() && fs::canonicalize(input).is_ok_and(|folder| real.starts_with(folder))
     };
     match inputs.iter().find(within) {
-        Some(folder) if metadata.is_file() => Err(OutputError::InInput {
+        Some(folder) => Err(OutputError::InInput {
             output: name,
             folder: folder.clone(),
         }),
-        _ => Ok(()),
+        None => Ok(()),
+    }
+}
+
+/// Where an output lies, by a path without links.
+fn real_path(output: &Path, place: &Place) -> Option<PathBuf> {
+    match place {
+        Place::Named(path) => Some(path.clone()),
+        Place::Stdout | Place::Stderr | Place::Descriptor(_) => fs::canonicalize(output).ok(),
     }
 }
 
