@@ -10,7 +10,6 @@ use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -22,8 +21,8 @@ use tempfile::TempPath;
 /// All unfinished files of this process: a signal takes and so removes them.
 static UNFINISHED: Mutex<Vec<TempPath>> = Mutex::new(Vec::new());
 
-/// Whether somebody waits for signals.
-static WATCHED: AtomicBool = AtomicBool::new(false);
+/// Whether a thread waits for signals.
+static WATCHED: Mutex<bool> = Mutex::new(false);
 
 /// The signals that end the process and are watched.
 const ENDING: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
@@ -40,7 +39,7 @@ pub(super) struct Unfinished {
 impl Unfinished {
     /// Makes an empty file in the target's folder, with the target's permissions if it exists.
     pub(super) fn create(target: PathBuf) -> io::Result<(Self, File)> {
-        watch_signals()?;
+        once(&WATCHED, watch_signals)?;
         let folder = target.parent().unwrap_or(Path::new("."));
         let mode = Permissions::from_mode(NEW_FILE_MODE);
         // Held until the file is listed: a signal now finds it.
@@ -86,11 +85,18 @@ fn unfinished() -> MutexGuard<'static, Vec<TempPath>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Does something unless it is `done`. What fails is not done: the next caller tries it again.
+fn once(done: &Mutex<bool>, action: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+    if !*done {
+        action()?;
+        *done = true;
+    }
+    Ok(())
+}
+
 /// Sees to it that a signal that ends the process removes unfinished files first.
 fn watch_signals() -> io::Result<()> {
-    if WATCHED.swap(true, Ordering::Relaxed) {
-        return Ok(());
-    }
     let ignored = ignored_signals(&fs::read_to_string("/proc/self/status").unwrap_or_default());
     let heeded = |&signal: &i32| ignored >> (signal - 1) & 1 == 0;
     let mut signals = Signals::new(ENDING.into_iter().filter(heeded))?;
@@ -121,6 +127,22 @@ fn ignored_signals(status: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// W2: a file is never made on the word of a watch that failed to begin.
+    #[test]
+    fn what_failed_once_is_tried_again_and_what_is_done_is_not() {
+        let done = Mutex::new(false);
+        assert!(once(&done, || Err(io::ErrorKind::OutOfMemory.into())).is_err());
+        let mut tried = 0;
+        for _ in 0..2 {
+            once(&done, || {
+                tried += 1;
+                Ok(())
+            })
+            .unwrap();
+        }
+        assert_eq!(tried, 1);
+    }
 
     #[test]
     fn ignored_signals_are_read_from_the_status() {
