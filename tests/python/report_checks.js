@@ -99,6 +99,15 @@
     });
   }
 
+  // A fingerprint is decimal, as on the wire; whoever wants its bits points at it.
+  for (const code of all('#degenerate h3 code')) {
+    const [hex] = code.title.split(' ');
+    const decimal = /^\d+$/.test(code.textContent);
+    check(decimal, `${few(code.textContent)} is no decimal number`);
+    check(decimal && BigInt(`0x${hex}`) === BigInt(code.textContent),
+      `${few(code.textContent)} is not ${hex}`);
+  }
+
   // Contrast, by the formulas of WCAG 2: text AA, bars 3 to 1.
   const channels = (colour) => colour.match(/[\d.]+/g).map(Number);
   const luminance = (colour) => {

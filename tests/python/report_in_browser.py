@@ -53,6 +53,7 @@ SPOILT = {
     "a wide box": ("</main>", '</main><pre>' + "w" * 300 + "</pre>", "px wide on a screen"),
     "a faint text": ("</main>", '</main><p><font color="#999">faint</font></p>', "contrast"),
     "a short bar": ('height="50%" width="', 'height="50%" width="1', "px long"),
+    "a hexadecimal number": ("</code></h3>", "f</code></h3>", "no decimal number"),
     "a jump": ("<h2", "<h4", "jumps"),
     "a hidden section": ("</style>", "#sizes .body { display: none }</style>", "shows nothing"),
     "no outline": ("</style>", "a:focus-visible { outline: none !important }</style>", "focus"),

@@ -43,7 +43,6 @@ fn everything(ids: &[String]) -> Report {
     let prefixes = (0..20_u16).map(|index| HeavyPrefix {
         prefix: 0x3fa2_u16.wrapping_mul(index + 1),
         documents: 48_211 / u64::from(index + 3),
-        times_mean: 48_211.0 / f64::from(index + 3) / 19.07,
     });
     Report {
         command: "find-clusters",
@@ -128,12 +127,10 @@ fn extremes(ids: &[String]) -> Report {
             HeavyPrefix {
                 prefix: u16::MAX,
                 documents: u64::MAX,
-                times_mean: 65_536.0,
             },
             HeavyPrefix {
                 prefix: 0,
                 documents: 1,
-                times_mean: 0.0,
             },
         ],
         degenerate: vec![degenerate(u64::MAX, u64::MAX, Why::AllOne, ids)],

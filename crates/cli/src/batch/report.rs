@@ -60,12 +60,10 @@ fn cluster((size, sample): (u64, super::ClusterSample)) -> ClusterSample {
 }
 
 fn prefixes(documents: &DocumentSet) -> Vec<HeavyPrefix> {
-    let mean = documents.len() as f64 / f64::from(1 << u16::BITS);
     let heavy = heaviest_prefixes(documents, PREFIXES).into_iter();
     let heavy = heavy.map(|heavy| HeavyPrefix {
         prefix: heavy.prefix,
         documents: heavy.documents,
-        times_mean: heavy.documents as f64 / mean,
     });
     heavy.collect()
 }

@@ -82,8 +82,6 @@ pub struct HeavyPrefix {
     pub prefix: u16,
     /// Documents whose fingerprint starts with them.
     pub documents: u64,
-    /// How many times the mean over all 65,536 prefixes that is.
-    pub times_mean: f64,
 }
 
 /// A fingerprint that deserves a look.

@@ -101,7 +101,6 @@ fn full(text: &str) -> Report {
         heaviest_prefixes: vec![HeavyPrefix {
             prefix: 0xbeef,
             documents: 30,
-            times_mean: 12.5,
         }],
         degenerate: vec![Degenerate {
             fingerprint: 0,
@@ -140,7 +139,6 @@ fn a_full_report_has_all_sections_and_links_to_each() {
         "50 of 1\u{202f}000",
         "5.0\u{202f}%",
         "4\u{202f}000",
-        "×12.5",
         "250\u{202f}ms",
     ] {
         assert!(page.text.contains(number), "{number}");
@@ -239,12 +237,38 @@ fn numbers_that_are_none_have_a_page() {
     let mut report = full("a");
     report.documents = 0;
     report.timings = vec![("read".to_owned(), Duration::ZERO)];
-    for times_mean in [f64::NAN, f64::INFINITY, -1.0, f64::MAX] {
-        report.heaviest_prefixes[0].times_mean = times_mean;
+    for documents in [0, 1, u64::MAX] {
+        report.heaviest_prefixes[0].documents = documents;
         let page = Parsed::of(&page(&report));
         assert!(page.text.contains("There were no documents to compare."));
         assert!(!page.text.contains("NaN") && !page.has_section("timings"));
     }
+}
+
+#[test]
+fn how_many_times_the_mean_a_prefix_holds_is_said_where_that_is_no_chance() {
+    let heavy = |documents| Report {
+        documents,
+        ..full("a")
+    };
+    // 30 documents of one prefix: of a million, where the mean is 16, and of a few less.
+    let large = Parsed::of(&page(&heavy(16 << 16)));
+    assert!(large.text.contains("× mean") && large.text.contains("×1.88"));
+    let small = Parsed::of(&page(&heavy((16 << 16) - 1)));
+    assert!(!small.text.contains('×'), "{}", small.text);
+    let few = Parsed::of(&page(&heavy(1000)));
+    assert!(few.text.contains("3.0\u{202f}%") && !few.text.contains('×'));
+}
+
+#[test]
+fn a_fingerprint_is_shown_in_decimal_as_everywhere_else() {
+    let mut report = full("a");
+    report.degenerate[0].fingerprint = 0xa81e_22c4_55d0_913b;
+    let page = Parsed::of(&page(&report));
+    assert!(page.text.contains("12114158274321879355"), "{}", page.text);
+    assert!(!page.text.contains("a81e22c455d0913b"));
+    let title = "a81e22c455d0913b in hexadecimal";
+    assert!(page.values("title").contains(&title));
 }
 
 #[test]

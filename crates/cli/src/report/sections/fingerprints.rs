@@ -10,20 +10,36 @@ use crate::report::scale::Scale;
 use crate::report::text::outside;
 use crate::report::{Degenerate, Report, Why};
 
+/// All prefixes of 16 bits.
+const PREFIXES: f64 = 65_536.0;
+
+/// A factor says something from this mean on: an even spread then puts at most about twice as many on
+/// any prefix. Among fewer documents, two that share one by chance are many times the mean.
+const LEAST_MEAN: f64 = 16.0;
+
 pub(super) fn prefixes(report: &Report) -> Option<Section> {
     let prefixes = first(&report.heaviest_prefixes, ENTRIES);
     if prefixes.is_empty() {
         return None;
     }
+    let mean = report.documents as f64 / PREFIXES;
+    let has_factors = mean >= LEAST_MEAN;
     let counts = prefixes.iter().map(|heavy| u128::from(heavy.documents));
     let rows = prefixes.iter().map(|heavy| Row {
         label: html! { code { (format!("{:04x}", heavy.prefix)) } },
         number: heavy.documents.into(),
-        aside: html! { (factor(heavy.times_mean)) },
+        aside: html! {
+            @if has_factors { (factor(heavy.documents as f64 / mean)) }
+            @else { (share(heavy.documents.into(), report.documents.into())) }
+        },
     });
     let bars = Bars {
         caption: "Documents by the leading 16 bits of their fingerprint, as four hexadecimal digits",
-        heads: ["Prefix", "Documents", "× mean"],
+        heads: [
+            "Prefix",
+            "Documents",
+            if has_factors { "× mean" } else { "Share" },
+        ],
         scale: Scale::fitting(counts),
         rows: rows.collect(),
     };
@@ -31,9 +47,14 @@ pub(super) fn prefixes(report: &Report) -> Option<Section> {
         id: "prefixes",
         title: "Heaviest prefixes",
         lead: html! {
-            "The leading bits that most documents share, and how many times the mean of all 65 536 "
-            "that is. A factor far above the rest is boilerplate, or bits that are skewed: it slows "
-            "the search, so strip what those texts have in common, or try another recipe."
+            "The leading bits that most documents share, and "
+            @if has_factors {
+                "how many times the mean of all 65 536 that is. A factor far above the rest"
+            } @else {
+                "which part of all documents that is. A part far above the rest"
+            }
+            " is boilerplate, or bits that are skewed: it slows the search, so strip what those texts "
+            "have in common, or try another recipe."
         },
         body: html! {
             (bars.table())
@@ -67,7 +88,7 @@ fn card(one: &Degenerate, documents: u64) -> Markup {
     let samples = first(&one.samples, SAMPLES);
     html! {
         li {
-            h3 { code { (format!("{:016x}", one.fingerprint)) } }
+            h3 { code title=(format!("{:016x} in hexadecimal", one.fingerprint)) { (one.fingerprint) } }
             p.size {
                 (count(one.documents)) @if one.documents == 1 { " document" } @else { " documents" }
                 " (" (share(one.documents.into(), documents.into())) ")"
