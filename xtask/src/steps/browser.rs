@@ -1,18 +1,16 @@
 //! The HTML report of the batch commands, looked at with a real browser by
 //! `tests/python/report_in_browser.py`.
 
+use super::scripts;
 use crate::process;
 use crate::tools::Tools;
 use crate::workspace::Workspace;
 
 pub(super) fn verify(workspace: &Workspace, tools: &Tools) -> anyhow::Result<String> {
     let browser = tools.browser()?;
-    for build in [
-        "build --package simshard-cli --all-features --example report_page",
-        "build --release --package simshard-cli",
-    ] {
-        process::run(workspace.cargo().args(build.split(' ')))?;
-    }
+    let build = "build --package simshard-cli --all-features --example report_page";
+    process::run(workspace.cargo().args(build.split(' ')))?;
+    let program = scripts::release_program(workspace)?;
 
     // It uses nothing but Python itself.
     let mut script = std::process::Command::new("python3");
@@ -20,6 +18,6 @@ pub(super) fn verify(workspace: &Workspace, tools: &Tools) -> anyhow::Result<Str
     script.args(["tests/python/report_in_browser.py", "--browser", browser]);
     let maker = workspace.example_program("report_page");
     script.arg("--page-maker").arg(maker);
-    process::run(script.arg("--simshard").arg(workspace.release_program()))?;
+    process::run(script.arg("--simshard").arg(program))?;
     Ok(String::new())
 }

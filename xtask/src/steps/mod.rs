@@ -13,10 +13,9 @@ mod browser;
 mod buf;
 mod clippy;
 mod demo;
-mod examples;
 mod fmt;
-mod recipes;
 mod rust_tests;
+mod scripts;
 
 /// One thing to verify.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -65,9 +64,9 @@ impl Step {
             Self::Buf => buf::verify(workspace, tools).into(),
             Self::Tests => rust_tests::verify(workspace),
             Self::Demo => demo::verify(workspace).into(),
-            Self::Examples => examples::verify(workspace, tools).into(),
+            Self::Examples => scripts::examples(workspace, tools).into(),
             Self::Browser => browser::verify(workspace, tools).into(),
-            Self::Recipes => recipes::verify(workspace, tools).into(),
+            Self::Recipes => scripts::recipes(workspace, tools).into(),
         }
     }
 }

@@ -39,7 +39,7 @@ impl Tools {
             println!("{}", components::PURPOSE);
         }
         if python {
-            println!("{}", python::TEST.purpose);
+            println!("{}", python::TEST.announcement());
         }
         if browser {
             println!("{}", browser::PURPOSE);
@@ -72,7 +72,7 @@ impl Tools {
 /// FAISS in a Python environment of its own, announced and installed if it is missing.
 pub(crate) fn faiss(workspace: &Workspace) -> anyhow::Result<PythonTools> {
     println!("The benchmarks need a tool. If it is missing, it is installed now:");
-    println!("{}", python::FAISS.purpose);
+    println!("{}", python::FAISS.announcement());
     python::ensure(workspace, &python::FAISS)
 }
 

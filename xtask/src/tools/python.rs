@@ -17,39 +17,46 @@ use crate::workspace::Workspace;
 
 /// What an environment is called below target/tools, and what it holds.
 pub(super) struct Kind {
-    pub(super) folder: &'static str,
+    folder: &'static str,
     /// The file with its packages, below xtask.
-    pub(super) requirements: &'static str,
-    /// What it is for, for the announcement.
-    pub(super) purpose: &'static str,
+    requirements: &'static str,
+    /// What is in it and what it is for, in two columns, for the announcement.
+    purpose: &'static str,
 }
 
 /// What the steps of `cargo xtask test` need.
 pub(super) const TEST: Kind = Kind {
     folder: "python",
     requirements: "requirements.txt",
-    purpose: TEST_PURPOSE,
+    purpose: "  \
+  buf, grpcio-tools,   to lint the protobuf files, to run the gRPC examples of README.md, and to
+  simhash              compare fingerprints with those of the package that made them first.",
 };
 
 /// What `cargo xtask bench` compares with.
 pub(super) const FAISS: Kind = Kind {
     folder: "faiss",
     requirements: "requirements-bench.txt",
-    purpose: FAISS_PURPOSE,
+    purpose: "  \
+  FAISS                to be compared with.",
 };
 
-const FAISS_PURPOSE: &str = "  \
-  FAISS                to be compared with. pip installs the version pinned in
-                       xtask/requirements-bench.txt into target/tools/faiss, nowhere else. If
-                       Python's venv module is missing, apt-get installs the Debian package
-                       python3-venv for it.";
-
-const TEST_PURPOSE: &str = "  \
-  buf, grpcio-tools,   to lint the protobuf files, to run the gRPC examples of README.md, and to
-  simhash              compare fingerprints with those of the package that made them first.
-                       pip installs the versions pinned in xtask/requirements.txt into
-                       target/tools/python, nowhere else. If Python's venv module is missing,
-                       apt-get installs the Debian package python3-venv for it.";
+impl Kind {
+    /// What it is for, and how it is installed.
+    pub(super) fn announcement(&self) -> String {
+        let Self {
+            folder,
+            requirements,
+            purpose,
+        } = self;
+        format!(
+            "{purpose}
+                       pip installs the versions pinned in xtask/{requirements} into
+                       target/tools/{folder}, nowhere else. If Python's venv module is missing,
+                       apt-get installs the Debian package python3-venv for it."
+        )
+    }
+}
 
 /// Succeeds with a Python that can make environments.
 const CAN_MAKE_ENVIRONMENTS: &str = "import ensurepip, venv";
@@ -160,6 +167,14 @@ mod tests {
         assert_eq!(stamp, stamp_text(&at("/a"), "buf-bin==1"));
         assert_ne!(stamp, stamp_text(&at("/a"), "buf-bin==2"));
         assert_ne!(stamp, stamp_text(&at("/b"), "buf-bin==1"));
+    }
+
+    #[test]
+    fn an_announcement_says_what_goes_where() {
+        let text = FAISS.announcement();
+        for part in ["  FAISS ", "requirements-bench.txt", "target/tools/faiss,"] {
+            assert!(text.contains(part), "{text}");
+        }
     }
 
     #[test]
