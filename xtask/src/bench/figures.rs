@@ -29,11 +29,18 @@ impl Figure {
     }
 }
 
-/// What a whole process took.
+/// What a run took.
 #[derive(Clone, Copy)]
 pub(super) struct Cost {
     pub(super) seconds: f64,
     pub(super) peak_bytes: f64,
+}
+
+impl Cost {
+    /// As the values of two rows.
+    pub(super) fn seconds_and_gigabytes(self) -> Vec<f64> {
+        vec![self.seconds, self.peak_bytes / 1e9]
+    }
 }
 
 /// The release build of `simshard`, and FAISS in a Python environment.
@@ -77,27 +84,26 @@ impl<'a> Programs<'a> {
         Ok(())
     }
 
-    /// Runs `simshard bench engine` and picks one case of what it prints.
+    /// What one case of `simshard bench engine` measures.
     pub(super) fn engine(&self, arguments: &[&str], case: &str) -> anyhow::Result<Figure> {
         self.bench("engine", arguments, case)
     }
 
-    /// Runs `simshard bench batch` and picks one case of what it prints.
+    /// What one case of `simshard bench batch` measures.
     pub(super) fn batch(&self, arguments: &[&str], case: &str) -> anyhow::Result<Figure> {
         self.bench("batch", arguments, case)
     }
 
-    /// Runs a recipe over real text on one thread.
-    pub(super) fn hash(&self, recipe: &str) -> anyhow::Result<Figure> {
-        self.batch(
-            &["--case", "hash", "--recipe", recipe, "--threads", "1"],
-            "hash",
-        )
+    /// The megabytes of real text a second that a recipe goes through on one thread.
+    pub(super) fn hash(&self, recipe: &str) -> anyhow::Result<f64> {
+        let figure = self.batch(&["--recipe", recipe, "--threads", "1"], "hash")?;
+        figure.number("megabytes_per_second")
     }
 
     fn bench(&self, what: &str, arguments: &[&str], case: &str) -> anyhow::Result<Figure> {
         let mut command = self.simshard();
-        command.args(["bench", what, "--json"]).args(arguments);
+        command.args(["bench", what, "--json", "--case", case]);
+        command.args(arguments);
         figure_of(&mut command, case)
     }
 
@@ -128,12 +134,12 @@ impl<'a> Programs<'a> {
         Ok(ours.number("per_second")? / theirs.number("per_second")?)
     }
 
-    /// Seconds that `find-all` takes as a process, from a text file to a file.
-    pub(super) fn find_all_of_a_file(&self) -> anyhow::Result<f64> {
+    /// `find-all` of random numbers, from a text file to a file.
+    pub(super) fn find_all_of_a_file(&self) -> anyhow::Result<Cost> {
         let mut state = 1_u64;
         let numbers = (0..MILLION).map(|_| random(&mut state));
         let input = self.numbers("million.txt", numbers)?;
-        Ok(self.process("find-all", &input)?.seconds)
+        self.process("find-all", &input)
     }
 
     /// `find-clusters` of one fingerprint, many times over.

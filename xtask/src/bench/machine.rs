@@ -6,7 +6,7 @@ use std::thread;
 
 use crate::process;
 
-/// A machine, a version and a day.
+/// A machine, a version, a day, and what else went on.
 pub(crate) struct Machine {
     pub(super) processor: String,
     pub(super) threads: usize,
@@ -14,10 +14,12 @@ pub(crate) struct Machine {
     pub(super) system: String,
     pub(super) compiler: String,
     pub(super) date: String,
+    /// How many tasks ran or waited to, on average over the last minute.
+    pub(super) load: Option<f64>,
 }
 
 impl Machine {
-    /// This machine, today.
+    /// This machine, now.
     pub(crate) fn this() -> Self {
         let of = |program: &str, arguments: &[&str]| {
             process::output_of(Command::new(program).args(arguments))
@@ -36,6 +38,7 @@ impl Machine {
             system: of("uname", &["-sr"]),
             compiler: of("rustc", &["--version"]),
             date: of("date", &["-u", "+%Y-%m-%d"]),
+            load: load(&fs::read_to_string("/proc/loadavg").unwrap_or_default()),
         }
     }
 }
@@ -44,6 +47,11 @@ impl Machine {
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let mut pairs = text.lines().filter_map(|line| line.split_once(':'));
     pairs.find_map(|(key, value)| (key.trim() == name).then(|| value.trim()))
+}
+
+/// The load average over one minute, by the text of `/proc/loadavg`.
+fn load(text: &str) -> Option<f64> {
+    text.split_whitespace().next()?.parse().ok()
 }
 
 #[cfg(test)]
@@ -55,5 +63,11 @@ mod tests {
         let text = "processor\t: 0\nmodel name\t: Fast 1\n\nprocessor\t: 1\nmodel name\t: Fast 2\n";
         assert_eq!(field(text, "model name"), Some("Fast 1"));
         assert_eq!(field(text, "bogomips"), None);
+    }
+
+    #[test]
+    fn the_load_is_that_of_the_last_minute() {
+        assert_eq!(load("0.52 0.58 0.59 2/345 12345\n"), Some(0.52));
+        assert_eq!(load(""), None);
     }
 }

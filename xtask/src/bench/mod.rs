@@ -8,4 +8,4 @@ mod rows;
 pub(crate) use figures::Programs;
 pub(crate) use machine::Machine;
 pub(crate) use page::{notes_of, page};
-pub(crate) use rows::{Measured, Row, rows};
+pub(crate) use rows::{Case, Measured, cases};

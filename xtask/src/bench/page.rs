@@ -1,18 +1,22 @@
-//! `docs/benchmarks.md`: what was measured beside what was promised.
-
-use std::fmt::Write;
+//! `docs/benchmarks.md`: what was measured beside what was promised, and how it was taken.
 
 use super::machine::Machine;
-use super::rows::{Measured, Must, Unit};
+use super::rows::{Measured, Target, Unit};
 
 /// What precedes the table, and the notes after it, which people write and every run keeps.
 const HEAD: &str = "\
 # Benchmarks
 
-Written by `cargo xtask bench`, which builds the release binary, runs every row several times and
-puts the medians here. *Must* is what the project asks of itself on a machine with two cores of
-2024 or later; a row that is missed says so, and the notes say why. Of `bench engine` and `bench batch` the
-answers behind every figure are checked: all of them at n = 100,000, before anything is timed.
+Written by `cargo xtask bench`, which builds the release binary, measures every row and puts the
+medians here. *Target* is what the project asks of itself on a machine with two cores of 2024 or
+later; where a row misses it, the notes say why, by the row's name. Of `bench engine` and `bench batch`
+the answers behind every figure are checked: all of them at n = 100,000, before anything is timed.
+";
+
+/// The heads of the table.
+const COLUMNS: &str = "\
+| row | what | target | median | least to most | runs | against target | |
+|---|---|---|---|---|---|---|---|
 ";
 
 /// Where the notes begin: what people wrote below it is kept.
@@ -20,58 +24,74 @@ pub(crate) const NOTES: &str = "## Notes\n";
 
 /// The page, with the notes of the page before it.
 pub(crate) fn page(machine: &Machine, measured: &[Measured], notes: &str) -> String {
-    let mut page = HEAD.to_owned();
-    // Writing to a string does not fail.
-    let _ = writeln!(
-        page,
-        "\nMeasured on {}: {}, {} threads, {} GiB, {}, {}.\n",
-        machine.date,
-        machine.processor,
-        machine.threads,
-        machine.memory_gib,
-        machine.system,
-        machine.compiler
-    );
-    let _ = writeln!(
-        page,
-        "| what | must | median | least to most, runs | against must | |"
-    );
-    let _ = writeln!(page, "|---|---|---|---|---|---|");
-    for one in measured {
-        let _ = writeln!(page, "{}", line(one));
-    }
-    let _ = write!(page, "\n{NOTES}{notes}");
-    page
+    let table: String = measured.iter().map(|one| line(one, notes)).collect();
+    let taken = taken(machine, measured);
+    format!("{HEAD}\n{taken}\n{COLUMNS}{table}\n{NOTES}{notes}")
 }
 
-fn line(measured: &Measured) -> String {
-    let row = &measured.row;
-    let (sign, bound) = match row.must {
-        Must::AtLeast(bound) => ('≥', bound),
-        Must::AtMost(bound) => ('≤', bound),
+/// How the figures were taken: on what, how often, and beside which other work.
+fn taken(machine: &Machine, measured: &[Measured]) -> String {
+    let Machine {
+        processor,
+        threads,
+        memory_gib,
+        system,
+        compiler,
+        date,
+        load,
+    } = machine;
+    let runs = || measured.iter().map(|one| one.values.len());
+    let runs = match (runs().min().unwrap_or(0), runs().max().unwrap_or(0)) {
+        (1, 1) => "once".to_owned(),
+        (least, most) if least == most => format!("{most} times"),
+        (least, most) => format!("{least} to {most} times"),
     };
+    let load = load.map_or("unknown".to_owned(), |load| format!("{load:.2}"));
+    format!(
+        "Measured on {date}: {processor}, {threads} threads, {memory_gib} GiB, {system}, {compiler}.\n\
+         Each row was measured {runs}. Before the first of them, and before the build, the machine's load\n\
+         average over a minute was {load}.\n"
+    )
+}
+
+fn line(measured: &Measured, notes: &str) -> String {
+    let row = &measured.row;
     let median = measured.median();
     // Above 1 is better than promised, whichever way the bound points.
-    let ratio = match row.must {
-        Must::AtLeast(bound) => median / bound,
-        Must::AtMost(bound) => bound / median,
+    let (sign, bound, ratio) = match row.target {
+        Target::AtLeast(bound) => ('≥', bound, median / bound),
+        Target::AtMost(bound) => ('≤', bound, bound / median),
     };
-    let least = measured.values.iter().copied().fold(f64::MAX, f64::min);
-    let most = measured.values.iter().copied().fold(f64::MIN, f64::max);
-    let verdict = if row.must.is_met_by(median) {
-        "met"
-    } else {
-        "**missed**"
+    // Of the range, one run has only the median.
+    let range = match measured.values.len() {
+        1 => "–".to_owned(),
+        _ => {
+            let least = measured.values.iter().copied().fold(f64::MAX, f64::min);
+            let most = measured.values.iter().copied().fold(f64::MIN, f64::max);
+            let (least, most) = (written(least, row.unit), written(most, row.unit));
+            format!("{least} to {most}")
+        }
     };
     format!(
-        "| {} | {sign} {} | {} | {} to {}, {} | {ratio:.2} × | {verdict} |",
+        "| `{}` | {} | {sign} {} | {} | {range} | {} | {ratio:.2} × | {} |\n",
+        row.name,
         row.what,
         written(bound, row.unit),
         written(median, row.unit),
-        written(least, row.unit),
-        written(most, row.unit),
         measured.values.len(),
+        verdict(measured, notes),
     )
+}
+
+fn verdict(measured: &Measured, notes: &str) -> &'static str {
+    let row = &measured.row;
+    if row.target.is_met_by(measured.median()) {
+        "met"
+    } else if notes.contains(&format!("`{}`", row.name)) {
+        "**missed**, see [notes](#notes)"
+    } else {
+        "**missed**, no note yet"
+    }
 }
 
 fn written(value: f64, unit: Unit) -> String {
@@ -94,7 +114,7 @@ pub(crate) fn notes_of(page: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::rows;
+    use crate::bench::cases;
 
     fn machine() -> Machine {
         Machine {
@@ -104,27 +124,56 @@ mod tests {
             system: "S".to_owned(),
             compiler: "C".to_owned(),
             date: "2026-01-02".to_owned(),
+            load: Some(0.25),
         }
     }
 
-    fn measured(value: f64) -> Measured {
+    /// The row `find-all`, of which at least 5 M/s are asked.
+    fn measured(values: &[f64]) -> Measured {
         Measured {
-            row: rows().remove(0),
-            values: vec![value],
+            row: cases()[0].rows[0],
+            values: values.to_vec(),
         }
     }
 
     #[test]
-    fn a_missed_row_says_so() {
-        assert!(line(&measured(5.0)).ends_with("| 1.00 × | met |"));
-        assert!(line(&measured(4.0)).ends_with("| 0.80 × | **missed** |"));
+    fn a_row_has_its_target_its_median_its_range_and_a_verdict() {
+        let met = line(&measured(&[6.0, 5.0, 9.0]), "");
+        assert!(met.starts_with("| `find-all` | find_all bulk, "), "{met}");
+        let figures = "| ≥ 5.00 M/s | 6.00 M/s | 5.00 M/s to 9.00 M/s | 3 | 1.20 × | met |\n";
+        assert!(met.ends_with(figures), "{met}");
+        let once = line(&measured(&[5.0]), "");
+        assert!(once.ends_with("| 5.00 M/s | – | 1 | 1.00 × | met |\n"));
+    }
+
+    #[test]
+    fn a_missed_row_says_whether_the_notes_explain_it() {
+        let missed = |notes| line(&measured(&[4.0]), notes);
+        let explained = missed("\n`find-all`: the machine was busy.\n");
+        assert!(explained.ends_with("| 0.80 × | **missed**, see [notes](#notes) |\n"));
+        for notes in ["", "\n`find-all-50m`: the machine was busy.\n"] {
+            assert!(missed(notes).ends_with("| 0.80 × | **missed**, no note yet |\n"));
+        }
+    }
+
+    #[test]
+    fn the_page_says_how_its_figures_were_taken() {
+        let text = |values: &[&[f64]]| {
+            let measured: Vec<_> = values.iter().map(|values| measured(values)).collect();
+            page(&machine(), &measured, "").replace('\n', " ")
+        };
+        let once = text(&[&[1.0], &[2.0]]);
+        assert!(once.contains("Each row was measured once. "), "{once}");
+        assert!(once.contains("load average over a minute was 0.25. "));
+        assert!(text(&[&[1.0; 5]]).contains("was measured 5 times. "));
+        assert!(text(&[&[1.0; 5], &[1.0; 3]]).contains("was measured 3 to 5 times. "));
     }
 
     #[test]
     fn the_notes_of_an_earlier_page_stay() {
-        let first = page(&machine(), &[measured(5.0)], "\nWhy.\n");
+        let first = page(&machine(), &[measured(&[5.0])], "\nWhy.\n");
         assert_eq!(notes_of(&first), "\nWhy.\n");
-        let second = page(&machine(), &[measured(4.0)], notes_of(&first));
+        let second = page(&machine(), &[measured(&[4.0])], notes_of(&first));
         assert_eq!(notes_of(&second), "\nWhy.\n");
         assert_eq!(notes_of("something else"), "");
     }

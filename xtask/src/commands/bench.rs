@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 
-use crate::bench::{self, Machine, Measured, Programs, Row};
+use crate::bench::{self, Case, Machine, Measured, Programs};
 use crate::process;
 use crate::tools;
 use crate::workspace::Workspace;
@@ -19,10 +19,11 @@ const PAGE: &str = "docs/benchmarks.md";
 /// target/tools/faiss, saying so first. With --only the page is printed, not written.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Runs of every row; heavy rows get half as many, at least one
+    /// Runs of every row; heavy rows get half as many, rounded up
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..))]
     runs: u8,
-    /// Measure only this row, and print the page instead of writing it; may be given several times
+    /// Measure only this row and those of the same run, and print the page instead of writing it;
+    /// may be given several times
     #[arg(long, value_name = "ROW")]
     only: Vec<String>,
     /// Print the names of the rows
@@ -32,23 +33,25 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if arguments.list {
-        for row in bench::rows() {
+        for row in bench::cases().iter().flat_map(|case| &case.rows) {
             println!("{:32} {}", row.name, row.what);
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let chosen = chosen(&arguments.only)?;
+    let cases = chosen(&arguments.only)?;
+    // Before the build, which is work as well.
+    let machine = Machine::this();
     let workspace = Workspace::locate(false)?;
     let faiss = tools::faiss(&workspace)?;
     let build = "build --release --package simshard-cli --all-features";
     process::run(workspace.cargo().args(build.split(' ')))?;
     let programs = Programs::new(&workspace, faiss)?;
     programs.check()?;
-    let measured = measure(chosen, &programs, arguments.runs.into())?;
+    let measured = measure(cases, &programs, arguments.runs.into())?;
 
     let path = workspace.root().join(PAGE);
     let before = fs::read_to_string(&path).unwrap_or_default();
-    let page = bench::page(&Machine::this(), &measured, bench::notes_of(&before));
+    let page = bench::page(&machine, &measured, bench::notes_of(&before));
     if arguments.only.is_empty() {
         fs::write(&path, &page).with_context(|| format!("cannot write {}", path.display()))?;
     }
@@ -56,26 +59,26 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn measure(rows: Vec<Row>, programs: &Programs, runs: usize) -> anyhow::Result<Vec<Measured>> {
+fn measure(cases: Vec<Case>, programs: &Programs, runs: usize) -> anyhow::Result<Vec<Measured>> {
     let mut measured = Vec::new();
-    for row in rows {
-        println!("\n== {} ==", row.name);
-        let runs = if row.is_heavy { runs.div_ceil(2) } else { runs };
-        measured.push(row.measure(programs, runs)?);
+    for case in cases {
+        println!("\n== {} ==", case.names());
+        measured.extend(case.measure(programs, runs)?);
     }
     Ok(measured)
 }
 
-/// The named rows, or all.
-fn chosen(names: &[String]) -> anyhow::Result<Vec<Row>> {
-    let rows = bench::rows();
+/// The cases with the named rows, or all. Rows of one case are measured, and shown, together.
+fn chosen(names: &[String]) -> anyhow::Result<Vec<Case>> {
+    let has = |case: &Case, name: &String| case.rows.iter().any(|row| row.name == name);
+    let all = bench::cases();
     for name in names {
-        if rows.iter().all(|row| row.name != name) {
+        if !all.iter().any(|case| has(case, name)) {
             bail!("there is no row {name}: --list prints their names");
         }
     }
-    let is_chosen = |row: &Row| names.is_empty() || names.iter().any(|name| name == row.name);
-    Ok(rows.into_iter().filter(is_chosen).collect())
+    let is_chosen = |case: &Case| names.is_empty() || names.iter().any(|name| has(case, name));
+    Ok(all.into_iter().filter(is_chosen).collect())
 }
 
 #[cfg(test)]
@@ -84,9 +87,17 @@ mod tests {
 
     #[test]
     fn all_rows_are_measured_unless_some_are_named() {
-        assert_eq!(chosen(&[]).unwrap().len(), bench::rows().len());
+        assert_eq!(chosen(&[]).unwrap().len(), bench::cases().len());
         let faiss = chosen(&["faiss".to_owned()]).unwrap();
         assert_eq!(faiss.len(), 1);
         assert!(chosen(&["fast".to_owned()]).is_err());
+    }
+
+    #[test]
+    fn rows_of_one_run_are_measured_once() {
+        let both = ["pairs-100m", "pairs-100m-memory"].map(str::to_owned);
+        let cases = chosen(&both).unwrap();
+        assert_eq!(cases.len(), 1);
+        assert_eq!(cases[0].names(), "pairs-100m, pairs-100m-memory");
     }
 }
