@@ -1,10 +1,11 @@
-//! `find-all` and `find-clusters` as whole processes: the output is whole or as it was before,
-//! nothing that is read is written, and memory does not grow with the pairs.
+//! The batch commands as whole processes: the output is whole or as it was before, nothing that is
+//! read is written, and memory does not grow with the pairs.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::fmt::Debug;
 use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -12,6 +13,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use simshard_testkit::run;
+use tempfile::TempDir;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_simshard");
 
@@ -22,13 +24,70 @@ fn log(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-fn names(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).unwrap();
-    let mut names: Vec<String> = entries
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    names
+/// Runs a command that must end well and say nothing, and returns what it printed.
+fn succeed(args: &[&str], input: &str) -> String {
+    succeeded(&run(BINARY, args, input), args)
+}
+
+fn succeeded(output: &Output, what: impl Debug) -> String {
+    assert_eq!(log(output), "", "{what:?}");
+    assert_eq!(output.status.code(), Some(0), "{what:?}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Runs a command that must refuse what it is given, and returns its complaint.
+fn refuse(args: &[&str], input: &str) -> String {
+    refused(&run(BINARY, args, input), args)
+}
+
+fn refused(output: &Output, what: impl Debug) -> String {
+    let log = log(output);
+    assert_eq!(output.status.code(), Some(2), "{what:?}: {log}");
+    assert_eq!(output.stdout, b"", "{what:?}");
+    log
+}
+
+/// A folder that holds one test's files.
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    /// The path of a file, which need not be there.
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    fn write(&self, name: &str, content: &str) {
+        fs::write(self.path(name), content).unwrap();
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// Makes `link`, a link to another file of the folder.
+    fn link(&self, link: &str, target: &str) {
+        symlink(self.path(target), self.path(link)).unwrap();
+    }
+
+    /// What is in it, or in a folder of it.
+    fn names(&self, folder: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.path(folder)).unwrap();
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// Runs a script in it, which calls this program `$simshard`.
+    fn bash(&self, script: &str, input: &str) -> Output {
+        let script = format!("cd '{}'; simshard='{BINARY}'; {script}", self.path(""));
+        run("bash", ["-c", &script], input)
+    }
 }
 
 fn wait_until(condition: impl Fn() -> bool) {
@@ -49,6 +108,14 @@ fn start(args: &[&str]) -> Child {
         .unwrap()
 }
 
+/// Starts a command with all of its input.
+fn start_with(args: &[&str], input: &str) -> Child {
+    let mut child = start(args);
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(input.as_bytes()).unwrap();
+    child
+}
+
 fn signal(child: &Child, name: &str) {
     let status = Command::new("kill")
         .args(["-s", name, &child.id().to_string()])
@@ -59,71 +126,69 @@ fn signal(child: &Child, name: &str) {
 /// W1
 #[test]
 fn an_old_output_is_replaced_whole_with_its_permissions() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("out.json");
-    let args = ["find-all", "-o", path.to_str().unwrap()];
-    assert!(run(BINARY, args, "4\n5\n").status.success());
-    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    let plain = folder.path().join("plain");
-    fs::write(&plain, "").unwrap();
-    assert_eq!(mode(&path), mode(&plain), "that of any new file");
+    let folder = Folder::new();
+    let path = folder.path("out.json");
+    let args = ["find-all", "-o", &path];
+    succeed(&args, "4\n5\n");
+    let mode = |name: &str| {
+        fs::metadata(folder.path(name))
+            .unwrap()
+            .permissions()
+            .mode()
+            & 0o777
+    };
+    folder.write("plain", "");
+    assert_eq!(mode("out.json"), mode("plain"), "that of any new file");
 
     fs::set_permissions(&path, PermissionsExt::from_mode(0o640)).unwrap();
-    fs::write(&path, "much longer than what comes now").unwrap();
+    folder.write("out.json", "much longer than what comes now");
     let old = File::open(&path).unwrap();
-    assert!(run(BINARY, args, "6\n7\n").status.success());
-    assert_eq!(fs::read_to_string(&path).unwrap(), "[6, 7]\n");
-    assert_eq!(mode(&path), 0o640);
-    let mut text = String::new();
-    (&old).read_to_string(&mut text).unwrap();
+    succeed(&args, "6\n7\n");
+    assert_eq!(folder.read("out.json"), "[6, 7]\n");
+    assert_eq!(mode("out.json"), 0o640);
     assert_eq!(
-        text, "much longer than what comes now",
+        io::read_to_string(old).unwrap(),
+        "much longer than what comes now",
         "who reads the old one goes on"
     );
-    assert_eq!(names(folder.path()), ["out.json", "plain"]);
+    assert_eq!(folder.names(""), ["out.json", "plain"]);
 }
 
 #[test]
 fn through_a_link_the_file_behind_it_is_replaced() {
-    let folder = tempfile::tempdir().unwrap();
-    let other = tempfile::tempdir().unwrap();
-    let file = other.path().join("file");
-    let link = folder.path().join("link");
-    fs::write(&file, "old").unwrap();
-    symlink(&file, &link).unwrap();
+    let folder = Folder::new();
+    fs::create_dir(folder.path("other")).unwrap();
+    folder.write("other/file", "old");
+    folder.link("link", "other/file");
+    succeed(&["find-all", "-o", &folder.path("link")], "4\n5\n");
     assert!(
-        run(BINARY, ["find-all", "-o", link.to_str().unwrap()], "4\n5\n")
-            .status
-            .success()
+        fs::symlink_metadata(folder.path("link"))
+            .unwrap()
+            .is_symlink()
     );
-    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-    assert_eq!(fs::read_to_string(&file).unwrap(), "[4, 5]\n");
+    assert_eq!(folder.read("other/file"), "[4, 5]\n");
 }
 
 #[test]
 fn through_a_dangling_link_the_file_is_made_where_it_points() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    fs::create_dir(path("sub")).unwrap();
-    symlink("sub/file", path("link")).unwrap();
-    let output = run(BINARY, ["find-all", "-o", &path("link")], "4\n5\n");
-    assert!(output.status.success(), "{}", log(&output));
-    assert!(fs::symlink_metadata(path("link")).unwrap().is_symlink());
-    assert_eq!(fs::read_to_string(path("sub/file")).unwrap(), "[4, 5]\n");
-    symlink("missing/file", path("nowhere")).unwrap();
-    let output = run(BINARY, ["find-all", "-o", &path("nowhere")], "no hash\n");
-    assert_eq!(output.status.code(), Some(2), "{}", log(&output));
+    let folder = Folder::new();
+    fs::create_dir(folder.path("sub")).unwrap();
+    symlink("sub/file", folder.path("link")).unwrap();
+    succeed(&["find-all", "-o", &folder.path("link")], "4\n5\n");
     assert!(
-        log(&output).contains("there is no folder "),
-        "{}",
-        log(&output)
+        fs::symlink_metadata(folder.path("link"))
+            .unwrap()
+            .is_symlink()
     );
+    assert_eq!(folder.read("sub/file"), "[4, 5]\n");
+    symlink("missing/file", folder.path("nowhere")).unwrap();
+    let log = refuse(&["find-all", "-o", &folder.path("nowhere")], "no hash\n");
+    assert!(log.contains("there is no folder "), "{log}");
 }
 
 #[test]
 fn an_open_descriptor_is_written_to_by_any_name_and_never_replaced() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("file");
+    let folder = Folder::new();
     for (name, redirection) in [
         ("/dev/stdout", ">>"),
         ("/dev/stdout", "1<>"),
@@ -133,56 +198,43 @@ fn an_open_descriptor_is_written_to_by_any_name_and_never_replaced() {
         ("/dev/fd/3", "3>>"),
         ("/proc/self/fd/3", "3>"),
     ] {
-        fs::write(&path, "old\n").unwrap();
-        let script = format!(
-            "cd '{}' && '{BINARY}' find-all -o {name} {redirection} file",
-            folder.path().display()
-        );
-        let begin = File::open(&path).unwrap();
-        let output = run("bash", ["-c", &script], "4\n5\n");
-        assert_eq!(output.status.code(), Some(0), "{name}: {}", log(&output));
+        folder.write("file", "old\n");
+        let begin = File::open(folder.path("file")).unwrap();
+        let script = format!("$simshard find-all -o {name} {redirection} file");
+        succeeded(&folder.bash(&script, "4\n5\n"), name);
         let expected = match redirection {
             "1<>" | "3>" => "[4, 5]\n",
             _ => "old\n[4, 5]\n",
         };
-        assert_eq!(fs::read_to_string(&path).unwrap(), expected, "{name}");
-        let mut same = String::new();
-        (&begin).read_to_string(&mut same).unwrap();
+        assert_eq!(folder.read("file"), expected, "{name}");
+        let same = io::read_to_string(begin).unwrap();
         assert_eq!(same, expected, "{name} was replaced");
-        assert_eq!(names(folder.path()), ["file"]);
+        assert_eq!(folder.names(""), ["file"]);
     }
-    let script = format!(
-        "cd '{}' && {{ echo a; '{BINARY}' find-all -o /dev/stdout; echo b; }} > file",
-        folder.path().display()
-    );
-    assert!(run("bash", ["-c", &script], "4\n5\n").status.success());
-    assert_eq!(fs::read_to_string(&path).unwrap(), "a\n[4, 5]\nb\n");
+    let script = "{ echo a; $simshard find-all -o /dev/stdout; echo b; } > file";
+    succeeded(&folder.bash(script, "4\n5\n"), script);
+    assert_eq!(folder.read("file"), "a\n[4, 5]\nb\n");
 }
 
 /// W1 and W2
 #[test]
 fn an_error_leaves_the_old_output_and_nothing_else() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("out.json");
+    let folder = Folder::new();
+    let path = folder.path("out.json");
     for old in [None, Some("old")] {
         if let Some(old) = old {
-            fs::write(&path, old).unwrap();
+            folder.write("out.json", old);
         }
-        for (verb, format) in [
-            ("find-all", "hashes"),
-            ("find-clusters", "hashes"),
-            ("hash", "jsonl"),
+        for (verb, format, good) in [
+            ("find-all", "hashes", "4\n"),
+            ("find-clusters", "hashes", "4\n"),
+            ("hash", "jsonl", "{\"id\": 1, \"text\": \"a text\"}\n"),
         ] {
-            let args = [verb, "--format", format, "-o", path.to_str().unwrap()];
-            let good = match verb {
-                "hash" => "{\"id\": 1, \"text\": \"a text\"}\n".repeat(2),
-                _ => "4\n5\n".to_owned(),
-            };
-            let output = run(BINARY, args, good + "12abc\n");
-            assert_eq!(output.status.code(), Some(2), "{}", log(&output));
-            assert!(log(&output).contains("<stdin>:3: "), "{}", log(&output));
+            let input = format!("{good}{good}12abc\n");
+            let log = refuse(&[verb, "--format", format, "-o", &path], &input);
+            assert!(log.contains("<stdin>:3: "), "{log}");
             assert_eq!(fs::read_to_string(&path).ok().as_deref(), old);
-            assert_eq!(names(folder.path()).len(), usize::from(old.is_some()));
+            assert_eq!(folder.names("").len(), usize::from(old.is_some()));
         }
     }
 }
@@ -190,14 +242,14 @@ fn an_error_leaves_the_old_output_and_nothing_else() {
 /// W2: before the first byte is read, and while the output is being written.
 #[test]
 fn a_signal_leaves_the_old_output_and_nothing_else() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("out.json");
-    fs::write(&path, "old").unwrap();
-    let args = ["find-all", "-o", path.to_str().unwrap()];
+    let folder = Folder::new();
+    folder.write("out.json", "old");
+    let path = folder.path("out.json");
+    let args = ["find-all", "-o", &path];
     let unfinished_bytes = || {
         let unfinished = |name: &String| name.starts_with(".simshard-");
-        let name = names(folder.path()).into_iter().find(unfinished)?;
-        Some(fs::metadata(folder.path().join(name)).ok()?.len())
+        let name = folder.names("").into_iter().find(unfinished)?;
+        Some(fs::metadata(folder.path(&name)).ok()?.len())
     };
     for (name, number) in [("HUP", 1), ("INT", 2), ("QUIT", 3), ("TERM", 15)] {
         for input in ["", &"5\n".repeat(100_000)] {
@@ -211,8 +263,8 @@ fn a_signal_leaves_the_old_output_and_nothing_else() {
             let output = child.wait_with_output().unwrap();
             assert_eq!(output.status.signal(), Some(number), "{}", log(&output));
             drop(stdin);
-            assert_eq!(names(folder.path()), ["out.json"]);
-            assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+            assert_eq!(folder.names(""), ["out.json"]);
+            assert_eq!(folder.read("out.json"), "old");
         }
     }
 }
@@ -220,11 +272,10 @@ fn a_signal_leaves_the_old_output_and_nothing_else() {
 /// W2: as under `nohup`.
 #[test]
 fn a_signal_that_is_ignored_at_the_start_stays_ignored() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("out.json");
+    let folder = Folder::new();
     let script = format!(
         "trap '' HUP INT; exec '{BINARY}' find-all -o '{}'",
-        path.display()
+        folder.path("out.json")
     );
     let mut child = Command::new("bash")
         .args(["-c", &script])
@@ -232,35 +283,28 @@ fn a_signal_that_is_ignored_at_the_start_stays_ignored() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    wait_until(|| !names(folder.path()).is_empty());
+    wait_until(|| !folder.names("").is_empty());
     signal(&child, "HUP");
     signal(&child, "INT");
     child.stdin.take().unwrap().write_all(b"4\n5\n").unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", log(&output));
-    assert_eq!(fs::read_to_string(&path).unwrap(), "[4, 5]\n");
+    succeeded(&child.wait_with_output().unwrap(), script);
+    assert_eq!(folder.read("out.json"), "[4, 5]\n");
 }
 
 #[test]
 fn an_output_that_is_an_input_is_refused_by_any_name() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    fs::write(path("hashes"), "4\n5\n").unwrap();
-    symlink(path("hashes"), path("symlink")).unwrap();
-    fs::hard_link(path("hashes"), path("hardlink")).unwrap();
-    fs::create_dir(path("sub")).unwrap();
+    let folder = Folder::new();
+    folder.write("hashes", "4\n5\n");
+    folder.link("symlink", "hashes");
+    fs::hard_link(folder.path("hashes"), folder.path("hardlink")).unwrap();
+    fs::create_dir(folder.path("sub")).unwrap();
     for other in ["hashes", "symlink", "hardlink", "sub/../hashes", "./hashes"] {
         for (input, output) in [("hashes", other), (other, "hashes")] {
-            for verb in ["find-all", "find-clusters"] {
-                let args = [verb, "-i", &path(input), "-o", &path(output)];
-                let output = run(BINARY, args, "");
-                assert_eq!(output.status.code(), Some(2), "{other}: {}", log(&output));
-                assert!(
-                    log(&output).contains("choose another output"),
-                    "{}",
-                    log(&output)
-                );
-                assert_eq!(fs::read_to_string(path("hashes")).unwrap(), "4\n5\n");
+            for verb in ["find-all", "find-clusters", "hash"] {
+                let (input, output) = (folder.path(input), folder.path(output));
+                let log = refuse(&[verb, "-i", &input, "-o", &output], "");
+                assert!(log.contains("choose another output"), "{log}");
+                assert_eq!(folder.read("hashes"), "4\n5\n");
             }
         }
     }
@@ -269,28 +313,21 @@ fn an_output_that_is_an_input_is_refused_by_any_name() {
         "-o symlink - < hashes",
         "hashes >> hashes",
     ] {
-        let script = format!("cd '{}' && '{BINARY}' find-all {redirection}", path(""));
-        let output = run("bash", ["-c", &script], "");
-        assert_eq!(
-            output.status.code(),
-            Some(2),
-            "{redirection}: {}",
-            log(&output)
-        );
-        assert_eq!(fs::read_to_string(path("hashes")).unwrap(), "4\n5\n");
+        let script = format!("$simshard find-all {redirection}");
+        refused(&folder.bash(&script, ""), redirection);
+        assert_eq!(folder.read("hashes"), "4\n5\n");
     }
 }
 
 /// Whether it is there already or not, and by whatever name.
 #[test]
 fn an_output_in_a_folder_that_is_read_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    fs::create_dir_all(path("read/sub")).unwrap();
-    fs::create_dir(path("other")).unwrap();
-    fs::write(path("read/there.json"), "old").unwrap();
-    symlink(path("read"), path("link")).unwrap();
-    symlink(path("read/sub/new.json"), path("other/dangling.json")).unwrap();
+    let folder = Folder::new();
+    fs::create_dir_all(folder.path("read/sub")).unwrap();
+    fs::create_dir(folder.path("other")).unwrap();
+    folder.write("read/there.json", "old");
+    folder.link("link", "read");
+    folder.link("other/dangling.json", "read/sub/new.json");
     for (input, output) in [
         ("read", "read/there.json"),
         ("read", "read/new.json"),
@@ -300,89 +337,66 @@ fn an_output_in_a_folder_that_is_read_is_refused() {
         ("link", "read/new.json"),
         ("read", "other/dangling.json"),
     ] {
+        let (input, output) = (&folder.path(input), &folder.path(output));
         for args in [
-            &["find-all", &path(input), "-o", &path(output)][..],
-            &["hash", &path(input), "-o", &path(output)],
-            &["find-clusters", &path(input), "--report", &path(output)],
+            ["find-all", input, "-o", output],
+            ["hash", input, "-o", output],
+            ["find-clusters", input, "--report", output],
         ] {
-            let output = run(BINARY, args, "");
-            assert_eq!(output.status.code(), Some(2), "{args:?}: {}", log(&output));
-            assert!(log(&output).contains("that is read"), "{}", log(&output));
+            let log = refuse(&args, "");
+            assert!(log.contains("that is read"), "{log}");
         }
     }
-    assert_eq!(names(&folder.path().join("read")), ["sub", "there.json"]);
-    let beside = ["find-all", &path("read"), "-o", &path("read.json")];
-    let output = run(BINARY, beside, "");
-    assert_eq!(output.status.code(), Some(0), "{}", log(&output));
+    assert_eq!(folder.names("read"), ["sub", "there.json"]);
+    let (read, beside) = (folder.path("read"), folder.path("read.json"));
+    succeed(&["find-all", &read, "-o", &beside], "");
 }
 
 #[test]
 fn an_output_that_cannot_be_written_is_refused_before_anything_is_read() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    fs::write(path("file"), "").unwrap();
+    let folder = Folder::new();
+    folder.write("file", "");
     for (output, reason) in [
         ("missing/out.json", "there is no folder "),
         (".", "s a directory"),
         ("file/out.json", "ot a directory"),
     ] {
-        let ended = run(BINARY, ["find-all", "-o", &path(output)], "no hash\n");
-        assert_eq!(ended.status.code(), Some(2), "{output}: {}", log(&ended));
-        let log = log(&ended);
+        let log = refuse(&["find-all", "-o", &folder.path(output)], "no hash\n");
         assert!(log.contains(reason) && log.contains(output), "{log}");
         assert!(!log.contains("no hash"), "{log}");
     }
     // The superuser may write everywhere.
-    let read_only = folder.path().join("read-only");
+    let read_only = folder.path("read-only");
     fs::create_dir(&read_only).unwrap();
     fs::set_permissions(&read_only, PermissionsExt::from_mode(0o555)).unwrap();
-    if File::create(read_only.join("probe")).is_err() {
-        let ended = run(
-            BINARY,
-            ["find-all", "-o", &path("read-only/out")],
-            "no hash\n",
-        );
-        assert_eq!(ended.status.code(), Some(2), "{}", log(&ended));
-        assert!(log(&ended).contains("ermission denied"), "{}", log(&ended));
+    if File::create(folder.path("read-only/probe")).is_err() {
+        let path = folder.path("read-only/out");
+        let log = refuse(&["find-all", "-o", &path], "no hash\n");
+        assert!(log.contains("ermission denied"), "{log}");
     }
 }
 
 #[test]
 fn devices_and_pipes_are_written_as_they_are() {
-    let output = run(BINARY, ["find-all", "-o", "/dev/null"], "4\n5\n");
-    assert_eq!(
-        (output.status.code(), log(&output)),
-        (Some(0), String::new())
-    );
+    succeed(&["find-all", "-o", "/dev/null"], "4\n5\n");
     assert!(!fs::metadata("/dev/null").unwrap().is_file());
-    let folder = tempfile::tempdir().unwrap();
-    let pipe = folder.path().join("pipe");
-    let pipe = pipe.to_str().unwrap();
-    let script = format!("mkfifo '{pipe}'; cat '{pipe}' & '{BINARY}' find-all -o '{pipe}'; wait");
-    let output = run("bash", ["-c", &script], "4\n5\n");
-    assert_eq!(
-        String::from_utf8_lossy(&output.stdout),
-        "[4, 5]\n",
-        "{}",
-        log(&output)
-    );
+    let script = "mkfifo pipe; cat pipe & $simshard find-all -o pipe; wait";
+    let output = Folder::new().bash(script, "4\n5\n");
+    assert_eq!(succeeded(&output, script), "[4, 5]\n");
 }
 
 #[test]
 fn a_full_disk_is_an_error_and_a_reader_who_left_is_none() {
-    let output = run(BINARY, ["find-all", "-o", "/dev/full"], "4\n5\n");
-    assert_eq!(output.status.code(), Some(1));
-    assert!(
-        log(&output).starts_with("error: cannot write /dev/full: "),
-        "{}",
-        log(&output)
-    );
-    let dense = "5\n".repeat(10_000);
-    for verb in ["find-all", "find-clusters"] {
-        let script = format!("set -o pipefail; '{BINARY}' {verb} | head -c 9");
-        let output = run("bash", ["-c", &script], &dense);
-        assert_eq!(output.status.code(), Some(0), "{}", log(&output));
-        assert_eq!(log(&output), "");
+    for verb in ["find-all", "hash"] {
+        let output = run(BINARY, [verb, "-o", "/dev/full"], "4\n5\n");
+        assert_eq!(output.status.code(), Some(1));
+        let log = log(&output);
+        assert!(log.starts_with("error: cannot write /dev/full: "), "{log}");
+    }
+    let dense = "5\n".repeat(100_000);
+    for verb in ["find-all", "find-clusters", "hash"] {
+        let script = format!("set -o pipefail; $simshard {verb} | head -c 9");
+        succeeded(&Folder::new().bash(&script, &dense), verb);
     }
 }
 
@@ -394,50 +408,30 @@ fn peak_memory(child: &Child) -> u64 {
     kilobytes.parse::<u64>().unwrap() << 10
 }
 
-/// 100,000 documents behind one fingerprint are five thousand million pairs: they stream.
-#[test]
-fn pairs_of_one_crowded_fingerprint_stream_in_little_memory() {
-    for extra in [&[][..], &["--format", "tsv"]] {
-        let mut child = start(&[&["find-all"], extra].concat());
-        let line = |number: usize| match extra.is_empty() {
-            true => "12345678901234567890\n".to_owned(),
-            false => format!("document {number}\t12345678901234567890\n"),
-        };
-        let input: String = (0..100_000).map(line).collect();
-        child
-            .stdin
-            .take()
-            .unwrap()
-            .write_all(input.as_bytes())
-            .unwrap();
-        let mut stdout = child.stdout.take().unwrap();
-        let read = std::io::copy(&mut (&mut stdout).take(200 << 20), &mut std::io::sink());
-        assert_eq!(read.unwrap(), 200 << 20);
-        let peak = peak_memory(&child);
-        assert!(peak < 64 << 20, "{peak} bytes");
-        drop(stdout);
-        assert_eq!(child.wait().unwrap().code(), Some(0));
-    }
+const LITTLE_MEMORY: u64 = 64 << 20;
+
+/// Runs `find-all` on what has far too many pairs for little memory, and reads some of them.
+fn pairs_stream_in_little_memory(options: &[&str], input: &str) {
+    let mut child = start_with(&[&["find-all"], options].concat(), input);
+    let mut stdout = child.stdout.take().unwrap();
+    let read = io::copy(&mut (&mut stdout).take(200 << 20), &mut io::sink());
+    assert_eq!(read.unwrap(), 200 << 20);
+    let peak = peak_memory(&child);
+    assert!(peak < LITTLE_MEMORY, "{peak} bytes");
+    drop(stdout);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
-#[test]
-fn the_cluster_of_one_crowded_fingerprint_needs_no_pairs() {
+/// Runs `find-clusters` on 100,000 documents that are one cluster.
+fn one_cluster_in_little_time_and_memory(input: &str) {
     let begin = Instant::now();
-    let mut child = start(&["find-clusters"]);
-    let input = "12345678901234567890\n".repeat(100_000);
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(input.as_bytes())
-        .unwrap();
+    let mut child = start_with(&["find-clusters"], input);
     let mut stdout = child.stdout.take().unwrap();
-    let mut first = [0];
-    stdout.read_exact(&mut first).unwrap();
+    // Once it writes, it has done its work.
+    stdout.read_exact(&mut [0]).unwrap();
     let peak = peak_memory(&child);
-    assert!(peak < 64 << 20, "{peak} bytes");
-    let mut rest = String::new();
-    stdout.read_to_string(&mut rest).unwrap();
+    assert!(peak < LITTLE_MEMORY, "{peak} bytes");
+    let rest = io::read_to_string(stdout).unwrap();
     assert_eq!(rest.lines().count(), 1);
     assert_eq!(rest.split(", ").count(), 100_000);
     assert_eq!(child.wait().unwrap().code(), Some(0));
@@ -453,113 +447,82 @@ fn of_one_prefix() -> String {
     lines.collect()
 }
 
+/// 100,000 documents behind one fingerprint are five thousand million pairs: they stream.
 #[test]
-fn the_cluster_of_one_prefix_is_found_in_little_time_and_memory() {
-    let begin = Instant::now();
-    let mut child = start(&["find-clusters"]);
-    let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all(of_one_prefix().as_bytes()).unwrap();
-    drop(stdin);
-    let mut stdout = child.stdout.take().unwrap();
-    let mut first = [0];
-    stdout.read_exact(&mut first).unwrap();
-    let peak = peak_memory(&child);
-    assert!(peak < 64 << 20, "{peak} bytes");
-    let mut rest = String::new();
-    stdout.read_to_string(&mut rest).unwrap();
-    assert_eq!(rest.lines().count(), 1);
-    assert_eq!(rest.split(", ").count(), 100_000);
-    assert_eq!(child.wait().unwrap().code(), Some(0));
-    assert!(begin.elapsed() < Duration::from_secs(10));
+fn pairs_of_one_crowded_fingerprint_stream_in_little_memory() {
+    let bare = "12345678901234567890\n".repeat(100_000);
+    pairs_stream_in_little_memory(&[], &bare);
+    let named = |number: u32| format!("document {number}\t12345678901234567890\n");
+    let named: String = (0..100_000).map(named).collect();
+    pairs_stream_in_little_memory(&["--format", "tsv"], &named);
+}
+
+#[test]
+fn the_cluster_of_one_crowded_fingerprint_needs_no_pairs() {
+    one_cluster_in_little_time_and_memory(&"12345678901234567890\n".repeat(100_000));
 }
 
 #[test]
 fn pairs_of_one_prefix_stream_in_little_memory() {
-    let mut child = start(&["find-all"]);
-    let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all(of_one_prefix().as_bytes()).unwrap();
-    drop(stdin);
-    let mut stdout = child.stdout.take().unwrap();
-    let read = std::io::copy(&mut (&mut stdout).take(200 << 20), &mut std::io::sink());
-    assert_eq!(read.unwrap(), 200 << 20);
-    let peak = peak_memory(&child);
-    assert!(peak < 64 << 20, "{peak} bytes");
-    drop(stdout);
-    assert_eq!(child.wait().unwrap().code(), Some(0));
+    pairs_stream_in_little_memory(&[], &of_one_prefix());
+}
+
+#[test]
+fn the_cluster_of_one_prefix_is_found_in_little_time_and_memory() {
+    one_cluster_in_little_time_and_memory(&of_one_prefix());
 }
 
 #[test]
 fn a_report_is_written_beside_the_result() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let folder = Folder::new();
+    let (out, report) = (folder.path("out"), folder.path("page.html"));
     for (verb, found) in [
         ("find-all", "[4, 5]\n[0, 4]\n"),
         ("find-clusters", "[0, 4, 5]\n"),
     ] {
-        let args = [
-            verb,
-            "-d",
-            "1",
-            "-o",
-            &path("out"),
-            "--report",
-            &path("page.html"),
-        ];
-        let output = run(BINARY, args, "5\n0\n4\n");
-        assert_eq!(output.status.code(), Some(0), "{}", log(&output));
-        let mut lines: Vec<String> = fs::read_to_string(path("out"))
-            .unwrap()
-            .split_inclusive('\n')
-            .map(str::to_owned)
-            .collect();
+        let args = [verb, "-d", "1", "-o", &out, "--report", &report];
+        succeed(&args, "5\n0\n4\n");
+        let written = folder.read("out");
+        let mut lines: Vec<&str> = written.split_inclusive('\n').collect();
         lines.sort_by(|a, b| b.cmp(a));
         assert_eq!(lines.concat(), found);
-        let page = fs::read_to_string(path("page.html")).unwrap();
+        let page = folder.read("page.html");
         assert!(
             page.starts_with("<!DOCTYPE html>") && page.contains(verb),
             "{page}"
         );
     }
-    fs::write(path("page.html"), "old").unwrap();
-    let output = run(
-        BINARY,
-        ["find-all", "--report", &path("page.html")],
-        "no hash\n",
-    );
-    assert_eq!(output.status.code(), Some(2));
-    assert_eq!(fs::read_to_string(path("page.html")).unwrap(), "old");
-    let same = ["find-all", "-o", &path("same"), "--report", &path("./same")];
-    let output = run(BINARY, same, "5\n");
-    assert_eq!(output.status.code(), Some(2), "{}", log(&output));
-    assert!(log(&output).contains("the same file"), "{}", log(&output));
-    assert_eq!(names(folder.path()), ["out", "page.html"]);
+    folder.write("page.html", "old");
+    refuse(&["find-all", "--report", &report], "no hash\n");
+    assert_eq!(folder.read("page.html"), "old");
+    let (same, again) = (folder.path("same"), folder.path("./same"));
+    let log = refuse(&["find-all", "-o", &same, "--report", &again], "5\n");
+    assert!(log.contains("the same file"), "{log}");
+    assert_eq!(folder.names(""), ["out", "page.html"]);
 }
 
 #[test]
 fn a_compressed_output_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     for name in ["x.tsv.gz", "x.json.zst", "x.parquet.GZ", "x.jsonl.xz"] {
-        let path = folder.path().join(name);
-        let path = path.to_str().unwrap();
+        let path = folder.path(name);
         for args in [
-            &["find-all", "-o", path][..],
-            &["find-clusters", "--output-format", "tsv", "-o", path],
-            &["find-all", "--report", path],
+            &["find-all", "-o", &path][..],
+            &["find-clusters", "--output-format", "tsv", "-o", &path],
+            &["hash", "-o", &path],
+            &["find-all", "--report", &path],
         ] {
-            let output = run(BINARY, args, "no hash\n");
-            assert_eq!(output.status.code(), Some(2), "{}", log(&output));
-            let log = log(&output);
+            let log = refuse(args, "no hash\n");
             assert!(log.contains("outputs are not compressed"), "{log}");
             assert!(log.contains("gzip"), "{log}");
         }
     }
-    assert!(names(folder.path()).is_empty());
+    assert!(folder.names("").is_empty());
 }
 
 #[test]
 fn a_report_never_mixes_with_the_result() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = folder.path().display();
+    let folder = Folder::new();
     for (arguments, reason) in [
         ("--report -", "name a file"),
         ("--report /dev/stdout", "name a file"),
@@ -568,52 +531,39 @@ fn a_report_never_mixes_with_the_result() {
         ("--report page > page", "the same file"),
         ("--report page -o /dev/fd/3 3> page", "the same file"),
     ] {
-        let script = format!("cd '{at}' && '{BINARY}' find-all {arguments}");
-        let output = run("bash", ["-c", &script], "no hash\n");
-        assert_eq!(
-            output.status.code(),
-            Some(2),
-            "{arguments}: {}",
-            log(&output)
-        );
-        assert!(
-            log(&output).contains(reason),
-            "{arguments}: {}",
-            log(&output)
-        );
-        assert_eq!(output.stdout, b"", "{arguments}");
+        let script = format!("$simshard find-all {arguments}");
+        let log = refused(&folder.bash(&script, "no hash\n"), arguments);
+        assert!(log.contains(reason), "{arguments}: {log}");
     }
     let args = ["find-all", "-o", "/dev/null", "--report", "/dev/null"];
-    assert!(run(BINARY, args, "4\n5\n").status.success());
+    succeed(&args, "4\n5\n");
 }
 
 #[test]
 fn threads_are_1_to_256() {
-    for (threads, code) in [("0", 2), ("1", 0), ("256", 0), ("257", 2), ("100000", 2)] {
-        let output = run(BINARY, ["find-all", "--threads", threads], "4\n5\n");
-        assert_eq!(output.status.code(), Some(code), "{}", log(&output));
-        assert_eq!(log(&output).contains("1..=256"), code == 2);
+    for threads in ["1", "256"] {
+        succeed(&["find-all", "--threads", threads], "4\n5\n");
+    }
+    for threads in ["0", "257", "100000"] {
+        let log = refuse(&["find-all", "--threads", threads], "4\n5\n");
+        assert!(log.contains("1..=256"), "{log}");
     }
 }
 
 #[test]
 fn a_parquet_file_is_written_where_the_program_can() {
-    let folder = tempfile::tempdir().unwrap();
-    for verb in ["find-all", "find-clusters"] {
-        let path = folder.path().join(verb).with_extension("parquet");
-        let output = run(BINARY, [verb, "-o", path.to_str().unwrap()], "5\n4\n");
+    let folder = Folder::new();
+    for verb in ["find-all", "find-clusters", "hash"] {
+        let path = folder.path(&format!("{verb}.parquet"));
+        let args = [verb, "-o", &path];
         if cfg!(feature = "parquet") {
-            assert_eq!(output.status.code(), Some(0), "{}", log(&output));
+            succeed(&args, "5\n4\n");
             let bytes = fs::read(&path).unwrap();
             assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
         } else {
-            assert_eq!(output.status.code(), Some(2), "{}", log(&output));
-            assert!(
-                log(&output).contains("--features parquet"),
-                "{}",
-                log(&output)
-            );
-            assert!(!path.exists());
+            let log = refuse(&args, "5\n4\n");
+            assert!(log.contains("--features parquet"), "{log}");
+            assert!(!Path::new(&path).exists());
         }
     }
 }
@@ -621,21 +571,15 @@ fn a_parquet_file_is_written_where_the_program_can() {
 /// A pattern that matches the output is refused as the file itself is.
 #[test]
 fn an_output_that_a_pattern_matches_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    fs::write(path("a.txt"), "4\n").unwrap();
-    fs::write(path("b.txt"), "5\n").unwrap();
-    let output = run(
-        BINARY,
-        ["find-all", "-i", &path("*.txt"), "-o", &path("b.txt")],
-        "",
-    );
-    assert_eq!(output.status.code(), Some(2), "{}", log(&output));
-    assert_eq!(fs::read_to_string(path("b.txt")).unwrap(), "5\n");
-    let output = run(BINARY, ["find-all", "-i", &path("*.txt")], "");
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "[4, 5]\n");
-    let tsv = ["find-all", &path("*.txt"), "--output-format", "tsv"];
-    let output = run(BINARY, tsv, "");
-    let expected = format!("{}:1\t{}:1\t1\n", path("a.txt"), path("b.txt"));
-    assert!(String::from_utf8_lossy(&output.stdout).ends_with(&expected));
+    let folder = Folder::new();
+    folder.write("a.txt", "4\n");
+    folder.write("b.txt", "5\n");
+    let (pattern, output) = (folder.path("*.txt"), folder.path("b.txt"));
+    let named = ["--output-format", "json", "-o", &output];
+    refuse(&[&["find-all", "-i", &pattern], &named[..]].concat(), "");
+    assert_eq!(folder.read("b.txt"), "5\n");
+    assert_eq!(succeed(&["find-all", "-i", &pattern], ""), "[4, 5]\n");
+    let printed = succeed(&["find-all", &pattern, "--output-format", "tsv"], "");
+    let expected = format!("{}:1\t{output}:1\t1\n", folder.path("a.txt"));
+    assert!(printed.ends_with(&expected), "{printed}");
 }
