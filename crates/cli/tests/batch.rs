@@ -155,7 +155,7 @@ fn the_extension_names_the_format() {
     for (name, expected) in [
         ("a.tsv", "id_a\tid_b\tdistance\n2\t1\t1\n"),
         ("a.json", "[4, 5]\n"),
-        ("a.txt", "[4, 5]\n"),
+        ("a", "[4, 5]\n"),
         (
             "a.ndjson",
             "{\"id_a\":\"2\",\"id_b\":\"1\",\"fingerprint_a\":\"4\",\"fingerprint_b\":\"5\",\"distance\":1}\n",

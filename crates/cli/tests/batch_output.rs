@@ -520,6 +520,30 @@ fn a_compressed_output_is_refused() {
     assert!(folder.names("").is_empty());
 }
 
+/// Where nothing says the format, JSON in a file that is called otherwise would be a surprise.
+#[test]
+fn an_extension_that_names_no_format_is_refused() {
+    let folder = Folder::new();
+    for name in ["out.csv", "out.txt", "a.tsv.bak", "out.HTML"] {
+        let path = folder.path(name);
+        for verb in ["find-all", "find-clusters", "hash"] {
+            let log = refuse(&[verb, "-o", &path], "no hash\n");
+            for part in [name, "--output-format", ".json, .jsonl, .ndjson, .tsv"] {
+                assert!(log.contains(part), "{log}");
+            }
+            assert!(!Path::new(&path).exists());
+            succeed(&[verb, "-o", &path, "--output-format", "tsv"], "5\n");
+            assert!(folder.read(name).starts_with("id"), "{name}");
+            fs::remove_file(&path).unwrap();
+        }
+    }
+    for name in ["out", ".tsv", "a.b/out"] {
+        fs::create_dir_all(folder.path("a.b")).unwrap();
+        succeed(&["find-all", "-o", &folder.path(name)], "4\n5\n");
+        assert_eq!(folder.read(name), "[4, 5]\n");
+    }
+}
+
 #[test]
 fn a_report_never_mixes_with_the_result() {
     let folder = Folder::new();

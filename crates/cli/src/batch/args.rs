@@ -63,7 +63,7 @@ pub struct WriteArgs {
     /// How to write [default: by the output's extension, else json, or tsv for `hash`]
     ///
     /// The extensions are .json, .jsonl, .ndjson, .tsv and, where this program was built with it,
-    /// .parquet.
+    /// .parquet; others are refused without this option.
     #[arg(long, value_enum, value_name = "FORMAT", help_heading = "Output")]
     pub output_format: Option<OutputFormat>,
 }
@@ -140,13 +140,16 @@ impl ReadArgs {
 }
 
 impl WriteArgs {
-    /// How to write; `usual` where neither the arguments nor the output's extension say it.
+    /// How to write; `usual` where neither the arguments nor the output's name say it.
     ///
     /// # Errors
-    /// If it is a format that this program was built without.
-    pub fn effective_format(&self, usual: OutputFormat) -> Result<OutputFormat, UsageError> {
-        let by_path = || OutputFormat::of_path(self.output.as_deref()).unwrap_or(usual);
-        self.output_format.unwrap_or_else(by_path).available()
+    /// If the output's extension names no format, or one that this program was built without.
+    pub fn effective_format(&self, usual: OutputFormat) -> anyhow::Result<OutputFormat> {
+        let format = match self.output_format {
+            Some(format) => format,
+            None => OutputFormat::of_path(self.output.as_deref(), usual)?,
+        };
+        Ok(format.available()?)
     }
 }
 

@@ -156,7 +156,7 @@ fn missing_folder(place: &Place) -> Option<&Path> {
 }
 
 /// Refuses a name that promises compressed content.
-fn refuse_compressed(path: &Path) -> Result<(), OutputError> {
+pub(super) fn refuse_compressed(path: &Path) -> Result<(), OutputError> {
     let extension = path.extension().unwrap_or_default();
     let is_compressed = |ending| extension.eq_ignore_ascii_case(ending);
     if !COMPRESSED.into_iter().any(is_compressed) {

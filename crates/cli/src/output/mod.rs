@@ -58,22 +58,44 @@ pub enum OutputFormat {
     Tsv,
 }
 
+/// The extensions that name formats, in any case.
+const EXTENSIONS: [(&str, OutputFormat); 5] = [
+    ("json", OutputFormat::Json),
+    ("jsonl", OutputFormat::Jsonl),
+    ("ndjson", OutputFormat::Jsonl),
+    ("tsv", OutputFormat::Tsv),
+    ("parquet", OutputFormat::Parquet),
+];
+
+/// They as a sentence lists them.
+fn known_extensions() -> String {
+    let names = EXTENSIONS.map(|(name, _)| format!(".{name}"));
+    let [others @ .., last] = &names;
+    format!("{} or {last}", others.join(", "))
+}
+
 impl OutputFormat {
-    /// The format that a path's extension names; `None` for standard output and other extensions.
-    #[must_use]
-    pub fn of_path(path: Option<&Path>) -> Option<Self> {
-        let extension = path?.extension()?;
-        let is = |name| extension.eq_ignore_ascii_case(name);
-        if is("json") {
-            Some(Self::Json)
-        } else if is("jsonl") || is("ndjson") {
-            Some(Self::Jsonl)
-        } else if is("tsv") {
-            Some(Self::Tsv)
-        } else if is("parquet") {
-            Some(Self::Parquet)
-        } else {
-            None
+    /// The format that a path's extension names; `usual` for standard output and names without an
+    /// extension.
+    ///
+    /// # Errors
+    /// If the extension names no format.
+    pub fn of_path(path: Option<&Path>, usual: Self) -> Result<Self, OutputError> {
+        let Some((path, extension)) = path.and_then(|path| Some((path, path.extension()?))) else {
+            return Ok(usual);
+        };
+        file::refuse_compressed(path)?;
+        let is_named = |(name, _): &(&str, Self)| extension.eq_ignore_ascii_case(name);
+        match EXTENSIONS.into_iter().find(is_named) {
+            Some((_, format)) => Ok(format),
+            None => Err(OutputError::Refused {
+                output: path.display().to_string(),
+                reason: format!(
+                    "its extension names no format: say one with --output-format, or end the name \
+                     in {}",
+                    known_extensions()
+                ),
+            }),
         }
     }
 
@@ -237,13 +259,23 @@ mod tests {
             ("pairs.NDJSON", Some(Jsonl)),
             ("a.b/pairs.tsv", Some(Tsv)),
             ("a.Parquet", Some(Parquet)),
-            ("tsv", None),
-            ("-", None),
-            ("/dev/null", None),
+            ("tsv", Some(Tsv)),
+            ("-", Some(Tsv)),
+            ("/dev/null", Some(Tsv)),
+            ("pairs.csv", None),
+            ("pairs.tsv.gz", None),
         ] {
-            let found = OutputFormat::of_path(Some(Path::new(path)));
-            assert_eq!(found, format, "{path}");
+            let found = OutputFormat::of_path(Some(Path::new(path)), Tsv);
+            assert_eq!(found.ok(), format, "{path}");
         }
-        assert_eq!(OutputFormat::of_path(None), None);
+        assert_eq!(OutputFormat::of_path(None, Json).unwrap(), Json);
+    }
+
+    #[test]
+    fn a_refusal_lists_the_extensions() {
+        assert_eq!(
+            known_extensions(),
+            ".json, .jsonl, .ndjson, .tsv or .parquet"
+        );
     }
 }
