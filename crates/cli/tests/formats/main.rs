@@ -1,8 +1,10 @@
 //! Documents in the formats that others keep them in, through whole processes: WET and WARC, real
-//! documents in JSONL, and Parquet, in and out; and what `hash` writes, read again.
+//! documents in JSONL, and Parquet, in and out; what `hash` writes, read again; and the names of
+//! columns.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod columns;
 mod hash;
 #[cfg(feature = "parquet")]
 mod parquet;

@@ -47,6 +47,14 @@ fn write<T: DataType>(
     column.close().unwrap();
 }
 
+/// The names of a table's columns.
+pub(super) fn columns(path: &str) -> Vec<String> {
+    let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
+    let schema = reader.metadata().file_metadata().schema_descr();
+    let names = schema.columns().iter();
+    names.map(|column| column.name().to_owned()).collect()
+}
+
 /// The members in a table of clusters, in their order.
 pub(super) fn cluster_table(path: &str) -> Vec<Member> {
     let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
