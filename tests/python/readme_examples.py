@@ -5,6 +5,10 @@ must be followed, before any other fenced block, by one marked ```text or ```jso
 compared to the letter or as JSON values. They run in the order of the README against one fresh
 `simshard serve`, in place of the default address 127.0.0.1:7460 that they must show.
 
+Examples too are the blocks marked ```console whose commands need no server. They run in a folder of
+their own, and print, errors included, what stands below each `$ command`. The program must be built
+without features, as the README says first.
+
     python tests/python/readme_examples.py --server target/release/simshard
 """
 
@@ -30,6 +34,10 @@ SERVER_SECONDS = 60
 EXAMPLE_SECONDS = 60
 
 
+# What needs no server.
+LOCAL_VERBS = {"distance", "find-all", "find-clusters", "hash", "recipes"}
+
+
 class Failure(Exception):
     """What is wrong, in words for whoever has to put it right."""
 
@@ -50,6 +58,16 @@ class Block:
 
     def is_output(self):
         return self.language in ("text", "json")
+
+    def is_local(self):
+        """Whether it is typed at a terminal and needs no server."""
+        verbs = {verb for command, _ in self.dialogue() for verb in re.findall(r"\bsimshard (\S+)", command)}
+        return self.language == "console" and bool(verbs) and verbs <= LOCAL_VERBS
+
+    def dialogue(self):
+        """The commands of a terminal, each with what it prints."""
+        turns = self.text.removeprefix("$ ").split("\n$ ")
+        return [turn.rstrip("\n").partition("\n")[::2] for turn in turns]
 
 
 def fenced_blocks(markdown):
@@ -244,6 +262,20 @@ def check(example, expected, address, folder):
     print(f"{where}: prints what README.md says", flush=True)
 
 
+def check_dialogue(block, program, folder):
+    """Types the commands of a block and compares what they print."""
+    (folder / "target").mkdir(exist_ok=True)
+    env = os.environ | {"PATH": f"{program.parent}:{os.environ['PATH']}"}
+    for command, expected in block.dialogue():
+        where = f"`{command}` at README.md:{block.line}"
+        # Refusals are examples as well.
+        shell = ["sh", "-c", f"{{ {command}\n}} 2>&1 || true"]
+        printed = run(shell, folder, env, where).strip()
+        if printed != expected.strip():
+            raise Failure(f"{where} printed\n{printed}\ninstead of\n{expected}")
+    print(f"README.md:{block.line}: prints what README.md says", flush=True)
+
+
 def main():
     """Runs the examples; the exit code tells whether all of them are right."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -254,16 +286,23 @@ def main():
     try:
         if not arguments.readme.is_file():
             raise Failure(f"there is no {arguments.readme}")
-        pairs = examples(fenced_blocks(arguments.readme.read_text(encoding="utf-8")))
+        blocks = fenced_blocks(arguments.readme.read_text(encoding="utf-8"))
+        pairs = examples(blocks)
+        local = [block for block in blocks if block.is_local()]
+        if not local:
+            raise Failure("README.md has no example of a command that needs no server")
         with tempfile.TemporaryDirectory(prefix="simshard-examples-") as name:
             folder = pathlib.Path(name)
+            program = arguments.server.resolve()
+            for block in local:
+                check_dialogue(block, program, folder)
             generate_stubs(folder)
-            with serving(arguments.server.resolve(), folder) as address:
+            with serving(program, folder) as address:
                 for example, expected in pairs:
                     check(example, expected, address, folder)
     except Failure as failure:
         sys.exit(f"error: {failure}")
-    print(f"{len(pairs)} examples passed")
+    print(f"{len(local) + len(pairs)} examples passed")
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ pub(crate) enum Step {
     Tests,
     /// The release build finds all near-duplicates among files of this machine, checked by scan
     Demo,
-    /// The Python and `buf curl` examples of README.md print what it says, against a real server
+    /// The examples of README.md print what it says: Python, `buf curl`, and commands without a server
     Examples,
     /// The HTML report shows what it should in a real browser, and asks nothing of the network
     Browser,

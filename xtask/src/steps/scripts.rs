@@ -1,5 +1,5 @@
-//! The scripts of `tests/python` that look at the release build: what the gRPC examples of README.md
-//! print, and which fingerprints the published implementations of the recipes give.
+//! The scripts of `tests/python` that look at the release build: what the examples of README.md print,
+//! and which fingerprints the published implementations of the recipes give.
 
 use std::path::PathBuf;
 
