@@ -23,7 +23,7 @@ read: bad input ends the command with exit code 2 and leaves no file, but on
 standard output good lines far before it may have been printed by then.
 
 The other commands read what it writes: a .tsv as it is, .jsonl and .parquet
-with --fingerprint-field fingerprint.
+with --fingerprint-field fingerprint, .json with --format json besides.
 
 Examples:
   simshard hash page.txt                      one text a line
