@@ -1,6 +1,10 @@
 //! What stands where in ASCII text, as far as word boundaries ask, a bit a byte.
 
+#![allow(unsafe_code, reason = "calls code for particular processors")]
+
 use super::Level;
+#[cfg(target_arch = "x86_64")]
+use super::{ascii_avx2, ascii_avx512};
 
 /// Bytes that are classified together: one for each bit of a mask.
 pub(crate) const BLOCK: usize = 64;
@@ -54,12 +58,12 @@ fn classify_blocks(
     classes: &mut [Classes],
 ) {
     match level {
+        // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => super::ascii_avx512::classify_blocks(blocks, lowered, classes),
+        Level::Avx512(_) => unsafe { ascii_avx512::classify_blocks(blocks, lowered, classes) },
+        // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => super::ascii_avx2::classify_blocks(blocks, lowered, classes),
-        #[cfg(not(target_arch = "x86_64"))]
-        Level::Avx512 | Level::Avx2 => classify_slowly(blocks, lowered, classes),
+        Level::Avx2(_) => unsafe { ascii_avx2::classify_blocks(blocks, lowered, classes) },
         Level::Scalar => classify_slowly(blocks, lowered, classes),
     }
 }

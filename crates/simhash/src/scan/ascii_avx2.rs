@@ -8,25 +8,18 @@ use std::arch::x86_64::{
     _mm256_storeu_si256,
 };
 
-use super::Level;
 use super::ascii::{BLOCK, Classes};
 
 /// Bytes of a vector.
 const HALF: usize = BLOCK / 2;
 
 /// As [`classify`](super::ascii::classify), for whole blocks.
+#[target_feature(enable = "avx2")]
 pub(super) fn classify_blocks(
     blocks: &[[u8; BLOCK]],
     lowered: &mut [[u8; BLOCK]],
     classes: &mut [Classes],
 ) {
-    assert!(Level::best() >= Level::Avx2);
-    // SAFETY: the processor has what the level stands for.
-    unsafe { classify_avx2(blocks, lowered, classes) };
-}
-
-#[target_feature(enable = "avx2")]
-fn classify_avx2(blocks: &[[u8; BLOCK]], lowered: &mut [[u8; BLOCK]], classes: &mut [Classes]) {
     for ((block, lower), class) in blocks.iter().zip(lowered).zip(classes) {
         *class = Classes::default();
         let (halves, _) = block.as_chunks::<HALF>();

@@ -7,22 +7,15 @@ use std::arch::x86_64::{
     _mm512_mask_add_epi8, _mm512_set1_epi8, _mm512_storeu_si512, _mm512_sub_epi8,
 };
 
-use super::Level;
 use super::ascii::{BLOCK, Classes};
 
 /// As [`classify`](super::ascii::classify), for whole blocks.
+#[target_feature(enable = "avx512f,avx512bw")]
 pub(super) fn classify_blocks(
     blocks: &[[u8; BLOCK]],
     lowered: &mut [[u8; BLOCK]],
     classes: &mut [Classes],
 ) {
-    assert_eq!(Level::best(), Level::Avx512);
-    // SAFETY: the processor has what the level stands for.
-    unsafe { classify_avx512(blocks, lowered, classes) };
-}
-
-#[target_feature(enable = "avx512f,avx512bw")]
-fn classify_avx512(blocks: &[[u8; BLOCK]], lowered: &mut [[u8; BLOCK]], classes: &mut [Classes]) {
     for ((block, lower), class) in blocks.iter().zip(lowered).zip(classes) {
         // SAFETY: the block is 64 bytes that may be read, at any address.
         let bytes = unsafe { _mm512_loadu_si512(block.as_ptr().cast()) };

@@ -5,11 +5,13 @@
 //! fast. [`join_rows`] lists the pairs of one bucket. [`take_near`] moves all that is near one
 //! fingerprint from one list to another, which is a step of a search through a component.
 
+#![allow(unsafe_code, reason = "calls code for particular processors")]
+
 use std::ops::Range;
 
 use super::Level;
 #[cfg(target_arch = "x86_64")]
-use super::{join_avx2, join_avx512};
+use super::join_avx512;
 use crate::Fingerprint;
 use crate::pairs::Pair;
 
@@ -57,15 +59,15 @@ pub(crate) fn close_buckets(
         "a larger bucket would not be looked at whole"
     );
     match level {
-        Level::Scalar => scalar::close_buckets(values, start, ends, distance, close),
+        // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => join_avx2::close_buckets(values, start, ends, distance, close),
+        Level::Avx512(_) => unsafe {
+            join_avx512::close_buckets(values, start, ends, distance, close);
+        },
+        // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => join_avx512::close_buckets(values, start, ends, distance, close),
-        #[cfg(not(target_arch = "x86_64"))]
-        Level::Avx2 | Level::Avx512 => {
-            scalar::close_buckets(values, start, ends, distance, close);
-        }
+        Level::Avx2(_) => unsafe { close_buckets_avx2(values, start, ends, distance, close) },
+        Level::Scalar => close_buckets_scalar(values, start, ends, distance, close),
     }
 }
 
@@ -81,13 +83,13 @@ pub(crate) fn join_rows(
     pairs: &mut Vec<Pair>,
 ) -> usize {
     match level {
-        Level::Scalar => scalar::join_rows(bucket, rows, rule, limit, pairs),
+        // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => join_avx2::join_rows(bucket, rows, rule, limit, pairs),
+        Level::Avx512(_) => unsafe { join_avx512::join_rows(bucket, rows, rule, limit, pairs) },
+        // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => join_avx512::join_rows(bucket, rows, rule, limit, pairs),
-        #[cfg(not(target_arch = "x86_64"))]
-        Level::Avx2 | Level::Avx512 => scalar::join_rows(bucket, rows, rule, limit, pairs),
+        Level::Avx2(_) => unsafe { join_rows_avx2(bucket, rows, rule, limit, pairs) },
+        Level::Scalar => join_rows_scalar(bucket, rows, rule, limit, pairs),
     }
 }
 
@@ -101,85 +103,108 @@ pub(crate) fn take_near(
     near: &mut Vec<u64>,
 ) {
     match level {
-        Level::Scalar => scalar::take_near(value, distance, rest, near),
+        // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => join_avx2::take_near(value, distance, rest, near),
+        Level::Avx512(_) => unsafe { join_avx512::take_near(value, distance, rest, near) },
+        // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => join_avx512::take_near(value, distance, rest, near),
-        #[cfg(not(target_arch = "x86_64"))]
-        Level::Avx2 | Level::Avx512 => scalar::take_near(value, distance, rest, near),
+        Level::Avx2(_) => unsafe { take_near_avx2(value, distance, rest, near) },
+        Level::Scalar => take_near_scalar(value, distance, rest, near),
     }
 }
 
-/// The obvious code. It is inlined, so that other levels can compile it with their instructions.
-pub(super) mod scalar {
-    use super::{Fingerprint, Pair, Range, Rule};
+#[inline(always)]
+fn close_buckets_scalar(
+    values: &[u64],
+    mut start: usize,
+    ends: &[usize],
+    distance: u32,
+    close: &mut Vec<usize>,
+) {
+    for (number, &end) in ends.iter().enumerate() {
+        if is_close(&values[start..end], distance) {
+            close.push(number);
+        }
+        start = end;
+    }
+}
 
-    #[inline(always)]
-    pub(in crate::scan) fn close_buckets(
-        values: &[u64],
-        mut start: usize,
-        ends: &[usize],
-        distance: u32,
-        close: &mut Vec<usize>,
-    ) {
-        for (number, &end) in ends.iter().enumerate() {
-            if is_close(&values[start..end], distance) {
-                close.push(number);
-            }
-            start = end;
+#[inline(always)]
+fn is_close(bucket: &[u64], distance: u32) -> bool {
+    let mut close = false;
+    for (row, &value) in bucket.iter().enumerate() {
+        for &other in &bucket[row + 1..] {
+            close |= (value ^ other).count_ones() <= distance;
         }
     }
+    close
+}
 
-    #[inline(always)]
-    fn is_close(bucket: &[u64], distance: u32) -> bool {
-        let mut close = false;
-        for (row, &value) in bucket.iter().enumerate() {
-            for &other in &bucket[row + 1..] {
-                close |= (value ^ other).count_ones() <= distance;
+#[inline(always)]
+fn join_rows_scalar(
+    bucket: &[u64],
+    rows: Range<usize>,
+    rule: &Rule,
+    limit: usize,
+    pairs: &mut Vec<Pair>,
+) -> usize {
+    let end = rows.end;
+    for row in rows {
+        if pairs.len() >= limit {
+            return row;
+        }
+        let value = bucket[row];
+        for &other in &bucket[row + 1..] {
+            if rule.accepts(value ^ other) {
+                pairs.push(Pair::new(Fingerprint(value), Fingerprint(other)));
             }
         }
-        close
     }
+    end
+}
 
-    #[inline(always)]
-    pub(in crate::scan) fn join_rows(
-        bucket: &[u64],
-        rows: Range<usize>,
-        rule: &Rule,
-        limit: usize,
-        pairs: &mut Vec<Pair>,
-    ) -> usize {
-        let end = rows.end;
-        for row in rows {
-            if pairs.len() >= limit {
-                return row;
-            }
-            let value = bucket[row];
-            for &other in &bucket[row + 1..] {
-                if rule.accepts(value ^ other) {
-                    pairs.push(Pair::new(Fingerprint(value), Fingerprint(other)));
-                }
-            }
+#[inline(always)]
+fn take_near_scalar(value: u64, distance: u32, rest: &mut Vec<u64>, near: &mut Vec<u64>) {
+    rest.retain(|&other| {
+        let is_near = (value ^ other).count_ones() <= distance;
+        if is_near {
+            near.push(other);
         }
-        end
-    }
+        !is_near
+    });
+}
 
-    #[inline(always)]
-    pub(in crate::scan) fn take_near(
-        value: u64,
-        distance: u32,
-        rest: &mut Vec<u64>,
-        near: &mut Vec<u64>,
-    ) {
-        rest.retain(|&other| {
-            let is_near = (value ^ other).count_ones() <= distance;
-            if is_near {
-                near.push(other);
-            }
-            !is_near
-        });
-    }
+// Counting the bits of four lanes by table look-ups is no faster than counting them one by one, so
+// AVX2 is the scalar code, compiled for it.
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn close_buckets_avx2(
+    values: &[u64],
+    start: usize,
+    ends: &[usize],
+    distance: u32,
+    close: &mut Vec<usize>,
+) {
+    close_buckets_scalar(values, start, ends, distance, close);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn join_rows_avx2(
+    bucket: &[u64],
+    rows: Range<usize>,
+    rule: &Rule,
+    limit: usize,
+    pairs: &mut Vec<Pair>,
+) -> usize {
+    join_rows_scalar(bucket, rows, rule, limit, pairs)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn take_near_avx2(value: u64, distance: u32, rest: &mut Vec<u64>, near: &mut Vec<u64>) {
+    take_near_scalar(value, distance, rest, near);
 }
 
 #[cfg(test)]

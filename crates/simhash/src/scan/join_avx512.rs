@@ -34,35 +34,8 @@ const PADDING: [u64; LANES] = [
     0x5a5a_5a5a_5a5a_5a5a,
 ];
 
-pub(super) fn close_buckets(
-    values: &[u64],
-    start: usize,
-    ends: &[usize],
-    distance: u32,
-    close: &mut Vec<usize>,
-) {
-    // SAFETY: whoever names the level `Avx512` has seen that the processor has these instructions.
-    unsafe { compiled_close_buckets(values, start, ends, distance, close) }
-}
-
-pub(super) fn join_rows(
-    bucket: &[u64],
-    rows: Range<usize>,
-    rule: &Rule,
-    limit: usize,
-    pairs: &mut Vec<Pair>,
-) -> usize {
-    // SAFETY: as above.
-    unsafe { compiled_join_rows(bucket, rows, rule, limit, pairs) }
-}
-
-pub(super) fn take_near(value: u64, distance: u32, rest: &mut Vec<u64>, near: &mut Vec<u64>) {
-    // SAFETY: as above.
-    unsafe { compiled_take_near(value, distance, rest, near) }
-}
-
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq,popcnt,bmi1,bmi2")]
-fn compiled_close_buckets(
+pub(super) fn close_buckets(
     values: &[u64],
     mut start: usize,
     ends: &[usize],
@@ -137,7 +110,7 @@ const fn first_lanes(count: usize) -> __mmask8 {
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq,popcnt,bmi1,bmi2")]
-fn compiled_join_rows(
+pub(super) fn join_rows(
     bucket: &[u64],
     rows: Range<usize>,
     rule: &Rule,
@@ -211,7 +184,7 @@ fn push(near: __mmask8, value: __m512i, others: __m512i, rule: &Rule, pairs: &mu
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq,popcnt,bmi1,bmi2")]
-fn compiled_take_near(value: u64, distance: u32, rest: &mut Vec<u64>, near: &mut Vec<u64>) {
+pub(super) fn take_near(value: u64, distance: u32, rest: &mut Vec<u64>, near: &mut Vec<u64>) {
     let value = _mm512_set1_epi64(value.cast_signed());
     let distance = _mm512_set1_epi64(i64::from(distance));
     let length = rest.len();

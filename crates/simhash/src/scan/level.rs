@@ -1,4 +1,7 @@
 //! Which instruction sets the processor has, found out once at run time.
+//!
+//! A level is a proof: whoever holds one may call the code that was compiled for it. So the levels
+//! above scalar are made here alone, by asking the processor.
 
 /// A set of instructions that a kernel is written for; a later one includes the earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -6,10 +9,12 @@ pub(crate) enum Level {
     /// Whatever the program was compiled for.
     Scalar,
     /// AVX2, with BMI1, BMI2, LZCNT and POPCNT: x86-64 processors since about 2013.
-    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx2(Avx2),
     /// AVX-512 with F, BW, CD, DQ, VL, VBMI and VPOPCNTDQ, besides all of [`Avx2`](Self::Avx2):
     /// Ice Lake, Zen 4 and later.
-    Avx512,
+    #[cfg(target_arch = "x86_64")]
+    Avx512(Avx512),
 }
 
 impl Level {
@@ -18,11 +23,11 @@ impl Level {
     pub(crate) fn best() -> Self {
         #[cfg(target_arch = "x86_64")]
         {
-            if has_avx512() {
-                return Self::Avx512;
+            if let Some(seen) = Avx512::look() {
+                return Self::Avx512(seen);
             }
-            if has_avx2() {
-                return Self::Avx2;
+            if let Some(seen) = Avx2::look() {
+                return Self::Avx2(seen);
             }
         }
         Self::Scalar
@@ -31,32 +36,54 @@ impl Level {
     /// Every level that this processor can run, so that tests hold each against the first.
     #[cfg(test)]
     pub(crate) fn available() -> impl Iterator<Item = Self> {
-        let all = [Self::Scalar, Self::Avx2, Self::Avx512];
-        all.into_iter().filter(|&level| level <= Self::best())
+        #[cfg(target_arch = "x86_64")]
+        let vectors = [
+            Avx2::look().map(Self::Avx2),
+            Avx512::look().map(Self::Avx512),
+        ];
+        #[cfg(not(target_arch = "x86_64"))]
+        let vectors: [Option<Self>; 0] = [];
+        std::iter::once(Self::Scalar).chain(vectors.into_iter().flatten())
     }
 }
 
+/// That the processor was seen to have what [`Level::Avx2`] names.
 #[cfg(target_arch = "x86_64")]
-#[inline]
-fn has_avx2() -> bool {
-    is_x86_feature_detected!("avx2")
-        && is_x86_feature_detected!("bmi1")
-        && is_x86_feature_detected!("bmi2")
-        && is_x86_feature_detected!("lzcnt")
-        && is_x86_feature_detected!("popcnt")
-}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Avx2(());
 
 #[cfg(target_arch = "x86_64")]
-#[inline]
-fn has_avx512() -> bool {
-    has_avx2()
-        && is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512bw")
-        && is_x86_feature_detected!("avx512cd")
-        && is_x86_feature_detected!("avx512dq")
-        && is_x86_feature_detected!("avx512vl")
-        && is_x86_feature_detected!("avx512vbmi")
-        && is_x86_feature_detected!("avx512vpopcntdq")
+impl Avx2 {
+    #[inline]
+    fn look() -> Option<Self> {
+        let seen = is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("lzcnt")
+            && is_x86_feature_detected!("popcnt");
+        seen.then_some(Self(()))
+    }
+}
+
+/// That the processor was seen to have what [`Level::Avx512`] names.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Avx512(());
+
+#[cfg(target_arch = "x86_64")]
+impl Avx512 {
+    #[inline]
+    fn look() -> Option<Self> {
+        let seen = Avx2::look().is_some()
+            && is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512cd")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("avx512vbmi")
+            && is_x86_feature_detected!("avx512vpopcntdq");
+        seen.then_some(Self(()))
+    }
 }
 
 #[cfg(test)]

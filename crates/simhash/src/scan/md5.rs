@@ -3,6 +3,8 @@
 //! The loop over the lanes is plain: its body has no branch and no call, so the compiler makes it
 //! one vector of 16 lanes under AVX-512, two of 8 under AVX2, or four of 4 under SSE2.
 
+#![allow(unsafe_code, reason = "calls code for particular processors")]
+
 use super::Level;
 
 /// Messages that are hashed together.
@@ -18,7 +20,7 @@ pub(crate) struct Blocks {
 }
 
 /// The digests by lane: `[0]` to `[3]` are the four words that make one, each little-endian.
-pub(super) type Digests = [[u32; LANES]; 4];
+type Digests = [[u32; LANES]; 4];
 
 impl Blocks {
     /// Sets the message of a lane.
@@ -73,14 +75,26 @@ fn big_endian(high: [u32; LANES], low: [u32; LANES]) -> [u64; LANES] {
 
 fn digests(level: Level, words: &[[u32; LANES]; 16]) -> Digests {
     match level {
+        // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => super::md5_avx512::digests(words),
+        Level::Avx512(_) => unsafe { digests_avx512(words) },
+        // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => super::md5_avx2::digests(words),
-        #[cfg(not(target_arch = "x86_64"))]
-        Level::Avx512 | Level::Avx2 => lane_by_lane(words),
+        Level::Avx2(_) => unsafe { digests_avx2(words) },
         Level::Scalar => lane_by_lane(words),
     }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn digests_avx512(words: &[[u32; LANES]; 16]) -> Digests {
+    lane_by_lane(words)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn digests_avx2(words: &[[u32; LANES]; 16]) -> Digests {
+    lane_by_lane(words)
 }
 
 const START: [u32; 4] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476];
@@ -127,7 +141,7 @@ const ORDER: [[usize; 4]; 16] = [
 
 /// All 64 steps for every lane.
 #[inline(always)]
-pub(super) fn lane_by_lane(words: &[[u32; LANES]; 16]) -> Digests {
+fn lane_by_lane(words: &[[u32; LANES]; 16]) -> Digests {
     let mut digests = [[0; LANES]; 4];
     for lane in 0..LANES {
         let mut state = START;

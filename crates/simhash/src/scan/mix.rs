@@ -42,14 +42,12 @@ pub(crate) const fn unmix(prefix: u64, mixed: u64) -> u64 {
 /// [`mix`] for each value.
 pub(crate) fn mix_all(level: Level, prefix: u64, values: &mut [u64]) {
     match level {
-        // SAFETY: `Level` says Avx512 only on processors that have these features.
+        // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => unsafe { avx512(prefix, values) },
-        // SAFETY: `Level` says Avx2 only on processors that have it.
+        Level::Avx512(_) => unsafe { avx512(prefix, values) },
+        // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => unsafe { avx2(prefix, values) },
-        #[cfg(not(target_arch = "x86_64"))]
-        Level::Avx512 | Level::Avx2 => plain(prefix, values),
+        Level::Avx2(_) => unsafe { avx2(prefix, values) },
         Level::Scalar => plain(prefix, values),
     }
 }

@@ -9,15 +9,9 @@ mod bits;
 mod huge_pages;
 mod join;
 #[cfg(target_arch = "x86_64")]
-mod join_avx2;
-#[cfg(target_arch = "x86_64")]
 mod join_avx512;
 mod level;
 pub(crate) mod md5;
-#[cfg(target_arch = "x86_64")]
-mod md5_avx2;
-#[cfg(target_arch = "x86_64")]
-mod md5_avx512;
 mod mix;
 mod near;
 #[cfg(target_arch = "x86_64")]

@@ -11,6 +11,8 @@
 //! What a kernel reports is an entry whose difference from the query has no bit of
 //! the prefix, at most `max_distance` bits, and a bit of each mask in `differ`.
 
+#![allow(unsafe_code, reason = "calls code for particular processors")]
+
 use std::ops::ControlFlow;
 
 use super::{Level, prefetch};
@@ -226,12 +228,12 @@ pub(crate) fn probe(
     sink: &mut Sink,
 ) -> ControlFlow<()> {
     match level {
+        // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => near_avx512::probe_on(probe, queries, sink),
+        Level::Avx512(_) => unsafe { near_avx512::probe(probe, queries, sink) },
+        // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => near_avx2::probe_on(probe, queries, sink),
-        #[cfg(not(target_arch = "x86_64"))]
-        Level::Avx512 | Level::Avx2 => probe_scalar(probe, queries, sink),
+        Level::Avx2(_) => unsafe { near_avx2::probe(probe, queries, sink) },
         Level::Scalar => probe_scalar(probe, queries, sink),
     }
 }
@@ -243,12 +245,12 @@ pub(crate) fn scan(level: Level, probe: &Probe, one: One, sink: &mut Sink) -> Co
         ..one
     };
     match level {
+        // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => near_avx512::scan_on(probe, one, sink),
+        Level::Avx512(_) => unsafe { near_avx512::scan(probe, one, sink) },
+        // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => near_avx2::scan_on(probe, one, sink),
-        #[cfg(not(target_arch = "x86_64"))]
-        Level::Avx512 | Level::Avx2 => scan_scalar(probe, one, sink),
+        Level::Avx2(_) => unsafe { near_avx2::scan(probe, one, sink) },
         Level::Scalar => scan_scalar(probe, one, sink),
     }
 }

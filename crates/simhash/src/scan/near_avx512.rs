@@ -8,25 +8,21 @@ use std::ops::ControlFlow;
 
 use super::near::{One, Places, Probe, Sink, pipeline};
 
-/// [`probe`](super::near::probe) for processors at [`Level::Avx512`](super::Level).
-pub(super) fn probe_on(probe: &Probe, queries: &[u64], sink: &mut Sink) -> ControlFlow<()> {
-    // SAFETY: a `Level` says Avx512 only on processors that have these features.
-    unsafe { probe_all(probe, queries, sink) }
-}
-
-/// [`scan`](super::near::scan) for processors at [`Level::Avx512`](super::Level).
-pub(super) fn scan_on(probe: &Probe, one: One, sink: &mut Sink) -> ControlFlow<()> {
-    // SAFETY: a `Level` says Avx512 only on processors that have these features.
-    unsafe { scan::<false>(probe, &Constants::new(probe), one, sink) }
-}
-
+/// [`probe`](super::near::probe) at [`Level::Avx512`](super::Level).
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vpopcntdq")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn probe_all(probe: &Probe, queries: &[u64], sink: &mut Sink) -> ControlFlow<()> {
+pub(super) fn probe(probe: &Probe, queries: &[u64], sink: &mut Sink) -> ControlFlow<()> {
     let constants = Constants::new(probe);
     pipeline(probe, queries, |one| {
-        scan::<true>(probe, &constants, one, sink)
+        scan_places::<true>(probe, &constants, one, sink)
     })
+}
+
+/// [`scan`](super::near::scan) at [`Level::Avx512`](super::Level).
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vpopcntdq")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+pub(super) fn scan(probe: &Probe, one: One, sink: &mut Sink) -> ControlFlow<()> {
+    scan_places::<false>(probe, &Constants::new(probe), one, sink)
 }
 
 /// What stays the same for all queries of a probe.
@@ -60,7 +56,7 @@ impl Constants {
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vpopcntdq")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn scan<const PIPELINED: bool>(
+fn scan_places<const PIPELINED: bool>(
     probe: &Probe,
     constants: &Constants,
     one: One,

@@ -18,14 +18,12 @@ pub(crate) fn near_words(
     near: &mut Vec<Fingerprint>,
 ) {
     match level {
-        // SAFETY: `Level` says Avx512 only on processors that have these features.
+        // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => unsafe { avx512(fingerprints, query, max_distance, near) },
-        // SAFETY: `Level` says Avx2 only on processors that have these features.
+        Level::Avx512(_) => unsafe { avx512(fingerprints, query, max_distance, near) },
+        // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => unsafe { avx2(fingerprints, query, max_distance, near) },
-        #[cfg(not(target_arch = "x86_64"))]
-        Level::Avx512 | Level::Avx2 => plain(fingerprints, query, max_distance, near),
+        Level::Avx2(_) => unsafe { avx2(fingerprints, query, max_distance, near) },
         Level::Scalar => plain(fingerprints, query, max_distance, near),
     }
 }

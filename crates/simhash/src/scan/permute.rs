@@ -15,14 +15,12 @@ pub(crate) fn permute(
     permuted: &mut [u64],
 ) {
     match level {
-        // SAFETY: `Level` says Avx512 only on processors that have these features.
+        // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => unsafe { avx512(table, fingerprints, permuted) },
-        // SAFETY: `Level` says Avx2 only on processors that have it.
+        Level::Avx512(_) => unsafe { avx512(table, fingerprints, permuted) },
+        // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => unsafe { avx2(table, fingerprints, permuted) },
-        #[cfg(not(target_arch = "x86_64"))]
-        Level::Avx512 | Level::Avx2 => table.permute_into(fingerprints, permuted),
+        Level::Avx2(_) => unsafe { avx2(table, fingerprints, permuted) },
         Level::Scalar => table.permute_into(fingerprints, permuted),
     }
 }

@@ -5,9 +5,13 @@
 //! bytes, one for 4 to 8, and one for 9 to 16; all three read at most the first and the last 8
 //! bytes, so a word is given as those two numbers and its length.
 
+#![allow(unsafe_code, reason = "calls code for particular processors")]
+
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::Level;
+#[cfg(target_arch = "x86_64")]
+use super::xxh3_avx512;
 
 /// Most bytes of a word that the formulas here take.
 pub(super) const SHORT: u64 = 16;
@@ -50,11 +54,12 @@ pub(crate) type Edges = [u16; 2];
 pub(crate) fn hash_words(level: Level, text: &[u8], words: &[Edges], hashes: &mut [u64]) {
     let hashes = &mut hashes[..words.len()];
     match level {
+        // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => super::xxh3_avx512::hash_words(text, words, hashes),
-        #[cfg(not(target_arch = "x86_64"))]
-        Level::Avx512 => hash_words_slowly(text, words, hashes),
-        Level::Avx2 | Level::Scalar => hash_words_slowly(text, words, hashes),
+        Level::Avx512(_) => unsafe { xxh3_avx512::hash_words(text, words, hashes) },
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2(_) => hash_words_slowly(text, words, hashes),
+        Level::Scalar => hash_words_slowly(text, words, hashes),
     }
 }
 
@@ -123,11 +128,12 @@ fn hash_short(first: u64, last: u64, length: u64) -> u64 {
 pub(crate) fn hash_fours(level: Level, numbers: &[u64], hashes: &mut [u64]) {
     let numbers = &numbers[..hashes.len() + 3];
     match level {
+        // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => super::xxh3_avx512::hash_fours(numbers, hashes),
-        #[cfg(not(target_arch = "x86_64"))]
-        Level::Avx512 => hash_fours_slowly(numbers, hashes),
-        Level::Avx2 | Level::Scalar => hash_fours_slowly(numbers, hashes),
+        Level::Avx512(_) => unsafe { xxh3_avx512::hash_fours(numbers, hashes) },
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2(_) => hash_fours_slowly(numbers, hashes),
+        Level::Scalar => hash_fours_slowly(numbers, hashes),
     }
 }
 

@@ -10,7 +10,6 @@ use std::arch::x86_64::{
     _mm512_ternarylogic_epi64, _mm512_xor_si512,
 };
 
-use super::Level;
 use super::xxh3::{
     Edges, FLIP_3, FLIP_8, FLIP_16_FIRST, FLIP_16_LAST, PRIME_MX1, PRIME_MX2, PRIME64_1, PRIME64_2,
     PRIME64_3, SECRET, SHORT, ends, hash_fours_slowly, hash_long,
@@ -20,21 +19,8 @@ use super::xxh3::{
 const LANES: usize = 8;
 
 /// As [`hash_words`](super::xxh3::hash_words).
-pub(super) fn hash_words(text: &[u8], words: &[Edges], hashes: &mut [u64]) {
-    assert_eq!(Level::best(), Level::Avx512);
-    // SAFETY: the processor has what the level stands for.
-    unsafe { hash_words_avx512(text, words, hashes) };
-}
-
-/// As [`hash_fours`](super::xxh3::hash_fours).
-pub(super) fn hash_fours(numbers: &[u64], hashes: &mut [u64]) {
-    assert_eq!(Level::best(), Level::Avx512);
-    // SAFETY: the processor has what the level stands for.
-    unsafe { hash_fours_avx512(numbers, hashes) };
-}
-
 #[target_feature(enable = "avx512f,avx512bw,avx512dq")]
-fn hash_words_avx512(text: &[u8], words: &[Edges], hashes: &mut [u64]) {
+pub(super) fn hash_words(text: &[u8], words: &[Edges], hashes: &mut [u64]) {
     let (groups, rest) = words.as_chunks::<LANES>();
     let (hash_groups, hash_rest) = hashes.as_chunks_mut::<LANES>();
     for (group, hashes) in groups.iter().zip(hash_groups) {
@@ -122,8 +108,9 @@ fn hash_16(first: __m512i, last: __m512i, length: __m512i) -> __m512i {
     avalanche(sum)
 }
 
+/// As [`hash_fours`](super::xxh3::hash_fours).
 #[target_feature(enable = "avx512f,avx512dq")]
-fn hash_fours_avx512(numbers: &[u64], hashes: &mut [u64]) {
+pub(super) fn hash_fours(numbers: &[u64], hashes: &mut [u64]) {
     let (groups, rest) = hashes.as_chunks_mut::<LANES>();
     let grouped = groups.len() * LANES;
     for (group, numbers) in groups
