@@ -64,11 +64,15 @@ fn classify_blocks(
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
         Level::Avx2(_) => unsafe { ascii_avx2::classify_blocks(blocks, lowered, classes) },
-        Level::Scalar => classify_slowly(blocks, lowered, classes),
+        Level::Scalar => classify_blocks_scalar(blocks, lowered, classes),
     }
 }
 
-fn classify_slowly(blocks: &[[u8; BLOCK]], lowered: &mut [[u8; BLOCK]], classes: &mut [Classes]) {
+fn classify_blocks_scalar(
+    blocks: &[[u8; BLOCK]],
+    lowered: &mut [[u8; BLOCK]],
+    classes: &mut [Classes],
+) {
     for ((block, lower), class) in blocks.iter().zip(lowered).zip(classes) {
         *class = Classes::default();
         for (at, (byte, low)) in block.iter().zip(lower).enumerate() {

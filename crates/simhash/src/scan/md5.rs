@@ -81,20 +81,20 @@ fn digests(level: Level, words: &[[u32; LANES]; 16]) -> Digests {
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
         Level::Avx2(_) => unsafe { digests_avx2(words) },
-        Level::Scalar => lane_by_lane(words),
+        Level::Scalar => digests_scalar(words),
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 fn digests_avx512(words: &[[u32; LANES]; 16]) -> Digests {
-    lane_by_lane(words)
+    digests_scalar(words)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn digests_avx2(words: &[[u32; LANES]; 16]) -> Digests {
-    lane_by_lane(words)
+    digests_scalar(words)
 }
 
 const START: [u32; 4] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476];
@@ -141,7 +141,7 @@ const ORDER: [[usize; 4]; 16] = [
 
 /// All 64 steps for every lane.
 #[inline(always)]
-fn lane_by_lane(words: &[[u32; LANES]; 16]) -> Digests {
+fn digests_scalar(words: &[[u32; LANES]; 16]) -> Digests {
     let mut digests = [[0; LANES]; 4];
     for lane in 0..LANES {
         let mut state = START;

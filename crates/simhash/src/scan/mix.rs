@@ -44,28 +44,28 @@ pub(crate) fn mix_all(level: Level, prefix: u64, values: &mut [u64]) {
     match level {
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512(_) => unsafe { avx512(prefix, values) },
+        Level::Avx512(_) => unsafe { mix_all_avx512(prefix, values) },
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx2(_) => unsafe { avx2(prefix, values) },
-        Level::Scalar => plain(prefix, values),
+        Level::Avx2(_) => unsafe { mix_all_avx2(prefix, values) },
+        Level::Scalar => mix_all_scalar(prefix, values),
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512dq,avx512vl")]
-fn avx512(prefix: u64, values: &mut [u64]) {
-    plain(prefix, values);
+fn mix_all_avx512(prefix: u64, values: &mut [u64]) {
+    mix_all_scalar(prefix, values);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn avx2(prefix: u64, values: &mut [u64]) {
-    plain(prefix, values);
+fn mix_all_avx2(prefix: u64, values: &mut [u64]) {
+    mix_all_scalar(prefix, values);
 }
 
 #[inline(always)]
-fn plain(prefix: u64, values: &mut [u64]) {
+fn mix_all_scalar(prefix: u64, values: &mut [u64]) {
     for value in values {
         *value = mix(prefix, *value);
     }

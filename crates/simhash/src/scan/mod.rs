@@ -1,4 +1,20 @@
 //! The instructions of particular processors: the only place for `unsafe`.
+//!
+//! A kernel is a function that exists for several [`Level`]s and gives the same result at each.
+//! Where it stands says its name:
+//!
+//! ```text
+//! x.rs           kernel(level, …)    looks at the level and calls one of those below
+//!                kernel_scalar(…)    plain code, for any processor
+//!                kernel_avx2(…)      the plain code, compiled for a level that gains by that alone
+//!                kernel_avx512(…)
+//! x_avx2.rs      kernel(…)           code that is written for a level
+//! x_avx512.rs    kernel(…)
+//! ```
+//!
+//! A level without code of its own runs the scalar one. Kernels of a level enable none but
+//! instructions that it stands for, and only a level, which is a proof that the processor has
+//! them, leads there.
 
 pub(crate) mod ascii;
 #[cfg(target_arch = "x86_64")]

@@ -317,5 +317,22 @@ pub(super) fn pipeline(
     ControlFlow::Continue(())
 }
 
+/// For each width of an entry: which byte of consecutive entries each byte of widened ones, 8 bytes
+/// each, comes from; from none where the highest bit is set.
+#[cfg(target_arch = "x86_64")]
+pub(super) const fn sources<const WIDENED: usize>() -> [[u8; WIDENED]; 9] {
+    let mut all = [[0x80; WIDENED]; 9];
+    let mut at = 0;
+    while at < 9 * WIDENED {
+        let (width, to) = (at / WIDENED, at % WIDENED);
+        let (entry, byte) = (to / 8, to % 8);
+        if byte < width {
+            all[width][to] = (entry * width + byte) as u8;
+        }
+        at += 1;
+    }
+    all
+}
+
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@
 use std::arch::x86_64::*;
 use std::ops::ControlFlow;
 
-use super::near::{One, Places, Probe, Sink, pipeline};
+use super::near::{One, Places, Probe, Sink, pipeline, sources};
 
 /// [`probe`](super::near::probe) at [`Level::Avx2`](super::Level).
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
@@ -137,20 +137,5 @@ fn load(bytes: &[u8], at: usize) -> __m128i {
     unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
 }
 
-/// For each width of an entry: where the bytes of two widened ones come from; from
-/// nowhere if above 127.
+/// For two entries of each width.
 static SOURCES: [[u8; 16]; 9] = sources();
-
-const fn sources() -> [[u8; 16]; 9] {
-    let mut all = [[0x80; 16]; 9];
-    let mut at = 0;
-    while at < 9 * 16 {
-        let (width, to) = (at / 16, at % 16);
-        let (lane, byte) = (to / 8, to % 8);
-        if byte < width {
-            all[width][to] = (lane * width + byte) as u8;
-        }
-        at += 1;
-    }
-    all
-}

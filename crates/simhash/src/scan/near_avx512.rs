@@ -6,7 +6,7 @@
 use std::arch::x86_64::*;
 use std::ops::ControlFlow;
 
-use super::near::{One, Places, Probe, Sink, pipeline};
+use super::near::{One, Places, Probe, Sink, pipeline, sources};
 
 /// [`probe`](super::near::probe) at [`Level::Avx512`](super::Level).
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vpopcntdq")]
@@ -43,8 +43,8 @@ impl Constants {
         let width = probe.run.width;
         let low_mask = probe.run.low_mask();
         Self {
-            sources: load(&SOURCES[width].0, 0),
-            kept: SOURCES[width].1,
+            sources: load(&SOURCES[width], 0),
+            kept: 0x0101_0101_0101_0101 * ((1 << width) - 1),
             low_mask,
             prefix: _mm512_set1_epi64((probe.prefix & low_mask) as i64),
             max_distance: _mm512_set1_epi64(probe.max_distance.into()),
@@ -132,21 +132,5 @@ fn load(bytes: &[u8], at: usize) -> __m512i {
     unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
 }
 
-/// For each width of an entry: where the bytes of eight widened ones come from, and
-/// which bytes come from anywhere.
-static SOURCES: [([u8; 64], u64); 9] = sources();
-
-const fn sources() -> [([u8; 64], u64); 9] {
-    let mut all = [([0; 64], 0); 9];
-    let mut at = 0;
-    while at < 9 * 64 {
-        let (width, to) = (at / 64, at % 64);
-        let (lane, byte) = (to / 8, to % 8);
-        if byte < width {
-            all[width].0[to] = (lane * width + byte) as u8;
-            all[width].1 |= 1 << to;
-        }
-        at += 1;
-    }
-    all
-}
+/// For eight entries of each width.
+static SOURCES: [[u8; 64]; 9] = sources();

@@ -20,28 +20,43 @@ pub(crate) fn near_words(
     match level {
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512(_) => unsafe { avx512(fingerprints, query, max_distance, near) },
+        Level::Avx512(_) => unsafe { near_words_avx512(fingerprints, query, max_distance, near) },
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx2(_) => unsafe { avx2(fingerprints, query, max_distance, near) },
-        Level::Scalar => plain(fingerprints, query, max_distance, near),
+        Level::Avx2(_) => unsafe { near_words_avx2(fingerprints, query, max_distance, near) },
+        Level::Scalar => near_words_scalar(fingerprints, query, max_distance, near),
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq,popcnt")]
-fn avx512(all: &[Fingerprint], query: Fingerprint, most: u32, near: &mut Vec<Fingerprint>) {
-    plain(all, query, most, near);
+fn near_words_avx512(
+    all: &[Fingerprint],
+    query: Fingerprint,
+    most: u32,
+    near: &mut Vec<Fingerprint>,
+) {
+    near_words_scalar(all, query, most, near);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,popcnt")]
-fn avx2(all: &[Fingerprint], query: Fingerprint, most: u32, near: &mut Vec<Fingerprint>) {
-    plain(all, query, most, near);
+fn near_words_avx2(
+    all: &[Fingerprint],
+    query: Fingerprint,
+    most: u32,
+    near: &mut Vec<Fingerprint>,
+) {
+    near_words_scalar(all, query, most, near);
 }
 
 #[inline(always)]
-fn plain(all: &[Fingerprint], query: Fingerprint, most: u32, near: &mut Vec<Fingerprint>) {
+fn near_words_scalar(
+    all: &[Fingerprint],
+    query: Fingerprint,
+    most: u32,
+    near: &mut Vec<Fingerprint>,
+) {
     let is_near = |fingerprint: Fingerprint| fingerprint.distance(query) <= most;
     for stretch in all.chunks(STRETCH) {
         // Without a way out, so that the loop becomes vector code.

@@ -17,23 +17,23 @@ pub(crate) fn permute(
     match level {
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512(_) => unsafe { avx512(table, fingerprints, permuted) },
+        Level::Avx512(_) => unsafe { permute_avx512(table, fingerprints, permuted) },
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx2(_) => unsafe { avx2(table, fingerprints, permuted) },
+        Level::Avx2(_) => unsafe { permute_avx2(table, fingerprints, permuted) },
         Level::Scalar => table.permute_into(fingerprints, permuted),
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512vl")]
-fn avx512(table: &Table, fingerprints: &[Fingerprint], permuted: &mut [u64]) {
+fn permute_avx512(table: &Table, fingerprints: &[Fingerprint], permuted: &mut [u64]) {
     table.permute_into(fingerprints, permuted);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn avx2(table: &Table, fingerprints: &[Fingerprint], permuted: &mut [u64]) {
+fn permute_avx2(table: &Table, fingerprints: &[Fingerprint], permuted: &mut [u64]) {
     table.permute_into(fingerprints, permuted);
 }
 

@@ -58,12 +58,12 @@ pub(crate) fn hash_words(level: Level, text: &[u8], words: &[Edges], hashes: &mu
         #[cfg(target_arch = "x86_64")]
         Level::Avx512(_) => unsafe { xxh3_avx512::hash_words(text, words, hashes) },
         #[cfg(target_arch = "x86_64")]
-        Level::Avx2(_) => hash_words_slowly(text, words, hashes),
-        Level::Scalar => hash_words_slowly(text, words, hashes),
+        Level::Avx2(_) => hash_words_scalar(text, words, hashes),
+        Level::Scalar => hash_words_scalar(text, words, hashes),
     }
 }
 
-pub(super) fn hash_words_slowly(text: &[u8], words: &[Edges], hashes: &mut [u64]) {
+fn hash_words_scalar(text: &[u8], words: &[Edges], hashes: &mut [u64]) {
     for (hash, &edges) in hashes.iter_mut().zip(words) {
         let (first, last, length) = ends(text, edges);
         *hash = match length {
@@ -132,12 +132,12 @@ pub(crate) fn hash_fours(level: Level, numbers: &[u64], hashes: &mut [u64]) {
         #[cfg(target_arch = "x86_64")]
         Level::Avx512(_) => unsafe { xxh3_avx512::hash_fours(numbers, hashes) },
         #[cfg(target_arch = "x86_64")]
-        Level::Avx2(_) => hash_fours_slowly(numbers, hashes),
-        Level::Scalar => hash_fours_slowly(numbers, hashes),
+        Level::Avx2(_) => hash_fours_scalar(numbers, hashes),
+        Level::Scalar => hash_fours_scalar(numbers, hashes),
     }
 }
 
-pub(super) fn hash_fours_slowly(numbers: &[u64], hashes: &mut [u64]) {
+pub(super) fn hash_fours_scalar(numbers: &[u64], hashes: &mut [u64]) {
     for (hash, &four) in hashes.iter_mut().zip(numbers.array_windows()) {
         *hash = hash_four(four);
     }

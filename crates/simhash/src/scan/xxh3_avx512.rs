@@ -12,7 +12,7 @@ use std::arch::x86_64::{
 
 use super::xxh3::{
     Edges, FLIP_3, FLIP_8, FLIP_16_FIRST, FLIP_16_LAST, PRIME_MX1, PRIME_MX2, PRIME64_1, PRIME64_2,
-    PRIME64_3, SECRET, SHORT, ends, hash_fours_slowly, hash_long,
+    PRIME64_3, SECRET, SHORT, ends, hash_fours_scalar, hash_long,
 };
 
 /// Words and shingles that are hashed together.
@@ -126,7 +126,7 @@ pub(super) fn hash_fours(numbers: &[u64], hashes: &mut [u64]) {
         let length = splat(PRIME64_1.wrapping_mul(32));
         store(avalanche(_mm512_add_epi64(length, halves)), group);
     }
-    hash_fours_slowly(&numbers[grouped..], rest);
+    hash_fours_scalar(&numbers[grouped..], rest);
 }
 
 #[target_feature(enable = "avx512f")]
