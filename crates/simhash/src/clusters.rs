@@ -4,11 +4,11 @@
 //! most its child: the root of a tree is its smallest member, and one ascending pass resolves all
 //! trees. Path halving keeps the trees flat: O(log n) a union, amortised. Tarjan and van Leeuwen,
 //! "Worst-case analysis of set union algorithms", Journal of the ACM 31(2), 1984.
+//!
+//! # Invariants
+//! - U1: `parents[x] <= x`, with equality exactly at the smallest of each group.
 
 /// Disjoint groups of the numbers `0..n`, merged pair by pair.
-///
-/// # Invariants
-/// - U1: `parents[x] <= x`, with equality exactly at the roots.
 #[derive(Clone, Debug)]
 pub struct Clusters {
     parents: Vec<usize>,
@@ -119,6 +119,24 @@ mod tests {
     }
 
     proptest! {
+        /// U1.
+        #[test]
+        fn a_parent_is_at_most_its_child_and_equal_at_the_smallest_of_a_group(
+            pairs in prop::collection::vec((0..40_usize, 0..40_usize), 0..60),
+        ) {
+            let mut clusters = Clusters::new(40);
+            for &(a, b) in &pairs {
+                clusters.union(a, b);
+                let mut parents = clusters.parents.iter().enumerate();
+                prop_assert!(parents.all(|(child, &parent)| parent <= child));
+            }
+            let groups = groups_slowly(40, &pairs);
+            let is_smallest = |x| groups.iter().all(|group| group[0] == x || !group.contains(&x));
+            for (child, &parent) in clusters.parents.iter().enumerate() {
+                prop_assert_eq!(parent == child, is_smallest(child));
+            }
+        }
+
         #[test]
         fn groups_equal_relabelling(pairs in prop::collection::vec((0..40_usize, 0..40_usize), 0..60)) {
             prop_assert_eq!(groups_of(40, &pairs), groups_slowly(40, &pairs));

@@ -13,6 +13,13 @@
 //! operations) a hash on average. Charikar, "Similarity estimation techniques from rounding
 //! algorithms", STOC 2002, for the fingerprint; Harley and Seal's population count, in Warren,
 //! "Hacker's Delight", 2nd edition, section 5-2, for the counting.
+//!
+//! # Invariants
+//! - C1: `held[i]` waits to be counted exactly if bit `i` of `total` is 1. A held word of level
+//!   `i` weighs 2^i, and two of them make a carry for the next: counting hashes *is* counting in
+//!   binary.
+//! - C2: the counter of bit `b` is the sum over levels `i` of 2^i times bit `b` of `planes[i]`,
+//!   plus the same of the `held[i]` that wait.
 
 use crate::Fingerprint;
 
@@ -26,13 +33,6 @@ const EIGHT: usize = 8;
 ///
 /// Takes about 1 KiB and never allocates. The weights of everything added must stay below 2^64 in
 /// total, which no text or feature list that fits a machine can exceed.
-///
-/// # Invariants
-/// - C1: `held[i]` waits to be counted exactly if bit `i` of `total` is 1. A held word of level
-///   `i` weighs 2^i, and two of them make a carry for the next: counting hashes *is* counting in
-///   binary.
-/// - C2: the counter of bit `b` is the sum over levels `i` of 2^i times bit `b` of `planes[i]`,
-///   plus the same of the `held[i]` that wait.
 #[derive(Clone, Debug)]
 pub struct BitCounter {
     planes: [u64; LEVELS],
@@ -192,8 +192,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// 64 counters and 64 additions a hash.
-    fn compute_slowly(weighted: &[(u64, u64)]) -> Fingerprint {
+    /// 64 counters and 64 additions a hash, and the total.
+    fn count_slowly(weighted: &[(u64, u64)]) -> ([u128; 64], u128) {
         let mut ones = [0_u128; 64];
         let mut total = 0_u128;
         for &(hash, weight) in weighted {
@@ -202,6 +202,11 @@ mod tests {
                 *count += u128::from(hash >> bit & 1) * u128::from(weight);
             }
         }
+        (ones, total)
+    }
+
+    fn compute_slowly(weighted: &[(u64, u64)]) -> Fingerprint {
+        let (ones, total) = count_slowly(weighted);
         let mut value = 0;
         for (bit, &count) in ones.iter().enumerate() {
             value |= u64::from(2 * count > total) << bit;
@@ -234,6 +239,31 @@ mod tests {
     }
 
     proptest! {
+        /// C1 and C2, as they are stated.
+        #[test]
+        fn planes_and_waiting_words_hold_the_counts(
+            weighted in prop::collection::vec((any_hash(), 0..9_u64), 0..60),
+            hashes in prop::collection::vec(any_hash(), 0..40),
+        ) {
+            let mut counter = BitCounter::new();
+            for &(hash, weight) in &weighted {
+                counter.add_weighted(hash, weight);
+            }
+            counter.add_all(&hashes);
+            let all: Vec<_> = weighted.into_iter().chain(hashes.iter().map(|&hash| (hash, 1))).collect();
+            let (expected, total) = count_slowly(&all);
+            prop_assert_eq!(u128::from(counter.total), total);
+            for (bit, expected) in expected.into_iter().enumerate() {
+                let mut count = 0;
+                for level in 0..LEVELS {
+                    let waits = counter.total >> level & 1;
+                    let held = (counter.held[level] >> bit & 1) * waits;
+                    count += u128::from((counter.planes[level] >> bit & 1) + held) << level;
+                }
+                prop_assert_eq!(count, expected, "bit {}", bit);
+            }
+        }
+
         #[test]
         fn counting_in_planes_equals_64_additions(hashes in prop::collection::vec(any_hash(), 0..700)) {
             let weighted: Vec<_> = hashes.iter().map(|&hash| (hash, 1)).collect();
