@@ -5,9 +5,11 @@
 //! - J3: the visitor sees the pairs of the tasks in ascending order, whatever threads there are.
 //! - J4: pairs that wait for an earlier task are bounded in number. The earliest task never waits,
 //!   so the others do not wait for ever.
+//! - J5: once the search has been stopped, whoever delivers is told to break.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::{FingerprintSet, Pair};
@@ -22,7 +24,7 @@ pub(super) trait Delivery: Sync {
     /// that it has finished, with the last of its pairs.
     fn deliver(&self, task: usize, pairs: &mut Vec<Pair>, finished: bool) -> ControlFlow<()>;
 
-    /// Ends the search: everybody who waits is let go.
+    /// Ends the search: whoever waits is let go, and whoever delivers is told to break.
     fn stop(&self);
 }
 
@@ -95,10 +97,7 @@ impl<'a> InOrder<'a> {
 impl Delivery for InOrder<'_> {
     fn deliver(&self, task: usize, pairs: &mut Vec<Pair>, finished: bool) -> ControlFlow<()> {
         let mut state = self.state();
-        while state.turn != task {
-            if state.stopped {
-                return ControlFlow::Break(());
-            }
+        while !state.stopped && state.turn != task {
             if finished && state.waiting_pairs + pairs.len() <= WAITING {
                 state.waiting_pairs += pairs.len();
                 state.waiting.insert(task, std::mem::take(pairs));
@@ -106,6 +105,9 @@ impl Delivery for InOrder<'_> {
             }
             let woken = self.changed.wait(state);
             state = woken.unwrap_or_else(PoisonError::into_inner);
+        }
+        if state.stopped {
+            return ControlFlow::Break(());
         }
         drop(state);
         self.visit(pairs)?;
@@ -125,6 +127,7 @@ impl Delivery for InOrder<'_> {
 pub(super) struct Linking<'a> {
     set: &'a FingerprintSet,
     clusters: Mutex<Clusters>,
+    stopped: AtomicBool,
 }
 
 impl<'a> Linking<'a> {
@@ -132,6 +135,7 @@ impl<'a> Linking<'a> {
         Self {
             set,
             clusters: Mutex::new(Clusters::new(set.len())),
+            stopped: AtomicBool::new(false),
         }
     }
 
@@ -144,6 +148,9 @@ impl<'a> Linking<'a> {
 
 impl Delivery for Linking<'_> {
     fn deliver(&self, _task: usize, pairs: &mut Vec<Pair>, _finished: bool) -> ControlFlow<()> {
+        if self.stopped.load(Ordering::Relaxed) {
+            return ControlFlow::Break(());
+        }
         if pairs.is_empty() {
             return ControlFlow::Continue(());
         }
@@ -159,7 +166,9 @@ impl Delivery for Linking<'_> {
         ControlFlow::Continue(())
     }
 
-    fn stop(&self) {}
+    fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Locks, also if a thread that panicked had the lock: its panic ends the search anyway.

@@ -112,7 +112,7 @@ impl PairSearch {
     #[must_use]
     pub fn clusters(&self, set: &FingerprintSet, progress: &(dyn Fn(u64, u64) + Sync)) -> Clusters {
         let delivery = Linking::new(set);
-        // Links are never refused, so the search is not broken off.
+        // Links are never refused: only a panic, which goes on to the caller, breaks the search.
         let _: ControlFlow<()> = Join::new(self, Wanted::Links, &delivery, progress).run(set);
         delivery.into_clusters()
     }

@@ -1,7 +1,9 @@
 //! Pairs and clusters against the quadratic scan.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex};
 
+use super::delivery::Delivery;
 use super::*;
 use crate::synthetic::Data;
 
@@ -280,6 +282,60 @@ fn a_visitor_that_panics_leaves_nobody_waiting() {
     };
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(search_in_pool));
     assert!(outcome.is_err());
+}
+
+/// Delivers to another, but panics at the first task, and holds the others until that has stopped
+/// the search.
+struct Panicking<'a> {
+    to: &'a dyn Delivery,
+    stopped: Mutex<bool>,
+    changed: Condvar,
+    delivered: AtomicUsize,
+}
+
+impl Delivery for Panicking<'_> {
+    fn deliver(&self, task: usize, pairs: &mut Vec<Pair>, finished: bool) -> ControlFlow<()> {
+        assert_ne!(task, 0, "as the test wants");
+        let stopped = self.stopped.lock().unwrap();
+        drop(self.changed.wait_while(stopped, |stopped| !*stopped));
+        self.delivered.fetch_add(1, Ordering::Relaxed);
+        self.to.deliver(task, pairs, finished)
+    }
+
+    fn stop(&self) {
+        self.to.stop();
+        *self.stopped.lock().unwrap() = true;
+        self.changed.notify_all();
+    }
+}
+
+/// J5.
+#[test]
+fn a_worker_that_panics_stops_the_others_and_the_panic_goes_on() {
+    const THREADS: usize = 3;
+    let set = FingerprintSet::from_unsorted(Data::Clustered.fingerprints(20_000, 9));
+    let search = PairSearch {
+        task: 100,
+        ..PairSearch::new(3, Some(4), set.len()).unwrap()
+    };
+    let mut visit = |_: &[Pair]| CONTINUE;
+    let (in_order, linking) = (InOrder::new(&mut visit), Linking::new(&set));
+    let deliveries: [(&dyn Delivery, Wanted); 2] =
+        [(&in_order, Wanted::Pairs), (&linking, Wanted::Links)];
+    for (to, wanted) in deliveries {
+        let delivery = Panicking {
+            to,
+            stopped: Mutex::new(false),
+            changed: Condvar::new(),
+            delivered: AtomicUsize::new(0),
+        };
+        let run = || Join::new(&search, wanted, &delivery, &|_, _| ()).run(&set);
+        let run = || in_pool(THREADS, run);
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
+        assert!(outcome.is_err(), "{wanted:?}");
+        let delivered = delivery.delivered.into_inner();
+        assert!(delivered < THREADS, "{wanted:?}: {delivered} more tasks");
+    }
 }
 
 #[test]
