@@ -3,6 +3,8 @@
 //! They take a page at its word and panic where it contradicts itself, in slices out of range and
 //! unmet assertions. A damaged file is no fault of the program, so here, and nowhere else, a panic
 //! becomes an error. What panicked is never used again: a reader ends at such an error.
+//!
+//! A program that aborts on panics has no such wall, so it is not built.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -10,6 +12,11 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
 
 use parquet::errors::ParquetError as LibraryError;
+
+#[cfg(panic = "abort")]
+compile_error!(
+    "a damaged Parquet file would end the program: set panic = \"unwind\" in the profile"
+);
 
 thread_local! {
     /// Whether this thread is inside the wall.
