@@ -19,7 +19,6 @@ use std::ops::Range;
 use rayon::prelude::*;
 use simshard_simhash::{Fingerprint, FingerprintSet};
 
-use super::directory::Directory;
 use crate::input::Columns;
 use crate::output::{BareName, Member};
 
@@ -32,7 +31,6 @@ pub struct TooManyDocuments(pub usize);
 #[derive(Debug)]
 pub struct DocumentSet {
     set: FingerprintSet,
-    directory: Directory,
     names: Names,
     /// By place, and one more: where its documents start. Without it, at the place's own number.
     starts: Option<Vec<u32>>,
@@ -61,7 +59,6 @@ impl DocumentSet {
         if columns.ids.is_none() && bare_name == BareName::Fingerprint {
             let (set, repeated) = FingerprintSet::counted(columns.fingerprints);
             return Ok(Self {
-                directory: Directory::new(set.as_slice()),
                 starts: starts(set.len(), &repeated),
                 set,
                 names: Names::Fingerprints,
@@ -70,9 +67,8 @@ impl DocumentSet {
         }
         let (set, repeated) = FingerprintSet::counted(columns.fingerprints.clone());
         let starts = starts(set.len(), &repeated);
-        let directory = Directory::new(set.as_slice());
         let place = |&fingerprint: &Fingerprint| {
-            let place = directory.place(set.as_slice(), fingerprint);
+            let place = set.place(fingerprint);
             debug_assert!(place.is_some(), "the set is made of these");
             place.unwrap_or_default() as u32
         };
@@ -84,7 +80,6 @@ impl DocumentSet {
         Ok(Self {
             names: Names::Ids(columns, ordered(places, starts.as_deref())),
             set,
-            directory,
             starts,
             len,
         })
@@ -142,7 +137,7 @@ impl DocumentSet {
     /// The place of a fingerprint, `None` if it is not in the set.
     #[must_use]
     pub fn place(&self, fingerprint: Fingerprint) -> Option<usize> {
-        self.directory.place(self.set.as_slice(), fingerprint)
+        self.set.place(fingerprint)
     }
 
     /// All groups, by fingerprint.

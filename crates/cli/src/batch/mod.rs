@@ -7,7 +7,6 @@
 
 mod args;
 mod clusters;
-mod directory;
 mod documents;
 mod job;
 #[cfg(test)]

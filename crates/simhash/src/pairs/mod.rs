@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! set.rs        distinct fingerprints, sorted
+//! directory.rs  where in the set to look for one
 //! path.rs       which blocks agree, which do not: the tables of a layout, step by step
 //! cost.rs       how many blocks are best
 //! partition.rs  fingerprints into buckets by some of their bits
@@ -12,6 +13,7 @@
 
 mod cost;
 mod delivery;
+mod directory;
 mod join;
 mod partition;
 mod path;

@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use super::directory::Directory;
 use super::partition::{Buckets, Digit, varying, varying_in_parallel};
 use crate::Fingerprint;
 use crate::layout::low_bits;
@@ -11,19 +12,33 @@ use crate::scan::bits;
 const SMALL: usize = 1 << 12;
 
 /// Distinct fingerprints, ascending. The place of one is its number in this order, from 0.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FingerprintSet {
     fingerprints: Vec<Fingerprint>,
+    directory: Directory,
+}
+
+impl Default for FingerprintSet {
+    fn default() -> Self {
+        Self::from_ascending(Vec::new())
+    }
 }
 
 impl FingerprintSet {
+    fn from_ascending(fingerprints: Vec<Fingerprint>) -> Self {
+        Self {
+            directory: Directory::new(&fingerprints),
+            fingerprints,
+        }
+    }
+
     /// Sorts, with all threads of the rayon pool, and drops what is there twice. Takes memory for
     /// as many fingerprints again meanwhile.
     #[must_use]
     pub fn from_unsorted(fingerprints: Vec<Fingerprint>) -> Self {
         let mut fingerprints = sorted(fingerprints);
         fingerprints.dedup();
-        Self { fingerprints }
+        Self::from_ascending(fingerprints)
     }
 
     /// As [`from_unsorted`](Self::from_unsorted), and says which fingerprints were there more than
@@ -41,7 +56,7 @@ impl FingerprintSet {
             }
         }
         fingerprints.dedup();
-        (Self { fingerprints }, repeated)
+        (Self::from_ascending(fingerprints), repeated)
     }
 
     /// The fingerprints.
@@ -65,7 +80,10 @@ impl FingerprintSet {
     /// Where a fingerprint stands, `None` if it is not in the set.
     #[must_use]
     pub fn place(&self, fingerprint: Fingerprint) -> Option<usize> {
-        self.fingerprints.binary_search(&fingerprint).ok()
+        let places = self.directory.places(fingerprint);
+        let start = places.start;
+        let place = self.fingerprints[places].binary_search(&fingerprint).ok()?;
+        Some(start + place)
     }
 
     /// The fingerprints as numbers.
@@ -181,5 +199,23 @@ mod tests {
         assert!(!set.is_empty() && FingerprintSet::default().is_empty());
         let places = [3, 5, 9, 0, 4, 10].map(|value| set.place(Fingerprint(value)));
         assert_eq!(places, [Some(0), Some(1), Some(2), None, None, None]);
+    }
+
+    #[test]
+    fn places_equal_those_of_a_search_among_all() {
+        for count in [0, 1, 2, 7, 8, 100, 5000] {
+            for data in Data::ALL {
+                let mut fingerprints = data.fingerprints(count, 7);
+                fingerprints.extend([0, 1, 1 << 63, u64::MAX].map(Fingerprint));
+                let set = FingerprintSet::from_unsorted(fingerprints);
+                let others = data.fingerprints(1000, 8);
+                for &fingerprint in set.as_slice().iter().chain(&others) {
+                    let expected = set.as_slice().binary_search(&fingerprint).ok();
+                    assert_eq!(set.place(fingerprint), expected, "{count}");
+                }
+            }
+        }
+        let none = FingerprintSet::default();
+        assert_eq!(none.place(Fingerprint(u64::MAX)), None);
     }
 }
