@@ -5,6 +5,7 @@
 mod clusters;
 mod compute;
 mod corpus;
+mod counting;
 mod fingerprint;
 mod index;
 mod layout;

@@ -1,6 +1,7 @@
 //! The answers of a corpus: single matches, and those of many queries as columns.
 
 use crate::Fingerprint;
+use crate::counting;
 use crate::index::Hit;
 
 /// A stored fingerprint near a query; ordered by distance, then fingerprint.
@@ -34,24 +35,15 @@ impl BulkMatches {
     #[must_use]
     pub fn from_hits(queries: usize, hits: &[Hit]) -> Self {
         let mut ends = vec![0; queries];
-        for hit in hits {
-            ends[hit.query as usize] += 1;
-        }
-        let mut before = 0;
-        for end in &mut ends {
-            // Where the matches of the query start: putting them there moves it on.
-            (before, *end) = (before + *end, before);
-        }
+        counting::count(&mut ends, hits.iter().map(|hit| hit.query as usize));
+        counting::to_starts(&mut ends);
         let nothing = Match {
             distance: 0,
             fingerprint: Fingerprint(0),
         };
         let mut matches = vec![nothing; hits.len()];
-        for &hit in hits {
-            let end = &mut ends[hit.query as usize];
-            matches[*end] = hit.into();
-            *end += 1;
-        }
+        let by_query = hits.iter().map(|&hit| (hit.query as usize, hit.into()));
+        counting::scatter(&mut ends, by_query, &mut matches);
         let mut start = 0;
         for &end in &ends {
             matches[start..end].sort_unstable();

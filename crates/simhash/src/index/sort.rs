@@ -4,6 +4,7 @@
 //! where values crowd all the same, the standard sort takes over.
 
 use crate::Fingerprint;
+use crate::counting;
 use crate::scan::{self, BATCH, Level};
 use crate::table::Table;
 
@@ -32,23 +33,17 @@ impl Permuted<'_> {
     pub(super) fn sorted(&self) -> Vec<u64> {
         if self.fingerprints.len() < SMALL {
             let mut values = Vec::with_capacity(self.fingerprints.len());
-            self.each(|value| values.push(value));
+            self.batches(|batch| values.extend_from_slice(batch));
             values.sort_unstable();
             return values;
         }
         let bucket = |value: u64| (value >> (64 - SCATTER_BITS)) as usize;
         let mut ends = vec![0_usize; 1 << SCATTER_BITS];
-        self.each(|value| ends[bucket(value)] += 1);
-        let mut before = 0;
-        for end in &mut ends {
-            // Where the bucket starts: the scatter moves it to the end.
-            (before, *end) = (before + *end, before);
-        }
-        let mut values = scan::zeroed(before);
-        self.each(|value| {
-            let end = &mut ends[bucket(value)];
-            values[*end] = value;
-            *end += 1;
+        self.batches(|batch| counting::count(&mut ends, batch.iter().map(|&v| bucket(v))));
+        let mut values = scan::zeroed(counting::to_starts(&mut ends));
+        self.batches(|batch| {
+            let by_bucket = batch.iter().map(|&value| (bucket(value), value));
+            counting::scatter(&mut ends, by_bucket, &mut values);
         });
         let mut sorter = PartSorter::default();
         let mut start = 0;
@@ -59,21 +54,32 @@ impl Permuted<'_> {
         values
     }
 
-    /// Calls `value` for each permuted value that the shard holds, mixed.
-    fn each(&self, mut value: impl FnMut(u64)) {
+    /// Calls `batch` with the permuted values that the shard holds, mixed.
+    fn batches(&self, mut batch: impl FnMut(&[u64])) {
         let prefix = self.table.leading_mask();
         let mut permuted = [0; BATCH];
         for fingerprints in self.fingerprints.chunks(BATCH) {
             let permuted = &mut permuted[..fingerprints.len()];
             scan::permute(self.level, self.table, fingerprints, permuted);
-            for permuted in permuted {
-                let held = |shard| (*permuted >> 56) as u8 == shard;
-                if self.shard.is_none_or(held) {
-                    value(scan::mix(prefix, *permuted));
-                }
-            }
+            let held = match self.shard {
+                Some(shard) => held(permuted, shard),
+                None => permuted,
+            };
+            scan::mix_all(self.level, prefix, held);
+            batch(held);
         }
     }
+}
+
+/// Moves the values that begin with a shard's byte to the front.
+fn held(values: &mut [u64], shard: u8) -> &mut [u64] {
+    let mut kept = 0;
+    for place in 0..values.len() {
+        let value = values[place];
+        values[kept] = value;
+        kept += usize::from((value >> 56) as u8 == shard);
+    }
+    &mut values[..kept]
 }
 
 /// Sorts values that agree in their first [`SCATTER_BITS`].
@@ -92,22 +98,14 @@ impl PartSorter {
         let bin = |value: u64| (value << SCATTER_BITS >> (64 - bits)) as usize;
         self.ends.clear();
         self.ends.resize(1 << bits, 0);
-        for &value in &*values {
-            self.ends[bin(value)] += 1;
-        }
+        counting::count(&mut self.ends, values.iter().map(|&value| bin(value)));
         if self.ends.iter().any(|&count| count > BIN) {
             return values.sort_unstable();
         }
-        let mut before = 0;
-        for end in &mut self.ends {
-            (before, *end) = (before + *end, before);
-        }
+        counting::to_starts(&mut self.ends);
         self.binned.resize(values.len(), 0);
-        for &value in &*values {
-            let end = &mut self.ends[bin(value)];
-            self.binned[*end as usize] = value;
-            *end += 1;
-        }
+        let by_bin = values.iter().map(|&value| (bin(value), value));
+        counting::scatter(&mut self.ends, by_bin, &mut self.binned);
         for (place, &value) in self.binned.iter().enumerate() {
             let mut hole = place;
             while hole > 0 && values[hole - 1] > value {

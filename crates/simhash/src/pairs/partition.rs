@@ -1,10 +1,12 @@
 //! Sorting fingerprints into buckets by some of their bits: in the cache of one processor, or with
-//! all threads of the pool.
+//! all threads of the pool. These cannot share places as [`counting::scatter`] moves them on: each
+//! has a piece of every bucket to itself.
 
 use std::slice::IterMut;
 
 use rayon::prelude::*;
 
+use crate::counting;
 use crate::layout::low_bits;
 
 /// Most bits of a digit: as many buckets are written to at once, and caches hold no more lines.
@@ -71,10 +73,7 @@ impl Digit {
     fn count(self, values: &[u64], counts: &mut Vec<usize>) {
         counts.clear();
         counts.resize(self.digits(), 0);
-        let counts = counts.as_mut_slice();
-        for &value in values {
-            counts[self.of(value)] += 1;
-        }
+        counting::count(counts, values.iter().map(|&value| self.of(value)));
     }
 }
 
@@ -119,16 +118,10 @@ impl Buckets {
     /// Fills itself anew; memory is used again.
     pub(super) fn partition(&mut self, values: &[u64], digit: Digit) {
         digit.count(values, &mut self.ends);
-        to_starts(&mut self.ends);
+        counting::to_starts(&mut self.ends);
         self.make_room(values.len());
-        let target = &mut self.values[..values.len()];
-        // Where the next value of a bucket goes; in the end, where the bucket ends.
-        let next = self.ends.as_mut_slice();
-        for &value in values {
-            let place = &mut next[digit.of(value)];
-            target[*place] = value;
-            *place += 1;
-        }
+        let by_digit = values.iter().map(|&value| (digit.of(value), value));
+        counting::scatter(&mut self.ends, by_digit, &mut self.values[..values.len()]);
     }
 
     /// The same with all threads of the pool. However many there are, the outcome is the same.
@@ -140,16 +133,13 @@ impl Buckets {
             counts
         };
         let counts: Vec<Vec<usize>> = values.par_chunks(chunk_size).map(count).collect();
-        let count_all = |number| {
-            counts
-                .iter()
-                .map(|counts: &Vec<usize>| counts[number])
-                .sum()
+        let mut end = 0;
+        let end_of = |number| {
+            end += counts.iter().map(|counts| counts[number]).sum::<usize>();
+            end
         };
         self.ends.clear();
-        self.ends
-            .extend((0..digit.digits()).map::<usize, _>(count_all));
-        to_ends(&mut self.ends);
+        self.ends.extend((0..digit.digits()).map(end_of));
         self.make_room(values.len());
 
         let parts = parts(&mut self.values[..values.len()], &counts);
@@ -193,23 +183,6 @@ fn scatter(chunk: &[u64], digit: Digit, places: &mut [IterMut<'_, u64>]) {
         if let Some(place) = places[digit.of(value)].next() {
             *place = value;
         }
-    }
-}
-
-/// Turns counts into where each bucket ends.
-fn to_ends(counts: &mut [usize]) {
-    let mut end = 0;
-    for count in counts {
-        end += *count;
-        *count = end;
-    }
-}
-
-/// Turns counts into where each bucket starts.
-fn to_starts(counts: &mut [usize]) {
-    let mut start = 0;
-    for count in counts {
-        start += std::mem::replace(count, start);
     }
 }
 
