@@ -301,14 +301,19 @@ pub(super) fn refuse_nul(text: &str) -> Result<(), LineProblem> {
 /// The beginning of a value, control characters escaped. Quotes and backslashes stay, so that JSON
 /// is shown as it was written.
 pub(super) fn excerpt(value: &str) -> String {
+    beginning(value, EXCERPT_CHARS)
+}
+
+/// The first `most` characters of a text from outside, control characters escaped.
+pub(super) fn beginning(text: &str, most: usize) -> String {
     let mut shown = String::new();
-    for character in value.chars().take(EXCERPT_CHARS) {
+    for character in text.chars().take(most) {
         match character {
             '"' | '\'' | '\\' => shown.push(character),
             other => shown.extend(other.escape_debug()),
         }
     }
-    if value.chars().nth(EXCERPT_CHARS).is_some() {
+    if text.chars().nth(most).is_some() {
         shown.push('…');
     }
     shown

@@ -2,7 +2,11 @@
 
 use parquet::errors::ParquetError as LibraryError;
 
+use crate::input::error::beginning;
 use crate::input::{LineProblem, MAX_RECORD_BYTES};
+
+/// Most characters of the library's words.
+const REASON_CHARS: usize = 500;
 
 /// How the library says that a compression is left out of it.
 const LEFT_OUT: &str = "Disabled feature at compile time: ";
@@ -120,9 +124,9 @@ impl ParquetError {
     }
 }
 
-/// The library's words, without the kind of error that it puts before them.
+/// The library's words, without the kind of error that it puts before them. They may quote the file.
 pub(super) fn reason(error: &LibraryError) -> String {
-    let text = error.to_string();
+    let text = beginning(&error.to_string(), REASON_CHARS);
     if let Some(codec) = text.split_once(LEFT_OUT).map(|(_, codec)| codec) {
         return format!(
             "{codec} compression is not supported: write the file with snappy, zstd, gzip or lz4"
@@ -134,4 +138,17 @@ pub(super) fn reason(error: &LibraryError) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_library_quotes_is_one_short_line() {
+        let quoted = format!("no field 'a\u{1c}\n\0' {}", "x".repeat(5000));
+        let shown = reason(&LibraryError::General(quoted));
+        assert!(shown.starts_with(r"no field 'a\u{1c}\n\0' xxx"), "{shown}");
+        assert!(shown.chars().count() < 1000, "{shown}");
+    }
 }
