@@ -1,5 +1,5 @@
-//! Who holds what: shards, nodes, the identity of a corpus, the shard map, and the planner that
-//! draws it.
+//! Who holds what, and since when: shards, nodes, the identity of a corpus, versions, the shard map, and
+//! the planner that draws it.
 //!
 //! Everything here is a pure function of its arguments. The crate reads no clock, no file and no
 //! network, so that a plan can be shown, reviewed and tested before anything moves.
@@ -9,9 +9,11 @@ mod ids;
 mod planner;
 mod shard_map;
 mod shard_set;
+mod version;
 
 pub use corpus_uid::{CorpusUid, ParseCorpusUidError};
 pub use ids::{Epoch, NodeId, NodeIdError, ShardId};
 pub use planner::{Move, PlanError, moves, plan};
 pub use shard_map::{ShardMap, ShardMapError};
 pub use shard_set::{ShardRange, ShardSet};
+pub use version::{Clock, Version};

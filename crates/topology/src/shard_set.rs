@@ -82,6 +82,21 @@ impl ShardSet {
         self.combine(other, |a, b| a & b)
     }
 
+    /// A bit for each shard, shard 0 in the lowest bit of the first byte.
+    pub fn to_bytes(&self) -> [u8; ShardId::COUNT / 8] {
+        let mut bytes = [0; ShardId::COUNT / 8];
+        for shard in self.iter() {
+            bytes[shard.index() / 8] |= 1 << (shard.index() % 8);
+        }
+        bytes
+    }
+
+    /// What `to_bytes` made.
+    pub fn from_bytes(bytes: [u8; ShardId::COUNT / 8]) -> Self {
+        let set = |shard: &ShardId| bytes[shard.index() / 8] & (1 << (shard.index() % 8)) != 0;
+        ShardId::all().filter(set).collect()
+    }
+
     /// The shards in this set but not in `other`.
     #[must_use]
     pub fn difference(&self, other: &ShardSet) -> ShardSet {
@@ -315,5 +330,14 @@ mod tests {
                 prop_assert!(pair[0].last().index() + 1 < pair[1].first().index());
             }
         }
+    }
+
+    #[test]
+    fn bytes_have_a_bit_for_each_shard() {
+        let set: ShardSet = [0, 9, 255].map(ShardId).into_iter().collect();
+        let bytes = set.to_bytes();
+        assert_eq!((bytes[0], bytes[1], bytes[31]), (1, 2, 128));
+        assert_eq!(ShardSet::from_bytes(bytes), set);
+        assert_eq!(ShardSet::from_bytes([255; 32]).len(), ShardId::COUNT);
     }
 }
