@@ -1,0 +1,94 @@
+//! Whether the disk of a data directory has space for more documents.
+//!
+//! Inserts are refused while there still is some, so that removals, compaction and the log itself go on.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The answer is good for so long.
+const FRESH: Duration = Duration::from_millis(100);
+
+/// Inserts are refused from this share of the disk on, in percent, ...
+const MOST_PERCENT: u64 = 92;
+
+/// ... unless so many bytes are free all the same.
+const ENOUGH: u64 = 16 << 30;
+
+/// The space of the disk that holds a directory.
+#[derive(Debug)]
+pub(crate) struct DiskSpace {
+    directory: PathBuf,
+    last: Mutex<Option<(Instant, bool)>>,
+}
+
+impl DiskSpace {
+    /// Of the disk that holds this directory.
+    pub(crate) fn new(directory: &Path) -> Self {
+        Self {
+            directory: directory.to_owned(),
+            last: Mutex::default(),
+        }
+    }
+
+    /// Whether inserts are to be accepted. Where the system does not say, they are: writing will tell.
+    pub(crate) fn is_enough(&self) -> bool {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        match *last {
+            Some((when, answer)) if when.elapsed() < FRESH => answer,
+            before => {
+                let answer = measure(&self.directory).unwrap_or(true);
+                if before.is_none_or(|(_, was)| was) != answer {
+                    report(&self.directory, answer);
+                }
+                *last = Some((Instant::now(), answer));
+                answer
+            }
+        }
+    }
+}
+
+fn report(directory: &Path, is_enough: bool) {
+    let directory = directory.display();
+    match is_enough {
+        true => tracing::info!(%directory, "there is space for inserts again"),
+        false => tracing::warn!(%directory, "the disk is nearly full: inserts are refused"),
+    };
+}
+
+fn measure(directory: &Path) -> io::Result<bool> {
+    let disk = rustix::fs::statvfs(directory)?;
+    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    let used = disk.f_blocks.saturating_sub(disk.f_bfree);
+    Ok(has_space(used.saturating_mul(disk.f_frsize), free))
+}
+
+/// Whether so many used bytes, and so many free ones, leave space for inserts.
+fn has_space(used: u64, free: u64) -> bool {
+    let used_share = u128::from(used) * 100;
+    let most = (u128::from(used) + u128::from(free)) * u128::from(MOST_PERCENT);
+    free >= ENOUGH || used_share < most
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_part_of_a_disk_is_kept_free() {
+        assert!(has_space(0, 1));
+        assert!(has_space(91, 9));
+        assert!(!has_space(92, 8));
+        assert!(!has_space(100, 0));
+        assert!(has_space(u64::MAX / 2, ENOUGH));
+        assert!(!has_space(u64::MAX / 2, ENOUGH - 1));
+    }
+
+    #[test]
+    fn the_space_of_a_directory_is_known() {
+        let directory = tempfile::tempdir().unwrap();
+        measure(directory.path()).unwrap();
+        assert!(measure(Path::new("/nowhere/at/all")).is_err());
+    }
+}

@@ -1,0 +1,168 @@
+//! What is stored: elements, and the changes that write them.
+//!
+//! # Invariants
+//! - EL1: states are totally ordered, so whatever the order in which they meet, the same one stays: in a
+//!   memtable, in a search through segments, after a restart, and in other shards.
+
+use std::cmp::Ordering;
+
+use simshard_simhash::{Fingerprint, Layout};
+use simshard_topology::{CorpusUid, ShardSet, Version};
+
+/// Most bytes of an id.
+pub const MAX_ID_BYTES: usize = 1024;
+
+/// What a shard knows of one document of a corpus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Element<'a> {
+    /// The document's fingerprint.
+    pub fingerprint: Fingerprint,
+    /// The document's id; empty for a bare fingerprint.
+    pub id: &'a str,
+    /// The version of the last operation on it.
+    pub version: Version,
+    /// Whether that operation was an insert; otherwise this is a tombstone.
+    pub live: bool,
+}
+
+/// What an operation made of an element. The greatest state is the newest: by version, and of equal
+/// versions, which only operations that ran at once can have, a remove counts as later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct State {
+    /// The version of the operation.
+    pub version: Version,
+    /// Whether it was an insert; otherwise this is a tombstone.
+    pub live: bool,
+}
+
+impl State {
+    /// Of an element that was never written.
+    pub const NEVER: Self = Self {
+        version: Version::NONE,
+        live: false,
+    };
+}
+
+impl From<Element<'_>> for State {
+    fn from(element: Element<'_>) -> Self {
+        Self {
+            version: element.version,
+            live: element.live,
+        }
+    }
+}
+
+impl Ord for State {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let key = |state: &Self| (state.version, !state.live);
+        key(self).cmp(&key(other))
+    }
+}
+
+impl PartialOrd for State {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// What can be done to a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// A corpus comes into being. A uid that is or was in use stays what it is.
+    CreateCorpus {
+        /// Its uid.
+        uid: CorpusUid,
+        /// Its blocks and distance.
+        layout: Layout,
+    },
+    /// A corpus goes, with all its documents.
+    DropCorpus {
+        /// Its uid.
+        uid: CorpusUid,
+    },
+    /// Documents change.
+    Change(Change),
+}
+
+impl Operation {
+    /// Whether it needs space that no other operation gives back.
+    pub(crate) fn takes_space(&self) -> bool {
+        match self {
+            Self::CreateCorpus { .. } => true,
+            Self::DropCorpus { .. } => false,
+            Self::Change(change) => change.kind == ChangeKind::Insert,
+        }
+    }
+}
+
+/// A change of documents of one corpus, in some shards.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// What it does.
+    pub kind: ChangeKind,
+    /// The corpus.
+    pub corpus: CorpusUid,
+    /// The version that it gives its documents.
+    pub version: Version,
+    /// The shards meant: each document changes in those of its shards that are among them.
+    pub shards: ShardSet,
+    /// The documents.
+    pub documents: Documents,
+}
+
+impl Change {
+    /// What it makes of an element.
+    pub fn state(&self) -> State {
+        State {
+            version: self.version,
+            live: self.kind == ChangeKind::Insert,
+        }
+    }
+}
+
+/// What a change does to its documents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeKind {
+    /// They become live.
+    Insert,
+    /// They become tombstones.
+    Remove,
+}
+
+/// Documents as columns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Documents {
+    /// One fingerprint a document.
+    pub fingerprints: Vec<Fingerprint>,
+    /// One id a document; no ids at all means that all are empty.
+    pub ids: Vec<String>,
+}
+
+impl Documents {
+    /// The id of the document at a place.
+    pub fn id(&self, place: usize) -> &str {
+        self.ids.get(place).map_or("", String::as_str)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// EL1.
+    #[test]
+    fn states_are_ordered_by_version_then_removes_last() {
+        let state = |version, live| State {
+            version: Version(version),
+            live,
+        };
+        let ascending = [
+            state(0, true),
+            State::NEVER,
+            state(1, true),
+            state(1, false),
+            state(2, true),
+        ];
+        assert!(ascending.is_sorted_by(|a, b| a < b));
+    }
+}

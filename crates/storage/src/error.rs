@@ -1,0 +1,205 @@
+//! Why files of a data directory cannot be read or written.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use uuid::Uuid;
+
+use crate::FORMAT_VERSION;
+use crate::log::is_full;
+
+/// What is wrong with the bytes of a file, wherever they came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// They start with another magic.
+    Foreign { expected: &'static str },
+    /// A later format version wrote them.
+    Newer { version: u32 },
+    /// They are of another store.
+    OtherStore { found: Uuid, expected: Uuid },
+    /// They are not what was written.
+    Damaged { offset: u64, what: &'static str },
+}
+
+impl Fault {
+    /// Damage at an offset.
+    pub(crate) fn damaged(offset: usize, what: &'static str) -> Self {
+        let offset = offset as u64;
+        Self::Damaged { offset, what }
+    }
+
+    /// The same fault of a file in which the bytes start at an offset.
+    #[must_use]
+    pub(crate) fn shifted(self, start: u64) -> Self {
+        match self {
+            Self::Damaged { offset, what } => Self::Damaged {
+                offset: start + offset,
+                what,
+            },
+            Self::Foreign { .. } | Self::Newer { .. } | Self::OtherStore { .. } => self,
+        }
+    }
+
+    /// The error that tells of this fault in a file.
+    pub(crate) fn in_file(self, path: &Path) -> ReadError {
+        let path = path.to_owned();
+        match self {
+            Self::Foreign { expected } => ReadError::Foreign { path, expected },
+            Self::Newer { version } => ReadError::Newer { path, version },
+            Self::OtherStore { found, expected } => ReadError::OtherStore {
+                path,
+                found,
+                expected,
+            },
+            Self::Damaged { offset, what } => ReadError::Corrupt { path, offset, what },
+        }
+    }
+}
+
+/// Why a file of a data directory cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The system failed.
+    #[error("cannot read {}, check the disk and the permissions", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// Another program's file.
+    #[error("{} is no {expected} of simshard, give another directory or move it away", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What it should be.
+        expected: &'static str,
+    },
+    /// A file of a later format.
+    #[error(
+        "{} has format version {version}, this program reads {FORMAT_VERSION}: use a newer simshard",
+        path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its format version.
+        version: u32,
+    },
+    /// A file of another data directory.
+    #[error(
+        "{} belongs to store {found}, not to {expected}: put the file of this store in its place",
+        path.display()
+    )]
+    OtherStore {
+        /// The file.
+        path: PathBuf,
+        /// The store that it names.
+        found: Uuid,
+        /// The store of the directory.
+        expected: Uuid,
+    },
+    /// A damaged file.
+    #[error(
+        "{} is damaged at byte {offset}, {what}: check the disk and restore the store from a replica or a backup",
+        path.display()
+    )]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// Where.
+        offset: u64,
+        /// What is wrong there.
+        what: &'static str,
+    },
+}
+
+/// Why a file of a data directory cannot be written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// The system failed.
+    #[error("cannot {doing} {}, check the disk, its space and the permissions", path.display())]
+    Io {
+        /// What was tried.
+        doing: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// An element that does not come after the one before it.
+    #[error(
+        "element {element} of {} does not come after the one before it, push them in ascending order",
+        path.display()
+    )]
+    OutOfOrder {
+        /// The file.
+        path: PathBuf,
+        /// Its place in the segment, from 0.
+        element: u64,
+    },
+    /// An id over the limit.
+    #[error(
+        "element {element} of {} has an id of {bytes} bytes, the limit is {}",
+        path.display(),
+        crate::MAX_ID_BYTES
+    )]
+    IdTooLong {
+        /// The file.
+        path: PathBuf,
+        /// Its place in the segment, from 0.
+        element: u64,
+        /// Bytes of the id.
+        bytes: usize,
+    },
+    /// A file that an earlier error put an end to.
+    #[error("writing {} failed before, start it anew", path.display())]
+    Abandoned {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Content that reading would refuse.
+    #[error("{} is not written, for it could not be read again: report this as a bug", path.display())]
+    Refused {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: Box<ReadError>,
+    },
+}
+
+impl WriteError {
+    /// Makes an error of the system one of writing.
+    pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io {
+            doing,
+            path,
+            source,
+        }
+    }
+}
+
+/// Why segments could not be written or merged.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum MaintenanceError {
+    /// A segment cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// A file cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// Files of the log cannot be deleted.
+    #[error("cannot delete files of the log")]
+    Trim(#[source] io::Error),
+}
+
+impl MaintenanceError {
+    /// Whether it is for want of space: then it may work later.
+    pub(crate) fn is_disk_full(&self) -> bool {
+        match self {
+            Self::Write(WriteError::Io { source, .. }) => is_full(source),
+            Self::Read(_) | Self::Write(_) | Self::Trim(_) => false,
+        }
+    }
+}

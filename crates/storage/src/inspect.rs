@@ -1,0 +1,138 @@
+//! Looking at a data directory that no process uses, without changing anything in it.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
+use uuid::Uuid;
+
+use crate::error::ReadError;
+use crate::log::{Record, Survey, survey};
+use crate::manifest::Manifest;
+use crate::merge::Cursor;
+use crate::segment::{BlockCache, Segment};
+use crate::store::{Corpus, LOG, OpenError, SEGMENTS, lock};
+
+/// What is in a data directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inspection {
+    /// The identity of the store.
+    pub store: Uuid,
+    /// How many manifests were written.
+    pub generation: u64,
+    /// The shards that it holds.
+    pub shards: ShardSet,
+    /// The corpora, by uid.
+    pub corpora: Vec<Corpus>,
+    /// Corpora that were dropped, by uid.
+    pub dropped: BTreeSet<CorpusUid>,
+    /// The segments, by shard, then age.
+    pub segments: Vec<SegmentFile>,
+    /// Files of the log.
+    pub log_files: usize,
+    /// Records of the log that are in no segment yet.
+    pub log_records: u64,
+    /// What the next start will cut off the end of the log.
+    pub torn: Option<Torn>,
+}
+
+/// A segment, as the manifest names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SegmentFile {
+    /// Its shard.
+    pub shard: ShardId,
+    /// Its file.
+    pub path: PathBuf,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Elements, tombstones among them.
+    pub elements: u64,
+    /// The highest version of an element.
+    pub highest_version: Version,
+}
+
+/// A write to the log that was cut off before it was acknowledged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Torn {
+    /// The file.
+    pub path: PathBuf,
+    /// Where it starts.
+    pub offset: usize,
+    /// Its bytes.
+    pub bytes: usize,
+}
+
+/// Reads manifest and log of a data directory.
+///
+/// # Errors
+/// If there is none, a process uses it, or they cannot be read.
+pub fn inspect(directory: &Path) -> Result<Inspection, OpenError> {
+    let (manifest, survey) = read(directory)?;
+    let folder = directory.join(SEGMENTS);
+    let segments = manifest.segments.iter().map(|(id, meta)| SegmentFile {
+        shard: id.shard,
+        path: folder.join(id.to_string()),
+        bytes: meta.bytes,
+        elements: meta.elements,
+        highest_version: meta.highest_version,
+    });
+    let corpora = manifest.corpora.iter();
+    Ok(Inspection {
+        store: manifest.store,
+        generation: manifest.generation,
+        shards: manifest.shards,
+        corpora: corpora
+            .map(|(&uid, &layout)| Corpus { uid, layout })
+            .collect(),
+        segments: segments.collect(),
+        log_files: survey.files,
+        log_records: survey.next_sequence.saturating_sub(manifest.first_sequence),
+        torn: survey.torn.map(|cut| Torn {
+            path: cut.path,
+            offset: cut.offset,
+            bytes: cut.bytes,
+        }),
+        dropped: manifest.dropped,
+    })
+}
+
+/// Reads every byte of a data directory that counts, and checks it: hashes, checksums, order. `progress` hears of
+/// the bytes of each segment as it is done.
+///
+/// # Errors
+/// The first damage that is found, with its file and offset; or as `inspect`.
+pub fn verify(directory: &Path, mut progress: impl FnMut(u64)) -> Result<(), OpenError> {
+    let (manifest, _) = read(directory)?;
+    let folder = directory.join(SEGMENTS);
+    let cache = Arc::new(BlockCache::new(0));
+    for (&id, &meta) in &manifest.segments {
+        let segment = Segment::open(&folder, manifest.store, id, meta, Arc::clone(&cache))?;
+        segment.verify()?;
+        walk(&segment)?;
+        progress(meta.bytes);
+    }
+    Ok(())
+}
+
+/// Decodes every block.
+fn walk(segment: &Segment) -> Result<(), ReadError> {
+    let mut elements = segment.scan_all(|_| true)?;
+    while elements.element().is_some() {
+        elements.advance()?;
+    }
+    Ok(())
+}
+
+fn read(directory: &Path) -> Result<(Manifest, Survey), OpenError> {
+    let Some(manifest) = Manifest::read(directory)? else {
+        return Err(OpenError::NoStore {
+            path: directory.to_owned(),
+        });
+    };
+    let _lock = lock(directory)?;
+    let log = directory.join(LOG);
+    let visit = |_: u64, _: Record| Ok::<(), OpenError>(());
+    let survey = survey(&log, manifest.store, manifest.first_sequence, visit)?;
+    Ok((manifest, survey))
+}

@@ -1,0 +1,38 @@
+//! The durable truth of a node: for each shard, a set of elements (corpus, fingerprint, id, version,
+//! live or tombstone).
+//!
+//! ```text
+//! change -> log (one file, group commit) -> memtable of each shard -> sorted segments, compacted
+//! ```
+//!
+//! What was acknowledged is in the log, on disk. Memtables take what the log has committed; once they are
+//! full they become segments, which never change, and the log before them goes. Permuted tables are derived
+//! from this, in memory, by whoever serves searches. `FORMAT.md` describes the bytes.
+
+mod bytes;
+mod disk_space;
+mod element;
+mod error;
+mod files;
+mod inspect;
+mod log;
+mod manifest;
+mod memtable;
+mod merge;
+mod seal;
+mod segment;
+mod shard;
+mod store;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+/// The version of the bytes that this program reads and writes (`FORMAT.md`).
+const FORMAT_VERSION: u32 = 1;
+
+pub use element::{Change, ChangeKind, Documents, Element, MAX_ID_BYTES, Operation, State};
+pub use error::ReadError;
+pub use inspect::{Inspection, SegmentFile, Torn, inspect, verify};
+pub use shard::Effects;
+pub use store::{Corpus, OpenError, Options, Store};
+pub use writer::{Failure, Refusal, Sink, Writer};

@@ -1,0 +1,230 @@
+//! The open end of the log: batches become frames, frames become durable, full files make way for new ones.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::disk::{Directory, LogFile, is_full};
+use super::file;
+use super::frame::{Body, FileHeader, MAX_BODY_BYTES, MAX_FILE_BYTES, put_frame};
+use super::record::mark;
+use super::tail::Tail;
+
+/// How a log is written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LogOptions {
+    /// Bytes of a file from which on a new one begins; at most half of what a file may have.
+    pub(crate) file_bytes: u64,
+    /// Bytes by which a file is allocated ahead.
+    pub(crate) allocate_bytes: u64,
+    /// Bytes that are written and synced together; a record alone may have more.
+    pub(crate) batch_bytes: usize,
+    /// Bytes that wait to be written; a record alone may have more. They count as they are on disk; in
+    /// memory each stands twice, as record and as bytes.
+    pub(crate) queue_bytes: usize,
+}
+
+impl Default for LogOptions {
+    fn default() -> Self {
+        Self {
+            file_bytes: 64 << 20,
+            allocate_bytes: 4 << 20,
+            batch_bytes: 4 << 20,
+            queue_bytes: 64 << 20,
+        }
+    }
+}
+
+impl LogOptions {
+    /// The same within what a file can hold: a file has either at most `file_bytes`, or one batch.
+    pub(super) fn within_limits(self) -> Self {
+        Self {
+            file_bytes: self.file_bytes.min(MAX_FILE_BYTES as u64 / 2),
+            allocate_bytes: self.allocate_bytes.clamp(1, MAX_BODY_BYTES as u64),
+            batch_bytes: self.batch_bytes.min(MAX_BODY_BYTES),
+            ..self
+        }
+    }
+}
+
+/// Why a batch was not written.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// There is no space. Nothing of the batch is left, and the next one may fit.
+    DiskFull,
+    /// Nobody knows what is on disk: nothing may be written ever again.
+    Failed(io::Error),
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Self {
+        match is_full(&error) {
+            true => Self::DiskFull,
+            false => Self::Failed(error),
+        }
+    }
+}
+
+/// The end of the log. After `Fault::Failed` it must not be used.
+pub(super) struct Appender {
+    directory: Arc<dyn Directory>,
+    header: FileHeader,
+    seed: u32,
+    file: Box<dyn LogFile>,
+    /// The first sequence of each file, ascending; the last is open.
+    files: Arc<Mutex<Vec<u64>>>,
+    /// Where the next frame goes.
+    position: u64,
+    /// All before it is on disk.
+    synced: u64,
+    /// Where the space ends that the file has.
+    allocated: u64,
+    can_allocate: bool,
+    sequence: u64,
+    is_marked: bool,
+    /// The frames of a batch.
+    buffer: Vec<u8>,
+    options: LogOptions,
+}
+
+impl Appender {
+    pub(super) fn new(tail: Tail, options: LogOptions) -> Self {
+        Self {
+            directory: tail.directory,
+            header: tail.header,
+            seed: tail.header.seed(),
+            file: tail.file,
+            files: Arc::new(Mutex::new(tail.files)),
+            position: tail.position,
+            synced: tail.position,
+            allocated: tail.length,
+            can_allocate: true,
+            sequence: tail.sequence,
+            is_marked: tail.is_marked,
+            buffer: Vec::new(),
+            options: options.within_limits(),
+        }
+    }
+
+    /// The first sequence of each file; shared, as others delete files.
+    pub(super) fn files(&self) -> Arc<Mutex<Vec<u64>>> {
+        Arc::clone(&self.files)
+    }
+
+    /// Bytes of the biggest batch of more than one record.
+    pub(super) fn batch_bytes(&self) -> usize {
+        self.options.batch_bytes
+    }
+
+    /// Writes a batch and syncs it; answers its first sequence.
+    pub(super) fn commit<'a>(
+        &mut self,
+        bodies: impl Iterator<Item = &'a Body> + Clone,
+    ) -> Result<u64, Fault> {
+        let bytes: usize = bodies.clone().map(Body::frame_bytes).sum();
+        let is_fresh = self.position == file::START;
+        if !is_fresh && self.position + bytes as u64 > self.options.file_bytes {
+            self.rotate()?;
+        }
+        let first = self.sequence;
+        self.write(bodies)?;
+        self.file.sync_data().map_err(Fault::Failed)?;
+        self.synced = self.position;
+        self.is_marked = false;
+        Ok(first)
+    }
+
+    /// Writes a mark, unless there is one, and does not sync it: who reads it later knows that what is
+    /// before it was on disk. Where the disk is full there is none.
+    pub(super) fn mark(&mut self) -> io::Result<()> {
+        if self.is_marked {
+            return Ok(());
+        }
+        match self.write([&mark()].into_iter()) {
+            Ok(()) => self.is_marked = true,
+            Err(Fault::DiskFull) => {}
+            Err(Fault::Failed(error)) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Writes a mark and syncs it.
+    pub(super) fn finish(&mut self) -> io::Result<()> {
+        self.mark()?;
+        self.file.sync_data()
+    }
+
+    fn write<'a>(&mut self, bodies: impl Iterator<Item = &'a Body>) -> Result<(), Fault> {
+        self.buffer.clear();
+        self.buffer.shrink_to(self.options.batch_bytes);
+        let mut sequence = self.sequence;
+        for body in bodies {
+            put_frame(&mut self.buffer, self.seed, sequence, self.synced, body);
+            sequence += 1;
+        }
+        let end = self.position + self.buffer.len() as u64;
+        self.allocate(end)?;
+        match self.file.write_at(&self.buffer, self.position) {
+            Ok(()) => {
+                self.position = end;
+                self.sequence = sequence;
+                Ok(())
+            }
+            Err(error) if is_full(&error) => self.undo(),
+            Err(error) => Err(Fault::Failed(error)),
+        }
+    }
+
+    /// Makes space for the file up to `end`, and further if there is enough.
+    fn allocate(&mut self, end: u64) -> Result<(), Fault> {
+        if end <= self.allocated || !self.can_allocate {
+            return Ok(());
+        }
+        let ahead = end.next_multiple_of(self.options.allocate_bytes);
+        let (length, allocated) = match self.file.allocate(ahead) {
+            Err(error) if is_full(&error) => (end, self.file.allocate(end)),
+            other => (ahead, other),
+        };
+        self.can_allocate = allocated?;
+        if self.can_allocate {
+            self.allocated = length;
+        }
+        Ok(())
+    }
+
+    /// Takes back what a failed write may have left behind the last frame. The sync sees to it that it
+    /// never comes back, beside frames that take its place.
+    fn undo(&mut self) -> Result<(), Fault> {
+        let truncated = self.file.truncate(self.position);
+        let synced = truncated.and_then(|()| self.file.sync_all());
+        synced.map_err(Fault::Failed)?;
+        self.synced = self.position;
+        self.allocated = self.position;
+        Err(Fault::DiskFull)
+    }
+
+    /// Goes on in a new file, once all of this one is on disk.
+    fn rotate(&mut self) -> Result<(), Fault> {
+        let header = FileHeader {
+            first: self.sequence,
+            ..self.header
+        };
+        let file = file::prepare(&*self.directory, &header)?;
+        let truncated = self.file.truncate(self.position);
+        let synced = truncated.and_then(|()| self.file.sync_all());
+        synced.map_err(Fault::Failed)?;
+        self.synced = self.position;
+        self.allocated = self.position;
+        file::publish(&*self.directory, header.first)?;
+        self.directory.sync().map_err(Fault::Failed)?;
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        files.push(header.first);
+        drop(files);
+        self.file = file;
+        self.header = header;
+        self.seed = header.seed();
+        self.position = file::START;
+        self.synced = file::START;
+        self.allocated = file::START;
+        Ok(())
+    }
+}

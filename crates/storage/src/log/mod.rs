@@ -1,0 +1,54 @@
+//! The log: what was acknowledged stands here, on disk, before anything else is done with it.
+//!
+//! ```text
+//! append ─ encode ─► queue ─ batch ─► write, fdatasync ─► sink          one thread writes, another delivers;
+//!                      └ the next one gathers meanwhile                 an idle log writes at once
+//!
+//! file   | header | frame | frame | frame | mark | zeros ...            a frame is a record
+//! ```
+//!
+//! Every frame says how far its file was on disk when it was written. That tells a write which was cut off by
+//! a crash, and never acknowledged, from damage to what was acknowledged: the first goes, the second is refused.
+//! `FORMAT.md` describes the bytes.
+//!
+//! | module | job |
+//! |---|---|
+//! | `record`, `frame` | pure: bytes, and the verdict on what stands behind the last sound frame |
+//! | `disk` | the file system, as the log sees it |
+//! | `file` | names of files, and how they come into being |
+//! | `recover` | reading a log back |
+//! | `appender` | the open end: batches, marks, full disks, new files |
+//! | `queue`, `writer` | group commit |
+//!
+//! # Invariants
+//! - L1: what the sink hears is committed is on disk, in order of sequence, and recovery finds it.
+//! - L2: recovery finds a prefix of what was appended, byte for byte, or refuses.
+//! - L3: what a later frame, mark or file shows to have been on disk is never cut off.
+//! - L4: after a sync or write has failed nothing is written, synced or acknowledged any more.
+//! - L5: what was refused for lack of space never shows up, and what comes later is written once it fits.
+//! - L6: all that queues during a sync goes out with the next one, as far as a batch reaches.
+//! - L7: a file begins only when all of the one before it is on disk.
+//! - L8: what waits is bounded, and nothing is allocated because damaged bytes say so.
+//! - L9: only files without a record that is needed are deleted, and recovery notices if others are gone.
+//! - L10: every ticket that was accepted comes back once, or is dropped where a thread panics.
+
+mod appender;
+mod disk;
+mod error;
+mod file;
+mod frame;
+mod queue;
+mod record;
+mod recover;
+mod tail;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+pub(crate) use appender::LogOptions;
+pub(crate) use disk::is_full;
+pub(crate) use error::LogError;
+pub(crate) use record::Record;
+pub(crate) use recover::{Survey, recover, survey};
+pub(crate) use tail::Tail;
+pub(crate) use writer::{AppendError, Committed, Log, Sink};

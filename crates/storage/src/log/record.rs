@@ -1,0 +1,238 @@
+//! What the log records, and its bytes: the body of a frame (`FORMAT.md`, section Log). Pure.
+
+use simshard_simhash::{Fingerprint, Layout, LayoutError};
+use simshard_topology::{CorpusUid, ShardSet, Version};
+
+use crate::bytes::{Bytes, Put};
+use crate::element::{Change, ChangeKind, Documents, MAX_ID_BYTES, Operation};
+use crate::log::frame::{Body, MAX_BODY_BYTES};
+
+const CREATE_CORPUS: u8 = 1;
+const DROP_CORPUS: u8 = 2;
+const INSERT: u8 = 3;
+const REMOVE: u8 = 4;
+const MARK: u8 = 5;
+
+/// Bytes of an insert or remove before its fingerprints.
+const CHANGE_BYTES: usize = 1 + 16 + 8 + 32 + 4 + 4;
+
+/// One step in the life of a data directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Record {
+    /// Something that was done.
+    Operation(Operation),
+    /// Nothing: the frame tells by its `synced` that what stands before it was on disk. The log
+    /// writes these itself.
+    Mark,
+}
+
+/// A record that may not be written, as it could not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum EncodeError {
+    /// The body would be longer than a frame can hold.
+    #[error("the record takes {bytes} bytes, at most {MAX_BODY_BYTES} are allowed: split it")]
+    TooLong {
+        /// Bytes of the body.
+        bytes: usize,
+    },
+    /// An id is too long.
+    #[error("an id has {bytes} bytes, at most {MAX_ID_BYTES} are allowed")]
+    IdTooLong {
+        /// Bytes of the id.
+        bytes: usize,
+    },
+    /// There are ids, but not one for each fingerprint.
+    #[error("{ids} ids for {fingerprints} fingerprints: give one for each, or none at all")]
+    UnequalColumns {
+        /// Number of ids.
+        ids: usize,
+        /// Number of fingerprints.
+        fingerprints: usize,
+    },
+}
+
+/// Why a body is no record of this format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum DecodeError {
+    /// The first byte is no kind of record.
+    #[error("there is no record of kind {0}")]
+    UnknownKind(u8),
+    /// The body ends before the record does.
+    #[error("the record is cut short")]
+    Short,
+    /// The body goes on behind the record.
+    #[error("the record is followed by {0} bytes")]
+    Long(usize),
+    /// The bytes of the ids are no text.
+    #[error("the ids are no UTF-8")]
+    NotText,
+    /// An end of an id is before the one before it, within a character, or not at the end of all ids.
+    #[error("the ends of the ids do not ascend to the end of their bytes, character by character")]
+    Ends,
+    /// Blocks and distance make no corpus.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// An id is too long.
+    #[error("an id has {0} bytes, at most {MAX_ID_BYTES} are allowed")]
+    IdTooLong(usize),
+}
+
+impl Record {
+    /// The bytes of the record.
+    pub(crate) fn encode(&self) -> Result<Vec<u8>, EncodeError> {
+        let mut body = Vec::new();
+        match self {
+            Self::Operation(Operation::CreateCorpus { uid, layout }) => {
+                body.put(&[CREATE_CORPUS]);
+                body.put(&uid.0);
+                // A layout has at most 64 blocks.
+                body.put(&[layout.blocks() as u8, layout.distance() as u8]);
+            }
+            Self::Operation(Operation::DropCorpus { uid }) => {
+                body.put(&[DROP_CORPUS]);
+                body.put(&uid.0);
+            }
+            Self::Operation(Operation::Change(change)) => body = encode_change(change)?,
+            Self::Mark => body.put(&[MARK]),
+        }
+        Ok(body)
+    }
+
+    /// The record that `encode` gave these bytes.
+    pub(crate) fn decode(body: &[u8]) -> Result<Self, DecodeError> {
+        let mut bytes = Bytes(body);
+        let kind = bytes.u8().ok_or(DecodeError::Short)?;
+        let record = match kind {
+            CREATE_CORPUS => Self::Operation(decode_create(&mut bytes)?),
+            DROP_CORPUS => Self::Operation(Operation::DropCorpus {
+                uid: CorpusUid(bytes.array().ok_or(DecodeError::Short)?),
+            }),
+            INSERT => Self::change(decode_change(ChangeKind::Insert, &mut bytes)?),
+            REMOVE => Self::change(decode_change(ChangeKind::Remove, &mut bytes)?),
+            MARK => Self::Mark,
+            unknown => return Err(DecodeError::UnknownKind(unknown)),
+        };
+        match bytes.0.len() {
+            0 => Ok(record),
+            left => Err(DecodeError::Long(left)),
+        }
+    }
+
+    /// The record of a change.
+    pub(super) const fn change(change: Change) -> Self {
+        Self::Operation(Operation::Change(change))
+    }
+}
+
+/// The body of a mark.
+pub(crate) fn mark() -> Body {
+    Body::new(vec![MARK])
+}
+
+/// Whether these are the bytes of a mark.
+pub(crate) fn is_mark(body: &[u8]) -> bool {
+    body == [MARK]
+}
+
+fn encode_change(change: &Change) -> Result<Vec<u8>, EncodeError> {
+    let Documents { fingerprints, ids } = &change.documents;
+    if !ids.is_empty() && ids.len() != fingerprints.len() {
+        return Err(EncodeError::UnequalColumns {
+            ids: ids.len(),
+            fingerprints: fingerprints.len(),
+        });
+    }
+    if let Some(id) = ids.iter().find(|id| id.len() > MAX_ID_BYTES) {
+        return Err(EncodeError::IdTooLong { bytes: id.len() });
+    }
+    let id_bytes: usize = ids.iter().map(String::len).sum();
+    let end_bytes = if id_bytes == 0 { 0 } else { 4 * ids.len() };
+    let bytes = CHANGE_BYTES + 8 * fingerprints.len() + end_bytes + id_bytes;
+    if bytes > MAX_BODY_BYTES {
+        return Err(EncodeError::TooLong { bytes });
+    }
+    let mut body = Vec::with_capacity(bytes);
+    body.put(&[match change.kind {
+        ChangeKind::Insert => INSERT,
+        ChangeKind::Remove => REMOVE,
+    }]);
+    body.put(&change.corpus.0);
+    body.put_u64(change.version.0);
+    body.put(&change.shards.to_bytes());
+    body.put_u32(fingerprints.len() as u32);
+    body.put_u32(id_bytes as u32);
+    for fingerprint in fingerprints {
+        body.put_u64(fingerprint.0);
+    }
+    if id_bytes > 0 {
+        let mut end = 0;
+        for id in ids {
+            end += id.len();
+            body.put_u32(end as u32);
+        }
+        for id in ids {
+            body.put(id.as_bytes());
+        }
+    }
+    Ok(body)
+}
+
+fn decode_create(bytes: &mut Bytes<'_>) -> Result<Operation, DecodeError> {
+    let uid = CorpusUid(bytes.array().ok_or(DecodeError::Short)?);
+    let [blocks, distance] = bytes.array().ok_or(DecodeError::Short)?;
+    let layout = Layout::new(blocks.into(), distance.into())?;
+    Ok(Operation::CreateCorpus { uid, layout })
+}
+
+fn decode_change(kind: ChangeKind, bytes: &mut Bytes<'_>) -> Result<Change, DecodeError> {
+    let (mut change, count, id_bytes) = decode_head(kind, bytes).ok_or(DecodeError::Short)?;
+    change.documents.fingerprints = decode_fingerprints(count, bytes).ok_or(DecodeError::Short)?;
+    if id_bytes > 0 {
+        change.documents.ids = decode_ids(count, id_bytes, bytes)?;
+    }
+    Ok(change)
+}
+
+/// A change without its documents, their number, and the bytes of all ids.
+fn decode_head(kind: ChangeKind, bytes: &mut Bytes<'_>) -> Option<(Change, usize, usize)> {
+    let change = Change {
+        kind,
+        corpus: CorpusUid(bytes.array()?),
+        version: Version(bytes.u64()?),
+        shards: ShardSet::from_bytes(bytes.array()?),
+        documents: Documents::default(),
+    };
+    Some((change, bytes.u32()? as usize, bytes.u32()? as usize))
+}
+
+fn decode_fingerprints(count: usize, bytes: &mut Bytes<'_>) -> Option<Vec<Fingerprint>> {
+    let (values, _) = bytes.take(count.checked_mul(8)?)?.as_chunks();
+    let values = values.iter().map(|value| u64::from_le_bytes(*value));
+    Some(values.map(Fingerprint).collect())
+}
+
+fn decode_ids(
+    count: usize,
+    id_bytes: usize,
+    bytes: &mut Bytes<'_>,
+) -> Result<Vec<String>, DecodeError> {
+    let all_ends = count.checked_mul(4).and_then(|length| bytes.take(length));
+    let (ends, _) = all_ends.ok_or(DecodeError::Short)?.as_chunks();
+    let text = bytes.take(id_bytes).ok_or(DecodeError::Short)?;
+    let text = std::str::from_utf8(text).map_err(|_| DecodeError::NotText)?;
+    let mut ids = Vec::with_capacity(count);
+    let mut start = 0;
+    for end in ends {
+        let end = u32::from_le_bytes(*end) as usize;
+        let id = text.get(start..end).ok_or(DecodeError::Ends)?;
+        if id.len() > MAX_ID_BYTES {
+            return Err(DecodeError::IdTooLong(id.len()));
+        }
+        ids.push(id.to_owned());
+        start = end;
+    }
+    if start != id_bytes {
+        return Err(DecodeError::Ends);
+    }
+    Ok(ids)
+}

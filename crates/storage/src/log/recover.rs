@@ -1,0 +1,337 @@
+//! Reading a log back: `FORMAT.md`, section Log, "Reading".
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use super::disk::{Directory, Disk, LogFile};
+use super::error::{Damage, LogError};
+use super::file;
+use super::frame::{FileHeader, Frames, MAX_FILE_BYTES, Rest};
+use super::record::{Record, is_mark};
+use super::tail::{Cut, Tail};
+
+/// Reads the log of a directory that exists, and visits its records from `first_needed` on, marks included,
+/// in order of sequence. A torn tail is cut off, and everything is on disk before this returns. If it fails,
+/// what was visited counts for nothing.
+pub(crate) fn recover<E: From<LogError>>(
+    directory: &Path,
+    store: Uuid,
+    first_needed: u64,
+    visit: impl FnMut(u64, Record) -> Result<(), E>,
+) -> Result<Tail, E> {
+    recover_in(Arc::new(Disk::new(directory)), store, first_needed, visit)
+}
+
+/// `recover`, on any directory.
+pub(super) fn recover_in<E: From<LogError>>(
+    directory: Arc<dyn Directory>,
+    store: Uuid,
+    first_needed: u64,
+    mut visit: impl FnMut(u64, Record) -> Result<(), E>,
+) -> Result<Tail, E> {
+    let reader = Reader {
+        directory,
+        store,
+        first_needed,
+    };
+    let files = reader.files()?;
+    reader.delete_unfinished()?;
+    if files.is_empty() && first_needed <= 1 {
+        return Ok(reader.begin()?);
+    }
+    let (contents, end) = reader.read_all(&files, &mut visit)?;
+    Ok(reader.finish(files, contents, end)?)
+}
+
+/// What a log holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Survey {
+    /// Number of files.
+    pub(crate) files: usize,
+    /// The sequence after the last record.
+    pub(crate) next_sequence: u64,
+    /// What recovery would cut off.
+    pub(crate) torn: Option<Cut>,
+}
+
+/// Reads a log like `recover`, and changes nothing.
+pub(crate) fn survey<E: From<LogError>>(
+    directory: &Path,
+    store: Uuid,
+    first_needed: u64,
+    mut visit: impl FnMut(u64, Record) -> Result<(), E>,
+) -> Result<Survey, E> {
+    let reader = Reader {
+        directory: Arc::new(Disk::new(directory)),
+        store,
+        first_needed,
+    };
+    let files = reader.files()?;
+    if files.is_empty() && first_needed <= 1 {
+        return Ok(Survey {
+            files: 0,
+            next_sequence: 1,
+            torn: None,
+        });
+    }
+    let (contents, end) = reader.read_all(&files, &mut visit)?;
+    Ok(Survey {
+        files: files.len(),
+        next_sequence: end.sequence,
+        torn: end.torn_bytes.map(|bytes| Cut {
+            path: contents.path,
+            offset: end.offset,
+            bytes,
+        }),
+    })
+}
+
+/// A file that was read.
+struct Contents {
+    path: PathBuf,
+    file: Box<dyn LogFile>,
+    header: FileHeader,
+    bytes: Vec<u8>,
+}
+
+/// Where the frames of a file end.
+#[derive(Clone, Copy)]
+struct End {
+    offset: usize,
+    sequence: u64,
+    is_marked: bool,
+    torn_bytes: Option<usize>,
+}
+
+/// What recovery knows before it begins.
+struct Reader {
+    directory: Arc<dyn Directory>,
+    store: Uuid,
+    first_needed: u64,
+}
+
+impl Reader {
+    /// Deletes files that were not finished.
+    fn delete_unfinished(&self) -> Result<(), LogError> {
+        let path = self.directory.path();
+        for name in self
+            .names()?
+            .iter()
+            .filter(|name| file::is_unfinished(name))
+        {
+            let removed = self.directory.remove(name);
+            removed.map_err(io("delete the unfinished file", &path.join(name)))?;
+        }
+        Ok(())
+    }
+
+    fn names(&self) -> Result<Vec<String>, LogError> {
+        let names = self.directory.names();
+        names.map_err(io("list", self.directory.path()))
+    }
+
+    /// The first sequences of all files, ascending.
+    fn files(&self) -> Result<Vec<u64>, LogError> {
+        let names = self.names()?;
+        let mut files: Vec<u64> = names
+            .iter()
+            .filter_map(|name| file::first_of(name))
+            .collect();
+        files.sort_unstable();
+        Ok(files)
+    }
+
+    /// Visits the records of these files that are needed, and answers the last file with its end.
+    fn read_all<E: From<LogError>>(
+        &self,
+        files: &[u64],
+        visit: &mut impl FnMut(u64, Record) -> Result<(), E>,
+    ) -> Result<(Contents, End), E> {
+        let covered = files.partition_point(|first| *first <= self.first_needed);
+        let Some(start) = covered.checked_sub(1) else {
+            return Err(self.missing().into());
+        };
+        let mut sequence = files[start];
+        let mut last = None;
+        for first in &files[start..] {
+            if *first != sequence {
+                return Err(self.out_of_order(*first, sequence).into());
+            }
+            let contents = self.read(*first)?;
+            let is_last = files.last() == Some(first);
+            let end = self.visit(&contents, is_last, visit)?;
+            sequence = end.sequence;
+            last = Some((contents, end));
+        }
+        match last {
+            Some(last) if sequence >= self.first_needed => Ok(last),
+            _ => Err(self.missing().into()),
+        }
+    }
+
+    /// Begins the log of a new data directory.
+    fn begin(self) -> Result<Tail, LogError> {
+        let header = FileHeader {
+            store: self.store,
+            first: 1,
+        };
+        let made = file::prepare(&*self.directory, &header).and_then(|file| {
+            file::publish(&*self.directory, header.first)?;
+            self.directory.sync()?;
+            Ok(file)
+        });
+        let path = self.path(header.first);
+        Ok(Tail {
+            file: made.map_err(io("create", &path))?,
+            directory: self.directory,
+            header,
+            files: vec![header.first],
+            position: file::START,
+            length: file::START,
+            sequence: header.first,
+            is_marked: true,
+            cut: None,
+        })
+    }
+
+    fn read(&self, first: u64) -> Result<Contents, LogError> {
+        let path = self.path(first);
+        let opened = self.directory.open(&file::name(first));
+        let file = opened.map_err(io("open", &path))?;
+        let read = file.read(MAX_FILE_BYTES + 1);
+        let bytes = read.map_err(io("read", &path))?;
+        if bytes.len() > MAX_FILE_BYTES {
+            return Err(damaged(&path, MAX_FILE_BYTES, Damage::TooLong));
+        }
+        let header = match FileHeader::decode(&bytes) {
+            Ok(header) => header,
+            Err(why) => return Err(LogError::Header { path, why }),
+        };
+        if header.store != self.store {
+            let (found, expected) = (header.store, self.store);
+            return Err(LogError::OtherStore {
+                path,
+                found,
+                expected,
+            });
+        }
+        if header.first != first {
+            let found = header.first;
+            return Err(LogError::OtherName { path, found });
+        }
+        Ok(Contents {
+            path,
+            file,
+            header,
+            bytes,
+        })
+    }
+
+    /// Visits the records of a file that are needed.
+    fn visit<E: From<LogError>>(
+        &self,
+        contents: &Contents,
+        is_last: bool,
+        visit: &mut impl FnMut(u64, Record) -> Result<(), E>,
+    ) -> Result<End, E> {
+        let path = &contents.path;
+        let mut frames = Frames::new(&contents.bytes, &contents.header);
+        // A file begins when all that is in the one before it is on disk.
+        let mut is_marked = true;
+        for frame in frames.by_ref() {
+            is_marked = is_mark(frame.body);
+            if frame.sequence >= self.first_needed {
+                let decoded = Record::decode(frame.body);
+                let record = decoded.map_err(|why| damaged(path, frame.offset, why.into()))?;
+                visit(frame.sequence, record)?;
+            }
+        }
+        let offset = frames.offset();
+        let torn_bytes = match frames.rest() {
+            Rest::End => None,
+            Rest::TornTail { bytes } if is_last => Some(bytes),
+            Rest::TornTail { .. } => return Err(damaged(path, offset, Damage::NotLast).into()),
+            Rest::Damage { witness } => {
+                return Err(damaged(path, offset, Damage::Witnessed { witness }).into());
+            }
+        };
+        Ok(End {
+            offset,
+            sequence: frames.sequence(),
+            is_marked,
+            torn_bytes,
+        })
+    }
+
+    /// Sees to it that what was read is on disk, and nothing behind it.
+    fn finish(self, files: Vec<u64>, contents: Contents, end: End) -> Result<Tail, LogError> {
+        let Contents {
+            path, file, header, ..
+        } = contents;
+        let mut length = contents.bytes.len() as u64;
+        let position = end.offset as u64;
+        if let Some(bytes) = end.torn_bytes {
+            let (offset, file) = (end.offset, path.display());
+            tracing::warn!(%file, offset, bytes, "cut off the end of the log: it was never acknowledged");
+            length = position;
+        }
+        let cut = match end.torn_bytes {
+            Some(_) => file.truncate(position),
+            None => Ok(()),
+        };
+        // What an ended process wrote and did not sync has been visited, and may be lost as yet.
+        let synced = cut.and_then(|()| file.sync_all());
+        synced.map_err(io("write the end of", &path))?;
+        let offset = end.offset;
+        Ok(Tail {
+            directory: self.directory,
+            header,
+            file,
+            files,
+            position,
+            length,
+            sequence: end.sequence,
+            is_marked: end.is_marked,
+            cut: end.torn_bytes.map(|bytes| Cut {
+                path,
+                offset,
+                bytes,
+            }),
+        })
+    }
+
+    fn path(&self, first: u64) -> PathBuf {
+        self.directory.path().join(file::name(first))
+    }
+
+    fn out_of_order(&self, found: u64, expected: u64) -> LogError {
+        LogError::OutOfOrder {
+            path: self.path(found),
+            found,
+            expected,
+        }
+    }
+
+    fn missing(&self) -> LogError {
+        LogError::Missing {
+            path: self.directory.path().to_owned(),
+            sequence: self.first_needed,
+        }
+    }
+}
+
+fn damaged(path: &Path, offset: usize, what: Damage) -> LogError {
+    let path = path.to_owned();
+    LogError::Damaged { path, offset, what }
+}
+
+fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> LogError {
+    move |source| LogError::Io {
+        action,
+        path: path.to_owned(),
+        source,
+    }
+}

@@ -1,0 +1,81 @@
+//! The end of a log, where it goes on.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use super::disk::{Directory, LogFile, Nowhere};
+use super::file;
+use super::frame::FileHeader;
+
+/// Bytes that were cut off the end of the log: a write that was never acknowledged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Cut {
+    /// The file.
+    pub(crate) path: PathBuf,
+    /// Where it ends now.
+    pub(crate) offset: usize,
+    /// How many bytes were there, without the zeros behind them.
+    pub(crate) bytes: usize,
+}
+
+/// The end of a log that was read: where it goes on. All before it is on disk.
+pub(crate) struct Tail {
+    pub(super) directory: Arc<dyn Directory>,
+    pub(super) header: FileHeader,
+    pub(super) file: Box<dyn LogFile>,
+    /// The first sequence of each file, ascending; the last is open.
+    pub(super) files: Vec<u64>,
+    /// Where the next frame goes.
+    pub(super) position: u64,
+    /// How long the file is; zeros follow its frames.
+    pub(super) length: u64,
+    pub(super) sequence: u64,
+    /// Whether something shows that the last record was on disk.
+    pub(super) is_marked: bool,
+    pub(super) cut: Option<Cut>,
+}
+
+impl Tail {
+    /// The log of a store that lives in memory: what is written to it is gone.
+    pub(crate) fn nowhere() -> Self {
+        let header = FileHeader {
+            store: Uuid::nil(),
+            first: 1,
+        };
+        Self {
+            directory: Arc::new(Nowhere),
+            header,
+            file: Box::new(Nowhere),
+            files: vec![header.first],
+            position: file::START,
+            length: file::START,
+            sequence: header.first,
+            is_marked: true,
+            cut: None,
+        }
+    }
+
+    /// What was cut off, if anything was.
+    pub(crate) fn cut(&self) -> Option<&Cut> {
+        self.cut.as_ref()
+    }
+
+    /// The sequence of the next record.
+    pub(crate) fn next_sequence(&self) -> u64 {
+        self.sequence
+    }
+}
+
+impl fmt::Debug for Tail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut tail = f.debug_struct("Tail");
+        tail.field("files", &self.files)
+            .field("position", &self.position)
+            .field("sequence", &self.sequence)
+            .field("cut", &self.cut);
+        tail.finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,72 @@
+//! The log, on a file system that fails, forgets and tears, and on the real one.
+
+mod crash;
+mod damage;
+mod fuzz;
+mod golden;
+mod group;
+mod memory;
+mod records;
+mod refusals;
+
+use std::sync::Arc;
+
+use simshard_simhash::Fingerprint;
+use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
+use uuid::Uuid;
+
+use super::appender::{Appender, Fault};
+use super::frame::Body;
+use super::recover::recover_in;
+use super::{LogError, LogOptions, Record, Tail};
+use crate::element::{Change, ChangeKind, Documents};
+use memory::Memory;
+
+const STORE: Uuid = Uuid::from_bytes([0x5A; 16]);
+const CORPUS: CorpusUid = CorpusUid([0xC0; 16]);
+
+/// Records with their sequences.
+type Numbered = Vec<(u64, Record)>;
+
+/// An insert of `count` documents, which no other `number` makes.
+fn insert(number: u64, count: u64) -> Record {
+    let ids = (0..count).map(|place| format!("{number}-{place}"));
+    Record::change(Change {
+        kind: ChangeKind::Insert,
+        corpus: CORPUS,
+        version: Version(number),
+        shards: ShardSet::from_iter([ShardId(3), ShardId(200)]),
+        documents: Documents {
+            fingerprints: (0..count)
+                .map(|place| Fingerprint(number ^ place))
+                .collect(),
+            ids: ids.collect(),
+        },
+    })
+}
+
+fn recover(memory: &Memory, first_needed: u64) -> Result<(Tail, Numbered), LogError> {
+    let mut seen = Vec::new();
+    let directory = Arc::new(memory.clone());
+    let tail = recover_in(directory, STORE, first_needed, |sequence, record| {
+        seen.push((sequence, record));
+        Ok::<(), LogError>(())
+    })?;
+    Ok((tail, seen))
+}
+
+fn open(memory: &Memory, options: LogOptions) -> Appender {
+    Appender::new(recover(memory, 1).unwrap().0, options)
+}
+
+fn commit(appender: &mut Appender, batch: &[Record]) -> Result<u64, Fault> {
+    let bodies = batch.iter().map(|record| record.encode().unwrap());
+    let bodies: Vec<Body> = bodies.map(Body::new).collect();
+    appender.commit(bodies.iter())
+}
+
+/// The records that are not marks.
+fn without_marks(records: &[(u64, Record)]) -> Numbered {
+    let kept = records.iter().filter(|(_, record)| *record != Record::Mark);
+    kept.cloned().collect()
+}

@@ -1,0 +1,261 @@
+//! The threads of the log: one writes and syncs batches, another hands them to the sink, in order, while
+//! the next batch is on its way.
+
+use std::io;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use super::appender::{Appender, Fault, LogOptions};
+use super::disk::Directory;
+use super::error::LogError;
+use super::file;
+use super::frame::Body;
+use super::queue::{Queue, Refusal};
+use super::record::{EncodeError, Record};
+use super::tail::Tail;
+
+/// Batches that wait for the sink, besides the one that it deals with.
+const HANDED_OVER: usize = 1;
+
+/// A record that is on disk.
+#[derive(Debug)]
+pub(crate) struct Committed<T> {
+    /// Its place in the log. Marks take places too, so there are gaps.
+    pub(crate) sequence: u64,
+    /// The record.
+    pub(crate) record: Record,
+    /// What it was appended with.
+    pub(crate) ticket: T,
+}
+
+/// Who hears what became of records. Every ticket that the log accepted comes back once, through one of these,
+/// which are called by one thread, in the order of the records. A sink that panics ends the log.
+pub(crate) trait Sink<T>: Send + 'static {
+    /// These records are on disk; each batch follows the one before.
+    fn committed(&mut self, batch: Vec<Committed<T>>);
+    /// The disk is full. These records were not written, and never will be; later ones are tried anew.
+    fn disk_full(&mut self, tickets: Vec<T>);
+    /// The log has failed for good. Nobody knows which of these records are on disk: the process must end,
+    /// and read the log anew. This is the last call.
+    fn failed(&mut self, tickets: Vec<T>, error: io::Error);
+}
+
+/// Why a record was not accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum AppendError {
+    /// It cannot be written.
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+    /// Too much waits to be written.
+    #[error("too many bytes wait for the disk: try again later")]
+    QueueFull,
+    /// The log has failed.
+    #[error("the log has failed: end the process")]
+    Failed,
+}
+
+/// A log that is open for appending. Dropping it is closing it, without hearing how that went.
+pub(crate) struct Log<T> {
+    queue: Arc<Queue<Entry<T>>>,
+    directory: Arc<dyn Directory>,
+    files: Arc<Mutex<Vec<u64>>>,
+    writer: Option<JoinHandle<io::Result<()>>>,
+}
+
+struct Entry<T> {
+    record: Record,
+    body: Body,
+    ticket: T,
+}
+
+impl<T: Send + 'static> Log<T> {
+    /// Goes on where a log ended.
+    pub(crate) fn start(
+        tail: Tail,
+        options: LogOptions,
+        sink: impl Sink<T>,
+    ) -> Result<Self, LogError> {
+        let directory = Arc::clone(&tail.directory);
+        let appender = Appender::new(tail, options);
+        let files = appender.files();
+        let queue = Arc::new(Queue::new(options.queue_bytes));
+        let (outcomes, received) = sync_channel(HANDED_OVER);
+        let writer = Writer {
+            queue: Arc::clone(&queue),
+            batch_bytes: appender.batch_bytes(),
+            appender,
+            outcomes,
+        };
+        let started = start_threads(writer, received, sink);
+        Ok(Self {
+            queue,
+            files,
+            writer: Some(started.map_err(|source| LogError::Io {
+                action: "start a thread for the log in",
+                path: directory.path().to_owned(),
+                source,
+            })?),
+            directory,
+        })
+    }
+
+    /// Queues a record. It is encoded here, so that the writer has less to do. The ticket comes back through
+    /// the sink, or at once if the record is not accepted.
+    pub(crate) fn append(&self, record: Record, ticket: T) -> Result<(), (T, AppendError)> {
+        let body = match record.encode() {
+            Ok(bytes) => Body::new(bytes),
+            Err(error) => return Err((ticket, error.into())),
+        };
+        let bytes = body.frame_bytes();
+        let entry = Entry {
+            record,
+            body,
+            ticket,
+        };
+        let pushed = self.queue.push(entry, bytes);
+        pushed.map_err(|(entry, refusal)| match refusal {
+            Refusal::Full => (entry.ticket, AppendError::QueueFull),
+            Refusal::Ended => (entry.ticket, AppendError::Failed),
+        })
+    }
+
+    /// Deletes the files whose records are all below `sequence`, oldest first.
+    pub(crate) fn trim(&self, below: u64) -> io::Result<()> {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut is_trimmed = false;
+        while files.get(1).is_some_and(|next| *next <= below) {
+            self.directory.remove(&file::name(files[0]))?;
+            files.remove(0);
+            is_trimmed = true;
+        }
+        drop(files);
+        if is_trimmed {
+            self.directory.sync()?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is queued and a mark, and returns once the sink has heard of everything.
+    pub(crate) fn close(mut self) -> io::Result<()> {
+        self.end()
+    }
+}
+
+impl<T> Log<T> {
+    fn end(&mut self) -> io::Result<()> {
+        self.queue.end();
+        match self.writer.take().map(JoinHandle::join) {
+            None => Ok(()),
+            Some(Ok(result)) => result,
+            Some(Err(_)) => Err(io::Error::other("the thread of the log panicked")),
+        }
+    }
+}
+
+impl<T> Drop for Log<T> {
+    fn drop(&mut self) {
+        if let Err(error) = self.end() {
+            let directory = self.directory.path().display();
+            tracing::error!(%directory, %error, "the log was not closed");
+        }
+    }
+}
+
+/// What became of a batch.
+enum Outcome<T> {
+    Committed(Vec<Committed<T>>),
+    DiskFull(Vec<T>),
+    Failed(Vec<T>, io::Error),
+}
+
+/// Starts both threads. The one that writes waits for the other at its end.
+fn start_threads<T: Send + 'static>(
+    writer: Writer<T>,
+    outcomes: Receiver<Outcome<T>>,
+    sink: impl Sink<T>,
+) -> io::Result<JoinHandle<io::Result<()>>> {
+    let deliver = thread::Builder::new().name("log-sink".to_owned());
+    let deliver = deliver.spawn(move || deliver_all(&outcomes, sink))?;
+    let write = thread::Builder::new().name("log-writer".to_owned());
+    write.spawn(move || {
+        let result = writer.run();
+        let delivered = deliver.join();
+        delivered.map_err(|_| io::Error::other("the sink of the log panicked"))?;
+        result
+    })
+}
+
+fn deliver_all<T>(outcomes: &Receiver<Outcome<T>>, mut sink: impl Sink<T>) {
+    for outcome in outcomes {
+        match outcome {
+            Outcome::Committed(batch) => sink.committed(batch),
+            Outcome::DiskFull(tickets) => sink.disk_full(tickets),
+            Outcome::Failed(tickets, error) => sink.failed(tickets, error),
+        }
+    }
+}
+
+/// The thread that writes.
+struct Writer<T> {
+    queue: Arc<Queue<Entry<T>>>,
+    appender: Appender,
+    outcomes: SyncSender<Outcome<T>>,
+    batch_bytes: usize,
+}
+
+impl<T> Writer<T> {
+    fn run(mut self) -> io::Result<()> {
+        let Err((mut tickets, error)) = self.write_all() else {
+            return Ok(());
+        };
+        tickets.extend(tickets_of(self.queue.drain()));
+        let reported = io::Error::new(error.kind(), error.to_string());
+        // If nobody listens, `join` tells why.
+        let _ = self.outcomes.send(Outcome::Failed(tickets, error));
+        Err(reported)
+    }
+
+    /// Writes batches until the queue ends; while one is written the next one gathers. An error comes with
+    /// the tickets of its batch.
+    fn write_all(&mut self) -> Result<(), (Vec<T>, io::Error)> {
+        let fail = |error| (Vec::new(), error);
+        // All that was read at the start is on disk.
+        self.appender.mark().map_err(fail)?;
+        while let Some(batch) = self.queue.take(self.batch_bytes) {
+            let outcome = match self.appender.commit(batch.iter().map(|entry| &entry.body)) {
+                Ok(first) => Outcome::Committed(committed(first, batch)),
+                Err(Fault::DiskFull) => Outcome::DiskFull(tickets_of(batch)),
+                Err(Fault::Failed(error)) => return Err((tickets_of(batch), error)),
+            };
+            if self.outcomes.send(outcome).is_err() {
+                return Err(fail(io::Error::other("the sink of the log is gone")));
+            }
+            if self.queue.is_empty() {
+                self.appender.mark().map_err(fail)?;
+            }
+        }
+        self.appender.finish().map_err(fail)
+    }
+}
+
+/// Lets nobody wait for a thread that panicked.
+impl<T> Drop for Writer<T> {
+    fn drop(&mut self) {
+        self.queue.drain();
+    }
+}
+
+fn committed<T>(first: u64, batch: Vec<Entry<T>>) -> Vec<Committed<T>> {
+    let placed = (first..).zip(batch);
+    let committed = placed.map(|(sequence, entry)| Committed {
+        sequence,
+        record: entry.record,
+        ticket: entry.ticket,
+    });
+    committed.collect()
+}
+
+fn tickets_of<T>(batch: Vec<Entry<T>>) -> Vec<T> {
+    batch.into_iter().map(|entry| entry.ticket).collect()
+}

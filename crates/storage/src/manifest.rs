@@ -1,0 +1,282 @@
+//! The manifest: which segments and corpora a data directory has, and where the log that it needs begins.
+//!
+//! # Invariants
+//! - MF1: a manifest is on disk whole: it is replaced by a rename, after all its bytes are synced.
+//! - MF2: what is read is what was written, or it is refused.
+//! - MF3: no manifest is written that reading would refuse.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use simshard_simhash::Layout;
+use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
+use uuid::Uuid;
+
+use crate::FORMAT_VERSION;
+use crate::bytes::{Bytes, Put};
+use crate::error::{Fault, ReadError, WriteError};
+use crate::files;
+use crate::seal::{SEAL_BYTES, seal, unseal};
+use crate::segment::{SegmentId, SegmentMeta};
+
+/// The name of its file.
+const NAME: &str = "manifest";
+
+const MAGIC: [u8; 8] = *b"SIMSHMAN";
+
+/// Bytes up to and with the length of what follows.
+const HEAD_BYTES: usize = 16;
+
+/// All that a data directory is, but for the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Manifest {
+    /// The store whose directory this is.
+    pub(crate) store: Uuid,
+    /// One more with each manifest that is written.
+    pub(crate) generation: u64,
+    /// The first record of the log that is needed: all before it are in segments.
+    pub(crate) first_sequence: u64,
+    /// No segment has or had this number or a higher one.
+    pub(crate) next_segment: u64,
+    /// The shards that the directory holds.
+    pub(crate) shards: ShardSet,
+    /// The corpora, and how each is laid out.
+    pub(crate) corpora: BTreeMap<CorpusUid, Layout>,
+    /// Corpora that are gone, though segments may still have elements of them.
+    pub(crate) dropped: BTreeSet<CorpusUid>,
+    /// The segments.
+    pub(crate) segments: BTreeMap<SegmentId, SegmentMeta>,
+}
+
+impl Manifest {
+    /// The manifest of a store that holds nothing yet; the log starts with record 1.
+    pub(crate) fn new(store: Uuid) -> Self {
+        Self {
+            store,
+            generation: 0,
+            first_sequence: 1,
+            next_segment: 1,
+            shards: ShardSet::EMPTY,
+            corpora: BTreeMap::new(),
+            dropped: BTreeSet::new(),
+            segments: BTreeMap::new(),
+        }
+    }
+
+    /// Reads the manifest of a data directory; none if there is none.
+    pub(crate) fn read(directory: &Path) -> Result<Option<Self>, ReadError> {
+        let path = directory.join(NAME);
+        match fs::read(&path) {
+            Ok(bytes) => match Self::decode(&bytes) {
+                Ok(manifest) => Ok(Some(manifest)),
+                Err(fault) => Err(fault.in_file(&path)),
+            },
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(ReadError::Io { path, source }),
+        }
+    }
+
+    /// Puts this manifest in the place of the one before. When this returns, that lasts.
+    pub(crate) fn write(&self, directory: &Path) -> Result<(), WriteError> {
+        let bytes = self.encode();
+        if let Err(fault) = Self::decode(&bytes) {
+            let path = directory.join(NAME);
+            let source = Box::new(fault.in_file(&path));
+            return Err(WriteError::Refused { path, source });
+        }
+        files::replace(directory, NAME, &bytes)
+    }
+
+    /// The bytes of the file.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut body = Vec::new();
+        body.put(self.store.as_bytes());
+        body.put_u64(self.generation);
+        body.put_u64(self.first_sequence);
+        body.put_u64(self.next_segment);
+        body.put(&self.shards.to_bytes());
+        body.put_u32(self.corpora.len() as u32);
+        body.put_u32(self.dropped.len() as u32);
+        body.put_u32(self.segments.len() as u32);
+        body.put_u32(0);
+        for (uid, layout) in &self.corpora {
+            body.put(&uid.0);
+            // Both are at most 64.
+            body.put(&[layout.blocks() as u8, layout.distance() as u8]);
+            body.put(&[0; 6]);
+        }
+        for uid in &self.dropped {
+            body.put(&uid.0);
+        }
+        for (id, meta) in &self.segments {
+            body.put_u32(u32::from(id.shard.0));
+            body.put_u32(0);
+            body.put_u64(id.number);
+            body.put_u64(meta.bytes);
+            body.put_u64(meta.elements);
+            body.put_u64(meta.highest_version.0);
+            body.put(&meta.hash);
+        }
+        let mut buffer = Vec::with_capacity(HEAD_BYTES + body.len() + SEAL_BYTES);
+        buffer.put(&MAGIC);
+        buffer.put_u32(FORMAT_VERSION);
+        buffer.put_u32(body.len() as u32);
+        buffer.put(&body);
+        seal(&mut buffer, 0);
+        buffer
+    }
+
+    /// Checks the bytes of a file and takes them apart. Magic and format version are read before the
+    /// checksum, which a later format may keep elsewhere.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Fault> {
+        let mut rest = Bytes(bytes);
+        let expected = NAME;
+        if rest.array() != Some(MAGIC) {
+            return Err(Fault::Foreign { expected });
+        }
+        let version = rest.u32().unwrap_or_default();
+        if version > FORMAT_VERSION {
+            return Err(Fault::Newer { version });
+        }
+        let length = rest.u32().map_or(0, u64::from);
+        if length + (HEAD_BYTES + SEAL_BYTES) as u64 != bytes.len() as u64 {
+            return Err(Fault::damaged(
+                bytes.len(),
+                "the file is not as long as it says",
+            ));
+        }
+        let Some((sealed, _)) = unseal(bytes) else {
+            return Err(Fault::damaged(0, "the checksum does not match"));
+        };
+        if version != FORMAT_VERSION {
+            return Err(Fault::damaged(8, "there is no such format version"));
+        }
+        Reader {
+            rest: Bytes(&sealed[HEAD_BYTES..]),
+            end: sealed.len(),
+        }
+        .manifest()
+    }
+}
+
+/// Takes the body apart, and knows where it is.
+struct Reader<'a> {
+    rest: Bytes<'a>,
+    /// Where the body ends in the file.
+    end: usize,
+}
+
+impl Reader<'_> {
+    fn manifest(&mut self) -> Result<Manifest, Fault> {
+        let mut manifest = Manifest::new(Uuid::from_bytes(self.array()?));
+        manifest.generation = self.u64()?;
+        manifest.first_sequence = self.u64()?;
+        manifest.next_segment = self.u64()?;
+        manifest.shards = ShardSet::from_bytes(self.array()?);
+        let [corpora, dropped, segments] = [self.u32()?, self.u32()?, self.u32()?];
+        self.zeros::<4>()?;
+        for _ in 0..corpora {
+            let (start, uid) = (self.offset(), CorpusUid(self.array()?));
+            ascends(
+                start,
+                manifest.corpora.last_key_value().map(|(last, _)| last),
+                &uid,
+            )?;
+            manifest.corpora.insert(uid, self.layout()?);
+        }
+        for _ in 0..dropped {
+            let (start, uid) = (self.offset(), CorpusUid(self.array()?));
+            ascends(start, manifest.dropped.last(), &uid)?;
+            if manifest.corpora.contains_key(&uid) {
+                return Err(Fault::damaged(start, "a corpus is both there and dropped"));
+            }
+            manifest.dropped.insert(uid);
+        }
+        for _ in 0..segments {
+            let start = self.offset();
+            let (id, meta) = self.segment()?;
+            ascends(
+                start,
+                manifest.segments.last_key_value().map(|(last, _)| last),
+                &id,
+            )?;
+            if id.number >= manifest.next_segment {
+                let what = "a segment has a number that was not given yet";
+                return Err(Fault::damaged(start, what));
+            }
+            manifest.segments.insert(id, meta);
+        }
+        match self.rest.0.is_empty() {
+            true => Ok(manifest),
+            false => Err(Fault::damaged(
+                self.offset(),
+                "more follows than is counted",
+            )),
+        }
+    }
+
+    fn layout(&mut self) -> Result<Layout, Fault> {
+        let start = self.offset();
+        let [blocks, distance] = self.array()?;
+        self.zeros::<6>()?;
+        let layout = Layout::new(blocks.into(), distance.into());
+        layout.map_err(|_| Fault::damaged(start, "no corpus has these blocks and distance"))
+    }
+
+    fn segment(&mut self) -> Result<(SegmentId, SegmentMeta), Fault> {
+        let start = self.offset();
+        let shard = u8::try_from(self.u32()?);
+        let shard = shard.map_err(|_| Fault::damaged(start, "there is no such shard"))?;
+        self.zeros::<4>()?;
+        let id = SegmentId {
+            shard: ShardId(shard),
+            number: self.u64()?,
+        };
+        let meta = SegmentMeta {
+            bytes: self.u64()?,
+            elements: self.u64()?,
+            highest_version: Version(self.u64()?),
+            hash: self.array()?,
+        };
+        Ok((id, meta))
+    }
+
+    fn zeros<const N: usize>(&mut self) -> Result<(), Fault> {
+        let start = self.offset();
+        match self.array()? == [0; N] {
+            true => Ok(()),
+            false => Err(Fault::damaged(start, "there are no zeros")),
+        }
+    }
+
+    fn u32(&mut self) -> Result<u32, Fault> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Result<u64, Fault> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
+        let fault = Fault::damaged(self.offset(), "less follows than is counted");
+        self.rest.array().ok_or(fault)
+    }
+
+    /// Where the next byte stands in the file.
+    fn offset(&self) -> usize {
+        self.end - self.rest.0.len()
+    }
+}
+
+/// Checks that an entry comes after the last one.
+fn ascends<T: Ord>(start: usize, last: Option<&T>, next: &T) -> Result<(), Fault> {
+    match last.is_none_or(|last| last < next) {
+        true => Ok(()),
+        false => Err(Fault::damaged(start, "entries are out of order")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,336 @@
+//! Reading a segment: the index stays in memory, blocks come from the cache or the file.
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use simshard_simhash::Fingerprint;
+use simshard_topology::{CorpusUid, Version};
+use uuid::Uuid;
+
+use super::block::Block;
+use super::cache::BlockCache;
+use super::frame::{FRAME_BYTES, Footer, Header};
+use super::index::Index;
+use super::scan::Scan;
+use super::{SegmentId, SegmentMeta};
+use crate::element::{Element, State};
+use crate::error::{Fault, ReadError};
+use crate::files::ReadAt;
+
+/// Bytes that are read at once where a whole file is.
+const CHUNK_BYTES: usize = 1 << 18;
+
+/// A segment that is open.
+#[derive(Debug)]
+pub(crate) struct Segment<S = File> {
+    source: S,
+    path: PathBuf,
+    id: SegmentId,
+    meta: SegmentMeta,
+    index: Index,
+    cache: Arc<BlockCache>,
+    /// Its number in the cache.
+    number: u64,
+    /// The first damage that was found (G3).
+    fault: OnceLock<Fault>,
+}
+
+impl Segment {
+    /// Opens a segment in the directory of segments. Its header, footer and index are read and checked.
+    pub(crate) fn open(
+        directory: &Path,
+        store: Uuid,
+        id: SegmentId,
+        meta: SegmentMeta,
+        cache: Arc<BlockCache>,
+    ) -> Result<Self, ReadError> {
+        let path = directory.join(id.to_string());
+        match File::open(&path) {
+            Ok(file) => Self::from_source(file, path, Header { store, id }, meta, cache),
+            Err(source) => Err(ReadError::Io { path, source }),
+        }
+    }
+}
+
+impl<S: ReadAt> Segment<S> {
+    /// Opens what can be read like a file.
+    pub(super) fn from_source(
+        source: S,
+        path: PathBuf,
+        header: Header,
+        meta: SegmentMeta,
+        cache: Arc<BlockCache>,
+    ) -> Result<Self, ReadError> {
+        let index = read_index(&source, header, meta).map_err(|failure| failure.in_file(&path))?;
+        Ok(Self {
+            source,
+            path,
+            id: header.id,
+            meta,
+            index,
+            number: cache.number(),
+            cache,
+            fault: OnceLock::new(),
+        })
+    }
+
+    #[cfg(test)]
+    pub(super) fn source(&self) -> &S {
+        &self.source
+    }
+
+    #[cfg(test)]
+    pub(super) fn index(&self) -> &Index {
+        &self.index
+    }
+
+    /// Its name in the store.
+    pub(crate) const fn id(&self) -> SegmentId {
+        self.id
+    }
+
+    /// Number of elements.
+    pub(crate) const fn elements(&self) -> u64 {
+        self.meta.elements
+    }
+
+    /// The highest version of an element.
+    pub(crate) const fn highest_version(&self) -> Version {
+        self.meta.highest_version
+    }
+
+    /// The corpora that have elements here, ascending.
+    pub(crate) fn corpora(&self) -> impl ExactSizeIterator<Item = CorpusUid> {
+        self.index.corpora()
+    }
+
+    /// Visits the elements with a fingerprint, by ascending id. After an error, what was visited must not
+    /// be used.
+    pub(crate) fn lookup(
+        &self,
+        corpus: CorpusUid,
+        fingerprint: Fingerprint,
+        mut visit: impl FnMut(Element<'_>),
+    ) -> Result<(), ReadError> {
+        self.check()?;
+        for place in self.index.covering(corpus, fingerprint) {
+            let block = self.cached(place)?;
+            for element in block.places(fingerprint) {
+                visit(block.element(element));
+            }
+        }
+        Ok(())
+    }
+
+    /// What is known of one document.
+    pub(crate) fn find(
+        &self,
+        corpus: CorpusUid,
+        fingerprint: Fingerprint,
+        id: &str,
+    ) -> Result<Option<State>, ReadError> {
+        self.check()?;
+        let covering = self.index.covering(corpus, fingerprint);
+        if covering.is_empty() {
+            return Ok(None);
+        }
+        let block = self.cached(self.narrow(covering, fingerprint, id)?)?;
+        let place = block.seek(fingerprint, id);
+        let found = place < block.len() && block.compare(place, fingerprint, id).is_eq();
+        Ok(found.then(|| block.element(place).into()))
+    }
+
+    /// The elements of a corpus, ascending, from the first on that is not before the key, if one is given.
+    pub(crate) fn scan(
+        &self,
+        corpus: CorpusUid,
+        from: Option<(Fingerprint, &str)>,
+    ) -> Result<Scan<'_, S>, ReadError> {
+        self.check()?;
+        let mut blocks = self.index.blocks_of(corpus);
+        if let Some((fingerprint, id)) = from {
+            let covering = self.index.covering(corpus, fingerprint);
+            blocks.start = match covering.is_empty() {
+                true => covering.start,
+                false => self.narrow(covering, fingerprint, id)?,
+            };
+        }
+        Scan::start(self, vec![(corpus, blocks)], from)
+    }
+
+    /// The elements of all corpora that are kept, ascending. The blocks of others are not read.
+    pub(crate) fn scan_all(
+        &self,
+        keep: impl Fn(CorpusUid) -> bool,
+    ) -> Result<Scan<'_, S>, ReadError> {
+        self.check()?;
+        let corpora = self.corpora().filter(|&corpus| keep(corpus));
+        let runs = corpora.map(|corpus| (corpus, self.index.blocks_of(corpus)));
+        Scan::start(self, runs.collect(), None)
+    }
+
+    /// Reads the whole file and compares its hash with that of the manifest.
+    pub(crate) fn verify(&self) -> Result<(), ReadError> {
+        self.check()?;
+        let mut hasher = blake3::Hasher::new();
+        let mut buffer = vec![0; CHUNK_BYTES];
+        let mut offset = 0;
+        while offset < self.meta.bytes {
+            let length = (self.meta.bytes - offset).min(CHUNK_BYTES as u64);
+            let chunk = &mut buffer[..length as usize];
+            let read = read_at(&self.source, chunk, offset);
+            read.map_err(|failure| self.failed(failure))?;
+            hasher.update(chunk);
+            offset += length;
+        }
+        if hasher.finalize() != self.meta.hash {
+            let fault = Fault::damaged(0, "the hash is not that of the manifest");
+            return Err(self.failed(Failure::Fault(fault)));
+        }
+        Ok(())
+    }
+
+    /// Reads and checks a block, past the cache.
+    pub(super) fn load(&self, place: usize, buffer: &mut Vec<u8>) -> Result<Block, ReadError> {
+        self.check()?;
+        let entry = self.index.block(place);
+        buffer.resize(entry.bytes as usize, 0);
+        let read = read_at(&self.source, buffer, entry.offset);
+        read.map_err(|failure| self.failed(failure))?;
+        let decoded = Block::decode(buffer).and_then(|(block, sum)| {
+            let is_listed = block.len() == entry.elements as usize
+                && block.bounds() == Some(entry.bounds)
+                && sum == entry.sum;
+            let other = Fault::damaged(0, "the block is not the one that the index lists");
+            if is_listed { Ok(block) } else { Err(other) }
+        });
+        decoded.map_err(|fault| self.failed(Failure::Fault(fault.shifted(entry.offset))))
+    }
+
+    /// Notes that the elements of a block do not come after those of the block before it.
+    pub(super) fn out_of_order(&self, place: usize) -> ReadError {
+        let fault = Fault::damaged(0, "elements are out of order between blocks");
+        let offset = self.index.block(place).offset;
+        self.failed(Failure::Fault(fault.shifted(offset)))
+    }
+
+    fn cached(&self, place: usize) -> Result<Arc<Block>, ReadError> {
+        let load = || self.load(place, &mut Vec::new());
+        self.cache.get_or_load((self.number, place), load)
+    }
+
+    /// The only block that can hold a key, of those that may hold its fingerprint: the last one that does
+    /// not start behind it.
+    fn narrow(
+        &self,
+        covering: Range<usize>,
+        fingerprint: Fingerprint,
+        id: &str,
+    ) -> Result<usize, ReadError> {
+        let Range { mut start, mut end } = covering;
+        while end - start > 1 {
+            let middle = start.midpoint(end);
+            if self.cached(middle)?.compare(0, fingerprint, id).is_le() {
+                start = middle;
+            } else {
+                end = middle;
+            }
+        }
+        Ok(start)
+    }
+
+    /// Refuses a segment that was found damaged.
+    fn check(&self) -> Result<(), ReadError> {
+        match self.fault.get() {
+            Some(fault) => Err(fault.in_file(&self.path)),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes note of damage. Answers the error of the first one.
+    fn failed(&self, failure: Failure) -> ReadError {
+        match failure {
+            Failure::Fault(fault) => self.fault.get_or_init(|| fault).in_file(&self.path),
+            Failure::Io(_) => failure.in_file(&self.path),
+        }
+    }
+}
+
+/// Why bytes cannot be had, or not be believed.
+#[derive(Debug)]
+enum Failure {
+    Io(io::Error),
+    Fault(Fault),
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+impl Failure {
+    fn in_file(self, path: &Path) -> ReadError {
+        match self {
+            Self::Fault(fault) => fault.in_file(path),
+            Self::Io(source) => ReadError::Io {
+                path: path.to_owned(),
+                source,
+            },
+        }
+    }
+}
+
+/// Fills the buffer. A file that ends too early is damaged.
+fn read_at(source: &impl ReadAt, buffer: &mut [u8], offset: u64) -> Result<(), Failure> {
+    let what = "the file ends in what starts here";
+    source.read_exact_at(buffer, offset).map_err(|error| {
+        match error.kind() == io::ErrorKind::UnexpectedEof {
+            true => Failure::Fault(Fault::Damaged { offset, what }),
+            false => Failure::Io(error),
+        }
+    })
+}
+
+/// Reads both ends and the index, and compares them with what is known.
+fn read_index(source: &impl ReadAt, expected: Header, meta: SegmentMeta) -> Result<Index, Failure> {
+    let mut frame = [0; FRAME_BYTES];
+    read_at(source, &mut frame, 0)?;
+    let header = Header::decode(&frame)?;
+    let (found, store) = (header.store, expected.store);
+    if found != store {
+        return Err(Failure::Fault(Fault::OtherStore {
+            found,
+            expected: store,
+        }));
+    }
+    if header.id != expected.id {
+        return Err(Fault::damaged(0, "this is another segment").into());
+    }
+    let length = source.length().map_err(Failure::Io)?;
+    let ends = 2 * FRAME_BYTES as u64;
+    if length != meta.bytes || length < ends {
+        let what = "the file is not as long as the manifest says";
+        return Err(Failure::Fault(Fault::Damaged {
+            offset: length,
+            what,
+        }));
+    }
+    let footer_offset = length - FRAME_BYTES as u64;
+    read_at(source, &mut frame, footer_offset)?;
+    let in_footer = |fault: Fault| fault.shifted(footer_offset);
+    let footer = Footer::decode(&frame).map_err(in_footer)?;
+    let is_listed = footer.elements == meta.elements
+        && footer.highest_version == meta.highest_version
+        && footer.index_offset.checked_add(Index::encoded_len(&footer)) == Some(footer_offset);
+    if !is_listed {
+        let fault = Fault::damaged(0, "the footer is not that of the segment in the manifest");
+        return Err(in_footer(fault).into());
+    }
+    let mut index = vec![0; (footer_offset - footer.index_offset) as usize];
+    read_at(source, &mut index, footer.index_offset)?;
+    Ok(Index::decode(&index, &footer)?)
+}

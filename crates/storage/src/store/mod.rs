@@ -1,0 +1,300 @@
+//! A store: the shards of one node, in memory and in a data directory.
+//!
+//! ```text
+//! Writer -> log -> committed -> apply -> memtable -> flush -> segment -> compaction
+//!                                  \________ lookups and scans ________/
+//! ```
+//!
+//! # Invariants
+//! - ST1: what was acknowledged is found after any end of the process: in the log, or in segments that the
+//!   manifest names.
+//! - ST2: the log keeps every record from the manifest's first sequence on, and all before it are in segments.
+//! - ST3: files that no manifest names are deleted only when everything that it names has been read.
+//! - ST4: memtables that take changes have at most twice their limit and one batch, and those that are being written
+//!   as much, unless the disk is full or there is no directory.
+
+mod catalog;
+mod compaction;
+mod flush;
+mod maintenance;
+mod open;
+#[cfg(test)]
+mod tests;
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use simshard_simhash::Fingerprint;
+use simshard_topology::{CorpusUid, ShardId, ShardSet};
+
+use crate::disk_space::DiskSpace;
+use crate::element::{Change, Operation};
+use crate::error::ReadError;
+use crate::log::{LogOptions, Tail};
+use crate::manifest::Manifest;
+use crate::merge::{Cursor, Merge};
+use crate::segment::{BlockCache, SegmentId};
+use crate::shard::{Effects, Lookup, Shard};
+use catalog::Catalog;
+pub use catalog::Corpus;
+pub(crate) use maintenance::Maintenance;
+pub use open::OpenError;
+pub(crate) use open::{LOG, SEGMENTS, lock};
+
+/// How a store uses memory and disk.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Bytes of changes in memory from which on they are written to segments.
+    pub memtable_bytes: usize,
+    /// Bytes of segments that are kept in memory once read.
+    pub cache_bytes: u64,
+    /// How the log is written.
+    pub(crate) log: LogOptions,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            memtable_bytes: 48 << 20,
+            cache_bytes: 32 << 20,
+            log: LogOptions::default(),
+        }
+    }
+}
+
+/// The shards of one node.
+#[derive(Debug)]
+pub struct Store {
+    /// The shards that the node serves.
+    owned: ShardSet,
+    /// Those that the directory holds, by id: these, and perhaps some that the node served before.
+    shards: Vec<(ShardId, RwLock<Shard>)>,
+    catalog: RwLock<Catalog>,
+    /// Bytes of all memtables that take changes.
+    memory: AtomicUsize,
+    /// `None` keeps everything in memory.
+    disk: Option<Disk>,
+    maintenance: Maintenance,
+    /// Where the log goes on; taken by the writer.
+    tail: Mutex<Option<Tail>>,
+    options: Options,
+}
+
+/// The data directory of a store.
+#[derive(Debug)]
+struct Disk {
+    directory: PathBuf,
+    manifest: Mutex<Manifest>,
+    cache: Arc<BlockCache>,
+    space: DiskSpace,
+    /// Locked as long as it is open.
+    _lock: File,
+}
+
+impl Store {
+    /// A store without a directory: it forgets everything when it is dropped.
+    #[must_use]
+    pub fn in_memory(owned: ShardSet) -> Self {
+        let shards = owned.iter().map(|id| (id, RwLock::default()));
+        Self {
+            owned,
+            shards: shards.collect(),
+            catalog: RwLock::default(),
+            memory: AtomicUsize::new(0),
+            disk: None,
+            maintenance: Maintenance::default(),
+            tail: Mutex::new(Some(Tail::nowhere())),
+            options: Options::default(),
+        }
+    }
+
+    /// The shards that the node serves.
+    #[must_use]
+    pub const fn shards(&self) -> ShardSet {
+        self.owned
+    }
+
+    /// The corpora that it holds, by uid.
+    #[must_use]
+    pub fn corpora(&self) -> Vec<Corpus> {
+        self.catalog().corpora()
+    }
+
+    /// Whether it holds a corpus.
+    #[must_use]
+    pub fn holds(&self, corpus: CorpusUid) -> bool {
+        self.catalog().corpora.contains_key(&corpus)
+    }
+
+    /// Applies a committed change to the documents at `places`, in one shard. `is_stored` says whether live
+    /// documents may have a fingerprint: where not, segments need not be read.
+    ///
+    /// # Errors
+    /// If a segment cannot be read. Then it is open what the change did.
+    pub fn apply(
+        &self,
+        id: ShardId,
+        change: &Change,
+        places: &[u32],
+        is_stored: impl Fn(Fingerprint) -> bool,
+    ) -> Result<Effects, ReadError> {
+        let Some(mut shard) = self.write(id) else {
+            return Ok(Effects::default());
+        };
+        let before = shard.memtable.bytes();
+        let effects = shard.apply(change, places, is_stored);
+        let more = shard.memtable.bytes() - before;
+        self.memory.fetch_add(more, Ordering::Relaxed);
+        effects
+    }
+
+    /// The ids of the live documents that have a fingerprint, ascending.
+    ///
+    /// # Errors
+    /// If a segment cannot be read.
+    pub fn live_ids(
+        &self,
+        id: ShardId,
+        corpus: CorpusUid,
+        fingerprint: Fingerprint,
+    ) -> Result<Vec<Box<str>>, ReadError> {
+        let lookup = self
+            .read(id)
+            .map(|shard| Lookup::new(&shard, corpus, fingerprint));
+        lookup.map_or(Ok(Vec::new()), Lookup::live_ids)
+    }
+
+    /// Visits the live documents of a corpus in a shard, by fingerprint, then id. Changes of the shard wait
+    /// meanwhile.
+    ///
+    /// # Errors
+    /// If a segment cannot be read. Then what was visited is not all.
+    pub fn scan(
+        &self,
+        id: ShardId,
+        corpus: CorpusUid,
+        mut visit: impl FnMut(Fingerprint, &str),
+    ) -> Result<(), ReadError> {
+        let Some(shard) = self.read(id).filter(|_| self.holds(corpus)) else {
+            return Ok(());
+        };
+        let mut streams: Vec<Box<dyn Cursor + '_>> = Vec::new();
+        for segment in &*shard.segments {
+            streams.push(Box::new(segment.scan(corpus, None)?));
+        }
+        for table in [&*shard.frozen, &shard.memtable] {
+            streams.push(Box::new(table.cursor(|other| other == corpus)));
+        }
+        let mut merged = Merge::new(streams);
+        while let Some((_, element)) = merged.element() {
+            if element.live {
+                visit(element.fingerprint, element.id);
+            }
+            merged.advance()?;
+        }
+        Ok(())
+    }
+
+    /// Whether operations that take space are accepted now.
+    pub(crate) fn has_space(&self) -> bool {
+        let has_space = |disk: &Disk| disk.space.is_enough() && !self.maintenance.is_stuck();
+        self.disk.as_ref().is_none_or(has_space)
+    }
+
+    /// Takes note of a committed operation, before it is applied. Answers a corpus that it drops.
+    pub(crate) fn note(&self, operation: &Operation) -> Option<CorpusUid> {
+        match *operation {
+            Operation::CreateCorpus { uid, layout } => self.catalog_mut().create(uid, layout),
+            Operation::DropCorpus { uid } => {
+                self.catalog_mut().drop_corpus(uid);
+                return Some(uid);
+            }
+            Operation::Change(_) => {}
+        }
+        None
+    }
+
+    /// Frees what memtables hold of a corpus that was dropped.
+    pub(crate) fn forget(&self, corpus: CorpusUid) {
+        for (id, _) in &self.shards {
+            if let Some(mut shard) = self.write(*id) {
+                let before = shard.memtable.bytes();
+                shard.memtable.drop_corpus(corpus);
+                let less = before - shard.memtable.bytes();
+                self.memory.fetch_sub(less, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Takes note that all records up to a sequence are applied; waits if memory has to be written first.
+    pub(crate) fn note_applied(&self, sequence: u64) {
+        self.maintenance.note_applied(sequence, self.fullness());
+        self.maintenance.wait_for_room();
+    }
+
+    pub(crate) fn stop_maintenance(&self) {
+        self.maintenance.stop();
+    }
+
+    /// Where the log goes on: for the first who asks.
+    pub(crate) fn take_tail(&self) -> Option<Tail> {
+        let mut tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        tail.take()
+    }
+
+    pub(crate) const fn log_options(&self) -> LogOptions {
+        self.options.log
+    }
+
+    /// How many times their limit memtables have reached.
+    fn fullness(&self) -> usize {
+        let bytes = self.memory.load(Ordering::Relaxed);
+        match self.disk {
+            Some(_) => bytes / self.options.memtable_bytes.max(1),
+            None => 0,
+        }
+    }
+
+    fn read(&self, id: ShardId) -> Option<RwLockReadGuard<'_, Shard>> {
+        let shard = self.shard(id)?;
+        Some(shard.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn write(&self, id: ShardId) -> Option<RwLockWriteGuard<'_, Shard>> {
+        let shard = self.shard(id)?;
+        Some(shard.write().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn shard(&self, id: ShardId) -> Option<&RwLock<Shard>> {
+        let place = self.shards.binary_search_by_key(&id, |(id, _)| *id).ok()?;
+        Some(&self.shards[place].1)
+    }
+
+    fn catalog(&self) -> RwLockReadGuard<'_, Catalog> {
+        self.catalog.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn catalog_mut(&self) -> RwLockWriteGuard<'_, Catalog> {
+        self.catalog.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Disk {
+    fn segments(&self) -> PathBuf {
+        self.directory.join(SEGMENTS)
+    }
+
+    /// Numbers the next segment of a shard. It counts once a manifest names it.
+    fn next_segment(&self, shard: ShardId) -> SegmentId {
+        let mut manifest = self.manifest();
+        let number = manifest.next_segment;
+        manifest.next_segment += 1;
+        SegmentId { shard, number }
+    }
+
+    fn manifest(&self) -> MutexGuard<'_, Manifest> {
+        self.manifest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

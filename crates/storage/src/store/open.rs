@@ -1,0 +1,363 @@
+//! Opening a data directory: manifest, segments, log, then memtables as they were.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex, RwLock};
+
+use simshard_simhash::{Fingerprint, Tables};
+use simshard_topology::{CorpusUid, ShardId, ShardSet};
+use uuid::Uuid;
+
+use super::catalog::Catalog;
+use super::compaction::delete;
+use super::{Disk, Maintenance, Options, Store};
+use crate::disk_space::DiskSpace;
+use crate::element::{Change, Operation};
+use crate::error::{ReadError, WriteError};
+use crate::files;
+use crate::log::{LogError, Record, recover};
+use crate::manifest::Manifest;
+use crate::segment::{BlockCache, Segment, SegmentId};
+use crate::shard::Shard;
+
+/// The folder of the log.
+pub(crate) const LOG: &str = "log";
+
+/// The folder of the segments.
+pub(crate) const SEGMENTS: &str = "segments";
+
+/// The file that the process which uses a directory has locked.
+const LOCK: &str = "lock";
+
+/// Why a store cannot be opened. Nothing that was acknowledged was touched.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another process uses the directory.
+    #[error("{} is in use by another process{}: stop it, or give another directory", path.display(), process(holder))]
+    Locked {
+        /// The directory.
+        path: PathBuf,
+        /// What is known of the process.
+        holder: String,
+    },
+    /// A folder or file cannot be made or listed.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// There is no data directory.
+    #[error("{} is no data directory: it has no manifest", path.display())]
+    NoStore {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// There are files of a store, and no manifest.
+    #[error(
+        "{} has files of a store, and no manifest: put the file manifest back, or restore the data directory from a \
+         replica or a backup", path.display()
+    )]
+    NoManifest {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The directory lacks shards that it should have.
+    #[error(
+        "{} holds documents of the shards {held}, and not of {missing}: to serve these it would have to have their \
+         documents; give this node the shards it had", path.display()
+    )]
+    OtherShards {
+        /// The directory.
+        path: PathBuf,
+        /// The shards that it has.
+        held: ShardSet,
+        /// The shards that it has not.
+        missing: ShardSet,
+    },
+    /// A record of the log is about a corpus that never was.
+    #[error("the log in {} names corpus {corpus}, which was never created: restore it from a backup", path.display())]
+    UnknownCorpus {
+        /// The directory.
+        path: PathBuf,
+        /// The corpus.
+        corpus: CorpusUid,
+    },
+    /// A file cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// A file cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// The log cannot be read. The message names file and offset, and what to do.
+    #[error(transparent)]
+    Log(Box<dyn Error + Send + Sync>),
+    /// A store has one writer.
+    #[error("the store has a writer already")]
+    HasWriter,
+    /// The system has no threads left.
+    #[error("cannot start a thread for the storage: {0}")]
+    Threads(io::Error),
+}
+
+impl From<LogError> for OpenError {
+    fn from(error: LogError) -> Self {
+        Self::Log(Box::new(error))
+    }
+}
+
+fn process(holder: &str) -> String {
+    match holder.is_empty() {
+        true => String::new(),
+        false => format!(" ({holder})"),
+    }
+}
+
+impl Store {
+    /// Opens a data directory, or makes one, for a node that owns these shards. Everything that was
+    /// acknowledged is there again when this returns.
+    ///
+    /// # Errors
+    /// If the directory is in use, damaged, of another format, or does not hold the shards.
+    pub fn open(directory: &Path, owned: ShardSet, options: Options) -> Result<Self, OpenError> {
+        make_folder(directory)?;
+        let lock = lock(directory)?;
+        let mut manifest = manifest(directory, owned)?;
+        let cache = Arc::new(BlockCache::new(options.cache_bytes));
+        let mut shards = open_segments(directory, &manifest, &cache)?;
+        let mut recovery = Recovery {
+            directory,
+            catalog: Catalog {
+                corpora: manifest.corpora.clone(),
+                dropped: manifest.dropped.clone(),
+            },
+            shards: &mut shards,
+            tables: BTreeMap::new(),
+        };
+        let log = directory.join(LOG);
+        let visit = |_, record| recovery.replay(record);
+        let tail = recover(&log, manifest.store, manifest.first_sequence, visit)?;
+        let catalog = recovery.catalog;
+        let (directory_shown, segments) = (directory.display(), manifest.segments.len());
+        let records = tail.next_sequence() - manifest.first_sequence;
+        tracing::info!(directory = %directory_shown, segments, records, cut = ?tail.cut(), "opened what is stored");
+        delete_leftovers(directory, &manifest)?;
+        hold(directory, &mut manifest, owned, &catalog)?;
+        let memory = shards.values().map(|shard| shard.memtable.bytes()).sum();
+        let maintenance = Maintenance::default();
+        let fullness = memory / options.memtable_bytes.max(1);
+        maintenance.note_applied(tail.next_sequence() - 1, fullness);
+        // Those that the node does not own any more are kept all the same.
+        let shards = manifest.shards.iter().map(|id| {
+            let shard = shards.remove(&id).unwrap_or_default();
+            (id, RwLock::new(shard))
+        });
+        Ok(Self {
+            owned,
+            shards: shards.collect(),
+            catalog: RwLock::new(catalog),
+            memory: AtomicUsize::new(memory),
+            disk: Some(Disk {
+                space: DiskSpace::new(directory),
+                directory: directory.to_owned(),
+                manifest: Mutex::new(manifest),
+                cache,
+                _lock: lock,
+            }),
+            maintenance,
+            tail: Mutex::new(Some(tail)),
+            options,
+        })
+    }
+}
+
+fn make_folder(path: &Path) -> Result<(), OpenError> {
+    fs::create_dir_all(path).map_err(failed("make", path))
+}
+
+fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> OpenError {
+    let path = path.to_owned();
+    move |source| OpenError::Io {
+        action,
+        path,
+        source,
+    }
+}
+
+/// Locks a directory for this process, as long as the file is open.
+pub(crate) fn lock(directory: &Path) -> Result<File, OpenError> {
+    let path = directory.join(LOCK);
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    let mut file = options.open(&path).map_err(failed("open", &path))?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            return Err(OpenError::Locked {
+                path: directory.to_owned(),
+                holder: fs::read_to_string(&path)
+                    .unwrap_or_default()
+                    .trim()
+                    .to_owned(),
+            });
+        }
+        Err(TryLockError::Error(source)) => return Err(failed("lock", &path)(source)),
+    }
+    // Who holds it is said for people; the lock itself does not depend on it.
+    let noted = file
+        .set_len(0)
+        .and_then(|()| writeln!(file, "process {}", std::process::id()));
+    noted.map_err(failed("write", &path))?;
+    Ok(file)
+}
+
+/// The manifest of a directory; a first one, if the directory is new.
+fn manifest(directory: &Path, owned: ShardSet) -> Result<Manifest, OpenError> {
+    if let Some(manifest) = Manifest::read(directory)? {
+        return Ok(manifest);
+    }
+    for folder in [LOG, SEGMENTS] {
+        if !is_empty(&directory.join(folder))? {
+            let path = directory.to_owned();
+            return Err(OpenError::NoManifest { path });
+        }
+    }
+    for folder in [LOG, SEGMENTS] {
+        make_folder(&directory.join(folder))?;
+    }
+    let mut manifest = Manifest::new(Uuid::new_v4());
+    manifest.generation = 1;
+    manifest.shards = owned;
+    manifest.write(directory)?;
+    Ok(manifest)
+}
+
+/// Takes shards into a directory that has no documents yet. In one that has, theirs would be missing.
+fn hold(
+    directory: &Path,
+    manifest: &mut Manifest,
+    owned: ShardSet,
+    catalog: &Catalog,
+) -> Result<(), OpenError> {
+    let missing = owned.difference(&manifest.shards);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    if !catalog.corpora.is_empty() {
+        return Err(OpenError::OtherShards {
+            path: directory.to_owned(),
+            held: manifest.shards,
+            missing,
+        });
+    }
+    manifest.shards = manifest.shards.union(&owned);
+    manifest.generation += 1;
+    Ok(manifest.write(directory)?)
+}
+
+fn is_empty(folder: &Path) -> Result<bool, OpenError> {
+    match fs::read_dir(folder) {
+        Ok(mut entries) => Ok(entries.next().is_none()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+        Err(error) => Err(failed("list", folder)(error)),
+    }
+}
+
+/// Opens every segment that the manifest names; nothing in memory yet.
+fn open_segments(
+    directory: &Path,
+    manifest: &Manifest,
+    cache: &Arc<BlockCache>,
+) -> Result<BTreeMap<ShardId, Shard>, ReadError> {
+    let folder = directory.join(SEGMENTS);
+    let mut shards: BTreeMap<ShardId, Shard> = BTreeMap::new();
+    for (&id, &meta) in &manifest.segments {
+        let segment = Segment::open(&folder, manifest.store, id, meta, Arc::clone(cache))?;
+        let shard = shards.entry(id.shard).or_default();
+        Arc::make_mut(&mut shard.segments).push(Arc::new(segment));
+    }
+    Ok(shards)
+}
+
+/// What is rebuilt while the log is read.
+struct Recovery<'a> {
+    directory: &'a Path,
+    catalog: Catalog,
+    shards: &'a mut BTreeMap<ShardId, Shard>,
+    tables: BTreeMap<CorpusUid, Tables>,
+}
+
+impl Recovery<'_> {
+    fn replay(&mut self, record: Record) -> Result<(), OpenError> {
+        match record {
+            Record::Mark => Ok(()),
+            Record::Operation(Operation::CreateCorpus { uid, layout }) => {
+                self.catalog.create(uid, layout);
+                Ok(())
+            }
+            Record::Operation(Operation::DropCorpus { uid }) => {
+                self.catalog.drop_corpus(uid);
+                for shard in self.shards.values_mut() {
+                    shard.memtable.drop_corpus(uid);
+                }
+                Ok(())
+            }
+            Record::Operation(Operation::Change(change)) => self.change(&change),
+        }
+    }
+
+    fn change(&mut self, change: &Change) -> Result<(), OpenError> {
+        let Some(&layout) = self.catalog.corpora.get(&change.corpus) else {
+            return match self.catalog.dropped.contains(&change.corpus) {
+                true => Ok(()),
+                false => Err(OpenError::UnknownCorpus {
+                    path: self.directory.to_owned(),
+                    corpus: change.corpus,
+                }),
+            };
+        };
+        let tables = self
+            .tables
+            .entry(change.corpus)
+            .or_insert_with(|| Tables::new(layout));
+        for (place, &fingerprint) in (0..).zip(&change.documents.fingerprints) {
+            for id in shards_of(tables, fingerprint)
+                .intersection(&change.shards)
+                .iter()
+            {
+                let shard = self.shards.entry(id).or_default();
+                shard.replay(change, &[place]);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn shards_of(tables: &Tables, fingerprint: Fingerprint) -> ShardSet {
+    tables.document_shards(fingerprint).map(ShardId).collect()
+}
+
+/// Deletes segments that were never finished, or that no manifest names any more: those that it would name if the
+/// step that made or replaced them had come to its end. Other files are left alone.
+fn delete_leftovers(directory: &Path, manifest: &Manifest) -> Result<(), OpenError> {
+    let folder = directory.join(SEGMENTS);
+    let entries = fs::read_dir(&folder).map_err(failed("list", &folder))?;
+    for entry in entries {
+        let path = entry.map_err(failed("list", &folder))?.path();
+        let named = path.file_name().and_then(|name| name.to_str());
+        let id: Option<SegmentId> = named.and_then(|name| name.parse().ok());
+        let is_leftover = id.is_some_and(|id| !manifest.segments.contains_key(&id));
+        if is_leftover || files::is_unfinished(&path) {
+            delete(&path).map_err(failed("delete", &path))?;
+            tracing::info!(file = %path.display(), "deleted what a step that was cut off left behind");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,476 @@
+//! A store against a map: changes, flushes, compactions, restarts, and copies of a directory at any moment.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
+
+use simshard_simhash::{Fingerprint, Layout, Tables};
+use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
+
+use super::{Options, Store};
+use crate::element::{Change, ChangeKind, Documents, Operation, State};
+use crate::writer::{Failure, Refusal, Sink, Writer};
+
+const CORPUS: CorpusUid = CorpusUid([1; 16]);
+
+fn layout() -> Layout {
+    Layout::new(5, 3).unwrap()
+}
+
+/// Few, as each that changes makes a file at each flush.
+fn owned() -> ShardSet {
+    (0..6).map(ShardId).collect()
+}
+
+/// One of a few hundred fingerprints whose home is owned.
+fn fingerprint(number: u64) -> u64 {
+    let home = number % 6;
+    home << 56 | number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 8
+}
+
+/// Little memory, so that much is flushed and compacted.
+fn small() -> Options {
+    Options {
+        memtable_bytes: 20_000,
+        cache_bytes: 1 << 20,
+        ..Options::default()
+    }
+}
+
+/// Applies changes as a node would, without tables.
+struct Applier {
+    store: Arc<Store>,
+    tables: Tables,
+    failed: Mutex<Option<Failure>>,
+}
+
+type Ticket = Sender<Result<(usize, Version), Refusal>>;
+
+impl Sink<Ticket> for Applier {
+    fn committed(&self, batch: Vec<(Operation, Ticket)>) {
+        for (operation, ticket) in batch {
+            let mut changed = 0;
+            let mut newer = Version::NONE;
+            if let Operation::Change(change) = &operation {
+                for shard in change.shards.iter() {
+                    let places: Vec<u32> = (0..)
+                        .zip(&change.documents.fingerprints)
+                        .filter(|(_, f)| shards_of(&self.tables, **f).contains(shard))
+                        .map(|(place, _)| place)
+                        .collect();
+                    let effects = self.store.apply(shard, change, &places, |_| true).unwrap();
+                    changed += effects.changed.len();
+                    newer = newer.max(effects.newer);
+                }
+            }
+            let _ = ticket.send(Ok((changed, newer)));
+        }
+    }
+
+    fn refused(&self, tickets: Vec<Ticket>, refusal: Refusal) {
+        for ticket in tickets {
+            let _ = ticket.send(Err(refusal));
+        }
+    }
+
+    fn failed(&self, _: Vec<Ticket>, failure: Failure) {
+        *self.failed.lock().unwrap() = Some(failure);
+    }
+}
+
+fn shards_of(tables: &Tables, fingerprint: Fingerprint) -> ShardSet {
+    tables.document_shards(fingerprint).map(ShardId).collect()
+}
+
+/// A store with a writer, and what must be in it.
+struct Fixture {
+    store: Arc<Store>,
+    writer: Writer<Ticket>,
+}
+
+impl Fixture {
+    fn open(directory: &Path) -> Self {
+        Self::start(Store::open(directory, owned(), small()).unwrap())
+    }
+
+    fn start(store: Store) -> Self {
+        let store = Arc::new(store);
+        let applier = Applier {
+            store: Arc::clone(&store),
+            tables: Tables::new(layout()),
+            failed: Mutex::default(),
+        };
+        let writer = Writer::start(&store, applier).unwrap();
+        Self { store, writer }
+    }
+
+    fn run(&self, operation: Operation) -> (usize, Version) {
+        let (ticket, outcome) = channel();
+        self.writer.append(operation, ticket).unwrap();
+        outcome.recv().unwrap().unwrap()
+    }
+
+    fn create(&self) {
+        let layout = layout();
+        self.run(Operation::CreateCorpus {
+            uid: CORPUS,
+            layout,
+        });
+    }
+
+    /// Writes everything to segments, and compacts.
+    fn flush(&self) {
+        let disk = self.store.disk.as_ref().unwrap();
+        self.store.flush(disk).unwrap();
+        while self.store.compact_one(disk).unwrap() {}
+    }
+
+    /// Live documents of every shard.
+    fn contents(&self) -> BTreeMap<(u8, u64, String), ()> {
+        let mut contents = BTreeMap::new();
+        for shard in owned().iter() {
+            let visit = |fingerprint: Fingerprint, id: &str| {
+                contents.insert((shard.0, fingerprint.0, id.to_owned()), ());
+            };
+            self.store.scan(shard, CORPUS, visit).unwrap();
+        }
+        contents
+    }
+}
+
+fn change(kind: ChangeKind, version: u64, documents: &[(u64, &str)]) -> Change {
+    let fingerprints = documents.iter().map(|(f, _)| Fingerprint(*f)).collect();
+    let ids = documents.iter().map(|(_, id)| (*id).to_owned()).collect();
+    Change {
+        kind,
+        corpus: CORPUS,
+        version: Version(version),
+        shards: owned(),
+        documents: Documents { fingerprints, ids },
+    }
+}
+
+/// What a store must hold: the newest state of every document.
+#[derive(Default)]
+struct Model(BTreeMap<(u64, String), State>);
+
+impl Model {
+    fn take(&mut self, change: &Change) {
+        for (place, fingerprint) in change.documents.fingerprints.iter().enumerate() {
+            let key = (fingerprint.0, change.documents.id(place).to_owned());
+            let state = self.0.entry(key).or_insert(State::NEVER);
+            *state = change.state().max(*state);
+        }
+    }
+
+    fn contents(&self) -> BTreeMap<(u8, u64, String), ()> {
+        let tables = Tables::new(layout());
+        let mut contents = BTreeMap::new();
+        for ((fingerprint, id), _) in self.0.iter().filter(|(_, state)| state.live) {
+            let shards = shards_of(&tables, Fingerprint(*fingerprint));
+            for shard in shards.intersection(&owned()).iter() {
+                contents.insert((shard.0, *fingerprint, id.clone()), ());
+            }
+        }
+        contents
+    }
+}
+
+/// Changes of few documents, so that they meet, with versions that do not always ascend.
+fn random_change(random: &mut fastrand::Rng, version: u64) -> Change {
+    let kind = match random.u8(0..3) {
+        0 => ChangeKind::Remove,
+        _ => ChangeKind::Insert,
+    };
+    let ids = ["", "a", "b", "a longer id than most others have"];
+    let documents: Vec<(u64, &str)> = (0..random.usize(1..20))
+        .map(|_| {
+            let fingerprint = fingerprint(random.u64(0..300));
+            (fingerprint, ids[random.usize(0..ids.len())])
+        })
+        .collect();
+    let version = version.saturating_sub(random.u64(0..5)).max(1);
+    change(kind, version, &documents)
+}
+
+/// ST1, ST2, CO1: whatever is flushed and compacted, and however often it starts anew.
+#[test]
+fn a_store_equals_a_map_through_restarts() {
+    let directory = tempfile::tempdir().unwrap();
+    let seed = fastrand::u64(..);
+    println!("seed {seed}");
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut model = Model::default();
+    let mut version = 10;
+    for round in 0..6 {
+        let fixture = Fixture::open(directory.path());
+        if round == 0 {
+            fixture.create();
+        }
+        assert_eq!(fixture.contents(), model.contents(), "round {round}");
+        for _ in 0..400 {
+            version += 1;
+            let change = random_change(&mut random, version);
+            model.take(&change);
+            fixture.run(Operation::Change(change));
+        }
+        assert_eq!(fixture.contents(), model.contents(), "round {round}");
+        fixture.writer.close();
+    }
+    let segments = std::fs::read_dir(directory.path().join("segments"));
+    assert!(segments.unwrap().count() > 0, "nothing was flushed");
+}
+
+/// ST1: a copy of the directory is what a process leaves that is killed between two steps.
+#[test]
+fn a_directory_without_a_clean_end_has_all_that_was_acknowledged() {
+    let directory = tempfile::tempdir().unwrap();
+    let fixture = Fixture::open(directory.path());
+    fixture.create();
+    let mut random = fastrand::Rng::with_seed(3);
+    let mut model = Model::default();
+    for version in 10..500 {
+        let change = random_change(&mut random, version);
+        model.take(&change);
+        fixture.run(Operation::Change(change));
+    }
+    fixture.writer.end_maintenance();
+    let copy = tempfile::tempdir().unwrap();
+    copy_folder(directory.path(), copy.path());
+    let restored = Fixture::open(copy.path());
+    assert_eq!(restored.contents(), model.contents());
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copy_folder(&entry.path(), &target),
+            false => drop(std::fs::copy(entry.path(), target).unwrap()),
+        }
+    }
+}
+
+fn insert(fixture: &Fixture, version: u64, documents: &[(u64, &str)]) -> (usize, Version) {
+    fixture.run(Operation::Change(change(
+        ChangeKind::Insert,
+        version,
+        documents,
+    )))
+}
+
+fn remove(fixture: &Fixture, version: u64, documents: &[(u64, &str)]) -> (usize, Version) {
+    fixture.run(Operation::Change(change(
+        ChangeKind::Remove,
+        version,
+        documents,
+    )))
+}
+
+/// SH1, SH2: in memory, and again when the newest state is in a segment.
+#[test]
+fn a_change_that_is_not_newer_is_answered_with_what_is() {
+    let directory = tempfile::tempdir().unwrap();
+    // Its home is shard 0, and no other block of it is in an owned one.
+    let document = [(0x0077_7777_7777_7777, "a")];
+    let (none, five) = (Version::NONE, Version(5));
+    let fixture = Fixture::open(directory.path());
+    fixture.create();
+    assert_eq!(insert(&fixture, 5, &document), (1, none));
+    for round in 0..2 {
+        assert_eq!(insert(&fixture, 5, &document), (0, none), "the very same");
+        assert_eq!(insert(&fixture, 4, &document), (0, five), "round {round}");
+        assert_eq!(remove(&fixture, 3, &document), (0, five), "round {round}");
+        fixture.flush();
+    }
+    assert_eq!(
+        remove(&fixture, 5, &document),
+        (1, none),
+        "a remove is later"
+    );
+    assert_eq!(insert(&fixture, 5, &document), (0, five));
+    fixture.flush();
+    assert_eq!(
+        insert(&fixture, 4, &document),
+        (0, five),
+        "a tombstone in a segment"
+    );
+    assert_eq!(insert(&fixture, 6, &document), (1, none));
+    assert_eq!(insert(&fixture, 7, &document), (0, none), "live already");
+    assert_eq!(fixture.contents().len(), 1);
+}
+
+#[test]
+fn the_ids_of_a_fingerprint_are_those_of_its_live_documents() {
+    let directory = tempfile::tempdir().unwrap();
+    let fixture = Fixture::open(directory.path());
+    fixture.create();
+    let value = 0x0077_7777_7777_7777;
+    let ids = || {
+        let ids = fixture
+            .store
+            .live_ids(ShardId(0), CORPUS, Fingerprint(value));
+        ids.unwrap()
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+    };
+    insert(
+        &fixture,
+        1,
+        &[(value, "b"), (value, ""), (value + 1, "other")],
+    );
+    fixture.flush();
+    insert(&fixture, 2, &[(value, "a"), (value, "b")]);
+    assert_eq!(ids(), ["", "a", "b"]);
+    remove(&fixture, 3, &[(value, "b")]);
+    assert_eq!(ids(), ["", "a"]);
+    fixture.flush();
+    assert_eq!(ids(), ["", "a"]);
+}
+
+/// A corpus that was dropped is gone for good, from memory and from segments, and others stay.
+#[test]
+fn a_dropped_corpus_stays_gone() {
+    let directory = tempfile::tempdir().unwrap();
+    let documents = [(1, "a"), (2, "b")];
+    let fixture = Fixture::open(directory.path());
+    fixture.create();
+    insert(&fixture, 1, &documents);
+    fixture.flush();
+    insert(&fixture, 2, &[(3, "c")]);
+    fixture.run(Operation::DropCorpus { uid: CORPUS });
+    fixture.create();
+    assert_eq!(fixture.store.corpora(), []);
+    fixture.flush();
+    drop(fixture);
+    let fixture = Fixture::open(directory.path());
+    assert_eq!(fixture.store.corpora(), []);
+    assert!(fixture.contents().is_empty());
+}
+
+/// ST3.
+#[test]
+fn what_a_step_that_was_cut_off_left_is_deleted_and_nothing_else() {
+    let directory = tempfile::tempdir().unwrap();
+    let fixture = Fixture::open(directory.path());
+    fixture.create();
+    insert(&fixture, 1, &[(1, "a")]);
+    fixture.flush();
+    let contents = fixture.contents();
+    drop(fixture);
+    let folder = directory.path().join("segments");
+    let file = |name: &str| folder.join(name);
+    let leftovers = ["00-00000000000000ff.seg", "01-0000000000000009.new"];
+    let others = ["notes.txt", "00-ff.seg"];
+    for name in leftovers.iter().chain(&others) {
+        std::fs::write(file(name), "x").unwrap();
+    }
+    let fixture = Fixture::open(directory.path());
+    assert_eq!(fixture.contents(), contents);
+    assert!(leftovers.iter().all(|name| !file(name).exists()));
+    assert!(others.iter().all(|name| file(name).exists()));
+}
+
+/// ST3: nothing is deleted where something is missing.
+#[test]
+fn a_store_without_all_its_files_is_refused_and_left_as_it_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let fixture = Fixture::open(directory.path());
+    fixture.create();
+    insert(&fixture, 1, &[(1, "a")]);
+    fixture.flush();
+    drop(fixture);
+    let refusal = |hidden: &Path, leftover: bool| {
+        let aside = directory.path().join("aside");
+        std::fs::rename(hidden, &aside).unwrap();
+        let orphan = directory.path().join("segments/00-00000000000000ff.seg");
+        std::fs::write(&orphan, "x").unwrap();
+        let error = Store::open(directory.path(), owned(), small()).unwrap_err();
+        assert_eq!(orphan.exists(), leftover);
+        std::fs::rename(&aside, hidden).unwrap();
+        error.to_string()
+    };
+    let segments = std::fs::read_dir(directory.path().join("segments")).unwrap();
+    let segment = segments.map(|entry| entry.unwrap().path()).next().unwrap();
+    let message = refusal(&segment, true);
+    assert!(message.contains(segment.to_str().unwrap()), "{message}");
+    let message = refusal(&directory.path().join("manifest"), true);
+    assert!(message.contains("no manifest"), "{message}");
+    let log = std::fs::read_dir(directory.path().join("log")).unwrap();
+    let log = log.map(|entry| entry.unwrap().path()).next().unwrap();
+    let message = refusal(&log, true);
+    assert!(message.contains("no file has record"), "{message}");
+    Fixture::open(directory.path());
+}
+
+/// ST4.
+#[test]
+fn memtables_stay_within_their_limit() {
+    let directory = tempfile::tempdir().unwrap();
+    let fixture = Fixture::open(directory.path());
+    fixture.create();
+    for version in 1..400 {
+        let documents: Vec<(u64, &str)> = (0..20)
+            .map(|n| (fingerprint(version * 20 + n), "an id"))
+            .collect();
+        insert(&fixture, version, &documents);
+        let bytes = fixture.store.memory.load(Ordering::Relaxed);
+        // What one change adds comes on top.
+        assert!(bytes < 2 * small().memtable_bytes + 10_000, "{bytes}");
+    }
+}
+
+#[test]
+fn a_directory_serves_one_process_at_a_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let first = Fixture::open(directory.path());
+    let error = Store::open(directory.path(), owned(), small()).unwrap_err();
+    let message = error.to_string();
+    let process = format!("process {}", std::process::id());
+    assert!(
+        message.contains("in use") && message.contains(&process),
+        "{message}"
+    );
+    drop(first);
+    Fixture::open(directory.path());
+}
+
+#[test]
+fn a_directory_with_documents_is_not_used_for_other_shards() {
+    let directory = tempfile::tempdir().unwrap();
+    let open = |shards: ShardSet| Store::open(directory.path(), shards, small());
+    let more: ShardSet = (0..9).map(ShardId).collect();
+    open(owned()).unwrap();
+    // Nothing is in it yet.
+    open(more).unwrap();
+    let fixture = Fixture::start(open(owned()).unwrap());
+    fixture.create();
+    drop(fixture);
+    let most: ShardSet = (0..10).map(ShardId).collect();
+    let message = open(most).unwrap_err().to_string();
+    assert!(
+        message.contains("00-08") && message.contains("09"),
+        "{message}"
+    );
+    open((0..3).map(ShardId).collect()).unwrap();
+    open(more).unwrap();
+}
+
+#[test]
+fn a_store_in_memory_takes_the_same_changes() {
+    let fixture = Fixture::start(Store::in_memory(owned()));
+    fixture.create();
+    let mut random = fastrand::Rng::with_seed(5);
+    let mut model = Model::default();
+    for version in 10..300 {
+        let change = random_change(&mut random, version);
+        model.take(&change);
+        fixture.run(Operation::Change(change));
+    }
+    assert_eq!(fixture.contents(), model.contents());
+}

@@ -1,0 +1,121 @@
+//! What the tests of several modules share: golden files, and damage for fuzz targets.
+
+use std::fs;
+use std::ops::Bound;
+use std::path::Path;
+
+use bolero::{Driver, ValueGenerator};
+
+/// Compares bytes with those of a golden file, which `UPDATE_GOLDEN=1` rewrites.
+pub(crate) fn compare_with_golden(name: &str, actual: &[u8]) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let path = folder.join(name);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::create_dir_all(folder).unwrap();
+        fs::write(&path, actual).unwrap();
+    }
+    let expected = fs::read(&path).unwrap_or_default();
+    assert!(
+        actual == expected,
+        "{name} differs: a change of the format needs another format version. UPDATE_GOLDEN=1 rewrites it"
+    );
+}
+
+/// Whether tests may take long.
+pub(crate) fn is_long() -> bool {
+    std::env::var_os("SIMSHARD_LONG").is_some()
+}
+
+/// Cases of a fuzz target.
+pub(crate) fn fuzz_cases() -> usize {
+    if is_long() { 1_000_000 } else { 20_000 }
+}
+
+/// Numbers that are wrong in most fields.
+const VALUES: [u64; 12] = [
+    0,
+    1,
+    2,
+    7,
+    0xff,
+    0xffff,
+    0x1_0000,
+    0x1_0001,
+    0x7fff_ffff,
+    0xffff_ffff,
+    0x1_0000_0000,
+    u64::MAX,
+];
+
+/// A change of some bytes.
+#[derive(Clone, Debug)]
+pub(crate) enum Change {
+    /// Another number, this many bytes wide.
+    Put { at: usize, width: usize, value: u64 },
+    /// One more or less than there was.
+    Add { at: usize, value: u8 },
+    /// All bytes from here on go.
+    Cut { at: usize },
+    /// Another byte in between.
+    Insert { at: usize, byte: u8 },
+}
+
+/// Makes changes of bytes, up to this many bytes from either end.
+#[derive(Debug)]
+pub(crate) struct Changes(pub(crate) usize);
+
+impl ValueGenerator for Changes {
+    type Output = Vec<Change>;
+
+    fn generate<D: Driver>(&self, driver: &mut D) -> Option<Vec<Change>> {
+        let mut changes = Vec::new();
+        for _ in 0..=below(driver, 3)? {
+            let at = below(driver, self.0)?;
+            changes.push(match below(driver, 12)? {
+                0 => Change::Cut { at },
+                1 => Change::Insert {
+                    at,
+                    byte: below(driver, 256)? as u8,
+                },
+                2..6 => Change::Add {
+                    at,
+                    value: [1, 255, 8, 128][below(driver, 4)?],
+                },
+                _ => Change::Put {
+                    at: at / 4 * 4,
+                    width: [1, 2, 4, 8][below(driver, 4)?],
+                    value: VALUES[below(driver, VALUES.len())?],
+                },
+            });
+        }
+        Some(changes)
+    }
+}
+
+fn below<D: Driver>(driver: &mut D, end: usize) -> Option<usize> {
+    driver.gen_usize(Bound::Included(&0), Bound::Excluded(&end))
+}
+
+/// Bytes after changes; places beyond the end count from the start again.
+pub(crate) fn changed(bytes: &[u8], changes: &[Change]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    for change in changes {
+        let length = bytes.len();
+        if length == 0 {
+            break;
+        }
+        match *change {
+            Change::Put { at, width, value } => {
+                let at = at % length;
+                let end = (at + width).min(length);
+                bytes[at..end].copy_from_slice(&value.to_le_bytes()[..end - at]);
+            }
+            Change::Add { at, value } => {
+                bytes[at % length] = bytes[at % length].wrapping_add(value);
+            }
+            Change::Cut { at } => bytes.truncate(at % length),
+            Change::Insert { at, byte } => bytes.insert(at % length, byte),
+        }
+    }
+    bytes
+}

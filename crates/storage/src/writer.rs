@@ -1,0 +1,208 @@
+//! Changing a store: operations go through the log to whoever applies them.
+
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::thread::{self, JoinHandle};
+
+use simshard_topology::CorpusUid;
+
+use crate::element::Operation;
+use crate::error::MaintenanceError;
+use crate::log::{self, AppendError, Committed, Log, Record};
+use crate::store::{OpenError, Store};
+
+/// Why an operation was not done. It left nothing behind, and may be tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// There is no space left.
+    #[error("the disk of the data directory is full")]
+    DiskFull,
+    /// Too much waits to be written.
+    #[error("too many changes wait to be written")]
+    QueueFull,
+    /// No process could read it back.
+    #[error("the change has more than one record can hold: send smaller batches")]
+    TooLarge,
+    /// The store is being closed.
+    #[error("the store is being closed")]
+    Closed,
+}
+
+/// Why a store failed for good: nothing is acknowledged any more, and the process is to end. When it starts
+/// anew it has all that was acknowledged, or says what is wrong.
+#[derive(Clone, Debug)]
+pub struct Failure(Arc<str>);
+
+impl Failure {
+    /// The failure that an error amounts to.
+    pub(crate) fn new(error: &dyn std::error::Error) -> Self {
+        let mut text = error.to_string();
+        let mut source = error.source();
+        while let Some(cause) = source {
+            text = format!("{text}: {cause}");
+            source = cause.source();
+        }
+        Self(text.into())
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Applies what was committed, and hears of what was not.
+pub trait Sink<T>: Send + Sync + 'static {
+    /// Operations that are durable, in order. All of them must be applied when this returns.
+    fn committed(&self, batch: Vec<(Operation, T)>);
+
+    /// Operations that left nothing behind.
+    fn refused(&self, tickets: Vec<T>, refusal: Refusal);
+
+    /// Operations of which nobody knows whether they will be found; there are none after the store failed.
+    /// Called at least once if it does.
+    fn failed(&self, tickets: Vec<T>, failure: Failure);
+}
+
+/// The way to change a store. `T` is whatever stands for an operation until it is done.
+pub struct Writer<T: Send + 'static> {
+    store: Arc<Store>,
+    log: Arc<RwLock<Option<Log<T>>>>,
+    maintenance: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl<T: Send + 'static> Writer<T> {
+    /// Starts the threads that write and maintain a store; what is committed goes to `sink`.
+    ///
+    /// # Errors
+    /// If the store has a writer already, or the system has no threads left.
+    pub fn start(store: &Arc<Store>, sink: impl Sink<T>) -> Result<Self, OpenError> {
+        let sink = Arc::new(sink);
+        let tail = store.take_tail().ok_or(OpenError::HasWriter)?;
+        let committer = Committer {
+            store: Arc::clone(store),
+            sink: Arc::clone(&sink),
+        };
+        let log = Log::start(tail, store.log_options(), committer)?;
+        let log = Arc::new(RwLock::new(Some(log)));
+        let maintenance = {
+            let (store, log) = (Arc::clone(store), Arc::clone(&log));
+            let maintain = move || {
+                let trim = |below| match &*read(&log) {
+                    Some(log) => log.trim(below).map_err(MaintenanceError::Trim),
+                    None => Ok(()),
+                };
+                if let Err(failure) = store.maintain(trim) {
+                    sink.failed(Vec::new(), failure);
+                }
+            };
+            let thread = thread::Builder::new().name("storage".to_owned());
+            thread.spawn(maintain).map_err(OpenError::Threads)?
+        };
+        Ok(Self {
+            store: Arc::clone(store),
+            log,
+            maintenance: Mutex::new(Some(maintenance)),
+        })
+    }
+
+    /// Queues an operation. Its ticket comes back through the sink.
+    ///
+    /// # Errors
+    /// If it is refused at once; the ticket is dropped then.
+    pub fn append(&self, operation: Operation, ticket: T) -> Result<(), Refusal> {
+        if operation.takes_space() && !self.store.has_space() {
+            return Err(Refusal::DiskFull);
+        }
+        let log = read(&self.log);
+        let log = log.as_ref().ok_or(Refusal::Closed)?;
+        let record = Record::Operation(operation);
+        log.append(record, ticket)
+            .map_err(|(_, error)| match error {
+                AppendError::Encode(_) => Refusal::TooLarge,
+                AppendError::QueueFull => Refusal::QueueFull,
+                AppendError::Failed => Refusal::Closed,
+            })
+    }
+
+    /// Finishes what is queued, and ends the threads. Nothing can be appended any more.
+    pub fn close(&self) {
+        self.end_maintenance();
+        let log = self
+            .log
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(Err(error)) = log.map(Log::close) {
+            tracing::error!(%error, "the log was not closed");
+        }
+    }
+
+    /// Lets a flush or compaction that is under way finish, and begins no other.
+    pub(crate) fn end_maintenance(&self) {
+        self.store.stop_maintenance();
+        let mut thread = self
+            .maintenance
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(Err(_)) = thread.take().map(JoinHandle::join) {
+            tracing::error!("the maintenance of the storage panicked");
+        }
+    }
+}
+
+impl<T: Send + 'static> fmt::Debug for Writer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer").finish_non_exhaustive()
+    }
+}
+
+impl<T: Send + 'static> Drop for Writer<T> {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Hands what the log has committed to the sink, and keeps account of it.
+struct Committer<S> {
+    store: Arc<Store>,
+    sink: Arc<S>,
+}
+
+impl<T: Send + 'static, S: Sink<T>> log::Sink<T> for Committer<S> {
+    fn committed(&mut self, batch: Vec<Committed<T>>) {
+        let last = batch.last().map(|committed| committed.sequence);
+        let operations: Vec<(Operation, T)> = batch
+            .into_iter()
+            .filter_map(|committed| match committed.record {
+                Record::Operation(operation) => Some((operation, committed.ticket)),
+                Record::Mark => None,
+            })
+            .collect();
+        let dropped: Vec<CorpusUid> = operations
+            .iter()
+            .filter_map(|(operation, _)| self.store.note(operation))
+            .collect();
+        self.sink.committed(operations);
+        for corpus in dropped {
+            self.store.forget(corpus);
+        }
+        if let Some(last) = last {
+            self.store.note_applied(last);
+        }
+    }
+
+    fn disk_full(&mut self, tickets: Vec<T>) {
+        self.sink.refused(tickets, Refusal::DiskFull);
+    }
+
+    fn failed(&mut self, tickets: Vec<T>, error: io::Error) {
+        self.sink.failed(tickets, Failure::new(&error));
+    }
+}
