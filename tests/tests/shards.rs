@@ -100,6 +100,7 @@ async fn a_node_refuses_shards_that_it_does_not_own() {
             shards: vec![owned.0.into(), foreign.0.into()],
             fingerprints: vec![1],
             ids: vec![],
+            version: 1,
         };
         let status = stub.insert(insert).await.unwrap_err();
         assert_eq!(Reason::of(&status), Some(Reason::NotOwner));

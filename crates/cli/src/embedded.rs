@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use futures_util::future;
 use simshard_cluster::{ClusterLayout, MemoryStore, MetadataStore, Node};
-use simshard_node::NodeConfig;
+use simshard_node::{NodeConfig, StorageOptions};
 use simshard_router::RouterConfig;
 use simshard_runtime::shutdown::Shutdown;
 use simshard_topology::NodeId;
@@ -110,6 +110,8 @@ impl EmbeddedCluster {
         for (node, listener) in config.nodes.into_iter().zip(listeners) {
             let settings = NodeConfig {
                 node: node.clone(),
+                data: None,
+                storage: StorageOptions::default(),
                 threads: config.threads,
                 drain: config.drain,
             };

@@ -21,7 +21,7 @@ use simshard_runtime::logging::{self, Level, LogFormat};
 
 use commands::{
     bench, completions, corpus, demo, distance, documents, find, find_all, find_clusters, hash,
-    recipes, serve,
+    recipes, serve, storage,
 };
 
 /// Exact near-duplicate search over 64-bit simhash fingerprints.
@@ -69,6 +69,9 @@ pub enum Command {
     Distance(distance::DistanceArgs),
     /// List the recipes that make fingerprints, or explain one
     Recipes(recipes::RecipesArgs),
+    /// Look into the data directory of a node that does not run
+    #[command(subcommand)]
+    Storage(storage::StorageCommand),
     /// Measure the engine on this machine
     #[command(subcommand)]
     Bench(bench::BenchCommand),
@@ -98,6 +101,7 @@ impl Cli {
             Command::Hash(args) => hash::run(&args),
             Command::Distance(args) => distance::run(args),
             Command::Recipes(args) => recipes::run(args),
+            Command::Storage(command) => storage::run(command),
             Command::Bench(command) => bench::run(command),
             Command::Completions(args) => completions::run(args),
         }

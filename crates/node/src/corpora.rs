@@ -3,12 +3,14 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use rayon::prelude::*;
 use simshard_cluster::CorpusUid;
 use simshard_simhash::{Layout, Tables};
+use simshard_storage::{Corpus, ReadError, Store};
 use simshard_topology::{ShardId, ShardSet};
 
 use crate::error::NodeError;
-use crate::shard::Shard;
+use crate::shard::{Loader, Shard};
 
 /// One corpus on this node: a lock a shard, so that shards change independently.
 #[derive(Debug)]
@@ -25,6 +27,21 @@ impl NodeCorpus {
         let shard = |id| (id, RwLock::new(Shard::new(id, Arc::clone(&tables))));
         let shards = owned.iter().map(shard).collect();
         Self { tables, shards }
+    }
+
+    /// The shards as they are stored.
+    fn load(store: &Store, corpus: &Corpus) -> Result<Self, ReadError> {
+        let tables = Arc::new(Tables::new(corpus.layout));
+        let owned: Vec<ShardId> = store.shards().iter().collect();
+        let load = |id: ShardId| {
+            let mut loader = Loader::new(id, Arc::clone(&tables));
+            store.scan(id, corpus.uid, |fingerprint, document| {
+                loader.push(fingerprint, document);
+            })?;
+            Ok((id, RwLock::new(loader.finish())))
+        };
+        let shards = owned.into_par_iter().map(load).collect::<Result<_, _>>()?;
+        Ok(Self { tables, shards })
     }
 
     pub(crate) fn shards(&self) -> impl Iterator<Item = (ShardId, RwLockReadGuard<'_, Shard>)> {
@@ -60,6 +77,17 @@ pub(crate) struct NodeCorpora {
 }
 
 impl NodeCorpora {
+    /// All corpora that are stored, on the threads of the current pool.
+    pub(crate) fn load(store: &Store) -> Result<Self, ReadError> {
+        let mut by_uid = HashMap::new();
+        for corpus in store.corpora() {
+            let loaded = NodeCorpus::load(store, &corpus)?;
+            by_uid.insert(corpus.uid, Arc::new(loaded));
+        }
+        let by_uid = Mutex::new(by_uid);
+        Ok(Self { by_uid })
+    }
+
     /// Adds an empty corpus; one with the same layout that is there already stays.
     pub(crate) fn insert(&self, uid: CorpusUid, corpus: NodeCorpus) -> Result<(), NodeError> {
         let layout = corpus.tables.layout();

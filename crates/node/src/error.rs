@@ -1,12 +1,15 @@
 //! Why a node refuses or fails an operation.
 
+use std::sync::Arc;
+
 use simshard_cluster::CorpusUid;
 use simshard_proto::Reason;
 use simshard_simhash::LayoutError;
-use simshard_topology::ShardSet;
+use simshard_storage::{Failure, ReadError, Refusal};
+use simshard_topology::{ShardSet, Version};
 
 /// Why a node refused or failed an operation.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum NodeError {
     /// The map gives some of the shards to others.
     #[error("this node does not own the shards {0}: its map and the router's differ")]
@@ -29,12 +32,32 @@ pub(crate) enum NodeError {
         /// Most bytes of an answer.
         limit: usize,
     },
+    /// The version is of a time to come.
+    #[error(
+        "version {0} is over a minute ahead of this node's clock: set the clocks of the machines right"
+    )]
+    ClockAhead(Version),
+    /// The storage takes no changes now.
+    #[error("{0}: retry later")]
+    Refused(#[from] Refusal),
+    /// What is stored cannot be read.
+    #[error("{0}")]
+    Read(Arc<ReadError>),
+    /// The storage has failed for good.
+    #[error("{0}")]
+    StorageFailed(Failure),
     /// The request was cancelled, so nobody will see this.
     #[error("the request was abandoned")]
     Abandoned,
     /// The node is going down.
     #[error("the node is shutting down")]
     Stopping,
+}
+
+impl From<ReadError> for NodeError {
+    fn from(error: ReadError) -> Self {
+        Self::Read(Arc::new(error))
+    }
 }
 
 impl NodeError {
@@ -47,6 +70,12 @@ impl NodeError {
                 Reason::InvalidRequest
             }
             Self::AnswerTooLarge { .. } => Reason::AnswerTooLarge,
+            Self::ClockAhead(_) => Reason::ClockAhead,
+            Self::Refused(Refusal::DiskFull) => Reason::DiskFull,
+            Self::Refused(Refusal::QueueFull) => Reason::Overloaded,
+            Self::Refused(Refusal::TooLarge) => Reason::InvalidRequest,
+            Self::Refused(Refusal::Closed) => Reason::Stopping,
+            Self::Read(_) | Self::StorageFailed(_) => Reason::StorageFailed,
             Self::Abandoned | Self::Stopping => Reason::Stopping,
         }
     }

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use simshard_cluster::CorpusUid;
 use simshard_proto::shard::v1 as pb;
-use simshard_proto::{Documents, Violations, check_batch, check_ids, shards_into};
+use simshard_proto::{Violations, check_batch, check_ids, shards_into};
 use simshard_simhash::{Fingerprint, LeadGroups};
+use simshard_storage::{Change, ChangeKind, Documents};
+use simshard_topology::Version;
 use tonic::{Request, Response, Status};
 
 use crate::engine::{Engine, NearQuery};
@@ -61,11 +63,18 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         request: Request<pb::InsertRequest>,
     ) -> Result<Response<pb::InsertResponse>, Status> {
         let request = request.into_inner();
-        let uid = corpus_uid(&request.corpus_uid)?;
-        let shards = shards_into(&request.shards)?;
-        let documents = documents(request.fingerprints, request.ids)?;
-        let inserted_count = self.engine.insert(uid, shards, documents).await?;
-        Ok(Response::new(pb::InsertResponse { inserted_count }))
+        let change = Change {
+            kind: ChangeKind::Insert,
+            corpus: corpus_uid(&request.corpus_uid)?,
+            version: Version(request.version),
+            shards: shards_into(&request.shards)?,
+            documents: documents(request.fingerprints, request.ids)?,
+        };
+        let outcome = self.engine.change(change).await?;
+        Ok(Response::new(pb::InsertResponse {
+            inserted_count: outcome.changed,
+            newer_version: outcome.newer.0,
+        }))
     }
 
     async fn remove(
@@ -73,11 +82,18 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         request: Request<pb::RemoveRequest>,
     ) -> Result<Response<pb::RemoveResponse>, Status> {
         let request = request.into_inner();
-        let uid = corpus_uid(&request.corpus_uid)?;
-        let shards = shards_into(&request.shards)?;
-        let documents = documents(request.fingerprints, request.ids)?;
-        let removed_count = self.engine.remove(uid, shards, documents).await?;
-        Ok(Response::new(pb::RemoveResponse { removed_count }))
+        let change = Change {
+            kind: ChangeKind::Remove,
+            corpus: corpus_uid(&request.corpus_uid)?,
+            version: Version(request.version),
+            shards: shards_into(&request.shards)?,
+            documents: documents(request.fingerprints, request.ids)?,
+        };
+        let outcome = self.engine.change(change).await?;
+        Ok(Response::new(pb::RemoveResponse {
+            removed_count: outcome.changed,
+            newer_version: outcome.newer.0,
+        }))
     }
 
     async fn find_all(
@@ -136,6 +152,10 @@ impl From<NodeError> for Status {
             | NodeError::Layout(_)
             | NodeError::OutsideLayout
             | NodeError::AnswerTooLarge { .. }
+            | NodeError::ClockAhead(_)
+            | NodeError::Refused(_)
+            | NodeError::Read(_)
+            | NodeError::StorageFailed(_)
             | NodeError::Abandoned
             | NodeError::Stopping => None,
         };

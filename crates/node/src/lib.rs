@@ -1,16 +1,17 @@
 //! A node: the shards it owns of every corpus, and the gRPC edge that routers
 //! talk to.
 //!
-//! `shard` is pure; `engine` adds threads and locks; `grpc` decodes, delegates
-//! and converts; `server` binds it to a listener.
+//! Documents are in `simshard_storage`; here are the tables derived from them. `shard` is pure; `engine` adds
+//! threads and locks; `grpc` decodes, delegates and converts; `server` binds it to a listener.
 
 mod collector;
 mod corpora;
 mod engine;
 mod error;
 mod grpc;
-mod ids;
 mod server;
 mod shard;
+
+pub use simshard_storage::Options as StorageOptions;
 
 pub use server::{NodeConfig, ServeError, serve};

@@ -1,5 +1,6 @@
 //! Binding a node to a listener: start, serve, drain.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,12 +9,13 @@ use simshard_proto::shard::v1::shard_service_server::ShardServiceServer;
 use simshard_proto::{
     MAX_MESSAGE_BYTES, MAX_SHARD_REQUEST_BYTES, SHARD_SERVICE_DESCRIPTORS, transport,
 };
-use simshard_topology::NodeId;
+use simshard_storage::{Failure, OpenError, Options, Store};
+use simshard_topology::{NodeId, ShardSet};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
-use crate::engine::Engine;
+use crate::engine::{self, Engine};
 use crate::grpc::ShardGrpc;
 
 /// What a node needs to know.
@@ -21,13 +23,17 @@ use crate::grpc::ShardGrpc;
 pub struct NodeConfig {
     /// Its name in the cluster's layout.
     pub node: NodeId,
+    /// The directory that holds its documents; `None` keeps them in memory only.
+    pub data: Option<PathBuf>,
+    /// How that directory is used.
+    pub storage: Options,
     /// Threads that work on shards.
     pub threads: usize,
     /// How long requests under way may take after a shutdown began.
     pub drain: Duration,
 }
 
-/// Why a node could not serve.
+/// Why a node could not serve, or serves no longer.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The layout cannot be read.
@@ -44,44 +50,82 @@ pub enum ServeError {
     /// No threads for the engine.
     #[error("cannot start the engine's threads: {0}")]
     Threads(#[from] rayon::ThreadPoolBuildError),
+    /// What is stored cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The storage failed while the node served.
+    #[error("the storage failed, and the node with it: {0}")]
+    Storage(Failure),
+    /// Starting was cut off.
+    #[error("the node was stopped while it started")]
+    Stopped,
     /// The transport failed.
     #[error(transparent)]
     Transport(#[from] transport::ServeError),
 }
 
-/// Serves the node's shards on `listener` until `shutdown`, then lets requests
-/// under way finish.
+/// Loads what is stored, then serves the node's shards on `listener` until `shutdown`, then lets requests under
+/// way finish.
 ///
 /// # Errors
-/// If the node has no place in the layout, or cannot start.
+/// If the node has no place in the layout, cannot start, or its storage fails.
 pub async fn serve(
     config: NodeConfig,
     store: Arc<dyn MetadataStore>,
     listener: TcpListener,
     shutdown: CancellationToken,
 ) -> Result<(), ServeError> {
-    let layout = store.layout().await?;
-    let Some(_) = layout.node(&config.node) else {
-        let names: Vec<&str> = layout.nodes().iter().map(|node| node.id.as_str()).collect();
-        return Err(ServeError::UnknownNode {
-            node: config.node,
-            known: names.join(", "),
-        });
-    };
-    let owned = layout.map().shards_of(&config.node);
-    let engine = Arc::new(Engine::new(owned, config.threads, MAX_MESSAGE_BYTES)?);
+    let owned = owned_shards(&config.node, store.as_ref()).await?;
+    let engine = start(&config, owned).await?;
     info!(node = %config.node, shards = %owned, "node serves");
-
-    let service = ShardServiceServer::new(ShardGrpc { engine })
-        .max_decoding_message_size(MAX_SHARD_REQUEST_BYTES)
-        .max_encoding_message_size(usize::MAX);
-    transport::serve(
+    let service = ShardServiceServer::new(ShardGrpc {
+        engine: Arc::clone(&engine),
+    })
+    .max_decoding_message_size(MAX_SHARD_REQUEST_BYTES)
+    .max_encoding_message_size(usize::MAX);
+    let served = transport::serve(
         service,
         SHARD_SERVICE_DESCRIPTORS,
         listener,
         &shutdown,
         config.drain,
-    )
-    .await?;
-    Ok(())
+    );
+    tokio::select! {
+        failure = engine.failure() => return Err(ServeError::Storage(failure)),
+        served = served => served?,
+    }
+    let closed = tokio::task::spawn_blocking(move || engine.close()).await;
+    closed.map_err(|_| ServeError::Stopped)
+}
+
+async fn owned_shards(node: &NodeId, store: &dyn MetadataStore) -> Result<ShardSet, ServeError> {
+    let layout = store.layout().await?;
+    if layout.node(node).is_none() {
+        let names: Vec<&str> = layout.nodes().iter().map(|node| node.id.as_str()).collect();
+        return Err(ServeError::UnknownNode {
+            node: node.clone(),
+            known: names.join(", "),
+        });
+    }
+    Ok(layout.map().shards_of(node))
+}
+
+/// Opens what is stored and loads it, away from the async threads.
+async fn start(config: &NodeConfig, owned: ShardSet) -> Result<Arc<Engine>, ServeError> {
+    let NodeConfig {
+        data,
+        storage,
+        threads,
+        ..
+    } = config.clone();
+    let start = move || {
+        let pool = engine::threads(threads)?;
+        let store = match data {
+            None => Store::in_memory(owned),
+            Some(directory) => pool.install(|| Store::open(&directory, owned, storage))?,
+        };
+        Ok(Arc::new(Engine::start(store, pool, MAX_MESSAGE_BYTES)?))
+    };
+    let started = tokio::task::spawn_blocking(start).await;
+    started.map_err(|_| ServeError::Stopped)?
 }

@@ -1,9 +1,11 @@
-//! One shard: its documents, and the permuted tables derived from them. Pure.
+//! One shard of one corpus, in memory: the permuted tables, and what must be known of the documents
+//! behind them without reading any. Pure.
 //!
 //! # Invariants
-//! - S1: the index holds exactly the distinct fingerprints of the documents.
-//! - S2: the home counts are those of the documents whose fingerprint starts
-//!   with this shard's byte, so over all shards each document counts once.
+//! - S1: the index holds exactly the distinct fingerprints of the live documents.
+//! - S2: the home counts are those of the documents whose fingerprint starts with this shard's byte, so
+//!   over all shards each document counts once.
+//! - S3: a fingerprint stands in `several` exactly if it has more than one live document.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -12,11 +14,6 @@ use std::sync::Arc;
 
 use simshard_simhash::{Fingerprint, Hit, Index, Search, Tables};
 use simshard_topology::ShardId;
-
-use crate::ids::Ids;
-
-/// A document as a shard keeps it.
-pub(crate) type Document = (Fingerprint, Box<str>);
 
 /// What a shard holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,12 +26,15 @@ pub(crate) struct ShardCounts {
     pub(crate) home_fingerprints: u64,
 }
 
-/// The documents of one corpus in one shard.
+/// The live documents of one corpus in one shard, as far as searches need to know them.
 #[derive(Debug)]
 pub(crate) struct Shard {
     id: ShardId,
-    documents: HashMap<Fingerprint, Ids>,
     index: Index,
+    /// How many documents have a fingerprint, where it is not one.
+    several: HashMap<Fingerprint, u64>,
+    /// Whether no document has had an id other than the empty one.
+    bare: bool,
     counts: ShardCounts,
 }
 
@@ -43,8 +43,9 @@ impl Shard {
     pub(crate) fn new(id: ShardId, tables: Arc<Tables>) -> Self {
         Self {
             id,
-            documents: HashMap::new(),
             index: Index::of_shard(tables, id.0),
+            several: HashMap::new(),
+            bare: true,
             counts: ShardCounts::default(),
         }
     }
@@ -54,53 +55,66 @@ impl Shard {
         self.counts
     }
 
-    /// Adds documents; returns how many of those at home here were absent.
-    pub(crate) fn insert(&mut self, documents: Vec<Document>) -> u64 {
+    /// Whether a live document has this fingerprint.
+    pub(crate) fn contains(&self, fingerprint: Fingerprint) -> bool {
+        self.index.contains(fingerprint)
+    }
+
+    /// Whether all documents are bare fingerprints: each fingerprint has one, with the empty id.
+    pub(crate) const fn is_bare(&self) -> bool {
+        self.bare
+    }
+
+    /// Takes note of documents that became live, each of which was not; returns how many are at home here.
+    pub(crate) fn came<'a>(
+        &mut self,
+        documents: impl IntoIterator<Item = (Fingerprint, &'a str)>,
+    ) -> u64 {
         let before = self.counts.home_documents;
-        let mut new = Vec::new();
+        let mut new: HashMap<Fingerprint, u64> = HashMap::new();
         for (fingerprint, id) in documents {
-            let first = match self.documents.entry(fingerprint) {
-                Entry::Occupied(mut ids) => {
-                    if !ids.get_mut().insert(id) {
-                        continue;
-                    }
-                    false
-                }
-                Entry::Vacant(place) => {
-                    place.insert(Ids::One(id));
-                    new.push(fingerprint);
-                    true
-                }
-            };
+            self.bare &= id.is_empty();
             let home = self.is_home(fingerprint);
             self.counts.documents += 1;
             self.counts.home_documents += u64::from(home);
-            self.counts.home_fingerprints += u64::from(home && first);
+            match self.several.entry(fingerprint) {
+                Entry::Occupied(mut several) => *several.get_mut() += 1,
+                Entry::Vacant(place) if self.index.contains(fingerprint) => {
+                    place.insert(2);
+                }
+                Entry::Vacant(_) => {
+                    *new.entry(fingerprint).or_default() += 1;
+                }
+            }
         }
-        self.index.insert_new(new);
+        for (&fingerprint, &documents) in &new {
+            self.counts.home_fingerprints += u64::from(self.is_home(fingerprint));
+            if documents > 1 {
+                self.several.insert(fingerprint, documents);
+            }
+        }
+        self.index.insert_new(new.into_keys().collect());
         self.counts.home_documents - before
     }
 
-    /// Takes documents out; returns how many of those at home here were present.
-    pub(crate) fn remove(&mut self, documents: &[Document]) -> u64 {
+    /// Takes note of documents that were live, and are no longer; returns how many were at home here.
+    pub(crate) fn went(&mut self, fingerprints: impl IntoIterator<Item = Fingerprint>) -> u64 {
         let before = self.counts.home_documents;
         let mut gone = Vec::new();
-        for (fingerprint, id) in documents {
-            let Entry::Occupied(mut ids) = self.documents.entry(*fingerprint) else {
-                continue;
-            };
-            if !ids.get_mut().remove(id) {
-                continue;
-            }
-            let last = ids.get().is_empty();
-            if last {
-                ids.remove();
-                gone.push(*fingerprint);
-            }
-            let home = self.is_home(*fingerprint);
+        for fingerprint in fingerprints {
+            let home = self.is_home(fingerprint);
             self.counts.documents -= 1;
             self.counts.home_documents -= u64::from(home);
-            self.counts.home_fingerprints -= u64::from(home && last);
+            match self.several.entry(fingerprint) {
+                Entry::Occupied(several) if *several.get() == 2 => {
+                    several.remove();
+                }
+                Entry::Occupied(mut several) => *several.get_mut() -= 1,
+                Entry::Vacant(_) => {
+                    self.counts.home_fingerprints -= u64::from(home);
+                    gone.push(fingerprint);
+                }
+            }
         }
         self.index.remove_present(&gone);
         before - self.counts.home_documents
@@ -116,14 +130,50 @@ impl Shard {
         self.index.search(search, queries, hit)
     }
 
-    /// The ids behind a fingerprint: none if it is not stored.
-    pub(crate) fn ids(&self, fingerprint: Fingerprint) -> &Ids {
-        static NONE: Ids = Ids::NONE;
-        self.documents.get(&fingerprint).unwrap_or(&NONE)
-    }
-
     const fn is_home(&self, fingerprint: Fingerprint) -> bool {
         (fingerprint.0 >> 56) as u8 == self.id.0
+    }
+}
+
+/// Takes the live documents of a shard in ascending order, and makes its tables at the end.
+#[derive(Debug)]
+pub(crate) struct Loader {
+    shard: Shard,
+    distinct: Vec<Fingerprint>,
+    /// Documents of the last fingerprint.
+    documents: u64,
+}
+
+impl Loader {
+    /// For an empty shard of a corpus with these tables.
+    pub(crate) fn new(id: ShardId, tables: Arc<Tables>) -> Self {
+        Self {
+            shard: Shard::new(id, tables),
+            distinct: Vec::new(),
+            documents: 0,
+        }
+    }
+
+    /// Takes a document, in order of fingerprints.
+    pub(crate) fn push(&mut self, fingerprint: Fingerprint, id: &str) {
+        let home = self.shard.is_home(fingerprint);
+        self.shard.bare &= id.is_empty();
+        self.shard.counts.documents += 1;
+        self.shard.counts.home_documents += u64::from(home);
+        if self.distinct.last() == Some(&fingerprint) {
+            self.documents += 1;
+            self.shard.several.insert(fingerprint, self.documents);
+        } else {
+            self.documents = 1;
+            self.shard.counts.home_fingerprints += u64::from(home);
+            self.distinct.push(fingerprint);
+        }
+    }
+
+    /// The shard.
+    pub(crate) fn finish(mut self) -> Shard {
+        self.shard.index.insert_new(self.distinct);
+        self.shard
     }
 }
 
@@ -136,10 +186,6 @@ mod tests {
     fn shard(id: u8) -> Shard {
         let tables = Tables::new(Layout::new(5, 3).unwrap());
         Shard::new(ShardId(id), Arc::new(tables))
-    }
-
-    fn document(fingerprint: u64, id: &str) -> Document {
-        (Fingerprint(fingerprint), id.into())
     }
 
     fn found(shard: &Shard, query: u64) -> Vec<u64> {
@@ -156,20 +202,23 @@ mod tests {
         found
     }
 
-    /// S1.
+    /// S1, S3.
     #[test]
     fn a_fingerprint_stays_until_its_last_document_goes() {
         let mut shard = shard(0);
-        assert_eq!(
-            shard.insert(vec![document(5, "a"), document(5, "b"), document(5, "a")]),
-            2
-        );
+        let five = Fingerprint(5);
+        assert_eq!(shard.came([(five, "a"), (five, "b")]), 2);
+        assert_eq!(shard.came([(five, "c")]), 1);
+        assert_eq!(shard.several[&five], 3);
         assert_eq!(shard.counts().home_fingerprints, 1);
-        assert_eq!(shard.remove(&[document(5, "a"), document(5, "x")]), 1);
+        assert_eq!(shard.went([five, five]), 2);
+        assert!(shard.several.is_empty());
         assert_eq!(found(&shard, 4), [5]);
-        assert_eq!(shard.ids(Fingerprint(5)).iter().collect::<Vec<_>>(), ["b"]);
-        assert_eq!(shard.remove(&[document(5, "b"), document(5, "b")]), 1);
+        assert_eq!(shard.came([(five, "d")]), 1);
+        assert_eq!(shard.went([five]), 1);
+        assert_eq!(shard.went([five]), 1);
         assert_eq!(found(&shard, 4), [0; 0]);
+        assert!(!shard.contains(five));
         assert_eq!(shard.counts(), ShardCounts::default());
     }
 
@@ -178,28 +227,40 @@ mod tests {
     fn documents_are_counted_at_home_only() {
         let mut shard = shard(0);
         // Its own leading byte is 0xff, but its second block starts with 0.
-        assert_eq!(
-            shard.insert(vec![document(0xfff0_0000_0000_0000, "guest")]),
-            0
-        );
-        assert_eq!(
-            shard.counts(),
-            ShardCounts {
-                documents: 1,
-                home_documents: 0,
-                home_fingerprints: 0
-            }
-        );
+        let guest = Fingerprint(0xfff0_0000_0000_0000);
+        assert_eq!(shard.came([(guest, "guest")]), 0);
+        let counts = ShardCounts {
+            documents: 1,
+            ..ShardCounts::default()
+        };
+        assert_eq!(shard.counts(), counts);
+    }
+
+    /// S1, S2, S3.
+    #[test]
+    fn a_loaded_shard_equals_one_that_took_the_documents_one_by_one() {
+        let documents = [(1, ""), (5, "a"), (5, "b"), (5, "c"), (7, ""), (7, "x")];
+        let documents = documents.map(|(fingerprint, id)| (Fingerprint(fingerprint), id));
+        let mut taken = shard(0);
+        let tables = Arc::clone(taken.index.tables());
+        let mut loader = Loader::new(ShardId(0), tables);
+        for (fingerprint, id) in documents {
+            taken.came([(fingerprint, id)]);
+            loader.push(fingerprint, id);
+        }
+        let loaded = loader.finish();
+        assert_eq!(loaded.counts(), taken.counts());
+        assert_eq!(loaded.several, taken.several);
+        assert!(!loaded.is_bare());
+        assert_eq!(found(&loaded, 5), found(&taken, 5));
     }
 
     #[test]
-    fn an_empty_id_is_a_document_like_others() {
+    fn a_shard_is_bare_until_a_document_has_an_id() {
         let mut shard = shard(0);
-        assert_eq!(shard.insert(vec![document(0, ""), document(0, "a")]), 2);
-        assert_eq!(
-            shard.ids(Fingerprint(0)).iter().collect::<Vec<_>>(),
-            ["", "a"]
-        );
-        assert_eq!(shard.insert(vec![document(u64::MAX, "")]), 0);
+        shard.came([(Fingerprint(0), ""), (Fingerprint(1), "")]);
+        assert!(shard.is_bare());
+        shard.came([(Fingerprint(0), "a")]);
+        assert!(!shard.is_bare());
     }
 }

@@ -35,6 +35,16 @@ pub enum Reason {
     AnswerTooLarge,
     /// The metadata store cannot be read or written.
     MetadataFailed,
+    /// A node has no room left for documents.
+    DiskFull,
+    /// More is under way than a process may hold.
+    Overloaded,
+    /// Others keep changing the same documents.
+    WriteConflict,
+    /// The clocks of the machines differ by too much.
+    ClockAhead,
+    /// A node cannot read or write what it stores.
+    StorageFailed,
     /// The process is shutting down.
     Stopping,
     /// A fault in Simshard.
@@ -43,7 +53,7 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 18] = [
         Self::InvalidRequest,
         Self::RecipeMismatch,
         Self::MessageTooLarge,
@@ -55,6 +65,11 @@ impl Reason {
         Self::CorpusNotLoaded,
         Self::AnswerTooLarge,
         Self::MetadataFailed,
+        Self::DiskFull,
+        Self::Overloaded,
+        Self::WriteConflict,
+        Self::ClockAhead,
+        Self::StorageFailed,
         Self::Stopping,
         Self::Internal,
     ];
@@ -74,6 +89,11 @@ impl Reason {
             Self::CorpusNotLoaded => "CORPUS_NOT_LOADED",
             Self::AnswerTooLarge => "ANSWER_TOO_LARGE",
             Self::MetadataFailed => "METADATA_FAILED",
+            Self::DiskFull => "DISK_FULL",
+            Self::Overloaded => "OVERLOADED",
+            Self::WriteConflict => "WRITE_CONFLICT",
+            Self::ClockAhead => "CLOCK_AHEAD",
+            Self::StorageFailed => "STORAGE_FAILED",
             Self::Stopping => "STOPPING",
             Self::Internal => "INTERNAL",
         }
@@ -91,8 +111,9 @@ impl Reason {
             Self::NodeUnreachable | Self::MetadataFailed | Self::Stopping => Code::Unavailable,
             Self::DeadlineTooShort => Code::DeadlineExceeded,
             Self::NotOwner | Self::CorpusNotLoaded => Code::FailedPrecondition,
-            Self::AnswerTooLarge => Code::ResourceExhausted,
-            Self::Internal => Code::Internal,
+            Self::AnswerTooLarge | Self::DiskFull | Self::Overloaded => Code::ResourceExhausted,
+            Self::WriteConflict => Code::Aborted,
+            Self::Internal | Self::ClockAhead | Self::StorageFailed => Code::Internal,
         }
     }
 
@@ -101,7 +122,12 @@ impl Reason {
     #[must_use]
     pub const fn is_passing(self) -> bool {
         match self {
-            Self::NodeUnreachable | Self::MetadataFailed | Self::Stopping => true,
+            Self::NodeUnreachable
+            | Self::MetadataFailed
+            | Self::DiskFull
+            | Self::Overloaded
+            | Self::WriteConflict
+            | Self::Stopping => true,
             Self::InvalidRequest
             | Self::RecipeMismatch
             | Self::MessageTooLarge
@@ -111,6 +137,8 @@ impl Reason {
             | Self::NotOwner
             | Self::CorpusNotLoaded
             | Self::AnswerTooLarge
+            | Self::ClockAhead
+            | Self::StorageFailed
             | Self::Internal => false,
         }
     }

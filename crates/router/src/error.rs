@@ -87,6 +87,9 @@ pub(crate) enum RouterError {
         /// What is wrong.
         problem: MalformedMatches,
     },
+    /// Whatever version the router took, a node had a newer one.
+    #[error("others keep changing the same documents: retry later")]
+    WriteConflict,
     /// The merged answer does not fit a message.
     #[error(
         "the answer is over {MAX_MESSAGE_BYTES} bytes: ask fewer queries at once, or set limit or max_ids"
@@ -117,6 +120,7 @@ impl RouterError {
             Self::NotLoaded { .. } => Reason::CorpusNotLoaded,
             Self::Node { status, .. } => node_reason(status),
             Self::Malformed { .. } | Self::ForeignCorpus(_) => Reason::Internal,
+            Self::WriteConflict => Reason::WriteConflict,
             Self::AnswerTooLarge => Reason::AnswerTooLarge,
             Self::Metadata(_) | Self::MetadataLate(_) => Reason::MetadataFailed,
         }
@@ -135,6 +139,7 @@ impl RouterError {
             | Self::Unreachable { .. }
             | Self::Node { .. }
             | Self::Malformed { .. }
+            | Self::WriteConflict
             | Self::AnswerTooLarge
             | Self::Metadata(_)
             | Self::MetadataLate(_)
@@ -169,6 +174,7 @@ impl RouterError {
             | Self::NoTexts { corpus, .. } => vec![("corpus", corpus.to_string())],
             Self::ForeignCorpus(record) => vec![("corpus", record.name.to_string())],
             Self::DistanceTooLarge { .. }
+            | Self::WriteConflict
             | Self::AnswerTooLarge
             | Self::Metadata(_)
             | Self::MetadataLate(_)
@@ -197,7 +203,14 @@ impl From<RouterError> for Status {
 /// What a node's refusal means to the client: its own fault only where the
 /// router hands on what the client asked for.
 fn node_reason(status: &Status) -> Reason {
-    let handed_on = [Reason::NotOwner, Reason::AnswerTooLarge];
+    let handed_on = [
+        Reason::NotOwner,
+        Reason::AnswerTooLarge,
+        Reason::DiskFull,
+        Reason::Overloaded,
+        Reason::ClockAhead,
+        Reason::StorageFailed,
+    ];
     let reason = Reason::of(status).filter(|reason| handed_on.contains(reason));
     reason.unwrap_or(Reason::Internal)
 }

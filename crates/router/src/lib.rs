@@ -5,6 +5,7 @@
 //! request; `grpc` decodes, delegates and converts; `server` binds it all to a
 //! listener.
 
+mod clock;
 mod corpora;
 mod deadline;
 mod decode;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use simshard_cluster::{ClusterLayout, CorpusName, MetadataStore};
 use simshard_topology::{NodeId, ShardSet};
 
+use crate::clock::SystemClock;
 use crate::corpora::{Corpora, OpenCorpus};
 use crate::error::RouterError;
 use crate::metadata::Metadata;
@@ -25,6 +26,7 @@ pub(crate) struct Router {
     layout: Arc<ClusterLayout>,
     nodes: Nodes,
     corpora: Corpora,
+    clock: SystemClock,
 }
 
 impl Router {
@@ -36,6 +38,7 @@ impl Router {
             nodes: Nodes::new(&layout)?,
             corpora: Corpora::new(Metadata::new(Arc::clone(&store))),
             metadata: Metadata::new(store),
+            clock: SystemClock::default(),
             layout,
         })
     }

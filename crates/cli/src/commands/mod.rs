@@ -14,3 +14,4 @@ pub mod hash;
 mod pipeline;
 pub mod recipes;
 pub mod serve;
+pub mod storage;

@@ -96,6 +96,12 @@ pub struct NodeArgs {
     /// This node's name in the layout file
     #[arg(long, value_name = "NAME", env = "SIMSHARD_NAME")]
     pub name: Option<String>,
+    /// The directory that holds the node's documents; without it they are in memory only, and end with the process
+    #[arg(long, value_name = "DIR", env = "SIMSHARD_DATA", value_hint = ValueHint::DirPath)]
+    pub data: Option<PathBuf>,
+    /// Changes held in memory before they are written to segments, in MiB [default: 48]
+    #[arg(long, value_name = "MIB", env = "SIMSHARD_MEMTABLE_MIB")]
+    pub memtable_mib: Option<u32>,
     /// Where to listen [default: the node's address in the layout file]
     #[arg(long, value_name = "ADDRESS", env = "SIMSHARD_LISTEN")]
     pub listen: Option<SocketAddr>,

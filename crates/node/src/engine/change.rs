@@ -1,70 +1,87 @@
-//! Inserting and removing documents.
+//! Changing documents and corpora: handed to the storage, answered once committed and applied.
 
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
-use rayon::prelude::*;
 use simshard_cluster::CorpusUid;
-use simshard_proto::Documents;
-use simshard_topology::{ShardId, ShardSet};
+use simshard_simhash::Layout;
+use simshard_storage::{Change, Operation};
+use simshard_topology::Version;
+use tokio::sync::oneshot;
 
-use super::{Engine, group_by_shard};
+use super::{Engine, Outcome};
 use crate::error::NodeError;
-use crate::shard::{Document, Shard};
+
+/// How far ahead of this node's clock a version may be: farther, some clock is wrong, and what it
+/// stamps would outdo every change to come.
+const MOST_AHEAD: Duration = Duration::from_secs(60);
+
+/// A change of fewer documents is encoded where it arrives.
+const FEW: usize = 1024;
 
 impl Engine {
-    /// Inserts documents into those of their shards that are meant; returns how
-    /// many were new in their home shard, if that is meant.
-    pub(crate) async fn insert(
+    /// Makes an empty corpus; the same layout again changes nothing.
+    pub(crate) async fn create_corpus(
         self: &Arc<Self>,
-        corpus: CorpusUid,
-        shards: ShardSet,
-        documents: Documents,
-    ) -> Result<u64, NodeError> {
-        self.change(corpus, shards, documents, Shard::insert).await
+        uid: CorpusUid,
+        blocks: u32,
+        distance: u32,
+    ) -> Result<(), NodeError> {
+        let layout = Layout::new(blocks, distance)?;
+        if let Ok(there) = self.corpora.get(uid) {
+            return match there.tables.layout() == layout {
+                true => Ok(()),
+                false => Err(NodeError::LayoutConflict(uid)),
+            };
+        }
+        self.commit(Operation::CreateCorpus { uid, layout }).await?;
+        Ok(())
     }
 
-    /// Removes documents from those of their shards that are meant; returns how
-    /// many were in their home shard, if that is meant.
-    pub(crate) async fn remove(
-        self: &Arc<Self>,
-        corpus: CorpusUid,
-        shards: ShardSet,
-        documents: Documents,
-    ) -> Result<u64, NodeError> {
-        let remove = |shard: &mut Shard, documents: Vec<Document>| shard.remove(&documents);
-        self.change(corpus, shards, documents, remove).await
+    /// Drops a corpus, if there is one.
+    pub(crate) async fn delete_corpus(self: &Arc<Self>, uid: CorpusUid) -> Result<(), NodeError> {
+        if self.corpora.get(uid).is_ok() {
+            self.commit(Operation::DropCorpus { uid }).await?;
+        }
+        Ok(())
     }
 
-    async fn change(
-        self: &Arc<Self>,
-        corpus: CorpusUid,
-        shards: ShardSet,
-        documents: Documents,
-        change: fn(&mut Shard, Vec<Document>) -> u64,
-    ) -> Result<u64, NodeError> {
-        self.check_owned(shards)?;
-        let corpus = self.corpora.get(corpus)?;
-        self.run(move |_, _| {
-            let parts = group_by_shard(shards, &documents.fingerprints, |fingerprint| {
-                let shards = corpus.tables.document_shards(fingerprint);
-                shards.map(ShardId).collect()
-            });
-            let counts = parts.into_par_iter().map(|(id, places)| {
-                let picked = pick(&documents, &places);
-                corpus
-                    .write(id)
-                    .map_or(0, |mut shard| change(&mut shard, picked))
-            });
-            Ok(counts.sum())
-        })
-        .await
+    /// Changes documents in those of their shards that are meant. Once it answers, the change is durable.
+    pub(crate) async fn change(self: &Arc<Self>, change: Change) -> Result<Outcome, NodeError> {
+        self.check_owned(change.shards)?;
+        self.corpora.get(change.corpus)?;
+        check_clock(change.version)?;
+        match change.documents.fingerprints.len() < FEW {
+            true => self.commit(Operation::Change(change)).await,
+            false => {
+                let engine = Arc::clone(self);
+                let queue = move |_: &Self, _: &_| engine.queue(Operation::Change(change));
+                let outcome = self.run(queue).await?;
+                outcome.await.unwrap_or(Err(NodeError::Stopping))
+            }
+        }
+    }
+
+    async fn commit(&self, operation: Operation) -> Result<Outcome, NodeError> {
+        let outcome = self.queue(operation)?;
+        outcome.await.unwrap_or(Err(NodeError::Stopping))
+    }
+
+    fn queue(
+        &self,
+        operation: Operation,
+    ) -> Result<oneshot::Receiver<Result<Outcome, NodeError>>, NodeError> {
+        let (ticket, outcome) = oneshot::channel();
+        self.writer.append(operation, ticket)?;
+        Ok(outcome)
     }
 }
 
-fn pick(documents: &Documents, places: &[u32]) -> Vec<Document> {
-    let document = |&place: &u32| {
-        let place = place as usize;
-        (documents.fingerprints[place], documents.id(place).into())
-    };
-    places.iter().map(document).collect()
+fn check_clock(version: Version) -> Result<(), NodeError> {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let most = now.unwrap_or_default() + MOST_AHEAD;
+    match Duration::from_millis(version.milliseconds()) > most {
+        true => Err(NodeError::ClockAhead(version)),
+        false => Ok(()),
+    }
 }

@@ -9,6 +9,7 @@ use simshard_cluster::CorpusUid;
 use simshard_proto::v1::Matches;
 use simshard_proto::{QueryMatch, matches_from};
 use simshard_simhash::{ActiveTables, Fingerprint, Hit, LeadGroups, Search};
+use simshard_storage::Store;
 use simshard_topology::{ShardId, ShardSet};
 
 use super::{Engine, Wanted, group_by_shard};
@@ -47,8 +48,9 @@ impl Engine {
             return Err(NodeError::OutsideLayout);
         }
         let limit = self.max_answer_bytes;
-        self.run(move |_, wanted| {
+        self.run(move |engine, wanted| {
             let find = Find {
+                store: &engine.store,
                 corpus: &corpus,
                 query: &query,
                 wanted,
@@ -62,6 +64,7 @@ impl Engine {
 
 /// A search under way.
 struct Find<'a> {
+    store: &'a Store,
     corpus: &'a NodeCorpus,
     query: &'a NearQuery,
     wanted: &'a Wanted,
@@ -140,11 +143,10 @@ impl Find<'_> {
     fn describe(&self, hit: Hit) -> Result<Option<QueryMatch>, NodeError> {
         let mut shards = self.corpus.tables.document_shards(hit.fingerprint);
         let meant = |&id: &ShardId| self.query.shards.contains(id);
-        let shard = shards.find_map(|byte| Some(ShardId(byte)).filter(meant));
-        let Some(shard) = shard.and_then(|id| self.corpus.read(id)) else {
+        let Some(id) = shards.find_map(|byte| Some(ShardId(byte)).filter(meant)) else {
             return Ok(None);
         };
-        let stored = shard.ids(hit.fingerprint);
+        let stored = self.ids(id, hit.fingerprint)?;
         if stored.is_empty() {
             return Ok(None);
         }
@@ -152,17 +154,16 @@ impl Find<'_> {
             0 => stored.len(),
             most => stored.len().min(most as usize),
         };
+        let document_count = stored.len() as u64;
         let mut bytes = Room::MATCH;
         let mut ids = Vec::new();
-        for id in stored.iter().take(listed) {
+        for id in stored.into_iter().take(listed) {
             bytes += Room::ID + id.len();
-            ids.push(id.to_owned());
+            ids.push(id.into_string());
             if bytes > self.room.limit {
                 break;
             }
         }
-        let document_count = stored.len() as u64;
-        drop(shard);
         self.room.take(bytes).ok_or(self.too_large())?;
         Ok(Some(QueryMatch {
             query: hit.query,
@@ -171,6 +172,15 @@ impl Find<'_> {
             document_count,
             ids,
         }))
+    }
+
+    /// The ids behind a fingerprint that a shard holds.
+    fn ids(&self, id: ShardId, fingerprint: Fingerprint) -> Result<Vec<Box<str>>, NodeError> {
+        let bare = self.corpus.read(id).is_some_and(|shard| shard.is_bare());
+        match bare {
+            true => Ok(vec![Box::default()]),
+            false => Ok(self.store.live_ids(id, self.query.corpus, fingerprint)?),
+        }
     }
 
     fn too_large(&self) -> NodeError {

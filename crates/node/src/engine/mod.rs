@@ -1,5 +1,5 @@
-//! The engine of a node: checks ownership, sorts work by shard, and runs it on
-//! threads of its own, away from the async ones.
+//! The engine of a node: checks ownership, hands changes to the storage, sorts work by shard, and runs it
+//! on threads of its own, away from the async ones.
 //!
 //! # Invariants
 //! - N1: a request that names a shard the node does not own changes and
@@ -7,6 +7,7 @@
 //! - N2: what a request writes to a shard is visible to every search that
 //!   starts after the request was answered.
 
+mod apply;
 mod change;
 mod find;
 
@@ -14,69 +15,73 @@ use std::sync::Arc;
 
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 use simshard_cluster::CorpusUid;
-use simshard_simhash::{Fingerprint, Layout};
+use simshard_simhash::Fingerprint;
+use simshard_storage::{Failure, OpenError, Store, Writer};
 use simshard_topology::{ShardId, ShardSet};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::corpora::{NodeCorpora, NodeCorpus};
+use crate::corpora::NodeCorpora;
 use crate::error::NodeError;
 use crate::shard::ShardCounts;
+pub(crate) use apply::Outcome;
+use apply::{Applier, Ticket};
 pub(crate) use find::NearQuery;
 
 /// The shards of one node, and the threads that work on them.
 #[derive(Debug)]
 pub(crate) struct Engine {
-    owned: ShardSet,
-    corpora: NodeCorpora,
-    pool: ThreadPool,
+    store: Arc<Store>,
+    writer: Writer<Ticket>,
+    corpora: Arc<NodeCorpora>,
+    pool: Arc<ThreadPool>,
+    failed: watch::Receiver<Option<Failure>>,
     max_answer_bytes: usize,
 }
 
 impl Engine {
-    /// An engine without corpora, for the shards that the map gives this node.
-    pub(crate) fn new(
-        owned: ShardSet,
-        threads: usize,
+    /// An engine over what is stored: loads the tables of every corpus, then takes changes.
+    pub(crate) fn start(
+        store: Store,
+        pool: ThreadPool,
         max_answer_bytes: usize,
-    ) -> Result<Self, ThreadPoolBuildError> {
-        // A panic on these threads ends the process: better than to go on with
-        // tables that are half changed.
-        let pool = ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .thread_name(|number| format!("shards-{number}"))
-            .build()?;
+    ) -> Result<Self, OpenError> {
+        let (store, pool) = (Arc::new(store), Arc::new(pool));
+        let corpora = Arc::new(pool.install(|| NodeCorpora::load(&store))?);
+        let (failing, failed) = watch::channel(None);
+        let applier = Applier {
+            store: Arc::clone(&store),
+            corpora: Arc::clone(&corpora),
+            pool: Arc::clone(&pool),
+            failed: failing,
+        };
+        let writer = Writer::start(&store, applier)?;
         Ok(Self {
-            owned,
-            corpora: NodeCorpora::default(),
+            store,
+            writer,
+            corpora,
             pool,
+            failed,
             max_answer_bytes,
         })
     }
 
-    /// Makes an empty corpus; the same layout again changes nothing.
-    pub(crate) async fn create_corpus(
-        self: &Arc<Self>,
-        uid: CorpusUid,
-        blocks: u32,
-        distance: u32,
-    ) -> Result<(), NodeError> {
-        let layout = Layout::new(blocks, distance)?;
-        self.run(move |engine, _| {
-            let corpus = NodeCorpus::new(layout, engine.owned);
-            engine.corpora.insert(uid, corpus)
-        })
-        .await
+    /// Waits until the storage has failed for good: nothing can be acknowledged any more.
+    pub(crate) async fn failure(&self) -> Failure {
+        let mut failed = self.failed.clone();
+        loop {
+            if let Some(failure) = failed.borrow_and_update().clone() {
+                return failure;
+            }
+            if failed.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+        }
     }
 
-    /// Drops a corpus, if there is one.
-    pub(crate) async fn delete_corpus(self: &Arc<Self>, uid: CorpusUid) -> Result<(), NodeError> {
-        self.run(move |engine, _| {
-            // Freeing it takes long: no lock is held meanwhile.
-            drop(engine.corpora.remove(uid));
-            Ok(())
-        })
-        .await
+    /// Finishes the changes under way, and makes the next start a quick one.
+    pub(crate) fn close(&self) {
+        self.writer.close();
     }
 
     /// What the node holds of a corpus, shard by shard.
@@ -93,7 +98,7 @@ impl Engine {
     }
 
     fn check_owned(&self, shards: ShardSet) -> Result<(), NodeError> {
-        let foreign = shards.difference(&self.owned);
+        let foreign = shards.difference(&self.store.shards());
         match foreign.is_empty() {
             true => Ok(()),
             false => Err(NodeError::NotOwner(foreign)),
@@ -117,6 +122,15 @@ impl Engine {
         });
         receiver.await.unwrap_or(Err(NodeError::Stopping))
     }
+}
+
+/// Threads that search and change shards. A panic on one of them ends the process: better than to go on with
+/// tables that are half changed.
+pub(crate) fn threads(number: usize) -> Result<ThreadPool, ThreadPoolBuildError> {
+    ThreadPoolBuilder::new()
+        .num_threads(number)
+        .thread_name(|number| format!("shards-{number}"))
+        .build()
 }
 
 /// Whether somebody waits for the outcome of work: no longer, once the request

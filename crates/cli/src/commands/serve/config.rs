@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use simshard_node::StorageOptions;
 use simshard_runtime::config::load;
 use simshard_topology::NodeId;
 
@@ -25,6 +26,10 @@ pub struct RawNodeConfig {
     pub name: Option<String>,
     /// Where to listen.
     pub listen: Option<SocketAddr>,
+    /// The directory that holds the node's documents.
+    pub data: Option<PathBuf>,
+    /// Changes held in memory before they are written to segments.
+    pub memtable_mib: Option<u32>,
     /// Threads that search and change shards.
     pub threads: Option<u16>,
     /// How long requests under way may take after a shutdown began.
@@ -52,6 +57,9 @@ pub(super) struct NodeSettings {
     pub(super) name: NodeId,
     /// `None` listens at the address in the layout file.
     pub(super) listen: Option<SocketAddr>,
+    /// `None` keeps documents in memory only.
+    pub(super) data: Option<PathBuf>,
+    pub(super) storage: StorageOptions,
     pub(super) threads: usize,
     pub(super) drain: Duration,
 }
@@ -77,7 +85,10 @@ pub(super) fn node(args: &NodeArgs) -> anyhow::Result<NodeSettings> {
         return Err(UsageError("threads must be 1 or more".to_owned()).into());
     }
     Ok(NodeSettings {
-        cluster: cluster(&args.role, file.cluster)?,
+        cluster: path(&args.role, args.role.cluster.as_ref(), file.cluster)
+            .ok_or_else(|| missing("--cluster"))?,
+        data: path(&args.role, args.data.as_ref(), file.data),
+        storage: storage(args.memtable_mib.or(file.memtable_mib))?,
         name: NodeId::new(&name).map_err(|error| UsageError(error.to_string()))?,
         listen: args.listen.or(file.listen),
         threads: threads_or_cores(threads),
@@ -97,7 +108,8 @@ pub(super) fn router(args: &RouterRoleArgs) -> anyhow::Result<RouterSettings> {
         return Err(UsageError("timeout_seconds must be 1 or more".to_owned()).into());
     }
     Ok(RouterSettings {
-        cluster: cluster(&args.role, file.cluster)?,
+        cluster: path(&args.role, args.role.cluster.as_ref(), file.cluster)
+            .ok_or_else(|| missing("--cluster"))?,
         listen: listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 7460))),
         timeout: timeout.map_or(TIMEOUT, seconds),
         drain: args
@@ -115,15 +127,23 @@ fn file<T: DeserializeOwned + Default>(args: &RoleArgs) -> Result<T, UsageError>
     }
 }
 
-/// The layout file: a flag's path is as seen from here, that in a configuration
-/// file as seen from there.
-fn cluster(args: &RoleArgs, in_file: Option<PathBuf>) -> Result<PathBuf, UsageError> {
-    if let Some(path) = &args.cluster {
-        return Ok(path.clone());
+/// A path: a flag's is as seen from here, that in a configuration file as seen from there.
+fn path(args: &RoleArgs, flag: Option<&PathBuf>, in_file: Option<PathBuf>) -> Option<PathBuf> {
+    if let Some(path) = flag {
+        return Some(path.clone());
     }
-    let path = in_file.ok_or_else(|| missing("--cluster"))?;
     let folder = args.config.as_deref().and_then(Path::parent);
-    Ok(folder.map_or(path.clone(), |folder| folder.join(path)))
+    in_file.map(|path| folder.map_or(path.clone(), |folder| folder.join(path)))
+}
+
+fn storage(memtable_mib: Option<u32>) -> Result<StorageOptions, UsageError> {
+    let mut options = StorageOptions::default();
+    match memtable_mib {
+        None => {}
+        Some(0) => return Err(UsageError("memtable_mib must be 1 or more".to_owned())),
+        Some(mib) => options.memtable_bytes = (mib as usize) << 20,
+    }
+    Ok(options)
 }
 
 fn missing(flag: &str) -> UsageError {

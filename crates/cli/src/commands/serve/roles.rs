@@ -31,6 +31,8 @@ pub(super) fn run_node(settings: &NodeSettings) -> anyhow::Result<()> {
         let listener = announce(listen).await?;
         let config = NodeConfig {
             node: settings.name.clone(),
+            data: settings.data.clone(),
+            storage: settings.storage,
             threads: settings.threads,
             drain: settings.drain,
         };

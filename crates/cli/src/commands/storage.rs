@@ -1,0 +1,121 @@
+//! `simshard storage`: looking into a node's data directory, offline.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand, ValueHint};
+use simshard_storage::{Inspection, OpenError, inspect, verify};
+use simshard_topology::ShardId;
+
+use crate::exit::UsageError;
+use crate::progress;
+use crate::say;
+
+/// Looking into a data directory.
+#[derive(Debug, Subcommand)]
+pub enum StorageCommand {
+    /// Print what a data directory holds: corpora, segments, log
+    Inspect(StorageArgs),
+    /// Read every byte of a data directory, and check it against its checksums
+    #[command(after_help = "\
+Ends with 0 if everything is as it was written, with 1 at the first damage,
+naming file and offset. Nothing is changed, whatever is found.")]
+    Verify(StorageArgs),
+}
+
+/// Arguments of `storage`.
+#[derive(Args, Debug)]
+pub struct StorageArgs {
+    /// The data directory; the node that uses it must not run
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub directory: PathBuf,
+}
+
+/// Prints or checks.
+///
+/// # Errors
+/// If there is no data directory, a node uses it, or it is damaged.
+pub fn run(command: StorageCommand) -> anyhow::Result<()> {
+    match command {
+        StorageCommand::Inspect(args) => {
+            let inspection = look(&args.directory)?;
+            say::print(describe(&inspection).trim_end())?;
+        }
+        StorageCommand::Verify(args) => check(&args.directory)?,
+    }
+    Ok(())
+}
+
+fn look(directory: &Path) -> anyhow::Result<Inspection> {
+    inspect(directory).map_err(|error| match error {
+        OpenError::NoStore { .. } => UsageError(error.to_string()).into(),
+        error => error.into(),
+    })
+}
+
+fn check(directory: &Path) -> anyhow::Result<()> {
+    let inspection = look(directory)?;
+    let bytes = inspection
+        .segments
+        .iter()
+        .map(|segment| segment.bytes)
+        .sum();
+    let bar = progress::bar("checking", Some(bytes));
+    verify(directory, |bytes| bar.inc(bytes))?;
+    bar.finish_and_clear();
+    let (segments, records) = (inspection.segments.len(), inspection.log_records);
+    say::print(format!(
+        "sound: {segments} segments with {bytes} bytes, and {records} records of the log behind them"
+    ))?;
+    if let Some(torn) = inspection.torn {
+        let (path, offset) = (torn.path.display(), torn.offset);
+        say::note(format!(
+            "{path} ends with a write that was never acknowledged: the next start cuts it off at byte {offset}"
+        ));
+    }
+    Ok(())
+}
+
+/// What is in a data directory, for people.
+fn describe(inspection: &Inspection) -> String {
+    let mut text = String::new();
+    // Writing into a string does not fail.
+    let mut line = |name: &str, value: String| {
+        let _ = writeln!(text, "{name:<12}{value}");
+    };
+    line("store", inspection.store.to_string());
+    line("manifest", format!("number {}", inspection.generation));
+    line("shards", inspection.shards.to_string());
+    let (files, records) = (inspection.log_files, inspection.log_records);
+    line(
+        "log",
+        format!("{records} records that are in no segment, in {files} files"),
+    );
+    for corpus in &inspection.corpora {
+        let layout = corpus.layout;
+        let (blocks, distance) = (layout.blocks(), layout.distance());
+        line(
+            "corpus",
+            format!("{}  {blocks} blocks, distance {distance}", corpus.uid),
+        );
+    }
+    for uid in &inspection.dropped {
+        line("dropped", uid.to_string());
+    }
+    let mut shards: BTreeMap<ShardId, (usize, u64, u64)> = BTreeMap::new();
+    for segment in &inspection.segments {
+        let (segments, elements, bytes) = shards.entry(segment.shard).or_default();
+        *segments += 1;
+        *elements += segment.elements;
+        *bytes += segment.bytes;
+    }
+    let _ = writeln!(text, "\nshard  segments    elements         bytes");
+    for (shard, (segments, elements, bytes)) in shards {
+        let _ = writeln!(
+            text,
+            "{shard:<5}  {segments:>8}  {elements:>10}  {bytes:>12}"
+        );
+    }
+    text
+}

@@ -1,0 +1,192 @@
+//! Applying what the storage has committed: to the stored sets, then to the tables that searches read.
+//!
+//! One thread does this, batch by batch in the order of the log, and gives the shards of a batch to the
+//! engine's threads. So each shard sees its changes in one order, which a restart repeats.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rayon::ThreadPool;
+use rayon::prelude::*;
+use simshard_storage::{Change, ChangeKind, Effects, Failure, Operation, Refusal, Sink, Store};
+use simshard_topology::{ShardId, Version};
+use tokio::sync::{oneshot, watch};
+
+use super::group_by_shard;
+use crate::corpora::{NodeCorpora, NodeCorpus};
+use crate::error::NodeError;
+
+/// What a change did on this node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    /// Documents that changed in their home shard, if that was meant.
+    pub(crate) changed: u64,
+    /// The highest version that stood against the change, whose documents are as they were; `Version::NONE`
+    /// if there was none.
+    pub(crate) newer: Version,
+}
+
+/// Where an operation's outcome goes.
+pub(super) type Ticket = oneshot::Sender<Result<Outcome, NodeError>>;
+
+/// Takes what the storage has committed.
+#[derive(Debug)]
+pub(super) struct Applier {
+    pub(super) store: Arc<Store>,
+    pub(super) corpora: Arc<NodeCorpora>,
+    pub(super) pool: Arc<ThreadPool>,
+    /// Told once the storage has failed for good.
+    pub(super) failed: watch::Sender<Option<Failure>>,
+}
+
+impl Sink<Ticket> for Applier {
+    fn committed(&self, batch: Vec<(Operation, Ticket)>) {
+        let mut changes = Vec::new();
+        for (operation, ticket) in batch {
+            match operation {
+                Operation::Change(change) => changes.push((change, ticket)),
+                Operation::CreateCorpus { .. } | Operation::DropCorpus { .. } => {
+                    self.change(std::mem::take(&mut changes));
+                    let _ = ticket.send(self.catalog(&operation));
+                }
+            }
+        }
+        self.change(changes);
+    }
+
+    fn refused(&self, tickets: Vec<Ticket>, refusal: Refusal) {
+        for ticket in tickets {
+            let _ = ticket.send(Err(refusal.into()));
+        }
+    }
+
+    fn failed(&self, tickets: Vec<Ticket>, failure: Failure) {
+        for ticket in tickets {
+            let _ = ticket.send(Err(NodeError::StorageFailed(failure.clone())));
+        }
+        self.failed.send_replace(Some(failure));
+    }
+}
+
+/// Part of a change: its place in the batch, and the places of its documents in one shard.
+type Work = (usize, Vec<u32>);
+
+impl Applier {
+    fn catalog(&self, operation: &Operation) -> Result<Outcome, NodeError> {
+        match *operation {
+            // A uid that was dropped stays so.
+            Operation::CreateCorpus { uid, .. } if !self.store.holds(uid) => {
+                return Err(NodeError::CorpusNotLoaded(uid));
+            }
+            Operation::CreateCorpus { uid, layout } => {
+                let corpus = NodeCorpus::new(layout, self.store.shards());
+                self.corpora.insert(uid, corpus)?;
+            }
+            // Freeing it takes long: no lock is held meanwhile.
+            Operation::DropCorpus { uid } => drop(self.corpora.remove(uid)),
+            Operation::Change(_) => {}
+        }
+        Ok(Outcome::default())
+    }
+
+    /// Applies changes shard by shard, then answers each.
+    fn change(&self, changes: Vec<(Change, Ticket)>) {
+        let outcomes = self.pool.install(|| self.outcomes(&changes));
+        for ((_, ticket), outcome) in changes.into_iter().zip(outcomes) {
+            let _ = ticket.send(outcome);
+        }
+    }
+
+    fn outcomes(&self, changes: &[(Change, Ticket)]) -> Vec<Result<Outcome, NodeError>> {
+        let corpora: Vec<_> = changes
+            .iter()
+            .map(|(change, _)| self.corpora.get(change.corpus))
+            .collect();
+        let mut by_shard: BTreeMap<ShardId, Vec<Work>> = BTreeMap::new();
+        for (number, ((change, _), corpus)) in changes.iter().zip(&corpora).enumerate() {
+            let Ok(corpus) = corpus else { continue };
+            for (shard, places) in parts(change, corpus) {
+                by_shard.entry(shard).or_default().push((number, places));
+            }
+        }
+        let parts: Vec<Vec<(usize, Result<Outcome, NodeError>)>> = by_shard
+            .into_par_iter()
+            .map(|(shard, works)| {
+                let apply = |(number, places): Work| {
+                    let corpus = corpora[number].as_ref().map_err(Clone::clone);
+                    let apply = |corpus: &Arc<NodeCorpus>| {
+                        self.apply(shard, corpus, &changes[number].0, &places)
+                    };
+                    (number, corpus.and_then(apply))
+                };
+                works.into_iter().map(apply).collect()
+            })
+            .collect();
+        let mut outcomes: Vec<Result<Outcome, NodeError>> = corpora
+            .iter()
+            .map(|corpus| {
+                corpus
+                    .as_ref()
+                    .map(|_| Outcome::default())
+                    .map_err(Clone::clone)
+            })
+            .collect();
+        for (number, part) in parts.into_iter().flatten() {
+            add(&mut outcomes[number], part);
+        }
+        outcomes
+    }
+
+    /// Applies part of a change to one shard: to what is stored first, so that whoever finds a fingerprint
+    /// also finds its documents.
+    fn apply(
+        &self,
+        id: ShardId,
+        corpus: &NodeCorpus,
+        change: &Change,
+        places: &[u32],
+    ) -> Result<Outcome, NodeError> {
+        let Some(shard) = corpus.read(id) else {
+            return Ok(Outcome::default());
+        };
+        let is_stored = |fingerprint| shard.contains(fingerprint);
+        let Effects { changed, newer } = self.store.apply(id, change, places, is_stored)?;
+        drop(shard);
+        let Some(mut shard) = corpus.write(id) else {
+            return Ok(Outcome::default());
+        };
+        let documents = &change.documents;
+        let fingerprint = |place: &u32| documents.fingerprints[*place as usize];
+        let changed = match change.kind {
+            ChangeKind::Insert => {
+                let document = |place: &u32| (fingerprint(place), documents.id(*place as usize));
+                shard.came(changed.iter().map(document))
+            }
+            ChangeKind::Remove => shard.went(changed.iter().map(fingerprint)),
+        };
+        Ok(Outcome { changed, newer })
+    }
+}
+
+/// Adds what happened in one shard to what happened in others; the first error stays.
+fn add(outcome: &mut Result<Outcome, NodeError>, part: Result<Outcome, NodeError>) {
+    match (outcome.as_mut(), part) {
+        (Ok(sum), Ok(part)) => {
+            sum.changed += part.changed;
+            sum.newer = sum.newer.max(part.newer);
+        }
+        (Ok(_), Err(error)) => *outcome = Err(error),
+        (Err(_), _) => {}
+    }
+}
+
+fn parts(change: &Change, corpus: &NodeCorpus) -> Vec<(ShardId, Vec<u32>)> {
+    group_by_shard(
+        change.shards,
+        &change.documents.fingerprints,
+        |fingerprint| {
+            let shards = corpus.tables.document_shards(fingerprint);
+            shards.map(ShardId).collect()
+        },
+    )
+}
