@@ -150,10 +150,12 @@ impl From<Status> for CallError {
     /// What a node says itself carries a reason.
     fn from(status: Status) -> Self {
         if let Some(reason) = Reason::of(&status) {
-            return match reason {
-                Reason::Stopping => Self::Unreachable,
-                Reason::CorpusNotLoaded => Self::NotLoaded,
-                _ => Self::Refused(Box::new(status)),
+            return if reason == Reason::Stopping {
+                Self::Unreachable
+            } else if reason == Reason::CorpusNotLoaded {
+                Self::NotLoaded
+            } else {
+                Self::Refused(Box::new(status))
             };
         }
         if status.code() == Code::DeadlineExceeded {

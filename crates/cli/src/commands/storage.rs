@@ -48,9 +48,11 @@ pub fn run(command: StorageCommand) -> anyhow::Result<()> {
 }
 
 fn look(directory: &Path) -> anyhow::Result<Inspection> {
-    inspect(directory).map_err(|error| match error {
-        OpenError::NoStore { .. } => UsageError(error.to_string()).into(),
-        error => error.into(),
+    inspect(directory).map_err(|error| {
+        if matches!(error, OpenError::NoStore { .. }) {
+            return UsageError(error.to_string()).into();
+        }
+        error.into()
     })
 }
 

@@ -1,0 +1,138 @@
+//! A node's data directory: it outlives the node, and can be looked into.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+
+use simshard_testkit::{Process, run};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_simshard");
+
+/// One node with a data directory, and a router.
+struct Scene {
+    folder: tempfile::TempDir,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = port.local_addr().unwrap();
+        let layout = format!("[[nodes]]\nname = \"n1\"\naddress = \"http://{address}\"\n");
+        fs::write(folder.path().join("cluster.toml"), layout).unwrap();
+        Self { folder }
+    }
+
+    fn layout(&self) -> String {
+        let path = self.folder.path().join("cluster.toml");
+        path.to_str().unwrap().to_owned()
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    fn start(&self) -> (Process, Process) {
+        let (layout, data) = (self.layout(), self.data());
+        let data = data.to_str().unwrap();
+        let node = ["serve", "node", "--cluster", &layout, "--name", "n1"];
+        let storage = ["--data", data, "--memtable-mib", "1"];
+        let node = Process::serve(BINARY, [&node[..], &storage].concat());
+        let router = ["serve", "router", "--cluster", &layout];
+        let listen = ["--listen", "127.0.0.1:0"];
+        let router = Process::serve(BINARY, [&router[..], &listen].concat());
+        (node, router)
+    }
+
+    fn storage(&self, verb: &str) -> (Option<i32>, String, String) {
+        let data = self.data();
+        let output = run(BINARY, ["storage", verb, data.to_str().unwrap()], "");
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (
+            output.status.code(),
+            text(output.stdout),
+            text(output.stderr),
+        )
+    }
+}
+
+fn simshard(router: &Process, args: &[&str], input: &str) -> String {
+    let output = run(BINARY, [args, &["--router", router.url()]].concat(), input);
+    let log = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{args:?}: {log}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Enough to be written to segments.
+fn documents() -> String {
+    let lines = (1..8000_u64).map(|number| {
+        let fingerprint = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        format!("page-{number}\t{fingerprint}\n")
+    });
+    lines.collect()
+}
+
+fn segment(data: &Path) -> PathBuf {
+    let mut files: Vec<PathBuf> = fs::read_dir(data.join("segments"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.sort();
+    files.remove(0)
+}
+
+#[test]
+fn documents_outlive_their_node_and_its_directory_can_be_looked_into() {
+    let scene = Scene::new();
+    let (node, router) = scene.start();
+    simshard(&router, &["corpus", "create", "default"], "");
+    let tsv = ["--format", "tsv"];
+    simshard(&router, &[&["insert"], &tsv[..]].concat(), &documents());
+    let (code, _, log) = scene.storage("inspect");
+    assert_eq!(code, Some(1));
+    assert!(log.contains("is in use by another process"), "{log}");
+
+    assert_eq!(node.terminate(), Some(0));
+    drop(router);
+    let (code, shown, log) = scene.storage("inspect");
+    assert_eq!(code, Some(0), "{log}");
+    assert!(shown.contains("5 blocks, distance 3"), "{shown}");
+    assert!(shown.contains("shards      00-ff"), "{shown}");
+    let (code, shown, log) = scene.storage("verify");
+    assert_eq!(code, Some(0), "{log}");
+    assert!(shown.starts_with("sound: "), "{shown}");
+
+    let (node, router) = scene.start();
+    let found = simshard(&router, &[&["find"], &tsv[..]].concat(), &documents());
+    for (number, line) in (1..).zip(found.lines()) {
+        let id = format!(r#""page-{number}""#);
+        assert!(line.contains(&id), "{line}");
+    }
+    assert_eq!(found.lines().count(), 7999);
+    node.kill();
+    drop(router);
+
+    let damaged = segment(&scene.data());
+    let mut bytes = fs::read(&damaged).unwrap();
+    bytes[100] ^= 4;
+    fs::write(&damaged, bytes).unwrap();
+    let (code, _, log) = scene.storage("verify");
+    assert_eq!(code, Some(1));
+    assert!(log.contains(damaged.to_str().unwrap()), "{log}");
+    let (code, _, _) = scene.storage("inspect");
+    assert_eq!(code, Some(0), "only verify reads everything");
+}
+
+#[test]
+fn a_directory_without_a_store_is_a_wrong_argument() {
+    let scene = Scene::new();
+    fs::create_dir(scene.data()).unwrap();
+    for verb in ["inspect", "verify"] {
+        let (code, _, log) = scene.storage(verb);
+        assert_eq!(code, Some(2));
+        assert!(log.contains("is no data directory"), "{log}");
+    }
+    assert_eq!(fs::read_dir(scene.data()).unwrap().count(), 0);
+}
