@@ -70,7 +70,8 @@ pub trait Sink<T>: Send + Sync + 'static {
 pub struct Writer<T: Send + 'static> {
     store: Arc<Store>,
     log: Arc<RwLock<Option<Log<T>>>>,
-    maintenance: Mutex<Option<JoinHandle<()>>>,
+    /// The threads that flush, compact and scrub.
+    maintenance: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl<T: Send + 'static> Writer<T> {
@@ -87,9 +88,9 @@ impl<T: Send + 'static> Writer<T> {
         };
         let log = Log::start(tail, store.log_options(), committer)?;
         let log = Arc::new(RwLock::new(Some(log)));
-        let maintenance = {
+        let maintain = {
             let (store, log) = (Arc::clone(store), Arc::clone(&log));
-            let maintain = move || {
+            move || {
                 let trim = |below| match &*read(&log) {
                     Some(log) => log.trim(below).map_err(MaintenanceError::Trim),
                     None => Ok(()),
@@ -97,14 +98,17 @@ impl<T: Send + 'static> Writer<T> {
                 if let Err(failure) = store.maintain(trim) {
                     sink.failed(Vec::new(), failure);
                 }
-            };
-            let thread = thread::Builder::new().name("storage".to_owned());
-            thread.spawn(maintain).map_err(OpenError::Threads)?
+            }
         };
+        let scrub = {
+            let store = Arc::clone(store);
+            move || store.scrub()
+        };
+        let threads = vec![spawn("storage", maintain)?, spawn("scrub", scrub)?];
         Ok(Self {
             store: Arc::clone(store),
             log,
-            maintenance: Mutex::new(Some(maintenance)),
+            maintenance: Mutex::new(threads),
         })
     }
 
@@ -143,12 +147,14 @@ impl<T: Send + 'static> Writer<T> {
     /// Lets a flush or compaction that is under way finish, and begins no other.
     pub(crate) fn end_maintenance(&self) {
         self.store.stop_maintenance();
-        let mut thread = self
+        let mut threads = self
             .maintenance
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        if let Some(Err(_)) = thread.take().map(JoinHandle::join) {
-            tracing::error!("the maintenance of the storage panicked");
+        for thread in threads.drain(..) {
+            if thread.join().is_err() {
+                tracing::error!("a thread of the storage panicked");
+            }
         }
     }
 }
@@ -163,6 +169,11 @@ impl<T: Send + 'static> Drop for Writer<T> {
     fn drop(&mut self) {
         self.close();
     }
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, OpenError> {
+    let thread = thread::Builder::new().name(name.to_owned());
+    thread.spawn(work).map_err(OpenError::Threads)
 }
 
 fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {

@@ -172,8 +172,9 @@ impl<S: ReadAt> Segment<S> {
         Scan::start(self, runs.collect(), None)
     }
 
-    /// Reads the whole file and compares its hash with that of the manifest.
-    pub(crate) fn verify(&self) -> Result<(), ReadError> {
+    /// Reads the whole file and compares its hash with that of the manifest. `go_on` hears of the bytes of each
+    /// read, and may end it; says whether it came to the end.
+    pub(crate) fn verify(&self, mut go_on: impl FnMut(u64) -> bool) -> Result<bool, ReadError> {
         self.check()?;
         let mut hasher = blake3::Hasher::new();
         let mut buffer = vec![0; CHUNK_BYTES];
@@ -185,12 +186,15 @@ impl<S: ReadAt> Segment<S> {
             read.map_err(|failure| self.failed(failure))?;
             hasher.update(chunk);
             offset += length;
+            if !go_on(length) {
+                return Ok(false);
+            }
         }
         if hasher.finalize() != self.meta.hash {
             let fault = Fault::damaged(0, "the hash is not that of the manifest");
             return Err(self.failed(Failure::Fault(fault)));
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Reads and checks a block, past the cache.

@@ -85,23 +85,28 @@ impl Maintenance {
 
     /// Waits for work, at most for a while if the last attempt failed; says whether to go on.
     fn wait(&self, pause: Option<Duration>) -> bool {
-        let idle = |state: &mut State| !state.is_full && !state.is_stopping;
-        let state = self.state();
-        let state = match pause {
-            None => self.changed.wait_while(state, idle),
-            Some(pause) => {
-                let is_waiting = |state: &mut State| !state.is_stopping;
-                let waited = self.changed.wait_timeout_while(state, pause, is_waiting);
-                Ok(waited.unwrap_or_else(PoisonError::into_inner).0)
-            }
-        };
-        !state.unwrap_or_else(PoisonError::into_inner).is_stopping
+        if let Some(pause) = pause {
+            return self.rest(pause);
+        }
+        let is_idle = |state: &mut State| !state.is_full && !state.is_stopping;
+        let waited = self.changed.wait_while(self.state(), is_idle);
+        !waited.unwrap_or_else(PoisonError::into_inner).is_stopping
     }
 
     /// Waits a while for space on the disk; says whether to try again.
     pub(super) fn wait_for_space(&self) -> bool {
         self.note_disk_full();
         self.wait(Some(PAUSE))
+    }
+
+    /// Waits so long; says whether to go on.
+    pub(super) fn rest(&self, pause: Duration) -> bool {
+        let is_resting = |state: &mut State| !state.is_stopping;
+        let waited = self
+            .changed
+            .wait_timeout_while(self.state(), pause, is_resting);
+        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        !state.is_stopping
     }
 
     fn note_disk_full(&self) {

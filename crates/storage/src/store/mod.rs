@@ -18,6 +18,7 @@ mod compaction;
 mod flush;
 mod maintenance;
 mod open;
+mod scrub;
 #[cfg(test)]
 mod tests;
 

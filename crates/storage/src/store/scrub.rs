@@ -1,0 +1,67 @@
+//! Reading segments that nobody asks for, so that damage is found while it can be repaired.
+//!
+//! # Invariants
+//! - SC1: every segment is read and compared with its hash again and again; one that is damaged answers nothing
+//!   any more.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Store;
+use crate::segment::Segment;
+
+/// Bytes read in a second, at most: little beside what searches and compaction read.
+const BYTES_A_SECOND: u64 = 8 << 20;
+
+/// After so long the first round begins.
+const FIRST: Duration = Duration::from_secs(10 * 60);
+
+/// Between the end of one round through all segments and the next.
+const REST: Duration = Duration::from_secs(24 * 60 * 60);
+
+impl Store {
+    /// Reads all segments, round after round, until the store is closed.
+    pub(crate) fn scrub(&self) {
+        let mut rest = FIRST;
+        while self.maintenance.rest(rest) {
+            let pace = |bytes| self.maintenance.rest(pause(bytes));
+            self.scrub_all(pace);
+            rest = REST;
+        }
+    }
+
+    /// Reads all segments once, and says what is damaged in the log of the process; `go_on` hears of the bytes of each
+    /// read, and may end it.
+    pub(super) fn scrub_all(&self, mut go_on: impl FnMut(u64) -> bool) {
+        for segment in self.segments() {
+            match segment.verify(&mut go_on) {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => {
+                    tracing::error!(%error, "a segment is damaged: whoever needs it is refused");
+                }
+            }
+        }
+    }
+
+    fn segments(&self) -> Vec<Arc<Segment>> {
+        let shards = self.shards.iter().filter_map(|(id, _)| self.read(*id));
+        shards.flat_map(|shard| shard.segments.to_vec()).collect()
+    }
+}
+
+/// How long to pause after so many bytes.
+fn pause(bytes: u64) -> Duration {
+    Duration::from_millis(bytes * 1000 / BYTES_A_SECOND)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_is_as_long_as_its_bytes_take() {
+        assert_eq!(pause(BYTES_A_SECOND), Duration::from_secs(1));
+        assert_eq!(pause(0), Duration::ZERO);
+    }
+}
