@@ -98,8 +98,10 @@ fn wait_until(condition: impl Fn() -> bool) {
     }
 }
 
+/// Starts a command that heeds every signal, whatever is ignored where the tests run.
 fn start(args: &[&str]) -> Child {
-    Command::new(BINARY)
+    Command::new("env")
+        .args(["--default-signal", BINARY])
         .args(args)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
