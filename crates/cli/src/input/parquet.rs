@@ -19,6 +19,7 @@
 //!   every row that the file says it has is a document or an error.
 
 mod column;
+mod delta;
 mod error;
 mod guard;
 mod pages;

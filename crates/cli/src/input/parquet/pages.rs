@@ -14,6 +14,7 @@ use parquet::errors::ParquetError as LibraryError;
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{ChunkReader, Length, SerializedPageReader};
 
+use super::delta;
 use super::guard::guarded;
 
 /// The largest page that is read, before and after decompression: 512 MiB. Writers aim at 1 MiB,
@@ -27,6 +28,8 @@ pub(super) struct BoundedPages(File);
 pub(super) struct CheckedPages {
     pages: SerializedPageReader<BoundedPages>,
     physical: Type,
+    /// The highest definition level of the column.
+    full_level: i16,
     rows_left: u64,
 }
 
@@ -109,6 +112,7 @@ impl CheckedPages {
         Ok(Self {
             pages,
             physical: chunk.column_type(),
+            full_level: chunk.column_descr().max_def_level(),
             rows_left: rows,
         })
     }
@@ -140,6 +144,7 @@ impl PageReader for CheckedPages {
         let page = self.pages.get_next_page()?;
         if let Some(page) = &page {
             self.rows_left = check(page, self.physical, self.rows_left)?;
+            delta::check(page, self.full_level)?;
         }
         Ok(page)
     }
