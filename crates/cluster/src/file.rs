@@ -145,9 +145,21 @@ fn position(text: &str, offset: usize) -> (usize, usize) {
     (line, before[line_start..].chars().count() + 1)
 }
 
+/// An explanation of the TOML reader as one line: it may quote what the file holds.
+fn one_line(message: &str) -> String {
+    let mut line = String::new();
+    for character in message.trim().replace('\n', ", ").chars() {
+        match character.is_control() {
+            true => line.extend(character.escape_default()),
+            false => line.push(character),
+        }
+    }
+    line
+}
+
 /// Where in `text` a TOML error is and what it says, on one line.
 fn locate(text: &str, error: &toml::de::Error) -> (usize, usize, String) {
     let start = error.span().map_or(0, |span| span.start);
     let (line, column) = position(text, start);
-    (line, column, error.message().trim().replace('\n', ", "))
+    (line, column, one_line(error.message()))
 }

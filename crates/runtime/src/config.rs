@@ -65,10 +65,21 @@ pub fn load<T: DeserializeOwned>(path: &Path) -> Result<T, ConfigError> {
             path: path.to_owned(),
             line,
             column,
-            // Multi-line explanations would break one-line error output.
-            message: error.message().trim().replace('\n', ", "),
+            message: one_line(error.message()),
         }
     })
+}
+
+/// An explanation of the TOML reader as one line: it may quote what the file holds.
+fn one_line(message: &str) -> String {
+    let mut line = String::new();
+    for character in message.trim().replace('\n', ", ").chars() {
+        match character.is_control() {
+            true => line.extend(character.escape_default()),
+            false => line.push(character),
+        }
+    }
+    line
 }
 
 /// Line and column, both from 1, of a byte offset.
@@ -103,6 +114,13 @@ mod tests {
         let message = load_text(text).unwrap_err().to_string();
         assert!(message.contains("node.toml"), "{message}");
         message
+    }
+
+    #[test]
+    fn what_a_message_quotes_stays_on_its_line() {
+        let message = message_for("\"l\\tsten\" = 1\n");
+        assert!(message.contains(r"`l\tsten`"), "{message}");
+        assert!(!message.contains('\t'), "{message}");
     }
 
     #[test]
