@@ -45,8 +45,14 @@ pub struct ReadArgs {
     )]
     pub window: Option<u32>,
     /// With --window, leave out the last window of each text, as the program does from which the
-    /// recipe is taken
-    #[arg(long, requires = "window", help_heading = "Input")]
+    /// recipe is taken; `--recipe jenkins-window-N-compat` says the same
+    // Of its own, for clap waives `requires` where --window conflicts with what is given.
+    #[arg(
+        long,
+        requires = "window",
+        conflicts_with = "recipe",
+        help_heading = "Input"
+    )]
     pub compat: bool,
 }
 

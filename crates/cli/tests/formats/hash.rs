@@ -103,7 +103,10 @@ fn hash_reads_as_the_batch_commands_do() {
     }
     for bad in [
         &["--window", "5", "--recipe", "words-v1"][..],
+        &["--window", "5", "--compat", "--recipe", "words-v1"],
         &["--compat"],
+        &["--compat", "--recipe", "jenkins-window-5"],
+        &["--compat", "--recipe", "words-v1"],
         &["--window", "4294967295"],
     ] {
         let output = run(BINARY, [&["hash"], bad].concat(), "a text\n");
