@@ -503,6 +503,27 @@ fn a_report_is_written_beside_the_result() {
     assert_eq!(folder.names(""), ["out", "page.html"]);
 }
 
+/// W3
+#[test]
+fn a_report_that_cannot_be_written_leaves_the_old_output() {
+    let folder = Folder::new();
+    let path = folder.path("out.json");
+    for old in [None, Some("old")] {
+        if let Some(old) = old {
+            folder.write("out.json", old);
+        }
+        for verb in ["find-all", "find-clusters"] {
+            let args = [verb, "-o", &path, "--report", "/dev/full"];
+            let output = run(BINARY, args, "4\n5\n");
+            assert_eq!(output.status.code(), Some(1));
+            let log = log(&output);
+            assert!(log.starts_with("error: cannot write /dev/full: "), "{log}");
+            assert_eq!(fs::read_to_string(&path).ok().as_deref(), old);
+            assert_eq!(folder.names("").len(), usize::from(old.is_some()));
+        }
+    }
+}
+
 #[test]
 fn a_compressed_output_is_refused() {
     let folder = Folder::new();

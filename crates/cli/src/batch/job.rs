@@ -13,7 +13,7 @@ use super::report::{About, report};
 use super::{BatchArgs, DocumentSet, Plan, Statistics, Timings};
 use crate::exit::UsageError;
 use crate::input::{InputArgs, columns};
-use crate::output::{Output, OutputError, OutputFormat};
+use crate::output::{Complete, Output, OutputError, OutputFormat};
 use crate::progress;
 use crate::report::page;
 use crate::say::{note, watched};
@@ -174,28 +174,52 @@ fn settings(args: &BatchArgs, recipe: Option<Recipe>, layout: Layout) -> Vec<(St
     settings
 }
 
+fn write_report(page: &str, mut place: Output) -> Result<Complete, OutputError> {
+    let name = place.name().to_owned();
+    let written = place.write_all(page.as_bytes());
+    let complete = written.and_then(|()| place.complete());
+    complete.map_err(OutputError::failed(name))
+}
+
 impl Sorted {
-    /// Says what was found, such as `3 pairs`, and what was left out, and writes the report.
-    pub(crate) fn close(self, statistics: Statistics, found: &str) -> anyhow::Result<()> {
-        if !self.about.skipped.is_empty() {
-            note(self.about.skipped);
+    /// Writes the report, puts it and the output in their places once both are complete (W3), and
+    /// says what was found, such as `3 pairs`, and what was left out.
+    pub(crate) fn close(
+        self,
+        output: Complete,
+        statistics: Statistics,
+        found: &str,
+    ) -> anyhow::Result<()> {
+        let Self {
+            documents,
+            about,
+            report: place,
+            start,
+            ..
+        } = self;
+        let skipped = about.skipped;
+        let summary = format!(
+            "{} documents, {} distinct fingerprints, {found}",
+            statistics.documents, statistics.fingerprints,
+        );
+        let report = match place {
+            Some(place) => {
+                let page = page(&report(about, &documents, statistics));
+                Some(write_report(&page, place)?)
+            }
+            None => None,
+        };
+        output.commit()?;
+        if let Some(report) = report {
+            report.commit()?;
+        }
+        if !skipped.is_empty() {
+            note(skipped);
         }
         if watched() {
-            note(format!(
-                "{} documents, {} distinct fingerprints, {found}, {:.2} s",
-                statistics.documents,
-                statistics.fingerprints,
-                self.start.elapsed().as_secs_f64(),
-            ));
+            note(format!("{summary}, {:.2} s", start.elapsed().as_secs_f64()));
         }
-        let Some(mut output) = self.report else {
-            return Ok(());
-        };
-        let page = page(&report(self.about, &self.documents, statistics));
-        let name = output.name().to_owned();
-        let written = output.write_all(page.as_bytes());
-        let written = written.and_then(|()| output.commit());
-        Ok(written.map_err(OutputError::failed(name))?)
+        Ok(())
     }
 
     /// The statistics of what was read, with the times so far.

@@ -66,14 +66,14 @@ fn find(mut sorted: Sorted, format: OutputFormat, output: Output) -> anyhow::Res
     let Writer {
         sink, by_distance, ..
     } = writer;
-    watch.time(|| sink.finish()?.commit()).map_err(&failed)?;
+    let output = watch.time(|| sink.finish()?.complete()).map_err(&failed)?;
     bar.finish_and_clear();
     sorted.timings.write = watch.total;
     sorted.timings.join = start.elapsed() - watch.total;
     let mut statistics = sorted.statistics();
     statistics.pairs_by_distance = by_distance;
     let found = format!("{} pairs", statistics.pair_count());
-    sorted.close(statistics, &found)
+    sorted.close(output, statistics, &found)
 }
 
 /// Turns pairs of fingerprints into pairs of documents, and writes them.

@@ -63,12 +63,12 @@ fn find(
     let write = || {
         let mut sink = format.clusters(output)?;
         write(&clusters, singletons, &mut *sink, &mut statistics)?;
-        sink.finish()?.commit()
+        sink.finish()?.complete()
     };
-    write().map_err(failed)?;
+    let output = write().map_err(failed)?;
     statistics.timings.write = start.elapsed();
     let found = format!("{} clusters", statistics.clusters.count());
-    sorted.close(statistics, &found)
+    sorted.close(output, statistics, &found)
 }
 
 /// Writes those of two documents and more, or all of them.

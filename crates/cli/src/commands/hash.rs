@@ -58,7 +58,8 @@ pub fn run(args: &HashArgs) -> anyhow::Result<()> {
         bar.inc(part.fingerprints.len() as u64);
         Ok(())
     })?;
-    sink.finish().and_then(Output::commit).map_err(&failed)?;
+    let output = sink.finish().and_then(Output::complete);
+    output.map_err(&failed)?.commit()?;
     bar.finish_and_clear();
     if !skipped.is_empty() {
         note(skipped);

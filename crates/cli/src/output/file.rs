@@ -19,7 +19,7 @@ const COMPRESSED: [&str; 6] = ["gz", "zst", "bz2", "xz", "lz4", "zip"];
 
 /// An output that is ready to be written.
 ///
-/// What is written to a file stands beside it until [`Output::commit`]; dropped before, it vanishes.
+/// What is written to a file stands beside it until [`Complete::commit`]; dropped before, it vanishes.
 /// Open descriptors, such as standard output by any name, devices and pipes are written as it comes.
 pub struct Output {
     /// For messages.
@@ -27,6 +27,13 @@ pub struct Output {
     place: Place,
     file: File,
     /// Where the file is one that is to be renamed.
+    unfinished: Option<Unfinished>,
+}
+
+/// An output all of which has been written, and reached the disk where it is a file.
+#[must_use = "a file is in its place only once it is committed"]
+pub struct Complete {
+    name: String,
     unfinished: Option<Unfinished>,
 }
 
@@ -97,16 +104,31 @@ impl Output {
         Ok(Some(metadata).filter(|found| !found.file_type().is_char_device()))
     }
 
-    /// Ends the output: a file is put in its place, once all of it has reached the disk.
+    /// Ends the output: all of a file has reached the disk, though not its place.
+    ///
+    /// # Errors
+    /// If the disk fails.
+    pub fn complete(self) -> io::Result<Complete> {
+        if self.unfinished.is_some() {
+            self.file.sync_all()?;
+        }
+        Ok(Complete {
+            name: self.name,
+            unfinished: self.unfinished,
+        })
+    }
+}
+
+impl Complete {
+    /// Puts a file in its place (W3: of several, once all of them are complete).
     ///
     /// # Errors
     /// If that fails; then what stood there before still does.
-    pub fn commit(self) -> io::Result<()> {
-        let Some(unfinished) = self.unfinished else {
-            return Ok(());
-        };
-        self.file.sync_all()?;
-        unfinished.finish()
+    pub fn commit(self) -> Result<(), OutputError> {
+        match self.unfinished {
+            Some(unfinished) => unfinished.finish().map_err(OutputError::failed(self.name)),
+            None => Ok(()),
+        }
     }
 }
 

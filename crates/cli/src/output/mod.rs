@@ -34,7 +34,7 @@ use clap::ValueEnum;
 use simshard_simhash::Fingerprint;
 
 pub use error::OutputError;
-pub use file::Output;
+pub use file::{Complete, Output};
 
 use crate::exit::UsageError;
 use crate::input::Ids;
@@ -203,7 +203,7 @@ pub trait PairSink: Send {
     /// If the output cannot be written.
     fn pair(&mut self, a: &Member<'_>, b: &Member<'_>, distance: u32) -> io::Result<()>;
 
-    /// Writes what is left. The output is not in its place before [`Output::commit`].
+    /// Writes what is left. The output is not in its place before [`Complete::commit`].
     ///
     /// # Errors
     /// If the output cannot be written.
@@ -224,7 +224,7 @@ pub trait ClusterSink: Send {
     /// If the output cannot be written.
     fn end_cluster(&mut self) -> io::Result<()>;
 
-    /// Writes what is left. The output is not in its place before [`Output::commit`].
+    /// Writes what is left. The output is not in its place before [`Complete::commit`].
     ///
     /// # Errors
     /// If the output cannot be written.
@@ -239,7 +239,7 @@ pub trait DocumentSink: Send {
     /// If the output cannot be written.
     fn document(&mut self, document: &Member<'_>) -> io::Result<()>;
 
-    /// Writes what is left. The output is not in its place before [`Output::commit`].
+    /// Writes what is left. The output is not in its place before [`Complete::commit`].
     ///
     /// # Errors
     /// If the output cannot be written.
