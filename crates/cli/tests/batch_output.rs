@@ -354,6 +354,32 @@ fn an_output_in_a_folder_that_is_read_is_refused() {
     succeed(&["find-all", &read, "-o", &beside], "");
 }
 
+/// The shell has made the file before the folder is walked: it would be one of the documents.
+#[test]
+fn standard_output_in_a_folder_that_is_read_is_refused() {
+    let folder = Folder::new();
+    fs::create_dir_all(folder.path("read/sub")).unwrap();
+    folder.write("read/a.txt", "a text");
+    for redirection in [
+        "> read/x",
+        ">> read/sub/x",
+        "-o - > read/x",
+        "1<> read/a.txt",
+    ] {
+        for verb in ["find-all", "find-clusters", "hash"] {
+            let script = format!("$simshard {verb} read {redirection}");
+            let log = refused(&folder.bash(&script, ""), &script);
+            let expected = "error: <stdout> is in the folder read that is read";
+            assert!(log.starts_with(expected), "{script}: {log}");
+        }
+    }
+    assert_eq!(folder.read("read/a.txt"), "a text");
+    let script = "rm read/x read/sub/x; $simshard hash read > beside; $simshard hash read | cat";
+    let printed = succeeded(&folder.bash(script, ""), script);
+    assert_eq!(printed.lines().count(), 2);
+    assert_eq!(folder.read("beside"), printed);
+}
+
 #[test]
 fn an_output_that_cannot_be_written_is_refused_before_anything_is_read() {
     let folder = Folder::new();

@@ -14,6 +14,9 @@ use super::unfinished::Unfinished;
 
 const STDOUT: &str = "<stdout>";
 
+/// The name that the operating system has for what is standard output.
+const STDOUT_LINK: &str = "/proc/self/fd/1";
+
 /// Endings of the names of compressed files.
 const COMPRESSED: [&str; 6] = ["gz", "zst", "bz2", "xz", "lz4", "zip"];
 
@@ -51,8 +54,13 @@ impl Output {
         let place = place.map_err(|error| refused(&name, &error))?;
         if let Some(path) = path {
             refuse_compressed(path)?;
-            same_file::check(path, &place, inputs)?;
         }
+        same_file::check(
+            &name,
+            path.unwrap_or(Path::new(STDOUT_LINK)),
+            &place,
+            inputs,
+        )?;
         let (file, unfinished) =
             open_place(&place).map_err(|error| match missing_folder(&place) {
                 Some(folder) => OutputError::Refused {

@@ -11,10 +11,14 @@ use super::place::Place;
 
 /// Refuses an output that is an input already, or lies in a folder that is one, whether it is there
 /// already or not: what appears in a folder while it is walked may be read.
-pub(super) fn check(output: &Path, place: &Place, inputs: &[PathBuf]) -> Result<(), OutputError> {
-    let name = output.display().to_string();
+pub(super) fn check(
+    name: &str,
+    output: &Path,
+    place: &Place,
+    inputs: &[PathBuf],
+) -> Result<(), OutputError> {
     if let Ok(metadata) = fs::metadata(output) {
-        refuse_same(&name, &metadata, inputs)?;
+        refuse_same(name, &metadata, inputs)?;
         if !metadata.is_file() {
             return Ok(());
         }
@@ -27,7 +31,7 @@ pub(super) fn check(output: &Path, place: &Place, inputs: &[PathBuf]) -> Result<
     };
     match inputs.iter().find(within) {
         Some(folder) => Err(OutputError::InInput {
-            output: name,
+            output: name.to_owned(),
             folder: folder.clone(),
         }),
         None => Ok(()),
