@@ -387,12 +387,19 @@ fn an_output_that_cannot_be_written_is_refused_before_anything_is_read() {
     for (output, reason) in [
         ("missing/out.json", "there is no folder "),
         (".", "s a directory"),
+        ("new/", "that of a folder"),
+        ("o.tsv/", "that of a folder"),
+        ("new/.", "that of a folder"),
+        ("file/", "that of a folder"),
         ("file/out.json", "ot a directory"),
     ] {
         let log = refuse(&["find-all", "-o", &folder.path(output)], "no hash\n");
         assert!(log.contains(reason) && log.contains(output), "{log}");
         assert!(!log.contains("no hash"), "{log}");
+        let log = refuse(&["find-all", "--report", &folder.path(output)], "no hash\n");
+        assert!(log.contains(reason), "{log}");
     }
+    assert_eq!(folder.names(""), ["file"]);
     // The superuser may write everywhere.
     let read_only = folder.path("read-only");
     fs::create_dir(&read_only).unwrap();

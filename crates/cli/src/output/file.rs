@@ -54,6 +54,7 @@ impl Output {
         let place = place.map_err(|error| refused(&name, &error))?;
         if let Some(path) = path {
             refuse_compressed(path)?;
+            refuse_folder(path)?;
         }
         same_file::check(
             &name,
@@ -200,6 +201,19 @@ pub(super) fn refuse_compressed(path: &Path) -> Result<(), OutputError> {
              gzip",
             plain.display(),
         ),
+    })
+}
+
+/// Refuses a name that only a folder can have, such as `new/`: a file `new` is not meant. What is
+/// there already is refused by the operating system.
+fn refuse_folder(path: &Path) -> Result<(), OutputError> {
+    let name = path.as_os_str().as_encoded_bytes();
+    if path.is_dir() || !(name.ends_with(b"/") || name.ends_with(b"/.")) {
+        return Ok(());
+    }
+    Err(OutputError::Refused {
+        output: path.display().to_string(),
+        reason: "its name is that of a folder: name a file".to_owned(),
     })
 }
 
