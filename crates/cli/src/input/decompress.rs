@@ -13,6 +13,13 @@ const ZSTD: &[u8] = &[0x28, 0xB5, 0x2F, 0xFD];
 /// A frame without content, which may stand before others; its first byte is 0x50 to 0x5F.
 const ZSTD_SKIPPABLE: &[u8] = &[0x2A, 0x4D, 0x18];
 
+/// The largest window of zstd data that is decompressed, as a power of two: 128 MiB. It is held in
+/// memory, so it is bounded; `zstd` writes larger ones if told so, with `--long=28` to 31.
+const ZSTD_WINDOW_LOG: u32 = 27;
+
+/// What the decoder says of a larger window.
+const WINDOW_TOO_LARGE: &str = "Frame requires too much memory for decoding";
+
 /// How bytes are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
@@ -67,7 +74,11 @@ impl Decompressed {
                 let buffered = BufReader::with_capacity(HEAD_BYTES, whole);
                 Box::new(Members::new(buffered))
             }
-            Some(Compression::Zstd) => Box::new(zstd::stream::read::Decoder::new(whole)?),
+            Some(Compression::Zstd) => {
+                let mut decoder = zstd::stream::read::Decoder::new(whole)?;
+                decoder.window_log_max(ZSTD_WINDOW_LOG)?;
+                Box::new(decoder)
+            }
         };
         Ok(Self {
             reader,
@@ -130,7 +141,15 @@ pub(super) fn damage(compression: Compression, error: &io::Error) -> String {
     if error.kind() == ErrorKind::UnexpectedEof {
         return format!("the {compression} data ends too early: the file is not complete");
     }
-    format!("the {compression} data is damaged: {error}")
+    let reason = error.to_string();
+    if compression == Compression::Zstd && reason == WINDOW_TOO_LARGE {
+        let limit = 1 << (ZSTD_WINDOW_LOG - 20);
+        return format!(
+            "the zstd data needs a window of more than {limit} MiB: decompress it first, as in \
+             `zstd -dc --long=31 FILE | simshard ...`"
+        );
+    }
+    format!("the {compression} data is damaged: {reason}")
 }
 
 /// A decoder passes on what the operating system says; anything else is its own finding.

@@ -11,7 +11,7 @@ use ignore::{DirEntry, Walk, WalkBuilder};
 
 use super::args::is_stdin;
 use super::batches::Found;
-use super::decompress::{Compression, Decompressed, ReadError};
+use super::decompress::{Compression, Decompressed, ReadError, damage};
 use super::ids::Ids;
 use super::{Content, Document, InputError, MAX_RECORD_BYTES, Skipped};
 
@@ -148,7 +148,7 @@ impl Refusal {
                 skipped.unreadable_files += 1;
             }
             Self::Damaged(compression, error) => {
-                tracing::warn!(%path, %error, "skipped: the {compression} data is damaged");
+                tracing::warn!(%path, "skipped: {}", damage(*compression, error));
                 skipped.unreadable_files += 1;
             }
             Self::Unnameable(reason) => {

@@ -141,3 +141,30 @@ fn files_in_folders_may_be_compressed() {
         "skipped 1 binary file, 1 unreadable file, 1 too large file"
     );
 }
+
+/// A frame with a window of 2^`log` bytes, which takes none to write.
+fn with_window(log: u8, content: &[u8]) -> Vec<u8> {
+    let header = [0x28, 0xB5, 0x2F, 0xFD, 0, (log - 10) << 3];
+    let last_block = (content.len() as u32) << 3 | 1;
+    [&header, &last_block.to_le_bytes()[..3], content].concat()
+}
+
+#[test]
+fn a_window_over_the_limit_is_refused_with_the_way_around_it() {
+    let folder = Folder::new();
+    assert_eq!(
+        read(Format::Tsv, with_window(27, PLAIN.as_bytes())),
+        [print("a", 1), print("b", 2)]
+    );
+    let expected = "the zstd data needs a window of more than 128 MiB: decompress it first, as in \
+                    `zstd -dc --long=31 FILE | simshard ...`";
+    for log in [28, 31] {
+        let frame = with_window(log, PLAIN.as_bytes());
+        let path = folder.write("a.tsv.zst", &frame);
+        let name = path.display().to_string();
+        let found = message(open_bytes(&args(Format::Tsv, &[path]), b""));
+        assert_eq!(found, format!("{name}:1: {expected}"));
+        let warc = refusal(Format::Warc, frame);
+        assert!(warc.contains(expected), "{warc}");
+    }
+}
