@@ -9,6 +9,7 @@
 //!     chunk     |line 1 ⏎ line 2 ⏎|line 3 ⏎ line 4 ⏎ |
 //! ```
 
+use std::path::Path;
 use std::sync::Arc;
 use std::vec;
 
@@ -152,7 +153,7 @@ struct Cutter {
 impl Cutter {
     fn open(source: Source, read_bytes: usize) -> Result<Self, InputError> {
         let name: Arc<str> = source.name.as_str().into();
-        let opened = Decompressed::new(source.open()?);
+        let opened = Decompressed::new(Path::new(&*name), source.open()?);
         let reader = opened.map_err(|error| InputError::Unreadable {
             file: name.to_string(),
             error,

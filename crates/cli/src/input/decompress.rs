@@ -1,7 +1,9 @@
-//! Compressed input, recognised by its first bytes, whatever its name says.
+//! Compressed input, recognised by its first bytes, whatever its name says: only of data that ends
+//! before they do, the name says that the rest is missing.
 
 use std::fmt;
 use std::io::{self, BufReader, Cursor, ErrorKind, Read};
+use std::path::Path;
 
 use super::gzip::Members;
 
@@ -38,6 +40,19 @@ impl fmt::Display for Compression {
     }
 }
 
+impl Compression {
+    /// What a name promises.
+    pub(super) fn of_name(path: &Path) -> Option<Self> {
+        let extension = path.extension()?;
+        let is = |ending: &str| extension.eq_ignore_ascii_case(ending);
+        match (is("gz"), is("zst")) {
+            (true, _) => Some(Self::Gzip),
+            (_, true) => Some(Self::Zstd),
+            (false, false) => None,
+        }
+    }
+}
+
 /// A source's content, decompressed where it is compressed.
 pub(super) struct Decompressed {
     reader: Box<dyn Read + Send>,
@@ -53,8 +68,9 @@ pub(super) enum ReadError {
 }
 
 impl Decompressed {
-    /// Reads the first bytes to find out what they are. Waits for as few as will do.
-    pub(super) fn new(mut reader: Box<dyn Read + Send>) -> io::Result<Self> {
+    /// Reads the first bytes of what has this name to find out what they are. Waits for as few as
+    /// will do.
+    pub(super) fn new(name: &Path, mut reader: Box<dyn Read + Send>) -> io::Result<Self> {
         let mut head = vec![0; HEAD_BYTES];
         let mut filled = 0;
         while may_be_compressed(&head[..filled]) {
@@ -66,6 +82,12 @@ impl Decompressed {
             }
         }
         head.truncate(filled);
+        if let Some(compression) = Compression::of_name(name).filter(|_| may_be_compressed(&head)) {
+            return Ok(Self {
+                reader: Box::new(CutOff),
+                compression: Some(compression),
+            });
+        }
         let compression = compression(&head);
         let whole = Cursor::new(head).chain(reader);
         let reader: Box<dyn Read + Send> = match compression {
@@ -119,6 +141,15 @@ impl Decompressed {
 
     fn explain(&self, error: io::Error) -> ReadError {
         explain(self.compression, error)
+    }
+}
+
+/// Compressed data that ends before it says how it is compressed: an empty file, most often.
+struct CutOff;
+
+impl Read for CutOff {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        Err(ErrorKind::UnexpectedEof.into())
     }
 }
 

@@ -219,7 +219,7 @@ fn read(path: &Path, ids: Ids) -> Result<Document, Refusal> {
     let mut content = Vec::new();
     // One byte more than allowed shows a file that has grown, or that had no length.
     let most = MAX_RECORD_BYTES as u64 + 1;
-    let reader = Decompressed::new(Box::new(file)).map_err(Refusal::Unreadable)?;
+    let reader = Decompressed::new(path, Box::new(file)).map_err(Refusal::Unreadable)?;
     reader
         .read_to_end(&mut content, most)
         .map_err(|error| match error {

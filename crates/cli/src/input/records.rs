@@ -4,6 +4,7 @@
 //! go on.
 
 use std::iter;
+use std::path::Path;
 
 use super::batches::Found;
 use super::decompress::Decompressed;
@@ -95,7 +96,7 @@ impl RecordReader {
                 ))
             }
             RecordFormat::Warc => {
-                let reader = Decompressed::new(source.open()?);
+                let reader = Decompressed::new(Path::new(&name), source.open()?);
                 let reader = reader.map_err(|error| InputError::Unreadable {
                     file: name.clone(),
                     error,

@@ -97,11 +97,12 @@ impl Source {
     /// where it is none, or compressed.
     #[cfg(feature = "parquet")]
     pub(super) fn open_file(self) -> Result<File, InputError> {
+        let name = Path::new(&self.name);
         let opened = match self.origin {
-            Origin::File(path) => File::open(path).and_then(uncompressed),
-            Origin::Copy(file) => uncompressed(file),
-            Origin::Pipe(path) => File::open(path).and_then(|pipe| copy(Box::new(pipe))),
-            Origin::Stream(stream) => copy(stream),
+            Origin::File(path) => File::open(path).and_then(|file| uncompressed(name, file)),
+            Origin::Copy(file) => uncompressed(name, file),
+            Origin::Pipe(path) => File::open(path).and_then(|pipe| copy(name, Box::new(pipe))),
+            Origin::Stream(stream) => copy(name, stream),
         };
         opened.map_err(|error| unreadable(&self.name, error))
     }
@@ -153,9 +154,9 @@ fn unreadable(name: &str, error: io::Error) -> InputError {
 
 /// A file, or the copy of what it holds where that is compressed.
 #[cfg(feature = "parquet")]
-fn uncompressed(mut file: File) -> io::Result<File> {
+fn uncompressed(name: &Path, mut file: File) -> io::Result<File> {
     file.rewind()?;
-    let reader = Decompressed::new(Box::new(file.try_clone()?))?;
+    let reader = Decompressed::new(name, Box::new(file.try_clone()?))?;
     match reader.is_compressed() {
         true => keep(reader),
         false => Ok(file),
@@ -164,8 +165,8 @@ fn uncompressed(mut file: File) -> io::Result<File> {
 
 /// A copy of a stream, decompressed.
 #[cfg(feature = "parquet")]
-fn copy(stream: Box<dyn Read + Send>) -> io::Result<File> {
-    keep(Decompressed::new(stream)?)
+fn copy(name: &Path, stream: Box<dyn Read + Send>) -> io::Result<File> {
+    keep(Decompressed::new(name, stream)?)
 }
 
 #[cfg(feature = "parquet")]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use glob::Pattern;
 
 use super::args::is_stdin;
-use super::{Format, InputError, files};
+use super::{Compression, Format, InputError, files};
 
 /// The format that all these paths suggest, by their extensions or because there is a folder among
 /// them; `None` where none of them suggests any.
@@ -58,7 +58,7 @@ fn pattern(path: &Path, depth: usize) -> String {
     let folder = path.ancestors().nth(depth).unwrap_or(path);
     let folder = Pattern::escape(&folder.display().to_string());
     let name = path.file_name().unwrap_or_default();
-    let stem = match is_compressed(path) {
+    let stem = match Compression::of_name(path).is_some() {
         true => Path::new(name).with_extension(""),
         false => PathBuf::from(name),
     };
@@ -73,7 +73,7 @@ fn pattern(path: &Path, depth: usize) -> String {
 
 fn by_extension(path: &Path) -> Option<Format> {
     let stem;
-    let extension = match is_compressed(path) {
+    let extension = match Compression::of_name(path).is_some() {
         true => {
             stem = path.with_extension("");
             stem.extension()?
@@ -86,12 +86,5 @@ fn by_extension(path: &Path) -> Option<Format> {
         "parquet" => Format::Parquet,
         "warc" | "wet" => Format::Warc,
         _ => return None,
-    })
-}
-
-/// Whether a name says so.
-fn is_compressed(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| {
-        extension.eq_ignore_ascii_case("gz") || extension.eq_ignore_ascii_case("zst")
     })
 }

@@ -168,3 +168,34 @@ fn a_window_over_the_limit_is_refused_with_the_way_around_it() {
         assert!(warc.contains(expected), "{warc}");
     }
 }
+
+/// As a full disk leaves it: not an input without documents.
+#[test]
+fn an_empty_file_that_is_called_compressed_is_cut_off() {
+    let folder = Folder::new();
+    for (name, compression) in [
+        ("a.gz", "gzip"),
+        ("a.tsv.GZ", "gzip"),
+        ("a.zst", "zstd"),
+        ("a.jsonl.zst", "zstd"),
+    ] {
+        for content in [&b""[..], b"\x1F", b"\x28\xB5\x2F"] {
+            for format in [Format::Hashes, Format::Lines, Format::Jsonl, Format::Tsv] {
+                let path = folder.write(name, content);
+                let shown = path.display().to_string();
+                let found = message(open_bytes(&args(format, &[path]), b""));
+                let problem = "data ends too early: the file is not complete";
+                assert_eq!(found, format!("{shown}:1: the {compression} {problem}"));
+            }
+            let path = folder.write(name, content);
+            let found = message(open_bytes(&args(Format::Warc, &[path]), b""));
+            assert!(found.contains("ends too early"), "{found}");
+        }
+    }
+    for name in ["empty", "empty.txt", "gz"] {
+        let path = folder.write(name, b"");
+        let input = open_bytes(&args(Format::Tsv, &[path]), b"").unwrap();
+        assert_eq!(all(input), [], "{name}");
+    }
+    assert_eq!(read(Format::Tsv, b""), []);
+}
