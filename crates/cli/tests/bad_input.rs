@@ -214,6 +214,22 @@ fn paths_of_several_kinds_are_refused_without_a_format() {
 }
 
 #[test]
+fn hash_takes_no_json_or_csv_for_lines_of_text_without_a_word() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, hint) in [("a.json", "--format jsonl"), ("a.csv", "jsonl or tsv")] {
+        let path = folder.path().join(name);
+        fs::write(&path, "{\"id\": 1, \"text\": \"x\"}\n").unwrap();
+        let path = path.to_str().unwrap();
+        let output = run(BINARY, ["hash", path], "");
+        assert_eq!(output.status.code(), Some(2), "{}", log(&output));
+        assert!(log(&output).contains(hint), "{}", log(&output));
+        assert!(output.stdout.is_empty());
+        let output = run(BINARY, ["hash", "--format", "lines", path], "");
+        assert_eq!(output.status.code(), Some(0), "{}", log(&output));
+    }
+}
+
+#[test]
 fn a_role_with_a_bad_layout_fails_before_it_listens() {
     let folder = tempfile::tempdir().unwrap();
     let node = "[[nodes]]\nname = \"n1\"\naddress = \"http://127.0.0.1:1\"\n";

@@ -34,7 +34,8 @@ pub struct InputArgs {
     /// Without this option a folder among the paths means `files`, unless it holds files with one of
     /// the extensions below: name these by a pattern. Paths that all end in .jsonl or .ndjson mean `jsonl`; likewise .tsv means `tsv`, .parquet `parquet`, .warc and .wet `warc`,
     /// each with or without a further .gz or .zst; it cannot be left out where only some end so.
-    /// Anything else is `lines`, or `hashes` where a command compares fingerprints.
+    /// Anything else is `lines`, or `hashes` where a command compares fingerprints; .json and .csv are
+    /// taken for `lines` only where this option says so.
     ///
     /// Input is UTF-8; a line, a text or a file is at most 8 MiB, an id at most 1024 bytes.
     #[arg(short, long, value_enum, help_heading = "Input")]
@@ -161,7 +162,11 @@ impl InputArgs {
         let paths = paths::expand(&self.paths)?;
         let format = match self.format {
             Some(format) => format,
-            None => suggested::format(&paths)?.unwrap_or(preferred),
+            None => match suggested::format(&paths)? {
+                Some(format) => format,
+                None if preferred == Format::Lines => suggested::lines(&paths)?,
+                None => preferred,
+            },
         };
         self.check_fields(format)?;
         Ok((paths, format))

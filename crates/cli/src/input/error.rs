@@ -96,6 +96,17 @@ pub enum InputError {
         /// A path that does not suggest it.
         other: PathBuf,
     },
+    /// A file that would be read as lines of text, and is called as if it held something else.
+    #[error(
+        "the lines of {} are no texts by its name: {hint}, or --format lines if they are texts",
+        path.display()
+    )]
+    LinesOfData {
+        /// The file.
+        path: PathBuf,
+        /// How to read it.
+        hint: &'static str,
+    },
     /// A file of many documents in a folder, of which each file would be one document.
     #[error(
         "{} looks like {suggested}, and of a folder each file is read as one document: name \

@@ -30,6 +30,21 @@ pub(super) fn format(paths: &[PathBuf]) -> Result<Option<Format>, InputError> {
     }
 }
 
+/// `lines`, unless the name of a path says that its lines are no texts: nothing in them would show
+/// it, and each would be fingerprinted with its braces or commas.
+pub(super) fn lines(paths: &[PathBuf]) -> Result<Format, InputError> {
+    for path in paths {
+        let hint = match plain_extension(path).as_deref() {
+            Some("json") => "add --format jsonl if each of them is an object",
+            Some("csv") => "write them as jsonl or tsv",
+            Some(_) | None => continue,
+        };
+        let path = path.clone();
+        return Err(InputError::LinesOfData { path, hint });
+    }
+    Ok(Format::Lines)
+}
+
 /// Refuses a file of many documents among those that would be one document each.
 fn refuse_data(paths: &[PathBuf], folder: &Path) -> Result<(), InputError> {
     let suggesting = |path: &Path| by_extension(path).is_some();
@@ -72,19 +87,24 @@ fn pattern(path: &Path, depth: usize) -> String {
 }
 
 fn by_extension(path: &Path) -> Option<Format> {
-    let stem;
-    let extension = match Compression::of_name(path).is_some() {
-        true => {
-            stem = path.with_extension("");
-            stem.extension()?
-        }
-        false => path.extension()?,
-    };
-    Some(match extension.to_str()?.to_ascii_lowercase().as_str() {
+    Some(match plain_extension(path)?.as_str() {
         "jsonl" | "ndjson" => Format::Jsonl,
         "tsv" => Format::Tsv,
         "parquet" => Format::Parquet,
         "warc" | "wet" => Format::Warc,
         _ => return None,
     })
+}
+
+/// The extension in lower case, that of what is compressed where a name says so.
+fn plain_extension(path: &Path) -> Option<String> {
+    let stem;
+    let extension = match Compression::of_name(path) {
+        Some(_) => {
+            stem = path.with_extension("");
+            stem.extension()?
+        }
+        None => path.extension()?,
+    };
+    Some(extension.to_str()?.to_ascii_lowercase())
 }

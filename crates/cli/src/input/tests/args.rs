@@ -77,6 +77,33 @@ fn a_folder_among_the_paths_means_files() {
     assert_eq!(inferred(&["a.tsv", path.to_str().unwrap()]), Format::Files);
 }
 
+/// Nothing in a line of JSON or CSV says that it is no text.
+#[test]
+fn json_and_csv_are_lines_of_text_only_where_that_is_said() {
+    for (name, hint) in [
+        ("a.json", "add --format jsonl if each of them is an object"),
+        (
+            "a.JSON.gz",
+            "add --format jsonl if each of them is an object",
+        ),
+        ("a.csv", "write them as jsonl or tsv"),
+        ("a.csv.zst", "write them as jsonl or tsv"),
+    ] {
+        let args = parse(&["b.txt", name]).unwrap();
+        let error = args.resolve(Format::Lines).unwrap_err().to_string();
+        let expected = format!(
+            "the lines of {name} are no texts by its name: {hint}, or --format lines if they \
+             are texts"
+        );
+        assert_eq!(error, expected);
+        let hashes = args.resolve(Format::Hashes).unwrap().1;
+        assert_eq!(hashes, Format::Hashes, "a bad line says what it looks like");
+        for format in ["lines", "jsonl"] {
+            assert_eq!(inferred(&["--format", format, name]).to_string(), format);
+        }
+    }
+}
+
 /// A folder of a crawl's files is not a folder of documents.
 #[test]
 fn a_folder_with_files_of_many_documents_needs_a_format_or_a_pattern() {
