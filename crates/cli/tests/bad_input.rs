@@ -177,7 +177,7 @@ fn hash_refuses_ids_that_it_cannot_print_before_it_prints() {
     let output = run(BINARY, ["hash", path], "");
     assert_eq!(output.status.code(), Some(2), "{}", log(&output));
     assert!(output.stdout.is_empty());
-    let expected = "pages.jsonl:2: the id \"a\\tb\" has a tab or a line break";
+    let expected = "pages.jsonl:2: the id \"a\\tb\" has a tab, a line break or a NUL byte";
     assert!(log(&output).contains(expected), "{}", log(&output));
 
     let output = run(BINARY, ["hash", "--skip-bad-lines", path], "");

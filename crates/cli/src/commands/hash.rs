@@ -18,9 +18,10 @@ use crate::say::note;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Prints TSV under the header `id<TAB>hash` unless told otherwise. An id with a
-tab or a line break is bad input for TSV. Documents are written as the input is
-read: bad input ends the command with exit code 2 and leaves no file, but on
-standard output good lines far before it may have been printed by then.
+tab, a line break or a NUL byte is bad input for TSV. Documents are written as
+the input is read: bad input ends the command with exit code 2 and leaves no
+file, but on standard output good lines far before it may have been printed by
+then.
 
 The other commands read what it writes: a .tsv as it is, .jsonl and .parquet
 with --fingerprint-field fingerprint, .json with --format json besides.

@@ -206,7 +206,7 @@ pub enum LineProblem {
         bytes: usize,
     },
     /// An id that cannot stand in TSV, where it is to be printed as TSV.
-    #[error("the id \"{value}\" has a tab or a line break, which TSV cannot hold")]
+    #[error("the id \"{value}\" has a tab, a line break or a NUL byte, which TSV cannot hold")]
     IdNotTsv {
         /// Its beginning.
         value: String,

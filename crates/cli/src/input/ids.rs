@@ -8,7 +8,8 @@ use super::{LineProblem, MAX_ID_BYTES};
 pub enum Ids {
     /// All that a corpus takes.
     Any,
-    /// Those that a column of TSV can hold: without tabs and line breaks.
+    /// Those that a column of TSV can hold: without tabs, line breaks and NUL bytes,
+    /// which TSV is refused for when it is read.
     Tsv,
 }
 
@@ -21,7 +22,7 @@ impl Ids {
                 bytes: id.len(),
             });
         }
-        if self == Self::Tsv && id.contains(['\t', '\n', '\r']) {
+        if self == Self::Tsv && id.contains(['\t', '\n', '\r', '\0']) {
             return Err(LineProblem::IdNotTsv { value: excerpt(id) });
         }
         Ok(())

@@ -54,7 +54,8 @@ pub enum OutputFormat {
     /// built with it: `cargo build --release --features parquet`
     Parquet,
     /// Under a header, pairs as `id_a<TAB>id_b<TAB>distance`, members of clusters as
-    /// `id<TAB>hash<TAB>cluster`, documents as `id<TAB>hash`; refuses ids with tabs and line breaks
+    /// `id<TAB>hash<TAB>cluster`, documents as `id<TAB>hash`; refuses ids with tabs, line
+    /// breaks and NUL bytes
     Tsv,
 }
 

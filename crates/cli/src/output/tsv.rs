@@ -1,4 +1,4 @@
-//! `tsv`: columns under a header. The ids are known to hold no tab and no line break.
+//! `tsv`: columns under a header. The ids are known to hold no tab, line break or NUL byte.
 
 use std::io;
 

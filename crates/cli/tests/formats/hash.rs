@@ -117,15 +117,17 @@ fn hash_reads_as_the_batch_commands_do() {
 
 /// A file takes what a column of TSV cannot.
 #[test]
-fn ids_with_tabs_are_bad_for_tsv_alone() {
+fn ids_with_tabs_or_nul_bytes_are_bad_for_tsv_alone() {
     let folder = Folder::new();
-    let texts = folder.write("texts.jsonl", documents(&["a\tb"]).as_bytes());
-    for (format, _) in formats() {
+    let cases = ["a\tb", "a\0b"].into_iter();
+    for (id, (format, _)) in cases.flat_map(|id| formats().into_iter().map(move |f| (id, f))) {
+        let texts = folder.write("texts.jsonl", documents(&[id]).as_bytes());
         let out = folder.path(&format!("out.{format}"));
         let output = run(BINARY, ["hash", &texts, "-o", &out], "");
         let good = format != "tsv";
         let code = if good { 0 } else { 2 };
         assert_eq!(output.status.code(), Some(code), "{}", log(&output));
-        assert_eq!(fs::exists(&out).unwrap(), good, "{format}");
+        assert_eq!(fs::exists(&out).unwrap(), good, "{format} {id:?}");
+        let _ = fs::remove_file(&out);
     }
 }

@@ -221,13 +221,19 @@ fn damaged_json_is_refused_wherever_the_damage_is() {
 
 #[test]
 fn an_id_that_tsv_cannot_hold_is_a_bad_line_where_ids_must_fit() {
-    for (id, shown) in [("a\\tb", "a\\tb"), ("a\\nb", "a\\nb"), ("a\\r", "a\\r")] {
+    for (id, shown) in [
+        ("a\\tb", "a\\tb"),
+        ("a\\nb", "a\\nb"),
+        ("a\\r", "a\\r"),
+        ("\\u0000", "\\0"),
+    ] {
         let stdin = format!("{{\"id\":1,\"text\":\"x\"}}\n{{\"id\":\"{id}\",\"text\":\"y\"}}\n");
         let refused = open_for_tsv(&args(Format::Jsonl, &[]), stdin.as_bytes());
         assert_eq!(
             message(refused),
             format!(
-                "<stdin>:2: the id \"{shown}\" has a tab or a line break, which TSV cannot hold"
+                "<stdin>:2: the id \"{shown}\" has a tab, a line break or a NUL byte, which \
+                 TSV cannot hold"
             )
         );
         let skipping = open_for_tsv(&skipping(Format::Jsonl, &[]), stdin.as_bytes());

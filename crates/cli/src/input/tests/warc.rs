@@ -154,5 +154,8 @@ fn a_source_without_any_text_is_refused() {
 fn an_id_that_cannot_be_printed_is_a_bad_record() {
     let opened = open_for_tsv(&args(Format::Warc, &[]), &page("http://a\tb", "one"));
     let message = message(opened);
-    assert!(message.contains("has a tab or a line break"), "{message}");
+    assert!(
+        message.contains("has a tab, a line break or a NUL byte"),
+        "{message}"
+    );
 }
