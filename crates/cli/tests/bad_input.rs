@@ -507,13 +507,25 @@ fn every_format_names_file_and_line_of_what_is_bad() {
         let args = ["hash", "--format", format, endless.to_str().unwrap()];
         let output = run(BINARY, args, "");
         assert_eq!(output.status.code(), Some(2), "{format}: {}", log(&output));
-        let expected = "endless:1: the line takes more than 8388608 bytes";
+        let expected = "endless:1: the line takes more than 8388608 bytes, which is the limit: add \
+                        --skip-bad-lines to leave such lines out\n";
         assert!(
-            log(&output).contains(expected),
+            log(&output).ends_with(expected),
             "{format}: {}",
             log(&output)
         );
     }
+}
+
+#[test]
+fn a_line_that_is_too_long_can_be_left_out() {
+    let long = "x".repeat((8 << 20) + 1);
+    let args = ["hash", "--skip-bad-lines", "--recipe", "leonsim-3"];
+    let output = run(BINARY, args, format!("{long}\nhello world\n"));
+    assert_eq!(output.status.code(), Some(0), "{}", log(&output));
+    let expected = "id\thash\n2\t13548364882372308181\n";
+    assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
+    assert_eq!(log(&output), "skipped 1 bad line\n");
 }
 
 #[test]

@@ -179,7 +179,10 @@ fn listed(formats: &[Format]) -> String {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LineProblem {
     /// More than [`MAX_RECORD_BYTES`].
-    #[error("the line takes more than {MAX_RECORD_BYTES} bytes, which is the limit")]
+    #[error(
+        "the line takes more than {MAX_RECORD_BYTES} bytes, which is the limit: add \
+         --skip-bad-lines to leave such lines out"
+    )]
     TooLong,
     /// Bytes that are no UTF-8.
     #[error("\"{value}\" is no text: its byte {byte} is not valid UTF-8")]

@@ -125,7 +125,8 @@ fn a_long_line_names_file_line_and_limit() {
             b""
         )),
         format!(
-            "{}:1: the line takes more than 8388608 bytes, which is the limit",
+            "{}:1: the line takes more than 8388608 bytes, which is the limit: add \
+             --skip-bad-lines to leave such lines out",
             path.display()
         )
     );
