@@ -25,6 +25,9 @@ const NAMED_COLUMNS: usize = 20;
 const SHORT_PAGE: &str = "a page has fewer values than it says";
 
 const STRING: &str = "strings";
+/// The arguments that name another column than that of texts.
+const TEXT_FLAGS: &str = "--text-field or --fingerprint-field";
+
 const STRING_OR_INTEGER: &str = "strings or integers";
 
 /// A column that was asked for.
@@ -77,7 +80,7 @@ impl Column {
         schema: &SchemaDescriptor,
         name: &str,
     ) -> Result<Self, ParquetError> {
-        Self::find(file, schema, name, STRING_OR_INTEGER)
+        Self::find(file, schema, name, STRING_OR_INTEGER, "--id-field")
     }
 
     pub(super) fn find_text(
@@ -85,7 +88,7 @@ impl Column {
         schema: &SchemaDescriptor,
         name: &str,
     ) -> Result<Self, ParquetError> {
-        let column = Self::find(file, schema, name, STRING)?;
+        let column = Self::find(file, schema, name, STRING, TEXT_FLAGS)?;
         if column.kind == Kind::Bytes {
             return Ok(column);
         }
@@ -97,7 +100,7 @@ impl Column {
         schema: &SchemaDescriptor,
         name: &str,
     ) -> Result<Self, ParquetError> {
-        Self::find(file, schema, name, STRING_OR_INTEGER)
+        Self::find(file, schema, name, STRING_OR_INTEGER, "--fingerprint-field")
     }
 
     fn find(
@@ -105,6 +108,7 @@ impl Column {
         schema: &SchemaDescriptor,
         name: &str,
         expected: &'static str,
+        flags: &'static str,
     ) -> Result<Self, ParquetError> {
         let columns = schema.columns();
         let mut found = (0..columns.len()).filter(|index| path(&columns[*index]) == name);
@@ -113,6 +117,7 @@ impl Column {
                 file: file.to_owned(),
                 column: name.to_owned(),
                 present: names(columns),
+                flags,
             });
         };
         if found.next().is_some() {

@@ -47,7 +47,10 @@ pub enum ParquetError {
         reason: String,
     },
     /// No column of this name.
-    #[error("{file} has no column \"{column}\": its columns are {present}")]
+    #[error(
+        "{file} has no column \"{column}\": its columns are {present}; say with {flags} which to \
+         read"
+    )]
     MissingColumn {
         /// Its path, or `<stdin>`.
         file: String,
@@ -55,6 +58,8 @@ pub enum ParquetError {
         column: String,
         /// Those that there are.
         present: String,
+        /// The arguments that name another.
+        flags: &'static str,
     },
     /// More than one column of this name, and no way to tell which is meant.
     #[error("{file} has the column \"{column}\" more than once: write it with other names")]
