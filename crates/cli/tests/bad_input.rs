@@ -200,6 +200,35 @@ fn hash_skips_files_whose_paths_it_cannot_print() {
     assert!(log.ends_with("skipped 2 unnameable files\n"), "{log}");
 }
 
+/// By one warning each, without what would break the line.
+#[test]
+fn a_file_that_is_named_and_cannot_be_printed_is_told_once() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, content, reason) in [
+        ("a\tb", "some text", "its path cannot be an id: the id"),
+        ("c\nd", "some text", "its path cannot be an id: the id"),
+        ("binary", "\0", "skipped: binary"),
+        ("cut.gz", "\x1F", "the gzip data ends too early"),
+    ] {
+        let path = folder.path().join(name);
+        fs::write(&path, content).unwrap();
+        let args = ["hash", "--format", "files", path.to_str().unwrap()];
+        let output = run(BINARY, args, "");
+        assert_eq!(output.status.code(), Some(2), "{name:?}: {}", log(&output));
+        let log = log(&output);
+        let [warning, error] = log.lines().collect::<Vec<_>>()[..] else {
+            panic!("{log}");
+        };
+        assert!(
+            warning.contains("WARN") && warning.contains(reason),
+            "{log}"
+        );
+        let shown = name.escape_debug().to_string();
+        assert!(warning.contains(&shown) && !log.contains('\t'), "{log}");
+        assert!(error.starts_with("error: none of the files"), "{log}");
+    }
+}
+
 #[test]
 fn paths_of_several_kinds_are_refused_without_a_format() {
     let folder = tempfile::tempdir().unwrap();

@@ -3,6 +3,7 @@
 //! Ignore files have no say: what is a duplicate does not depend on what is under version control.
 //! Hidden files and symbolic links are passed over, except where the caller names them.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -134,53 +135,44 @@ impl Iterator for FileDocuments {
 }
 
 impl Refusal {
-    /// Counts a file that is no document. Those of a folder are many; one that
-    /// was named itself is worth a warning.
+    /// Says why a file is no document, and counts it. Those of a folder are many: they are worth a
+    /// warning only where something is wrong, one that was named itself always is.
     fn record(&self, entry: &DirEntry) -> Skipped {
+        let path = entry.path();
+        if entry.depth() == 0 || self.is_fault() {
+            tracing::warn!(?path, "skipped: {self}");
+        } else {
+            tracing::debug!(?path, "skipped: {self}");
+        }
         let mut skipped = Skipped::default();
-        let path = entry.path().display();
-        if entry.depth() == 0 {
-            tracing::warn!(%path, reason = self.reason(), "skipped");
-        }
-        match self {
-            Self::Unreadable(error) => {
-                tracing::warn!(%path, %error, "skipped: cannot be read");
-                skipped.unreadable_files += 1;
-            }
-            Self::Damaged(compression, error) => {
-                tracing::warn!(%path, "skipped: {}", damage(*compression, error));
-                skipped.unreadable_files += 1;
-            }
-            Self::Unnameable(reason) => {
-                tracing::warn!(?path, %reason, "skipped: the path cannot be an id");
-                skipped.unnameable_files += 1;
-            }
-            Self::TooLarge => {
-                tracing::debug!(%path, "skipped: larger than {MAX_RECORD_BYTES} bytes");
-                skipped.too_large_files += 1;
-            }
-            Self::Binary => {
-                tracing::debug!(%path, "skipped: binary");
-                skipped.binary_files += 1;
-            }
-            Self::InvalidUtf8 => {
-                tracing::debug!(%path, "skipped: invalid UTF-8");
-                skipped.invalid_utf8_files += 1;
-            }
-        }
+        *match self {
+            Self::Unreadable(_) | Self::Damaged(..) => &mut skipped.unreadable_files,
+            Self::Unnameable(_) => &mut skipped.unnameable_files,
+            Self::TooLarge => &mut skipped.too_large_files,
+            Self::Binary => &mut skipped.binary_files,
+            Self::InvalidUtf8 => &mut skipped.invalid_utf8_files,
+        } += 1;
         skipped
+    }
+
+    /// Whether something is wrong with the file, rather than that it is of another kind.
+    fn is_fault(&self) -> bool {
+        match self {
+            Self::Unreadable(_) | Self::Damaged(..) | Self::Unnameable(_) => true,
+            Self::TooLarge | Self::Binary | Self::InvalidUtf8 => false,
+        }
     }
 }
 
-impl Refusal {
-    const fn reason(&self) -> &'static str {
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unreadable(_) => "cannot be read",
-            Self::Damaged(..) => "cannot be decompressed",
-            Self::Unnameable(_) => "its path cannot be an id",
-            Self::TooLarge => "too large",
-            Self::Binary => "binary",
-            Self::InvalidUtf8 => "no UTF-8",
+            Self::Unreadable(error) => write!(f, "cannot be read: {error}"),
+            Self::Damaged(compression, error) => f.write_str(&damage(*compression, error)),
+            Self::Unnameable(reason) => write!(f, "its path cannot be an id: {reason}"),
+            Self::TooLarge => write!(f, "larger than {MAX_RECORD_BYTES} bytes"),
+            Self::Binary => f.write_str("binary"),
+            Self::InvalidUtf8 => f.write_str("no UTF-8"),
         }
     }
 }
