@@ -57,9 +57,11 @@ impl Folder {
         path
     }
 
-    /// Runs `find-clusters` on bad input: it must say so, and leave no output.
+    /// Runs `find-clusters` on bad input: it must say so, and leave no output. That is elsewhere, for
+    /// the folder itself may be read.
     fn refuse(&self, args: &[&str], stdin: &[u8], expected: &str) {
-        let out = self.path("refused.tsv");
+        let elsewhere = Self::new();
+        let out = elsewhere.path("refused.tsv");
         let output = run(
             BINARY,
             [&["find-clusters", "-o", &out], args].concat(),
