@@ -3,9 +3,16 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::time::Duration;
 
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
+
+/// When to try again where that may help.
+const RETRY: Duration = Duration::from_millis(100);
+
+/// When to try again where somebody has to make room first.
+const SLOW_RETRY: Duration = Duration::from_secs(1);
 
 /// The domain of every `google.rpc.ErrorInfo`.
 pub const DOMAIN: &str = "simshard";
@@ -143,6 +150,14 @@ impl Reason {
         }
     }
 
+    /// How long to wait before the same request is sent again, if that may help: in `google.rpc.RetryInfo`.
+    #[must_use]
+    pub fn retry_delay(self) -> Option<Duration> {
+        let is_slow = self == Self::DiskFull;
+        let delay = if is_slow { SLOW_RETRY } else { RETRY };
+        self.is_passing().then_some(delay)
+    }
+
     /// The reason of an error from a Simshard server, if it is one.
     #[must_use]
     pub fn of(status: &Status) -> Option<Self> {
@@ -176,6 +191,9 @@ impl Reason {
             .map(|(key, value)| (key.to_owned(), value))
             .collect();
         details.set_error_info(self.name(), DOMAIN, metadata);
+        if let Some(delay) = self.retry_delay() {
+            details.set_retry_info(Some(delay));
+        }
         Status::with_error_details(self.code(), message, details)
     }
 }
@@ -198,6 +216,10 @@ mod tests {
             assert_eq!(Reason::of(&status), Some(reason));
             let info = status.get_details_error_info().unwrap();
             assert_eq!(info.metadata["shards"], "00-0f");
+            let retry = status.get_details_retry_info();
+            let delay = retry.and_then(|retry| retry.retry_delay);
+            assert_eq!(delay, reason.retry_delay(), "{reason}");
+            assert_eq!(delay.is_some(), reason.is_passing(), "{reason}");
         }
         assert_eq!(Reason::of(&Status::internal("other")), None);
     }
@@ -212,6 +234,19 @@ mod tests {
                 .unwrap_or_else(|| panic!("{reason} is not described"));
             let code = format!("{:?}", reason.code()).to_uppercase();
             assert!(line.replace('_', "").contains(&code), "{line}");
+        }
+    }
+
+    #[test]
+    fn every_reason_is_in_the_readme() {
+        let readme = include_str!("../../../README.md");
+        for reason in Reason::ALL {
+            let row = readme
+                .lines()
+                .find(|line| line.starts_with(&format!("| `{reason}` | ")))
+                .unwrap_or_else(|| panic!("{reason} is not in the table"));
+            let code = format!("{:?}", reason.code()).to_uppercase();
+            assert!(row.replace('_', "").contains(&code), "{row}");
         }
     }
 }
