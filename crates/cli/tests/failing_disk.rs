@@ -1,0 +1,122 @@
+//! A node whose disk fails to sync: the kernel itself answers `fdatasync` with EIO, by a seccomp filter that this
+//! test binary puts around the node that it becomes.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
+use simshard_testkit::{Process, run};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_simshard");
+
+/// Set for the child: the arguments of the node, a line each.
+const CHILD_VARIABLE: &str = "FAILING_DISK_CHILD";
+
+/// The child's side; does nothing when run by hand.
+#[test]
+fn child_that_becomes_a_node_without_fdatasync() {
+    let Ok(args) = std::env::var(CHILD_VARIABLE) else {
+        return;
+    };
+    let eio = SeccompAction::Errno(libc::EIO.unsigned_abs());
+    let rules = BTreeMap::from([(libc::SYS_fdatasync, Vec::new())]);
+    let arch = std::env::consts::ARCH.try_into().unwrap();
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, eio, arch).unwrap();
+    let program: BpfProgram = filter.try_into().unwrap();
+    apply_filter(&program).unwrap();
+    let error = Command::new(BINARY).args(args.lines()).exec();
+    panic!("{error}");
+}
+
+/// A node with a data directory, as a layout file has it.
+struct Scene {
+    folder: tempfile::TempDir,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = port.local_addr().unwrap();
+        let layout = format!("[[nodes]]\nname = \"n1\"\naddress = \"http://{address}\"\n");
+        fs::write(folder.path().join("cluster.toml"), layout).unwrap();
+        Self { folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn node(&self) -> Vec<String> {
+        let text = |path: &Path| path.to_str().unwrap().to_owned();
+        let (layout, data) = (text(&self.path("cluster.toml")), text(&self.path("data")));
+        let args = ["serve", "node", "--name", "n1", "--cluster", &layout];
+        let args = [&args[..], &["--data", &data]].concat();
+        args.into_iter().map(str::to_owned).collect()
+    }
+
+    fn router(&self) -> Process {
+        let layout = self.path("cluster.toml");
+        let router = ["serve", "router", "--cluster", layout.to_str().unwrap()];
+        Process::serve(BINARY, [&router[..], &["--listen", "127.0.0.1:0"]].concat())
+    }
+
+    /// The node with a disk that fails to sync, once it listens.
+    fn failing_node(&self) -> Child {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "child_that_becomes_a_node_without_fdatasync"])
+            .arg("--nocapture")
+            .env(CHILD_VARIABLE, self.node().join("\n"))
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let listens = |line: std::io::Result<String>| line.unwrap().starts_with("listening on ");
+        assert!(lines.any(listens), "it ended before it listened");
+        child
+    }
+}
+
+/// Runs a client command: whether it succeeded, and what it printed.
+fn simshard(router: &Process, args: &[&str], input: &str) -> (bool, String) {
+    let output = run(BINARY, [args, &["--router", router.url()]].concat(), input);
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8(text).unwrap())
+}
+
+#[test]
+fn a_node_whose_disk_fails_to_sync_acknowledges_nothing_and_ends() {
+    let scene = Scene::new();
+    let node = Process::serve(BINARY, scene.node());
+    let router = scene.router();
+    let insert = ["insert", "--format", "tsv"];
+    assert!(simshard(&router, &["corpus", "create", "default"], "").0);
+    assert!(simshard(&router, &insert, "before\t77\n").0);
+    assert_eq!(node.terminate(), Some(0));
+
+    let mut failing = scene.failing_node();
+    let find = ["find", "--fingerprint", "77"];
+    let (found, text) = simshard(&router, &find, "");
+    assert!(
+        found && text.contains(r#""ids":["before"]"#),
+        "reads go on: {text}"
+    );
+    let (inserted, text) = simshard(&router, &insert, "after\t77\n");
+    assert!(!inserted, "{text}");
+    assert_eq!(failing.wait().unwrap().code(), Some(1));
+
+    let node = Process::serve(BINARY, scene.node());
+    let (found, text) = simshard(&router, &find, "");
+    assert!(found && text.contains("\"before\""), "{text}");
+    let (inserted, text) = simshard(&router, &insert, "later\t77\n");
+    assert!(inserted, "{text}");
+    assert_eq!(node.terminate(), Some(0));
+}
