@@ -19,13 +19,16 @@ use crate::memtable::Memtable;
 use crate::segment::Segment;
 
 /// What a change did to one shard.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct Effects {
     /// Places of the documents that became live, or ceased to be.
     pub changed: Vec<u32>,
     /// The highest version that stood against the change, whose documents are as they were;
     /// `Version::NONE` if there was none.
     pub newer: Version,
+    /// Why some documents could not be looked up. They are as they were, and the others changed all the same:
+    /// whoever derives anything from the documents must not miss what happened to those.
+    pub error: Option<ReadError>,
 }
 
 /// The elements of one shard, of all corpora.
@@ -47,7 +50,7 @@ impl Shard {
         change: &Change,
         places: &[u32],
         is_stored: impl Fn(Fingerprint) -> bool,
-    ) -> Result<Effects, ReadError> {
+    ) -> Effects {
         let mut effects = Effects::default();
         let state = change.state();
         for &place in places {
@@ -59,7 +62,13 @@ impl Shard {
                 false => change.version,
             };
             let key = (fingerprint, id.into());
-            let before = self.state_since(since, change.corpus, &key)?;
+            let before = match self.state_since(since, change.corpus, &key) {
+                Ok(before) => before,
+                Err(error) => {
+                    effects.error.get_or_insert(error);
+                    continue;
+                }
+            };
             if before < state {
                 self.memtable.put(change.corpus, key, state);
                 if before.live != state.live {
@@ -69,7 +78,7 @@ impl Shard {
                 effects.newer = effects.newer.max(before.version);
             }
         }
-        Ok(effects)
+        effects
     }
 
     /// Puts what a change says without a look at the rest, as merging finds the highest version anyway.

@@ -150,7 +150,11 @@ impl Applier {
             return Ok(Outcome::default());
         };
         let is_stored = |fingerprint| shard.contains(fingerprint);
-        let Effects { changed, newer } = self.store.apply(id, change, places, is_stored)?;
+        let Effects {
+            changed,
+            newer,
+            error,
+        } = self.store.apply(id, change, places, is_stored);
         drop(shard);
         let Some(mut shard) = corpus.write(id) else {
             return Ok(Outcome::default());
@@ -164,7 +168,10 @@ impl Applier {
             }
             ChangeKind::Remove => shard.went(changed.iter().map(fingerprint)),
         };
-        Ok(Outcome { changed, newer })
+        match error {
+            None => Ok(Outcome { changed, newer }),
+            Some(error) => Err(error.into()),
+        }
     }
 }
 

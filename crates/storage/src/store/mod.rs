@@ -131,18 +131,15 @@ impl Store {
 
     /// Applies a committed change to the documents at `places`, in one shard. `is_stored` says whether live
     /// documents may have a fingerprint: where not, segments need not be read.
-    ///
-    /// # Errors
-    /// If a segment cannot be read. Then it is open what the change did.
     pub fn apply(
         &self,
         id: ShardId,
         change: &Change,
         places: &[u32],
         is_stored: impl Fn(Fingerprint) -> bool,
-    ) -> Result<Effects, ReadError> {
+    ) -> Effects {
         let Some(mut shard) = self.write(id) else {
-            return Ok(Effects::default());
+            return Effects::default();
         };
         let before = shard.memtable.bytes();
         let effects = shard.apply(change, places, is_stored);

@@ -60,7 +60,8 @@ impl Sink<Ticket> for Applier {
                         .filter(|(_, f)| shards_of(&self.tables, **f).contains(shard))
                         .map(|(place, _)| place)
                         .collect();
-                    let effects = self.store.apply(shard, change, &places, |_| true).unwrap();
+                    let effects = self.store.apply(shard, change, &places, |_| true);
+                    assert!(effects.error.is_none(), "{effects:?}");
                     changed += effects.changed.len();
                     newer = newer.max(effects.newer);
                 }
@@ -511,6 +512,13 @@ fn a_damaged_segment_is_found_and_answers_nothing_any_more() {
     fixture.store.scrub_all(|_| true);
     let message = ids().unwrap_err().to_string();
     assert!(message.contains(file.to_str().unwrap()), "{message}");
+
+    // What needs the segment is refused; the others change, and whoever derives tables hears of it.
+    let both = change(ChangeKind::Insert, 2, &[(value, "a"), (1, "b")]);
+    let is_stored = |fingerprint: Fingerprint| fingerprint.0 == value;
+    let effects = fixture.store.apply(ShardId(0), &both, &[0, 1], is_stored);
+    assert_eq!(effects.changed, [1]);
+    assert!(effects.error.is_some());
     std::fs::write(&file, sound).unwrap();
     assert!(ids().is_err(), "until somebody has looked at it");
 }
