@@ -91,7 +91,8 @@ impl Shard {
         }
     }
 
-    /// The state of an element, as far as it has a version of `since` or later.
+    /// The state of an element, if its version is `since` or later. An older one that a segment holds may be
+    /// superseded by what stands in a segment that was not read, so it says nothing.
     fn state_since(
         &self,
         since: Version,
@@ -110,7 +111,10 @@ impl Shard {
                 newest = newest.max(found);
             }
         }
-        Ok(newest)
+        match newest.version < since {
+            true => Ok(State::NEVER),
+            false => Ok(newest),
+        }
     }
 }
 
