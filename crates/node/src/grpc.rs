@@ -66,7 +66,7 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         let change = Change {
             kind: ChangeKind::Insert,
             corpus: corpus_uid(&request.corpus_uid)?,
-            version: Version(request.version),
+            version: version(request.version)?,
             shards: shards_into(&request.shards)?,
             documents: documents(request.fingerprints, request.ids)?,
         };
@@ -85,7 +85,7 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         let change = Change {
             kind: ChangeKind::Remove,
             corpus: corpus_uid(&request.corpus_uid)?,
-            version: Version(request.version),
+            version: version(request.version)?,
             shards: shards_into(&request.shards)?,
             documents: documents(request.fingerprints, request.ids)?,
         };
@@ -105,6 +105,14 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         Ok(Response::new(pb::FindAllResponse {
             matches: Some(matches),
         }))
+    }
+}
+
+/// A router's clock never gives out 0, which means that a document was never written.
+fn version(value: u64) -> Result<Version, Status> {
+    match value {
+        0 => Err(Violations::of("version", "is 0, which is none")),
+        value => Ok(Version(value)),
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
 /// Resident memory of this process in bytes, or `None` where the system does not
 /// publish it as Linux does.
 pub fn resident_memory() -> Option<u64> {
@@ -12,6 +14,20 @@ pub fn resident_memory() -> Option<u64> {
 /// [`resident_memory`].
 pub fn peak_resident_memory() -> Option<u64> {
     own_status("VmHWM:")
+}
+
+/// Raises the number of files that this process may have open as far as it may, and tells it; `None` means that there is
+/// no limit, or that the system does not say.
+pub fn raise_open_files() -> Option<u64> {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => limit.maximum,
+        Err(_) => limit.current,
+    }
 }
 
 fn own_status(name: &str) -> Option<u64> {
@@ -48,6 +64,13 @@ mod tests {
         ] {
             assert_eq!(bytes(status, "VmRSS:"), None, "{status}");
         }
+    }
+
+    #[test]
+    fn as_many_files_as_allowed_may_be_open() {
+        let most = raise_open_files();
+        assert_eq!(getrlimit(Resource::Nofile).current, most);
+        assert_eq!(raise_open_files(), most);
     }
 
     #[cfg(target_os = "linux")]

@@ -125,12 +125,13 @@ fn walk(segment: &Segment) -> Result<(), ReadError> {
 }
 
 fn read(directory: &Path) -> Result<(Manifest, Survey), OpenError> {
-    let Some(manifest) = Manifest::read(directory)? else {
-        return Err(OpenError::NoStore {
-            path: directory.to_owned(),
-        });
+    let none = || OpenError::NoStore {
+        path: directory.to_owned(),
     };
+    // A directory of something else is not to get a file of ours.
+    Manifest::read(directory)?.ok_or_else(none)?;
     let _lock = lock(directory)?;
+    let manifest = Manifest::read(directory)?.ok_or_else(none)?;
     let log = directory.join(LOG);
     let visit = |_: u64, _: Record| Ok::<(), OpenError>(());
     let survey = survey(&log, manifest.store, manifest.first_sequence, visit)?;

@@ -189,6 +189,7 @@ struct Committer<S> {
 impl<T: Send + 'static, S: Sink<T>> log::Sink<T> for Committer<S> {
     fn committed(&mut self, batch: Vec<Committed<T>>) {
         let last = batch.last().map(|committed| committed.sequence);
+        let bytes = batch.iter().map(|committed| committed.bytes).sum();
         let operations: Vec<(Operation, T)> = batch
             .into_iter()
             .filter_map(|committed| match committed.record {
@@ -205,7 +206,7 @@ impl<T: Send + 'static, S: Sink<T>> log::Sink<T> for Committer<S> {
             self.store.forget(corpus);
         }
         if let Some(last) = last {
-            self.store.note_applied(last);
+            self.store.note_applied(last, bytes);
         }
     }
 

@@ -117,7 +117,10 @@ impl Engine {
         let engine = Arc::clone(self);
         self.pool.spawn(move || {
             if !wanted.is_over() {
-                let _ = sender.send(work(&engine, &wanted));
+                let outcome = work(&engine, &wanted);
+                // Whoever drops it last waits for threads: that must not be one of these.
+                drop(engine);
+                let _ = sender.send(outcome);
             }
         });
         receiver.await.unwrap_or(Err(NodeError::Stopping))

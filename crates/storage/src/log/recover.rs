@@ -285,6 +285,9 @@ impl Reader {
         // What an ended process wrote and did not sync has been visited, and may be lost as yet.
         let synced = cut.and_then(|()| file.sync_all());
         synced.map_err(io("write the end of", &path))?;
+        // A process that was killed may have left the name of the file in memory only.
+        let directory = self.directory.path();
+        self.directory.sync().map_err(io("sync", directory))?;
         let offset = end.offset;
         Ok(Tail {
             directory: self.directory,

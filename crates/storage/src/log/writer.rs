@@ -25,6 +25,8 @@ pub(crate) struct Committed<T> {
     pub(crate) sequence: u64,
     /// The record.
     pub(crate) record: Record,
+    /// Its bytes in the log.
+    pub(crate) bytes: usize,
     /// What it was appended with.
     pub(crate) ticket: T,
 }
@@ -250,6 +252,7 @@ fn committed<T>(first: u64, batch: Vec<Entry<T>>) -> Vec<Committed<T>> {
     let placed = (first..).zip(batch);
     let committed = placed.map(|(sequence, entry)| Committed {
         sequence,
+        bytes: entry.body.frame_bytes(),
         record: entry.record,
         ticket: entry.ticket,
     });

@@ -102,6 +102,11 @@ impl<S: ReadAt> Segment<S> {
         self.meta.highest_version
     }
 
+    /// Whether damage was found (G3).
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.fault.get().is_some()
+    }
+
     /// The corpora that have elements here, ascending.
     pub(crate) fn corpora(&self) -> impl ExactSizeIterator<Item = CorpusUid> {
         self.index.corpora()

@@ -51,19 +51,27 @@ fn choose(elements: &[u64]) -> Option<Range<usize>> {
 }
 
 impl Store {
-    /// Compacts one shard that needs it; says whether there was one.
-    pub(super) fn compact_one(&self, disk: &Disk) -> Result<bool, MaintenanceError> {
-        for (id, _) in &self.shards {
-            let Some(segments) = self.read(*id).map(|shard| Arc::clone(&shard.segments)) else {
-                continue;
-            };
+    /// Compacts the shard with most segments of those that need it; says how many it had. A shard with a damaged
+    /// segment is left alone: it answers nothing any more, and the others go on.
+    pub(super) fn compact_one(&self, disk: &Disk) -> Result<Option<usize>, MaintenanceError> {
+        let candidates = self.shards.iter().filter_map(|(id, _)| {
+            let segments = Arc::clone(&self.read(*id)?.segments);
             let sizes: Vec<u64> = segments.iter().map(|segment| segment.elements()).collect();
-            if let Some(chosen) = choose(&sizes) {
-                self.merge(disk, *id, &segments[chosen])?;
-                return Ok(true);
+            let is_damaged = segments.iter().any(|segment| segment.is_damaged());
+            let chosen = choose(&sizes).filter(|_| !is_damaged)?;
+            Some((*id, segments, chosen))
+        });
+        let most = candidates.max_by_key(|(_, segments, _)| segments.len());
+        let Some((id, segments, chosen)) = most else {
+            return Ok(None);
+        };
+        match self.merge(disk, id, &segments[chosen]) {
+            Err(MaintenanceError::Read(error)) if segments.iter().any(|one| one.is_damaged()) => {
+                tracing::error!(%error, "a segment is damaged: whoever needs it is refused");
+                Ok(Some(segments.len()))
             }
+            merged => merged.map(|()| Some(segments.len())),
         }
-        Ok(false)
     }
 
     /// Puts one segment in the place of several neighbours.

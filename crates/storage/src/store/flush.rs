@@ -95,6 +95,7 @@ impl Store {
             return first_sequence;
         }
         let first_sequence = self.maintenance.applied() + 1;
+        self.logged.store(0, Ordering::Relaxed);
         for (id, _) in &self.shards {
             if let Some(mut shard) = self.write(*id) {
                 let bytes = shard.memtable.bytes();

@@ -10,6 +10,9 @@ use crate::writer::Failure;
 /// After a step failed for want of space, so long passes before the next attempt.
 const PAUSE: Duration = Duration::from_millis(500);
 
+/// With more segments than this in a shard, merging comes before the next flush.
+const ENOUGH_SEGMENTS: usize = 16;
+
 /// What the maintenance of a store knows and waits for.
 #[derive(Debug, Default)]
 pub(crate) struct Maintenance {
@@ -152,8 +155,9 @@ impl Store {
     ) -> Result<(), MaintenanceError> {
         let first_sequence = self.flush(disk)?;
         trim(first_sequence)?;
-        while self.compact_one(disk)? {
-            if self.fullness() > 0 {
+        while let Some(segments) = self.compact_one(disk)? {
+            // Writers wait rather than make segments faster than they are merged.
+            if self.fullness() > 0 && segments <= ENOUGH_SEGMENTS {
                 break;
             }
         }

@@ -10,6 +10,7 @@
 //!   manifest names.
 //! - ST2: the log keeps every record from the manifest's first sequence on, and all before it are in segments.
 //! - ST3: files that no manifest names are deleted only when everything that it names has been read.
+//! - ST5: the log has a few files, however often the same documents change.
 //! - ST4: memtables that take changes have at most twice their limit and one batch, and those that are being written
 //!   as much, unless the disk is full or there is no directory.
 
@@ -44,6 +45,9 @@ pub(crate) use maintenance::Maintenance;
 pub use open::OpenError;
 pub(crate) use open::{LOG, SEGMENTS, lock};
 
+/// Memtables are written once the log has so many files that only they need.
+const LOG_FILES: u64 = 4;
+
 /// How a store uses memory and disk.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
@@ -70,11 +74,13 @@ impl Default for Options {
 pub struct Store {
     /// The shards that the node serves.
     owned: ShardSet,
-    /// Those that the directory holds, by id: these, and perhaps some that the node served before.
+    /// By id.
     shards: Vec<(ShardId, RwLock<Shard>)>,
     catalog: RwLock<Catalog>,
     /// Bytes of all memtables that take changes.
     memory: AtomicUsize,
+    /// Bytes of the log since memtables were last set aside, about.
+    logged: AtomicUsize,
     /// `None` keeps everything in memory.
     disk: Option<Disk>,
     maintenance: Maintenance,
@@ -104,6 +110,7 @@ impl Store {
             shards: shards.collect(),
             catalog: RwLock::default(),
             memory: AtomicUsize::new(0),
+            logged: AtomicUsize::new(0),
             disk: None,
             maintenance: Maintenance::default(),
             tail: Mutex::new(Some(Tail::nowhere())),
@@ -226,8 +233,10 @@ impl Store {
         }
     }
 
-    /// Takes note that all records up to a sequence are applied; waits if memory has to be written first.
-    pub(crate) fn note_applied(&self, sequence: u64) {
+    /// Takes note that all records up to a sequence are applied, and what they take in the log; waits if memory has
+    /// to be written first.
+    pub(crate) fn note_applied(&self, sequence: u64, bytes: usize) {
+        self.logged.fetch_add(bytes, Ordering::Relaxed);
         self.maintenance.note_applied(sequence, self.fullness());
         self.maintenance.wait_for_room();
     }
@@ -246,13 +255,16 @@ impl Store {
         self.options.log
     }
 
-    /// How many times their limit memtables have reached.
+    /// How many times memtables have reached their limit, or the log the one that they are to keep it within: what
+    /// is changed again and again takes no more memory, but more log.
     fn fullness(&self) -> usize {
-        let bytes = self.memory.load(Ordering::Relaxed);
-        match self.disk {
-            Some(_) => bytes / self.options.memtable_bytes.max(1),
-            None => 0,
+        if self.disk.is_none() {
+            return 0;
         }
+        let memory = self.memory.load(Ordering::Relaxed) / self.options.memtable_bytes.max(1);
+        let most = (LOG_FILES * self.options.log.file_bytes).max(1);
+        let logged = self.logged.load(Ordering::Relaxed) as u64 / most;
+        memory.max(usize::from(logged > 0))
     }
 
     fn read(&self, id: ShardId) -> Option<RwLockReadGuard<'_, Shard>> {

@@ -69,18 +69,18 @@ pub enum OpenError {
         /// The directory.
         path: PathBuf,
     },
-    /// The directory lacks shards that it should have.
+    /// The directory was used for other shards than it should serve now.
     #[error(
-        "{} holds documents of the shards {held}, and not of {missing}: to serve these it would have to have their \
-         documents; give this node the shards it had", path.display()
+        "{} holds documents of the shards {held}, and the layout gives this node {owned}: others may have changed \
+         meanwhile what it holds, or hold what it lacks; give the node the shards it had", path.display()
     )]
     OtherShards {
         /// The directory.
         path: PathBuf,
         /// The shards that it has.
         held: ShardSet,
-        /// The shards that it has not.
-        missing: ShardSet,
+        /// The shards that it is to serve.
+        owned: ShardSet,
     },
     /// A record of the log is about a corpus that never was.
     #[error("the log in {} names corpus {corpus}, which was never created: restore it from a backup", path.display())]
@@ -148,14 +148,16 @@ impl Store {
         let (directory_shown, segments) = (directory.display(), manifest.segments.len());
         let records = tail.next_sequence() - manifest.first_sequence;
         tracing::info!(directory = %directory_shown, segments, records, cut = ?tail.cut(), "opened what is stored");
+        // A process that was killed may have left names of files in memory only.
+        files::sync_directory(directory)?;
+        files::sync_directory(&directory.join(SEGMENTS))?;
         delete_leftovers(directory, &manifest)?;
         hold(directory, &mut manifest, owned, &catalog)?;
         let memory = shards.values().map(|shard| shard.memtable.bytes()).sum();
         let maintenance = Maintenance::default();
         let fullness = memory / options.memtable_bytes.max(1);
         maintenance.note_applied(tail.next_sequence() - 1, fullness);
-        // Those that the node does not own any more are kept all the same.
-        let shards = manifest.shards.iter().map(|id| {
+        let shards = owned.iter().map(|id| {
             let shard = shards.remove(&id).unwrap_or_default();
             (id, RwLock::new(shard))
         });
@@ -164,6 +166,7 @@ impl Store {
             shards: shards.collect(),
             catalog: RwLock::new(catalog),
             memory: AtomicUsize::new(memory),
+            logged: AtomicUsize::new(0),
             disk: Some(Disk {
                 space: DiskSpace::new(directory),
                 directory: directory.to_owned(),
@@ -239,25 +242,24 @@ fn manifest(directory: &Path, owned: ShardSet) -> Result<Manifest, OpenError> {
     Ok(manifest)
 }
 
-/// Takes shards into a directory that has no documents yet. In one that has, theirs would be missing.
+/// Gives shards to a directory that has no documents yet. One that has is of use for its own shards only.
 fn hold(
     directory: &Path,
     manifest: &mut Manifest,
     owned: ShardSet,
     catalog: &Catalog,
 ) -> Result<(), OpenError> {
-    let missing = owned.difference(&manifest.shards);
-    if missing.is_empty() {
+    if owned == manifest.shards {
         return Ok(());
     }
     if !catalog.corpora.is_empty() {
         return Err(OpenError::OtherShards {
             path: directory.to_owned(),
             held: manifest.shards,
-            missing,
+            owned,
         });
     }
-    manifest.shards = manifest.shards.union(&owned);
+    manifest.shards = owned;
     manifest.generation += 1;
     Ok(manifest.write(directory)?)
 }

@@ -4,7 +4,7 @@
 //! - SC1: every segment is read and compared with its hash again and again; one that is damaged answers nothing
 //!   any more.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use super::Store;
@@ -34,6 +34,10 @@ impl Store {
     /// read, and may end it.
     pub(super) fn scrub_all(&self, mut go_on: impl FnMut(u64) -> bool) {
         for segment in self.segments() {
+            // What was merged meanwhile is gone, and its file with it.
+            let Some(segment) = segment.upgrade() else {
+                continue;
+            };
             match segment.verify(&mut go_on) {
                 Ok(true) => {}
                 Ok(false) => return,
@@ -44,9 +48,14 @@ impl Store {
         }
     }
 
-    fn segments(&self) -> Vec<Arc<Segment>> {
-        let shards = self.shards.iter().filter_map(|(id, _)| self.read(*id));
-        shards.flat_map(|shard| shard.segments.to_vec()).collect()
+    fn segments(&self) -> Vec<Weak<Segment>> {
+        let mut segments = Vec::new();
+        for (id, _) in &self.shards {
+            let shard = self.read(*id);
+            let held = shard.iter().flat_map(|shard| &*shard.segments);
+            segments.extend(held.map(Arc::downgrade));
+        }
+        segments
     }
 }
 

@@ -9,14 +9,19 @@ use simshard_cluster::{ClusterLayout, FileStore, MetadataStore, Node};
 use simshard_node::NodeConfig;
 use simshard_router::RouterConfig;
 use simshard_runtime::shutdown::Shutdown;
+use simshard_runtime::system::raise_open_files;
 use simshard_topology::NodeId;
 use tokio::net::TcpListener;
+use tracing::warn;
 
 use super::config::{NodeSettings, RouterSettings};
 use crate::connection::block_on;
 use crate::embedded::bind;
 use crate::exit::UsageError;
 use crate::say;
+
+/// Files that a node has open with 256 shards, about.
+const ENOUGH_FILES: u64 = 8192;
 
 pub(super) fn run_node(settings: &NodeSettings) -> anyhow::Result<()> {
     block_on(async {
@@ -28,6 +33,12 @@ pub(super) fn run_node(settings: &NodeSettings) -> anyhow::Result<()> {
             None => address_of(node)?,
         };
         let shutdown = Shutdown::on_signals()?;
+        if let Some(files) = raise_open_files().filter(|files| *files < ENOUGH_FILES) {
+            warn!(
+                files,
+                "few files may be open at once, raise the limit (ulimit -n): a shard has up to 16 segments"
+            );
+        }
         let listener = announce(listen).await?;
         let config = NodeConfig {
             node: settings.name.clone(),
