@@ -6,8 +6,6 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,7 +13,7 @@ use std::time::Duration;
 
 use simshard_client::{Client, Documents, FindOptions, Queries, v1};
 use simshard_simhash::Fingerprint;
-use simshard_testkit::Process;
+use simshard_testkit::{Process, free_addresses, write_layout_file};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_simshard");
 
@@ -53,23 +51,12 @@ struct Cluster {
 impl Cluster {
     fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let ports: Vec<TcpListener> = (0..4)
-            .map(|_| TcpListener::bind("127.0.0.1:0").unwrap())
-            .collect();
-        let addresses: Vec<String> = ports
-            .iter()
-            .map(|port| port.local_addr().unwrap().to_string())
-            .collect();
-        drop(ports);
-        let mut text = String::new();
-        for (number, address) in (1..).zip(&addresses[..3]) {
-            text += &format!("[[nodes]]\nname = \"n{number}\"\naddress = \"http://{address}\"\n\n");
-        }
-        fs::write(folder.path().join("cluster.toml"), text).unwrap();
+        let addresses = free_addresses(4);
+        write_layout_file(&folder.path().join("cluster.toml"), &addresses[..3]);
         let mut cluster = Self {
             nodes: vec![None, None, None],
             router: None,
-            router_address: addresses[3].clone(),
+            router_address: addresses[3].to_string(),
             folder,
         };
         for number in 0..3 {

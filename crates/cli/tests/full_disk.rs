@@ -4,14 +4,13 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use simshard_client::{Client, ClientError, Documents, FindOptions, Queries, Reason, v1};
 use simshard_simhash::Fingerprint;
-use simshard_testkit::Process;
+use simshard_testkit::{Process, free_addresses, write_layout_file};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_simshard");
 
@@ -38,12 +37,8 @@ struct Scene {
 impl Scene {
     fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = port.local_addr().unwrap();
-        drop(port);
         let layout = folder.path().join("cluster.toml");
-        let nodes = format!("[[nodes]]\nname = \"n1\"\naddress = \"http://{address}\"\n");
-        fs::write(&layout, nodes).unwrap();
+        write_layout_file(&layout, &free_addresses(1));
         let disk = folder.path().join("disk");
         fs::create_dir(&disk).unwrap();
         let (layout, data) = (text(&layout), disk.join("data"));

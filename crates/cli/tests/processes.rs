@@ -2,11 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::fs;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
-use simshard_testkit::{Process, run};
+use simshard_testkit::{Process, free_addresses, run, write_layout_file};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_simshard");
 
@@ -47,16 +45,7 @@ fn a_search_stores_nothing() {
 /// process can take it: then new ones are looked for.
 fn bind_nodes(layout: &Path) -> Vec<Process> {
     for _ in 0..20 {
-        let free: Vec<TcpListener> = (0..3)
-            .map(|_| TcpListener::bind("127.0.0.1:0").unwrap())
-            .collect();
-        let mut text = String::new();
-        for (number, listener) in (1..).zip(&free) {
-            let address = listener.local_addr().unwrap();
-            text += &format!("[[nodes]]\nname = \"n{number}\"\naddress = \"http://{address}\"\n\n");
-        }
-        fs::write(layout, text).unwrap();
-        drop(free);
+        write_layout_file(layout, &free_addresses(3));
         let start = |number| {
             std::panic::catch_unwind(|| {
                 let name = format!("n{number}");

@@ -3,10 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
-use simshard_testkit::{Process, run};
+use simshard_testkit::{Process, free_addresses, run, write_layout_file};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_simshard");
 
@@ -18,10 +17,7 @@ struct Scene {
 impl Scene {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = port.local_addr().unwrap();
-        let layout = format!("[[nodes]]\nname = \"n1\"\naddress = \"http://{address}\"\n");
-        fs::write(folder.path().join("cluster.toml"), layout).unwrap();
+        write_layout_file(&folder.path().join("cluster.toml"), &free_addresses(1));
         Self { folder }
     }
 

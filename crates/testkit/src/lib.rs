@@ -6,11 +6,13 @@
 #![allow(clippy::missing_panics_doc, reason = "panicking is how a test fails")]
 
 mod cluster;
+mod layout_file;
 mod layouts;
 mod oracle;
 mod process;
 
 pub use cluster::TestCluster;
+pub use layout_file::{free_addresses, write_layout_file};
 pub use layouts::promised_layouts;
 pub use oracle::Oracle;
 pub use process::{Process, run, run_with_open_input};

@@ -68,8 +68,8 @@ impl Sink<Ticket> for Applier {
     }
 }
 
-/// Part of a change: its place in the batch, and the places of its documents in one shard.
-type Work = (usize, Vec<u32>);
+/// Part of a change: its place in the batch, its corpus, and the places of its documents in one shard.
+type Work = (usize, Arc<NodeCorpus>, Vec<u32>);
 
 impl Applier {
     fn catalog(&self, operation: &Operation) -> Result<Outcome, NodeError> {
@@ -98,40 +98,26 @@ impl Applier {
     }
 
     fn outcomes(&self, changes: &[(Change, Ticket)]) -> Vec<Result<Outcome, NodeError>> {
-        let corpora: Vec<_> = changes
-            .iter()
-            .map(|(change, _)| self.corpora.get(change.corpus))
-            .collect();
+        let mut outcomes = Vec::with_capacity(changes.len());
         let mut by_shard: BTreeMap<ShardId, Vec<Work>> = BTreeMap::new();
-        for (number, ((change, _), corpus)) in changes.iter().zip(&corpora).enumerate() {
-            let Ok(corpus) = corpus else { continue };
-            for (shard, places) in parts(change, corpus) {
-                by_shard.entry(shard).or_default().push((number, places));
+        for (number, (change, _)) in changes.iter().enumerate() {
+            let corpus = self.corpora.get(change.corpus);
+            if let Ok(corpus) = &corpus {
+                for (shard, places) in parts(change, corpus) {
+                    let work = (number, Arc::clone(corpus), places);
+                    by_shard.entry(shard).or_default().push(work);
+                }
             }
+            outcomes.push(corpus.map(|_| Outcome::default()));
         }
-        let parts: Vec<Vec<(usize, Result<Outcome, NodeError>)>> = by_shard
-            .into_par_iter()
-            .map(|(shard, works)| {
-                let apply = |(number, places): Work| {
-                    let corpus = corpora[number].as_ref().map_err(Clone::clone);
-                    let apply = |corpus: &Arc<NodeCorpus>| {
-                        self.apply(shard, corpus, &changes[number].0, &places)
-                    };
-                    (number, corpus.and_then(apply))
-                };
-                works.into_iter().map(apply).collect()
-            })
-            .collect();
-        let mut outcomes: Vec<Result<Outcome, NodeError>> = corpora
-            .iter()
-            .map(|corpus| {
-                corpus
-                    .as_ref()
-                    .map(|_| Outcome::default())
-                    .map_err(Clone::clone)
-            })
-            .collect();
-        for (number, part) in parts.into_iter().flatten() {
+        let parts = by_shard.into_par_iter().map(|(shard, works)| {
+            let apply = |(number, corpus, places): Work| {
+                let change = &changes[number].0;
+                (number, self.apply(shard, &corpus, change, &places))
+            };
+            works.into_iter().map(apply).collect::<Vec<_>>()
+        });
+        for (number, part) in parts.collect::<Vec<_>>().into_iter().flatten() {
             add(&mut outcomes[number], part);
         }
         outcomes

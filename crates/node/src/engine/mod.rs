@@ -79,7 +79,7 @@ impl Engine {
         }
     }
 
-    /// Finishes the changes under way, and makes the next start a quick one.
+    /// Finishes the changes under way; takes none any more.
     pub(crate) fn close(&self) {
         self.writer.close();
     }

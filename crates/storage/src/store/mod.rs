@@ -10,9 +10,9 @@
 //!   manifest names.
 //! - ST2: the log keeps every record from the manifest's first sequence on, and all before it are in segments.
 //! - ST3: files that no manifest names are deleted only when everything that it names has been read.
-//! - ST5: the log has a few files, however often the same documents change.
 //! - ST4: memtables that take changes have at most twice their limit and one batch, and those that are being written
 //!   as much, unless the disk is full or there is no directory.
+//! - ST5: the log has a few files, however often the same documents change.
 
 mod catalog;
 mod compaction;

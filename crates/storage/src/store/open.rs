@@ -154,14 +154,12 @@ impl Store {
         delete_leftovers(directory, &manifest)?;
         hold(directory, &mut manifest, owned, &catalog)?;
         let memory = shards.values().map(|shard| shard.memtable.bytes()).sum();
-        let maintenance = Maintenance::default();
-        let fullness = memory / options.memtable_bytes.max(1);
-        maintenance.note_applied(tail.next_sequence() - 1, fullness);
         let shards = owned.iter().map(|id| {
             let shard = shards.remove(&id).unwrap_or_default();
             (id, RwLock::new(shard))
         });
-        Ok(Self {
+        let applied = tail.next_sequence() - 1;
+        let store = Self {
             owned,
             shards: shards.collect(),
             catalog: RwLock::new(catalog),
@@ -174,10 +172,12 @@ impl Store {
                 cache,
                 _lock: lock,
             }),
-            maintenance,
+            maintenance: Maintenance::default(),
             tail: Mutex::new(Some(tail)),
             options,
-        })
+        };
+        store.maintenance.note_applied(applied, store.fullness());
+        Ok(store)
     }
 }
 
