@@ -17,10 +17,10 @@ use crate::corpora::{NodeCorpora, NodeCorpus};
 use crate::error::NodeError;
 
 /// What a change did on this node.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
-    /// Documents that changed in their home shard, if that was meant.
-    pub(crate) changed: u64,
+    /// Places of the documents that changed in their home shard, if that was meant; in no order.
+    pub(crate) changed: Vec<u32>,
     /// The highest version that stood against the change, whose documents are as they were; `Version::NONE`
     /// if there was none.
     pub(crate) newer: Version,
@@ -137,7 +137,7 @@ impl Applier {
         };
         let is_stored = |fingerprint| shard.contains(fingerprint);
         let Effects {
-            changed,
+            mut changed,
             newer,
             error,
         } = self.store.apply(id, change, places, is_stored);
@@ -147,13 +147,14 @@ impl Applier {
         };
         let documents = &change.documents;
         let fingerprint = |place: &u32| documents.fingerprints[*place as usize];
-        let changed = match change.kind {
+        match change.kind {
             ChangeKind::Insert => {
                 let document = |place: &u32| (fingerprint(place), documents.id(*place as usize));
-                shard.came(changed.iter().map(document))
+                shard.came(changed.iter().map(document));
             }
             ChangeKind::Remove => shard.went(changed.iter().map(fingerprint)),
-        };
+        }
+        changed.retain(|place| shard.is_home(fingerprint(place)));
         match error {
             None => Ok(Outcome { changed, newer }),
             Some(error) => Err(error.into()),
@@ -165,7 +166,7 @@ impl Applier {
 fn add(outcome: &mut Result<Outcome, NodeError>, part: Result<Outcome, NodeError>) {
     match (outcome.as_mut(), part) {
         (Ok(sum), Ok(part)) => {
-            sum.changed += part.changed;
+            sum.changed.extend(part.changed);
             sum.newer = sum.newer.max(part.newer);
         }
         (Ok(_), Err(error)) => *outcome = Err(error),

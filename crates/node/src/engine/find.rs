@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use rayon::prelude::*;
 use simshard_cluster::CorpusUid;
@@ -38,8 +39,12 @@ pub(crate) struct NearQuery {
 }
 
 impl Engine {
-    /// Finds the matches that the shards meant report.
-    pub(crate) async fn find(self: &Arc<Self>, query: NearQuery) -> Result<Matches, NodeError> {
+    /// Finds the matches that the shards meant report, if it can by the deadline.
+    pub(crate) async fn find(
+        self: &Arc<Self>,
+        query: NearQuery,
+        deadline: Option<Instant>,
+    ) -> Result<Matches, NodeError> {
         self.check_owned(query.shards)?;
         let corpus = self.corpora.get(query.corpus)?;
         let layout = corpus.tables.layout();
@@ -48,7 +53,7 @@ impl Engine {
             return Err(NodeError::OutsideLayout);
         }
         let limit = self.max_answer_bytes;
-        self.run(move |engine, wanted| {
+        self.run(deadline, move |engine, wanted| {
             let find = Find {
                 store: &engine.store,
                 corpus: &corpus,
