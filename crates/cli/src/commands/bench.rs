@@ -1,6 +1,7 @@
 //! `simshard bench`: what this machine can do.
 
 mod batch;
+mod cluster;
 mod engine;
 mod figure;
 
@@ -13,15 +14,18 @@ pub enum BenchCommand {
     Engine(engine::EngineArgs),
     /// The batch tools: all pairs, clusters, and recipes over real text
     Batch(batch::BatchArgs),
+    /// A cluster of real processes: searches and durable inserts, restart, memory, disk
+    Cluster(cluster::ClusterArgs),
 }
 
 /// Measures.
 ///
 /// # Errors
-/// If the arguments make no corpus, or an answer is wrong.
+/// If the arguments make no corpus, a process fails, or an answer is wrong.
 pub fn run(command: BenchCommand) -> anyhow::Result<()> {
     match command {
         BenchCommand::Engine(args) => engine::run(&args),
         BenchCommand::Batch(args) => batch::run(&args),
+        BenchCommand::Cluster(args) => cluster::run(&args),
     }
 }

@@ -328,7 +328,7 @@ impl<'a> Bench<'a> {
 }
 
 /// The matches of a query, by looking at every fingerprint.
-fn linear_scan(set: &[Fingerprint], query: Fingerprint, distance: u32) -> Vec<Match> {
+pub(super) fn linear_scan(set: &[Fingerprint], query: Fingerprint, distance: u32) -> Vec<Match> {
     let near = set.iter().filter(|one| one.distance(query) <= distance);
     let mut matches: Vec<Match> = near
         .map(|&fingerprint| Match {

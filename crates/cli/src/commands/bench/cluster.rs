@@ -1,0 +1,146 @@
+//! `simshard bench cluster`: real processes on this machine, asked by a client of their own.
+
+mod check;
+mod disk;
+mod figures;
+mod processes;
+mod requests;
+mod served;
+mod single;
+mod streams;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{anyhow, bail};
+use clap::{Args, ValueEnum, ValueHint};
+use simshard_runtime::shutdown::Shutdown;
+use tonic::Status;
+
+use super::engine::count;
+use crate::connection::block_on;
+
+/// How the corpora cut and search.
+const BLOCKS: u32 = 5;
+const DISTANCE: u32 = 3;
+
+/// Nodes of a cluster.
+const NODES: usize = 3;
+
+/// The corpus of bare fingerprints, and that of documents with ids.
+const BARE: &str = "bare";
+const WITH_IDS: &str = "with-ids";
+
+/// Arguments of `bench cluster`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Starts three nodes and a router as processes of their own, with data in a
+temporary folder of --folder, and stops them when all is measured. Corpora have
+5 blocks and distance 3; fingerprints are random. Half the queries have a match
+at distance 1 to 3. A sample of the answers is checked by linear scan, and what
+was inserted is counted; where either is wrong, the run ends with exit code 1.")]
+pub struct ClusterArgs {
+    /// Measure only this case, besides the insert that all need; may be given several times
+    #[arg(long = "case", value_name = "CASE", value_enum)]
+    pub cases: Vec<Case>,
+    /// Documents in the corpus
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = count())]
+    pub n: u64,
+    /// find_all_stream: queries that are searched for
+    #[arg(long, value_name = "Q", default_value_t = 2_000_000, value_parser = count())]
+    pub queries: u64,
+    /// find_all_unary, mixed: requests
+    #[arg(long, value_name = "R", default_value_t = 100_000, value_parser = count())]
+    pub requests: u64,
+    /// find_all_alone, insert_alone: requests
+    #[arg(long, value_name = "R", default_value_t = 2_000, value_parser = count())]
+    pub alone: u64,
+    /// find_all_unary, mixed: requests under way at once
+    #[arg(long, value_name = "R", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub in_flight: u16,
+    /// Streams: documents or queries in a batch
+    #[arg(long, value_name = "B", default_value_t = 8192, value_parser = clap::value_parser!(u16).range(1..))]
+    pub batch: u16,
+    /// Connections to the router: each has one stream, and a share of the single requests
+    #[arg(long, value_name = "C", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub connections: u16,
+    /// Seed of the fingerprints and queries
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Where the data lies while it is measured, on a disk [default: the current folder]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub folder: Option<PathBuf>,
+    /// Hold all answers, rather than a sample, against a linear scan
+    #[arg(long)]
+    pub check: bool,
+    /// Print one JSON object a line instead of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub enum Case {
+    /// Bare fingerprints into an empty corpus, by streams
+    InsertStreamBare,
+    /// All matches of all queries, by streams
+    FindAllStream,
+    /// All matches of one query a request, many under way at once
+    FindAllUnary,
+    /// All matches of one query a request, one after the other
+    FindAllAlone,
+    /// One document a request, one after the other, beside what the disk takes for a sync
+    InsertAlone,
+    /// One document or one query a request by turns, many under way at once
+    Mixed,
+    /// Documents with ids of 64 bytes into an empty corpus, by streams
+    InsertStreamIds,
+}
+
+impl ClusterArgs {
+    fn n(&self) -> usize {
+        self.n as usize
+    }
+
+    fn queries(&self) -> usize {
+        self.queries as usize
+    }
+
+    fn requests(&self) -> usize {
+        self.requests as usize
+    }
+
+    fn alone(&self) -> usize {
+        self.alone as usize
+    }
+
+    fn folder(&self) -> &Path {
+        self.folder.as_deref().unwrap_or(Path::new("."))
+    }
+}
+
+/// Measures and prints.
+///
+/// # Errors
+/// If a process fails, a request does, or an answer is wrong.
+pub(super) fn run(args: &ClusterArgs) -> anyhow::Result<()> {
+    disk::check_is_disk(args.folder())?;
+    block_on(async {
+        let shutdown = Shutdown::on_signals()?;
+        // What is dropped here takes its processes and its folder with it.
+        tokio::select! {
+            measured = measure(args) => measured,
+            () = shutdown.triggered() => bail!("stopped before all was measured"),
+        }
+    })
+}
+
+async fn measure(args: &ClusterArgs) -> anyhow::Result<()> {
+    let is_chosen = |case| args.cases.is_empty() || args.cases.contains(&case);
+    served::measure(args, is_chosen).await
+}
+
+/// What a refusal says.
+fn refused(status: Status) -> anyhow::Error {
+    anyhow!("a request failed: {}", status.message())
+}
