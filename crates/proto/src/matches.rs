@@ -31,31 +31,77 @@ pub struct MalformedMatches {
     pub expected: usize,
 }
 
+/// Fills columns match by match, in their order.
+#[derive(Clone, Debug)]
+pub struct MatchColumns {
+    columns: Matches,
+    limit: u32,
+}
+
+impl MatchColumns {
+    /// No match yet; `truncated` says for which queries matches are missing already. At most `limit` matches a
+    /// query are taken (0: all).
+    #[must_use]
+    pub fn new(truncated: Vec<bool>, limit: u32) -> Self {
+        let columns = Matches {
+            match_counts: vec![0; truncated.len()],
+            truncated,
+            ..Matches::default()
+        };
+        Self { columns, limit }
+    }
+
+    /// Adds the next match: by query, then distance, then fingerprint.
+    ///
+    /// # Panics
+    /// If there is no such query.
+    pub fn push(
+        &mut self,
+        query: u32,
+        distance: u32,
+        fingerprint: Fingerprint,
+        document_count: u64,
+        ids: impl IntoIterator<Item = String>,
+    ) {
+        let Self { columns, limit } = self;
+        let query = query as usize;
+        if *limit != 0 && columns.match_counts[query] == *limit {
+            columns.truncated[query] = true;
+            return;
+        }
+        columns.match_counts[query] += 1;
+        columns.fingerprints.push(fingerprint.0);
+        columns.distances.push(distance);
+        columns.document_counts.push(document_count);
+        let before = columns.ids.len();
+        columns.ids.extend(ids);
+        columns.id_counts.push((columns.ids.len() - before) as u32);
+    }
+
+    /// The columns.
+    #[must_use]
+    pub fn finish(self) -> Matches {
+        self.columns
+    }
+}
+
 /// Columns for matches in any order, at most `limit` a query (0: all), the
 /// nearest first. `truncated` says for which queries matches are missing
 /// already.
 #[must_use]
 pub fn matches_from(mut found: Vec<QueryMatch>, limit: u32, truncated: Vec<bool>) -> Matches {
     found.sort_unstable();
-    let mut matches = Matches {
-        match_counts: vec![0; truncated.len()],
-        truncated,
-        ..Matches::default()
-    };
+    let mut columns = MatchColumns::new(truncated, limit);
     for one in found {
-        let query = one.query as usize;
-        if limit != 0 && matches.match_counts[query] == limit {
-            matches.truncated[query] = true;
-            continue;
-        }
-        matches.match_counts[query] += 1;
-        matches.fingerprints.push(one.fingerprint.0);
-        matches.distances.push(one.distance);
-        matches.document_counts.push(one.document_count);
-        matches.id_counts.push(one.ids.len() as u32);
-        matches.ids.extend(one.ids);
+        columns.push(
+            one.query,
+            one.distance,
+            one.fingerprint,
+            one.document_count,
+            one.ids,
+        );
     }
-    matches
+    columns.finish()
 }
 
 /// One value a match, in the order of the columns, for `queries` queries.
@@ -118,7 +164,11 @@ fn total(counts: &[u32]) -> usize {
     counts.iter().map(|&count| count as usize).sum()
 }
 
-fn check_columns(matches: &Matches, queries: usize) -> Result<(), MalformedMatches> {
+/// Whether columns fit each other, and the number of queries.
+///
+/// # Errors
+/// If they do not.
+pub fn check_columns(matches: &Matches, queries: usize) -> Result<(), MalformedMatches> {
     let count = matches.fingerprints.len();
     for (column, found, expected) in [
         ("match_counts", matches.match_counts.len(), queries),

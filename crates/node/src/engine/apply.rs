@@ -154,6 +154,8 @@ impl Applier {
             }
             ChangeKind::Remove => shard.went(changed.iter().map(fingerprint)),
         }
+        // Before anybody can find what came.
+        corpus.note_ids(&shard);
         changed.retain(|place| shard.is_home(fingerprint(place)));
         match error {
             None => Ok(Outcome { changed, newer }),
@@ -178,9 +180,6 @@ fn parts(change: &Change, corpus: &NodeCorpus) -> Vec<(ShardId, Vec<u32>)> {
     group_by_shard(
         change.shards,
         &change.documents.fingerprints,
-        |fingerprint| {
-            let shards = corpus.tables.document_shards(fingerprint);
-            shards.map(ShardId).collect()
-        },
+        |fingerprint| corpus.tables.document_shards(fingerprint),
     )
 }

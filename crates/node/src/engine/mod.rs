@@ -158,18 +158,23 @@ impl Wanted {
     }
 }
 
-/// For each shard meant that has any, the places of its fingerprints.
-fn group_by_shard(
+/// For each shard meant that has any, the places of its fingerprints. `shards_of` may name a shard repeatedly.
+fn group_by_shard<I: Iterator<Item = u8>>(
     meant: ShardSet,
     fingerprints: &[Fingerprint],
-    shards_of: impl Fn(Fingerprint) -> ShardSet,
+    shards_of: impl Fn(Fingerprint) -> I,
 ) -> Vec<(ShardId, Vec<u32>)> {
     let mut places: Vec<Vec<u32>> = vec![Vec::new(); ShardId::COUNT];
     for (place, &fingerprint) in (0..).zip(fingerprints) {
-        for shard in shards_of(fingerprint).intersection(&meant).iter() {
-            places[shard.index()].push(place);
+        for shard in shards_of(fingerprint) {
+            let places = &mut places[usize::from(shard)];
+            if places.last() != Some(&place) {
+                places.push(place);
+            }
         }
     }
     let grouped = ShardId::all().zip(places);
-    grouped.filter(|(_, places)| !places.is_empty()).collect()
+    grouped
+        .filter(|(shard, places)| !places.is_empty() && meant.contains(*shard))
+        .collect()
 }
