@@ -7,8 +7,8 @@
 //!   over all shards each document counts once.
 //! - S3: a fingerprint stands in `several` exactly if it has more than one live document.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -65,8 +65,13 @@ impl Shard {
         self.bare
     }
 
-    /// Takes note of documents that became live, each of which was not.
-    pub(crate) fn came<'a>(&mut self, documents: impl IntoIterator<Item = (Fingerprint, &'a str)>) {
+    /// Takes note of documents that became live, each of which was not. `known` are those of their fingerprints that
+    /// other live documents had.
+    pub(crate) fn came<'a>(
+        &mut self,
+        documents: impl IntoIterator<Item = (Fingerprint, &'a str)>,
+        known: &HashSet<Fingerprint>,
+    ) {
         let mut new: HashMap<Fingerprint, u64> = HashMap::new();
         for (fingerprint, id) in documents {
             self.bare &= id.is_empty();
@@ -75,7 +80,7 @@ impl Shard {
             self.counts.home_documents += u64::from(home);
             match self.several.entry(fingerprint) {
                 Entry::Occupied(mut several) => *several.get_mut() += 1,
-                Entry::Vacant(place) if self.index.contains(fingerprint) => {
+                Entry::Vacant(place) if known.contains(&fingerprint) => {
                     place.insert(2);
                 }
                 Entry::Vacant(_) => {
@@ -182,6 +187,14 @@ mod tests {
         Shard::new(ShardId(id), Arc::new(tables))
     }
 
+    /// Has documents come, as whoever applies a change does.
+    fn came<'a>(shard: &mut Shard, documents: impl IntoIterator<Item = (Fingerprint, &'a str)>) {
+        let documents: Vec<_> = documents.into_iter().collect();
+        let fingerprints = documents.iter().map(|(fingerprint, _)| *fingerprint);
+        let known = fingerprints.filter(|f| shard.contains(*f)).collect();
+        shard.came(documents, &known);
+    }
+
     fn found(shard: &Shard, query: u64) -> Vec<u64> {
         let search = Search {
             active: ActiveTables::All,
@@ -202,16 +215,16 @@ mod tests {
         let mut shard = shard(0);
         let five = Fingerprint(5);
         let documents = |shard: &Shard| shard.counts().home_documents;
-        shard.came([(five, "a"), (five, "b")]);
+        came(&mut shard, [(five, "a"), (five, "b")]);
         assert_eq!(documents(&shard), 2);
-        shard.came([(five, "c")]);
+        came(&mut shard, [(five, "c")]);
         assert_eq!(shard.several[&five], 3);
         assert_eq!(shard.counts().home_fingerprints, 1);
         shard.went([five, five]);
         assert_eq!(documents(&shard), 1);
         assert!(shard.several.is_empty());
         assert_eq!(found(&shard, 4), [5]);
-        shard.came([(five, "d")]);
+        came(&mut shard, [(five, "d")]);
         shard.went([five]);
         assert_eq!(documents(&shard), 1);
         shard.went([five]);
@@ -226,7 +239,7 @@ mod tests {
         let mut shard = shard(0);
         // Its own leading byte is 0xff, but its second block starts with 0.
         let guest = Fingerprint(0xfff0_0000_0000_0000);
-        shard.came([(guest, "guest")]);
+        came(&mut shard, [(guest, "guest")]);
         let counts = ShardCounts {
             documents: 1,
             ..ShardCounts::default()
@@ -243,7 +256,7 @@ mod tests {
         let tables = Arc::clone(taken.index.tables());
         let mut loader = Loader::new(ShardId(0), tables);
         for (fingerprint, id) in documents {
-            taken.came([(fingerprint, id)]);
+            came(&mut taken, [(fingerprint, id)]);
             loader.push(fingerprint, id);
         }
         let loaded = loader.finish();
@@ -256,9 +269,9 @@ mod tests {
     #[test]
     fn a_shard_is_bare_until_a_document_has_an_id() {
         let mut shard = shard(0);
-        shard.came([(Fingerprint(0), ""), (Fingerprint(1), "")]);
+        came(&mut shard, [(Fingerprint(0), ""), (Fingerprint(1), "")]);
         assert!(shard.is_bare());
-        shard.came([(Fingerprint(0), "a")]);
+        came(&mut shard, [(Fingerprint(0), "a")]);
         assert!(!shard.is_bare());
     }
 }

@@ -3,7 +3,8 @@
 //! One thread does this, batch by batch in the order of the log, and gives the shards of a batch to the
 //! engine's threads. So each shard sees its changes in one order, which a restart repeats.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use rayon::ThreadPool;
@@ -135,7 +136,15 @@ impl Applier {
         let Some(shard) = corpus.read(id) else {
             return Ok(Outcome::default());
         };
-        let is_stored = |fingerprint| shard.contains(fingerprint);
+        // Whoever asked the index once need not ask it again.
+        let known = RefCell::new(HashSet::new());
+        let is_stored = |fingerprint| {
+            let is_known = shard.contains(fingerprint);
+            if is_known {
+                known.borrow_mut().insert(fingerprint);
+            }
+            is_known
+        };
         let Effects {
             mut changed,
             newer,
@@ -150,7 +159,7 @@ impl Applier {
         match change.kind {
             ChangeKind::Insert => {
                 let document = |place: &u32| (fingerprint(place), documents.id(*place as usize));
-                shard.came(changed.iter().map(document));
+                shard.came(changed.iter().map(document), &known.into_inner());
             }
             ChangeKind::Remove => shard.went(changed.iter().map(fingerprint)),
         }
