@@ -19,6 +19,9 @@ use tokio_util::sync::CancellationToken;
 /// How long requests under way may take after a shutdown began.
 pub const DRAIN: Duration = Duration::from_secs(10);
 
+/// Bytes that the requests under way in a router or node may use together.
+pub const IN_FLIGHT_BYTES: usize = 512 << 20;
+
 /// How long a request may take if the client does not say.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -102,6 +105,7 @@ impl EmbeddedCluster {
 
         let settings = RouterConfig {
             timeout: TIMEOUT,
+            in_flight_bytes: IN_FLIGHT_BYTES,
             drain: config.drain,
         };
         let mut roles = vec![Role::start("router".to_owned(), |stop| {
@@ -113,6 +117,7 @@ impl EmbeddedCluster {
                 data: None,
                 storage: StorageOptions::default(),
                 threads: config.threads,
+                in_flight_bytes: IN_FLIGHT_BYTES,
                 drain: config.drain,
             };
             roles.push(Role::start(node_name(&node), |stop| {

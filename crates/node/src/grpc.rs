@@ -6,6 +6,7 @@ mod work;
 use std::sync::Arc;
 
 use simshard_proto::shard::v1 as pb;
+use simshard_proto::transport::Received;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
@@ -68,7 +69,9 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         request: Request<Streaming<pb::WorkRequest>>,
     ) -> Result<Response<Self::WorkStream>, Status> {
         let (answers, receiver) = mpsc::channel(1);
+        let received = Received::of(&request);
         let stream = work::Stream {
+            received,
             engine: Arc::clone(&self.engine),
             answers,
             stopping: self.stopping.clone(),

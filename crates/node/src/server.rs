@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use simshard_cluster::{MetadataError, MetadataStore};
 use simshard_proto::shard::v1::shard_service_server::ShardServiceServer;
-use simshard_proto::{
-    MAX_MESSAGE_BYTES, MAX_SHARD_REQUEST_BYTES, SHARD_SERVICE_DESCRIPTORS, transport,
-};
+use simshard_proto::transport::{self, Budget};
+use simshard_proto::{MAX_MESSAGE_BYTES, MAX_SHARD_REQUEST_BYTES, SHARD_SERVICE_DESCRIPTORS};
 use simshard_storage::{Failure, OpenError, Options, Store};
 use simshard_topology::{NodeId, ShardSet};
 use tokio::net::TcpListener;
@@ -29,6 +28,8 @@ pub struct NodeConfig {
     pub storage: Options,
     /// Threads that work on shards.
     pub threads: usize,
+    /// Bytes that requests under way may use together.
+    pub in_flight_bytes: usize,
     /// How long requests under way may take after a shutdown began.
     pub drain: Duration,
 }
@@ -88,6 +89,7 @@ pub async fn serve(
         service,
         SHARD_SERVICE_DESCRIPTORS,
         listener,
+        Budget::new(config.in_flight_bytes),
         &shutdown,
         config.drain,
     );

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use simshard_cluster::{CorpusName, CorpusRecord, MetadataError};
+use simshard_proto::transport::NO_MEMORY;
 use simshard_proto::{MAX_MESSAGE_BYTES, MalformedMatches, Reason, Violations};
 use simshard_simhash::{Recipe, TakesNoTexts};
 use simshard_topology::{NodeId, ShardSet};
@@ -98,6 +99,14 @@ pub(crate) enum RouterError {
         "the answer is over {MAX_MESSAGE_BYTES} bytes: ask fewer queries at once, or set limit or max_ids"
     )]
     AnswerTooLarge,
+    /// The answers need more memory than is left.
+    #[error("{NO_MEMORY}: retry a little later")]
+    NoMemory,
+    /// The client of a stream does not read its answers.
+    #[error(
+        "answers were not read for {0:?}: read them, and send the batches without answer again"
+    )]
+    NotRead(Duration),
     /// The metadata store failed.
     #[error("metadata: {0}")]
     Metadata(MetadataError),
@@ -117,7 +126,9 @@ impl RouterError {
             Self::CorpusExists(_) => Reason::CorpusExists,
             Self::RecipeMismatch { .. } => Reason::RecipeMismatch,
             Self::DistanceTooLarge { .. } | Self::NoTexts { .. } => Reason::InvalidRequest,
-            Self::Unreachable { late: true, .. } | Self::Late => Reason::DeadlineTooShort,
+            Self::Unreachable { late: true, .. } | Self::Late | Self::NotRead(_) => {
+                Reason::DeadlineTooShort
+            }
             Self::Unreachable { late: false, .. } => Reason::NodeUnreachable,
             Self::Stopping => Reason::Stopping,
             Self::NotLoaded { .. } => Reason::CorpusNotLoaded,
@@ -125,6 +136,7 @@ impl RouterError {
             Self::Malformed { .. } | Self::ForeignCorpus(_) => Reason::Internal,
             Self::WriteConflict => Reason::WriteConflict,
             Self::AnswerTooLarge => Reason::AnswerTooLarge,
+            Self::NoMemory => Reason::Overloaded,
             Self::Metadata(_) | Self::MetadataLate(_) => Reason::MetadataFailed,
         }
     }
@@ -145,6 +157,8 @@ impl RouterError {
             | Self::Malformed { .. }
             | Self::WriteConflict
             | Self::AnswerTooLarge
+            | Self::NoMemory
+            | Self::NotRead(_)
             | Self::Metadata(_)
             | Self::MetadataLate(_)
             | Self::Stopping => false,
@@ -181,6 +195,8 @@ impl RouterError {
             | Self::Late
             | Self::WriteConflict
             | Self::AnswerTooLarge
+            | Self::NoMemory
+            | Self::NotRead(_)
             | Self::Metadata(_)
             | Self::MetadataLate(_)
             | Self::Stopping => Vec::new(),

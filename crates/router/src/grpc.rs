@@ -214,7 +214,7 @@ impl CorpusService for CorpusGrpc {
                 Ok(pb::InsertStreamResponse { sequence, result })
             }
         };
-        Ok(Response::new(answers(request.into_inner(), answer)))
+        Ok(Response::new(answers(request, self.timeout, answer)))
     }
 
     type RemoveStreamStream = Answers<pb::RemoveStreamResponse>;
@@ -233,7 +233,7 @@ impl CorpusService for CorpusGrpc {
                 Ok(pb::RemoveStreamResponse { sequence, result })
             }
         };
-        Ok(Response::new(answers(request.into_inner(), answer)))
+        Ok(Response::new(answers(request, self.timeout, answer)))
     }
 
     type FindFirstStreamStream = Answers<pb::FindFirstStreamResponse>;
@@ -252,7 +252,7 @@ impl CorpusService for CorpusGrpc {
                 Ok(pb::FindFirstStreamResponse { sequence, result })
             }
         };
-        Ok(Response::new(answers(request.into_inner(), answer)))
+        Ok(Response::new(answers(request, self.timeout, answer)))
     }
 
     type FindAllStreamStream = Answers<pb::FindAllStreamResponse>;
@@ -271,7 +271,7 @@ impl CorpusService for CorpusGrpc {
                 Ok(pb::FindAllStreamResponse { sequence, result })
             }
         };
-        Ok(Response::new(answers(request.into_inner(), answer)))
+        Ok(Response::new(answers(request, self.timeout, answer)))
     }
 
     async fn fingerprint(

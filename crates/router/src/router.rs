@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use simshard_cluster::{ClusterLayout, CorpusName, MetadataStore};
+use simshard_proto::transport::Budget;
 use simshard_topology::{NodeId, ShardSet};
 
 use crate::clock::SystemClock;
@@ -30,6 +31,8 @@ pub(crate) struct Router {
     nodes: Nodes,
     corpora: Corpora,
     clock: SystemClock,
+    /// The memory of requests under way.
+    budget: Budget,
     finds: Arc<Coalescer<FindKey, FindJob>>,
     changes: Arc<Coalescer<ChangeKey, ChangeJob>>,
 }
@@ -38,8 +41,10 @@ impl Router {
     pub(crate) fn new(
         store: Arc<dyn MetadataStore>,
         layout: Arc<ClusterLayout>,
+        budget: Budget,
     ) -> Result<Self, tonic::transport::Error> {
         Ok(Self {
+            budget,
             nodes: Nodes::new(&layout)?,
             corpora: Corpora::new(Metadata::new(Arc::clone(&store))),
             metadata: Metadata::new(store),

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use simshard_cluster::{MetadataError, MetadataStore};
+use simshard_proto::transport::{self, Budget};
 use simshard_proto::v1::corpus_service_server::CorpusServiceServer;
-use simshard_proto::{CORPUS_SERVICE_DESCRIPTORS, MAX_MESSAGE_BYTES, transport};
+use simshard_proto::{CORPUS_SERVICE_DESCRIPTORS, MAX_MESSAGE_BYTES};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
@@ -18,6 +19,8 @@ use crate::router::Router;
 pub struct RouterConfig {
     /// How long a request may take; clients can ask for less.
     pub timeout: Duration,
+    /// Bytes that requests under way may use together.
+    pub in_flight_bytes: usize,
     /// How long requests under way may take after a shutdown began.
     pub drain: Duration,
 }
@@ -49,7 +52,8 @@ pub async fn serve(
 ) -> Result<(), ServeError> {
     let layout = store.layout().await?;
     let nodes = layout.nodes().len();
-    let router = Arc::new(Router::new(store, layout)?);
+    let budget = Budget::new(config.in_flight_bytes);
+    let router = Arc::new(Router::new(store, layout, budget.clone())?);
     info!(nodes, "router serves");
 
     let edge = CorpusGrpc {
@@ -63,6 +67,7 @@ pub async fn serve(
         service,
         CORPUS_SERVICE_DESCRIPTORS,
         listener,
+        budget,
         &shutdown,
         config.drain,
     )

@@ -82,6 +82,9 @@ pub struct RoleArgs {
     /// The layout file that lists the nodes and their addresses
     #[arg(long, value_name = "FILE", env = "SIMSHARD_CLUSTER", value_hint = ValueHint::FilePath)]
     pub cluster: Option<PathBuf>,
+    /// Memory that requests under way may use together, in MiB; beyond it they are refused as OVERLOADED [default: 512]
+    #[arg(long, value_name = "MIB", env = "SIMSHARD_IN_FLIGHT_MIB")]
+    pub in_flight_mib: Option<u32>,
     /// How long requests under way may take after a shutdown began, in seconds [default: 10]
     #[arg(long, value_name = "SECONDS", env = "SIMSHARD_DRAIN_SECONDS")]
     pub drain_seconds: Option<u32>,

@@ -7,9 +7,11 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt;
 use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::FuturesUnordered;
+use prost::Message;
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::work_request::Work;
 use simshard_proto::shard::v1::work_response::Outcome;
+use simshard_proto::transport::{NO_MEMORY, Received, Taken, overloaded};
 use simshard_proto::{Violations, bits_from, status_into_bytes};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -26,6 +28,8 @@ const UNDER_WAY: usize = 64;
 pub(super) struct Stream {
     pub(super) engine: Arc<Engine>,
     pub(super) answers: mpsc::Sender<Result<pb::WorkResponse, Status>>,
+    /// The memory of what has arrived.
+    pub(super) received: Received,
     /// Once it is cancelled, nothing more is read.
     pub(super) stopping: CancellationToken,
 }
@@ -38,10 +42,9 @@ impl Stream {
         let mut is_open = true;
         while is_open || !under_way.is_empty() {
             tokio::select! {
-                Some((sequence, outcome)) = under_way.next() => {
+                Some((sequence, answer)) = under_way.next() => {
                     cancels.remove(&sequence);
-                    let Ok(outcome) = outcome else { continue };
-                    let answer = pb::WorkResponse { sequence, outcome: Some(outcome) };
+                    let Ok((answer, _memory)) = answer else { continue };
                     if self.answers.send(Ok(answer)).await.is_err() {
                         return;
                     }
@@ -59,7 +62,8 @@ impl Stream {
                     }
                     let sequence = request.sequence;
                     let (handle, registration) = AbortHandle::new_pair();
-                    let work = answer(Arc::clone(&self.engine), request);
+                    let memory = self.received.split();
+                    let work = answer(Arc::clone(&self.engine), request, memory);
                     let work = Abortable::new(work, registration);
                     cancels.insert(sequence, handle);
                     under_way.push(async move { (sequence, work.await) });
@@ -71,12 +75,22 @@ impl Stream {
     }
 }
 
-async fn answer(engine: Arc<Engine>, request: pb::WorkRequest) -> Outcome {
+/// Answers a request, and holds the memory for both until the answer has gone.
+async fn answer(
+    engine: Arc<Engine>,
+    request: pb::WorkRequest,
+    mut memory: Taken,
+) -> (pb::WorkResponse, Taken) {
     let deadline = Instant::now().checked_add(Duration::from_micros(request.timeout_micros));
-    match outcome(&engine, request.work, deadline).await {
-        Ok(outcome) => outcome,
-        Err(status) => Outcome::Status(status_into_bytes(&status)),
+    let answer = |outcome: Result<Outcome, Status>| pb::WorkResponse {
+        sequence: request.sequence,
+        outcome: Some(outcome.unwrap_or_else(|status| Outcome::Status(status_into_bytes(&status)))),
+    };
+    let mut response = answer(outcome(&engine, request.work, deadline).await);
+    if !memory.try_grow(response.encoded_len()) {
+        response = answer(Err(overloaded(NO_MEMORY)));
     }
+    (response, memory)
 }
 
 async fn outcome(

@@ -7,6 +7,7 @@ use futures_util::{StreamExt, stream};
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::work_request::Work;
 use simshard_proto::shard::v1::work_response::Outcome;
+use simshard_proto::transport::Taken;
 use simshard_proto::v1::{Completeness, Matches};
 use simshard_proto::{MAX_MESSAGE_BYTES, shards_from};
 use simshard_simhash::{Fingerprint, LeadGroups};
@@ -68,7 +69,10 @@ impl Router {
                 true => deadline.half(),
                 false => deadline,
             };
-            let (answers, failures) = self.ask(corpus, near, &plan, round).await?;
+            // Given back once the answers are merged.
+            let mut memory = self.budget.take(0);
+            let asked = self.ask(corpus, near, &plan, round, &mut memory);
+            let (answers, failures) = asked.await?;
             if failures.is_empty() {
                 return merged(corpus, near, plan, answers).await;
             }
@@ -124,6 +128,7 @@ impl Router {
         near: &Near,
         plan: &QueryPlan,
         deadline: Deadline,
+        memory: &mut Taken,
     ) -> Result<(Vec<(usize, Matches)>, Failures), RouterError> {
         let requests = plan.requests.iter().enumerate();
         let calls = requests.map(async |(place, (groups, node, part))| {
@@ -141,13 +146,17 @@ impl Router {
             let (_, node, part) = &plan.requests[place];
             match answer {
                 Ok(matches) => {
-                    bytes += size(&matches);
+                    let more = size(&matches);
+                    bytes += more;
+                    if bytes > most_bytes(near) {
+                        return Err(RouterError::AnswerTooLarge);
+                    }
+                    if !memory.try_grow(more) {
+                        return Err(RouterError::NoMemory);
+                    }
                     answers.push((place, matches));
                 }
                 Err(error) => lost.note(node.clone(), part.shards, error)?,
-            }
-            if bytes > most_bytes(near) {
-                return Err(RouterError::AnswerTooLarge);
             }
         }
         Ok((answers, lost))

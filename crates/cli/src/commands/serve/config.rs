@@ -12,8 +12,11 @@ use simshard_runtime::config::load;
 use simshard_topology::NodeId;
 
 use super::{NodeArgs, RoleArgs, RouterRoleArgs, seconds, threads_or_cores};
-use crate::embedded::{DRAIN, TIMEOUT};
+use crate::embedded::{DRAIN, IN_FLIGHT_BYTES, TIMEOUT};
 use crate::exit::UsageError;
+
+/// Least memory for requests under way.
+const LEAST_IN_FLIGHT_MIB: u32 = 64;
 
 /// The configuration file of a node. Whatever is left out has a default or
 /// comes from a flag.
@@ -32,6 +35,8 @@ pub struct RawNodeConfig {
     pub memtable_mib: Option<u32>,
     /// Threads that search and change shards.
     pub threads: Option<u16>,
+    /// Memory that requests under way may use together.
+    pub in_flight_mib: Option<u32>,
     /// How long requests under way may take after a shutdown began.
     pub drain_seconds: Option<u32>,
 }
@@ -46,6 +51,8 @@ pub struct RawRouterConfig {
     pub listen: Option<SocketAddr>,
     /// How long a request may take.
     pub timeout_seconds: Option<u32>,
+    /// Memory that requests under way may use together.
+    pub in_flight_mib: Option<u32>,
     /// How long requests under way may take after a shutdown began.
     pub drain_seconds: Option<u32>,
 }
@@ -61,6 +68,7 @@ pub(super) struct NodeSettings {
     pub(super) data: Option<PathBuf>,
     pub(super) storage: StorageOptions,
     pub(super) threads: usize,
+    pub(super) in_flight_bytes: usize,
     pub(super) drain: Duration,
 }
 
@@ -70,6 +78,7 @@ pub(super) struct RouterSettings {
     pub(super) cluster: PathBuf,
     pub(super) listen: SocketAddr,
     pub(super) timeout: Duration,
+    pub(super) in_flight_bytes: usize,
     pub(super) drain: Duration,
 }
 
@@ -92,6 +101,7 @@ pub(super) fn node(args: &NodeArgs) -> anyhow::Result<NodeSettings> {
         name: NodeId::new(&name).map_err(|error| UsageError(error.to_string()))?,
         listen: args.listen.or(file.listen),
         threads: threads_or_cores(threads),
+        in_flight_bytes: in_flight(args.role.in_flight_mib.or(file.in_flight_mib))?,
         drain: args
             .role
             .drain_seconds
@@ -112,6 +122,7 @@ pub(super) fn router(args: &RouterRoleArgs) -> anyhow::Result<RouterSettings> {
             .ok_or_else(|| missing("--cluster"))?,
         listen: listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 7460))),
         timeout: timeout.map_or(TIMEOUT, seconds),
+        in_flight_bytes: in_flight(args.role.in_flight_mib.or(file.in_flight_mib))?,
         drain: args
             .role
             .drain_seconds
@@ -144,6 +155,16 @@ fn storage(memtable_mib: Option<u32>) -> Result<StorageOptions, UsageError> {
         Some(mib) => options.memtable_bytes = (mib as usize) << 20,
     }
     Ok(options)
+}
+
+fn in_flight(mib: Option<u32>) -> Result<usize, UsageError> {
+    match mib {
+        None => Ok(IN_FLIGHT_BYTES),
+        Some(mib) if mib < LEAST_IN_FLIGHT_MIB => Err(UsageError(format!(
+            "in_flight_mib must be {LEAST_IN_FLIGHT_MIB} or more: a few of the largest messages must fit"
+        ))),
+        Some(mib) => Ok((mib as usize) << 20),
+    }
 }
 
 fn missing(flag: &str) -> UsageError {
@@ -198,6 +219,17 @@ mod tests {
         std::fs::write(&path, "nmae = 'n1'\n").unwrap();
         let error = node_settings(&["node", "--config", path.to_str().unwrap()]).unwrap_err();
         assert!(error.to_string().contains("nmae"), "{error}");
+        let too_little = [
+            "node",
+            "--name",
+            "n1",
+            "--cluster",
+            "x",
+            "--in-flight-mib",
+            "63",
+        ];
+        let error = node_settings(&too_little).unwrap_err();
+        assert!(error.to_string().contains("64 or more"), "{error}");
     }
 
     #[test]

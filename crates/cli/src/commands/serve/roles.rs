@@ -45,6 +45,7 @@ pub(super) fn run_node(settings: &NodeSettings) -> anyhow::Result<()> {
             data: settings.data.clone(),
             storage: settings.storage,
             threads: settings.threads,
+            in_flight_bytes: settings.in_flight_bytes,
             drain: settings.drain,
         };
         simshard_node::serve(config, Arc::new(store), listener, shutdown.token().clone()).await?;
@@ -59,6 +60,7 @@ pub(super) fn run_router(settings: &RouterSettings) -> anyhow::Result<()> {
         let listener = announce(settings.listen).await?;
         let config = RouterConfig {
             timeout: settings.timeout,
+            in_flight_bytes: settings.in_flight_bytes,
             drain: settings.drain,
         };
         simshard_router::serve(config, Arc::new(store), listener, shutdown.token().clone()).await?;

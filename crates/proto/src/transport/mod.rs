@@ -1,6 +1,10 @@
 //! How every Simshard server and channel is set up: the same limits, health,
 //! reflection and drain; nothing is left to the defaults of the transport.
 
+mod admission;
+mod budget;
+mod incoming;
+
 use std::convert::Infallible;
 use std::time::Duration;
 
@@ -8,7 +12,6 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tonic::body::Body;
 use tonic::server::NamedService;
-use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Endpoint, Server};
 use tonic::{Code, Status};
 use tonic_health::ServingStatus;
@@ -17,6 +20,9 @@ use tower::util::MapResponseLayer;
 use tracing::warn;
 
 use crate::{MAX_MESSAGE_BYTES, Reason};
+use admission::Admission;
+pub use admission::{NO_MEMORY, Received, overloaded};
+pub use budget::{Budget, Taken};
 
 /// HTTP/2 flow control for one stream: room for a large batch.
 const STREAM_WINDOW: u32 = 4 << 20;
@@ -26,6 +32,13 @@ const CONNECTION_WINDOW: u32 = 16 << 20;
 
 /// Requests under way at once on one connection.
 const MAX_STREAMS: u32 = 1024;
+
+/// Bytes of the headers of one request.
+const MAX_HEADERS: u32 = 16 << 10;
+
+/// After so long a connection takes no new requests, and the peer makes another: perhaps to a server that was not
+/// there before. Requests under way, however long, are not cut off.
+const CONNECTION_AGE: Duration = Duration::from_secs(3600);
 
 /// A silent peer is asked for a sign of life this often.
 const KEEPALIVE: Duration = Duration::from_secs(10);
@@ -48,7 +61,7 @@ pub enum ServeError {
 }
 
 /// Serves a service, its health and its description (an encoded
-/// `google.protobuf.FileDescriptorSet`) on a listener until
+/// `google.protobuf.FileDescriptorSet`) on a listener, within a budget of memory, until
 /// `shutdown`; then requests under way have `grace` to finish, and no longer:
 /// a connection that never says anything could hold a server up for ever.
 ///
@@ -58,6 +71,7 @@ pub async fn serve<S>(
     service: S,
     descriptors: &'static [u8],
     listener: TcpListener,
+    budget: Budget,
     shutdown: &CancellationToken,
     grace: Duration,
 ) -> Result<(), ServeError>
@@ -73,11 +87,12 @@ where
         .register_encoded_file_descriptor_set(descriptors)
         .build_v1()?;
     let server = server()
+        .layer(Admission::new(budget))
         .layer(MapResponseLayer::new(explain_response))
         .add_service(service)
         .add_service(health_service)
         .add_service(reflection)
-        .serve_with_incoming_shutdown(incoming(listener), async {
+        .serve_with_incoming_shutdown(incoming::connections(listener), async {
             shutdown.cancelled().await;
             set_health(ServingStatus::NotServing).await;
         });
@@ -101,12 +116,8 @@ fn server() -> Server {
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_concurrent_streams(MAX_STREAMS)
-}
-
-/// The connections that arrive at a listener. Small answers leave at once: the
-/// server's own setting does not reach a listener that was bound elsewhere.
-fn incoming(listener: TcpListener) -> TcpIncoming {
-    TcpIncoming::from(listener).with_nodelay(Some(true))
+        .http2_max_header_list_size(MAX_HEADERS)
+        .max_connection_age(CONNECTION_AGE)
 }
 
 /// Says what to do where the transport refused a message for its size.

@@ -1,0 +1,228 @@
+//! Who is let in: so many requests at once, with so many bytes together. Whoever is one too many is told at once, and
+//! when to come again.
+//!
+//! # Invariants
+//! - AD1: every byte of a request's messages is counted from its arrival until its answer has left, or until whoever
+//!   answers a stream says that it no longer holds it.
+//! - AD2: a request beyond the limits is answered OVERLOADED; health is told all the same.
+
+use std::convert::Infallible;
+use std::future::{Ready, ready};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use futures_util::future::{BoxFuture, Either};
+use http::{Request, Response};
+use http_body::{Frame, SizeHint};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tonic::Status;
+use tonic::body::Body;
+use tower::{Layer, Service};
+
+use super::budget::{Budget, Taken};
+use crate::Reason;
+
+/// Requests under way at once in one process. A stream counts as one.
+const MAX_REQUESTS: usize = 4096;
+
+/// What is said where the budget does not suffice.
+pub const NO_MEMORY: &str = "requests under way use all the memory that they may";
+
+/// Health is asked under this path.
+const HEALTH: &str = "/grpc.health.";
+
+/// Lets requests in while there is room.
+#[derive(Clone, Debug)]
+pub(super) struct Admission {
+    requests: Arc<Semaphore>,
+    budget: Budget,
+}
+
+impl Admission {
+    /// With the memory of `budget`.
+    pub(super) fn new(budget: Budget) -> Self {
+        Self {
+            requests: Arc::new(Semaphore::new(MAX_REQUESTS)),
+            budget,
+        }
+    }
+}
+
+impl<S> Layer<S> for Admission {
+    type Service = Admitting<S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        Admitting {
+            inner,
+            admission: self.clone(),
+        }
+    }
+}
+
+/// The bytes that the messages of a request have, as far as they have arrived. Servers find it among the
+/// extensions of the request.
+#[derive(Clone, Debug)]
+pub struct Received(Arc<Mutex<Taken>>);
+
+impl Received {
+    /// What counts the messages of a request.
+    #[must_use]
+    pub fn of<T>(request: &tonic::Request<T>) -> Self {
+        let received = request.extensions().get();
+        // Without admission nothing is limited.
+        received
+            .cloned()
+            .unwrap_or_else(|| Self::new(&Budget::new(usize::MAX)))
+    }
+
+    fn new(budget: &Budget) -> Self {
+        Self(Arc::new(Mutex::new(budget.take(0))))
+    }
+
+    /// Takes over the bytes of what has arrived so far: they count until what is returned is dropped.
+    #[must_use]
+    pub fn split(&self) -> Taken {
+        self.lock(Taken::split)
+    }
+
+    fn try_grow(&self, bytes: usize) -> bool {
+        self.lock(|taken| taken.try_grow(bytes))
+    }
+
+    fn lock<T>(&self, act: impl FnOnce(&mut Taken) -> T) -> T {
+        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// A service behind an admission.
+#[derive(Clone, Debug)]
+pub(super) struct Admitting<S> {
+    inner: S,
+    admission: Admission,
+}
+
+impl<S> Service<Request<Body>> for Admitting<S>
+where
+    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
+    S::Future: Send + 'static,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Either<
+        Ready<Result<Response<Body>, Infallible>>,
+        BoxFuture<'static, Result<Response<Body>, Infallible>>,
+    >;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        if request.uri().path().starts_with(HEALTH) {
+            return Either::Right(Box::pin(self.inner.call(request)));
+        }
+        let Ok(permit) = Arc::clone(&self.admission.requests).try_acquire_owned() else {
+            let refused = overloaded("too many requests are under way").into_http();
+            return Either::Left(ready(Ok(refused)));
+        };
+        let budget = self.admission.budget.clone();
+        let received = Received::new(&budget);
+        let (mut parts, body) = request.into_parts();
+        parts.extensions.insert(received.clone());
+        let body = Body::new(Arriving {
+            body,
+            received: received.clone(),
+        });
+        let answer = self.inner.call(Request::from_parts(parts, body));
+        Either::Right(Box::pin(async move {
+            let leaving = |body| Leaving {
+                body,
+                frame: budget.take(0),
+                budget,
+                _received: received,
+                _permit: permit,
+            };
+            Ok(answer.await?.map(|body| Body::new(leaving(body))))
+        }))
+    }
+}
+
+/// The error for whoever is one too many.
+#[must_use]
+pub fn overloaded(what: &str) -> Status {
+    Reason::Overloaded.status(format!("{what}: retry a little later"), [])
+}
+
+/// The body of a request, counted as it arrives.
+struct Arriving {
+    body: Body,
+    received: Received,
+}
+
+impl http_body::Body for Arriving {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        let bytes = match &frame {
+            Some(Ok(frame)) => frame.data_ref().map_or(0, Bytes::len),
+            Some(Err(_)) | None => 0,
+        };
+        Poll::Ready(match self.received.try_grow(bytes) {
+            true => frame,
+            false => Some(Err(overloaded(NO_MEMORY))),
+        })
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// The body of an answer. What it was made of counts until it has left.
+struct Leaving {
+    body: Body,
+    budget: Budget,
+    /// What was handed to the connection last, and may still be there.
+    frame: Taken,
+    _received: Received,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl http_body::Body for Leaving {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        if let Some(Ok(frame)) = &frame {
+            let bytes = frame.data_ref().map_or(0, Bytes::len);
+            self.frame = self.budget.take(bytes);
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,124 @@
+//! Requests through an admission to a service that says when it is done.
+
+use http_body::Body as _;
+use http_body_util::{BodyExt, Full};
+use tokio::sync::Notify;
+use tower::ServiceExt;
+use tower::service_fn;
+
+use super::*;
+
+fn request(path: &str, bytes: usize) -> Request<Body> {
+    let body = Full::new(Bytes::from(vec![7; bytes]));
+    Request::builder().uri(path).body(Body::new(body)).unwrap()
+}
+
+/// Reads a request to its end, and answers with as many bytes; or with the error that it met.
+async fn echo(request: Request<Body>) -> Result<Response<Body>, Infallible> {
+    Ok(match request.into_body().collect().await {
+        Ok(body) => Response::new(Body::new(Full::new(body.to_bytes()))),
+        Err(status) => status.into_http(),
+    })
+}
+
+fn reason(response: &Response<Body>) -> Option<Reason> {
+    Status::from_header_map(response.headers()).and_then(|status| Reason::of(&status))
+}
+
+/// AD1.
+#[tokio::test]
+async fn bytes_count_until_the_answer_has_left() {
+    let budget = Budget::new(100);
+    let service = Admission::new(budget.clone()).layer(service_fn(echo));
+    let ask = |bytes| service.clone().oneshot(request("/a", bytes));
+
+    let mut response = ask(40).await.unwrap();
+    assert!(budget.try_take(61).is_none(), "the request counts");
+    let frame = response.body_mut().frame().await.unwrap().unwrap();
+    assert_eq!(frame.data_ref().unwrap().len(), 40);
+    assert!(budget.try_take(21).is_none(), "so does the answer");
+    assert!(budget.try_take(20).is_some());
+    drop(response);
+    assert!(budget.try_take(100).is_some(), "nothing stays");
+}
+
+/// AD2.
+#[tokio::test]
+async fn a_request_that_does_not_fit_is_told_to_come_again() {
+    let budget = Budget::new(100);
+    let service = Admission::new(budget.clone()).layer(service_fn(echo));
+    let ask = |path, bytes| service.clone().oneshot(request(path, bytes));
+    let refused = ask("/a", 101).await.unwrap();
+    assert_eq!(reason(&refused), Some(Reason::Overloaded));
+    drop(refused);
+    assert_eq!(reason(&ask("/a", 50).await.unwrap()), None);
+
+    let _much = budget.take(200);
+    let refused = ask("/a", 1).await.unwrap();
+    assert_eq!(reason(&refused), Some(Reason::Overloaded));
+    let health = ask("/grpc.health.v1.Health/Check", 1).await.unwrap();
+    assert_eq!(reason(&health), None);
+}
+
+/// AD1: what a stream gives up counts where it is held.
+#[tokio::test]
+async fn what_arrived_can_be_handed_on() {
+    let budget = Budget::new(100);
+    let keep = |request: Request<Body>| async move {
+        let received = request.extensions().get::<Received>().unwrap().clone();
+        let body = request.into_body().collect().await.unwrap();
+        assert_eq!(body.to_bytes().len(), 40);
+        let mut response = Response::new(Body::empty());
+        response
+            .extensions_mut()
+            .insert(Arc::new(Mutex::new(received.split())));
+        Ok::<_, Infallible>(response)
+    };
+    let service = Admission::new(budget.clone()).layer(service_fn(keep));
+    let mut response = service.oneshot(request("/a", 40)).await.unwrap();
+    let held = response.extensions_mut().remove::<Arc<Mutex<Taken>>>();
+    drop(response);
+    assert!(budget.try_take(61).is_none());
+    drop(held);
+    assert!(budget.try_take(100).is_some());
+}
+
+/// AD2.
+#[tokio::test]
+async fn so_many_requests_are_under_way_and_no_more() {
+    let done = Arc::new(Notify::new());
+    let wait = {
+        let done = Arc::clone(&done);
+        move |_: Request<Body>| {
+            let done = Arc::clone(&done);
+            async move {
+                done.notified().await;
+                Ok::<_, Infallible>(Response::new(Body::empty()))
+            }
+        }
+    };
+    let admission = Admission::new(Budget::new(100));
+    let service = admission.layer(service_fn(wait));
+    let ask = || service.clone().oneshot(request("/a", 0));
+    let under_way: Vec<_> = (0..MAX_REQUESTS).map(|_| tokio::spawn(ask())).collect();
+    while admission.requests.available_permits() > 0 {
+        tokio::task::yield_now().await;
+    }
+    let refused = ask().await.unwrap();
+    assert_eq!(reason(&refused), Some(Reason::Overloaded));
+    done.notify_waiters();
+    for request in under_way {
+        assert_eq!(reason(&request.await.unwrap().unwrap()), None);
+    }
+    assert_eq!(admission.requests.available_permits(), MAX_REQUESTS);
+}
+
+#[tokio::test]
+async fn bodies_say_when_they_end() {
+    let service = Admission::new(Budget::new(100)).layer(service_fn(echo));
+    let mut response = service.oneshot(request("/a", 3)).await.unwrap();
+    assert_eq!(response.body().size_hint().exact(), Some(3));
+    assert!(!response.body().is_end_stream());
+    response.body_mut().frame().await.unwrap().unwrap();
+    assert!(response.body().is_end_stream());
+}

@@ -1,0 +1,112 @@
+//! Memory that requests under way may use together.
+//!
+//! # Invariants
+//! - B1: what was taken comes back when it is dropped, once.
+//! - B2: [`Budget::try_take`] never takes more than is left.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Bytes that a process may use for what it receives, works on and answers. Clones share them.
+#[derive(Clone, Debug)]
+pub struct Budget(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    limit: usize,
+    used: AtomicUsize,
+}
+
+impl Budget {
+    /// So many bytes.
+    #[must_use]
+    pub fn new(limit: usize) -> Self {
+        Self(Arc::new(Shared {
+            limit,
+            used: AtomicUsize::new(0),
+        }))
+    }
+
+    /// Takes bytes if so many are left.
+    #[must_use]
+    pub fn try_take(&self, bytes: usize) -> Option<Taken> {
+        let mut taken = self.take(0);
+        taken.try_grow(bytes).then_some(taken)
+    }
+
+    /// Takes bytes that are in use already, whether they are left or not: then nothing else is until some come back.
+    #[must_use]
+    pub fn take(&self, bytes: usize) -> Taken {
+        self.0.used.fetch_add(bytes, Ordering::Relaxed);
+        Taken {
+            budget: self.clone(),
+            bytes,
+        }
+    }
+}
+
+/// Bytes of a budget, given back when dropped.
+#[derive(Debug)]
+pub struct Taken {
+    budget: Budget,
+    bytes: usize,
+}
+
+impl Taken {
+    /// Takes more, if that much is left; returns whether it did.
+    #[must_use]
+    pub fn try_grow(&mut self, bytes: usize) -> bool {
+        let Shared { limit, used } = &*self.budget.0;
+        let grow = |used: usize| Some(used.saturating_add(bytes)).filter(|used| used <= limit);
+        let grown = used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grow);
+        if grown.is_ok() {
+            self.bytes += bytes;
+        }
+        grown.is_ok()
+    }
+
+    /// All bytes that were taken so far; none are left here.
+    #[must_use]
+    pub fn split(&mut self) -> Self {
+        Self {
+            budget: self.budget.clone(),
+            bytes: std::mem::take(&mut self.bytes),
+        }
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.budget.0.used.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// B1, B2.
+    #[test]
+    fn what_is_taken_comes_back_once() {
+        let budget = Budget::new(100);
+        let mut first = budget.try_take(60).unwrap();
+        assert!(budget.try_take(41).is_none());
+        assert!(!first.try_grow(41));
+        assert!(first.try_grow(40));
+        let rest = first.split();
+        drop(first);
+        assert!(budget.try_take(1).is_none(), "the rest is still held");
+        drop(rest);
+        assert!(budget.try_take(100).is_some());
+        assert!(budget.try_take(usize::MAX).is_none());
+    }
+
+    #[test]
+    fn what_is_in_use_anyway_counts_though_it_is_too_much() {
+        let budget = Budget::new(100);
+        let much = budget.take(150);
+        assert!(budget.try_take(0).is_none());
+        drop(much);
+        assert!(budget.try_take(100).is_some());
+    }
+}
