@@ -4,8 +4,12 @@
 
 use simshard_client::{Documents, Fingerprint, Queries, Reason};
 use simshard_proto::shard::v1 as pb;
+use simshard_proto::shard::v1::work_request::Work;
+use simshard_proto::shard::v1::work_response::Outcome;
+use simshard_proto::status_from_bytes;
 use simshard_testkit::TestCluster;
 use simshard_topology::{NodeId, ShardId};
+use tonic::Status;
 use tonic::transport::Channel;
 
 type Stub = pb::shard_service_client::ShardServiceClient<Channel>;
@@ -21,8 +25,24 @@ fn stub(cluster: &TestCluster, node: &NodeId) -> Stub {
     Stub::new(channel)
 }
 
-fn request(corpus_uid: &str, shard: ShardId) -> pb::FindAllRequest {
-    pb::FindAllRequest {
+/// What a node makes of one piece of work, on a stream of its own.
+async fn work(stub: &mut Stub, work: impl Into<Option<Work>>) -> Result<Outcome, Status> {
+    let request = pb::WorkRequest {
+        sequence: 7,
+        timeout_micros: 10_000_000,
+        work: work.into(),
+    };
+    let answers = stub.work(tokio_stream::iter([request])).await?;
+    let answer = answers.into_inner().message().await?.unwrap();
+    assert_eq!(answer.sequence, 7);
+    match answer.outcome.unwrap() {
+        Outcome::Status(status) => Err(status_from_bytes(status)),
+        outcome => Ok(outcome),
+    }
+}
+
+fn request(corpus_uid: &str, shard: ShardId) -> pb::FindAll {
+    pb::FindAll {
         corpus_uid: corpus_uid.to_owned(),
         shards: vec![shard.0.into()],
         active_lead_groups: 0b1111,
@@ -61,12 +81,10 @@ async fn the_worked_example_is_stored_in_four_shards_and_found_in_one() {
     let mut finding = Vec::new();
     for shard in ShardId::all() {
         let mut stub = stub(&cluster, cluster.layout().map().owner(shard));
-        let answer = stub
-            .find_all(request(&uid, shard))
-            .await
-            .unwrap()
-            .into_inner();
-        let matches = answer.matches.unwrap();
+        let answer = work(&mut stub, Work::FindAll(request(&uid, shard))).await;
+        let Ok(Outcome::Matches(matches)) = answer else {
+            panic!("{answer:?}")
+        };
         if !matches.fingerprints.is_empty() {
             assert_eq!(matches.fingerprints, [STORED.0]);
             assert_eq!(
@@ -93,16 +111,18 @@ async fn a_node_refuses_shards_that_it_does_not_own() {
             .find(|&shard| map.owner(shard) == node)
             .unwrap();
 
-        let status = stub.find_all(request(&uid, foreign)).await.unwrap_err();
+        let find = Work::FindAll(request(&uid, foreign));
+        let status = work(&mut stub, find).await.unwrap_err();
         assert_eq!(Reason::of(&status), Some(Reason::NotOwner));
-        let insert = pb::InsertRequest {
+        let insert = pb::Change {
             corpus_uid: uid.clone(),
+            kind: pb::ChangeKind::Insert.into(),
             shards: vec![owned.0.into(), foreign.0.into()],
             fingerprints: vec![1],
             ids: vec![],
             version: 1,
         };
-        let status = stub.insert(insert).await.unwrap_err();
+        let status = work(&mut stub, Work::Change(insert)).await.unwrap_err();
         assert_eq!(Reason::of(&status), Some(Reason::NotOwner));
         assert_eq!(status.code(), tonic::Code::FailedPrecondition);
     }
@@ -119,50 +139,84 @@ async fn nonsense_is_refused_by_a_node() {
     let cases = [
         (
             Reason::CorpusNotLoaded,
-            pb::FindAllRequest {
+            pb::FindAll {
                 corpus_uid: "00000000-0000-4000-8000-000000000000".into(),
                 ..good.clone()
             },
         ),
         (
             Reason::InvalidRequest,
-            pb::FindAllRequest {
+            pb::FindAll {
                 corpus_uid: "c".into(),
                 ..good.clone()
             },
         ),
         (
             Reason::InvalidRequest,
-            pb::FindAllRequest {
+            pb::FindAll {
                 shards: vec![256],
                 ..good.clone()
             },
         ),
         (
             Reason::InvalidRequest,
-            pb::FindAllRequest {
+            pb::FindAll {
                 max_distance: 4,
                 ..good.clone()
             },
         ),
         (
             Reason::InvalidRequest,
-            pb::FindAllRequest {
+            pb::FindAll {
                 active_lead_groups: 1 << 4,
                 ..good.clone()
             },
         ),
         (
             Reason::InvalidRequest,
-            pb::FindAllRequest {
+            pb::FindAll {
                 fingerprints: vec![0; 65_537],
                 ..good
             },
         ),
     ];
     for (reason, request) in cases {
-        let status = stub.find_all(request).await.unwrap_err();
+        let status = work(&mut stub, Work::FindAll(request)).await.unwrap_err();
         assert_eq!(Reason::of(&status), Some(reason), "{status:?}");
+    }
+    cluster.stop().await;
+}
+
+#[tokio::test]
+async fn changes_without_kind_or_version_are_refused_by_a_node() {
+    let (cluster, uid) = cluster_with_the_worked_example().await;
+    let mut stub = stub(&cluster, cluster.layout().map().owner(ShardId(0)));
+    let change = pb::Change {
+        corpus_uid: uid,
+        kind: pb::ChangeKind::Insert.into(),
+        fingerprints: vec![1],
+        version: 1,
+        ..Default::default()
+    };
+    let no_kind = pb::Change {
+        kind: 0,
+        ..change.clone()
+    };
+    let no_version = pb::Change {
+        version: 0,
+        ..change
+    };
+    for nonsense in [
+        Some(Work::Change(no_kind)),
+        Some(Work::Change(no_version)),
+        None,
+    ] {
+        let status = work(&mut stub, nonsense).await.unwrap_err();
+        assert_eq!(
+            Reason::of(&status),
+            Some(Reason::InvalidRequest),
+            "{status:?}"
+        );
     }
     cluster.stop().await;
 }

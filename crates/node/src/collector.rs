@@ -3,10 +3,10 @@
 
 use std::ops::ControlFlow;
 
-use simshard_simhash::{Fingerprint, Hit};
+use simshard_simhash::Hit;
 
-/// A hit without its query; ordered by distance, then fingerprint.
-type Near = (u32, Fingerprint);
+/// Hits are looked through, where a limit may cut them, once there are so many.
+const FIRST_CUT: usize = 4096;
 
 /// Hits, at most `limit` a query, and at most `most` in all.
 #[derive(Debug)]
@@ -15,85 +15,50 @@ pub(crate) struct Collector {
     limit: usize,
     /// Most hits in all. Twice as many are held while some may yet be cut.
     most: usize,
-    held: usize,
-    queries: Vec<Nearest>,
-    overflow: bool,
-}
-
-/// The nearest hits of one query.
-#[derive(Clone, Debug, Default)]
-struct Nearest {
-    /// In no order, and at most twice as many as are wanted.
-    hits: Vec<Near>,
-    /// The farthest of those that were kept in the last cut: what is farther
-    /// still need not be held.
-    farthest: Option<Near>,
-    truncated: bool,
-}
-
-impl Nearest {
-    /// Keeps the nearest `limit`; returns how many went.
-    fn cut(&mut self, limit: usize) -> usize {
-        let Some(gone) = self.hits.len().checked_sub(limit).filter(|gone| *gone > 0) else {
-            return 0;
-        };
-        let (_, farthest, _) = self.hits.select_nth_unstable(limit - 1);
-        self.farthest = Some(*farthest);
-        self.hits.truncate(limit);
-        self.truncated = true;
-        gone
-    }
+    hits: Vec<Hit>,
+    /// With so many hits it is time to cut.
+    full: usize,
+    /// For each query, whether hits of it were cut.
+    truncated: Vec<bool>,
 }
 
 impl Collector {
     /// For this many queries; a `limit` of 0 means all.
     pub(crate) fn new(queries: usize, limit: u32, most: usize) -> Self {
+        let limit = match limit {
+            0 => usize::MAX,
+            limit => limit as usize,
+        };
+        let room = 2 * most;
         Self {
-            limit: match limit {
-                0 => usize::MAX,
-                limit => limit as usize,
-            },
+            limit,
             most,
-            held: 0,
-            queries: vec![Nearest::default(); queries],
-            overflow: false,
+            hits: Vec::new(),
+            full: if limit == usize::MAX {
+                room
+            } else {
+                FIRST_CUT.min(room)
+            },
+            truncated: vec![false; queries],
         }
     }
 
     /// Takes a hit; breaks when they no longer fit.
     pub(crate) fn push(&mut self, hit: Hit) -> ControlFlow<()> {
-        let nearest = &mut self.queries[hit.query as usize];
-        let near = (hit.distance, hit.fingerprint);
-        if nearest.farthest.is_some_and(|farthest| near > farthest) {
-            return ControlFlow::Continue(());
-        }
-        nearest.hits.push(near);
-        self.held += 1;
-        if nearest.hits.len() >= self.limit.saturating_mul(2) {
-            self.held -= nearest.cut(self.limit);
-        }
-        if self.held > 2 * self.most {
-            self.cut();
-            self.overflow = self.held > self.most;
-        }
-        match self.overflow {
-            true => ControlFlow::Break(()),
+        self.hits.push(hit);
+        match self.hits.len() > self.full {
+            true => self.make_room(),
             false => ControlFlow::Continue(()),
         }
     }
 
     /// Takes the hits of one shard for the queries at `places`, and which of
     /// them were cut there; breaks when they no longer fit.
-    pub(crate) fn absorb(
-        &mut self,
-        hits: Vec<Hit>,
-        cut: &[bool],
-        places: &[u32],
-    ) -> ControlFlow<()> {
-        for (&place, &cut) in places.iter().zip(cut) {
-            self.queries[place as usize].truncated |= cut;
+    pub(crate) fn absorb(&mut self, shard: Self, places: &[u32]) -> ControlFlow<()> {
+        for (&place, &cut) in places.iter().zip(&shard.truncated) {
+            self.truncated[place as usize] |= cut;
         }
-        for hit in hits {
+        for hit in shard.hits {
             let query = places[hit.query as usize];
             self.push(Hit { query, ..hit })?;
         }
@@ -104,31 +69,44 @@ impl Collector {
     /// were cut; `None` if they did not fit.
     pub(crate) fn finish(mut self) -> Option<(Vec<Hit>, Vec<bool>)> {
         self.cut();
-        if self.overflow || self.held > self.most {
-            return None;
-        }
-        let mut hits = Vec::with_capacity(self.held);
-        for (query, nearest) in (0..).zip(&mut self.queries) {
-            nearest.hits.sort_unstable();
-            hits.extend(nearest.hits.iter().map(|&(distance, fingerprint)| Hit {
-                query,
-                distance,
-                fingerprint,
-            }));
-        }
-        let truncated = self.queries.iter().map(|nearest| nearest.truncated);
-        Some((hits, truncated.collect()))
+        (self.hits.len() <= self.most).then_some((self.hits, self.truncated))
     }
 
-    fn cut(&mut self) {
-        for nearest in &mut self.queries {
-            self.held -= nearest.cut(self.limit);
+    fn make_room(&mut self) -> ControlFlow<()> {
+        if self.limit != usize::MAX {
+            self.cut();
         }
+        if self.hits.len() > self.most && self.full == 2 * self.most {
+            return ControlFlow::Break(());
+        }
+        // Cutting costs as much as was held: it must pay every time.
+        self.full = self.full.max(2 * self.hits.len()).min(2 * self.most);
+        ControlFlow::Continue(())
+    }
+
+    /// Sorts the hits and keeps the nearest of each query.
+    fn cut(&mut self) {
+        self.hits.sort_unstable();
+        let (mut query, mut kept) = (u32::MAX, 0);
+        let Self {
+            limit, truncated, ..
+        } = self;
+        self.hits.retain(|hit| {
+            if hit.query != query {
+                (query, kept) = (hit.query, 0);
+            }
+            kept += 1;
+            let keep = kept <= *limit;
+            truncated[query as usize] |= !keep;
+            keep
+        });
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use simshard_simhash::Fingerprint;
+
     use super::*;
 
     fn hit(query: u32, distance: u32) -> Hit {
@@ -139,13 +117,22 @@ mod tests {
         }
     }
 
+    /// The hits of a shard, of which two a query are wanted.
+    fn shard(hits: &[Hit]) -> Collector {
+        let mut collector = Collector::new(2, 2, 8);
+        for &hit in hits {
+            assert!(collector.push(hit).is_continue());
+        }
+        collector
+    }
+
     #[test]
     fn the_nearest_hits_survive_in_any_order() {
         for step in [1, 7, 333, 999] {
             let mut collector = Collector::new(3, 2, 8);
             for distance in (0..1000).map(|number| number * step % 1000) {
                 assert!(collector.push(hit(0, distance)).is_continue());
-                assert!(collector.held <= 4);
+                assert!(collector.hits.len() <= 16);
             }
             assert!(collector.push(hit(2, 9)).is_continue());
             let (hits, truncated) = collector.finish().unwrap();
@@ -168,13 +155,22 @@ mod tests {
     #[test]
     fn the_hits_of_shards_come_together_by_query() {
         let mut all = Collector::new(3, 2, 8);
-        let flow = all.absorb(vec![hit(0, 5), hit(1, 6)], &[false, false], &[0, 2]);
-        assert!(flow.is_continue());
-        let flow = all.absorb(vec![hit(0, 1), hit(0, 2)], &[true], &[2]);
-        assert!(flow.is_continue());
+        assert!(
+            all.absorb(shard(&[hit(0, 5), hit(1, 6)]), &[0, 2])
+                .is_continue()
+        );
+        let nearest = [hit(0, 1), hit(0, 7), hit(0, 2)];
+        assert!(all.absorb(shard(&nearest), &[2]).is_continue());
         let (hits, truncated) = all.finish().unwrap();
         assert_eq!(hits, [hit(0, 5), hit(2, 1), hit(2, 2)]);
         assert_eq!(truncated, [false, false, true]);
+
+        let mut all = Collector::new(3, 2, 8);
+        let mut cut = shard(&nearest);
+        cut.cut();
+        assert_eq!(cut.hits, [hit(0, 1), hit(0, 2)]);
+        assert!(all.absorb(cut, &[1]).is_continue());
+        assert_eq!(all.finish().unwrap().1, [false, true, false]);
     }
 
     #[test]

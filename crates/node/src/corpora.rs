@@ -1,6 +1,7 @@
 //! The corpora that a node holds, and the shards of each.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use rayon::prelude::*;
@@ -18,6 +19,8 @@ pub(crate) struct NodeCorpus {
     pub(crate) tables: Arc<Tables>,
     /// The owned shards, by id.
     shards: Vec<(ShardId, RwLock<Shard>)>,
+    /// Whether some shard is not bare.
+    has_ids: AtomicBool,
 }
 
 impl NodeCorpus {
@@ -26,7 +29,11 @@ impl NodeCorpus {
         let tables = Arc::new(Tables::new(layout));
         let shard = |id| (id, RwLock::new(Shard::new(id, Arc::clone(&tables))));
         let shards = owned.iter().map(shard).collect();
-        Self { tables, shards }
+        Self {
+            tables,
+            shards,
+            has_ids: AtomicBool::new(false),
+        }
     }
 
     /// The shards as they are stored.
@@ -41,7 +48,28 @@ impl NodeCorpus {
             Ok((id, RwLock::new(loader.finish())))
         };
         let shards = owned.into_par_iter().map(load).collect::<Result<_, _>>()?;
-        Ok(Self { tables, shards })
+        let corpus = Self {
+            tables,
+            shards,
+            has_ids: AtomicBool::new(false),
+        };
+        for (_, shard) in corpus.shards() {
+            corpus.note_ids(&shard);
+        }
+        Ok(corpus)
+    }
+
+    /// Whether all documents that a search can find are bare fingerprints: each fingerprint has one, with the empty
+    /// id.
+    pub(crate) fn is_bare(&self) -> bool {
+        !self.has_ids.load(Ordering::Relaxed)
+    }
+
+    /// Takes note of a shard that has documents with ids, under the lock under which they came.
+    pub(crate) fn note_ids(&self, shard: &Shard) {
+        if !shard.is_bare() {
+            self.has_ids.store(true, Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn shards(&self) -> impl Iterator<Item = (ShardId, RwLockReadGuard<'_, Shard>)> {

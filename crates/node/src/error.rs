@@ -46,7 +46,7 @@ pub(crate) enum NodeError {
     /// The storage has failed for good.
     #[error("{0}")]
     StorageFailed(Failure),
-    /// The request was cancelled, so nobody will see this.
+    /// The request was cancelled, or its deadline has passed, so nobody will see this.
     #[error("the request was abandoned")]
     Abandoned,
     /// The node is going down.

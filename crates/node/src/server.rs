@@ -80,6 +80,7 @@ pub async fn serve(
     info!(node = %config.node, shards = %owned, "node serves");
     let service = ShardServiceServer::new(ShardGrpc {
         engine: Arc::clone(&engine),
+        stopping: shutdown.clone(),
     })
     .max_decoding_message_size(MAX_SHARD_REQUEST_BYTES)
     .max_encoding_message_size(usize::MAX);

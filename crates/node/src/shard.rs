@@ -7,8 +7,8 @@
 //!   over all shards each document counts once.
 //! - S3: a fingerprint stands in `several` exactly if it has more than one live document.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -65,12 +65,13 @@ impl Shard {
         self.bare
     }
 
-    /// Takes note of documents that became live, each of which was not; returns how many are at home here.
+    /// Takes note of documents that became live, each of which was not. `known` are those of their fingerprints that
+    /// other live documents had.
     pub(crate) fn came<'a>(
         &mut self,
         documents: impl IntoIterator<Item = (Fingerprint, &'a str)>,
-    ) -> u64 {
-        let before = self.counts.home_documents;
+        known: &HashSet<Fingerprint>,
+    ) {
         let mut new: HashMap<Fingerprint, u64> = HashMap::new();
         for (fingerprint, id) in documents {
             self.bare &= id.is_empty();
@@ -79,7 +80,7 @@ impl Shard {
             self.counts.home_documents += u64::from(home);
             match self.several.entry(fingerprint) {
                 Entry::Occupied(mut several) => *several.get_mut() += 1,
-                Entry::Vacant(place) if self.index.contains(fingerprint) => {
+                Entry::Vacant(place) if known.contains(&fingerprint) => {
                     place.insert(2);
                 }
                 Entry::Vacant(_) => {
@@ -94,12 +95,10 @@ impl Shard {
             }
         }
         self.index.insert_new(new.into_keys().collect());
-        self.counts.home_documents - before
     }
 
-    /// Takes note of documents that were live, and are no longer; returns how many were at home here.
-    pub(crate) fn went(&mut self, fingerprints: impl IntoIterator<Item = Fingerprint>) -> u64 {
-        let before = self.counts.home_documents;
+    /// Takes note of documents that were live, and are no longer.
+    pub(crate) fn went(&mut self, fingerprints: impl IntoIterator<Item = Fingerprint>) {
         let mut gone = Vec::new();
         for fingerprint in fingerprints {
             let home = self.is_home(fingerprint);
@@ -117,7 +116,6 @@ impl Shard {
             }
         }
         self.index.remove_present(&gone);
-        before - self.counts.home_documents
     }
 
     /// Calls `hit` for the matches that this shard reports, until it breaks.
@@ -130,7 +128,8 @@ impl Shard {
         self.index.search(search, queries, hit)
     }
 
-    const fn is_home(&self, fingerprint: Fingerprint) -> bool {
+    /// Whether documents of this fingerprint are at home here.
+    pub(crate) const fn is_home(&self, fingerprint: Fingerprint) -> bool {
         (fingerprint.0 >> 56) as u8 == self.id.0
     }
 }
@@ -188,6 +187,14 @@ mod tests {
         Shard::new(ShardId(id), Arc::new(tables))
     }
 
+    /// Has documents come, as whoever applies a change does.
+    fn came<'a>(shard: &mut Shard, documents: impl IntoIterator<Item = (Fingerprint, &'a str)>) {
+        let documents: Vec<_> = documents.into_iter().collect();
+        let fingerprints = documents.iter().map(|(fingerprint, _)| *fingerprint);
+        let known = fingerprints.filter(|f| shard.contains(*f)).collect();
+        shard.came(documents, &known);
+    }
+
     fn found(shard: &Shard, query: u64) -> Vec<u64> {
         let search = Search {
             active: ActiveTables::All,
@@ -207,16 +214,20 @@ mod tests {
     fn a_fingerprint_stays_until_its_last_document_goes() {
         let mut shard = shard(0);
         let five = Fingerprint(5);
-        assert_eq!(shard.came([(five, "a"), (five, "b")]), 2);
-        assert_eq!(shard.came([(five, "c")]), 1);
+        let documents = |shard: &Shard| shard.counts().home_documents;
+        came(&mut shard, [(five, "a"), (five, "b")]);
+        assert_eq!(documents(&shard), 2);
+        came(&mut shard, [(five, "c")]);
         assert_eq!(shard.several[&five], 3);
         assert_eq!(shard.counts().home_fingerprints, 1);
-        assert_eq!(shard.went([five, five]), 2);
+        shard.went([five, five]);
+        assert_eq!(documents(&shard), 1);
         assert!(shard.several.is_empty());
         assert_eq!(found(&shard, 4), [5]);
-        assert_eq!(shard.came([(five, "d")]), 1);
-        assert_eq!(shard.went([five]), 1);
-        assert_eq!(shard.went([five]), 1);
+        came(&mut shard, [(five, "d")]);
+        shard.went([five]);
+        assert_eq!(documents(&shard), 1);
+        shard.went([five]);
         assert_eq!(found(&shard, 4), [0; 0]);
         assert!(!shard.contains(five));
         assert_eq!(shard.counts(), ShardCounts::default());
@@ -228,7 +239,7 @@ mod tests {
         let mut shard = shard(0);
         // Its own leading byte is 0xff, but its second block starts with 0.
         let guest = Fingerprint(0xfff0_0000_0000_0000);
-        assert_eq!(shard.came([(guest, "guest")]), 0);
+        came(&mut shard, [(guest, "guest")]);
         let counts = ShardCounts {
             documents: 1,
             ..ShardCounts::default()
@@ -245,7 +256,7 @@ mod tests {
         let tables = Arc::clone(taken.index.tables());
         let mut loader = Loader::new(ShardId(0), tables);
         for (fingerprint, id) in documents {
-            taken.came([(fingerprint, id)]);
+            came(&mut taken, [(fingerprint, id)]);
             loader.push(fingerprint, id);
         }
         let loaded = loader.finish();
@@ -258,9 +269,9 @@ mod tests {
     #[test]
     fn a_shard_is_bare_until_a_document_has_an_id() {
         let mut shard = shard(0);
-        shard.came([(Fingerprint(0), ""), (Fingerprint(1), "")]);
+        came(&mut shard, [(Fingerprint(0), ""), (Fingerprint(1), "")]);
         assert!(shard.is_bare());
-        shard.came([(Fingerprint(0), "a")]);
+        came(&mut shard, [(Fingerprint(0), "a")]);
         assert!(!shard.is_bare());
     }
 }

@@ -1,18 +1,25 @@
 //! The gRPC interfaces of Simshard: generated stubs, and the conversions
 //! between messages and domain types that more than one crate needs.
 
+mod bits;
 mod documents;
 mod limits;
 mod matches;
 mod reason;
 mod shards;
+mod status;
 pub mod transport;
 
+pub use bits::{bits_from, bits_into};
 pub use documents::{Documents, Violations, check_batch, check_ids};
 pub use limits::{MAX_BATCH, MAX_ID_BYTES, MAX_MESSAGE_BYTES, MAX_SHARD_REQUEST_BYTES};
-pub use matches::{MalformedMatches, QueryMatch, matches_from, matches_into};
+pub use matches::{
+    MalformedMatches, MatchColumns, QueryMatch, check_columns, matches_from, matches_into,
+    split_matches,
+};
 pub use reason::{DOMAIN, Reason};
 pub use shards::{shards_from, shards_into};
+pub use status::{status_from_bytes, status_into_bytes};
 
 /// The public interface, `simshard.v1`.
 #[allow(

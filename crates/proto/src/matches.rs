@@ -31,31 +31,77 @@ pub struct MalformedMatches {
     pub expected: usize,
 }
 
+/// Fills columns match by match, in their order.
+#[derive(Clone, Debug)]
+pub struct MatchColumns {
+    columns: Matches,
+    limit: u32,
+}
+
+impl MatchColumns {
+    /// No match yet; `truncated` says for which queries matches are missing already. At most `limit` matches a
+    /// query are taken (0: all).
+    #[must_use]
+    pub fn new(truncated: Vec<bool>, limit: u32) -> Self {
+        let columns = Matches {
+            match_counts: vec![0; truncated.len()],
+            truncated,
+            ..Matches::default()
+        };
+        Self { columns, limit }
+    }
+
+    /// Adds the next match: by query, then distance, then fingerprint.
+    ///
+    /// # Panics
+    /// If there is no such query.
+    pub fn push(
+        &mut self,
+        query: u32,
+        distance: u32,
+        fingerprint: Fingerprint,
+        document_count: u64,
+        ids: impl IntoIterator<Item = String>,
+    ) {
+        let Self { columns, limit } = self;
+        let query = query as usize;
+        if *limit != 0 && columns.match_counts[query] == *limit {
+            columns.truncated[query] = true;
+            return;
+        }
+        columns.match_counts[query] += 1;
+        columns.fingerprints.push(fingerprint.0);
+        columns.distances.push(distance);
+        columns.document_counts.push(document_count);
+        let before = columns.ids.len();
+        columns.ids.extend(ids);
+        columns.id_counts.push((columns.ids.len() - before) as u32);
+    }
+
+    /// The columns.
+    #[must_use]
+    pub fn finish(self) -> Matches {
+        self.columns
+    }
+}
+
 /// Columns for matches in any order, at most `limit` a query (0: all), the
 /// nearest first. `truncated` says for which queries matches are missing
 /// already.
 #[must_use]
 pub fn matches_from(mut found: Vec<QueryMatch>, limit: u32, truncated: Vec<bool>) -> Matches {
     found.sort_unstable();
-    let mut matches = Matches {
-        match_counts: vec![0; truncated.len()],
-        truncated,
-        ..Matches::default()
-    };
+    let mut columns = MatchColumns::new(truncated, limit);
     for one in found {
-        let query = one.query as usize;
-        if limit != 0 && matches.match_counts[query] == limit {
-            matches.truncated[query] = true;
-            continue;
-        }
-        matches.match_counts[query] += 1;
-        matches.fingerprints.push(one.fingerprint.0);
-        matches.distances.push(one.distance);
-        matches.document_counts.push(one.document_count);
-        matches.id_counts.push(one.ids.len() as u32);
-        matches.ids.extend(one.ids);
+        columns.push(
+            one.query,
+            one.distance,
+            one.fingerprint,
+            one.document_count,
+            one.ids,
+        );
     }
-    matches
+    columns.finish()
 }
 
 /// One value a match, in the order of the columns, for `queries` queries.
@@ -84,8 +130,45 @@ pub fn matches_into(matches: Matches, queries: usize) -> Result<Vec<QueryMatch>,
     Ok(found)
 }
 
-fn check_columns(matches: &Matches, queries: usize) -> Result<(), MalformedMatches> {
-    let total = |counts: &[u32]| counts.iter().map(|&count| count as usize).sum::<usize>();
+/// The columns of the first so many queries, of the next so many, and so on.
+///
+/// The columns must fit each other; what there are none of is left out.
+pub fn split_matches(
+    matches: Matches,
+    queries: impl IntoIterator<Item = usize>,
+) -> impl Iterator<Item = Matches> {
+    let mut match_counts = matches.match_counts.into_iter();
+    let mut truncated = matches.truncated.into_iter();
+    let mut fingerprints = matches.fingerprints.into_iter();
+    let mut distances = matches.distances.into_iter();
+    let mut document_counts = matches.document_counts.into_iter();
+    let mut id_counts = matches.id_counts.into_iter();
+    let mut ids = matches.ids.into_iter();
+    queries.into_iter().map(move |queries| {
+        let match_counts: Vec<u32> = match_counts.by_ref().take(queries).collect();
+        let count = total(&match_counts);
+        let id_counts: Vec<u32> = id_counts.by_ref().take(count).collect();
+        Matches {
+            fingerprints: fingerprints.by_ref().take(count).collect(),
+            distances: distances.by_ref().take(count).collect(),
+            document_counts: document_counts.by_ref().take(count).collect(),
+            ids: ids.by_ref().take(total(&id_counts)).collect(),
+            truncated: truncated.by_ref().take(queries).collect(),
+            match_counts,
+            id_counts,
+        }
+    })
+}
+
+fn total(counts: &[u32]) -> usize {
+    counts.iter().map(|&count| count as usize).sum()
+}
+
+/// Whether columns fit each other, and the number of queries.
+///
+/// # Errors
+/// If they do not.
+pub fn check_columns(matches: &Matches, queries: usize) -> Result<(), MalformedMatches> {
     let count = matches.fingerprints.len();
     for (column, found, expected) in [
         ("match_counts", matches.match_counts.len(), queries),
@@ -134,6 +217,28 @@ mod tests {
         let columns = matches_from(unordered, 0, vec![false; 3]);
         assert_eq!(columns.match_counts, [3, 0, 1]);
         assert_eq!(matches_into(columns, 3), Ok(expected));
+    }
+
+    #[test]
+    fn parts_have_the_matches_of_their_queries() {
+        let all = vec![
+            found(0, 3, 5, &["a", "b"]),
+            found(2, 1, 9, &["x"]),
+            found(2, 2, 8, &[]),
+            found(3, 0, 7, &["y"]),
+        ];
+        let columns = matches_from(all, 0, vec![false, true, false, true]);
+        let parts: Vec<Matches> = split_matches(columns, [2, 0, 1, 1]).collect();
+        let of = |part: &Matches, queries| matches_into(part.clone(), queries).unwrap();
+        assert_eq!(of(&parts[0], 2), [found(0, 3, 5, &["a", "b"])]);
+        assert_eq!(parts[0].truncated, [false, true]);
+        assert_eq!(of(&parts[1], 0), []);
+        assert_eq!(
+            of(&parts[2], 1),
+            [found(0, 1, 9, &["x"]), found(0, 2, 8, &[])]
+        );
+        assert_eq!(of(&parts[3], 1), [found(0, 0, 7, &["y"])]);
+        assert_eq!(parts[3].truncated, [true]);
     }
 
     #[test]

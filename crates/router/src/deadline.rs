@@ -16,7 +16,7 @@ const RESERVE: u32 = 10;
 const MOST_RESERVE: Duration = Duration::from_millis(100);
 
 /// The moment by which the router wants to have an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Deadline(Instant);
 
 impl Deadline {
@@ -31,6 +31,11 @@ impl Deadline {
         let header = metadata.get(HEADER).and_then(|value| value.to_str().ok());
         let asked = header.and_then(parse);
         Self::within(asked.map_or(default, |asked| asked.min(default)))
+    }
+
+    /// A deadline that has come.
+    pub(crate) fn now() -> Self {
+        Self(Instant::now())
     }
 
     /// The moment itself.

@@ -60,6 +60,9 @@ pub(crate) enum RouterError {
         /// Whether time ran out, rather than a connection fail.
         late: bool,
     },
+    /// There was no answer at the deadline.
+    #[error("there is no answer yet at the deadline: allow more time")]
+    Late,
     /// A node does not hold the corpus.
     #[error(
         "node {node} does not hold corpus {corpus}: its memory is lost, or a deletion was cut \
@@ -114,7 +117,7 @@ impl RouterError {
             Self::CorpusExists(_) => Reason::CorpusExists,
             Self::RecipeMismatch { .. } => Reason::RecipeMismatch,
             Self::DistanceTooLarge { .. } | Self::NoTexts { .. } => Reason::InvalidRequest,
-            Self::Unreachable { late: true, .. } => Reason::DeadlineTooShort,
+            Self::Unreachable { late: true, .. } | Self::Late => Reason::DeadlineTooShort,
             Self::Unreachable { late: false, .. } => Reason::NodeUnreachable,
             Self::Stopping => Reason::Stopping,
             Self::NotLoaded { .. } => Reason::CorpusNotLoaded,
@@ -137,6 +140,7 @@ impl RouterError {
             | Self::CorpusExists(_)
             | Self::ForeignCorpus(_)
             | Self::Unreachable { .. }
+            | Self::Late
             | Self::Node { .. }
             | Self::Malformed { .. }
             | Self::WriteConflict
@@ -174,6 +178,7 @@ impl RouterError {
             | Self::NoTexts { corpus, .. } => vec![("corpus", corpus.to_string())],
             Self::ForeignCorpus(record) => vec![("corpus", record.name.to_string())],
             Self::DistanceTooLarge { .. }
+            | Self::Late
             | Self::WriteConflict
             | Self::AnswerTooLarge
             | Self::Metadata(_)

@@ -6,6 +6,7 @@
 //! listener.
 
 mod clock;
+mod coalesce;
 mod corpora;
 mod deadline;
 mod decode;

@@ -5,16 +5,30 @@
 use std::collections::BTreeMap;
 
 use simshard_proto::v1::{Completeness, Matches};
-use simshard_proto::{MalformedMatches, QueryMatch, matches_from, matches_into, shards_from};
-use simshard_simhash::{Layout, LeadGroups};
+use simshard_proto::{MalformedMatches, MatchColumns, check_columns, shards_from};
+use simshard_simhash::{Fingerprint, Layout, LeadGroups};
 use simshard_topology::{NodeId, ShardSet};
 
 /// The answers of the nodes so far.
 #[derive(Debug)]
 pub(crate) struct Merge {
     limit: u32,
-    found: Vec<QueryMatch>,
+    answers: Vec<Matches>,
+    matches: Vec<Place>,
     truncated: Vec<bool>,
+}
+
+/// A match, and where the rest of it stands; ordered by query, distance, fingerprint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    query: u32,
+    distance: u32,
+    fingerprint: u64,
+    answer: u32,
+    /// Its place in the columns of the answer.
+    at: u32,
+    /// The place of its first id.
+    ids: u32,
 }
 
 impl Merge {
@@ -23,27 +37,54 @@ impl Merge {
     pub(crate) fn new(queries: usize, limit: u32) -> Self {
         Self {
             limit,
-            found: Vec::new(),
+            answers: Vec::new(),
+            matches: Vec::new(),
             truncated: vec![false; queries],
         }
     }
 
     /// Adds a node's answer about the queries at `places`.
     pub(crate) fn add(&mut self, places: &[u32], answer: Matches) -> Result<(), MalformedMatches> {
+        check_columns(&answer, places.len())?;
         for (&place, &cut) in places.iter().zip(&answer.truncated) {
             self.truncated[place as usize] |= cut;
         }
-        let found = matches_into(answer, places.len())?.into_iter();
-        self.found.extend(found.map(|one| QueryMatch {
-            query: places[one.query as usize],
-            ..one
-        }));
+        let (mut at, mut ids) = (0, 0);
+        for (&query, &count) in places.iter().zip(&answer.match_counts) {
+            for _ in 0..count {
+                self.matches.push(Place {
+                    query,
+                    distance: answer.distances[at as usize],
+                    fingerprint: answer.fingerprints[at as usize],
+                    answer: self.answers.len() as u32,
+                    at,
+                    ids,
+                });
+                ids += answer.id_counts[at as usize];
+                at += 1;
+            }
+        }
+        self.answers.push(answer);
         Ok(())
     }
 
     /// The matches of all queries.
-    pub(crate) fn finish(self) -> Matches {
-        matches_from(self.found, self.limit, self.truncated)
+    pub(crate) fn finish(mut self) -> Matches {
+        self.matches.sort_unstable();
+        let mut columns = MatchColumns::new(self.truncated, self.limit);
+        for place in self.matches {
+            let answer = &mut self.answers[place.answer as usize];
+            let (at, first) = (place.at as usize, place.ids as usize);
+            let ids = first..first + answer.id_counts[at] as usize;
+            columns.push(
+                place.query,
+                place.distance,
+                Fingerprint(place.fingerprint),
+                answer.document_counts[at],
+                answer.ids[ids].iter_mut().map(std::mem::take),
+            );
+        }
+        columns.finish()
     }
 }
 
@@ -70,7 +111,7 @@ pub(crate) fn certificate(
 
 #[cfg(test)]
 mod tests {
-    use simshard_simhash::Fingerprint;
+    use simshard_proto::{QueryMatch, matches_from};
 
     use super::*;
 

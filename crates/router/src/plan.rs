@@ -77,8 +77,8 @@ pub(crate) fn plan_queries(
         };
         let active = reachable.last(max_distance + 1);
         let parts = by_groups.entry(active).or_insert_with(|| Parts::new(map));
-        for shard in query_shards(tables, query, active).iter() {
-            parts.add(place, shard);
+        for shard in tables.query_shards(query, active) {
+            parts.add(place, ShardId(shard));
         }
         if active.len() <= max_distance {
             plan.leave_open(tables, map, query, place, all.difference(reachable), down);

@@ -3,6 +3,7 @@
 mod catalog;
 mod documents;
 mod find;
+mod together;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use simshard_cluster::{ClusterLayout, CorpusName, MetadataStore};
 use simshard_topology::{NodeId, ShardSet};
 
 use crate::clock::SystemClock;
+use crate::coalesce::Coalescer;
 use crate::corpora::{Corpora, OpenCorpus};
 use crate::error::RouterError;
 use crate::metadata::Metadata;
@@ -18,6 +20,7 @@ use crate::nodes::{CallError, Nodes};
 pub(crate) use catalog::{CorpusContents, NewCorpus};
 pub(crate) use documents::Change;
 pub(crate) use find::{Found, Near};
+use together::{ChangeJob, ChangeKey, FindJob, FindKey};
 
 /// A router over the nodes of one layout.
 #[derive(Debug)]
@@ -27,6 +30,8 @@ pub(crate) struct Router {
     nodes: Nodes,
     corpora: Corpora,
     clock: SystemClock,
+    finds: Arc<Coalescer<FindKey, FindJob>>,
+    changes: Arc<Coalescer<ChangeKey, ChangeJob>>,
 }
 
 impl Router {
@@ -39,6 +44,8 @@ impl Router {
             corpora: Corpora::new(Metadata::new(Arc::clone(&store))),
             metadata: Metadata::new(store),
             clock: SystemClock::default(),
+            finds: Arc::default(),
+            changes: Arc::default(),
             layout,
         })
     }

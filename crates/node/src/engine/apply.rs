@@ -3,7 +3,8 @@
 //! One thread does this, batch by batch in the order of the log, and gives the shards of a batch to the
 //! engine's threads. So each shard sees its changes in one order, which a restart repeats.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use rayon::ThreadPool;
@@ -17,10 +18,10 @@ use crate::corpora::{NodeCorpora, NodeCorpus};
 use crate::error::NodeError;
 
 /// What a change did on this node.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
-    /// Documents that changed in their home shard, if that was meant.
-    pub(crate) changed: u64,
+    /// Places of the documents that changed in their home shard, if that was meant; in no order.
+    pub(crate) changed: Vec<u32>,
     /// The highest version that stood against the change, whose documents are as they were; `Version::NONE`
     /// if there was none.
     pub(crate) newer: Version,
@@ -135,9 +136,17 @@ impl Applier {
         let Some(shard) = corpus.read(id) else {
             return Ok(Outcome::default());
         };
-        let is_stored = |fingerprint| shard.contains(fingerprint);
+        // Whoever asked the index once need not ask it again.
+        let known = RefCell::new(HashSet::new());
+        let is_stored = |fingerprint| {
+            let is_known = shard.contains(fingerprint);
+            if is_known {
+                known.borrow_mut().insert(fingerprint);
+            }
+            is_known
+        };
         let Effects {
-            changed,
+            mut changed,
             newer,
             error,
         } = self.store.apply(id, change, places, is_stored);
@@ -147,13 +156,16 @@ impl Applier {
         };
         let documents = &change.documents;
         let fingerprint = |place: &u32| documents.fingerprints[*place as usize];
-        let changed = match change.kind {
+        match change.kind {
             ChangeKind::Insert => {
                 let document = |place: &u32| (fingerprint(place), documents.id(*place as usize));
-                shard.came(changed.iter().map(document))
+                shard.came(changed.iter().map(document), &known.into_inner());
             }
             ChangeKind::Remove => shard.went(changed.iter().map(fingerprint)),
-        };
+        }
+        // Before anybody can find what came.
+        corpus.note_ids(&shard);
+        changed.retain(|place| shard.is_home(fingerprint(place)));
         match error {
             None => Ok(Outcome { changed, newer }),
             Some(error) => Err(error.into()),
@@ -165,7 +177,7 @@ impl Applier {
 fn add(outcome: &mut Result<Outcome, NodeError>, part: Result<Outcome, NodeError>) {
     match (outcome.as_mut(), part) {
         (Ok(sum), Ok(part)) => {
-            sum.changed += part.changed;
+            sum.changed.extend(part.changed);
             sum.newer = sum.newer.max(part.newer);
         }
         (Ok(_), Err(error)) => *outcome = Err(error),
@@ -177,9 +189,6 @@ fn parts(change: &Change, corpus: &NodeCorpus) -> Vec<(ShardId, Vec<u32>)> {
     group_by_shard(
         change.shards,
         &change.documents.fingerprints,
-        |fingerprint| {
-            let shards = corpus.tables.document_shards(fingerprint);
-            shards.map(ShardId).collect()
-        },
+        |fingerprint| corpus.tables.document_shards(fingerprint),
     )
 }

@@ -1,7 +1,7 @@
 //! Changing documents and corpora: handed to the storage, answered once committed and applied.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use simshard_cluster::CorpusUid;
 use simshard_simhash::Layout;
@@ -46,8 +46,13 @@ impl Engine {
         Ok(())
     }
 
-    /// Changes documents in those of their shards that are meant. Once it answers, the change is durable.
-    pub(crate) async fn change(self: &Arc<Self>, change: Change) -> Result<Outcome, NodeError> {
+    /// Changes documents in those of their shards that are meant. Once it answers, the change is durable. It is
+    /// not begun after the deadline, but once it has, it goes on whether somebody waits or not.
+    pub(crate) async fn change(
+        self: &Arc<Self>,
+        change: Change,
+        deadline: Option<Instant>,
+    ) -> Result<Outcome, NodeError> {
         self.check_owned(change.shards)?;
         self.corpora.get(change.corpus)?;
         check_clock(change.version)?;
@@ -56,7 +61,7 @@ impl Engine {
             false => {
                 let engine = Arc::clone(self);
                 let queue = move |_: &Self, _: &_| engine.queue(Operation::Change(change));
-                let outcome = self.run(queue).await?;
+                let outcome = self.run(deadline, queue).await?;
                 outcome.await.unwrap_or(Err(NodeError::Stopping))
             }
         }

@@ -3,11 +3,12 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use rayon::prelude::*;
 use simshard_cluster::CorpusUid;
+use simshard_proto::MatchColumns;
 use simshard_proto::v1::Matches;
-use simshard_proto::{QueryMatch, matches_from};
 use simshard_simhash::{ActiveTables, Fingerprint, Hit, LeadGroups, Search};
 use simshard_storage::Store;
 use simshard_topology::{ShardId, ShardSet};
@@ -17,6 +18,9 @@ use crate::collector::Collector;
 use crate::corpora::NodeCorpus;
 use crate::error::NodeError;
 use crate::shard::Shard;
+
+/// Fewer queries than this are searched by one thread: waking another takes longer.
+const FEW: usize = 64;
 
 /// After so many hits, a search looks whether it is still wanted.
 const LOOK_UP: u32 = 4096;
@@ -38,8 +42,12 @@ pub(crate) struct NearQuery {
 }
 
 impl Engine {
-    /// Finds the matches that the shards meant report.
-    pub(crate) async fn find(self: &Arc<Self>, query: NearQuery) -> Result<Matches, NodeError> {
+    /// Finds the matches that the shards meant report, if it can by the deadline.
+    pub(crate) async fn find(
+        self: &Arc<Self>,
+        query: NearQuery,
+        deadline: Option<Instant>,
+    ) -> Result<Matches, NodeError> {
         self.check_owned(query.shards)?;
         let corpus = self.corpora.get(query.corpus)?;
         let layout = corpus.tables.layout();
@@ -48,7 +56,7 @@ impl Engine {
             return Err(NodeError::OutsideLayout);
         }
         let limit = self.max_answer_bytes;
-        self.run(move |engine, wanted| {
+        self.run(deadline, move |engine, wanted| {
             let find = Find {
                 store: &engine.store,
                 corpus: &corpus,
@@ -74,33 +82,55 @@ struct Find<'a> {
 impl Find<'_> {
     fn run(&self) -> Result<Matches, NodeError> {
         let (hits, truncated) = self.nearest()?;
-        let matches: Vec<QueryMatch> = hits
+        let mut columns = MatchColumns::new(truncated, self.query.limit);
+        if self.corpus.is_bare() {
+            let bytes = hits.len() * (Room::MATCH + Room::ID);
+            self.room.take(bytes).ok_or(self.too_large())?;
+            for hit in hits {
+                columns.push(hit.query, hit.distance, hit.fingerprint, 1, [String::new()]);
+            }
+            return Ok(columns.finish());
+        }
+        let described: Vec<(Hit, u64, Vec<String>)> = hits
             .into_par_iter()
             .filter_map(|hit| self.describe(hit).transpose())
             .collect::<Result<_, _>>()?;
-        Ok(matches_from(matches, self.query.limit, truncated))
+        for (hit, document_count, ids) in described {
+            columns.push(
+                hit.query,
+                hit.distance,
+                hit.fingerprint,
+                document_count,
+                ids,
+            );
+        }
+        Ok(columns.finish())
     }
 
     /// The nearest hits of all shards, by query, and whose hits were cut.
     fn nearest(&self) -> Result<(Vec<Hit>, Vec<bool>), NodeError> {
         let Self { corpus, query, .. } = self;
         let parts = group_by_shard(query.shards, &query.fingerprints, |fingerprint| {
-            let shards = corpus.tables.query_shards(fingerprint, query.active);
-            shards.map(ShardId).collect()
+            corpus.tables.query_shards(fingerprint, query.active)
         });
         let search = Search {
             active: ActiveTables::of_lead_groups(&corpus.tables, query.active),
             max_distance: query.max_distance,
         };
+        let shards_at_once = match query.fingerprints.len() < FEW {
+            true => parts.len(),
+            false => 1,
+        };
         let all = Mutex::new(self.collector(query.fingerprints.len()));
-        parts.into_par_iter().try_for_each(|(id, places)| {
+        let parts = parts.into_par_iter().with_min_len(shards_at_once);
+        parts.try_for_each(|(id, places)| {
             let Some(shard) = corpus.read(id) else {
                 return Ok(());
             };
-            let (hits, cut) = self.search(&shard, &search, &places)?;
+            let hits = self.search(&shard, &search, &places)?;
             drop(shard);
             let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
-            let flow = all.absorb(hits, &cut, &places);
+            let flow = all.absorb(hits, &places);
             flow.is_continue().then_some(()).ok_or(self.too_large())
         })?;
         let all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -113,14 +143,12 @@ impl Find<'_> {
         shard: &Shard,
         search: &Search,
         places: &[u32],
-    ) -> Result<(Vec<Hit>, Vec<bool>), NodeError> {
+    ) -> Result<Collector, NodeError> {
         let fingerprint = |&place: &u32| self.query.fingerprints[place as usize];
         let queries: Vec<Fingerprint> = places.iter().map(fingerprint).collect();
         let mut collector = self.collector(queries.len());
         let mut hits = 0_u32;
-        // Where it breaks, the collector has overflowed, and says so, or nobody
-        // cares any more.
-        let _: ControlFlow<()> = shard.search(search, &queries, |hit| {
+        let flow = shard.search(search, &queries, |hit| {
             hits = hits.wrapping_add(1);
             if hits.is_multiple_of(LOOK_UP) && self.wanted.is_over() {
                 return ControlFlow::Break(());
@@ -130,7 +158,9 @@ impl Find<'_> {
         if self.wanted.is_over() {
             return Err(NodeError::Abandoned);
         }
-        collector.finish().ok_or(self.too_large())
+        flow.is_continue()
+            .then_some(collector)
+            .ok_or(self.too_large())
     }
 
     /// More hits than fill the room make the answer too large in any case.
@@ -138,15 +168,17 @@ impl Find<'_> {
         Collector::new(queries, self.query.limit, self.room.matches())
     }
 
-    /// A hit with the ids behind its fingerprint; nothing if its last document
+    /// A hit with the number of its documents and their ids; nothing if its last document
     /// was removed meanwhile.
-    fn describe(&self, hit: Hit) -> Result<Option<QueryMatch>, NodeError> {
+    fn describe(&self, hit: Hit) -> Result<Option<(Hit, u64, Vec<String>)>, NodeError> {
         let mut shards = self.corpus.tables.document_shards(hit.fingerprint);
         let meant = |&id: &ShardId| self.query.shards.contains(id);
         let Some(id) = shards.find_map(|byte| Some(ShardId(byte)).filter(meant)) else {
             return Ok(None);
         };
-        let stored = self.ids(id, hit.fingerprint)?;
+        let stored = self
+            .store
+            .live_ids(id, self.query.corpus, hit.fingerprint)?;
         if stored.is_empty() {
             return Ok(None);
         }
@@ -165,22 +197,7 @@ impl Find<'_> {
             }
         }
         self.room.take(bytes).ok_or(self.too_large())?;
-        Ok(Some(QueryMatch {
-            query: hit.query,
-            distance: hit.distance,
-            fingerprint: hit.fingerprint,
-            document_count,
-            ids,
-        }))
-    }
-
-    /// The ids behind a fingerprint that a shard holds.
-    fn ids(&self, id: ShardId, fingerprint: Fingerprint) -> Result<Vec<Box<str>>, NodeError> {
-        let bare = self.corpus.read(id).is_some_and(|shard| shard.is_bare());
-        match bare {
-            true => Ok(vec![Box::default()]),
-            false => Ok(self.store.live_ids(id, self.query.corpus, fingerprint)?),
-        }
+        Ok(Some((hit, document_count, ids)))
     }
 
     fn too_large(&self) -> NodeError {

@@ -12,6 +12,7 @@ mod change;
 mod find;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 use simshard_cluster::CorpusUid;
@@ -90,7 +91,7 @@ impl Engine {
         uid: CorpusUid,
     ) -> Result<Vec<(ShardId, ShardCounts)>, NodeError> {
         let corpus = self.corpora.get(uid)?;
-        self.run(move |_, _| {
+        self.run(None, move |_, _| {
             let shards = corpus.shards();
             Ok(shards.map(|(id, shard)| (id, shard.counts())).collect())
         })
@@ -106,22 +107,28 @@ impl Engine {
     }
 
     /// Runs work on the engine's threads. It can look whether anybody still
-    /// waits for its outcome.
+    /// waits for its outcome: nobody does after `deadline`.
     async fn run<T: Send + 'static>(
         self: &Arc<Self>,
+        deadline: Option<Instant>,
         work: impl FnOnce(&Self, &Wanted) -> Result<T, NodeError> + Send + 'static,
     ) -> Result<T, NodeError> {
-        let wanted = Wanted::default();
-        let _until_dropped = wanted.clone().0.drop_guard();
+        let abandoned = CancellationToken::new();
+        let _until_dropped = abandoned.clone().drop_guard();
+        let wanted = Wanted {
+            abandoned,
+            deadline,
+        };
         let (sender, receiver) = oneshot::channel();
         let engine = Arc::clone(self);
         self.pool.spawn(move || {
-            if !wanted.is_over() {
-                let outcome = work(&engine, &wanted);
-                // Whoever drops it last waits for threads: that must not be one of these.
-                drop(engine);
-                let _ = sender.send(outcome);
-            }
+            let outcome = match wanted.is_over() {
+                true => Err(NodeError::Abandoned),
+                false => work(&engine, &wanted),
+            };
+            // Whoever drops it last waits for threads: that must not be one of these.
+            drop(engine);
+            let _ = sender.send(outcome);
         });
         receiver.await.unwrap_or(Err(NodeError::Stopping))
     }
@@ -138,27 +145,36 @@ pub(crate) fn threads(number: usize) -> Result<ThreadPool, ThreadPoolBuildError>
 
 /// Whether somebody waits for the outcome of work: no longer, once the request
 /// was cancelled or its deadline has passed.
-#[derive(Clone, Debug, Default)]
-struct Wanted(CancellationToken);
+#[derive(Debug)]
+struct Wanted {
+    abandoned: CancellationToken,
+    deadline: Option<Instant>,
+}
 
 impl Wanted {
     fn is_over(&self) -> bool {
-        self.0.is_cancelled()
+        let is_late = |deadline| Instant::now() >= deadline;
+        self.abandoned.is_cancelled() || self.deadline.is_some_and(is_late)
     }
 }
 
-/// For each shard meant that has any, the places of its fingerprints.
-fn group_by_shard(
+/// For each shard meant that has any, the places of its fingerprints. `shards_of` may name a shard repeatedly.
+fn group_by_shard<I: Iterator<Item = u8>>(
     meant: ShardSet,
     fingerprints: &[Fingerprint],
-    shards_of: impl Fn(Fingerprint) -> ShardSet,
+    shards_of: impl Fn(Fingerprint) -> I,
 ) -> Vec<(ShardId, Vec<u32>)> {
     let mut places: Vec<Vec<u32>> = vec![Vec::new(); ShardId::COUNT];
     for (place, &fingerprint) in (0..).zip(fingerprints) {
-        for shard in shards_of(fingerprint).intersection(&meant).iter() {
-            places[shard.index()].push(place);
+        for shard in shards_of(fingerprint) {
+            let places = &mut places[usize::from(shard)];
+            if places.last() != Some(&place) {
+                places.push(place);
+            }
         }
     }
     let grouped = ShardId::all().zip(places);
-    grouped.filter(|(_, places)| !places.is_empty()).collect()
+    grouped
+        .filter(|(shard, places)| !places.is_empty() && meant.contains(*shard))
+        .collect()
 }

@@ -4,8 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
+use simshard_proto::shard::v1 as pb;
+use simshard_proto::shard::v1::work_request::Work;
+use simshard_proto::shard::v1::work_response::Outcome;
 use simshard_proto::v1::{Completeness, Matches};
-use simshard_proto::{MAX_MESSAGE_BYTES, shard::v1 as pb, shards_from};
+use simshard_proto::{MAX_MESSAGE_BYTES, shards_from};
 use simshard_simhash::{Fingerprint, LeadGroups};
 use simshard_topology::NodeId;
 use tracing::warn;
@@ -15,7 +18,7 @@ use crate::corpora::OpenCorpus;
 use crate::deadline::Deadline;
 use crate::error::RouterError;
 use crate::merge::{Merge, certificate};
-use crate::nodes::{CallError, Client};
+use crate::nodes::CallError;
 use crate::offload::offload;
 use crate::plan::{Part, QueryPlan, plan_queries};
 
@@ -47,7 +50,7 @@ impl Router {
     ///
     /// Each round asks the nodes that were not lost in the rounds before, so
     /// there are at most as many rounds as nodes.
-    pub(crate) async fn find(
+    pub(super) async fn find_alone(
         &self,
         corpus: &OpenCorpus,
         near: &Near,
@@ -159,19 +162,23 @@ impl Router {
         part: &Part,
         deadline: Deadline,
     ) -> Result<Matches, CallError> {
-        let query = |&place: &u32| near.queries[place as usize].0;
-        let request = pb::FindAllRequest {
-            corpus_uid: corpus.record.uid.to_string(),
-            shards: shards_from(part.shards),
-            active_lead_groups: groups.0,
-            max_distance: near.max_distance,
-            limit: near.limit,
-            max_ids: near.max_ids,
-            fingerprints: part.places.iter().map(query).collect(),
+        let work = || {
+            let query = |&place: &u32| near.queries[place as usize].0;
+            Work::FindAll(pb::FindAll {
+                corpus_uid: corpus.record.uid.to_string(),
+                shards: shards_from(part.shards),
+                active_lead_groups: groups.0,
+                max_distance: near.max_distance,
+                limit: near.limit,
+                max_ids: near.max_ids,
+                fingerprints: part.places.iter().map(query).collect(),
+            })
         };
-        let call = async |mut client: Client, request| client.find_all(request).await;
-        let answer = self.nodes.call(node, deadline, &request, call).await?;
-        Ok(answer.matches.unwrap_or_default())
+        let items = part.places.len();
+        match self.nodes.work(node, deadline, items, work).await? {
+            Outcome::Matches(matches) => Ok(matches),
+            Outcome::Changed(_) | Outcome::Status(_) => Err(CallError::nonsense()),
+        }
     }
 }
 

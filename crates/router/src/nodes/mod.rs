@@ -1,5 +1,7 @@
 //! Connections to the nodes, and one call to one of them.
 
+mod lane;
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -8,6 +10,8 @@ use std::time::{Duration, Instant};
 use backon::{ExponentialBuilder, Retryable};
 use simshard_cluster::ClusterLayout;
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
+use simshard_proto::shard::v1::work_request::Work;
+use simshard_proto::shard::v1::work_response::Outcome;
 use simshard_proto::{MAX_MESSAGE_BYTES, Reason, transport};
 use simshard_topology::NodeId;
 use tonic::transport::{Channel, Endpoint};
@@ -15,9 +19,14 @@ use tonic::{Code, Response, Status};
 use tracing::debug;
 
 use crate::deadline::Deadline;
+use lane::Slot;
 
-/// Connections to each node: one alone is one lock that all requests share.
-const CONNECTIONS: usize = 2;
+/// Connections to each node for work on many documents or queries.
+const LARGE: usize = 2;
+
+/// Work on so many documents or queries is large. What is smaller has a connection of its own, on which it never
+/// waits behind megabytes.
+const MANY: usize = 1024;
 
 /// A node's answer is bounded by it, plus the columns that count.
 const MAX_ANSWER_BYTES: usize = 2 * MAX_MESSAGE_BYTES;
@@ -45,6 +54,15 @@ pub(crate) enum CallError {
     Refused(Box<Status>),
 }
 
+impl CallError {
+    /// For an answer to another question.
+    pub(crate) fn nonsense() -> Self {
+        Self::Refused(Box::new(Status::internal(
+            "that is no answer to this request",
+        )))
+    }
+}
+
 pub(crate) type Client = ShardServiceClient<Channel>;
 
 /// The connections to every node of a layout.
@@ -55,7 +73,8 @@ pub(crate) struct Nodes {
 
 #[derive(Debug)]
 struct Connections {
-    clients: Vec<Client>,
+    small: Slot,
+    large: Vec<Slot>,
     next: AtomicUsize,
     /// When the node was last found unreachable, and not reached since.
     lost: Mutex<Option<Instant>>,
@@ -73,7 +92,8 @@ impl Nodes {
                     .max_encoding_message_size(usize::MAX)
             };
             let connections = Connections {
-                clients: (0..CONNECTIONS).map(|_| client()).collect(),
+                small: Slot::new(client()),
+                large: (0..LARGE).map(|_| Slot::new(client())).collect(),
                 next: AtomicUsize::new(0),
                 lost: Mutex::default(),
             };
@@ -95,16 +115,50 @@ impl Nodes {
         M: Clone,
         F: Future<Output = Result<Response<A>, Status>>,
     {
-        let Some(connections) = self.by_id.get(node) else {
-            return Err(CallError::Unreachable);
-        };
+        let connections = self.connections(node)?;
         let attempt = || async {
-            let answer = method(connections.pick(), message.clone()).await;
+            let answer = method(connections.small.client(), message.clone()).await;
             answer.map(Response::into_inner).map_err(CallError::from)
         };
+        connections.again(node, deadline, attempt).await
+    }
+
+    /// Has one node do work on so many documents or queries; again where the connection failed, as all work may be
+    /// repeated.
+    pub(crate) async fn work(
+        &self,
+        node: &NodeId,
+        deadline: Deadline,
+        items: usize,
+        work: impl Fn() -> Work,
+    ) -> Result<Outcome, CallError> {
+        let connections = self.connections(node)?;
+        let attempt = || async {
+            let lane = connections.slot(items).lane().await?;
+            lane.work(deadline, work()).await
+        };
+        connections.again(node, deadline, attempt).await
+    }
+
+    fn connections(&self, node: &NodeId) -> Result<&Connections, CallError> {
+        self.by_id.get(node).ok_or(CallError::Unreachable)
+    }
+}
+
+impl Connections {
+    /// Does `attempt`; again where the connection failed.
+    async fn again<A, F>(
+        &self,
+        node: &NodeId,
+        deadline: Deadline,
+        attempt: impl Fn() -> F,
+    ) -> Result<A, CallError>
+    where
+        F: Future<Output = Result<A, CallError>>,
+    {
         let backoff = ExponentialBuilder::default()
             .with_min_delay(FIRST_RETRY)
-            .with_max_times(connections.retries())
+            .with_max_times(self.retries())
             .with_jitter();
         let tries = attempt
             .retry(backoff)
@@ -113,15 +167,16 @@ impl Nodes {
         let answer = tokio::time::timeout_at(deadline.instant(), tries)
             .await
             .unwrap_or(Err(CallError::Late));
-        connections.note(matches!(answer, Err(CallError::Unreachable)));
+        self.note(matches!(answer, Err(CallError::Unreachable)));
         answer
     }
-}
 
-impl Connections {
-    fn pick(&self) -> Client {
+    fn slot(&self, items: usize) -> &Slot {
+        if items < MANY {
+            return &self.small;
+        }
         let next = self.next.fetch_add(1, Ordering::Relaxed);
-        self.clients[next % self.clients.len()].clone()
+        &self.large[next % self.large.len()]
     }
 
     fn retries(&self) -> usize {

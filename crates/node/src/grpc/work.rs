@@ -1,0 +1,103 @@
+//! A stream of work from a router: many requests under way at once, answered as they are done.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt;
+use futures_util::future::{AbortHandle, Abortable};
+use futures_util::stream::FuturesUnordered;
+use simshard_proto::shard::v1 as pb;
+use simshard_proto::shard::v1::work_request::Work;
+use simshard_proto::shard::v1::work_response::Outcome;
+use simshard_proto::{Violations, bits_from, status_into_bytes};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tonic::{Status, Streaming};
+
+use super::decode;
+use crate::engine::Engine;
+
+/// Requests of one stream under way at once. The next is read when one of them is answered, so a router that does
+/// not read stops its own writing.
+const UNDER_WAY: usize = 64;
+
+/// One stream.
+pub(super) struct Stream {
+    pub(super) engine: Arc<Engine>,
+    pub(super) answers: mpsc::Sender<Result<pb::WorkResponse, Status>>,
+    /// Once it is cancelled, nothing more is read.
+    pub(super) stopping: CancellationToken,
+}
+
+impl Stream {
+    /// Does what the requests ask for, until they or the interest in the answers end, or the node is to stop.
+    pub(super) async fn run(self, mut requests: Streaming<pb::WorkRequest>) {
+        let mut under_way = FuturesUnordered::new();
+        let mut cancels: HashMap<u64, AbortHandle> = HashMap::new();
+        let mut is_open = true;
+        while is_open || !under_way.is_empty() {
+            tokio::select! {
+                Some((sequence, outcome)) = under_way.next() => {
+                    cancels.remove(&sequence);
+                    let Ok(outcome) = outcome else { continue };
+                    let answer = pb::WorkResponse { sequence, outcome: Some(outcome) };
+                    if self.answers.send(Ok(answer)).await.is_err() {
+                        return;
+                    }
+                }
+                request = requests.message(), if is_open && under_way.len() < UNDER_WAY => {
+                    let Ok(Some(request)) = request else {
+                        is_open = false;
+                        continue;
+                    };
+                    if let Some(Work::Cancel(sequence)) = request.work {
+                        if let Some(handle) = cancels.remove(&sequence) {
+                            handle.abort();
+                        }
+                        continue;
+                    }
+                    let sequence = request.sequence;
+                    let (handle, registration) = AbortHandle::new_pair();
+                    let work = answer(Arc::clone(&self.engine), request);
+                    let work = Abortable::new(work, registration);
+                    cancels.insert(sequence, handle);
+                    under_way.push(async move { (sequence, work.await) });
+                }
+                () = self.stopping.cancelled(), if is_open => is_open = false,
+                () = self.answers.closed() => return,
+            }
+        }
+    }
+}
+
+async fn answer(engine: Arc<Engine>, request: pb::WorkRequest) -> Outcome {
+    let deadline = Instant::now().checked_add(Duration::from_micros(request.timeout_micros));
+    match outcome(&engine, request.work, deadline).await {
+        Ok(outcome) => outcome,
+        Err(status) => Outcome::Status(status_into_bytes(&status)),
+    }
+}
+
+async fn outcome(
+    engine: &Arc<Engine>,
+    work: Option<Work>,
+    deadline: Option<Instant>,
+) -> Result<Outcome, Status> {
+    match work {
+        Some(Work::Change(change)) => {
+            let change = decode::change(change)?;
+            let documents = change.documents.fingerprints.len();
+            let outcome = engine.change(change, deadline).await?;
+            Ok(Outcome::Changed(pb::Changed {
+                documents: bits_from(documents, &outcome.changed),
+                newer_version: outcome.newer.0,
+            }))
+        }
+        Some(Work::FindAll(find)) => {
+            let query = decode::near_query(find)?;
+            Ok(Outcome::Matches(engine.find(query, deadline).await?))
+        }
+        Some(Work::Cancel(_)) | None => Err(Violations::of("work", "is not set")),
+    }
+}

@@ -1,0 +1,159 @@
+//! Jobs of numbers, which are answered by their doubles.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures_util::future::join_all;
+use tokio::sync::{Notify, Semaphore};
+
+use super::*;
+
+#[derive(Debug)]
+struct Number(usize);
+
+impl Job for Number {
+    type Answer = usize;
+
+    fn weight(&self) -> usize {
+        self.0
+    }
+}
+
+type Numbers = Coalescer<&'static str, Number>;
+
+/// What the batches were, once they have all been let through.
+#[derive(Default)]
+struct Record {
+    batches: Mutex<Vec<Vec<usize>>>,
+    under_way: AtomicUsize,
+    most: AtomicUsize,
+    begun: Notify,
+}
+
+/// Has every number answered, each batch only as `gate` lets it through.
+async fn run(
+    numbers: &Arc<Numbers>,
+    key: &'static str,
+    number: usize,
+    record: &Arc<Record>,
+    gate: &Arc<Semaphore>,
+) -> Option<usize> {
+    let (record, gate) = (Arc::clone(record), Arc::clone(gate));
+    let work = move |jobs: Vec<Number>| {
+        let (record, gate) = (Arc::clone(&record), Arc::clone(&gate));
+        async move {
+            let jobs: Vec<usize> = jobs.into_iter().map(|job| job.0).collect();
+            record.batches.lock().unwrap().push(jobs.clone());
+            let under_way = record.under_way.fetch_add(1, Ordering::SeqCst) + 1;
+            record.most.fetch_max(under_way, Ordering::SeqCst);
+            record.begun.notify_one();
+            gate.acquire().await.unwrap().forget();
+            record.under_way.fetch_sub(1, Ordering::SeqCst);
+            jobs.into_iter().map(|number| 2 * number).collect()
+        }
+    };
+    numbers.run(key, Number(number), work).await
+}
+
+#[tokio::test]
+async fn a_job_alone_goes_at_once() {
+    let numbers = Arc::new(Numbers::default());
+    let record = Arc::default();
+    let gate = Arc::new(Semaphore::new(1));
+    assert_eq!(run(&numbers, "a", 7, &record, &gate).await, Some(14));
+    assert_eq!(*record.batches.lock().unwrap(), [[7]]);
+    assert!(numbers.lock().is_empty(), "nothing is kept");
+}
+
+/// CL1, CL2.
+#[tokio::test]
+async fn jobs_that_arrive_while_the_workers_are_busy_are_one_batch() {
+    let numbers = Arc::new(Numbers::default());
+    let record = Arc::default();
+    let gate = Arc::new(Semaphore::new(0));
+    let jobs = (1..=10).map(|number| run(&numbers, "a", number, &record, &gate));
+    let open = async {
+        record.begun.notified().await;
+        gate.add_permits(10);
+    };
+    let (answers, ()) = tokio::join!(join_all(jobs), open);
+    let expected: Vec<Option<usize>> = (1..=10).map(|number| Some(2 * number)).collect();
+    assert_eq!(answers, expected);
+    let batches = record.batches.lock().unwrap();
+    // The workers start when all jobs wait: the first takes them all.
+    let done: usize = batches.iter().map(Vec::len).sum();
+    assert_eq!(done, 10, "{batches:?}");
+    assert!(batches.len() <= WORKERS + 1, "{batches:?}");
+    assert!(record.most.load(Ordering::SeqCst) <= WORKERS);
+    assert!(numbers.lock().is_empty());
+}
+
+#[tokio::test]
+async fn other_keys_are_other_batches() {
+    let numbers = Arc::new(Numbers::default());
+    let record = Arc::default();
+    let gate = Arc::new(Semaphore::new(2));
+    let (a, b) = tokio::join!(
+        run(&numbers, "a", 1, &record, &gate),
+        run(&numbers, "b", 2, &record, &gate)
+    );
+    assert_eq!((a, b), (Some(2), Some(4)));
+    let mut batches = record.batches.lock().unwrap().clone();
+    batches.sort();
+    assert_eq!(batches, [[1], [2]]);
+}
+
+/// CL3.
+#[tokio::test]
+async fn batches_are_no_heavier_than_allowed() {
+    let numbers = Arc::new(Numbers::default());
+    let record = Arc::default();
+    let gate = Arc::new(Semaphore::new(100));
+    let weights = [HEAVIEST / 2, HEAVIEST / 2, 1, HEAVIEST + 1, 5, HEAVIEST];
+    let jobs = weights.map(|number| run(&numbers, "a", number, &record, &gate));
+    let answers = join_all(jobs).await;
+    assert_eq!(answers, weights.map(|number| Some(2 * number)));
+    for batch in &*record.batches.lock().unwrap() {
+        assert!(
+            batch.iter().sum::<usize>() <= HEAVIEST || batch.len() == 1,
+            "{batch:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn jobs_that_nobody_waits_for_are_not_begun() {
+    let numbers = Arc::new(Numbers::default());
+    let record = Arc::default();
+    let gate = Arc::new(Semaphore::new(0));
+    let held: Vec<_> = (0..WORKERS)
+        .map(|number| {
+            let (numbers, record, gate) =
+                (Arc::clone(&numbers), Arc::clone(&record), Arc::clone(&gate));
+            tokio::spawn(async move { run(&numbers, "a", number, &record, &gate).await })
+        })
+        .collect();
+    record.begun.notified().await;
+    let given_up = run(&numbers, "a", 1000, &record, &gate);
+    let mut given_up = Box::pin(given_up);
+    assert!(futures_util::poll!(&mut given_up).is_pending());
+    drop(given_up);
+    gate.add_permits(10);
+    for task in held {
+        task.await.unwrap();
+    }
+    assert_eq!(run(&numbers, "a", 3, &record, &gate).await, Some(6));
+    let batches = record.batches.lock().unwrap().concat();
+    assert!(!batches.contains(&1000), "{batches:?}");
+}
+
+#[tokio::test]
+async fn a_panic_costs_its_own_batch_only() {
+    let numbers = Arc::new(Numbers::default());
+    for _ in 0..=WORKERS {
+        let panics = |_| async { panic!("a fault") };
+        assert_eq!(numbers.run("a", Number(1), panics).await, None);
+    }
+    let record = Arc::default();
+    let gate = Arc::new(Semaphore::new(1));
+    assert_eq!(run(&numbers, "a", 7, &record, &gate).await, Some(14));
+}
