@@ -72,7 +72,7 @@ pub enum Command {
     /// Look into the data directory of a node that does not run
     #[command(subcommand)]
     Storage(storage::StorageCommand),
-    /// Measure the engine on this machine
+    /// Measure the engine, the batch tools, or a cluster on this machine
     #[command(subcommand)]
     Bench(bench::BenchCommand),
     /// Print a script that completes this command's arguments in a shell

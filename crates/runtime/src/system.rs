@@ -1,4 +1,4 @@
-//! What the operating system knows about this process.
+//! What the operating system knows about this process and others.
 
 use std::fs;
 
@@ -30,6 +30,19 @@ pub fn raise_open_files() -> Option<u64> {
     }
 }
 
+/// Resident memory of another process that no file stands behind, in bytes, or `None` as [`resident_memory`], or
+/// because there is no such process.
+pub fn anonymous_memory_of(process: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    bytes(&status, "RssAnon:")
+}
+
+/// Ticks of the clock, a hundred a second as a rule, that another process has kept a processor busy, or `None` as
+/// [`anonymous_memory_of`].
+pub fn processor_ticks_of(process: u32) -> Option<u64> {
+    ticks(&fs::read_to_string(format!("/proc/{process}/stat")).ok()?)
+}
+
 fn own_status(name: &str) -> Option<u64> {
     // `status` counts in kilobytes, `statm` in pages whose size we would have to ask for.
     let status = fs::read_to_string("/proc/self/status").ok()?;
@@ -41,6 +54,15 @@ fn bytes(status: &str, name: &str) -> Option<u64> {
     let value = status.lines().find_map(|line| line.strip_prefix(name))?;
     let kilobytes: u64 = value.trim().strip_suffix("kB")?.trim_end().parse().ok()?;
     kilobytes.checked_mul(1024)
+}
+
+/// The ticks in the program and in the system, by the text of `/proc/PID/stat`.
+fn ticks(stat: &str) -> Option<u64> {
+    // The second field is the program's name in brackets, and may hold anything.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut fields = fields.split_whitespace().skip(11);
+    let mut next = || fields.next()?.parse::<u64>().ok();
+    next()?.checked_add(next()?)
 }
 
 #[cfg(test)]
@@ -67,6 +89,15 @@ mod tests {
     }
 
     #[test]
+    fn ticks_are_found_behind_any_name() {
+        let stat = "7 (a) b) c) S 1 7 7 0 -1 4 10 0 0 0 25 17 3 4 20 0 1 0 99 0 0\n";
+        assert_eq!(ticks(stat), Some(42));
+        for stat in ["", "7 (a) S 1 7", "7 (a) S 1 7 7 0 -1 4 10 0 0 0 x 17"] {
+            assert_eq!(ticks(stat), None, "{stat}");
+        }
+    }
+
+    #[test]
     fn as_many_files_as_allowed_may_be_open() {
         let most = raise_open_files();
         assert_eq!(getrlimit(Resource::Nofile).current, most);
@@ -84,6 +115,8 @@ mod tests {
             after >= before + size as u64 / 2,
             "{before} bytes before, {after} after"
         );
+        assert!(anonymous_memory_of(std::process::id()).unwrap() >= size as u64 / 2);
+        assert!(processor_ticks_of(std::process::id()).is_some());
         drop(block);
         assert!(peak_resident_memory().unwrap() >= before + size as u64 / 2);
     }

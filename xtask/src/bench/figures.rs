@@ -19,6 +19,7 @@ const MILLION: u64 = 1_000_000;
 const DENSE: u64 = 100_000;
 
 /// What one case of a benchmark measured.
+#[derive(Clone)]
 pub(crate) struct Figure(Value);
 
 impl Figure {
@@ -26,6 +27,17 @@ impl Figure {
     pub(super) fn number(&self, field: &str) -> anyhow::Result<f64> {
         let number = self.0[field].as_f64();
         number.with_context(|| format!("the figure has no number `{field}`: {}", self.0))
+    }
+}
+
+/// What the cases of one run measured.
+pub(super) struct Figures(Vec<Figure>);
+
+impl Figures {
+    /// The figure of a case.
+    pub(super) fn of(&self, case: &str) -> anyhow::Result<&Figure> {
+        let figure = self.0.iter().find(|figure| figure.0["case"] == case);
+        figure.with_context(|| format!("no figure of the case {case}"))
     }
 }
 
@@ -77,6 +89,11 @@ impl<'a> Programs<'a> {
                 process::run(self.simshard().args(arguments.split(' ')).arg(data))?;
             }
         }
+        let arguments =
+            "bench cluster --n 100000 --queries 100000 --requests 20000 --alone 500 --check";
+        let mut cluster = self.simshard();
+        cluster.args(arguments.split(' '));
+        process::run(cluster.arg("--folder").arg(&self.folder))?;
         for recipe in ["words-v1", "leonsim-3"] {
             let arguments = "bench batch --case hash --threads 2 --check --recipe";
             process::run(self.simshard().args(arguments.split(' ')).arg(recipe))?;
@@ -92,6 +109,17 @@ impl<'a> Programs<'a> {
     /// What one case of `simshard bench batch` measures.
     pub(super) fn batch(&self, arguments: &[&str], case: &str) -> anyhow::Result<Figure> {
         self.bench("batch", arguments, case)
+    }
+
+    /// What cases of `simshard bench cluster` measure, in one run.
+    pub(super) fn cluster(&self, cases: &[&str]) -> anyhow::Result<Figures> {
+        let mut command = self.simshard();
+        command.args(["bench", "cluster", "--json", "--folder"]);
+        command.arg(&self.folder);
+        for case in cases {
+            command.args(["--case", case]);
+        }
+        figures_of(&mut command)
     }
 
     /// The megabytes of real text a second that a recipe goes through on one thread.
@@ -199,15 +227,17 @@ fn random(state: &mut u64) -> u64 {
 
 /// The figure of one case among the JSON lines that a command prints.
 fn figure_of(command: &mut Command, case: &str) -> anyhow::Result<Figure> {
-    let mut found = None;
+    figures_of(command)?.of(case).cloned()
+}
+
+/// The JSON lines that a command prints.
+fn figures_of(command: &mut Command) -> anyhow::Result<Figures> {
+    let mut figures = Vec::new();
     let status = process::run_reading(command, |line| {
-        let figure: Option<Value> = serde_json::from_str(line).ok();
-        if let Some(figure) = figure.filter(|figure| figure["case"] == case) {
-            found = Some(Figure(figure));
-        }
+        figures.extend(serde_json::from_str(line).map(Figure).ok());
     })?;
     process::check(command, status)?;
-    found.with_context(|| format!("no figure of the case {case}"))
+    Ok(Figures(figures))
 }
 
 #[cfg(test)]
@@ -226,6 +256,15 @@ mod tests {
         let figure = figure_of(&mut shell(script), "b").unwrap();
         assert_eq!(figure.number("x").unwrap(), 2.5);
         assert!(figure.number("y").is_err());
+    }
+
+    #[test]
+    fn every_case_of_a_run_can_be_looked_at() {
+        let script = r#"echo '{"case":"a","x":1}'; echo '{"case":"b","x":2}'"#;
+        let figures = figures_of(&mut shell(script)).unwrap();
+        assert_eq!(figures.of("b").unwrap().number("x").unwrap(), 2.0);
+        assert_eq!(figures.of("a").unwrap().number("x").unwrap(), 1.0);
+        assert!(figures.of("c").is_err());
     }
 
     #[test]

@@ -9,8 +9,10 @@ const HEAD: &str = "\
 
 Written by `cargo xtask bench`, which builds the release binary, measures every row and puts the
 medians here. *Target* is what the project asks of itself on a machine with two cores of 2024 or
-later; where a row misses it, the notes say why, by the row's name. Of `bench engine` and `bench batch`
-the answers behind every figure are checked: all of them at n = 100,000, before anything is timed.
+later; where a row misses it, the notes say why, by the row's name. Of `bench engine`, `bench batch` and
+`bench cluster` the answers behind every figure are checked: all of them at n = 100,000, before anything
+is timed. The rows `cluster-…` measure nodes and a router that are processes of their own, as operators
+start them, by a client on the same machine: what it takes is part of the figures.
 ";
 
 /// The heads of the table.
@@ -97,10 +99,12 @@ fn verdict(measured: &Measured, notes: &str) -> &'static str {
 fn written(value: f64, unit: Unit) -> String {
     match unit {
         Unit::Millions => format!("{value:.2} M/s"),
+        Unit::PerSecond => format!("{value:.0}/s"),
+        Unit::Milliseconds => format!("{value:.2} ms"),
         Unit::Seconds if value < 1.0 => format!("{value:.4} s"),
         Unit::Seconds => format!("{value:.2} s"),
         Unit::Gigabytes => format!("{value:.3} GB"),
-        Unit::BytesAFingerprint => format!("{value:.1} bytes"),
+        Unit::Bytes => format!("{value:.1} bytes"),
         Unit::MegabytesASecond => format!("{value:.0} MB/s"),
         Unit::Times => format!("{value:.2} ×"),
     }

@@ -2,6 +2,8 @@
 //!
 //! A promise stays as it was made, whether it is met or not.
 
+mod cluster;
+
 use anyhow::{Context, ensure};
 
 use super::figures::{Cost, Figure, Programs};
@@ -30,9 +32,12 @@ impl Target {
 pub(crate) enum Unit {
     /// Millions a second.
     Millions,
+    /// So many a second.
+    PerSecond,
     Seconds,
+    Milliseconds,
     Gigabytes,
-    BytesAFingerprint,
+    Bytes,
     MegabytesASecond,
     /// One figure divided by another of the same runs.
     Times,
@@ -128,6 +133,7 @@ pub(crate) fn cases() -> Vec<Case> {
     cases.extend(pair_cases());
     cases.extend(dense_cases());
     cases.extend(recipe_cases());
+    cases.extend(cluster::cases());
     cases
 }
 
@@ -197,7 +203,7 @@ fn search_cases() -> Vec<Case> {
 
 fn change_cases() -> Vec<Case> {
     use Target::{AtLeast, AtMost};
-    use Unit::{BytesAFingerprint, Millions};
+    use Unit::{Bytes, Millions};
     vec![
         Case::heavy(
             &[row(
@@ -229,7 +235,7 @@ fn change_cases() -> Vec<Case> {
                 "memory",
                 "resident memory, (5, 3), n = 10M, engine only, bytes a fingerprint",
                 AtMost(70.0),
-                BytesAFingerprint,
+                Bytes,
             )],
             |programs| {
                 let figure = programs.engine(&["--n", "10000000"], "insert_bulk")?;

@@ -15,7 +15,7 @@ const PAGE: &str = "docs/benchmarks.md";
 
 /// Measure what the project promises of speed and memory, and write docs/benchmarks.md
 ///
-/// Takes about ten minutes and wants a machine that does nothing else. Installs FAISS into
+/// Takes about half an hour and wants a machine that does nothing else. Installs FAISS into
 /// target/tools/faiss, saying so first. With --only the page is printed, not written.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {

@@ -3,15 +3,18 @@
 mod check;
 mod disk;
 mod figures;
+mod large;
 mod processes;
 mod requests;
+mod rest;
 mod served;
+mod session;
 mod single;
 mod streams;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{anyhow, bail};
+use anyhow::bail;
 use clap::{Args, ValueEnum, ValueHint};
 use simshard_runtime::shutdown::Shutdown;
 use tonic::Status;
@@ -23,6 +26,9 @@ use crate::connection::block_on;
 const BLOCKS: u32 = 5;
 const DISTANCE: u32 = 3;
 
+/// Documents, unless told otherwise; a large corpus has ten times as many.
+const MILLION: usize = 1_000_000;
+
 /// Nodes of a cluster.
 const NODES: usize = 3;
 
@@ -33,18 +39,22 @@ const WITH_IDS: &str = "with-ids";
 /// Arguments of `bench cluster`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Starts three nodes and a router as processes of their own, with data in a
-temporary folder of --folder, and stops them when all is measured. Corpora have
-5 blocks and distance 3; fingerprints are random. Half the queries have a match
-at distance 1 to 3. A sample of the answers is checked by linear scan, and what
-was inserted is counted; where either is wrong, the run ends with exit code 1.")]
+Starts three nodes and a router, or for restart one of each, as processes of
+their own with data in a temporary folder of --folder, and stops them when all
+is measured. Inserts are durable. Corpora have 5 blocks and distance 3, and
+fingerprints are random; half the queries have a match at distance 1 to 3.
+Each case begins when the nodes have nothing left to do.
+
+A sample of the answers is checked by linear scan, and what was inserted is
+counted: where either is wrong, the run ends with exit code 1. Restart reads
+what the system still has in memory of the files. Memory is RssAnon of Linux.")]
 pub struct ClusterArgs {
     /// Measure only this case, besides the insert that all need; may be given several times
     #[arg(long = "case", value_name = "CASE", value_enum)]
     pub cases: Vec<Case>,
-    /// Documents in the corpus
-    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = count())]
-    pub n: u64,
+    /// Documents in the corpus [default: 1000000; of restart, memory and disk 10000000]
+    #[arg(long, value_name = "N", value_parser = count())]
+    pub n: Option<u64>,
     /// find_all_stream: queries that are searched for
     #[arg(long, value_name = "Q", default_value_t = 2_000_000, value_parser = count())]
     pub queries: u64,
@@ -58,11 +68,11 @@ pub struct ClusterArgs {
     #[arg(long, value_name = "R", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub in_flight: u16,
     /// Streams: documents or queries in a batch
-    #[arg(long, value_name = "B", default_value_t = 8192, value_parser = clap::value_parser!(u16).range(1..))]
-    pub batch: u16,
-    /// Connections to the router: each has one stream, and a share of the single requests
-    #[arg(long, value_name = "C", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
-    pub connections: u16,
+    #[arg(long, value_name = "B", default_value_t = 16_384, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub batch: u32,
+    /// Streams at once, each on a connection of its own
+    #[arg(long, value_name = "S", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub streams: u16,
     /// Seed of the fingerprints and queries
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -95,15 +105,29 @@ pub enum Case {
     Mixed,
     /// Documents with ids of 64 bytes into an empty corpus, by streams
     InsertStreamIds,
+    /// The start of a node that holds a large corpus alone, after a stop and after a kill, to its first answer
+    Restart,
+    /// Anonymous resident memory of all nodes with a large corpus, as loaded and after a restart
+    Memory,
+    /// What the data directories of all nodes take with a large corpus, as loaded and after a restart
+    Disk,
 }
 
 impl ClusterArgs {
-    fn n(&self) -> usize {
-        self.n as usize
+    fn asks_for(&self, case: Case) -> bool {
+        self.cases.is_empty() || self.cases.contains(&case)
+    }
+
+    fn n_or(&self, default: usize) -> usize {
+        self.n.map_or(default, |n| n as usize)
     }
 
     fn queries(&self) -> usize {
         self.queries as usize
+    }
+
+    fn batch(&self) -> usize {
+        self.batch as usize
     }
 
     fn requests(&self) -> usize {
@@ -136,11 +160,19 @@ pub(super) fn run(args: &ClusterArgs) -> anyhow::Result<()> {
 }
 
 async fn measure(args: &ClusterArgs) -> anyhow::Result<()> {
-    let is_chosen = |case| args.cases.is_empty() || args.cases.contains(&case);
-    served::measure(args, is_chosen).await
+    if served::CASES.into_iter().any(|case| args.asks_for(case)) {
+        served::measure(args).await?;
+    }
+    if args.asks_for(Case::Restart) {
+        large::restart(args).await?;
+    }
+    if args.asks_for(Case::Memory) || args.asks_for(Case::Disk) {
+        large::sizes(args).await?;
+    }
+    Ok(())
 }
 
-/// What a refusal says.
+/// What a request that failed says.
 fn refused(status: Status) -> anyhow::Error {
-    anyhow!("a request failed: {}", status.message())
+    anyhow::Error::new(status).context("a request failed")
 }

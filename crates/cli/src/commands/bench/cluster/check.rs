@@ -125,3 +125,102 @@ fn matches_of(
     }
     Ok(found)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SET: [Fingerprint; 4] = [
+        Fingerprint(0),
+        Fingerprint(1),
+        Fingerprint(7),
+        Fingerprint(0xff),
+    ];
+    const QUERIES: [Fingerprint; 2] = [Fingerprint(0), Fingerprint(u64::MAX)];
+
+    /// The answer to both queries that lists these for the first and nothing for the second.
+    fn answer(matches: &[(u64, u32)]) -> Answer {
+        let matches = pb::Matches {
+            match_counts: vec![u32::try_from(matches.len()).unwrap(), 0],
+            fingerprints: matches.iter().map(|one| one.0).collect(),
+            distances: matches.iter().map(|one| one.1).collect(),
+            document_counts: vec![1; matches.len()],
+            id_counts: vec![1; matches.len()],
+            ids: vec![String::new(); matches.len()],
+            truncated: vec![false; 2],
+        };
+        let response = pb::FindAllResponse {
+            queries: QUERIES.map(|query| query.0).to_vec(),
+            matches: Some(matches),
+            completeness: None,
+        };
+        Answer { first: 0, response }
+    }
+
+    fn check(answers: Vec<Answer>, coming: &[Fingerprint]) -> Result<(), String> {
+        let question = Question {
+            queries: &QUERIES,
+            sample: Sample::of(2, true),
+            set: &SET,
+            coming,
+        };
+        question.check(answers).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn all_matches_in_order_are_right_and_nothing_else_is() {
+        assert_eq!(check(vec![answer(&[(0, 0), (1, 1), (7, 3)])], &[]), Ok(()));
+        let wrong: [&[(u64, u32)]; 6] = [
+            &[(0, 0), (1, 1)],
+            &[(0, 0), (1, 1), (3, 2), (7, 3)],
+            &[(0, 0), (1, 1), (1, 1), (7, 3)],
+            &[(1, 1), (0, 0), (7, 3)],
+            &[(0, 0), (1, 2), (7, 3)],
+            &[(0, 0), (1, 1), (7, 3), (0xff, 8)],
+        ];
+        for matches in wrong {
+            let error = check(vec![answer(matches)], &[]).unwrap_err();
+            assert_eq!(error, "find_all is wrong for query 0", "{matches:?}");
+        }
+    }
+
+    #[test]
+    fn what_came_meanwhile_may_be_found_and_need_not_be() {
+        let coming = [Fingerprint(3)];
+        assert_eq!(
+            check(vec![answer(&[(0, 0), (1, 1), (7, 3)])], &coming),
+            Ok(())
+        );
+        let found = answer(&[(0, 0), (1, 1), (3, 2), (7, 3)]);
+        assert_eq!(check(vec![found], &coming), Ok(()));
+        assert!(check(vec![answer(&[(0, 0), (1, 1), (3, 2)])], &coming).is_err());
+    }
+
+    #[test]
+    fn answers_that_are_missing_partial_or_to_other_queries_are_errors() {
+        let right = || answer(&[(0, 0), (1, 1), (7, 3)]);
+        assert!(check(Vec::new(), &[]).is_err());
+        let mut other = right();
+        other.response.queries[1] = 5;
+        assert!(check(vec![other], &[]).is_err());
+        let mut partial = right();
+        partial.response.completeness = Some(pb::Completeness::default());
+        assert!(check(vec![partial], &[]).is_err());
+        let mut double = right();
+        if let Some(matches) = &mut double.response.matches {
+            matches.document_counts[0] = 2;
+        }
+        assert!(check(vec![double], &[]).is_err());
+    }
+
+    #[test]
+    fn a_sample_is_spread_over_queries_with_and_without_a_match() {
+        let sample = Sample::of(10_000, false);
+        let places = (0..10_000).filter(|&place| sample.touches(place..place + 1));
+        let places: Vec<usize> = places.collect();
+        assert_eq!(places.len(), 50);
+        assert_eq!(places.iter().filter(|&&place| place % 2 == 0).count(), 25);
+        assert!(sample.touches(1..202) && !sample.touches(1..201) && !sample.touches(5..5));
+        assert!(Sample::of(10_000, true).touches(7..8));
+    }
+}

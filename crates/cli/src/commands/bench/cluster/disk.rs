@@ -7,12 +7,12 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use rustix::fs::{FallocateFlags, fallocate, statfs};
+use rustix::fs::{FallocateFlags, FsWord, fallocate, statfs};
 
 use crate::exit::UsageError;
 
 /// What `statfs` calls the file systems that are in memory: tmpfs and ramfs.
-const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
+const IN_MEMORY: [FsWord; 2] = [0x0102_1994, 0x8584_58f6];
 
 /// Bytes of the file that is synced, as a log allocates them ahead, and of each write.
 const FILE_BYTES: u64 = 4 << 20;
@@ -28,7 +28,7 @@ pub(super) fn check_is_disk(folder: &Path) -> anyhow::Result<()> {
         );
         UsageError(message)
     })?;
-    if IN_MEMORY.contains(&i64::from(system.f_type)) {
+    if IN_MEMORY.contains(&system.f_type) {
         let message = format!(
             "{} is in memory, where syncing costs nothing: choose a folder on a disk with --folder",
             folder.display()
@@ -38,32 +38,39 @@ pub(super) fn check_is_disk(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How long this machine takes for `fdatasync` after each of `count` small writes, one after the other, to a file
-/// whose space is allocated.
-pub(super) fn sync_times(folder: &Path, count: usize) -> anyhow::Result<Vec<Duration>> {
-    let path = folder.join("synced");
-    let durations = sync_file(&path, count);
-    let removed = fs::remove_file(&path);
-    let durations = durations.with_context(|| format!("cannot sync {}", path.display()))?;
-    removed?;
-    Ok(durations)
+/// A file whose space is allocated, as that of a log is, which small writes go to.
+pub(super) struct Synced {
+    file: File,
+    writes: u64,
 }
 
-fn sync_file(path: &Path, count: usize) -> io::Result<Vec<Duration>> {
-    let file = File::create(path)?;
-    // Where the file system cannot, the file grows, as a log does there.
-    let _ = fallocate(&file, FallocateFlags::empty(), 0, FILE_BYTES);
-    file.sync_all()?;
-    let sync = |number: u64| {
+impl Synced {
+    /// Makes it, without a name.
+    pub(super) fn create(folder: &Path) -> anyhow::Result<Self> {
+        let create = || {
+            let file = tempfile::tempfile_in(folder)?;
+            // Where the file system cannot, the file grows, as a log does there.
+            let _ = fallocate(&file, FallocateFlags::empty(), 0, FILE_BYTES);
+            file.sync_all()?;
+            io::Result::Ok(file)
+        };
+        let file = create().with_context(|| format!("cannot make a file in {}", folder.display()));
+        Ok(Self {
+            file: file?,
+            writes: 0,
+        })
+    }
+
+    /// How long this machine takes for a write and `fdatasync` after it.
+    pub(super) fn sync(&mut self) -> io::Result<Duration> {
         let start = Instant::now();
-        file.write_all_at(
-            &[0x5a; WRITE_BYTES as usize],
-            number * WRITE_BYTES % FILE_BYTES,
-        )?;
-        file.sync_data()?;
+        let offset = self.writes * WRITE_BYTES % FILE_BYTES;
+        self.file
+            .write_all_at(&[0x5a; WRITE_BYTES as usize], offset)?;
+        self.file.sync_data()?;
+        self.writes += 1;
         Ok(start.elapsed())
-    };
-    (0..count as u64).map(sync).collect()
+    }
 }
 
 /// The bytes of disk that the files below a folder take.
@@ -92,8 +99,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let inner = folder.path().join("a/b");
         fs::create_dir_all(&inner).unwrap();
-        fs::write(inner.join("c"), vec![1; 100_000]).unwrap();
-        fs::write(folder.path().join("d"), vec![1; 50_000]).unwrap();
+        // Of bytes that no file system makes fewer.
+        let random = |count| -> Vec<u8> { (0..count).map(|_| fastrand::u8(..)).collect() };
+        fs::write(inner.join("c"), random(100_000)).unwrap();
+        fs::write(folder.path().join("d"), random(50_000)).unwrap();
         for name in ["a/b/c", "d"] {
             File::open(folder.path().join(name))
                 .unwrap()
@@ -105,10 +114,14 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_synced_as_often_as_asked_and_goes() {
+    fn writes_stay_within_the_file_and_leave_nothing_behind() {
         let folder = tempfile::tempdir().unwrap();
-        let times = sync_times(folder.path(), 3).unwrap();
-        assert_eq!(times.len(), 3);
+        let mut synced = Synced::create(folder.path()).unwrap();
+        synced.writes = FILE_BYTES / WRITE_BYTES - 1;
+        for _ in 0..3 {
+            synced.sync().unwrap();
+        }
+        assert_eq!(synced.file.metadata().unwrap().len(), FILE_BYTES);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }

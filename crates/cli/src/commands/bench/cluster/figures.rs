@@ -15,14 +15,15 @@ pub(super) struct Requests {
     blocks: u32,
     distance: u32,
     seed: u64,
-    connections: usize,
     /// Documents and queries that were sent.
     items: usize,
     seconds: f64,
     per_second: f64,
-    /// Of each batch of a stream.
     #[serde(skip_serializing_if = "Option::is_none")]
-    batch: Option<usize>,
+    streams: Option<u16>,
+    /// Documents or queries in a batch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    batch: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     in_flight: Option<usize>,
     /// Matches that a search found.
@@ -35,9 +36,6 @@ pub(super) struct Requests {
     /// What the disk takes for a sync.
     #[serde(skip_serializing_if = "Option::is_none")]
     sync_p50_ms: Option<f64>,
-    /// What half of the requests take at most, less two syncs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    p50_less_two_syncs_ms: Option<f64>,
 }
 
 impl Requests {
@@ -55,7 +53,6 @@ impl Requests {
             blocks: BLOCKS,
             distance: DISTANCE,
             seed: args.seed,
-            connections: args.connections.into(),
             items,
             seconds,
             per_second: items as f64 / seconds,
@@ -63,9 +60,10 @@ impl Requests {
         }
     }
 
-    pub(super) fn in_batches(self, size: usize) -> Self {
+    pub(super) fn in_batches(self, args: &ClusterArgs) -> Self {
         Self {
-            batch: Some(size),
+            streams: Some(args.streams),
+            batch: Some(args.batch),
             ..self
         }
     }
@@ -87,10 +85,8 @@ impl Requests {
     }
 
     pub(super) fn with_syncs(self, syncs: &Latencies) -> Self {
-        let sync = syncs.percentile(50);
         Self {
-            sync_p50_ms: Some(sync),
-            p50_less_two_syncs_ms: self.p50_ms.map(|p50| p50 - 2.0 * sync),
+            sync_p50_ms: Some(syncs.percentile(50)),
             ..self
         }
     }

@@ -4,19 +4,29 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use rustix::process::{Pid, Signal, kill_process};
+use simshard_cluster::CorpusUid;
+use simshard_proto::shard::v1 as shard;
+use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
 use simshard_proto::transport;
 use simshard_proto::v1::corpus_service_client::CorpusServiceClient;
 use tempfile::TempDir;
+use tonic::Code;
 use tonic::transport::{Channel, Endpoint};
+
+use super::refused;
 
 /// The raw interface of the router.
 pub(super) type Stub = CorpusServiceClient<Channel>;
 
 /// Where a process listens if any free port will do.
 const ANY_PORT: &str = "127.0.0.1:0";
+
+/// A node that starts is asked this often.
+const INTERVAL: Duration = Duration::from_millis(2);
 
 /// Nodes and a router. The processes end before their folder goes.
 pub(super) struct Cluster {
@@ -28,8 +38,19 @@ pub(super) struct Cluster {
 /// A node and where its documents are.
 pub(super) struct Node {
     name: String,
+    /// Where the layout file is.
+    folder: PathBuf,
     data: PathBuf,
     process: Process,
+}
+
+/// How a process is ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum End {
+    /// As an operator does.
+    Stop,
+    /// Without any warning.
+    Kill,
 }
 
 /// A process that is killed when it is dropped.
@@ -50,7 +71,9 @@ impl Cluster {
         let names: Vec<String> = (1..=nodes).map(|number| format!("n{number}")).collect();
         let unknown = (1..).map(|port| format!("http://127.0.0.1:{port}"));
         write_layout(folder.path(), names.iter().cloned().zip(unknown))?;
-        let nodes = names.iter().map(|name| Node::start(folder.path(), name));
+        let nodes = names
+            .iter()
+            .map(|name| Node::start(folder.path(), name, ANY_PORT));
         let nodes = nodes.collect::<anyhow::Result<Vec<Node>>>()?;
         let known = nodes.iter().map(|node| node.process.url.clone());
         write_layout(folder.path(), names.iter().cloned().zip(known))?;
@@ -91,28 +114,58 @@ impl Cluster {
     }
 
     /// Asks all processes to stop, the router first.
-    pub(super) fn stop(self) -> anyhow::Result<()> {
-        self.router.stop().context("the router")?;
-        for node in self.nodes {
-            node.process.stop().with_context(|| node.name)?;
+    pub(super) fn stop(mut self) -> anyhow::Result<()> {
+        self.router.end(End::Stop).context("the router")?;
+        for node in &mut self.nodes {
+            let name = &node.name;
+            node.process.end(End::Stop).with_context(|| name.clone())?;
         }
         Ok(())
     }
 }
 
 impl Node {
-    fn start(folder: &Path, name: &str) -> anyhow::Result<Self> {
+    /// Starts it in a folder that holds the layout file.
+    fn start(folder: &Path, name: &str, listen: &str) -> anyhow::Result<Self> {
         let data = folder.join(name);
         let mut command = Command::new(std::env::current_exe()?);
-        command.args(["serve", "node", "--name", name, "--listen", ANY_PORT]);
+        command.args(["serve", "node", "--name", name, "--listen", listen]);
         command.arg("--cluster").arg(layout_file(folder));
         command.arg("--data").arg(&data);
         let process = Process::start(command);
         Ok(Self {
             name: name.to_owned(),
+            folder: folder.to_owned(),
             data,
             process: process.with_context(|| format!("node {name} does not start"))?,
         })
+    }
+
+    /// Ends it, and starts it again where it was; tells when.
+    pub(super) fn restart(&mut self, end: End) -> anyhow::Result<Instant> {
+        self.process.end(end).with_context(|| self.name.clone())?;
+        let listen = self.process.url.trim_start_matches("http://").to_owned();
+        let start = Instant::now();
+        *self = Self::start(&self.folder, &self.name, &listen)?;
+        Ok(start)
+    }
+
+    /// Waits until it answers what it holds of a corpus.
+    pub(super) async fn answers(&mut self, corpus: CorpusUid) -> anyhow::Result<()> {
+        let endpoint = Endpoint::from_shared(self.process.url.clone())?;
+        let channel = transport::endpoint(endpoint).connect_lazy();
+        let mut stub = ShardServiceClient::new(channel);
+        let request = shard::DescribeCorpusRequest {
+            corpus_uid: corpus.to_string(),
+        };
+        while let Err(status) = stub.describe_corpus(request.clone()).await {
+            let ended = self.process.child.try_wait()?;
+            ensure!(ended.is_none(), "node {} ended: {ended:?}", self.name);
+            // It accepts connections before it is ready to answer: one that waits for long is given up.
+            ensure!(status.code() == Code::Unavailable, refused(status));
+            tokio::time::sleep(INTERVAL).await;
+        }
+        Ok(())
     }
 
     /// Its process.
@@ -150,11 +203,15 @@ impl Process {
         Ok(process)
     }
 
-    /// Asks it to stop as an operator would, and waits until it has.
-    fn stop(mut self) -> anyhow::Result<()> {
-        kill_process(Pid::from_child(&self.child), Signal::TERM)?;
+    /// Ends it, and waits until it has.
+    fn end(&mut self, end: End) -> anyhow::Result<()> {
+        match end {
+            End::Stop => kill_process(Pid::from_child(&self.child), Signal::TERM)?,
+            End::Kill => self.child.kill()?,
+        }
         let status = self.child.wait()?;
-        ensure!(status.success(), "it did not stop in order: {status}");
+        let is_due = status.success() || matches!(end, End::Kill);
+        ensure!(is_due, "it did not stop in order: {status}");
         Ok(())
     }
 }

@@ -1,166 +1,115 @@
 //! The cases of a cluster that serves: searches and inserts, in streams and one by one.
 
-use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, ensure};
-use simshard_client::{Client, v1 as pb};
 use simshard_simhash::Fingerprint;
 use simshard_simhash::synthetic::{Data, queries};
 
-use super::check::{Question, Sample};
 use super::figures::Requests;
-use super::processes::{Cluster, Stub};
+use super::requests::{Latencies, make};
+use super::session::{Session, distinct};
 use super::single::Single;
-use super::{BARE, BLOCKS, Case, ClusterArgs, DISTANCE, NODES, WITH_IDS, disk};
-use super::{requests, streams};
+use super::{BARE, Case, ClusterArgs, DISTANCE, MILLION, NODES, WITH_IDS, disk, rest};
+
+/// The cases here.
+pub(super) const CASES: [Case; 7] = [
+    Case::InsertStreamBare,
+    Case::FindAllStream,
+    Case::FindAllUnary,
+    Case::FindAllAlone,
+    Case::InsertAlone,
+    Case::Mixed,
+    Case::InsertStreamIds,
+];
 
 /// Bytes of an id.
 const ID_BYTES: usize = 64;
 
-/// Measures the chosen cases, and the insert that all need.
-pub(super) async fn measure(
-    args: &ClusterArgs,
-    is_chosen: impl Fn(Case) -> bool,
-) -> anyhow::Result<()> {
+/// Measures those cases that were asked for, and the insert that all need.
+pub(super) async fn measure(args: &ClusterArgs) -> anyhow::Result<()> {
     let mut served = Served::start(args)?;
     let insert = served.insert_stream_bare().await?;
-    if is_chosen(Case::InsertStreamBare) {
+    if args.asks_for(Case::InsertStreamBare) {
         insert.print(args.json)?;
     }
     served.warm_up().await?;
-    if is_chosen(Case::FindAllStream) {
+    if args.asks_for(Case::FindAllStream) {
         served.find_all_stream().await?;
     }
-    if is_chosen(Case::FindAllUnary) {
+    if args.asks_for(Case::FindAllUnary) {
         let (count, in_flight) = (args.requests(), args.in_flight.into());
-        served
-            .find_all_single("find_all_unary", count, in_flight)
-            .await?;
+        let case = "find_all_unary";
+        served.find_all_single(case, count, in_flight).await?;
     }
-    if is_chosen(Case::FindAllAlone) {
-        served
-            .find_all_single("find_all_alone", args.alone(), 1)
-            .await?;
+    if args.asks_for(Case::FindAllAlone) {
+        let case = "find_all_alone";
+        served.find_all_single(case, args.alone(), 1).await?;
     }
-    if is_chosen(Case::InsertAlone) {
+    if args.asks_for(Case::InsertAlone) {
         served.insert_alone().await?;
     }
-    if is_chosen(Case::Mixed) {
+    if args.asks_for(Case::Mixed) {
         served.mixed().await?;
     }
-    if is_chosen(Case::InsertStreamIds) {
+    if args.asks_for(Case::InsertStreamIds) {
         served.insert_stream_ids().await?;
     }
-    served.cluster.stop()
+    served.session.cluster.stop()
 }
 
-/// A cluster, and what its corpus of bare fingerprints holds.
+/// A cluster, and what its corpus of bare documents holds.
 struct Served<'a> {
     args: &'a ClusterArgs,
-    cluster: Cluster,
-    client: Client,
-    connections: Vec<Stub>,
+    session: Session<'a>,
     stored: Vec<Fingerprint>,
     queries: Vec<Fingerprint>,
 }
 
 impl<'a> Served<'a> {
     fn start(args: &'a ClusterArgs) -> anyhow::Result<Self> {
-        let stored = Data::Random.fingerprints(args.n(), args.seed);
+        let stored = Data::Random.fingerprints(args.n_or(MILLION), args.seed);
         let count = args.queries().max(args.requests()).max(args.alone());
-        let queries = queries(&stored, count, DISTANCE, args.seed ^ 1);
-        let cluster = Cluster::start(args.folder(), NODES)?;
         Ok(Self {
             args,
-            client: Client::new(cluster.url())?,
-            connections: cluster.connections(args.connections.into())?,
-            cluster,
+            session: Session::start(args, NODES)?,
+            queries: queries(&stored, count, DISTANCE, args.seed ^ 1),
             stored,
-            queries,
         })
     }
 
     async fn insert_stream_bare(&self) -> anyhow::Result<Requests> {
-        self.insert_stream("insert_stream_bare", BARE, &[]).await
+        let case = "insert_stream_bare";
+        self.session.fill(case, BARE, &self.stored, &[]).await
     }
 
     async fn insert_stream_ids(&self) -> anyhow::Result<()> {
-        let numbers = 0..self.stored.len();
+        rest::wait(&self.session.cluster).await?;
+        let (case, numbers) = ("insert_stream_ids", 0..self.stored.len());
         let ids: Vec<String> = numbers.map(|n| format!("{n:0ID_BYTES$}")).collect();
-        let figure = self.insert_stream("insert_stream_ids", WITH_IDS, &ids);
-        figure.await?.print(self.args.json)
+        let filled = self.session.fill(case, WITH_IDS, &self.stored, &ids);
+        filled.await?.print(self.args.json)
     }
 
-    /// Inserts all fingerprints into a new corpus.
-    async fn insert_stream(
-        &self,
-        case: &'static str,
-        corpus: &str,
-        ids: &[String],
-    ) -> anyhow::Result<Requests> {
-        let request = pb::CreateCorpusRequest {
-            name: corpus.to_owned(),
-            blocks: Some(BLOCKS),
-            distance: Some(DISTANCE),
-            ..pb::CreateCorpusRequest::default()
-        };
-        self.client.create_corpus(request).await?;
-        let (n, size) = (self.stored.len(), self.args.batch.into());
-        let batches = streams::insert_batches(corpus, &self.stored, ids, size);
-        let (seconds, inserted) = streams::insert(self.connections.clone(), batches).await?;
-        let expected = match ids {
-            [] => distinct(&self.stored),
-            ids => ids.len(),
-        };
-        ensure!(
-            inserted == expected as u64,
-            "{inserted} of {expected} documents were inserted"
-        );
-        self.check_count(corpus, expected).await?;
-        Ok(Requests::new(self.args, case, n, n, seconds).in_batches(size))
-    }
-
-    /// Sees that a corpus holds what was inserted.
-    async fn check_count(&self, corpus: &str, expected: usize) -> anyhow::Result<()> {
-        let described = self.client.get_corpus(corpus).await?;
-        let count = described.document_count.context("a node does not serve")?;
-        ensure!(
-            count == expected as u64,
-            "{corpus} holds {count} documents, not {expected}"
-        );
-        Ok(())
-    }
-
-    /// Searches on every connection before anything is timed.
+    /// Lets the nodes finish what the insert left them to do, and searches on every connection.
     async fn warm_up(&self) -> anyhow::Result<()> {
-        let some = 4 * usize::from(self.args.batch) * self.connections.len();
-        let some = some.min(self.queries.len());
-        self.find_in_streams(&self.queries[..some]).await?;
-        Ok(())
+        rest::wait(&self.session.cluster).await?;
+        let some = 4 * self.args.batch() * usize::from(self.args.streams);
+        let some = &self.queries[..some.min(self.queries.len())];
+        self.session.find_all(BARE, some).await.map(|_| ())
     }
 
     async fn find_all_stream(&self) -> anyhow::Result<()> {
-        let queries = &self.queries[..self.args.queries()];
-        let found = self.find_in_streams(queries).await?;
-        self.question(queries, &[]).check(found.answers)?;
-        let n = self.stored.len();
-        Requests::new(
-            self.args,
-            "find_all_stream",
-            n,
-            queries.len(),
-            found.seconds,
-        )
-        .in_batches(self.args.batch.into())
-        .with_matches(found.matches)
-        .print(self.args.json)
-    }
-
-    async fn find_in_streams(&self, queries: &[Fingerprint]) -> anyhow::Result<streams::Found> {
-        let size = self.args.batch.into();
-        let connections = self.connections.clone();
-        streams::find_all(connections, BARE, queries, size, self.sample(queries)).await
+        let (n, queries) = (self.stored.len(), &self.queries[..self.args.queries()]);
+        let found = self.session.find_all(BARE, queries).await?;
+        self.session
+            .question(queries, &self.stored, &[])
+            .check(found.answers)?;
+        let (case, count) = ("find_all_stream", queries.len());
+        Requests::new(self.args, case, n, count, found.seconds)
+            .in_batches(self.args)
+            .with_matches(found.matches)
+            .print(self.args.json)
     }
 
     /// Searches for one query a request.
@@ -171,44 +120,52 @@ impl<'a> Served<'a> {
         in_flight: usize,
     ) -> anyhow::Result<()> {
         let single = self.single(count, Vec::new());
-        let taken = requests::make(count, in_flight, &single, Single::find).await?;
-        self.question(&single.queries, &[]).check(taken.answers)?;
+        let taken = make(count, in_flight, &single, Single::find).await?;
+        self.session
+            .question(&single.queries, &self.stored, &[])
+            .check(taken.answers)?;
         Requests::new(self.args, case, self.stored.len(), count, taken.seconds)
             .with_latencies(in_flight, &taken.latencies)
             .print(self.args.json)
     }
 
-    /// Inserts one new document after the other, and sets against that what a sync alone takes.
+    /// Inserts one new document after the other. Between two of them the disk syncs for itself, under the same
+    /// conditions.
     async fn insert_alone(&mut self) -> anyhow::Result<()> {
+        rest::wait(&self.session.cluster).await?;
         let count = self.args.alone();
         let new = Data::Random.fingerprints(count, self.args.seed ^ 2);
         let single = self.single(0, new);
-        // Half of the syncs before and half after, as other work on the machine may change meanwhile.
-        let half = count.div_ceil(2);
-        let mut syncs = disk::sync_times(self.cluster.folder(), half)?;
-        let taken = requests::make(count, 1, &single, Single::insert).await?;
-        syncs.extend(disk::sync_times(self.cluster.folder(), half)?);
+        let mut synced = disk::Synced::create(self.session.cluster.folder())?;
+        let (mut inserts, mut syncs) = (Vec::new(), Vec::new());
+        for number in 0..count {
+            let start = Instant::now();
+            Arc::clone(&single).insert(number).await?;
+            inserts.push(start.elapsed());
+            syncs.push(synced.sync()?);
+        }
         let n = self.stored.len();
-        self.stored.extend(&single.new);
-        self.check_count(BARE, distinct(&self.stored)).await?;
-        Requests::new(self.args, "insert_alone", n, count, taken.seconds)
-            .with_latencies(1, &taken.latencies)
-            .with_syncs(&requests::Latencies::new(syncs))
+        self.take(&single.new).await?;
+        let seconds = inserts.iter().sum::<Duration>().as_secs_f64();
+        Requests::new(self.args, "insert_alone", n, count, seconds)
+            .with_latencies(1, &Latencies::new(inserts))
+            .with_syncs(&Latencies::new(syncs))
             .print(self.args.json)
     }
 
     /// Inserts a document and searches for a query by turns.
     async fn mixed(&mut self) -> anyhow::Result<()> {
+        rest::wait(&self.session.cluster).await?;
         let (count, in_flight) = (self.args.requests(), self.args.in_flight.into());
         let finds = count / 2;
         let new = Data::Random.fingerprints(count - finds, self.args.seed ^ 3);
         let single = self.single(finds, new);
-        let taken = requests::make(count, in_flight, &single, Single::either).await?;
-        self.question(&single.queries, &single.new)
+        let taken = make(count, in_flight, &single, Single::either).await?;
+        self.session
+            .question(&single.queries, &self.stored, &single.new)
             .check(taken.answers)?;
         let n = self.stored.len();
-        self.stored.extend(&single.new);
-        self.check_count(BARE, distinct(&self.stored)).await?;
+        self.take(&single.new).await?;
         Requests::new(self.args, "mixed", n, count, taken.seconds)
             .with_latencies(in_flight, &taken.latencies)
             .print(self.args.json)
@@ -218,32 +175,17 @@ impl<'a> Served<'a> {
     fn single(&self, finds: usize, new: Vec<Fingerprint>) -> Arc<Single> {
         let queries = self.queries[..finds].to_vec();
         Arc::new(Single {
-            connections: self.connections.clone(),
-            sample: self.sample(&queries),
+            connection: self.session.connections[0].clone(),
+            sample: self.session.sample(&queries),
             queries,
             new,
         })
     }
 
-    fn sample(&self, queries: &[Fingerprint]) -> Sample {
-        Sample::of(queries.len(), self.args.check)
+    /// Takes note of documents that were inserted, once they are seen to be there.
+    async fn take(&mut self, new: &[Fingerprint]) -> anyhow::Result<()> {
+        self.stored.extend(new);
+        let count = distinct(&self.stored);
+        self.session.check_count(BARE, count).await
     }
-
-    fn question<'b>(
-        &'b self,
-        queries: &'b [Fingerprint],
-        coming: &'b [Fingerprint],
-    ) -> Question<'b> {
-        Question {
-            queries,
-            sample: self.sample(queries),
-            set: &self.stored,
-            coming,
-        }
-    }
-}
-
-/// How many different fingerprints there are: each is one bare document.
-fn distinct(fingerprints: &[Fingerprint]) -> usize {
-    fingerprints.iter().collect::<HashSet<_>>().len()
 }

@@ -10,9 +10,9 @@ use super::processes::Stub;
 use super::streams::find_request;
 use super::{BARE, refused};
 
-/// Searches and inserts by their number, on the connections by turns.
+/// Searches and inserts by their number, on one connection.
 pub(super) struct Single {
-    pub(super) connections: Vec<Stub>,
+    pub(super) connection: Stub,
     pub(super) queries: Vec<Fingerprint>,
     /// What is inserted.
     pub(super) new: Vec<Fingerprint>,
@@ -24,7 +24,7 @@ impl Single {
     /// Searches for the query of this number.
     pub(super) async fn find(self: Arc<Self>, number: usize) -> anyhow::Result<Option<Answer>> {
         let request = find_request(BARE, &[self.queries[number]]);
-        let answer = self.connection(number).find_all(request).await;
+        let answer = self.connection.clone().find_all(request).await;
         let response = answer.map_err(refused)?.into_inner();
         let is_kept = self.sample.touches(number..number + 1);
         Ok(is_kept.then_some(Answer {
@@ -40,7 +40,7 @@ impl Single {
             fingerprints: vec![self.new[number].0],
             ..pb::InsertRequest::default()
         };
-        let answer = self.connection(number).insert(request).await;
+        let answer = self.connection.clone().insert(request).await;
         answer.map_err(refused)?;
         Ok(None)
     }
@@ -51,9 +51,5 @@ impl Single {
             0 => self.insert(number / 2).await,
             _ => self.find(number / 2).await,
         }
-    }
-
-    fn connection(&self, number: usize) -> Stub {
-        self.connections[number % self.connections.len()].clone()
     }
 }

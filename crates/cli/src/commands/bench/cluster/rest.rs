@@ -1,0 +1,76 @@
+//! Waiting until a cluster has nothing to do any more: all is written, merged and compacted.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use simshard_runtime::system::processor_ticks_of;
+
+use super::disk;
+use super::processes::{Cluster, Node};
+
+/// The nodes are looked at this often.
+const INTERVAL: Duration = Duration::from_millis(250);
+
+/// Looks in a row that must find them at rest.
+const LOOKS: u32 = 6;
+
+/// Ticks of the clock that a node at rest may work between two looks.
+const TICKS: u64 = 1;
+
+/// A cluster that works for so long without being asked anything never ends.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Waits until no node works, and no data directory changes its size.
+pub(super) async fn wait(cluster: &Cluster) -> anyhow::Result<()> {
+    let start = Instant::now();
+    let mut before = look(cluster)?;
+    let mut at_rest = 0;
+    while at_rest < LOOKS {
+        ensure!(
+            start.elapsed() < PATIENCE,
+            "the nodes still work after {PATIENCE:?} in which nobody asked for anything"
+        );
+        tokio::time::sleep(INTERVAL).await;
+        let now = look(cluster)?;
+        at_rest = if is_at_rest(&before, &now) {
+            at_rest + 1
+        } else {
+            0
+        };
+        before = now;
+    }
+    Ok(())
+}
+
+/// The ticks that a node has worked, and the bytes of its data.
+type Look = (u64, u64);
+
+fn look(cluster: &Cluster) -> anyhow::Result<Vec<Look>> {
+    let look = |node: &Node| {
+        let ticks = processor_ticks_of(node.id())
+            .context("this system does not say how much a process works")?;
+        anyhow::Ok((ticks, disk::bytes_below(node.data())?))
+    };
+    cluster.nodes.iter().map(look).collect()
+}
+
+fn is_at_rest(before: &[Look], now: &[Look]) -> bool {
+    before
+        .iter()
+        .zip(now)
+        .all(|((ticks, bytes), (ticks_now, bytes_now))| {
+            ticks_now.saturating_sub(*ticks) <= TICKS && bytes == bytes_now
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_that_works_or_writes_is_not_at_rest() {
+        assert!(is_at_rest(&[(10, 99), (20, 5)], &[(10, 99), (21, 5)]));
+        assert!(!is_at_rest(&[(10, 99), (20, 5)], &[(12, 99), (20, 5)]));
+        assert!(!is_at_rest(&[(10, 99), (20, 5)], &[(10, 99), (20, 4)]));
+    }
+}

@@ -1,0 +1,166 @@
+//! What is promised of a cluster of real processes.
+
+use super::{Case, Programs, Target, Unit, row};
+
+/// Milliseconds that a durable insert may take beyond two syncs of the disk.
+const BEYOND_SYNCS: f64 = 0.5;
+
+/// Rows that are measured in the same run share a cluster.
+pub(super) fn cases() -> Vec<Case> {
+    let mut cases = search_cases();
+    cases.extend(change_cases());
+    cases.extend(large_cases());
+    cases
+}
+
+fn search_cases() -> Vec<Case> {
+    use Target::{AtLeast, AtMost};
+    use Unit::{Millions, Milliseconds, PerSecond};
+    vec![Case::light(
+        &[
+            row(
+                "cluster-insert-stream",
+                "3 nodes, `InsertStream` of bare fingerprints, durable, documents a second",
+                AtLeast(250_000.0),
+                PerSecond,
+            ),
+            row(
+                "cluster-find-all-stream",
+                "3 nodes, `FindAllStream`, 1M stored, (5, 3), half with matches, queries a second",
+                AtLeast(1.0),
+                Millions,
+            ),
+            row(
+                "cluster-find-all",
+                "3 nodes, `FindAll` of one query each, 64 in flight, a second",
+                AtLeast(30_000.0),
+                PerSecond,
+            ),
+            row(
+                "cluster-find-all-p99",
+                "the same, 99 of 100 within",
+                AtMost(6.0),
+                Milliseconds,
+            ),
+            row(
+                "cluster-find-all-alone",
+                "3 nodes, `FindAll` of one query at a time, half of them within",
+                AtMost(0.3),
+                Milliseconds,
+            ),
+        ],
+        |programs| {
+            let [insert, stream, unary, alone] = [
+                "insert_stream_bare",
+                "find_all_stream",
+                "find_all_unary",
+                "find_all_alone",
+            ];
+            let figures = programs.cluster(&[insert, stream, unary, alone])?;
+            Ok(vec![
+                figures.of(insert)?.number("per_second")?,
+                figures.of(stream)?.number("per_second")? / 1e6,
+                figures.of(unary)?.number("per_second")?,
+                figures.of(unary)?.number("p99_ms")?,
+                figures.of(alone)?.number("p50_ms")?,
+            ])
+        },
+    )]
+}
+
+fn change_cases() -> Vec<Case> {
+    use Target::{AtLeast, AtMost};
+    use Unit::{Milliseconds, PerSecond, Times};
+    vec![
+        Case::light(
+            &[row(
+                "cluster-insert-stream-ids",
+                "3 nodes, `InsertStream` with ids of 64 bytes, durable, documents a second",
+                AtLeast(120_000.0),
+                PerSecond,
+            )],
+            |programs| one(programs, "insert_stream_ids", "per_second"),
+        ),
+        Case::light(
+            &[row(
+                "cluster-insert-alone",
+                "3 nodes, `Insert` of one document at a time, durable, half of them within, \
+                 against two `fdatasync` of this disk in the same run and 0.5 ms",
+                AtMost(1.0),
+                Times,
+            )],
+            |programs| {
+                let figures = programs.cluster(&["insert_alone"])?;
+                let figure = figures.of("insert_alone")?;
+                let allowed = 2.0 * figure.number("sync_p50_ms")? + BEYOND_SYNCS;
+                Ok(vec![figure.number("p50_ms")? / allowed])
+            },
+        ),
+        Case::light(
+            &[
+                row(
+                    "cluster-mixed",
+                    "3 nodes, an `Insert` or a `FindAll` of one each by turns, 64 in flight, a second",
+                    AtLeast(10_000.0),
+                    PerSecond,
+                ),
+                row(
+                    "cluster-mixed-p99",
+                    "the same, 99 of 100 within",
+                    AtMost(25.0),
+                    Milliseconds,
+                ),
+            ],
+            |programs| {
+                let figures = programs.cluster(&["mixed"])?;
+                let figure = figures.of("mixed")?;
+                Ok(vec![figure.number("per_second")?, figure.number("p99_ms")?])
+            },
+        ),
+    ]
+}
+
+fn large_cases() -> Vec<Case> {
+    use Target::AtMost;
+    use Unit::{Bytes, Seconds};
+    vec![
+        Case::heavy(
+            &[row(
+                "cluster-restart",
+                "start of a node that holds 10M bare documents alone, (5, 3), to its first answer, \
+                 the longer of after a stop and after a kill",
+                AtMost(6.0),
+                Seconds,
+            )],
+            |programs| one(programs, "restart", "seconds"),
+        ),
+        Case::heavy(
+            &[
+                row(
+                    "cluster-memory",
+                    "3 nodes together, 10M bare documents, (5, 3), anonymous resident memory a document, \
+                     the larger of as loaded and after a restart",
+                    AtMost(100.0),
+                    Bytes,
+                ),
+                row(
+                    "cluster-disk",
+                    "the same, data directories a document, after compaction",
+                    AtMost(90.0),
+                    Bytes,
+                ),
+            ],
+            |programs| {
+                let figures = programs.cluster(&["memory", "disk"])?;
+                let of = |case| figures.of(case)?.number("bytes_per_document");
+                Ok(vec![of("memory")?, of("disk")?])
+            },
+        ),
+    ]
+}
+
+/// One number of one case.
+fn one(programs: &Programs, case: &str, field: &str) -> anyhow::Result<Vec<f64>> {
+    let figures = programs.cluster(&[case])?;
+    Ok(vec![figures.of(case)?.number(field)?])
+}
