@@ -96,6 +96,7 @@ impl<T: Send + 'static> Writer<T> {
                     None => Ok(()),
                 };
                 if let Err(failure) = store.maintain(trim) {
+                    store.leave_word(&failure);
                     sink.failed(Vec::new(), failure);
                 }
             }
@@ -215,6 +216,8 @@ impl<T: Send + 'static, S: Sink<T>> log::Sink<T> for Committer<S> {
     }
 
     fn failed(&mut self, tickets: Vec<T>, error: io::Error) {
-        self.sink.failed(tickets, Failure::new(&error));
+        let failure = Failure::new(&error);
+        self.store.leave_word(&failure);
+        self.sink.failed(tickets, failure);
     }
 }

@@ -31,6 +31,7 @@
 //! - L8: what waits is bounded, and nothing is allocated because damaged bytes say so.
 //! - L9: only files without a record that is needed are deleted, and recovery notices if others are gone.
 //! - L10: every ticket that was accepted comes back once, or is dropped where a thread panics.
+//! - L11: what recovery found is on disk when it returns, even if a sync of it had failed before.
 
 mod appender;
 mod disk;

@@ -13,9 +13,12 @@
 //! - ST4: memtables that take changes have at most twice their limit and one batch, and those that are being written
 //!   as much, unless the disk is full or there is no directory.
 //! - ST5: the log has a few files, however often the same documents change.
+//! - ST6: a store that failed for good is not opened again before somebody has removed the word that it left.
 
 mod catalog;
 mod compaction;
+mod error;
+mod failure;
 mod flush;
 mod maintenance;
 mod open;
@@ -41,8 +44,8 @@ use crate::segment::{BlockCache, SegmentId};
 use crate::shard::{Effects, Lookup, Shard};
 use catalog::Catalog;
 pub use catalog::Corpus;
+pub use error::OpenError;
 pub(crate) use maintenance::Maintenance;
-pub use open::OpenError;
 pub(crate) use open::{LOG, SEGMENTS, lock};
 
 /// Memtables are written once the log has so many files that only they need.

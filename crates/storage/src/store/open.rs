@@ -1,10 +1,9 @@
 //! Opening a data directory: manifest, segments, log, then memtables as they were.
 
 use std::collections::BTreeMap;
-use std::error::Error;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, RwLock};
 
@@ -14,12 +13,12 @@ use uuid::Uuid;
 
 use super::catalog::Catalog;
 use super::compaction::delete;
-use super::{Disk, Maintenance, Options, Store};
+use super::{Disk, Maintenance, OpenError, Options, Store, failure};
 use crate::disk_space::DiskSpace;
 use crate::element::{Change, Operation};
-use crate::error::{ReadError, WriteError};
+use crate::error::ReadError;
 use crate::files;
-use crate::log::{LogError, Record, recover};
+use crate::log::{Record, recover};
 use crate::manifest::Manifest;
 use crate::segment::{BlockCache, Segment, SegmentId};
 use crate::shard::Shard;
@@ -33,93 +32,6 @@ pub(crate) const SEGMENTS: &str = "segments";
 /// The file that the process which uses a directory has locked.
 const LOCK: &str = "lock";
 
-/// Why a store cannot be opened. Nothing that was acknowledged was touched.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// Another process uses the directory.
-    #[error("{} is in use by another process{}: stop it, or give another directory", path.display(), process(holder))]
-    Locked {
-        /// The directory.
-        path: PathBuf,
-        /// What is known of the process.
-        holder: String,
-    },
-    /// A folder or file cannot be made or listed.
-    #[error("cannot {action} {}: {source}", path.display())]
-    Io {
-        /// What was tried.
-        action: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// The reason.
-        source: io::Error,
-    },
-    /// There is no data directory.
-    #[error("{} is no data directory: it has no manifest", path.display())]
-    NoStore {
-        /// The directory.
-        path: PathBuf,
-    },
-    /// There are files of a store, and no manifest.
-    #[error(
-        "{} has files of a store, and no manifest: put the file manifest back, or restore the data directory from a \
-         replica or a backup", path.display()
-    )]
-    NoManifest {
-        /// The directory.
-        path: PathBuf,
-    },
-    /// The directory was used for other shards than it should serve now.
-    #[error(
-        "{} holds documents of the shards {held}, and the layout gives this node {owned}: others may have changed \
-         meanwhile what it holds, or hold what it lacks; give the node the shards it had", path.display()
-    )]
-    OtherShards {
-        /// The directory.
-        path: PathBuf,
-        /// The shards that it has.
-        held: ShardSet,
-        /// The shards that it is to serve.
-        owned: ShardSet,
-    },
-    /// A record of the log is about a corpus that never was.
-    #[error("the log in {} names corpus {corpus}, which was never created: restore it from a backup", path.display())]
-    UnknownCorpus {
-        /// The directory.
-        path: PathBuf,
-        /// The corpus.
-        corpus: CorpusUid,
-    },
-    /// A file cannot be read.
-    #[error(transparent)]
-    Read(#[from] ReadError),
-    /// A file cannot be written.
-    #[error(transparent)]
-    Write(#[from] WriteError),
-    /// The log cannot be read. The message names file and offset, and what to do.
-    #[error(transparent)]
-    Log(Box<dyn Error + Send + Sync>),
-    /// A store has one writer.
-    #[error("the store has a writer already")]
-    HasWriter,
-    /// The system has no threads left.
-    #[error("cannot start a thread for the storage: {0}")]
-    Threads(io::Error),
-}
-
-impl From<LogError> for OpenError {
-    fn from(error: LogError) -> Self {
-        Self::Log(Box::new(error))
-    }
-}
-
-fn process(holder: &str) -> String {
-    match holder.is_empty() {
-        true => String::new(),
-        false => format!(" ({holder})"),
-    }
-}
-
 impl Store {
     /// Opens a data directory, or makes one, for a node that owns these shards. Everything that was
     /// acknowledged is there again when this returns.
@@ -129,6 +41,7 @@ impl Store {
     pub fn open(directory: &Path, owned: ShardSet, options: Options) -> Result<Self, OpenError> {
         make_folder(directory)?;
         let lock = lock(directory)?;
+        failure::check(directory)?;
         let mut manifest = manifest(directory, owned)?;
         let cache = Arc::new(BlockCache::new(options.cache_bytes));
         let mut shards = open_segments(directory, &manifest, &cache)?;

@@ -1,5 +1,7 @@
 //! A store against a map: changes, flushes, compactions, restarts, and copies of a directory at any moment.
 
+mod failure;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::Ordering;
