@@ -112,6 +112,14 @@ impl<S: ReadAt> Segment<S> {
         self.index.corpora()
     }
 
+    /// Number of elements of a corpus.
+    pub(crate) fn elements_of(&self, corpus: CorpusUid) -> u64 {
+        let blocks = self.index.blocks_of(corpus);
+        blocks
+            .map(|place| u64::from(self.index.block(place).elements))
+            .sum()
+    }
+
     /// Visits the elements with a fingerprint, by ascending id. After an error, what was visited must not
     /// be used.
     pub(crate) fn lookup(

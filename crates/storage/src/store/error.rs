@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 
-use simshard_topology::{CorpusUid, ShardSet};
+use simshard_topology::ShardSet;
 
 use crate::error::{ReadError, WriteError};
 use crate::log::LogError;
@@ -70,14 +70,6 @@ pub enum OpenError {
         held: ShardSet,
         /// The shards that it is to serve.
         owned: ShardSet,
-    },
-    /// A record of the log is about a corpus that never was.
-    #[error("the log in {} names corpus {corpus}, which was never created: restore it from a backup", path.display())]
-    UnknownCorpus {
-        /// The directory.
-        path: PathBuf,
-        /// The corpus.
-        corpus: CorpusUid,
     },
     /// A file cannot be read.
     #[error(transparent)]

@@ -14,6 +14,7 @@
 //!   as much, unless the disk is full or there is no directory.
 //! - ST5: the log has a few files, however often the same documents change.
 //! - ST6: a store that failed for good is not opened again before somebody has removed the word that it left.
+//! - ST7: a corpus that was dropped stays so while a segment or the log that is needed names it, and no longer.
 
 mod catalog;
 mod compaction;
@@ -22,9 +23,11 @@ mod failure;
 mod flush;
 mod maintenance;
 mod open;
+mod resting;
 mod scrub;
 #[cfg(test)]
 mod tests;
+mod upkeep;
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -40,13 +43,14 @@ use crate::error::ReadError;
 use crate::log::{LogOptions, Tail};
 use crate::manifest::Manifest;
 use crate::merge::{Cursor, Merge};
-use crate::segment::{BlockCache, SegmentId};
+use crate::segment::{BlockCache, Segment, SegmentId};
 use crate::shard::{Effects, Lookup, Shard};
 use catalog::Catalog;
 pub use catalog::Corpus;
 pub use error::OpenError;
 pub(crate) use maintenance::Maintenance;
 pub(crate) use open::{LOG, SEGMENTS, lock};
+use resting::Resting;
 
 /// Memtables are written once the log has so many files that only they need.
 const LOG_FILES: u64 = 4;
@@ -99,6 +103,7 @@ struct Disk {
     manifest: Mutex<Manifest>,
     cache: Arc<BlockCache>,
     space: DiskSpace,
+    resting: Mutex<Resting>,
     /// Locked as long as it is open.
     _lock: File,
 }
@@ -136,7 +141,7 @@ impl Store {
     /// Whether it holds a corpus.
     #[must_use]
     pub fn holds(&self, corpus: CorpusUid) -> bool {
-        self.catalog().corpora.contains_key(&corpus)
+        self.catalog().holds(corpus)
     }
 
     /// Applies a committed change to the documents at `places`, in one shard. `is_stored` says whether live
@@ -212,11 +217,13 @@ impl Store {
     }
 
     /// Takes note of a committed operation, before it is applied. Answers a corpus that it drops.
-    pub(crate) fn note(&self, operation: &Operation) -> Option<CorpusUid> {
+    pub(crate) fn note(&self, sequence: u64, operation: &Operation) -> Option<CorpusUid> {
         match *operation {
-            Operation::CreateCorpus { uid, layout } => self.catalog_mut().create(uid, layout),
+            Operation::CreateCorpus { uid, layout } => {
+                self.catalog_mut().create(sequence, uid, layout);
+            }
             Operation::DropCorpus { uid } => {
-                self.catalog_mut().drop_corpus(uid);
+                self.catalog_mut().drop_corpus(sequence, uid);
                 return Some(uid);
             }
             Operation::Change(_) => {}
@@ -224,7 +231,7 @@ impl Store {
         None
     }
 
-    /// Frees what memtables hold of a corpus that was dropped.
+    /// Frees what memtables hold of a corpus that was dropped, and then what segments do.
     pub(crate) fn forget(&self, corpus: CorpusUid) {
         for (id, _) in &self.shards {
             if let Some(mut shard) = self.write(*id) {
@@ -234,6 +241,7 @@ impl Store {
                 self.memory.fetch_sub(less, Ordering::Relaxed);
             }
         }
+        self.maintenance.note_dropped();
     }
 
     /// Takes note that all records up to a sequence are applied, and what they take in the log; waits if memory has
@@ -268,6 +276,21 @@ impl Store {
         let most = (LOG_FILES * self.options.log.file_bytes).max(1);
         let logged = self.logged.load(Ordering::Relaxed) as u64 / most;
         memory.max(usize::from(logged > 0))
+    }
+
+    /// The segments of all shards.
+    fn all_segments(&self) -> Vec<Arc<Segment>> {
+        let mut segments = Vec::new();
+        for (id, _) in &self.shards {
+            let shard = self.read(*id);
+            segments.extend(
+                shard
+                    .iter()
+                    .flat_map(|shard| &*shard.segments)
+                    .map(Arc::clone),
+            );
+        }
+        segments
     }
 
     fn read(&self, id: ShardId) -> Option<RwLockReadGuard<'_, Shard>> {

@@ -46,16 +46,15 @@ impl Store {
         let cache = Arc::new(BlockCache::new(options.cache_bytes));
         let mut shards = open_segments(directory, &manifest, &cache)?;
         let mut recovery = Recovery {
-            directory,
-            catalog: Catalog {
-                corpora: manifest.corpora.clone(),
-                dropped: manifest.dropped.clone(),
-            },
+            catalog: Catalog::of(&manifest),
             shards: &mut shards,
             tables: BTreeMap::new(),
         };
         let log = directory.join(LOG);
-        let visit = |_, record| recovery.replay(record);
+        let visit = |sequence, record| {
+            recovery.replay(sequence, record);
+            Ok::<(), OpenError>(())
+        };
         let tail = recover(&log, manifest.store, manifest.first_sequence, visit)?;
         let catalog = recovery.catalog;
         let (directory_shown, segments) = (directory.display(), manifest.segments.len());
@@ -83,6 +82,7 @@ impl Store {
                 directory: directory.to_owned(),
                 manifest: Mutex::new(manifest),
                 cache,
+                resting: Mutex::default(),
                 _lock: lock,
             }),
             maintenance: Maintenance::default(),
@@ -90,6 +90,9 @@ impl Store {
             options,
         };
         store.maintenance.note_applied(applied, store.fullness());
+        if !store.catalog().dropped.is_empty() {
+            store.maintenance.note_dropped();
+        }
         Ok(store)
     }
 }
@@ -203,40 +206,32 @@ fn open_segments(
 
 /// What is rebuilt while the log is read.
 struct Recovery<'a> {
-    directory: &'a Path,
     catalog: Catalog,
     shards: &'a mut BTreeMap<ShardId, Shard>,
     tables: BTreeMap<CorpusUid, Tables>,
 }
 
 impl Recovery<'_> {
-    fn replay(&mut self, record: Record) -> Result<(), OpenError> {
+    fn replay(&mut self, sequence: u64, record: Record) {
         match record {
-            Record::Mark => Ok(()),
+            Record::Mark => {}
             Record::Operation(Operation::CreateCorpus { uid, layout }) => {
-                self.catalog.create(uid, layout);
-                Ok(())
+                self.catalog.create(sequence, uid, layout);
             }
             Record::Operation(Operation::DropCorpus { uid }) => {
-                self.catalog.drop_corpus(uid);
+                self.catalog.drop_corpus(sequence, uid);
                 for shard in self.shards.values_mut() {
                     shard.memtable.drop_corpus(uid);
                 }
-                Ok(())
             }
             Record::Operation(Operation::Change(change)) => self.change(&change),
         }
     }
 
-    fn change(&mut self, change: &Change) -> Result<(), OpenError> {
+    fn change(&mut self, change: &Change) {
+        // What was committed after its corpus was dropped says nothing.
         let Some(&layout) = self.catalog.corpora.get(&change.corpus) else {
-            return match self.catalog.dropped.contains(&change.corpus) {
-                true => Ok(()),
-                false => Err(OpenError::UnknownCorpus {
-                    path: self.directory.to_owned(),
-                    corpus: change.corpus,
-                }),
-            };
+            return;
         };
         let tables = self
             .tables
@@ -251,7 +246,6 @@ impl Recovery<'_> {
                 shard.replay(change, &[place]);
             }
         }
-        Ok(())
     }
 }
 

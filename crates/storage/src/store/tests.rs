@@ -1,6 +1,8 @@
 //! A store against a map: changes, flushes, compactions, restarts, and copies of a directory at any moment.
 
+mod drops;
 mod failure;
+mod upkeep;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,6 +13,7 @@ use std::sync::{Arc, Mutex};
 use simshard_simhash::{Fingerprint, Layout, Tables};
 use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
 
+use super::upkeep::{Trim, Upkeep};
 use super::{Options, Store};
 use crate::element::{Change, ChangeKind, Documents, Operation, State};
 use crate::shard::Effects;
@@ -94,7 +97,9 @@ impl Sink<Ticket> for Applier {
         for (operation, ticket) in batch {
             let mut changed = 0;
             let mut newer = Version::NONE;
-            if let Operation::Change(change) = &operation {
+            if let Operation::Change(change) = &operation
+                && self.store.holds(change.corpus)
+            {
                 for shard in change.shards.iter() {
                     let places: Vec<u32> = (0..)
                         .zip(&change.documents.fingerprints)
@@ -159,9 +164,14 @@ impl Fixture {
 
     /// Writes everything to segments, and compacts.
     fn flush(&self) {
-        let disk = self.store.disk.as_ref().unwrap();
-        self.store.flush(disk).unwrap();
-        while self.store.compact_one(disk).unwrap().is_some() {}
+        let mut upkeep = self.upkeep(&|_| Ok(()));
+        upkeep.flush().unwrap();
+        while upkeep.compact_one().unwrap().is_some() {}
+    }
+
+    /// What the thread of the store does, to be done here.
+    fn upkeep<'a>(&'a self, trim: &'a Trim<'a>) -> Upkeep<'a> {
+        self.store.upkeep(self.store.disk.as_ref().unwrap(), trim)
     }
 
     /// Live documents of every shard.
