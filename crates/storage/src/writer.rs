@@ -121,6 +121,9 @@ impl<T: Send + 'static> Writer<T> {
         if operation.takes_space() && !self.store.has_space() {
             return Err(Refusal::DiskFull);
         }
+        if matches!(operation, Operation::Change(_)) && self.store.is_overfull() {
+            return Err(Refusal::QueueFull);
+        }
         let log = read(&self.log);
         let log = log.as_ref().ok_or(Refusal::Closed)?;
         let record = Record::Operation(operation);

@@ -39,9 +39,6 @@ pub(super) fn recover_in<E: From<LogError>>(
     };
     let files = reader.files()?;
     reader.delete_unfinished()?;
-    if files.is_empty() && first_needed <= 1 {
-        return Ok(reader.begin()?);
-    }
     let (contents, end) = reader.read_all(&files, &mut visit)?;
     Ok(reader.finish(files, contents, end)?)
 }
@@ -70,13 +67,6 @@ pub(crate) fn survey<E: From<LogError>>(
         first_needed,
     };
     let files = reader.files()?;
-    if files.is_empty() && first_needed <= 1 {
-        return Ok(Survey {
-            files: 0,
-            next_sequence: 1,
-            torn: None,
-        });
-    }
     let (contents, end) = reader.read_all(&files, &mut visit)?;
     Ok(Survey {
         files: files.len(),
@@ -172,31 +162,6 @@ impl Reader {
             Some(last) if sequence >= self.first_needed => Ok(last),
             _ => Err(self.missing().into()),
         }
-    }
-
-    /// Begins the log of a new data directory.
-    fn begin(self) -> Result<Tail, LogError> {
-        let header = FileHeader {
-            store: self.store,
-            first: 1,
-        };
-        let made = file::prepare(&*self.directory, &header).and_then(|file| {
-            file::publish(&*self.directory, header.first)?;
-            self.directory.sync()?;
-            Ok(file)
-        });
-        let path = self.path(header.first);
-        Ok(Tail {
-            file: made.map_err(io("create", &path))?,
-            directory: self.directory,
-            header,
-            files: vec![header.first],
-            position: file::START,
-            length: file::START,
-            sequence: header.first,
-            is_marked: true,
-            cut: None,
-        })
     }
 
     fn read(&self, first: u64) -> Result<Contents, LogError> {

@@ -107,7 +107,6 @@ impl Maintenance {
     }
 
     /// Whether there was no space the last time when something had to be written.
-    #[cfg(test)]
     pub(super) fn is_disk_full(&self) -> bool {
         self.state().is_disk_full
     }

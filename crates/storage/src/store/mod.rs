@@ -11,13 +11,15 @@
 //! - ST2: the log keeps every record from the manifest's first sequence on, and all before it are in segments.
 //! - ST3: files that no manifest names are deleted only when everything that it names has been read.
 //! - ST4: memtables that take changes have at most twice their limit and one batch, and those that are being written
-//!   as much, unless the disk is full or there is no directory.
+//!   as much, unless there is no directory. While the disk is full they have four times that limit and what the log
+//!   takes at once, as only removes go on.
 //! - ST5: the log has a few files, however often the same documents change.
 //! - ST6: a store that failed for good is not opened again before somebody has removed the word that it left.
 //! - ST7: a corpus that was dropped stays so while a segment or the log that is needed names it, and no longer.
 
 mod catalog;
 mod compaction;
+mod create;
 mod error;
 mod failure;
 mod flush;
@@ -54,6 +56,9 @@ use resting::Resting;
 
 /// Memtables are written once the log has so many files that only they need.
 const LOG_FILES: u64 = 4;
+
+/// While the disk is full, changes are refused once memtables have so many times their limit.
+const MOST_FULL: usize = 4;
 
 /// How a store uses memory and disk.
 #[derive(Clone, Copy, Debug)]
@@ -214,6 +219,11 @@ impl Store {
     pub(crate) fn has_space(&self) -> bool {
         let has_space = |disk: &Disk| disk.space.is_enough() && !self.maintenance.is_stuck();
         self.disk.as_ref().is_none_or(has_space)
+    }
+
+    /// Whether changes must wait, of whatever kind: the disk is full, and memory too.
+    pub(crate) fn is_overfull(&self) -> bool {
+        self.maintenance.is_disk_full() && self.fullness() >= MOST_FULL
     }
 
     /// Takes note of a committed operation, before it is applied. Answers a corpus that it drops.

@@ -9,16 +9,15 @@ use std::sync::{Arc, Mutex, RwLock};
 
 use simshard_simhash::{Fingerprint, Tables};
 use simshard_topology::{CorpusUid, ShardId, ShardSet};
-use uuid::Uuid;
 
 use super::catalog::Catalog;
 use super::compaction::delete;
-use super::{Disk, Maintenance, OpenError, Options, Store, failure};
+use super::{Disk, Maintenance, OpenError, Options, Store, create, failure};
 use crate::disk_space::DiskSpace;
 use crate::element::{Change, Operation};
 use crate::error::ReadError;
 use crate::files;
-use crate::log::{Record, recover};
+use crate::log::{Record, Tail, recover};
 use crate::manifest::Manifest;
 use crate::segment::{BlockCache, Segment, SegmentId};
 use crate::shard::Shard;
@@ -39,32 +38,25 @@ impl Store {
     /// # Errors
     /// If the directory is in use, damaged, of another format, or does not hold the shards.
     pub fn open(directory: &Path, owned: ShardSet, options: Options) -> Result<Self, OpenError> {
-        make_folder(directory)?;
+        create::folder(directory)?;
         let lock = lock(directory)?;
         failure::check(directory)?;
-        let mut manifest = manifest(directory, owned)?;
+        let mut manifest = match Manifest::read(directory)? {
+            Some(manifest) => manifest,
+            None => create::manifest(directory, owned)?,
+        };
         let cache = Arc::new(BlockCache::new(options.cache_bytes));
         let mut shards = open_segments(directory, &manifest, &cache)?;
-        let mut recovery = Recovery {
-            catalog: Catalog::of(&manifest),
-            shards: &mut shards,
-            tables: BTreeMap::new(),
-        };
-        let log = directory.join(LOG);
-        let visit = |sequence, record| {
-            recovery.replay(sequence, record);
-            Ok::<(), OpenError>(())
-        };
-        let tail = recover(&log, manifest.store, manifest.first_sequence, visit)?;
-        let catalog = recovery.catalog;
+        let (tail, catalog) = replay_log(directory, &manifest, &mut shards)?;
         let (directory_shown, segments) = (directory.display(), manifest.segments.len());
         let records = tail.next_sequence() - manifest.first_sequence;
         tracing::info!(directory = %directory_shown, segments, records, cut = ?tail.cut(), "opened what is stored");
         // A process that was killed may have left names of files in memory only.
         files::sync_directory(directory)?;
         files::sync_directory(&directory.join(SEGMENTS))?;
-        delete_leftovers(directory, &manifest)?;
         hold(directory, &mut manifest, owned, &catalog)?;
+        shards.retain(|id, _| owned.contains(*id));
+        delete_leftovers(directory, &manifest)?;
         let memory = shards.values().map(|shard| shard.memtable.bytes()).sum();
         let shards = owned.iter().map(|id| {
             let shard = shards.remove(&id).unwrap_or_default();
@@ -97,11 +89,7 @@ impl Store {
     }
 }
 
-fn make_folder(path: &Path) -> Result<(), OpenError> {
-    fs::create_dir_all(path).map_err(failed("make", path))
-}
-
-fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> OpenError {
+pub(super) fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> OpenError {
     let path = path.to_owned();
     move |source| OpenError::Io {
         action,
@@ -137,27 +125,6 @@ pub(crate) fn lock(directory: &Path) -> Result<File, OpenError> {
     Ok(file)
 }
 
-/// The manifest of a directory; a first one, if the directory is new.
-fn manifest(directory: &Path, owned: ShardSet) -> Result<Manifest, OpenError> {
-    if let Some(manifest) = Manifest::read(directory)? {
-        return Ok(manifest);
-    }
-    for folder in [LOG, SEGMENTS] {
-        if !is_empty(&directory.join(folder))? {
-            let path = directory.to_owned();
-            return Err(OpenError::NoManifest { path });
-        }
-    }
-    for folder in [LOG, SEGMENTS] {
-        make_folder(&directory.join(folder))?;
-    }
-    let mut manifest = Manifest::new(Uuid::new_v4());
-    manifest.generation = 1;
-    manifest.shards = owned;
-    manifest.write(directory)?;
-    Ok(manifest)
-}
-
 /// Gives shards to a directory that has no documents yet. One that has is of use for its own shards only.
 fn hold(
     directory: &Path,
@@ -176,16 +143,10 @@ fn hold(
         });
     }
     manifest.shards = owned;
+    // They are of dropped corpora.
+    manifest.segments.clear();
     manifest.generation += 1;
     Ok(manifest.write(directory)?)
-}
-
-fn is_empty(folder: &Path) -> Result<bool, OpenError> {
-    match fs::read_dir(folder) {
-        Ok(mut entries) => Ok(entries.next().is_none()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
-        Err(error) => Err(failed("list", folder)(error)),
-    }
 }
 
 /// Opens every segment that the manifest names; nothing in memory yet.
@@ -202,6 +163,26 @@ fn open_segments(
         Arc::make_mut(&mut shard.segments).push(Arc::new(segment));
     }
     Ok(shards)
+}
+
+/// Reads the log that is needed, into memtables and the catalog.
+fn replay_log(
+    directory: &Path,
+    manifest: &Manifest,
+    shards: &mut BTreeMap<ShardId, Shard>,
+) -> Result<(Tail, Catalog), OpenError> {
+    let mut recovery = Recovery {
+        catalog: Catalog::of(manifest),
+        shards,
+        tables: BTreeMap::new(),
+    };
+    let log = directory.join(LOG);
+    let visit = |sequence, record| {
+        recovery.replay(sequence, record);
+        Ok::<(), OpenError>(())
+    };
+    let tail = recover(&log, manifest.store, manifest.first_sequence, visit)?;
+    Ok((tail, recovery.catalog))
 }
 
 /// What is rebuilt while the log is read.

@@ -1,5 +1,6 @@
 //! A store against a map: changes, flushes, compactions, restarts, and copies of a directory at any moment.
 
+mod create;
 mod drops;
 mod failure;
 mod upkeep;

@@ -346,6 +346,7 @@ fn a_log_on_disk_is_read_back_over_many_files_and_starts() {
         ..LogOptions::default()
     };
     let mut expected = Vec::new();
+    crate::log::begin(directory.path(), STORE).unwrap();
     for start in 0..5 {
         let (tail, read) = recover_disk(directory.path());
         assert_eq!(read, expected);

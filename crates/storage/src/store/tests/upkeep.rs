@@ -5,12 +5,16 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::sync::Mutex;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::channel;
 
 use simshard_topology::ShardId;
 
-use super::{Fixture, insert};
+use super::{CORPUS, Fixture, change, insert, small};
+use crate::element::{ChangeKind, Operation};
 use crate::error::MaintenanceError;
 use crate::segment::SegmentId;
+use crate::writer::Refusal;
 
 /// A document that is in shard 0, and in no other that is owned.
 const DOCUMENT: u64 = 0x0077_7777_7777_7777;
@@ -131,4 +135,36 @@ fn a_merge_lets_a_flush_go_first() {
     assert_eq!(fixture.contents(), contents);
     drop(fixture);
     assert_eq!(Fixture::open(directory.path()).contents(), contents);
+}
+
+/// ST4.
+#[test]
+fn removes_on_a_full_disk_are_refused_before_memory_is_full() {
+    let directory = tempfile::tempdir().unwrap();
+    let fixture = Fixture::open(directory.path());
+    fixture.create();
+    // Nobody flushes any more.
+    fixture.writer.end_maintenance();
+    fixture.store.maintenance.note_disk_full();
+    let mut refusal = None;
+    for version in 1..10_000 {
+        let documents: Vec<(u64, &str)> = (0..20).map(|n| (version * 20 + n, "an id")).collect();
+        let remove = Operation::Change(change(ChangeKind::Remove, version, &documents));
+        let (ticket, outcome) = channel();
+        refusal = fixture.writer.append(remove, ticket).err();
+        if refusal.is_some() {
+            break;
+        }
+        outcome.recv().unwrap().unwrap();
+    }
+    assert_eq!(refusal, Some(Refusal::QueueFull));
+    let bytes = fixture.store.memory.load(Ordering::Relaxed);
+    let limit = small().memtable_bytes;
+    // What two changes add comes on top.
+    assert!((4 * limit..4 * limit + 20_000).contains(&bytes), "{bytes}");
+    // The second one begins once the first is done with.
+    for _ in 0..2 {
+        fixture.run(Operation::DropCorpus { uid: CORPUS });
+    }
+    assert_eq!(fixture.store.memory.load(Ordering::Relaxed), 0);
 }
