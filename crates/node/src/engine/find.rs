@@ -1,5 +1,6 @@
 //! Finding: search every shard, keep the nearest, then look up their ids.
 
+use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -146,18 +147,13 @@ impl Find<'_> {
         let Some(id) = shards.find_map(|byte| Some(ShardId(byte)).filter(meant)) else {
             return Ok(None);
         };
-        let stored = self.ids(id, hit.fingerprint)?;
-        if stored.is_empty() {
+        let (listed, document_count) = self.ids(id, hit.fingerprint)?;
+        if listed.is_empty() {
             return Ok(None);
         }
-        let listed = match self.query.max_ids {
-            0 => stored.len(),
-            most => stored.len().min(most as usize),
-        };
-        let document_count = stored.len() as u64;
         let mut bytes = Room::MATCH;
         let mut ids = Vec::new();
-        for id in stored.into_iter().take(listed) {
+        for id in listed {
             bytes += Room::ID + id.len();
             ids.push(id.into_string());
             if bytes > self.room.limit {
@@ -174,13 +170,25 @@ impl Find<'_> {
         }))
     }
 
-    /// The ids behind a fingerprint that a shard holds.
-    fn ids(&self, id: ShardId, fingerprint: Fingerprint) -> Result<Vec<Box<str>>, NodeError> {
-        let bare = self.corpus.read(id).is_some_and(|shard| shard.is_bare());
-        match bare {
-            true => Ok(vec![Box::default()]),
-            false => Ok(self.store.live_ids(id, self.query.corpus, fingerprint)?),
+    /// The ids to list of those behind a fingerprint that a shard holds, and how many there are.
+    fn ids(
+        &self,
+        id: ShardId,
+        fingerprint: Fingerprint,
+    ) -> Result<(Vec<Box<str>>, u64), NodeError> {
+        let shard = self.corpus.read(id);
+        let known = shard.map(|shard| (shard.is_bare(), shard.documents(fingerprint)));
+        let (bare, documents) = known.unwrap_or_default();
+        if bare {
+            return Ok((vec![Box::default()], 1));
         }
+        let most = NonZeroUsize::new(self.query.max_ids as usize);
+        let ids = self
+            .store
+            .live_ids(id, self.query.corpus, fingerprint, most)?;
+        let read = ids.len() as u64;
+        let is_all = most.is_none_or(|most| ids.len() < most.get());
+        Ok((ids, if is_all { read } else { documents.max(read) }))
     }
 
     fn too_large(&self) -> NodeError {

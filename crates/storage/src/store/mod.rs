@@ -32,6 +32,7 @@ mod tests;
 mod upkeep;
 
 use std::fs::File;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -168,7 +169,8 @@ impl Store {
         effects
     }
 
-    /// The ids of the live documents that have a fingerprint, ascending.
+    /// The ids of the live documents that have a fingerprint, ascending; if there are more than `most`, the first
+    /// ones, and not many others are read for that.
     ///
     /// # Errors
     /// If a segment cannot be read.
@@ -177,11 +179,22 @@ impl Store {
         id: ShardId,
         corpus: CorpusUid,
         fingerprint: Fingerprint,
+        most: Option<NonZeroUsize>,
     ) -> Result<Vec<Box<str>>, ReadError> {
-        let lookup = self
-            .read(id)
-            .map(|shard| Lookup::new(&shard, corpus, fingerprint));
-        lookup.map_or(Ok(Vec::new()), Lookup::live_ids)
+        let limit = most.map_or(usize::MAX, NonZeroUsize::get);
+        let mut part = limit;
+        loop {
+            let shard = self.read(id);
+            let lookup = shard.map(|shard| Lookup::new(&shard, corpus, fingerprint, part));
+            let Some(lookup) = lookup else {
+                return Ok(Vec::new());
+            };
+            if let Some(ids) = lookup.live_ids(limit)? {
+                return Ok(ids);
+            }
+            // Much of what is live in one place was removed in another.
+            part = part.saturating_mul(2);
+        }
     }
 
     /// Visits the live documents of a corpus in a shard, by fingerprint, then id. Changes of the shard wait

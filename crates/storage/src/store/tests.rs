@@ -3,6 +3,7 @@
 mod create;
 mod drops;
 mod failure;
+mod ids;
 mod upkeep;
 
 use std::collections::BTreeMap;
@@ -387,35 +388,6 @@ fn a_superseded_state_says_nothing() {
     }
 }
 
-#[test]
-fn the_ids_of_a_fingerprint_are_those_of_its_live_documents() {
-    let directory = tempfile::tempdir().unwrap();
-    let fixture = Fixture::open(directory.path());
-    fixture.create();
-    let value = 0x0077_7777_7777_7777;
-    let ids = || {
-        let ids = fixture
-            .store
-            .live_ids(ShardId(0), CORPUS, Fingerprint(value));
-        ids.unwrap()
-            .iter()
-            .map(ToString::to_string)
-            .collect::<Vec<_>>()
-    };
-    insert(
-        &fixture,
-        1,
-        &[(value, "b"), (value, ""), (value + 1, "other")],
-    );
-    fixture.flush();
-    insert(&fixture, 2, &[(value, "a"), (value, "b")]);
-    assert_eq!(ids(), ["", "a", "b"]);
-    remove(&fixture, 3, &[(value, "b")]);
-    assert_eq!(ids(), ["", "a"]);
-    fixture.flush();
-    assert_eq!(ids(), ["", "a"]);
-}
-
 /// A corpus that was dropped is gone for good, from memory and from segments, and others stay.
 #[test]
 fn a_dropped_corpus_stays_gone() {
@@ -574,7 +546,7 @@ fn a_damaged_segment_is_found_and_answers_nothing_any_more() {
     let ids = || {
         fixture
             .store
-            .live_ids(ShardId(0), CORPUS, Fingerprint(value))
+            .live_ids(ShardId(0), CORPUS, Fingerprint(value), None)
     };
     fixture.store.scrub_all(|_| true);
     assert_eq!(ids().unwrap().len(), 1);
