@@ -131,6 +131,26 @@ async fn a_node_refuses_shards_that_it_does_not_own() {
     cluster.stop().await;
 }
 
+/// Requests overtake each other: what a router gave up must not come into being later.
+#[tokio::test]
+async fn a_corpus_that_was_deleted_before_it_was_made_is_not_made() {
+    let (cluster, _) = cluster_with_the_worked_example().await;
+    let mut stub = stub(&cluster, cluster.layout().map().owner(ShardId(0)));
+    let corpus_uid = "00000000-0000-4000-8000-000000000000".to_owned();
+    let delete = pb::DeleteCorpusRequest {
+        corpus_uid: corpus_uid.clone(),
+    };
+    stub.delete_corpus(delete).await.unwrap();
+    let create = pb::CreateCorpusRequest {
+        corpus_uid,
+        blocks: 5,
+        distance: 3,
+    };
+    let status = stub.create_corpus(create).await.unwrap_err();
+    assert_eq!(Reason::of(&status), Some(Reason::CorpusNotLoaded));
+    cluster.stop().await;
+}
+
 #[tokio::test]
 async fn nonsense_is_refused_by_a_node() {
     let (cluster, uid) = cluster_with_the_worked_example().await;

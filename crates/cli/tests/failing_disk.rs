@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -88,7 +89,7 @@ fn simshard(router: &Process, args: &[&str], input: &str) -> (bool, String) {
 }
 
 #[test]
-fn a_node_whose_disk_fails_to_sync_acknowledges_nothing_and_ends() {
+fn a_node_whose_disk_fails_to_sync_acknowledges_nothing_ends_and_waits_for_its_operator() {
     let scene = Scene::new();
     let node = Process::serve(BINARY, scene.node());
     let router = scene.router();
@@ -107,6 +108,16 @@ fn a_node_whose_disk_fails_to_sync_acknowledges_nothing_and_ends() {
     let (inserted, text) = simshard(&router, &insert, "after\t77\n");
     assert!(!inserted, "{text}");
     assert_eq!(failing.wait().unwrap().code(), Some(1));
+
+    let word = scene.path("data/FAILED");
+    assert!(word.exists());
+    let refused = run(BINARY, scene.node(), "");
+    let text = String::from_utf8(refused.stderr).unwrap();
+    assert!(text.contains(word.to_str().unwrap()), "{text}");
+    assert_eq!(refused.status.code(), Some(1));
+    let verified = ["storage", "verify", scene.path("data").to_str().unwrap()].map(str::to_owned);
+    assert!(run(BINARY, verified, "").status.success());
+    fs::remove_file(word).unwrap();
 
     let node = Process::serve(BINARY, scene.node());
     let (found, text) = simshard(&router, &find, "");

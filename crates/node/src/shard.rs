@@ -60,6 +60,14 @@ impl Shard {
         self.index.contains(fingerprint)
     }
 
+    /// How many live documents have this fingerprint.
+    pub(crate) fn documents(&self, fingerprint: Fingerprint) -> u64 {
+        match self.several.get(&fingerprint) {
+            Some(several) => *several,
+            None => u64::from(self.contains(fingerprint)),
+        }
+    }
+
     /// Whether all documents are bare fingerprints: each fingerprint has one, with the empty id.
     pub(crate) const fn is_bare(&self) -> bool {
         self.bare
@@ -219,10 +227,15 @@ mod tests {
         assert_eq!(documents(&shard), 2);
         came(&mut shard, [(five, "c")]);
         assert_eq!(shard.several[&five], 3);
+        assert_eq!(shard.documents(five), 3);
         assert_eq!(shard.counts().home_fingerprints, 1);
         shard.went([five, five]);
         assert_eq!(documents(&shard), 1);
         assert!(shard.several.is_empty());
+        assert_eq!(
+            (shard.documents(five), shard.documents(Fingerprint(4))),
+            (1, 0)
+        );
         assert_eq!(found(&shard, 4), [5]);
         came(&mut shard, [(five, "d")]);
         shard.went([five]);

@@ -68,7 +68,8 @@ impl PartialOrd for State {
 /// What can be done to a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// A corpus comes into being. A uid that is or was in use stays what it is.
+    /// A corpus comes into being. A uid that is in use stays what it is, and one that was dropped is not taken again
+    /// as long as anything on disk may name it.
     CreateCorpus {
         /// Its uid.
         uid: CorpusUid,

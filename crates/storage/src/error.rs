@@ -192,14 +192,17 @@ pub(crate) enum MaintenanceError {
     /// Files of the log cannot be deleted.
     #[error("cannot delete files of the log")]
     Trim(#[source] io::Error),
+    /// There is no time for it any more.
+    #[error("the store is being closed")]
+    Stopped,
 }
 
 impl MaintenanceError {
     /// Whether it is for want of space: then it may work later.
     pub(crate) fn is_disk_full(&self) -> bool {
         match self {
-            Self::Write(WriteError::Io { source, .. }) => is_full(source),
-            Self::Read(_) | Self::Write(_) | Self::Trim(_) => false,
+            Self::Write(WriteError::Io { source, .. }) | Self::Trim(source) => is_full(source),
+            Self::Read(_) | Self::Write(_) | Self::Stopped => false,
         }
     }
 }

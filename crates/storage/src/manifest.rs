@@ -206,6 +206,10 @@ impl Reader<'_> {
                 let what = "a segment has a number that was not given yet";
                 return Err(Fault::damaged(start, what));
             }
+            if !manifest.shards.contains(id.shard) {
+                let what = "a segment is of a shard that the directory does not hold";
+                return Err(Fault::damaged(start, what));
+            }
             manifest.segments.insert(id, meta);
         }
         match self.rest.0.is_empty() {

@@ -8,6 +8,7 @@
 //! - SH2: a change that is not newer than an element leaves it, and says so, unless it is what wrote it.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use simshard_simhash::Fingerprint;
@@ -118,51 +119,80 @@ impl Shard {
     }
 }
 
-/// The ids of the live documents that have a fingerprint, ascending.
+/// The first ids of the live documents that have a fingerprint, ascending.
 ///
-/// Takes what is in memory under the shard's lock, and reads segments later, without it.
+/// Takes what is in memory under the shard's lock, and reads segments later, without it. From each of them it takes a
+/// first part, with so many live documents: up to the least end of these parts, everything is known.
 #[derive(Debug)]
 pub(crate) struct Lookup {
     corpus: CorpusUid,
     fingerprint: Fingerprint,
+    /// Live documents in each part.
+    part: usize,
     states: BTreeMap<Box<str>, State>,
+    /// Where the first part ends; none while all of them were taken whole.
+    end: Option<Box<str>>,
     segments: Arc<Vec<Arc<Segment>>>,
 }
 
 impl Lookup {
     /// What the shard has in memory, and the segments to read.
-    pub(crate) fn new(shard: &Shard, corpus: CorpusUid, fingerprint: Fingerprint) -> Self {
-        let mut states = BTreeMap::new();
-        for table in [&shard.memtable, &*shard.frozen] {
-            for (id, state) in table.with_fingerprint(corpus, fingerprint) {
-                note(&mut states, id, state);
-            }
-        }
-        Self {
+    pub(crate) fn new(
+        shard: &Shard,
+        corpus: CorpusUid,
+        fingerprint: Fingerprint,
+        part: usize,
+    ) -> Self {
+        let mut lookup = Self {
             corpus,
             fingerprint,
-            states,
+            part,
+            states: BTreeMap::new(),
+            end: None,
             segments: Arc::clone(&shard.segments),
+        };
+        for table in [&shard.memtable, &*shard.frozen] {
+            let mut left = part;
+            for (id, state) in table.with_fingerprint(corpus, fingerprint) {
+                if lookup.take(&mut left, id, state).is_break() {
+                    break;
+                }
+            }
         }
+        lookup
     }
 
-    /// Reads the segments.
-    pub(crate) fn live_ids(mut self) -> Result<Vec<Box<str>>, ReadError> {
-        for segment in &*self.segments {
+    /// Reads the segments. Answers all ids, or `limit` of them; nothing if the parts were too small for that.
+    pub(crate) fn live_ids(mut self, limit: usize) -> Result<Option<Vec<Box<str>>>, ReadError> {
+        let segments = Arc::clone(&self.segments);
+        for segment in &*segments {
+            let mut left = self.part;
             segment.lookup(self.corpus, self.fingerprint, |element| {
-                note(&mut self.states, element.id, element.into());
+                self.take(&mut left, element.id, element.into())
             })?;
         }
-        let live = self.states.into_iter().filter(|(_, state)| state.live);
-        Ok(live.map(|(id, _)| id).collect())
+        let Self { states, end, .. } = self;
+        let is_known = |id: &str| end.as_deref().is_none_or(|end| id <= end);
+        let known = states.into_iter().take_while(|(id, _)| is_known(id));
+        let live = known.filter(|(_, state)| state.live).map(|(id, _)| id);
+        let ids: Vec<Box<str>> = live.take(limit).collect();
+        let is_enough = end.is_none() || ids.len() == limit;
+        Ok(is_enough.then_some(ids))
     }
-}
 
-fn note(states: &mut BTreeMap<Box<str>, State>, id: &str, state: State) {
-    match states.get_mut(id) {
-        Some(there) => *there = state.max(*there),
-        None => {
-            states.insert(id.into(), state);
+    /// Takes an element of a part that is to have so many more live ones.
+    fn take(&mut self, left: &mut usize, id: &str, state: State) -> ControlFlow<()> {
+        match self.states.get_mut(id) {
+            Some(there) => *there = state.max(*there),
+            None => drop(self.states.insert(id.into(), state)),
         }
+        *left -= usize::from(state.live);
+        if *left > 0 {
+            return ControlFlow::Continue(());
+        }
+        if self.end.as_deref().is_none_or(|end| id < end) {
+            self.end = Some(id.into());
+        }
+        ControlFlow::Break(())
     }
 }

@@ -95,7 +95,8 @@ impl<T: Send + 'static> Writer<T> {
                     Some(log) => log.trim(below).map_err(MaintenanceError::Trim),
                     None => Ok(()),
                 };
-                if let Err(failure) = store.maintain(trim) {
+                if let Err(failure) = store.maintain(&trim) {
+                    store.leave_word(&failure);
                     sink.failed(Vec::new(), failure);
                 }
             }
@@ -119,6 +120,9 @@ impl<T: Send + 'static> Writer<T> {
     pub fn append(&self, operation: Operation, ticket: T) -> Result<(), Refusal> {
         if operation.takes_space() && !self.store.has_space() {
             return Err(Refusal::DiskFull);
+        }
+        if matches!(operation, Operation::Change(_)) && self.store.is_overfull() {
+            return Err(Refusal::QueueFull);
         }
         let log = read(&self.log);
         let log = log.as_ref().ok_or(Refusal::Closed)?;
@@ -144,7 +148,7 @@ impl<T: Send + 'static> Writer<T> {
         }
     }
 
-    /// Lets a flush or compaction that is under way finish, and begins no other.
+    /// Lets a flush that is under way finish, abandons a merge, and begins nothing else.
     pub(crate) fn end_maintenance(&self) {
         self.store.stop_maintenance();
         let mut threads = self
@@ -190,16 +194,16 @@ impl<T: Send + 'static, S: Sink<T>> log::Sink<T> for Committer<S> {
     fn committed(&mut self, batch: Vec<Committed<T>>) {
         let last = batch.last().map(|committed| committed.sequence);
         let bytes = batch.iter().map(|committed| committed.bytes).sum();
+        let mut dropped: Vec<CorpusUid> = Vec::new();
         let operations: Vec<(Operation, T)> = batch
             .into_iter()
             .filter_map(|committed| match committed.record {
-                Record::Operation(operation) => Some((operation, committed.ticket)),
+                Record::Operation(operation) => {
+                    dropped.extend(self.store.note(committed.sequence, &operation));
+                    Some((operation, committed.ticket))
+                }
                 Record::Mark => None,
             })
-            .collect();
-        let dropped: Vec<CorpusUid> = operations
-            .iter()
-            .filter_map(|(operation, _)| self.store.note(operation))
             .collect();
         self.sink.committed(operations);
         for corpus in dropped {
@@ -215,6 +219,8 @@ impl<T: Send + 'static, S: Sink<T>> log::Sink<T> for Committer<S> {
     }
 
     fn failed(&mut self, tickets: Vec<T>, error: io::Error) {
-        self.sink.failed(tickets, Failure::new(&error));
+        let failure = Failure::new(&error);
+        self.store.leave_word(&failure);
+        self.sink.failed(tickets, failure);
     }
 }

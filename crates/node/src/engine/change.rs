@@ -38,11 +38,9 @@ impl Engine {
         Ok(())
     }
 
-    /// Drops a corpus, if there is one.
+    /// Drops a corpus. Where there is none it may be under way, so this is committed all the same.
     pub(crate) async fn delete_corpus(self: &Arc<Self>, uid: CorpusUid) -> Result<(), NodeError> {
-        if self.corpora.get(uid).is_ok() {
-            self.commit(Operation::DropCorpus { uid }).await?;
-        }
+        self.commit(Operation::DropCorpus { uid }).await?;
         Ok(())
     }
 

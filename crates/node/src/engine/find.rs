@@ -1,5 +1,6 @@
 //! Finding: search every shard, keep the nearest, then look up their ids.
 
+use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -176,20 +177,13 @@ impl Find<'_> {
         let Some(id) = shards.find_map(|byte| Some(ShardId(byte)).filter(meant)) else {
             return Ok(None);
         };
-        let stored = self
-            .store
-            .live_ids(id, self.query.corpus, hit.fingerprint)?;
-        if stored.is_empty() {
+        let (listed, document_count) = self.ids(id, hit.fingerprint)?;
+        if listed.is_empty() {
             return Ok(None);
         }
-        let listed = match self.query.max_ids {
-            0 => stored.len(),
-            most => stored.len().min(most as usize),
-        };
-        let document_count = stored.len() as u64;
         let mut bytes = Room::MATCH;
         let mut ids = Vec::new();
-        for id in stored.into_iter().take(listed) {
+        for id in listed {
             bytes += Room::ID + id.len();
             ids.push(id.into_string());
             if bytes > self.room.limit {
@@ -198,6 +192,25 @@ impl Find<'_> {
         }
         self.room.take(bytes).ok_or(self.too_large())?;
         Ok(Some((hit, document_count, ids)))
+    }
+
+    /// The ids to list of those behind a fingerprint that a shard holds, and how many there are.
+    fn ids(
+        &self,
+        id: ShardId,
+        fingerprint: Fingerprint,
+    ) -> Result<(Vec<Box<str>>, u64), NodeError> {
+        let most = NonZeroUsize::new(self.query.max_ids as usize);
+        let ids = self
+            .store
+            .live_ids(id, self.query.corpus, fingerprint, most)?;
+        let listed = ids.len() as u64;
+        if most.is_none_or(|most| ids.len() < most.get()) {
+            return Ok((ids, listed));
+        }
+        let shard = self.corpus.read(id);
+        let documents = shard.map_or(0, |shard| shard.documents(fingerprint));
+        Ok((ids, documents.max(listed)))
     }
 
     fn too_large(&self) -> NodeError {

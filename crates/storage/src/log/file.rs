@@ -1,12 +1,21 @@
 //! Names of log files, and how a file comes into being: under another name, until it is sure to have a header.
 
+use std::ffi::OsString;
+use std::fs;
 use std::io;
+use std::path::Path;
 
-use super::disk::{Directory, LogFile};
+use uuid::Uuid;
+
+use super::disk::{Directory, Disk, LogFile};
+use super::error::LogError;
 use super::frame::{FILE_HEADER_BYTES, FileHeader};
 
 /// Digits of a sequence in a name.
 const DIGITS: usize = 20;
+
+/// The sequence of the first record of all.
+const FIRST: u64 = 1;
 
 /// The name of the file that starts with this sequence.
 pub(super) fn name(first: u64) -> String {
@@ -62,6 +71,47 @@ fn discard(directory: &dyn Directory, first: u64) {
 pub(super) fn publish(directory: &dyn Directory, first: u64) -> io::Result<()> {
     let renamed = directory.rename(&unfinished_name(first), &name(first));
     renamed.inspect_err(|_| discard(directory, first))
+}
+
+/// Begins the log of a new data directory: a file without a record. It takes the place of one that is so.
+pub(crate) fn begin(directory: &Path, store: Uuid) -> Result<(), LogError> {
+    begin_in(&Disk::new(directory), store)
+}
+
+/// `begin`, in any directory.
+pub(super) fn begin_in(directory: &dyn Directory, store: Uuid) -> Result<(), LogError> {
+    let header = FileHeader {
+        store,
+        first: FIRST,
+    };
+    let made = prepare(directory, &header).and_then(|_| {
+        publish(directory, header.first)?;
+        directory.sync()
+    });
+    made.map_err(|source| LogError::Io {
+        action: "create",
+        path: directory.path().join(name(header.first)),
+        source,
+    })
+}
+
+/// Whether a folder has more than the first file of a log, without a record, finished or not: that is what stays
+/// of a data directory that was being made.
+pub(crate) fn has_begun(folder: &Path) -> io::Result<bool> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        entries => entries?,
+    };
+    for entry in entries {
+        let entry = entry?;
+        let is_first = [name(FIRST), unfinished_name(FIRST)]
+            .map(OsString::from)
+            .contains(&entry.file_name());
+        if !is_first || entry.metadata()?.len() > START {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Where the first frame of a file stands.

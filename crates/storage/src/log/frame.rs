@@ -167,6 +167,8 @@ pub(crate) struct Frame<'a> {
     pub(crate) offset: usize,
     /// The sequence of its record.
     pub(crate) sequence: u64,
+    /// All bytes of the file before this offset were on disk when it was written.
+    pub(crate) synced: usize,
     /// The bytes of its record.
     pub(crate) body: &'a [u8],
 }
@@ -271,6 +273,7 @@ impl<'a> Iterator for Frames<'a> {
         Some(Frame {
             offset,
             sequence: header.sequence,
+            synced: header.synced as usize,
             body,
         })
     }

@@ -9,13 +9,13 @@ use uuid::Uuid;
 use super::disk::{Directory, Disk, LogFile};
 use super::error::{Damage, LogError};
 use super::file;
-use super::frame::{FileHeader, Frames, MAX_FILE_BYTES, Rest};
+use super::frame::{FILE_HEADER_BYTES, FileHeader, Frames, MAX_FILE_BYTES, Rest};
 use super::record::{Record, is_mark};
 use super::tail::{Cut, Tail};
 
 /// Reads the log of a directory that exists, and visits its records from `first_needed` on, marks included,
-/// in order of sequence. A torn tail is cut off, and everything is on disk before this returns. If it fails,
-/// what was visited counts for nothing.
+/// in order of sequence. A torn tail is cut off, and everything is on disk before this returns (L11). If it
+/// fails, what was visited counts for nothing.
 pub(crate) fn recover<E: From<LogError>>(
     directory: &Path,
     store: Uuid,
@@ -39,9 +39,6 @@ pub(super) fn recover_in<E: From<LogError>>(
     };
     let files = reader.files()?;
     reader.delete_unfinished()?;
-    if files.is_empty() && first_needed <= 1 {
-        return Ok(reader.begin()?);
-    }
     let (contents, end) = reader.read_all(&files, &mut visit)?;
     Ok(reader.finish(files, contents, end)?)
 }
@@ -70,13 +67,6 @@ pub(crate) fn survey<E: From<LogError>>(
         first_needed,
     };
     let files = reader.files()?;
-    if files.is_empty() && first_needed <= 1 {
-        return Ok(Survey {
-            files: 0,
-            next_sequence: 1,
-            torn: None,
-        });
-    }
     let (contents, end) = reader.read_all(&files, &mut visit)?;
     Ok(Survey {
         files: files.len(),
@@ -101,6 +91,8 @@ struct Contents {
 #[derive(Clone, Copy)]
 struct End {
     offset: usize,
+    /// A frame says that all before this was on disk.
+    synced: usize,
     sequence: u64,
     is_marked: bool,
     torn_bytes: Option<usize>,
@@ -172,31 +164,6 @@ impl Reader {
         }
     }
 
-    /// Begins the log of a new data directory.
-    fn begin(self) -> Result<Tail, LogError> {
-        let header = FileHeader {
-            store: self.store,
-            first: 1,
-        };
-        let made = file::prepare(&*self.directory, &header).and_then(|file| {
-            file::publish(&*self.directory, header.first)?;
-            self.directory.sync()?;
-            Ok(file)
-        });
-        let path = self.path(header.first);
-        Ok(Tail {
-            file: made.map_err(io("create", &path))?,
-            directory: self.directory,
-            header,
-            files: vec![header.first],
-            position: file::START,
-            length: file::START,
-            sequence: header.first,
-            is_marked: true,
-            cut: None,
-        })
-    }
-
     fn read(&self, first: u64) -> Result<Contents, LogError> {
         let path = self.path(first);
         let opened = self.directory.open(&file::name(first));
@@ -241,8 +208,10 @@ impl Reader {
         let mut frames = Frames::new(&contents.bytes, &contents.header);
         // A file begins when all that is in the one before it is on disk.
         let mut is_marked = true;
+        let mut synced = FILE_HEADER_BYTES;
         for frame in frames.by_ref() {
             is_marked = is_mark(frame.body);
+            synced = synced.max(frame.synced);
             if frame.sequence >= self.first_needed {
                 let decoded = Record::decode(frame.body);
                 let record = decoded.map_err(|why| damaged(path, frame.offset, why.into()))?;
@@ -260,13 +229,16 @@ impl Reader {
         };
         Ok(End {
             offset,
+            synced,
             sequence: frames.sequence(),
             is_marked,
             torn_bytes,
         })
     }
 
-    /// Sees to it that what was read is on disk, and nothing behind it.
+    /// Sees to it that what was read is on disk, and nothing behind it. A sync may have failed when the last
+    /// process wrote: then the system holds bytes that it takes for written, and another sync alone would not
+    /// bring them to the disk. So those of which nothing says that they were there are written once more.
     fn finish(self, files: Vec<u64>, contents: Contents, end: End) -> Result<Tail, LogError> {
         let Contents {
             path, file, header, ..
@@ -282,8 +254,9 @@ impl Reader {
             Some(_) => file.truncate(position),
             None => Ok(()),
         };
-        // What an ended process wrote and did not sync has been visited, and may be lost as yet.
-        let synced = cut.and_then(|()| file.sync_all());
+        let unproven = &contents.bytes[end.synced..end.offset];
+        let written = cut.and_then(|()| file.write_at(unproven, end.synced as u64));
+        let synced = written.and_then(|()| file.sync_all());
         synced.map_err(io("write the end of", &path))?;
         // A process that was killed may have left the name of the file in memory only.
         let directory = self.directory.path();

@@ -16,6 +16,7 @@ use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
 use uuid::Uuid;
 
 use super::appender::{Appender, Fault};
+use super::file::begin_in;
 use super::frame::Body;
 use super::recover::recover_in;
 use super::{LogError, LogOptions, Record, Tail};
@@ -47,6 +48,9 @@ fn insert(number: u64, count: u64) -> Record {
 
 fn recover(memory: &Memory, first_needed: u64) -> Result<(Tail, Numbered), LogError> {
     let mut seen = Vec::new();
+    if memory.file_names().is_empty() {
+        begin_in(memory, STORE).unwrap();
+    }
     let directory = Arc::new(memory.clone());
     let tail = recover_in(directory, STORE, first_needed, |sequence, record| {
         seen.push((sequence, record));

@@ -131,6 +131,12 @@ fn what_no_manifest_says_is_refused_with_its_place() {
         ),
         (SEGMENTS + 1, 1, SEGMENTS, "there is no such shard"),
         (
+            SEGMENTS,
+            1,
+            SEGMENTS,
+            "a segment is of a shard that the directory does not hold",
+        ),
+        (
             SEGMENTS + 8,
             9,
             SEGMENTS,

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -112,19 +112,29 @@ impl<S: ReadAt> Segment<S> {
         self.index.corpora()
     }
 
-    /// Visits the elements with a fingerprint, by ascending id. After an error, what was visited must not
-    /// be used.
+    /// Number of elements of a corpus.
+    pub(crate) fn elements_of(&self, corpus: CorpusUid) -> u64 {
+        let blocks = self.index.blocks_of(corpus);
+        blocks
+            .map(|place| u64::from(self.index.block(place).elements))
+            .sum()
+    }
+
+    /// Visits the elements with a fingerprint, by ascending id, until `visit` breaks. After an error, what was
+    /// visited must not be used.
     pub(crate) fn lookup(
         &self,
         corpus: CorpusUid,
         fingerprint: Fingerprint,
-        mut visit: impl FnMut(Element<'_>),
+        mut visit: impl FnMut(Element<'_>) -> ControlFlow<()>,
     ) -> Result<(), ReadError> {
         self.check()?;
         for place in self.index.covering(corpus, fingerprint) {
             let block = self.cached(place)?;
             for element in block.places(fingerprint) {
-                visit(block.element(element));
+                if visit(block.element(element)).is_break() {
+                    return Ok(());
+                }
             }
         }
         Ok(())

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use simshard_simhash::Layout;
 use simshard_topology::CorpusUid;
 
+use crate::manifest::Manifest;
+
 /// A corpus that a store holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Corpus {
@@ -14,11 +16,12 @@ pub struct Corpus {
     pub layout: Layout,
 }
 
-/// The corpora by uid. A uid is used once: what was dropped never comes back.
+/// The corpora by uid. What was dropped does not come back, as long as the log or a segment may name it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Catalog {
     pub(super) corpora: BTreeMap<CorpusUid, Layout>,
-    pub(super) dropped: BTreeSet<CorpusUid>,
+    /// With the sequence of the last record that created or dropped it in vain, or really.
+    pub(super) dropped: BTreeMap<CorpusUid, u64>,
 }
 
 impl Catalog {
@@ -27,17 +30,36 @@ impl Catalog {
         self.corpora.iter().map(corpus).collect()
     }
 
-    /// Adds a corpus, unless its uid is or was in use.
-    pub(super) fn create(&mut self, uid: CorpusUid, layout: Layout) {
-        if !self.dropped.contains(&uid) {
-            self.corpora.entry(uid).or_insert(layout);
+    /// The catalog of a manifest, as it was before the first record of the log that is needed.
+    pub(super) fn of(manifest: &Manifest) -> Self {
+        Self {
+            corpora: manifest.corpora.clone(),
+            dropped: manifest.dropped.iter().map(|uid| (*uid, 0)).collect(),
         }
     }
 
-    /// Drops a corpus, if there is one.
-    pub(super) fn drop_corpus(&mut self, uid: CorpusUid) {
-        if self.corpora.remove(&uid).is_some() {
-            self.dropped.insert(uid);
+    /// Whether there is such a corpus.
+    pub(super) fn holds(&self, uid: CorpusUid) -> bool {
+        self.corpora.contains_key(&uid)
+    }
+
+    /// Adds a corpus, as a record of the log says, unless its uid is in use or was dropped.
+    pub(super) fn create(&mut self, sequence: u64, uid: CorpusUid, layout: Layout) {
+        match self.dropped.get_mut(&uid) {
+            Some(last) => *last = sequence,
+            None => drop(self.corpora.entry(uid).or_insert(layout)),
         }
+    }
+
+    /// Drops a corpus, as a record of the log says; also one that may be created later.
+    pub(super) fn drop_corpus(&mut self, sequence: u64, uid: CorpusUid) {
+        self.corpora.remove(&uid);
+        self.dropped.insert(uid, sequence);
+    }
+
+    /// Forgets the corpora that are not dropped `still`, unless records from a sequence on speak of them.
+    pub(super) fn prune(&mut self, still: &BTreeSet<CorpusUid>, first_sequence: u64) {
+        let is_needed = |uid: &CorpusUid, last: u64| last >= first_sequence || still.contains(uid);
+        self.dropped.retain(|uid, last| is_needed(uid, *last));
     }
 }

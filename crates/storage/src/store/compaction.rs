@@ -3,16 +3,19 @@
 //! # Invariants
 //! - CO1: only neighbours in age are merged, and nothing but superseded states and dropped corpora is left out.
 //! - CO2: after compaction, no shard has [`WIDTH`] segments of one size class, newest last.
+//! - CO3: after compaction, less than one part in [`MOST_WASTED`] of each segment is of dropped corpora.
 
 use std::cmp::Ordering;
 use std::fs;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Instant;
 
-use simshard_topology::ShardId;
+use simshard_topology::{CorpusUid, ShardId};
 
-use super::{Disk, Store};
+use super::catalog::Catalog;
+use super::upkeep::Upkeep;
 use crate::error::{MaintenanceError, WriteError};
 use crate::files::sync_directory;
 use crate::merge::Merge;
@@ -23,6 +26,9 @@ const WIDTH: usize = 4;
 
 /// Elements of the largest segments of the lowest size class.
 const SMALLEST: u64 = 4096;
+
+/// A segment is written anew where one part in so many of its elements, or more, are of dropped corpora.
+const MOST_WASTED: u64 = 4;
 
 /// The size class of a segment with so many elements: each is [`WIDTH`] times the one before.
 fn class(elements: u64) -> u32 {
@@ -50,59 +56,118 @@ fn choose(elements: &[u64]) -> Option<Range<usize>> {
     found
 }
 
-impl Store {
+/// A segment of which much is of dropped corpora.
+fn wasteful(
+    segments: &[Arc<Segment>],
+    is_held: impl Fn(CorpusUid) -> bool,
+) -> Option<Range<usize>> {
+    let is_wasteful = |segment: &Arc<Segment>| {
+        let dropped = segment.corpora().filter(|corpus| !is_held(*corpus));
+        let wasted: u64 = dropped.map(|corpus| segment.elements_of(corpus)).sum();
+        wasted * MOST_WASTED >= segment.elements()
+    };
+    let place = segments.iter().position(is_wasteful)?;
+    Some(place..place + 1)
+}
+
+impl Upkeep<'_> {
     /// Compacts the shard with most segments of those that need it; says how many it had. A shard with a damaged
-    /// segment is left alone: it answers nothing any more, and the others go on.
-    pub(super) fn compact_one(&self, disk: &Disk) -> Result<Option<usize>, MaintenanceError> {
-        let candidates = self.shards.iter().filter_map(|(id, _)| {
-            let segments = Arc::clone(&self.read(*id)?.segments);
-            let sizes: Vec<u64> = segments.iter().map(|segment| segment.elements()).collect();
-            let is_damaged = segments.iter().any(|segment| segment.is_damaged());
-            let chosen = choose(&sizes).filter(|_| !is_damaged)?;
-            Some((*id, segments, chosen))
-        });
+    /// segment is left alone: it answers nothing any more, and the others go on. So is one, for a while, for which
+    /// there was no space.
+    pub(super) fn compact_one(&mut self) -> Result<Option<usize>, MaintenanceError> {
+        let catalog = self.store.catalog().clone();
+        let now = Instant::now();
+        let shards = self.store.shards.iter().map(|(id, _)| *id);
+        let candidates = shards
+            .filter(|id| !self.resting.has(*id, now))
+            .filter_map(|id| {
+                let segments = Arc::clone(&self.store.read(id)?.segments);
+                let sizes: Vec<u64> = segments.iter().map(|segment| segment.elements()).collect();
+                let is_damaged = segments.iter().any(|segment| segment.is_damaged());
+                let chosen =
+                    choose(&sizes).or_else(|| wasteful(&segments, |corpus| catalog.holds(corpus)));
+                Some((id, segments, chosen.filter(|_| !is_damaged)?))
+            });
         let most = candidates.max_by_key(|(_, segments, _)| segments.len());
         let Some((id, segments, chosen)) = most else {
             return Ok(None);
         };
-        match self.merge(disk, id, &segments[chosen]) {
+        match self.merge(id, &segments[chosen], &catalog) {
+            Ok(()) => self.resting.remove(id),
             Err(MaintenanceError::Read(error)) if segments.iter().any(|one| one.is_damaged()) => {
                 tracing::error!(%error, "a segment is damaged: whoever needs it is refused");
-                Ok(Some(segments.len()))
             }
-            merged => merged.map(|()| Some(segments.len())),
+            Err(error) if error.is_disk_full() => {
+                tracing::warn!(%error, shard = %id, "no space to merge segments, trying again later");
+                self.resting.add(id, now);
+            }
+            Err(error) => return Err(error),
         }
+        Ok(Some(segments.len()))
     }
 
     /// Puts one segment in the place of several neighbours.
     fn merge(
         &self,
-        disk: &Disk,
         shard: ShardId,
         merged: &[Arc<Segment>],
+        catalog: &Catalog,
     ) -> Result<(), MaintenanceError> {
-        let catalog = self.catalog().clone();
-        let keep = |corpus| catalog.corpora.contains_key(&corpus);
+        let Self { store, disk, .. } = self;
         let streams: Result<Vec<_>, _> = merged
             .iter()
-            .map(|segment| segment.scan_all(keep))
+            .map(|segment| segment.scan_all(|corpus| catalog.holds(corpus)))
             .collect();
         let id = disk.next_segment(shard);
-        let meta = self.write_segment(disk, id, Merge::new(streams?))?;
+        let make_way = || self.make_way(shard);
+        let meta = disk.write_segment(id, Merge::new(streams?), make_way)?;
         sync_directory(&disk.segments())?;
         let opened = meta.map(|meta| disk.open(id, meta)).transpose()?;
-        self.commit(disk, |manifest| {
+        self.commit(|manifest| {
             for segment in merged {
                 manifest.segments.remove(&segment.id());
             }
             manifest.segments.extend(meta.map(|meta| (id, meta)));
         })?;
-        if let Some(mut shard) = self.write(shard) {
+        if let Some(mut shard) = store.write(shard) {
             let segments = Arc::make_mut(&mut shard.segments);
             replace(segments, merged, opened.map(Arc::new));
         }
-        for segment in merged {
-            let path = disk.segments().join(segment.id().to_string());
+        self.delete_all(merged)
+    }
+
+    /// Lets go of the segments that hold dropped corpora and nothing else.
+    pub(super) fn let_go_of_dropped(&mut self) -> Result<(), MaintenanceError> {
+        let store = self.store;
+        let catalog = store.catalog().clone();
+        if catalog.dropped.is_empty() {
+            return Ok(());
+        }
+        let is_needed =
+            |segment: &Arc<Segment>| segment.corpora().any(|corpus| catalog.holds(corpus));
+        let mut gone = store.all_segments();
+        gone.retain(|segment| !is_needed(segment));
+        if gone.is_empty() {
+            return Ok(());
+        }
+        self.commit(|manifest| {
+            for segment in &gone {
+                manifest.segments.remove(&segment.id());
+            }
+        })?;
+        for segment in &gone {
+            if let Some(mut shard) = store.write(segment.id().shard) {
+                Arc::make_mut(&mut shard.segments).retain(|one| !Arc::ptr_eq(one, segment));
+            }
+        }
+        self.resting.clear();
+        self.delete_all(&gone)
+    }
+
+    /// Deletes the files of segments that no manifest names any more.
+    fn delete_all(&self, segments: &[Arc<Segment>]) -> Result<(), MaintenanceError> {
+        for segment in segments {
+            let path = self.disk.segments().join(segment.id().to_string());
             delete(&path).map_err(WriteError::io("delete", &path))?;
         }
         Ok(())

@@ -1,12 +1,15 @@
 //! Writing memtables to segments, so that the log before them can go.
 
+use std::collections::BTreeSet;
 use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use simshard_topology::ShardId;
+use simshard_topology::{CorpusUid, ShardId};
 
+use super::catalog::Catalog;
 use super::compaction::delete;
+use super::upkeep::Upkeep;
 use super::{Disk, Store};
 use crate::error::MaintenanceError;
 use crate::files::sync_directory;
@@ -15,52 +18,59 @@ use crate::memtable::Memtable;
 use crate::merge::Cursor;
 use crate::segment::{Segment, SegmentId, SegmentMeta, SegmentWriter};
 
-impl Store {
+/// Elements that are written before something else may be done: about those of a block.
+const ELEMENTS_AT_ONCE: u64 = 4096;
+
+impl Upkeep<'_> {
     /// Writes all changes up to now to segments. What fails can be tried again: the frozen memtables stay,
     /// and are written first. Returns the first sequence that the log must keep.
-    pub(super) fn flush(&self, disk: &Disk) -> Result<u64, MaintenanceError> {
-        let first_sequence = self.freeze();
+    pub(super) fn flush(&self) -> Result<u64, MaintenanceError> {
+        let flushed = self.try_flush();
+        flushed.inspect_err(|_| self.store.maintenance.still_frozen())
+    }
+
+    fn try_flush(&self) -> Result<u64, MaintenanceError> {
+        let first_sequence = self.store.freeze();
         let mut written = Vec::new();
-        let opened = match self.write_all_frozen(disk, &mut written) {
+        let opened = match self.write_all_frozen(&mut written) {
             Ok(opened) => opened,
             Err(error) => {
                 // No manifest names these yet.
                 for (id, _) in written {
-                    let _ = delete(&disk.segments().join(id.to_string()));
+                    let _ = delete(&self.disk.segments().join(id.to_string()));
                 }
                 return Err(error);
             }
         };
-        self.commit(disk, |manifest| {
+        self.commit(|manifest| {
             manifest.first_sequence = first_sequence;
             manifest.segments.extend(written);
         })?;
         for segment in opened {
-            if let Some(mut shard) = self.write(segment.id().shard) {
+            if let Some(mut shard) = self.store.write(segment.id().shard) {
                 Arc::make_mut(&mut shard.segments).push(Arc::new(segment));
             }
         }
-        for (id, _) in &self.shards {
-            if let Some(mut shard) = self.write(*id) {
+        for (id, _) in &self.store.shards {
+            if let Some(mut shard) = self.store.write(*id) {
                 shard.frozen = Arc::default();
             }
         }
-        self.maintenance.thawed();
+        self.store.maintenance.thawed();
         Ok(first_sequence)
     }
 
     fn write_all_frozen(
         &self,
-        disk: &Disk,
         written: &mut Vec<(SegmentId, SegmentMeta)>,
     ) -> Result<Vec<Segment>, MaintenanceError> {
-        for (id, _) in &self.shards {
-            written.extend(self.write_frozen(disk, *id)?);
+        for (id, _) in &self.store.shards {
+            written.extend(self.write_frozen(*id)?);
         }
-        sync_directory(&disk.segments())?;
+        sync_directory(&self.disk.segments())?;
         written
             .iter()
-            .map(|(id, meta)| disk.open(*id, *meta))
+            .map(|(id, meta)| self.disk.open(*id, *meta))
             .collect()
     }
 
@@ -68,26 +78,52 @@ impl Store {
     /// names is written, and would be written again otherwise.
     pub(super) fn commit(
         &self,
-        disk: &Disk,
         change: impl FnOnce(&mut Manifest),
     ) -> Result<(), MaintenanceError> {
+        let Self { store, disk, .. } = self;
         let mut next = disk.manifest().clone();
         change(&mut next);
         next.generation += 1;
-        let catalog = self.catalog().clone();
+        let catalog = store.catalog().clone();
+        next.dropped = store.still_dropped(&catalog, next.first_sequence);
         next.corpora = catalog.corpora;
-        next.dropped = catalog.dropped;
         loop {
             match next.write(&disk.directory).map_err(MaintenanceError::from) {
                 Ok(()) => break,
-                Err(error) if error.is_disk_full() && self.maintenance.wait_for_space() => {}
+                Err(error) if error.is_disk_full() && store.maintenance.wait_for_space() => {}
                 Err(error) => return Err(error),
             }
         }
+        store.maintenance.note_space();
+        store
+            .catalog_mut()
+            .prune(&next.dropped, next.first_sequence);
         *disk.manifest() = next;
         Ok(())
     }
 
+    fn write_frozen(
+        &self,
+        shard: ShardId,
+    ) -> Result<Option<(SegmentId, SegmentMeta)>, MaintenanceError> {
+        let Some(frozen) = self
+            .store
+            .read(shard)
+            .map(|shard| Arc::clone(&shard.frozen))
+        else {
+            return Ok(None);
+        };
+        if frozen.is_empty() {
+            return Ok(None);
+        }
+        let id = self.disk.next_segment(shard);
+        let kept = self.store.kept(&frozen);
+        let meta = self.disk.write_segment(id, kept, || Ok(()))?;
+        Ok(meta.map(|meta| (id, meta)))
+    }
+}
+
+impl Store {
     /// Sets the memtables aside, unless an earlier flush did that and failed. Returns the sequence after the
     /// last record that they hold, all of them: shards may hold more.
     fn freeze(&self) -> u64 {
@@ -107,45 +143,50 @@ impl Store {
         first_sequence
     }
 
-    fn write_frozen(
-        &self,
-        disk: &Disk,
-        shard: ShardId,
-    ) -> Result<Option<(SegmentId, SegmentMeta)>, MaintenanceError> {
-        let Some(frozen) = self.read(shard).map(|shard| Arc::clone(&shard.frozen)) else {
-            return Ok(None);
-        };
-        if frozen.is_empty() {
-            return Ok(None);
-        }
-        let id = disk.next_segment(shard);
-        let meta = self.write_segment(disk, id, self.kept(&frozen))?;
-        Ok(meta.map(|meta| (id, meta)))
-    }
-
     fn kept<'a>(&self, table: &'a Memtable) -> impl Cursor + 'a {
         let catalog = self.catalog().clone();
         table.cursor(move |corpus| catalog.corpora.contains_key(&corpus))
     }
 
-    /// Writes the elements of a stream; nothing if there are none.
+    /// The corpora that were dropped and that something on disk may still name: a segment, or the log from a sequence
+    /// on.
+    fn still_dropped(&self, catalog: &Catalog, first_sequence: u64) -> BTreeSet<CorpusUid> {
+        let segments = self.all_segments();
+        let in_segments: BTreeSet<CorpusUid> = segments
+            .iter()
+            .flat_map(|segment| segment.corpora())
+            .collect();
+        let dropped = catalog.dropped.iter();
+        let still =
+            dropped.filter(|(uid, last)| **last >= first_sequence || in_segments.contains(uid));
+        still.map(|(uid, _)| *uid).collect()
+    }
+}
+
+impl Disk {
+    /// Writes the elements of a stream; nothing if there are none. Every now and then `make_way` may do something
+    /// else, or end it.
     pub(super) fn write_segment(
         &self,
-        disk: &Disk,
         id: SegmentId,
         mut elements: impl Cursor,
+        make_way: impl Fn() -> Result<(), MaintenanceError>,
     ) -> Result<Option<SegmentMeta>, MaintenanceError> {
-        let store = disk.manifest().store;
-        let mut writer = SegmentWriter::create(&disk.segments(), store, id)?;
-        while let Some((corpus, element)) = elements.element() {
+        let store = self.manifest().store;
+        let mut writer = SegmentWriter::create(&self.segments(), store, id)?;
+        for number in 0_u64.. {
+            if number.is_multiple_of(ELEMENTS_AT_ONCE) {
+                make_way()?;
+            }
+            let Some((corpus, element)) = elements.element() else {
+                break;
+            };
             writer.push(corpus, element)?;
             elements.advance()?;
         }
         Ok(writer.finish()?)
     }
-}
 
-impl Disk {
     /// Opens a segment of this store.
     pub(super) fn open(
         &self,

@@ -1,17 +1,10 @@
-//! The thread that flushes and compacts, and what it shares with those who change things.
+//! What those who change a store and the thread that flushes and compacts tell each other.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::{Disk, Store};
-use crate::error::MaintenanceError;
-use crate::writer::Failure;
-
 /// After a step failed for want of space, so long passes before the next attempt.
 const PAUSE: Duration = Duration::from_millis(500);
-
-/// With more segments than this in a shard, merging comes before the next flush.
-const ENOUGH_SEGMENTS: usize = 16;
 
 /// What the maintenance of a store knows and waits for.
 #[derive(Debug, Default)]
@@ -26,13 +19,23 @@ struct State {
     applied: u64,
     /// The sequence after the last record that the frozen memtables hold, while there are any.
     frozen: Option<u64>,
+    /// They could not be written the last time.
+    has_failed: bool,
     /// Memtables have reached their limit.
     is_full: bool,
     /// They have reached twice their limit.
     is_over: bool,
-    /// The last step failed for want of space.
+    /// A corpus was dropped, whose segments can go.
+    has_dropped: bool,
+    /// There was no space the last time when something had to be written.
     is_disk_full: bool,
     is_stopping: bool,
+}
+
+impl State {
+    const fn needs_flush(&self) -> bool {
+        self.is_full || self.has_failed
+    }
 }
 
 impl Maintenance {
@@ -53,9 +56,37 @@ impl Maintenance {
 
     pub(super) fn thawed(&self) {
         let mut state = self.state();
-        state.frozen = None;
-        state.is_disk_full = false;
+        (state.frozen, state.has_failed) = (None, false);
+    }
+
+    /// Notes that the frozen memtables could not be written.
+    pub(super) fn still_frozen(&self) {
+        self.state().has_failed = true;
+    }
+
+    /// Notes that a corpus was dropped.
+    pub(super) fn note_dropped(&self) {
+        self.state().has_dropped = true;
         self.changed.notify_all();
+    }
+
+    /// Notes that somebody looks after all that is to be done now.
+    pub(super) fn begin_step(&self) {
+        self.state().has_dropped = false;
+    }
+
+    /// Whether memtables are to be written.
+    pub(super) fn needs_flush(&self) -> bool {
+        self.state().needs_flush()
+    }
+
+    pub(super) fn is_stopping(&self) -> bool {
+        self.state().is_stopping
+    }
+
+    /// Notes that something was written for which there may have been no space before.
+    pub(super) fn note_space(&self) {
+        self.state().is_disk_full = false;
     }
 
     /// Notes that all records up to `sequence` are applied, and how full memtables are: how many times their
@@ -75,6 +106,11 @@ impl Maintenance {
         drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 
+    /// Whether there was no space the last time when something had to be written.
+    pub(super) fn is_disk_full(&self) -> bool {
+        self.state().is_disk_full
+    }
+
     /// Whether changes that take space must be refused, as memory is full and cannot be written.
     pub(crate) fn is_stuck(&self) -> bool {
         let state = self.state();
@@ -86,20 +122,31 @@ impl Maintenance {
         self.changed.notify_all();
     }
 
-    /// Waits for work, at most for a while if the last attempt failed; says whether to go on.
-    fn wait(&self, pause: Option<Duration>) -> bool {
-        if let Some(pause) = pause {
-            return self.rest(pause);
-        }
-        let is_idle = |state: &mut State| !state.is_full && !state.is_stopping;
-        let waited = self.changed.wait_while(self.state(), is_idle);
-        !waited.unwrap_or_else(PoisonError::into_inner).is_stopping
+    /// Waits for work, at most so long if it is said; says whether to go on.
+    pub(super) fn wait(&self, most: Option<Duration>) -> bool {
+        let is_idle =
+            |state: &mut State| !state.needs_flush() && !state.has_dropped && !state.is_stopping;
+        let state = self.state();
+        let state = match most {
+            None => self.changed.wait_while(state, is_idle).map_err(drop),
+            Some(most) => {
+                let waited = self.changed.wait_timeout_while(state, most, is_idle);
+                waited.map(|(state, _)| state).map_err(drop)
+            }
+        };
+        !state.unwrap_or_else(|()| self.state()).is_stopping
     }
 
     /// Waits a while for space on the disk; says whether to try again.
     pub(super) fn wait_for_space(&self) -> bool {
         self.note_disk_full();
-        self.wait(Some(PAUSE))
+        self.rest(PAUSE)
+    }
+
+    /// Notes that there is no space for something that has to be written.
+    pub(super) fn note_disk_full(&self) {
+        self.state().is_disk_full = true;
+        self.changed.notify_all();
     }
 
     /// Waits so long; says whether to go on.
@@ -112,55 +159,7 @@ impl Maintenance {
         !state.is_stopping
     }
 
-    fn note_disk_full(&self) {
-        self.state().is_disk_full = true;
-        self.changed.notify_all();
-    }
-
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Store {
-    /// Flushes and compacts when there is need, until it is told to stop, or fails for good. `trim` lets go of
-    /// the log before a sequence.
-    pub(crate) fn maintain(
-        &self,
-        trim: impl Fn(u64) -> Result<(), MaintenanceError>,
-    ) -> Result<(), Failure> {
-        let Some(disk) = &self.disk else {
-            return Ok(());
-        };
-        let mut pause = None;
-        while self.maintenance.wait(pause) {
-            let done = self.maintain_once(disk, &trim);
-            pause = match done {
-                Ok(()) => None,
-                Err(error) if error.is_disk_full() => {
-                    tracing::warn!(%error, "no space for segments, trying again");
-                    self.maintenance.note_disk_full();
-                    Some(PAUSE)
-                }
-                Err(error) => return Err(Failure::new(&error)),
-            };
-        }
-        Ok(())
-    }
-
-    fn maintain_once(
-        &self,
-        disk: &Disk,
-        trim: &impl Fn(u64) -> Result<(), MaintenanceError>,
-    ) -> Result<(), MaintenanceError> {
-        let first_sequence = self.flush(disk)?;
-        trim(first_sequence)?;
-        while let Some(segments) = self.compact_one(disk)? {
-            // Writers wait rather than make segments faster than they are merged.
-            if self.fullness() > 0 && segments <= ENOUGH_SEGMENTS {
-                break;
-            }
-        }
-        Ok(())
     }
 }

@@ -11,19 +11,28 @@
 //! - ST2: the log keeps every record from the manifest's first sequence on, and all before it are in segments.
 //! - ST3: files that no manifest names are deleted only when everything that it names has been read.
 //! - ST4: memtables that take changes have at most twice their limit and one batch, and those that are being written
-//!   as much, unless the disk is full or there is no directory.
+//!   as much, unless there is no directory. While the disk is full they have four times that limit and what the log
+//!   takes at once, as only removes go on.
 //! - ST5: the log has a few files, however often the same documents change.
+//! - ST6: a store that failed for good is not opened again before somebody has removed the word that it left.
+//! - ST7: a corpus that was dropped stays so while a segment or the log that is needed names it, and no longer.
 
 mod catalog;
 mod compaction;
+mod create;
+mod error;
+mod failure;
 mod flush;
 mod maintenance;
 mod open;
+mod resting;
 mod scrub;
 #[cfg(test)]
 mod tests;
+mod upkeep;
 
 use std::fs::File;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -37,16 +46,20 @@ use crate::error::ReadError;
 use crate::log::{LogOptions, Tail};
 use crate::manifest::Manifest;
 use crate::merge::{Cursor, Merge};
-use crate::segment::{BlockCache, SegmentId};
+use crate::segment::{BlockCache, Segment, SegmentId};
 use crate::shard::{Effects, Lookup, Shard};
 use catalog::Catalog;
 pub use catalog::Corpus;
+pub use error::OpenError;
 pub(crate) use maintenance::Maintenance;
-pub use open::OpenError;
 pub(crate) use open::{LOG, SEGMENTS, lock};
+use resting::Resting;
 
 /// Memtables are written once the log has so many files that only they need.
 const LOG_FILES: u64 = 4;
+
+/// While the disk is full, changes are refused once memtables have so many times their limit.
+const MOST_FULL: usize = 4;
 
 /// How a store uses memory and disk.
 #[derive(Clone, Copy, Debug)]
@@ -96,6 +109,7 @@ struct Disk {
     manifest: Mutex<Manifest>,
     cache: Arc<BlockCache>,
     space: DiskSpace,
+    resting: Mutex<Resting>,
     /// Locked as long as it is open.
     _lock: File,
 }
@@ -133,7 +147,7 @@ impl Store {
     /// Whether it holds a corpus.
     #[must_use]
     pub fn holds(&self, corpus: CorpusUid) -> bool {
-        self.catalog().corpora.contains_key(&corpus)
+        self.catalog().holds(corpus)
     }
 
     /// Applies a committed change to the documents at `places`, in one shard. `is_stored` says whether live
@@ -155,7 +169,8 @@ impl Store {
         effects
     }
 
-    /// The ids of the live documents that have a fingerprint, ascending.
+    /// The ids of the live documents that have a fingerprint, ascending; if there are more than `most`, the first
+    /// ones, and not many others are read for that.
     ///
     /// # Errors
     /// If a segment cannot be read.
@@ -164,11 +179,22 @@ impl Store {
         id: ShardId,
         corpus: CorpusUid,
         fingerprint: Fingerprint,
+        most: Option<NonZeroUsize>,
     ) -> Result<Vec<Box<str>>, ReadError> {
-        let lookup = self
-            .read(id)
-            .map(|shard| Lookup::new(&shard, corpus, fingerprint));
-        lookup.map_or(Ok(Vec::new()), Lookup::live_ids)
+        let limit = most.map_or(usize::MAX, NonZeroUsize::get);
+        let mut part = limit;
+        loop {
+            let shard = self.read(id);
+            let lookup = shard.map(|shard| Lookup::new(&shard, corpus, fingerprint, part));
+            let Some(lookup) = lookup else {
+                return Ok(Vec::new());
+            };
+            if let Some(ids) = lookup.live_ids(limit)? {
+                return Ok(ids);
+            }
+            // Much of what is live in one place was removed in another.
+            part = part.saturating_mul(2);
+        }
     }
 
     /// Visits the live documents of a corpus in a shard, by fingerprint, then id. Changes of the shard wait
@@ -208,12 +234,19 @@ impl Store {
         self.disk.as_ref().is_none_or(has_space)
     }
 
+    /// Whether changes must wait, of whatever kind: the disk is full, and memory too.
+    pub(crate) fn is_overfull(&self) -> bool {
+        self.maintenance.is_disk_full() && self.fullness() >= MOST_FULL
+    }
+
     /// Takes note of a committed operation, before it is applied. Answers a corpus that it drops.
-    pub(crate) fn note(&self, operation: &Operation) -> Option<CorpusUid> {
+    pub(crate) fn note(&self, sequence: u64, operation: &Operation) -> Option<CorpusUid> {
         match *operation {
-            Operation::CreateCorpus { uid, layout } => self.catalog_mut().create(uid, layout),
+            Operation::CreateCorpus { uid, layout } => {
+                self.catalog_mut().create(sequence, uid, layout);
+            }
             Operation::DropCorpus { uid } => {
-                self.catalog_mut().drop_corpus(uid);
+                self.catalog_mut().drop_corpus(sequence, uid);
                 return Some(uid);
             }
             Operation::Change(_) => {}
@@ -221,7 +254,7 @@ impl Store {
         None
     }
 
-    /// Frees what memtables hold of a corpus that was dropped.
+    /// Frees what memtables hold of a corpus that was dropped, and then what segments do.
     pub(crate) fn forget(&self, corpus: CorpusUid) {
         for (id, _) in &self.shards {
             if let Some(mut shard) = self.write(*id) {
@@ -231,6 +264,7 @@ impl Store {
                 self.memory.fetch_sub(less, Ordering::Relaxed);
             }
         }
+        self.maintenance.note_dropped();
     }
 
     /// Takes note that all records up to a sequence are applied, and what they take in the log; waits if memory has
@@ -265,6 +299,21 @@ impl Store {
         let most = (LOG_FILES * self.options.log.file_bytes).max(1);
         let logged = self.logged.load(Ordering::Relaxed) as u64 / most;
         memory.max(usize::from(logged > 0))
+    }
+
+    /// The segments of all shards.
+    fn all_segments(&self) -> Vec<Arc<Segment>> {
+        let mut segments = Vec::new();
+        for (id, _) in &self.shards {
+            let shard = self.read(*id);
+            segments.extend(
+                shard
+                    .iter()
+                    .flat_map(|shard| &*shard.segments)
+                    .map(Arc::clone),
+            );
+        }
+        segments
     }
 
     fn read(&self, id: ShardId) -> Option<RwLockReadGuard<'_, Shard>> {

@@ -1,25 +1,23 @@
 //! Opening a data directory: manifest, segments, log, then memtables as they were.
 
 use std::collections::BTreeMap;
-use std::error::Error;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, RwLock};
 
 use simshard_simhash::{Fingerprint, Tables};
 use simshard_topology::{CorpusUid, ShardId, ShardSet};
-use uuid::Uuid;
 
 use super::catalog::Catalog;
 use super::compaction::delete;
-use super::{Disk, Maintenance, Options, Store};
+use super::{Disk, Maintenance, OpenError, Options, Store, create, failure};
 use crate::disk_space::DiskSpace;
 use crate::element::{Change, Operation};
-use crate::error::{ReadError, WriteError};
+use crate::error::ReadError;
 use crate::files;
-use crate::log::{LogError, Record, recover};
+use crate::log::{Record, Tail, recover};
 use crate::manifest::Manifest;
 use crate::segment::{BlockCache, Segment, SegmentId};
 use crate::shard::Shard;
@@ -33,93 +31,6 @@ pub(crate) const SEGMENTS: &str = "segments";
 /// The file that the process which uses a directory has locked.
 const LOCK: &str = "lock";
 
-/// Why a store cannot be opened. Nothing that was acknowledged was touched.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// Another process uses the directory.
-    #[error("{} is in use by another process{}: stop it, or give another directory", path.display(), process(holder))]
-    Locked {
-        /// The directory.
-        path: PathBuf,
-        /// What is known of the process.
-        holder: String,
-    },
-    /// A folder or file cannot be made or listed.
-    #[error("cannot {action} {}: {source}", path.display())]
-    Io {
-        /// What was tried.
-        action: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// The reason.
-        source: io::Error,
-    },
-    /// There is no data directory.
-    #[error("{} is no data directory: it has no manifest", path.display())]
-    NoStore {
-        /// The directory.
-        path: PathBuf,
-    },
-    /// There are files of a store, and no manifest.
-    #[error(
-        "{} has files of a store, and no manifest: put the file manifest back, or restore the data directory from a \
-         replica or a backup", path.display()
-    )]
-    NoManifest {
-        /// The directory.
-        path: PathBuf,
-    },
-    /// The directory was used for other shards than it should serve now.
-    #[error(
-        "{} holds documents of the shards {held}, and the layout gives this node {owned}: others may have changed \
-         meanwhile what it holds, or hold what it lacks; give the node the shards it had", path.display()
-    )]
-    OtherShards {
-        /// The directory.
-        path: PathBuf,
-        /// The shards that it has.
-        held: ShardSet,
-        /// The shards that it is to serve.
-        owned: ShardSet,
-    },
-    /// A record of the log is about a corpus that never was.
-    #[error("the log in {} names corpus {corpus}, which was never created: restore it from a backup", path.display())]
-    UnknownCorpus {
-        /// The directory.
-        path: PathBuf,
-        /// The corpus.
-        corpus: CorpusUid,
-    },
-    /// A file cannot be read.
-    #[error(transparent)]
-    Read(#[from] ReadError),
-    /// A file cannot be written.
-    #[error(transparent)]
-    Write(#[from] WriteError),
-    /// The log cannot be read. The message names file and offset, and what to do.
-    #[error(transparent)]
-    Log(Box<dyn Error + Send + Sync>),
-    /// A store has one writer.
-    #[error("the store has a writer already")]
-    HasWriter,
-    /// The system has no threads left.
-    #[error("cannot start a thread for the storage: {0}")]
-    Threads(io::Error),
-}
-
-impl From<LogError> for OpenError {
-    fn from(error: LogError) -> Self {
-        Self::Log(Box::new(error))
-    }
-}
-
-fn process(holder: &str) -> String {
-    match holder.is_empty() {
-        true => String::new(),
-        false => format!(" ({holder})"),
-    }
-}
-
 impl Store {
     /// Opens a data directory, or makes one, for a node that owns these shards. Everything that was
     /// acknowledged is there again when this returns.
@@ -127,32 +38,25 @@ impl Store {
     /// # Errors
     /// If the directory is in use, damaged, of another format, or does not hold the shards.
     pub fn open(directory: &Path, owned: ShardSet, options: Options) -> Result<Self, OpenError> {
-        make_folder(directory)?;
+        create::folder(directory)?;
         let lock = lock(directory)?;
-        let mut manifest = manifest(directory, owned)?;
+        failure::check(directory)?;
+        let mut manifest = match Manifest::read(directory)? {
+            Some(manifest) => manifest,
+            None => create::manifest(directory, owned)?,
+        };
         let cache = Arc::new(BlockCache::new(options.cache_bytes));
         let mut shards = open_segments(directory, &manifest, &cache)?;
-        let mut recovery = Recovery {
-            directory,
-            catalog: Catalog {
-                corpora: manifest.corpora.clone(),
-                dropped: manifest.dropped.clone(),
-            },
-            shards: &mut shards,
-            tables: BTreeMap::new(),
-        };
-        let log = directory.join(LOG);
-        let visit = |_, record| recovery.replay(record);
-        let tail = recover(&log, manifest.store, manifest.first_sequence, visit)?;
-        let catalog = recovery.catalog;
+        let (tail, catalog) = replay_log(directory, &manifest, &mut shards)?;
         let (directory_shown, segments) = (directory.display(), manifest.segments.len());
         let records = tail.next_sequence() - manifest.first_sequence;
         tracing::info!(directory = %directory_shown, segments, records, cut = ?tail.cut(), "opened what is stored");
         // A process that was killed may have left names of files in memory only.
         files::sync_directory(directory)?;
         files::sync_directory(&directory.join(SEGMENTS))?;
-        delete_leftovers(directory, &manifest)?;
         hold(directory, &mut manifest, owned, &catalog)?;
+        shards.retain(|id, _| owned.contains(*id));
+        delete_leftovers(directory, &manifest)?;
         let memory = shards.values().map(|shard| shard.memtable.bytes()).sum();
         let shards = owned.iter().map(|id| {
             let shard = shards.remove(&id).unwrap_or_default();
@@ -170,6 +74,7 @@ impl Store {
                 directory: directory.to_owned(),
                 manifest: Mutex::new(manifest),
                 cache,
+                resting: Mutex::default(),
                 _lock: lock,
             }),
             maintenance: Maintenance::default(),
@@ -177,15 +82,14 @@ impl Store {
             options,
         };
         store.maintenance.note_applied(applied, store.fullness());
+        if !store.catalog().dropped.is_empty() {
+            store.maintenance.note_dropped();
+        }
         Ok(store)
     }
 }
 
-fn make_folder(path: &Path) -> Result<(), OpenError> {
-    fs::create_dir_all(path).map_err(failed("make", path))
-}
-
-fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> OpenError {
+pub(super) fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> OpenError {
     let path = path.to_owned();
     move |source| OpenError::Io {
         action,
@@ -221,27 +125,6 @@ pub(crate) fn lock(directory: &Path) -> Result<File, OpenError> {
     Ok(file)
 }
 
-/// The manifest of a directory; a first one, if the directory is new.
-fn manifest(directory: &Path, owned: ShardSet) -> Result<Manifest, OpenError> {
-    if let Some(manifest) = Manifest::read(directory)? {
-        return Ok(manifest);
-    }
-    for folder in [LOG, SEGMENTS] {
-        if !is_empty(&directory.join(folder))? {
-            let path = directory.to_owned();
-            return Err(OpenError::NoManifest { path });
-        }
-    }
-    for folder in [LOG, SEGMENTS] {
-        make_folder(&directory.join(folder))?;
-    }
-    let mut manifest = Manifest::new(Uuid::new_v4());
-    manifest.generation = 1;
-    manifest.shards = owned;
-    manifest.write(directory)?;
-    Ok(manifest)
-}
-
 /// Gives shards to a directory that has no documents yet. One that has is of use for its own shards only.
 fn hold(
     directory: &Path,
@@ -260,16 +143,10 @@ fn hold(
         });
     }
     manifest.shards = owned;
+    // They are of dropped corpora.
+    manifest.segments.clear();
     manifest.generation += 1;
     Ok(manifest.write(directory)?)
-}
-
-fn is_empty(folder: &Path) -> Result<bool, OpenError> {
-    match fs::read_dir(folder) {
-        Ok(mut entries) => Ok(entries.next().is_none()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
-        Err(error) => Err(failed("list", folder)(error)),
-    }
 }
 
 /// Opens every segment that the manifest names; nothing in memory yet.
@@ -288,42 +165,54 @@ fn open_segments(
     Ok(shards)
 }
 
+/// Reads the log that is needed, into memtables and the catalog.
+fn replay_log(
+    directory: &Path,
+    manifest: &Manifest,
+    shards: &mut BTreeMap<ShardId, Shard>,
+) -> Result<(Tail, Catalog), OpenError> {
+    let mut recovery = Recovery {
+        catalog: Catalog::of(manifest),
+        shards,
+        tables: BTreeMap::new(),
+    };
+    let log = directory.join(LOG);
+    let visit = |sequence, record| {
+        recovery.replay(sequence, record);
+        Ok::<(), OpenError>(())
+    };
+    let tail = recover(&log, manifest.store, manifest.first_sequence, visit)?;
+    Ok((tail, recovery.catalog))
+}
+
 /// What is rebuilt while the log is read.
 struct Recovery<'a> {
-    directory: &'a Path,
     catalog: Catalog,
     shards: &'a mut BTreeMap<ShardId, Shard>,
     tables: BTreeMap<CorpusUid, Tables>,
 }
 
 impl Recovery<'_> {
-    fn replay(&mut self, record: Record) -> Result<(), OpenError> {
+    fn replay(&mut self, sequence: u64, record: Record) {
         match record {
-            Record::Mark => Ok(()),
+            Record::Mark => {}
             Record::Operation(Operation::CreateCorpus { uid, layout }) => {
-                self.catalog.create(uid, layout);
-                Ok(())
+                self.catalog.create(sequence, uid, layout);
             }
             Record::Operation(Operation::DropCorpus { uid }) => {
-                self.catalog.drop_corpus(uid);
+                self.catalog.drop_corpus(sequence, uid);
                 for shard in self.shards.values_mut() {
                     shard.memtable.drop_corpus(uid);
                 }
-                Ok(())
             }
             Record::Operation(Operation::Change(change)) => self.change(&change),
         }
     }
 
-    fn change(&mut self, change: &Change) -> Result<(), OpenError> {
+    fn change(&mut self, change: &Change) {
+        // What was committed after its corpus was dropped says nothing.
         let Some(&layout) = self.catalog.corpora.get(&change.corpus) else {
-            return match self.catalog.dropped.contains(&change.corpus) {
-                true => Ok(()),
-                false => Err(OpenError::UnknownCorpus {
-                    path: self.directory.to_owned(),
-                    corpus: change.corpus,
-                }),
-            };
+            return;
         };
         let tables = self
             .tables
@@ -338,7 +227,6 @@ impl Recovery<'_> {
                 shard.replay(change, &[place]);
             }
         }
-        Ok(())
     }
 }
 

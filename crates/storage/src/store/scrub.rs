@@ -33,8 +33,9 @@ impl Store {
     /// Reads all segments once, and says what is damaged in the log of the process; `go_on` hears of the bytes of each
     /// read, and may end it.
     pub(super) fn scrub_all(&self, mut go_on: impl FnMut(u64) -> bool) {
-        for segment in self.segments() {
-            // What was merged meanwhile is gone, and its file with it.
+        // What is merged meanwhile goes, and its file with it.
+        let segments: Vec<Weak<Segment>> = self.all_segments().iter().map(Arc::downgrade).collect();
+        for segment in segments {
             let Some(segment) = segment.upgrade() else {
                 continue;
             };
@@ -46,16 +47,6 @@ impl Store {
                 }
             }
         }
-    }
-
-    fn segments(&self) -> Vec<Weak<Segment>> {
-        let mut segments = Vec::new();
-        for (id, _) in &self.shards {
-            let shard = self.read(*id);
-            let held = shard.iter().flat_map(|shard| &*shard.segments);
-            segments.extend(held.map(Arc::downgrade));
-        }
-        segments
     }
 }
 

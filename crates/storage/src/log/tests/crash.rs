@@ -186,14 +186,14 @@ fn recovery_may_crash_too() {
         let (memory, appender) = begun(seed, &[(rng.usize(..80), Trouble::Crash)]);
         let history = write(appender, Rng::with_seed(seed));
         let image = memory.crash_image(&mut rng);
-        image.trouble_at(rng.usize(..3), Trouble::Crash);
+        image.trouble_at(rng.usize(..4), Trouble::Crash);
         // It may have had nothing to change.
         let _ = recover(&image, 1);
         history.check(&image, &mut rng, &format!("seed {seed}"));
     }
 }
 
-/// L1: what a process wrote and did not sync before it ended is read by the next one, and served. So it has to be
+/// L11: what a process wrote and did not sync before it ended is read by the next one, and served. So it has to be
 /// on disk by then, whether or not something had to be cut off.
 #[test]
 fn what_was_read_is_on_disk() {
@@ -219,6 +219,20 @@ fn what_was_read_is_on_disk() {
             assert_eq!(recover(&image, 1).unwrap().1, read);
         }
     }
+}
+
+/// L11: a sync that failed leaves bytes that the system takes for written.
+#[test]
+fn what_is_read_after_an_error_of_the_device_survives_a_crash_later() {
+    at_every_call(Trouble::Device, |memory, _, rng, context| {
+        // Where the log met no error this may do so, and be tried again.
+        let recovered = recover(memory, 1).or_else(|_| recover(memory, 1));
+        let (_, read) = recovered.unwrap_or_else(|e| panic!("{context}: {e}"));
+        for _ in 0..IMAGES {
+            let (_, again) = recover(&memory.crash_image(rng), 1).unwrap();
+            assert!(again == read, "{context}: something that was read is gone");
+        }
+    });
 }
 
 /// L5: a log that meets the end of the disk for real, allocating ahead or not.

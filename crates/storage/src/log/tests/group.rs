@@ -213,7 +213,8 @@ fn a_log_that_was_not_closed_is_marked_when_it_starts() {
     assert_eq!(recover(&memory, 1).unwrap().1.len(), 1);
     let writes = memory.writes();
     let (log, _heard) = start(&memory, LogOptions::default());
-    memory.wait_for_writes(writes + 1);
+    // What was not surely on disk, and the mark.
+    memory.wait_for_writes(writes + 2);
     let marked = [(1, insert(1, 1)), (2, Record::Mark)];
     assert_eq!(recover(&memory.copy(), 1).unwrap().1, marked);
     log.close().unwrap();
@@ -345,6 +346,7 @@ fn a_log_on_disk_is_read_back_over_many_files_and_starts() {
         ..LogOptions::default()
     };
     let mut expected = Vec::new();
+    crate::log::begin(directory.path(), STORE).unwrap();
     for start in 0..5 {
         let (tail, read) = recover_disk(directory.path());
         assert_eq!(read, expected);

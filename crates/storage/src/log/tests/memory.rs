@@ -58,6 +58,47 @@ struct State {
 struct Content {
     now: Vec<u8>,
     synced: Vec<u8>,
+    /// Bytes that a failed sync did not bring to the disk, and that no other one will try to.
+    given_up: Vec<bool>,
+}
+
+impl Content {
+    fn on_disk(now: Vec<u8>) -> Self {
+        Self {
+            synced: now.clone(),
+            given_up: vec![false; now.len()],
+            now,
+        }
+    }
+
+    fn resize(&mut self, length: usize) {
+        self.now.resize(length, 0);
+        self.given_up.resize(length, false);
+    }
+
+    fn write(&mut self, bytes: &[u8], offset: usize) {
+        let end = offset + bytes.len();
+        self.resize(self.now.len().max(end));
+        self.now[offset..end].copy_from_slice(bytes);
+        self.given_up[offset..end].fill(false);
+    }
+
+    /// Brings the file to the disk as it was at some time.
+    fn sync(&mut self, then: Vec<u8>) {
+        let before = std::mem::replace(&mut self.synced, then);
+        for (place, byte) in self.synced.iter_mut().enumerate() {
+            if self.given_up.get(place) == Some(&true) {
+                *byte = before.get(place).copied().unwrap_or_default();
+            }
+        }
+    }
+
+    /// Fails to: as Linux does, it takes for written what was not.
+    fn give_up(&mut self) {
+        for (place, byte) in self.now.iter().enumerate() {
+            self.given_up[place] |= self.synced.get(place) != Some(byte);
+        }
+    }
 }
 
 struct MemoryFile {
@@ -71,8 +112,7 @@ impl Memory {
         let memory = Self::default();
         let mut state = memory.state();
         for (number, (name, now)) in files.into_iter().enumerate() {
-            let synced = now.clone();
-            state.files.push(Content { now, synced });
+            state.files.push(Content::on_disk(now));
             state.names.insert(name, number);
         }
         state.synced_names = state.names.clone();
@@ -187,7 +227,7 @@ impl Memory {
 
 /// Pieces of what was written, the others as they were synced last.
 fn mixed(content: &Content, piece: usize, rng: &mut Rng) -> Vec<u8> {
-    let Content { now, synced } = content;
+    let Content { now, synced, .. } = content;
     let length = if rng.bool() { now.len() } else { synced.len() };
     let mut image = Vec::with_capacity(length);
     while image.len() < length {
@@ -225,10 +265,17 @@ impl State {
             .map_or(usize::MAX, |space| space.saturating_sub(others))
     }
 
-    fn write(&mut self, number: usize, bytes: &[u8], offset: usize) {
-        let now = &mut self.files[number].now;
-        now.resize(now.len().max(offset + bytes.len()), 0);
-        now[offset..offset + bytes.len()].copy_from_slice(bytes);
+    /// Ends a sync of a file as it was when that began.
+    fn sync(&mut self, number: usize, then: Vec<u8>) -> io::Result<()> {
+        let mut result = self.call();
+        if self.failing_syncs {
+            result = result.and(Err(Trouble::Device));
+        }
+        match result {
+            Ok(()) => self.files[number].sync(then),
+            Err(_) => self.files[number].give_up(),
+        }
+        result.map_err(Trouble::error)
     }
 }
 
@@ -299,14 +346,14 @@ impl LogFile for MemoryFile {
             Err(_) if state.is_before_crash() => bytes.len() / 2,
             Err(_) => 0,
         };
-        state.write(self.number, &bytes[..written], offset);
+        state.files[self.number].write(&bytes[..written], offset);
         state.writes += 1;
         self.memory.shared.1.notify_all();
         let is_full = result == Err(Trouble::Full) || written < bytes.len();
         if is_full {
             // A system may bring bytes to the disk long before a sync.
             let file = &mut state.files[self.number];
-            file.synced = file.now.clone();
+            file.sync(file.now.clone());
         }
         result.map_err(Trouble::error)?;
         match is_full {
@@ -324,15 +371,16 @@ impl LogFile for MemoryFile {
         if length as usize > state.room(self.number) {
             return Err(Trouble::Full.error());
         }
-        let now = &mut state.files[self.number].now;
-        now.resize(now.len().max(length as usize), 0);
+        let file = &mut state.files[self.number];
+        file.resize(file.now.len().max(length as usize));
         Ok(true)
     }
 
     fn truncate(&self, length: u64) -> io::Result<()> {
         let mut state = self.memory.state();
         state.call().map_err(Trouble::error)?;
-        state.files[self.number].now.truncate(length as usize);
+        let file = &mut state.files[self.number];
+        file.resize(file.now.len().min(length as usize));
         Ok(())
     }
 
@@ -346,19 +394,12 @@ impl LogFile for MemoryFile {
         let mut state = changed
             .wait_while(state, |state| state.holds_syncs)
             .unwrap();
-        state.call().map_err(Trouble::error)?;
-        if state.failing_syncs {
-            return Err(Trouble::Device.error());
-        }
-        state.files[self.number].synced = now;
-        Ok(())
+        state.sync(self.number, now)
     }
 
     fn sync_all(&self) -> io::Result<()> {
         let mut state = self.memory.state();
-        state.call().map_err(Trouble::error)?;
-        let file = &mut state.files[self.number];
-        file.synced = file.now.clone();
-        Ok(())
+        let now = state.files[self.number].now.clone();
+        state.sync(self.number, now)
     }
 }

@@ -84,12 +84,22 @@ fn files_below_the_first_needed_may_be_gone_and_no_others() {
 
 /// L9.
 #[test]
-fn an_empty_directory_is_a_new_log_or_one_that_was_lost() {
+fn an_empty_directory_is_a_log_that_was_lost() {
     let memory = Memory::default();
+    for needed in [1, 2] {
+        let directory = Arc::new(memory.clone());
+        let lost = recover_in(directory, STORE, needed, |_, _| Ok::<(), LogError>(()));
+        let message = lost.unwrap_err().to_string();
+        assert!(
+            message.contains(&format!("no file has record {needed}")),
+            "{message}"
+        );
+    }
+    file::begin_in(&memory, STORE).unwrap();
     let (tail, read) = recover(&memory, 1).unwrap();
     assert_eq!((tail.next_sequence(), read.len()), (1, 0));
     assert_eq!(memory.file_names(), [file::name(1)]);
-    assert!(refusal(&Memory::default(), 2).contains("no file has record 2"));
+    assert!(refusal(&memory, 2).contains("no file has record 2"));
 }
 
 /// L3.

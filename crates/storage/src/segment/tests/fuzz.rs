@@ -1,5 +1,7 @@
 //! Blocks and segments with damage under sound checksums: refused, or read without a panic.
 
+use std::ops::ControlFlow;
+
 use bolero::check;
 
 use super::*;
@@ -92,7 +94,7 @@ fn read_all(bytes: &[u8]) {
     };
     for corpus in segment.corpora() {
         let _ = segment.find(corpus, Fingerprint(2), "b");
-        let _ = segment.lookup(corpus, Fingerprint(1), |_| ());
+        let _ = segment.lookup(corpus, Fingerprint(1), |_| ControlFlow::Continue(()));
     }
     if let Ok(all) = segment.scan_all(|_| true).and_then(rest) {
         assert_eq!(all.len() as u64, elements);

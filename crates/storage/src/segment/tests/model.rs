@@ -1,5 +1,6 @@
 //! What is read equals what a plain map says.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -69,6 +70,7 @@ proptest! {
             let visit = |element: Element<'_>| {
                 assert_eq!(element.fingerprint, fingerprint);
                 found.push((element.id.to_owned(), State::from(element)));
+                ControlFlow::Continue(())
             };
             segment.lookup(corpus, fingerprint, visit).unwrap();
             let expected: Vec<_> = model

@@ -1,0 +1,55 @@
+//! The file that a store leaves when it fails for good: until somebody has looked at the disk, it is not opened.
+//!
+//! After a write or sync that failed, what the system holds in memory may differ from what is on disk, so that
+//! everything looks well until it is needed. One copy of the documents is too few to go on by itself.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+
+use super::{OpenError, Store};
+use crate::files::sync_directory;
+use crate::writer::Failure;
+
+/// The name of the file.
+const NAME: &str = "FAILED";
+
+/// Refuses a directory whose store has failed.
+pub(super) fn check(directory: &Path) -> Result<(), OpenError> {
+    let path = directory.join(NAME);
+    match fs::read(&path) {
+        Ok(reason) => Err(OpenError::Failed {
+            path,
+            directory: directory.to_owned(),
+            reason: String::from_utf8_lossy(reason.trim_ascii()).into_owned(),
+        }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(source) => Err(OpenError::Io {
+            action: "read",
+            path,
+            source,
+        }),
+    }
+}
+
+impl Store {
+    /// Leaves word that the store has failed, as well as its disk allows. The first failure stays.
+    pub(crate) fn leave_word(&self, failure: &Failure) {
+        let Some(disk) = &self.disk else { return };
+        let path = disk.directory.join(NAME);
+        match write(&path, failure) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                let path = path.display();
+                tracing::error!(%path, %error, "cannot leave word that the storage has failed");
+            }
+            _ => drop(sync_directory(&disk.directory)),
+        }
+    }
+}
+
+/// The name alone tells; the reason is for people.
+fn write(path: &Path, failure: &Failure) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    writeln!(file, "{failure}")?;
+    file.sync_all()
+}

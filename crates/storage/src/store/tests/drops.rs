@@ -1,0 +1,163 @@
+//! What becomes of corpora that were dropped: their segments, and the memory of them.
+
+use std::time::{Duration, Instant};
+
+use super::upkeep::{no_space_for_next_segment, segment_files};
+use super::{CORPUS, Fixture, Store, change, insert, layout, remove};
+use crate::element::{Change, ChangeKind, Operation};
+use crate::inspect::inspect;
+use simshard_simhash::Fingerprint;
+use simshard_topology::{CorpusUid, ShardId};
+
+const OTHER: CorpusUid = CorpusUid([2; 16]);
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Puts this many documents of a corpus into shard 0, and no other shard.
+fn insert_into(fixture: &Fixture, corpus: CorpusUid, version: u64, count: u64) {
+    fixture.run(Operation::CreateCorpus {
+        uid: corpus,
+        layout: layout(),
+    });
+    let value = 0x0077_7777_7777_0000 | u64::from(corpus.0[0]) << 8;
+    let documents: Vec<(u64, &str)> = (0..count).map(|number| (value + number, "a")).collect();
+    let change = change(ChangeKind::Insert, version, &documents);
+    fixture.run(Operation::Change(Change { corpus, ..change }));
+}
+
+/// Documents of a corpus in shard 0.
+fn count(store: &Store, corpus: CorpusUid) -> u64 {
+    let mut count = 0;
+    let visit = |_: Fingerprint, _: &str| count += 1;
+    store.scan(ShardId(0), corpus, visit).unwrap();
+    count
+}
+
+fn is_in_segments(store: &Store, corpus: CorpusUid) -> bool {
+    let segments = store.all_segments();
+    segments
+        .iter()
+        .any(|segment| segment.corpora().any(|held| held == corpus))
+}
+
+fn wait_until_gone(store: &Store, corpus: CorpusUid) {
+    let started = Instant::now();
+    while is_in_segments(store, corpus) {
+        assert!(
+            started.elapsed() < PATIENCE,
+            "nobody lets go of the segments"
+        );
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn segments_of_a_dropped_corpus_go_at_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let fixture = Fixture::open(directory.path());
+    insert_into(&fixture, CORPUS, 1, 9);
+    fixture.flush();
+    insert_into(&fixture, OTHER, 1, 9);
+    fixture.flush();
+    assert_eq!(segment_files(&fixture).len(), 2);
+    fixture.run(Operation::DropCorpus { uid: CORPUS });
+    wait_until_gone(&fixture.store, CORPUS);
+    assert_eq!(segment_files(&fixture).len(), 1);
+    drop(fixture);
+    let fixture = Fixture::open(directory.path());
+    assert_eq!(
+        (count(&fixture.store, CORPUS), count(&fixture.store, OTHER)),
+        (0, 9)
+    );
+}
+
+/// CO3.
+#[test]
+fn a_segment_is_written_anew_without_a_dropped_corpus_unless_that_has_little_of_it() {
+    for (dropped, kept, stays) in [(9, 9, false), (3, 9, false), (2, 9, true)] {
+        let directory = tempfile::tempdir().unwrap();
+        let fixture = Fixture::open(directory.path());
+        insert_into(&fixture, CORPUS, 1, dropped);
+        insert_into(&fixture, OTHER, 1, kept);
+        fixture.flush();
+        fixture.run(Operation::DropCorpus { uid: CORPUS });
+        match stays {
+            true => fixture.upkeep(&|_| Ok(())).step().unwrap(),
+            false => wait_until_gone(&fixture.store, CORPUS),
+        }
+        assert_eq!(is_in_segments(&fixture.store, CORPUS), stays);
+        drop(fixture);
+        let fixture = Fixture::open(directory.path());
+        assert_eq!(
+            (count(&fixture.store, CORPUS), count(&fixture.store, OTHER)),
+            (0, kept)
+        );
+    }
+}
+
+/// What was dropped before a start, or while nobody let go of its segments, goes then.
+#[test]
+fn a_start_lets_go_of_what_was_dropped_before() {
+    let directory = tempfile::tempdir().unwrap();
+    let fixture = Fixture::open(directory.path());
+    insert_into(&fixture, CORPUS, 1, 9);
+    fixture.flush();
+    fixture.writer.end_maintenance();
+    fixture.run(Operation::DropCorpus { uid: CORPUS });
+    assert!(is_in_segments(&fixture.store, CORPUS));
+    drop(fixture);
+    wait_until_gone(&Fixture::open(directory.path()).store, CORPUS);
+}
+
+/// ST7: and changes that were committed after the drop do no harm.
+#[test]
+fn a_dropped_corpus_is_forgotten_once_nothing_names_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let fixture = Fixture::open(directory.path());
+    insert_into(&fixture, CORPUS, 1, 2);
+    insert_into(&fixture, OTHER, 1, 9);
+    fixture.flush();
+    fixture.run(Operation::DropCorpus { uid: CORPUS });
+    fixture.flush();
+    let dropped = |fixture: &Fixture| fixture.store.catalog().dropped.len();
+    assert_eq!(dropped(&fixture), 1, "a segment has elements of it");
+    insert_into(&fixture, OTHER, 2, 30);
+    for version in 3..6 {
+        insert_into(&fixture, OTHER, version, 30);
+        remove(&fixture, version, &[(1, "")]);
+        fixture.flush();
+    }
+    fixture.flush();
+    assert!(!is_in_segments(&fixture.store, CORPUS), "they were merged");
+    assert_eq!(dropped(&fixture), 0);
+    insert(&fixture, 6, &[(1, "a change that came late")]);
+    drop(fixture);
+    assert!(inspect(directory.path()).unwrap().dropped.is_empty());
+    let fixture = Fixture::open(directory.path());
+    assert_eq!(
+        (count(&fixture.store, CORPUS), count(&fixture.store, OTHER)),
+        (0, 30)
+    );
+}
+
+/// ST7: the log that is kept says that the corpus was created, in vain, and no longer that it was dropped.
+#[test]
+fn a_dropped_corpus_is_not_forgotten_while_the_log_names_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let fixture = Fixture::open(directory.path());
+    fixture.run(Operation::DropCorpus { uid: CORPUS });
+    // Another batch, which begins once the one before it is applied.
+    insert_into(&fixture, OTHER, 1, 1);
+    let upkeep = fixture.upkeep(&|_| Ok(()));
+    no_space_for_next_segment(&fixture);
+    assert!(upkeep.flush().unwrap_err().is_disk_full());
+    fixture.create();
+    assert!(!fixture.store.holds(CORPUS));
+    upkeep.flush().unwrap();
+    drop(upkeep);
+    drop(fixture);
+    let fixture = Fixture::open(directory.path());
+    assert!(!fixture.store.holds(CORPUS));
+    fixture.flush();
+    assert!(fixture.store.catalog().dropped.is_empty());
+}

@@ -1,0 +1,115 @@
+//! Keeping memory small and segments few: one step after another, on a thread of its own.
+
+use std::sync::{MutexGuard, PoisonError};
+use std::time::Instant;
+
+use simshard_topology::ShardId;
+
+use super::resting::Resting;
+use super::{Disk, Store};
+use crate::error::MaintenanceError;
+use crate::writer::Failure;
+
+/// With more segments than this in a shard, merging comes before the next flush.
+const ENOUGH_SEGMENTS: usize = 16;
+
+/// Lets go of the log before a sequence.
+pub(crate) type Trim<'a> = dyn Fn(u64) -> Result<(), MaintenanceError> + 'a;
+
+/// The right to change segments and manifest, which one thread has at a time.
+pub(super) struct Upkeep<'a> {
+    pub(super) store: &'a Store,
+    pub(super) disk: &'a Disk,
+    pub(super) trim: &'a Trim<'a>,
+    pub(super) resting: MutexGuard<'a, Resting>,
+}
+
+impl Store {
+    /// Flushes and compacts when there is need, until it is told to stop, or fails for good.
+    pub(crate) fn maintain(&self, trim: &Trim<'_>) -> Result<(), Failure> {
+        let Some(disk) = &self.disk else {
+            return Ok(());
+        };
+        loop {
+            let pause = disk.resting().next_end(Instant::now());
+            if !self.maintenance.wait(pause) {
+                return Ok(());
+            }
+            match self.upkeep(disk, trim).step() {
+                Ok(()) => {}
+                Err(MaintenanceError::Stopped) => return Ok(()),
+                Err(error) if error.is_disk_full() => {
+                    tracing::warn!(%error, "no space for segments, trying again");
+                    self.maintenance.wait_for_space();
+                }
+                Err(error) => return Err(Failure::new(&error)),
+            }
+        }
+    }
+
+    /// Waits until nobody else changes segments.
+    pub(super) fn upkeep<'a>(&'a self, disk: &'a Disk, trim: &'a Trim<'a>) -> Upkeep<'a> {
+        Upkeep {
+            store: self,
+            disk,
+            trim,
+            resting: disk.resting(),
+        }
+    }
+}
+
+impl Upkeep<'_> {
+    /// Does what there is to do. What gives space back comes first, and what lets writers go on next.
+    pub(super) fn step(&mut self) -> Result<(), MaintenanceError> {
+        self.store.maintenance.begin_step();
+        self.let_go_of_dropped()?;
+        if self.store.maintenance.needs_flush() {
+            self.flush_and_trim()?;
+        }
+        while let Some(segments) = self.compact_one()? {
+            if self.is_flush_next(segments) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes memtables to segments, and lets go of the log before them. Where there is no space for even that, the
+    /// log stays until the next time.
+    pub(super) fn flush_and_trim(&self) -> Result<(), MaintenanceError> {
+        let first_sequence = self.flush()?;
+        match (self.trim)(first_sequence) {
+            Err(error) if error.is_disk_full() => {
+                tracing::warn!(%error, "no space to delete files of the log, trying again later");
+                Ok(())
+            }
+            trimmed => trimmed,
+        }
+    }
+
+    /// Between two parts of a merge in a shard: ends it if the store is being closed, and lets a flush go first.
+    pub(super) fn make_way(&self, shard: ShardId) -> Result<(), MaintenanceError> {
+        if self.store.maintenance.is_stopping() {
+            return Err(MaintenanceError::Stopped);
+        }
+        let segments = self
+            .store
+            .read(shard)
+            .map_or(0, |shard| shard.segments.len());
+        match self.is_flush_next(segments) {
+            true => self.flush_and_trim(),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether to flush before anything else. Writers wait rather than make segments faster than they are merged.
+    fn is_flush_next(&self, segments: usize) -> bool {
+        segments <= ENOUGH_SEGMENTS && self.store.maintenance.needs_flush()
+    }
+}
+
+impl Disk {
+    fn resting(&self) -> MutexGuard<'_, Resting> {
+        self.resting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
