@@ -1,18 +1,20 @@
 //! A whole cluster in one process: nodes and a router that talk gRPC over
-//! loopback, with the layout in memory.
+//! loopback. The layout is in memory; documents and corpora are in a data directory if there is one.
 
+use std::io;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use futures_util::future;
-use simshard_cluster::{ClusterLayout, MemoryStore, MetadataStore, Node};
+use simshard_cluster::{ClusterLayout, FileStore, MemoryStore, MetadataStore, Node};
 use simshard_node::{NodeConfig, StorageOptions};
 use simshard_router::RouterConfig;
 use simshard_runtime::shutdown::Shutdown;
 use simshard_topology::NodeId;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -25,6 +27,9 @@ pub const IN_FLIGHT_BYTES: usize = 512 << 20;
 /// How long a request may take if the client does not say.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
 
+/// Connections that wait to be accepted.
+const BACKLOG: u32 = 1024;
+
 /// The cluster to start.
 #[derive(Clone, Debug)]
 pub struct EmbeddedConfig {
@@ -32,6 +37,8 @@ pub struct EmbeddedConfig {
     pub nodes: Vec<NodeId>,
     /// Where the router listens; port 0 takes any free one.
     pub listen: SocketAddr,
+    /// The directory that holds the documents and corpora; `None` keeps them in memory only.
+    pub data: Option<PathBuf>,
     /// Threads of each node that work on shards.
     pub threads: usize,
     /// How long requests under way may take after a shutdown began.
@@ -43,7 +50,7 @@ pub struct EmbeddedConfig {
 pub struct EmbeddedCluster {
     address: SocketAddr,
     layout: ClusterLayout,
-    store: Arc<MemoryStore>,
+    store: Arc<dyn MetadataStore>,
     /// Those that run, in the order in which they are stopped: the router first.
     roles: Vec<Role>,
 }
@@ -82,48 +89,44 @@ fn node_name(node: &NodeId) -> String {
 }
 
 impl EmbeddedCluster {
-    /// Binds every port, then starts the roles.
+    /// Binds every port and opens what is stored, then starts the roles.
     ///
     /// # Errors
     /// If a port is taken, or a role cannot start.
     pub async fn start(config: EmbeddedConfig) -> anyhow::Result<Self> {
-        let router = bind(config.listen).await?;
+        let router = bind(config.listen)?;
         let address = router.local_addr()?;
-        let mut listeners = Vec::new();
+        let mut sockets = Vec::new();
         let mut nodes = Vec::new();
         for id in &config.nodes {
-            let listener = bind(SocketAddr::from(([127, 0, 0, 1], 0))).await?;
-            let address = format!("http://{}", listener.local_addr()?);
+            let socket = bind(SocketAddr::from(([127, 0, 0, 1], 0)))?;
             nodes.push(Node {
                 id: id.clone(),
-                address,
+                address: format!("http://{}", socket.local_addr()?),
             });
-            listeners.push(listener);
+            sockets.push(socket);
         }
         let layout = ClusterLayout::planned(nodes, 1)?;
-        let store = Arc::new(MemoryStore::new(layout.clone()));
-
+        let store = metadata(layout.clone(), config.data.as_deref());
+        let mut roles = Vec::new();
+        for (id, socket) in config.nodes.iter().zip(sockets) {
+            let settings = config.node(id);
+            let node = simshard_node::Node::open(settings, store.as_ref()).await?;
+            let listener = listen(socket)?;
+            roles.push(Role::start(node_name(id), |stop| {
+                node.serve(listener, stop)
+            }));
+        }
         let settings = RouterConfig {
             timeout: TIMEOUT,
             in_flight_bytes: IN_FLIGHT_BYTES,
             drain: config.drain,
         };
-        let mut roles = vec![Role::start("router".to_owned(), |stop| {
-            simshard_router::serve(settings, store.clone(), router, stop)
-        })];
-        for (node, listener) in config.nodes.into_iter().zip(listeners) {
-            let settings = NodeConfig {
-                node: node.clone(),
-                data: None,
-                storage: StorageOptions::default(),
-                threads: config.threads,
-                in_flight_bytes: IN_FLIGHT_BYTES,
-                drain: config.drain,
-            };
-            roles.push(Role::start(node_name(&node), |stop| {
-                simshard_node::serve(settings, store.clone(), listener, stop)
-            }));
-        }
+        let listener = listen(router)?;
+        let router = Role::start("router".to_owned(), |stop| {
+            simshard_router::serve(settings, Arc::clone(&store), listener, stop)
+        });
+        roles.insert(0, router);
         Ok(Self {
             address,
             layout,
@@ -147,7 +150,7 @@ impl EmbeddedCluster {
     /// Where the layout and the corpora are kept.
     #[must_use]
     pub fn store(&self) -> Arc<dyn MetadataStore> {
-        self.store.clone()
+        Arc::clone(&self.store)
     }
 
     /// Stops one node, as if its machine had gone.
@@ -201,11 +204,55 @@ impl EmbeddedCluster {
     }
 }
 
-/// Binds a listener, or says which address is taken.
-pub(crate) async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
-    TcpListener::bind(address)
-        .await
-        .with_context(|| format!("cannot listen on {address}: choose another with --listen"))
+impl EmbeddedConfig {
+    /// The settings of one node.
+    fn node(&self, id: &NodeId) -> NodeConfig {
+        NodeConfig {
+            node: id.clone(),
+            data: self.data.as_ref().map(|data| data.join(id.as_str())),
+            storage: StorageOptions::default(),
+            threads: self.threads,
+            in_flight_bytes: IN_FLIGHT_BYTES,
+            drain: self.drain,
+        }
+    }
+}
+
+/// Where the corpora are kept: in the data directory if there is one. Addresses change with every start, so the
+/// layout is never written.
+fn metadata(layout: ClusterLayout, data: Option<&Path>) -> Arc<dyn MetadataStore> {
+    match data {
+        None => Arc::new(MemoryStore::new(layout)),
+        Some(data) => Arc::new(FileStore::of_layout(layout, &data.join("cluster.toml"))),
+    }
+}
+
+/// Takes an address, or says which one is taken. Nobody can connect before it listens.
+pub(crate) fn bind(address: SocketAddr) -> anyhow::Result<TcpSocket> {
+    let bind = || {
+        let socket = match address {
+            SocketAddr::V4(_) => TcpSocket::new_v4()?,
+            SocketAddr::V6(_) => TcpSocket::new_v6()?,
+        };
+        // A port whose last connections are still closing is free.
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        Ok::<_, io::Error>(socket)
+    };
+    bind().with_context(|| cannot_listen(&address))
+}
+
+/// Lets others connect.
+pub(crate) fn listen(socket: TcpSocket) -> anyhow::Result<TcpListener> {
+    let address = socket.local_addr()?;
+    // Two sockets may share an address until one of them listens.
+    socket
+        .listen(BACKLOG)
+        .with_context(|| cannot_listen(&address))
+}
+
+fn cannot_listen(address: &SocketAddr) -> String {
+    format!("cannot listen on {address}: choose another with --listen")
 }
 
 #[cfg(test)]
@@ -217,6 +264,7 @@ mod tests {
 
     async fn start() -> EmbeddedCluster {
         let config = EmbeddedConfig {
+            data: None,
             nodes: ["n1", "n2"].map(|name| NodeId::new(name).unwrap()).to_vec(),
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             threads: 1,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use simshard_client::{Client, Documents, FindOptions, Queries, v1};
+use simshard_client::{Client, Documents, FindOptions, Found, Queries, v1};
 use simshard_simhash::Fingerprint;
 use simshard_testkit::{Process, free_addresses, write_layout_file};
 
@@ -128,7 +128,8 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// Inserts and removes until it is told to stop, and notes what was acknowledged.
+/// Inserts, removes and finds until it is told to stop, and notes what was acknowledged. Whatever is found, also
+/// while processes are killed, is held against that.
 async fn write(
     client: Client,
     seed: u64,
@@ -160,8 +161,22 @@ async fn write(
         if outcome.is_ok() {
             acknowledged.fetch_add(1, Ordering::Relaxed);
         }
+        let queries = some_of(&mut random, &oracle);
+        let asked = Queries::Fingerprints(queries.clone());
+        if let Ok(found) = client.find_all(CORPUS, asked, FindOptions::default()).await {
+            compare(&oracle, &queries, found);
+        }
     }
     oracle
+}
+
+/// A few of the fingerprints that were ever written.
+fn some_of(random: &mut fastrand::Rng, oracle: &Oracle) -> Vec<Fingerprint> {
+    let known = oracle.live.keys().map(|(fingerprint, _)| *fingerprint);
+    known
+        .filter(|_| random.u8(0..30) == 0)
+        .map(Fingerprint)
+        .collect()
 }
 
 /// One of a few thousand documents of a writer, near to others of its own.
@@ -198,25 +213,31 @@ async fn check(client: &Client, oracle: &Oracle) {
     for queries in queries.chunks(500) {
         let asked = Queries::Fingerprints(queries.to_vec());
         let found = client.find_all(CORPUS, asked, FindOptions::default()).await;
-        for (query, answer) in queries.iter().zip(found.unwrap().queries) {
-            let found: BTreeSet<Document> = answer
-                .matches
-                .into_iter()
-                .flat_map(|found| {
-                    let fingerprint = found.fingerprint.0;
-                    found.ids.into_iter().map(move |id| (fingerprint, id))
-                })
-                .collect();
-            let near = |document: &&Document| (document.0 ^ query.0).count_ones() <= 3;
-            for document in oracle.live.keys().filter(near) {
-                if !oracle.open.contains(document) {
-                    let is_live = oracle.live[document];
-                    assert_eq!(
-                        found.contains(document),
-                        is_live,
-                        "{document:?} near {query:?}"
-                    );
-                }
+        compare(oracle, queries, found.unwrap());
+    }
+}
+
+/// Compares what was found with a linear scan over what is known.
+fn compare(oracle: &Oracle, queries: &[Fingerprint], found: Found) {
+    assert_eq!(found.queries.len(), queries.len());
+    for (query, answer) in queries.iter().zip(found.queries) {
+        let found: BTreeSet<Document> = answer
+            .matches
+            .into_iter()
+            .flat_map(|found| {
+                let fingerprint = found.fingerprint.0;
+                found.ids.into_iter().map(move |id| (fingerprint, id))
+            })
+            .collect();
+        let near = |document: &&Document| (document.0 ^ query.0).count_ones() <= 3;
+        for document in oracle.live.keys().filter(near) {
+            if !oracle.open.contains(document) {
+                let is_live = oracle.live[document];
+                assert_eq!(
+                    found.contains(document),
+                    is_live,
+                    "{document:?} near {query:?}"
+                );
             }
         }
     }

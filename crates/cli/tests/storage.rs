@@ -132,3 +132,36 @@ fn a_directory_without_a_store_is_a_wrong_argument() {
     }
     assert_eq!(fs::read_dir(scene.data()).unwrap().count(), 0);
 }
+
+#[test]
+fn a_server_without_a_role_keeps_corpora_and_documents_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let serve = [
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--data",
+        data.to_str().unwrap(),
+    ];
+    let server = Process::serve(BINARY, serve);
+    simshard(&server, &["corpus", "create", "other"], "");
+    for (corpus, id) in [("default", "a"), ("other", "b")] {
+        let insert = ["insert", "--format", "tsv", "--corpus", corpus];
+        simshard(&server, &insert, &format!("{id}\t17\n"));
+    }
+    // The directory is in use.
+    let second = run(BINARY, serve, "");
+    let log = String::from_utf8(second.stderr).unwrap();
+    assert!(!second.status.success());
+    assert!(log.contains("another process"), "{log}");
+
+    server.kill();
+    let server = Process::serve(BINARY, serve);
+    for (corpus, id) in [("default", "a"), ("other", "b")] {
+        let find = ["find", "--fingerprint", "17", "--corpus", corpus];
+        let found = simshard(&server, &find, "");
+        assert!(found.contains(&format!("\"{id}\"")), "{found}");
+    }
+    assert_eq!(server.terminate(), Some(0));
+}

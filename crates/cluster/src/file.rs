@@ -31,7 +31,7 @@ mod corpora_file;
 mod corpora_format;
 mod layout_file;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -67,13 +67,20 @@ impl FileStore {
         let path = path.into();
         blocking(move || {
             let layout = layout_file::load(&path)?;
-            Ok(Self {
-                layout: watch::Sender::new(Arc::new(layout)),
-                corpora: CorporaFile::beside(&path),
-                turn: Arc::default(),
-            })
+            Ok(Self::of_layout(layout, &path))
         })
         .await
+    }
+
+    /// A layout that is known, with the corpora beside where its file would be: for a process whose nodes are its
+    /// own, and listen elsewhere every time.
+    #[must_use]
+    pub fn of_layout(layout: ClusterLayout, path: &Path) -> Self {
+        Self {
+            layout: watch::Sender::new(Arc::new(layout)),
+            corpora: CorporaFile::beside(path),
+            turn: Arc::default(),
+        }
     }
 
     /// Changes the corpora, one change after the other.

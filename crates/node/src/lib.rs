@@ -14,4 +14,4 @@ mod shard;
 
 pub use simshard_storage::Options as StorageOptions;
 
-pub use server::{NodeConfig, ServeError, serve};
+pub use server::{Node, NodeConfig, ServeError};

@@ -1,4 +1,4 @@
-//! Binding a node to a listener: start, serve, drain.
+//! A node's life: open what is stored, serve it, drain.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -65,40 +65,65 @@ pub enum ServeError {
     Transport(#[from] transport::ServeError),
 }
 
-/// Loads what is stored, then serves the node's shards on `listener` until `shutdown`, then lets requests under
-/// way finish.
-///
-/// # Errors
-/// If the node has no place in the layout, cannot start, or its storage fails.
-pub async fn serve(
+/// A node with all that is stored loaded: ready to serve.
+#[derive(Debug)]
+pub struct Node {
     config: NodeConfig,
-    store: Arc<dyn MetadataStore>,
-    listener: TcpListener,
-    shutdown: CancellationToken,
-) -> Result<(), ServeError> {
-    let owned = owned_shards(&config.node, store.as_ref()).await?;
-    let engine = start(&config, owned).await?;
-    info!(node = %config.node, shards = %owned, "node serves");
-    let service = ShardServiceServer::new(ShardGrpc {
-        engine: Arc::clone(&engine),
-        stopping: shutdown.clone(),
-    })
-    .max_decoding_message_size(MAX_SHARD_REQUEST_BYTES)
-    .max_encoding_message_size(usize::MAX);
-    let served = transport::serve(
-        service,
-        SHARD_SERVICE_DESCRIPTORS,
-        listener,
-        Budget::new(config.in_flight_bytes),
-        &shutdown,
-        config.drain,
-    );
-    tokio::select! {
-        failure = engine.failure() => return Err(ServeError::Storage(failure)),
-        served = served => served?,
+    owned: ShardSet,
+    engine: Arc<Engine>,
+}
+
+impl Node {
+    /// Opens what is stored and loads it.
+    ///
+    /// # Errors
+    /// If the node has no place in the layout, or what is stored cannot be opened.
+    pub async fn open(config: NodeConfig, store: &dyn MetadataStore) -> Result<Self, ServeError> {
+        let owned = owned_shards(&config.node, store).await?;
+        let engine = start(&config, owned).await?;
+        Ok(Self {
+            config,
+            owned,
+            engine,
+        })
     }
-    let closed = tokio::task::spawn_blocking(move || engine.close()).await;
-    closed.map_err(|_| ServeError::Stopped)
+
+    /// Serves the node's shards on `listener` until `shutdown`, then lets requests under way finish.
+    ///
+    /// # Errors
+    /// If the transport fails, or the storage.
+    pub async fn serve(
+        self,
+        listener: TcpListener,
+        shutdown: CancellationToken,
+    ) -> Result<(), ServeError> {
+        let Self {
+            config,
+            owned,
+            engine,
+        } = self;
+        info!(node = %config.node, shards = %owned, "node serves");
+        let service = ShardServiceServer::new(ShardGrpc {
+            engine: Arc::clone(&engine),
+            stopping: shutdown.clone(),
+        })
+        .max_decoding_message_size(MAX_SHARD_REQUEST_BYTES)
+        .max_encoding_message_size(usize::MAX);
+        let served = transport::serve(
+            service,
+            SHARD_SERVICE_DESCRIPTORS,
+            listener,
+            Budget::new(config.in_flight_bytes),
+            &shutdown,
+            config.drain,
+        );
+        tokio::select! {
+            failure = engine.failure() => return Err(ServeError::Storage(failure)),
+            served = served => served?,
+        }
+        let closed = tokio::task::spawn_blocking(move || engine.close()).await;
+        closed.map_err(|_| ServeError::Stopped)
+    }
 }
 
 async fn owned_shards(node: &NodeId, store: &dyn MetadataStore) -> Result<ShardSet, ServeError> {

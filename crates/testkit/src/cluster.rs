@@ -22,6 +22,7 @@ impl TestCluster {
         let config = EmbeddedConfig {
             nodes: (1..=nodes).map(name).collect(),
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            data: None,
             threads: 2,
             drain: DRAIN,
         };

@@ -139,6 +139,7 @@ async fn start(listen: SocketAddr) -> anyhow::Result<EmbeddedCluster> {
     let config = EmbeddedConfig {
         nodes: nodes.collect::<Result<_, _>>()?,
         listen,
+        data: None,
         threads: threads_or_cores(None),
         drain: DRAIN,
     };

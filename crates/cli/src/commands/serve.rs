@@ -26,9 +26,11 @@ file, which lists the nodes and their addresses:
   simshard serve node --cluster cluster.toml --name n2
   simshard serve router --cluster cluster.toml
 
-Each role prints `listening on URL` on standard output when it is ready, and
-stops on SIGTERM or Ctrl-C when the requests under way have finished. What it
-does is logged on standard error: SIMSHARD_LOG=debug says more."
+With --data DIR documents and corpora outlive the process. Each role prints
+`listening on URL` on standard output when all that is stored is loaded and it
+is ready, and stops on SIGTERM or Ctrl-C when the requests under way have
+finished. What it does is logged on standard error: SIMSHARD_LOG=debug says
+more."
 )]
 pub struct ServeArgs {
     /// Which role; both if none is named.
@@ -42,6 +44,9 @@ pub struct ServeArgs {
         default_value = "127.0.0.1:7460"
     )]
     pub listen: SocketAddr,
+    /// The directory that holds documents and corpora; without it they are in memory only, and end with the process
+    #[arg(long, value_name = "DIR", env = "SIMSHARD_DATA", value_hint = ValueHint::DirPath)]
+    pub data: Option<PathBuf>,
     /// Threads that search and change shards [default: one a core]
     #[arg(long, value_name = "N", env = "SIMSHARD_THREADS", value_parser = threads())]
     pub threads: Option<u16>,
@@ -138,7 +143,7 @@ pub fn run(args: ServeArgs) -> anyhow::Result<()> {
     match args.role {
         None => {
             logging::init(args.log.log_format, Level::INFO)?;
-            embedded::run(args.listen, threads_or_cores(args.threads))
+            embedded::run(args.listen, args.data, threads_or_cores(args.threads))
         }
         Some(RoleCommand::Node(args)) => {
             logging::init(args.role.log.log_format, Level::INFO)?;

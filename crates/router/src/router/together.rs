@@ -4,6 +4,7 @@
 //! each is then done alone.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use simshard_cluster::CorpusUid;
@@ -17,6 +18,9 @@ use crate::error::RouterError;
 
 /// Requests with fewer documents or queries are put together. Larger ones gain nothing.
 const FEW: usize = 256;
+
+/// How long after its deadline a request waits for what its batch says of it, which nodes were late, say.
+const GRACE: Duration = Duration::from_millis(20);
 
 /// What searches have in common that can be one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -200,7 +204,7 @@ async fn by<T>(
     deadline: Deadline,
     answer: impl Future<Output = Option<Result<T, RouterError>>>,
 ) -> Result<T, RouterError> {
-    match tokio::time::timeout_at(deadline.instant(), answer).await {
+    match tokio::time::timeout_at(deadline.instant() + GRACE, answer).await {
         Ok(answer) => answer.unwrap_or(Err(RouterError::Stopping)),
         Err(_) => Err(RouterError::Late),
     }

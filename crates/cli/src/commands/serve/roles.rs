@@ -11,12 +11,12 @@ use simshard_router::RouterConfig;
 use simshard_runtime::shutdown::Shutdown;
 use simshard_runtime::system::raise_open_files;
 use simshard_topology::NodeId;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tracing::warn;
 
 use super::config::{NodeSettings, RouterSettings};
 use crate::connection::block_on;
-use crate::embedded::bind;
+use crate::embedded::{self, bind};
 use crate::exit::UsageError;
 use crate::say;
 
@@ -33,13 +33,8 @@ pub(super) fn run_node(settings: &NodeSettings) -> anyhow::Result<()> {
             None => address_of(node)?,
         };
         let shutdown = Shutdown::on_signals()?;
-        if let Some(files) = raise_open_files().filter(|files| *files < ENOUGH_FILES) {
-            warn!(
-                files,
-                "few files may be open at once, raise the limit (ulimit -n): a shard has up to 16 segments"
-            );
-        }
-        let listener = announce(listen).await?;
+        open_enough_files();
+        let socket = bind(listen)?;
         let config = NodeConfig {
             node: settings.name.clone(),
             data: settings.data.clone(),
@@ -48,7 +43,14 @@ pub(super) fn run_node(settings: &NodeSettings) -> anyhow::Result<()> {
             in_flight_bytes: settings.in_flight_bytes,
             drain: settings.drain,
         };
-        simshard_node::serve(config, Arc::new(store), listener, shutdown.token().clone()).await?;
+        // Loading may take long: a signal ends it at once.
+        let open = simshard_node::Node::open(config, &store);
+        let Some(node) = shutdown.token().run_until_cancelled(open).await else {
+            return Ok(());
+        };
+        let node = node?;
+        node.serve(announce(socket)?, shutdown.token().clone())
+            .await?;
         Ok(())
     })
 }
@@ -57,7 +59,8 @@ pub(super) fn run_router(settings: &RouterSettings) -> anyhow::Result<()> {
     block_on(async {
         let store = FileStore::open(&settings.cluster).await?;
         let shutdown = Shutdown::on_signals()?;
-        let listener = announce(settings.listen).await?;
+        raise_open_files();
+        let listener = announce(bind(settings.listen)?)?;
         let config = RouterConfig {
             timeout: settings.timeout,
             in_flight_bytes: settings.in_flight_bytes,
@@ -68,9 +71,19 @@ pub(super) fn run_router(settings: &RouterSettings) -> anyhow::Result<()> {
     })
 }
 
-/// Binds, and says where on standard output: connections wait from then on.
-async fn announce(listen: SocketAddr) -> anyhow::Result<TcpListener> {
-    let listener = bind(listen).await?;
+/// Raises the number of files that may be open, and warns if that is few for a data directory.
+pub(super) fn open_enough_files() {
+    if let Some(files) = raise_open_files().filter(|files| *files < ENOUGH_FILES) {
+        warn!(
+            files,
+            "few files may be open at once, raise the limit (ulimit -n): a shard has up to 16 segments"
+        );
+    }
+}
+
+/// Lets others connect, and says where on standard output.
+fn announce(socket: TcpSocket) -> anyhow::Result<TcpListener> {
+    let listener = embedded::listen(socket)?;
     say::print(format!("listening on http://{}", listener.local_addr()?))?;
     Ok(listener)
 }
