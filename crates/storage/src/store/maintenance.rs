@@ -128,13 +128,16 @@ impl Maintenance {
             |state: &mut State| !state.needs_flush() && !state.has_dropped && !state.is_stopping;
         let state = self.state();
         let state = match most {
-            None => self.changed.wait_while(state, is_idle).map_err(drop),
+            None => {
+                let waited = self.changed.wait_while(state, is_idle);
+                waited.unwrap_or_else(PoisonError::into_inner)
+            }
             Some(most) => {
                 let waited = self.changed.wait_timeout_while(state, most, is_idle);
-                waited.map(|(state, _)| state).map_err(drop)
+                waited.unwrap_or_else(PoisonError::into_inner).0
             }
         };
-        !state.unwrap_or_else(|()| self.state()).is_stopping
+        !state.is_stopping
     }
 
     /// Waits a while for space on the disk; says whether to try again.
