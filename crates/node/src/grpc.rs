@@ -1,5 +1,7 @@
 //! The gRPC edge of a node: decode, delegate, convert.
 
+mod live;
+
 use std::sync::Arc;
 
 use simshard_cluster::CorpusUid;
@@ -105,6 +107,15 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         Ok(Response::new(pb::FindAllResponse {
             matches: Some(matches),
         }))
+    }
+
+    type ScanStream = live::Answers<pb::ScanResponse>;
+
+    async fn scan(
+        &self,
+        request: Request<pb::ScanRequest>,
+    ) -> Result<Response<Self::ScanStream>, Status> {
+        live::scan(&self.engine, request.get_ref())
     }
 }
 

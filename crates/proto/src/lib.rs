@@ -10,7 +10,7 @@ pub mod transport;
 
 pub use documents::{Documents, Violations, check_batch, check_ids};
 pub use limits::{MAX_BATCH, MAX_ID_BYTES, MAX_MESSAGE_BYTES, MAX_SHARD_REQUEST_BYTES};
-pub use matches::{MalformedMatches, QueryMatch, matches_from, matches_into};
+pub use matches::{MalformedColumns, QueryMatch, matches_from, matches_into};
 pub use reason::{DOMAIN, Reason};
 pub use shards::{shards_from, shards_into};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use simshard_cluster::{CorpusName, CorpusRecord, MetadataError};
-use simshard_proto::{MAX_MESSAGE_BYTES, MalformedMatches, Reason, Violations};
+use simshard_proto::{MAX_MESSAGE_BYTES, MalformedColumns, Reason, Violations};
 use simshard_simhash::{Recipe, TakesNoTexts};
 use simshard_topology::{NodeId, ShardSet};
 use tonic::Status;
@@ -85,11 +85,23 @@ pub(crate) enum RouterError {
         /// The node.
         node: NodeId,
         /// What is wrong.
-        problem: MalformedMatches,
+        problem: MalformedColumns,
     },
     /// Whatever version the router took, a node had a newer one.
     #[error("others keep changing the same documents: retry later")]
     WriteConflict,
+    /// A stream about a whole corpus was not done by the client's deadline.
+    #[error("the stream was not done by its deadline: allow more time, or set none")]
+    OutOfTime,
+    /// The reader of such a stream took nothing for so long.
+    #[error("nothing was read for {0:?}: start again, and read on")]
+    Stalled(Duration),
+    /// As many such streams are under way as the router serves at a time.
+    #[error("{most} streams about whole corpora are under way: retry once one of them has ended")]
+    TooManyStreams {
+        /// So many.
+        most: usize,
+    },
     /// The merged answer does not fit a message.
     #[error(
         "the answer is over {MAX_MESSAGE_BYTES} bytes: ask fewer queries at once, or set limit or max_ids"
@@ -114,13 +126,16 @@ impl RouterError {
             Self::CorpusExists(_) => Reason::CorpusExists,
             Self::RecipeMismatch { .. } => Reason::RecipeMismatch,
             Self::DistanceTooLarge { .. } | Self::NoTexts { .. } => Reason::InvalidRequest,
-            Self::Unreachable { late: true, .. } => Reason::DeadlineTooShort,
+            Self::Unreachable { late: true, .. } | Self::OutOfTime | Self::Stalled(_) => {
+                Reason::DeadlineTooShort
+            }
             Self::Unreachable { late: false, .. } => Reason::NodeUnreachable,
             Self::Stopping => Reason::Stopping,
             Self::NotLoaded { .. } => Reason::CorpusNotLoaded,
             Self::Node { status, .. } => node_reason(status),
             Self::Malformed { .. } | Self::ForeignCorpus(_) => Reason::Internal,
             Self::WriteConflict => Reason::WriteConflict,
+            Self::TooManyStreams { .. } => Reason::Overloaded,
             Self::AnswerTooLarge => Reason::AnswerTooLarge,
             Self::Metadata(_) | Self::MetadataLate(_) => Reason::MetadataFailed,
         }
@@ -140,6 +155,9 @@ impl RouterError {
             | Self::Node { .. }
             | Self::Malformed { .. }
             | Self::WriteConflict
+            | Self::OutOfTime
+            | Self::Stalled(_)
+            | Self::TooManyStreams { .. }
             | Self::AnswerTooLarge
             | Self::Metadata(_)
             | Self::MetadataLate(_)
@@ -175,6 +193,9 @@ impl RouterError {
             Self::ForeignCorpus(record) => vec![("corpus", record.name.to_string())],
             Self::DistanceTooLarge { .. }
             | Self::WriteConflict
+            | Self::OutOfTime
+            | Self::Stalled(_)
+            | Self::TooManyStreams { .. }
             | Self::AnswerTooLarge
             | Self::Metadata(_)
             | Self::MetadataLate(_)

@@ -1,6 +1,7 @@
 //! The gRPC edge of the router: decode, delegate, convert.
 
 mod convert;
+mod live;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -272,6 +273,15 @@ impl CorpusService for CorpusGrpc {
             }
         };
         Ok(Response::new(answers(request.into_inner(), answer)))
+    }
+
+    type ScanStream = Answers<pb::ScanResponse>;
+
+    async fn scan(
+        &self,
+        request: Request<pb::ScanRequest>,
+    ) -> Result<Response<Self::ScanStream>, Status> {
+        self.scan_all(request).await
     }
 
     async fn fingerprint(

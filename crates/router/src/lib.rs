@@ -11,6 +11,7 @@ mod deadline;
 mod decode;
 mod error;
 mod grpc;
+mod live;
 mod merge;
 mod metadata;
 mod nodes;

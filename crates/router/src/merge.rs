@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use simshard_proto::v1::{Completeness, Matches};
-use simshard_proto::{MalformedMatches, QueryMatch, matches_from, matches_into, shards_from};
+use simshard_proto::{MalformedColumns, QueryMatch, matches_from, matches_into, shards_from};
 use simshard_simhash::{Layout, LeadGroups};
 use simshard_topology::{NodeId, ShardSet};
 
@@ -29,7 +29,7 @@ impl Merge {
     }
 
     /// Adds a node's answer about the queries at `places`.
-    pub(crate) fn add(&mut self, places: &[u32], answer: Matches) -> Result<(), MalformedMatches> {
+    pub(crate) fn add(&mut self, places: &[u32], answer: Matches) -> Result<(), MalformedColumns> {
         for (&place, &cut) in places.iter().zip(&answer.truncated) {
             self.truncated[place as usize] |= cut;
         }

@@ -3,12 +3,14 @@
 mod catalog;
 mod documents;
 mod find;
+mod live;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use simshard_cluster::{ClusterLayout, CorpusName, MetadataStore};
 use simshard_topology::{NodeId, ShardSet};
+use tokio::sync::Semaphore;
 
 use crate::clock::SystemClock;
 use crate::corpora::{Corpora, OpenCorpus};
@@ -18,6 +20,7 @@ use crate::nodes::{CallError, Nodes};
 pub(crate) use catalog::{CorpusContents, NewCorpus};
 pub(crate) use documents::Change;
 pub(crate) use find::{Found, Near};
+pub(crate) use live::Live;
 
 /// A router over the nodes of one layout.
 #[derive(Debug)]
@@ -27,6 +30,8 @@ pub(crate) struct Router {
     nodes: Nodes,
     corpora: Corpora,
     clock: SystemClock,
+    /// A permit for each stream about a whole corpus.
+    live: Arc<Semaphore>,
 }
 
 impl Router {
@@ -39,6 +44,7 @@ impl Router {
             corpora: Corpora::new(Metadata::new(Arc::clone(&store))),
             metadata: Metadata::new(store),
             clock: SystemClock::default(),
+            live: Arc::new(Semaphore::new(live::MOST_AT_ONCE)),
             layout,
         })
     }

@@ -1,6 +1,8 @@
-//! `simshard corpus`: create, list, show and delete corpora.
+//! `simshard corpus`: create, list, show and delete corpora, and write all of one.
 
 mod picture;
+mod scan;
+mod streaming;
 
 use std::io::Write;
 
@@ -24,6 +26,8 @@ pub enum CorpusCommand {
     Show(NameArgs),
     /// Delete a corpus and all its documents
     Delete(NameArgs),
+    /// Write every document of a corpus
+    Scan(scan::ScanArgs),
 }
 
 /// Arguments of `corpus create`.
@@ -62,7 +66,7 @@ pub struct NameArgs {
 /// Does what the command says.
 ///
 /// # Errors
-/// If the router refuses or fails it.
+/// If the router refuses or fails it, or the output cannot be written.
 pub fn run(command: CorpusCommand) -> anyhow::Result<()> {
     block_on(async {
         match command {
@@ -70,6 +74,7 @@ pub fn run(command: CorpusCommand) -> anyhow::Result<()> {
             CorpusCommand::List(args) => list(&args).await,
             CorpusCommand::Show(args) => show(&args).await,
             CorpusCommand::Delete(args) => delete(&args).await,
+            CorpusCommand::Scan(args) => scan::run(&args).await,
         }
     })
 }

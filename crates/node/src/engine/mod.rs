@@ -10,6 +10,7 @@
 mod apply;
 mod change;
 mod find;
+mod scan;
 
 use std::sync::Arc;
 

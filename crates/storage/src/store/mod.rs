@@ -19,6 +19,7 @@ mod compaction;
 mod flush;
 mod maintenance;
 mod open;
+mod page;
 mod scrub;
 #[cfg(test)]
 mod tests;
@@ -44,6 +45,7 @@ pub use catalog::Corpus;
 pub(crate) use maintenance::Maintenance;
 pub use open::OpenError;
 pub(crate) use open::{LOG, SEGMENTS, lock};
+pub use page::PageStart;
 
 /// Memtables are written once the log has so many files that only they need.
 const LOG_FILES: u64 = 4;

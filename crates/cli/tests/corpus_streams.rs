@@ -1,0 +1,79 @@
+//! The commands that write all of a corpus.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::process::Output;
+
+use simshard_testkit::{Process, run};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_simshard");
+
+/// Two bare fingerprints, three documents of one fingerprint, a far one.
+const DOCUMENTS: &str = "\t4\na\t5\nb\t5\nc\t5\n\t7\nfar\t18446744073709551615\n";
+
+/// A server whose default corpus holds these documents.
+fn serve(documents: &str) -> Process {
+    let router = Process::serve(BINARY, ["serve", "--listen", "127.0.0.1:0"]);
+    simshard(&router, &["insert", "--format", "tsv"], documents);
+    router
+}
+
+fn try_simshard(router: &Process, args: &[&str], input: &str) -> Output {
+    run(BINARY, [args, &["--router", router.url()]].concat(), input)
+}
+
+fn simshard(router: &Process, args: &[&str], input: &str) -> String {
+    let output = try_simshard(router, args, input);
+    let log = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{args:?}: {log}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn a_scan_is_what_was_inserted_and_input_for_a_copy() {
+    let router = serve(DOCUMENTS);
+    let scanned = simshard(&router, &["corpus", "scan", "default"], "");
+    assert_eq!(scanned, format!("id\thash\n{DOCUMENTS}"));
+    simshard(&router, &["corpus", "create", "copy"], "");
+    let copy = ["insert", "--corpus", "copy", "--format", "tsv"];
+    simshard(&router, &copy, &scanned);
+    assert_eq!(simshard(&router, &["corpus", "scan", "copy"], ""), scanned);
+
+    let lines = ["corpus", "scan", "default", "--output-format", "jsonl"];
+    let lines = simshard(&router, &lines, "");
+    assert_eq!(
+        lines.lines().next().unwrap(),
+        r#"{"id":"","fingerprint":"4"}"#
+    );
+}
+
+#[test]
+fn a_file_is_whole_or_as_it_was() {
+    let router = serve("a\t1\n");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("out.tsv");
+    let scan = ["corpus", "scan", "default", "-o", file.to_str().unwrap()];
+    simshard(&router, &scan, "");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "id\thash\na\t1\n");
+
+    let line = "{\"id\": \"b\\tc\", \"n\": \"2\"}\n";
+    let fields = ["--id-field", "id", "--fingerprint-field", "n"];
+    let insert = [&["insert", "--format", "jsonl"][..], &fields].concat();
+    simshard(&router, &insert, line);
+    let refused = try_simshard(&router, &scan, "");
+    assert_eq!(refused.status.code(), Some(2));
+    let log = String::from_utf8_lossy(&refused.stderr);
+    assert!(log.contains("choose another --output-format"), "{log}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "id\thash\na\t1\n");
+}
+
+#[test]
+fn a_corpus_that_is_not_there_is_refused() {
+    let router = serve("");
+    let output = try_simshard(&router, &["corpus", "scan", "none"], "");
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.stdout, b"");
+    let log = String::from_utf8_lossy(&output.stderr);
+    assert!(log.contains("there is no corpus none"), "{log}");
+}
