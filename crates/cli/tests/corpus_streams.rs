@@ -1,4 +1,4 @@
-//! The commands that write all of a corpus.
+//! The commands that look through all of a corpus.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -48,6 +48,50 @@ fn a_scan_is_what_was_inserted_and_input_for_a_copy() {
     );
 }
 
+fn sorted(lines: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = lines.lines().collect();
+    lines.sort_unstable();
+    lines
+}
+
+#[test]
+fn pairs_are_those_that_the_batch_command_finds() {
+    let router = serve(DOCUMENTS);
+    let found = simshard(&router, &["corpus", "find-pairs", "default"], "");
+    let expected = [
+        r#"["a", "b"]"#,
+        r#"["a", "c"]"#,
+        r#"["a", 7]"#,
+        r#"["b", "c"]"#,
+        r#"["b", 7]"#,
+        r#"["c", 7]"#,
+        r#"[4, "a"]"#,
+        r#"[4, "b"]"#,
+        r#"[4, "c"]"#,
+        r#"[4, 7]"#,
+    ];
+    assert_eq!(sorted(&found), expected);
+
+    let near = ["--max-distance", "1", "--output-format", "tsv"];
+    let near = [&["corpus", "find-pairs", "default"][..], &near].concat();
+    let found = simshard(&router, &near, "");
+    assert!(found.starts_with("id_a\tid_b\tdistance\n"), "{found}");
+    assert!(found.contains("\n4\ta\t1\n") && found.contains("\na\t7\t1\n"));
+    assert_eq!(found.lines().count(), 1 + 9);
+
+    // With ids for all, to the letter.
+    let scanned = simshard(&router, &["corpus", "scan", "default"], "");
+    let named = scanned.replace("\n\t", "\nbare-\t");
+    simshard(&router, &["corpus", "create", "named"], "");
+    let insert = ["insert", "--corpus", "named", "--format", "tsv"];
+    simshard(&router, &insert, &named);
+    let live = ["corpus", "find-pairs", "named", "--output-format", "jsonl"];
+    let live = simshard(&router, &live, "");
+    let batch = ["find-all", "--format", "tsv", "--output-format", "jsonl"];
+    let batch = String::from_utf8(run(BINARY, batch, &named).stdout).unwrap();
+    assert_eq!(sorted(&live), sorted(&batch));
+}
+
 #[test]
 fn a_file_is_whole_or_as_it_was() {
     let router = serve("a\t1\n");
@@ -71,9 +115,19 @@ fn a_file_is_whole_or_as_it_was() {
 #[test]
 fn a_corpus_that_is_not_there_is_refused() {
     let router = serve("");
-    let output = try_simshard(&router, &["corpus", "scan", "none"], "");
-    assert_eq!(output.status.code(), Some(1));
-    assert_eq!(output.stdout, b"");
-    let log = String::from_utf8_lossy(&output.stderr);
-    assert!(log.contains("there is no corpus none"), "{log}");
+    for verb in ["scan", "find-pairs"] {
+        let output = try_simshard(&router, &["corpus", verb, "none"], "");
+        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(output.stdout, b"");
+        let log = String::from_utf8_lossy(&output.stderr);
+        assert!(log.contains("there is no corpus none"), "{log}");
+    }
+}
+
+#[test]
+fn a_distance_beyond_the_corpus_is_a_bad_argument() {
+    let router = serve("");
+    let find = ["corpus", "find-pairs", "default", "--max-distance", "4"];
+    let output = try_simshard(&router, &find, "");
+    assert_eq!(output.status.code(), Some(2));
 }

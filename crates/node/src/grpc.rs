@@ -117,6 +117,24 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
     ) -> Result<Response<Self::ScanStream>, Status> {
         live::scan(&self.engine, request.get_ref())
     }
+
+    type FindPairsStream = live::Answers<pb::FindPairsResponse>;
+
+    async fn find_pairs(
+        &self,
+        request: Request<pb::FindPairsRequest>,
+    ) -> Result<Response<Self::FindPairsStream>, Status> {
+        live::find_pairs(&self.engine, request.get_ref())
+    }
+
+    type LookUpStream = live::Answers<pb::LookUpResponse>;
+
+    async fn look_up(
+        &self,
+        request: Request<pb::LookUpRequest>,
+    ) -> Result<Response<Self::LookUpStream>, Status> {
+        live::look_up(&self.engine, request.into_inner())
+    }
 }
 
 /// A router's clock never gives out 0, which means that a document was never written.
@@ -170,6 +188,8 @@ impl From<NodeError> for Status {
             | NodeError::LayoutConflict(_)
             | NodeError::Layout(_)
             | NodeError::OutsideLayout
+            | NodeError::PairsSpanShards
+            | NodeError::TooManyJoins { .. }
             | NodeError::AnswerTooLarge { .. }
             | NodeError::ClockAhead(_)
             | NodeError::Refused(_)

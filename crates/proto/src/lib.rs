@@ -4,6 +4,7 @@
 mod documents;
 mod limits;
 mod matches;
+mod pairs;
 mod reason;
 mod shards;
 pub mod transport;
@@ -11,6 +12,7 @@ pub mod transport;
 pub use documents::{Documents, Violations, check_batch, check_ids};
 pub use limits::{MAX_BATCH, MAX_ID_BYTES, MAX_MESSAGE_BYTES, MAX_SHARD_REQUEST_BYTES};
 pub use matches::{MalformedColumns, QueryMatch, matches_from, matches_into};
+pub use pairs::{Group, GroupPair, pair_messages, pairs_into};
 pub use reason::{DOMAIN, Reason};
 pub use shards::{shards_from, shards_into};
 

@@ -284,6 +284,15 @@ impl CorpusService for CorpusGrpc {
         self.scan_all(request).await
     }
 
+    type FindPairsStream = Answers<pb::FindPairsResponse>;
+
+    async fn find_pairs(
+        &self,
+        request: Request<pb::FindPairsRequest>,
+    ) -> Result<Response<Self::FindPairsStream>, Status> {
+        self.find_all_pairs(request).await
+    }
+
     async fn fingerprint(
         &self,
         request: Request<pb::FingerprintRequest>,

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod pairs;
 mod refusals;
 mod scan;
 mod scene;

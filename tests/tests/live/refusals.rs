@@ -7,7 +7,7 @@ use simshard_simhash::synthetic::Data;
 use simshard_testkit::TestCluster;
 use tonic::{Code, Request, Status};
 
-use crate::scene::{all, fill, insert_heavy, stub};
+use crate::scene::{all, end, fill, insert_heavy, stub};
 
 fn scan(corpus: &str, recipe: &str) -> v1::ScanRequest {
     v1::ScanRequest {
@@ -16,11 +16,22 @@ fn scan(corpus: &str, recipe: &str) -> v1::ScanRequest {
     }
 }
 
+fn pairs(corpus: &str, recipe: &str) -> v1::FindPairsRequest {
+    v1::FindPairsRequest {
+        corpus: corpus.to_owned(),
+        recipe: recipe.to_owned(),
+        max_distance: None,
+    }
+}
+
 /// The reasons that all kinds of streams of one corpus give.
 async fn reasons(cluster: &TestCluster, corpus: &str, recipe: &str) -> Vec<Option<Reason>> {
     let mut stub = stub(cluster);
     let refused = |status: Result<(), Status>| Reason::of(&status.unwrap_err());
-    vec![refused(stub.scan(scan(corpus, recipe)).await.map(drop))]
+    vec![
+        refused(stub.scan(scan(corpus, recipe)).await.map(drop)),
+        refused(stub.find_pairs(pairs(corpus, recipe)).await.map(drop)),
+    ]
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -39,9 +50,24 @@ async fn corpora_that_are_not_there_and_other_recipes_are_refused() {
     cluster.stop().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_distance_beyond_the_corpus_is_refused_by_its_field() {
+    let cluster = TestCluster::start(1).await;
+    cluster.create_corpus("c", 5, 3).await;
+    let error = end(cluster.client.find_pairs("c", Some(4)).await).await;
+    let error = error.unwrap_err();
+    assert_eq!(error.reason(), Some(Reason::InvalidRequest));
+    let message = error.to_string();
+    assert!(message.contains("max_distance is 4"), "{message}");
+    cluster.stop().await;
+}
+
 async fn failures(cluster: &TestCluster) -> Vec<ClientError> {
     let client = &cluster.client;
-    vec![all(client.scan("c").await).await.unwrap_err()]
+    vec![
+        all(client.scan("c").await).await.unwrap_err(),
+        end(client.find_pairs("c", None).await).await.unwrap_err(),
+    ]
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -65,6 +65,13 @@ pub(crate) async fn all<T>(
     stream?.try_concat().await
 }
 
+/// What a stream comes to, whatever it yields before.
+pub(crate) async fn end<T>(
+    stream: Result<impl Stream<Item = Result<T, ClientError>>, ClientError>,
+) -> Result<(), ClientError> {
+    stream?.try_for_each(async |_| Ok(())).await
+}
+
 /// A connection of its own, for streams that are not read.
 pub(crate) fn stub(cluster: &TestCluster) -> CorpusServiceClient<Channel> {
     let channel = Channel::from_shared(cluster.url()).unwrap().connect_lazy();

@@ -1,5 +1,6 @@
-//! `simshard corpus`: create, list, show and delete corpora, and write all of one.
+//! `simshard corpus`: create, list, show and delete corpora, and look through all of one.
 
+mod find_pairs;
 mod picture;
 mod scan;
 mod streaming;
@@ -28,6 +29,8 @@ pub enum CorpusCommand {
     Delete(NameArgs),
     /// Write every document of a corpus
     Scan(scan::ScanArgs),
+    /// Find all pairs of near-duplicates in a corpus
+    FindPairs(find_pairs::FindPairsArgs),
 }
 
 /// Arguments of `corpus create`.
@@ -75,6 +78,7 @@ pub fn run(command: CorpusCommand) -> anyhow::Result<()> {
             CorpusCommand::Show(args) => show(&args).await,
             CorpusCommand::Delete(args) => delete(&args).await,
             CorpusCommand::Scan(args) => scan::run(&args).await,
+            CorpusCommand::FindPairs(args) => find_pairs::run(&args).await,
         }
     })
 }

@@ -30,4 +30,16 @@ impl CorpusGrpc {
         let live = self.live(&request.corpus, &request.recipe).await?;
         Ok(Response::new(answers(deadline, |sink| live.scan(sink))))
     }
+
+    pub(super) async fn find_all_pairs(
+        &self,
+        request: Request<pb::FindPairsRequest>,
+    ) -> Result<Response<Answers<pb::FindPairsResponse>>, Status> {
+        let deadline = Deadline::of_client(request.metadata());
+        let request = request.into_inner();
+        let live = self.live(&request.corpus, &request.recipe).await?;
+        let distance = decode::distance(request.max_distance, live.layout())?;
+        let find = |sink| live.find_pairs(distance, sink);
+        Ok(Response::new(answers(deadline, find)))
+    }
 }

@@ -1,14 +1,18 @@
 //! What concerns a whole corpus: streams of the nodes, over connections of their own. A reader that stops leaves
 //! answers of nodes half read, which would hold up whoever shares the connection.
 
+mod look_up;
+mod pairs;
 mod scan;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::{Stream, stream};
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
 use simshard_proto::{MAX_MESSAGE_BYTES, transport};
+use simshard_simhash::Layout;
 use simshard_topology::{NodeId, ShardId, ShardSet};
 use tokio::sync::OwnedSemaphorePermit;
 use tonic::transport::Endpoint;
@@ -23,7 +27,8 @@ use crate::nodes::{CallError, Client};
 /// So many streams about whole corpora a router serves at a time.
 pub(super) const MOST_AT_ONCE: usize = 16;
 
-/// Bytes of a node's stream that may be on their way.
+/// Bytes of a node's stream that may be on their way. A connection has room for several, as documents are looked up
+/// while pairs wait.
 const WINDOW: u32 = 1 << 20;
 
 /// So long a node may take to say whether it will do its part. It answers before it begins.
@@ -64,6 +69,10 @@ impl Live {
             connections,
             _permit: permit,
         })
+    }
+
+    pub(crate) fn layout(&self) -> Layout {
+        self.corpus.layout()
     }
 
     /// The nodes and their shards: one run of neighbours after the other, from the first shard to the last.
@@ -120,6 +129,14 @@ impl Live {
         answer.map_err(|status| self.lost(from.node.clone(), from.shards, status.into()))
     }
 
+    /// All answers of a node.
+    fn answers<A>(&self, from: FromNode<A>) -> impl Stream<Item = Result<A, RouterError>> {
+        stream::try_unfold(from, async |mut from| {
+            let answer = self.next(&mut from).await?;
+            Ok(answer.map(|answer| (answer, from)))
+        })
+    }
+
     /// A node has not done its part: nothing is complete without it.
     fn lost(&self, node: NodeId, shards: ShardSet, error: CallError) -> RouterError {
         let mut failures = Failures::default();
@@ -133,7 +150,7 @@ impl Live {
 fn connection(endpoint: Endpoint) -> Client {
     let channel = transport::endpoint(endpoint)
         .initial_stream_window_size(WINDOW)
-        .initial_connection_window_size(WINDOW)
+        .initial_connection_window_size(4 * WINDOW)
         .connect_lazy();
     ShardServiceClient::new(channel)
         .max_decoding_message_size(MAX_MESSAGE_BYTES)

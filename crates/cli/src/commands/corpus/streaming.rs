@@ -1,14 +1,14 @@
-//! What the commands that write all of a corpus have in common.
+//! What the commands that look through all of a corpus have in common.
 
 use std::borrow::Cow;
 
 use clap::Args;
-use simshard_client::Client;
+use simshard_client::{Client, Fingerprint};
 
 use crate::batch::WriteArgs;
 use crate::connection::RouterArgs;
 use crate::exit::UsageError;
-use crate::output::{Output, OutputFormat};
+use crate::output::{Member, Output, OutputFormat};
 
 /// The corpus, and where what is found goes.
 #[derive(Args, Debug)]
@@ -55,6 +55,19 @@ pub(super) fn writable(id: &str, format: OutputFormat) -> Result<Cow<'_, str>, U
             "the id {id:?} cannot stand in TSV: choose another --output-format"
         ))),
     }
+}
+
+/// A document as results show it, if the format can hold its id. One without an id is called by its fingerprint.
+pub(super) fn member(
+    fingerprint: Fingerprint,
+    id: &str,
+    format: OutputFormat,
+) -> Result<Member<'_>, UsageError> {
+    let id = match id {
+        "" => None,
+        id => Some(writable(id, format)?),
+    };
+    Ok(Member { id, fingerprint })
 }
 
 #[cfg(test)]
