@@ -93,6 +93,27 @@ fn pairs_are_those_that_the_batch_command_finds() {
 }
 
 #[test]
+fn clusters_are_those_that_the_batch_command_finds() {
+    let documents = "id\thash\nfar\t18446744073709551615\nx\t4\na\t5\nb\t5\ny\t1023\nz\t511\n";
+    let router = serve(documents);
+    let find = ["corpus", "find-clusters", "default"];
+    let found = simshard(&router, &find, "");
+    assert_eq!(found, "[\"x\", \"a\", \"b\"]\n[\"z\", \"y\"]\n");
+    for format in ["json", "jsonl", "tsv"] {
+        let format = ["--output-format", format];
+        let live = simshard(&router, &[&find[..], &format].concat(), "");
+        let batch = [&["find-clusters", "--format", "tsv"][..], &format].concat();
+        let batch = String::from_utf8(run(BINARY, batch, documents).stdout).unwrap();
+        assert_eq!(live, batch);
+    }
+    let near = [&find[..], &["--max-distance", "0"]].concat();
+    assert_eq!(simshard(&router, &near, ""), "[\"a\", \"b\"]\n");
+    let bare = serve("\t4\n\t5\n");
+    assert_eq!(simshard(&bare, &find, ""), "[4, 5]\n");
+    assert_eq!(simshard(&serve(""), &find, ""), "");
+}
+
+#[test]
 fn a_file_is_whole_or_as_it_was() {
     let router = serve("a\t1\n");
     let folder = tempfile::tempdir().unwrap();
@@ -115,7 +136,7 @@ fn a_file_is_whole_or_as_it_was() {
 #[test]
 fn a_corpus_that_is_not_there_is_refused() {
     let router = serve("");
-    for verb in ["scan", "find-pairs"] {
+    for verb in ["scan", "find-pairs", "find-clusters"] {
         let output = try_simshard(&router, &["corpus", verb, "none"], "");
         assert_eq!(output.status.code(), Some(1));
         assert_eq!(output.stdout, b"");
@@ -127,7 +148,9 @@ fn a_corpus_that_is_not_there_is_refused() {
 #[test]
 fn a_distance_beyond_the_corpus_is_a_bad_argument() {
     let router = serve("");
-    let find = ["corpus", "find-pairs", "default", "--max-distance", "4"];
-    let output = try_simshard(&router, &find, "");
-    assert_eq!(output.status.code(), Some(2));
+    for verb in ["find-pairs", "find-clusters"] {
+        let find = ["corpus", verb, "default", "--max-distance", "4"];
+        let output = try_simshard(&router, &find, "");
+        assert_eq!(output.status.code(), Some(2));
+    }
 }

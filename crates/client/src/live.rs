@@ -39,6 +39,15 @@ pub struct DocumentPair<'a> {
     pub distance: u32,
 }
 
+/// A document of a cluster.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClusterMember {
+    /// The cluster: the smallest fingerprint in it, which no other cluster has.
+    pub cluster: Fingerprint,
+    /// The document.
+    pub document: Document,
+}
+
 impl Pairs {
     /// The pairs, one by one: n documents with one fingerprint make n (n - 1) / 2.
     pub fn iter(&self) -> impl Iterator<Item = DocumentPair<'_>> {
@@ -74,7 +83,9 @@ impl Client {
             recipe: String::new(),
         };
         let answers = self.stub.clone().scan(request).await;
-        self.decoded(answers, documents)
+        self.decoded(answers, |answer: pb::ScanResponse| {
+            documents(answer.fingerprints, answer.ids)
+        })
     }
 
     /// Yields the pairs of documents of a corpus whose fingerprints differ in at most `max_distance` bits, or the
@@ -100,6 +111,27 @@ impl Client {
         })
     }
 
+    /// Yields the documents that are linked by pairs within `max_distance` bits, or the corpus's distance, directly
+    /// or through others: those of one cluster after those of another, by cluster, fingerprint, and id. Documents
+    /// that are inserted or removed meanwhile may link others or not.
+    ///
+    /// # Errors
+    /// If the router refuses the stream; each batch can fail, which ends it, and then not all were yielded.
+    pub async fn find_clusters(
+        &self,
+        corpus: &str,
+        max_distance: Option<u32>,
+    ) -> Result<impl Stream<Item = Result<Vec<ClusterMember>, ClientError>> + use<>, ClientError>
+    {
+        let request = pb::FindClustersRequest {
+            corpus: corpus.to_owned(),
+            recipe: String::new(),
+            max_distance,
+        };
+        let answers = self.stub.clone().find_clusters(request).await;
+        self.decoded(answers, members)
+    }
+
     /// The answers of a stream that the router has accepted.
     fn decoded<A, T>(
         &self,
@@ -115,8 +147,22 @@ impl Client {
     }
 }
 
-fn documents(answer: pb::ScanResponse) -> Result<Vec<Document>, MalformedColumns> {
-    let mut documents = Documents::of_columns(answer.fingerprints, answer.ids)?;
+fn members(answer: pb::FindClustersResponse) -> Result<Vec<ClusterMember>, MalformedColumns> {
+    let documents = documents(answer.fingerprints, answer.ids)?;
+    if answer.clusters.len() != documents.len() {
+        return Err(MalformedColumns {
+            column: "clusters",
+            found: answer.clusters.len(),
+            expected: documents.len(),
+        });
+    }
+    let clusters = answer.clusters.into_iter().map(Fingerprint);
+    let member = |(cluster, document)| ClusterMember { cluster, document };
+    Ok(clusters.zip(documents).map(member).collect())
+}
+
+fn documents(fingerprints: Vec<u64>, ids: Vec<String>) -> Result<Vec<Document>, MalformedColumns> {
+    let mut documents = Documents::of_columns(fingerprints, ids)?;
     documents
         .ids
         .resize(documents.fingerprints.len(), String::new());
@@ -128,6 +174,19 @@ fn documents(answer: pb::ScanResponse) -> Result<Vec<Document>, MalformedColumns
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn columns_that_do_not_fit_are_refused() {
+        let answer = |clusters: &[u64], ids: &[&str]| pb::FindClustersResponse {
+            clusters: clusters.to_vec(),
+            fingerprints: vec![4, 5],
+            ids: ids.iter().map(|&id| id.to_owned()).collect(),
+        };
+        assert_eq!(members(answer(&[4, 4], &[])).unwrap().len(), 2);
+        assert_eq!(members(answer(&[4], &[])).unwrap_err().column, "clusters");
+        let short = members(answer(&[4, 4], &["a"]));
+        assert_eq!(short.unwrap_err().column, "ids");
+    }
 
     #[test]
     fn a_row_stands_for_all_pairs_between_its_groups_or_within_one() {

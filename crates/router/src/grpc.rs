@@ -293,6 +293,15 @@ impl CorpusService for CorpusGrpc {
         self.find_all_pairs(request).await
     }
 
+    type FindClustersStream = Answers<pb::FindClustersResponse>;
+
+    async fn find_clusters(
+        &self,
+        request: Request<pb::FindClustersRequest>,
+    ) -> Result<Response<Self::FindClustersStream>, Status> {
+        self.find_all_clusters(request).await
+    }
+
     async fn fingerprint(
         &self,
         request: Request<pb::FingerprintRequest>,

@@ -11,6 +11,7 @@ mod deadline;
 mod decode;
 mod error;
 mod grpc;
+mod links;
 mod live;
 mod merge;
 mod metadata;

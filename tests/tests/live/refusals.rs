@@ -24,6 +24,14 @@ fn pairs(corpus: &str, recipe: &str) -> v1::FindPairsRequest {
     }
 }
 
+fn clusters(corpus: &str, recipe: &str) -> v1::FindClustersRequest {
+    v1::FindClustersRequest {
+        corpus: corpus.to_owned(),
+        recipe: recipe.to_owned(),
+        max_distance: None,
+    }
+}
+
 /// The reasons that all kinds of streams of one corpus give.
 async fn reasons(cluster: &TestCluster, corpus: &str, recipe: &str) -> Vec<Option<Reason>> {
     let mut stub = stub(cluster);
@@ -31,6 +39,7 @@ async fn reasons(cluster: &TestCluster, corpus: &str, recipe: &str) -> Vec<Optio
     vec![
         refused(stub.scan(scan(corpus, recipe)).await.map(drop)),
         refused(stub.find_pairs(pairs(corpus, recipe)).await.map(drop)),
+        refused(stub.find_clusters(clusters(corpus, recipe)).await.map(drop)),
     ]
 }
 
@@ -54,11 +63,19 @@ async fn corpora_that_are_not_there_and_other_recipes_are_refused() {
 async fn a_distance_beyond_the_corpus_is_refused_by_its_field() {
     let cluster = TestCluster::start(1).await;
     cluster.create_corpus("c", 5, 3).await;
-    let error = end(cluster.client.find_pairs("c", Some(4)).await).await;
-    let error = error.unwrap_err();
-    assert_eq!(error.reason(), Some(Reason::InvalidRequest));
-    let message = error.to_string();
-    assert!(message.contains("max_distance is 4"), "{message}");
+    let client = &cluster.client;
+    for error in [
+        end(client.find_pairs("c", Some(4)).await)
+            .await
+            .unwrap_err(),
+        end(client.find_clusters("c", Some(4)).await)
+            .await
+            .unwrap_err(),
+    ] {
+        assert_eq!(error.reason(), Some(Reason::InvalidRequest));
+        let message = error.to_string();
+        assert!(message.contains("max_distance is 4"), "{message}");
+    }
     cluster.stop().await;
 }
 
@@ -67,6 +84,9 @@ async fn failures(cluster: &TestCluster) -> Vec<ClientError> {
     vec![
         all(client.scan("c").await).await.unwrap_err(),
         end(client.find_pairs("c", None).await).await.unwrap_err(),
+        end(client.find_clusters("c", None).await)
+            .await
+            .unwrap_err(),
     ]
 }
 

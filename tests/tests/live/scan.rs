@@ -106,7 +106,7 @@ async fn scans_that_nobody_reads_hold_up_nobody_else() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_corpus_that_is_deleted_during_its_scan_does_not_look_complete() {
-    let cluster = TestCluster::start(2).await;
+    let cluster = TestCluster::start(1).await;
     cluster.create_corpus("c", 5, 3).await;
     insert_heavy(&cluster.client, "c").await;
     let scan = cluster.client.scan("c").await.unwrap();

@@ -1,5 +1,6 @@
 //! `simshard corpus`: create, list, show and delete corpora, and look through all of one.
 
+mod find_clusters;
 mod find_pairs;
 mod picture;
 mod scan;
@@ -31,6 +32,8 @@ pub enum CorpusCommand {
     Scan(scan::ScanArgs),
     /// Find all pairs of near-duplicates in a corpus
     FindPairs(find_pairs::FindPairsArgs),
+    /// Find the groups of near-duplicates in a corpus
+    FindClusters(find_clusters::FindClustersArgs),
 }
 
 /// Arguments of `corpus create`.
@@ -79,6 +82,7 @@ pub fn run(command: CorpusCommand) -> anyhow::Result<()> {
             CorpusCommand::Delete(args) => delete(&args).await,
             CorpusCommand::Scan(args) => scan::run(&args).await,
             CorpusCommand::FindPairs(args) => find_pairs::run(&args).await,
+            CorpusCommand::FindClusters(args) => find_clusters::run(&args).await,
         }
     })
 }

@@ -42,4 +42,16 @@ impl CorpusGrpc {
         let find = |sink| live.find_pairs(distance, sink);
         Ok(Response::new(answers(deadline, find)))
     }
+
+    pub(super) async fn find_all_clusters(
+        &self,
+        request: Request<pb::FindClustersRequest>,
+    ) -> Result<Response<Answers<pb::FindClustersResponse>>, Status> {
+        let deadline = Deadline::of_client(request.metadata());
+        let request = request.into_inner();
+        let live = self.live(&request.corpus, &request.recipe).await?;
+        let distance = decode::distance(request.max_distance, live.layout())?;
+        let find = |sink| live.find_clusters(distance, sink);
+        Ok(Response::new(answers(deadline, find)))
+    }
 }

@@ -1,6 +1,7 @@
 //! What concerns a whole corpus: streams of the nodes, over connections of their own. A reader that stops leaves
 //! answers of nodes half read, which would hold up whoever shares the connection.
 
+mod clusters;
 mod look_up;
 mod pairs;
 mod scan;
