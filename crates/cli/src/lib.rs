@@ -48,7 +48,7 @@ pub enum Command {
     Demo(demo::DemoArgs),
     /// Run a router and a node in one process, or one of the two
     Serve(serve::ServeArgs),
-    /// Create, list, show and delete corpora
+    /// Create, list, show and delete corpora, and look through all of one
     #[command(subcommand)]
     Corpus(corpus::CorpusCommand),
     /// Insert documents into a corpus

@@ -1,6 +1,6 @@
 //! Why a request failed, and whether to try again.
 
-use simshard_proto::{MalformedMatches, Reason};
+use simshard_proto::{MalformedColumns, Reason};
 use tonic::{Code, Status};
 
 /// Why a request failed.
@@ -30,7 +30,7 @@ pub enum ClientError {
     },
     /// The router's answer makes no sense.
     #[error("the router answered nonsense: {0}")]
-    Malformed(#[from] MalformedMatches),
+    Malformed(#[from] MalformedColumns),
 }
 
 impl ClientError {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use simshard_proto::v1::{Completeness, FindAllRequest, FindFirstRequest, Matches};
-use simshard_proto::{MalformedMatches, QueryMatch, matches_into};
+use simshard_proto::{MalformedColumns, QueryMatch, matches_into};
 use simshard_simhash::{Fingerprint, LeadGroups};
 
 use crate::batch::Queries;
@@ -71,7 +71,7 @@ impl Found {
         queries: &[u64],
         matches: Matches,
         completeness: Option<Completeness>,
-    ) -> Result<Self, MalformedMatches> {
+    ) -> Result<Self, MalformedColumns> {
         let truncated = matches.truncated.clone();
         let found = matches_into(matches, queries.len())?;
         let with_query = queries.iter().zip(truncated);

@@ -26,6 +26,15 @@ pub(crate) enum NodeError {
     /// A lead group or distance that the corpus has not.
     #[error("the lead groups or the distance are not those of the corpus: its layout differs")]
     OutsideLayout,
+    /// Near fingerprints can be in different shards, so no node can find all pairs of its own.
+    #[error("the prefixes of the corpus are shorter than a byte: its pairs span shards")]
+    PairsSpanShards,
+    /// As many joins are under way as the node does at a time.
+    #[error("{most} joins are under way on this node: retry once one of them has ended")]
+    TooManyJoins {
+        /// So many.
+        most: usize,
+    },
     /// The matches need more memory than an answer may take.
     #[error("the answer is over {limit} bytes: ask fewer queries at once, or set limit or max_ids")]
     AnswerTooLarge {
@@ -66,9 +75,11 @@ impl NodeError {
         match self {
             Self::NotOwner(_) => Reason::NotOwner,
             Self::CorpusNotLoaded(_) => Reason::CorpusNotLoaded,
-            Self::LayoutConflict(_) | Self::Layout(_) | Self::OutsideLayout => {
-                Reason::InvalidRequest
-            }
+            Self::LayoutConflict(_)
+            | Self::Layout(_)
+            | Self::OutsideLayout
+            | Self::PairsSpanShards => Reason::InvalidRequest,
+            Self::TooManyJoins { .. } => Reason::Overloaded,
             Self::AnswerTooLarge { .. } => Reason::AnswerTooLarge,
             Self::ClockAhead(_) => Reason::ClockAhead,
             Self::Refused(Refusal::DiskFull) => Reason::DiskFull,

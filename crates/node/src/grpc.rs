@@ -1,6 +1,7 @@
 //! The gRPC edge of a node: decode, delegate, convert.
 
 mod decode;
+mod live;
 mod work;
 
 use std::sync::Arc;
@@ -79,6 +80,33 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         tokio::spawn(stream.run(request.into_inner()));
         Ok(Response::new(ReceiverStream::new(receiver)))
     }
+
+    type ScanStream = live::Answers<pb::ScanResponse>;
+
+    async fn scan(
+        &self,
+        request: Request<pb::ScanRequest>,
+    ) -> Result<Response<Self::ScanStream>, Status> {
+        live::scan(&self.engine, request.get_ref())
+    }
+
+    type FindPairsStream = live::Answers<pb::FindPairsResponse>;
+
+    async fn find_pairs(
+        &self,
+        request: Request<pb::FindPairsRequest>,
+    ) -> Result<Response<Self::FindPairsStream>, Status> {
+        live::find_pairs(&self.engine, request.get_ref())
+    }
+
+    type LookUpStream = live::Answers<pb::LookUpResponse>;
+
+    async fn look_up(
+        &self,
+        request: Request<pb::LookUpRequest>,
+    ) -> Result<Response<Self::LookUpStream>, Status> {
+        live::look_up(&self.engine, request.into_inner())
+    }
 }
 
 impl From<NodeError> for Status {
@@ -89,6 +117,8 @@ impl From<NodeError> for Status {
             | NodeError::LayoutConflict(_)
             | NodeError::Layout(_)
             | NodeError::OutsideLayout
+            | NodeError::PairsSpanShards
+            | NodeError::TooManyJoins { .. }
             | NodeError::AnswerTooLarge { .. }
             | NodeError::ClockAhead(_)
             | NodeError::Refused(_)

@@ -136,6 +136,19 @@ impl Shard {
         self.index.search(search, queries, hit)
     }
 
+    /// The fingerprints in the shard whose leading byte under a table is the shard.
+    pub(crate) fn entries(&self, table: usize) -> Vec<Fingerprint> {
+        self.index.entries(table).collect()
+    }
+
+    /// The fingerprints at home here that several documents have.
+    pub(crate) fn repeated(&self) -> Vec<Fingerprint> {
+        let repeated = self.several.keys().copied();
+        repeated
+            .filter(|&fingerprint| self.is_home(fingerprint))
+            .collect()
+    }
+
     /// Whether documents of this fingerprint are at home here.
     pub(crate) const fn is_home(&self, fingerprint: Fingerprint) -> bool {
         (fingerprint.0 >> 56) as u8 == self.id.0

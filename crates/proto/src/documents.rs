@@ -4,7 +4,7 @@ use simshard_simhash::Fingerprint;
 use tonic::Status;
 use tonic_types::{ErrorDetails, FieldViolation};
 
-use crate::{MAX_BATCH, MAX_ID_BYTES, Reason};
+use crate::{MAX_BATCH, MAX_ID_BYTES, MalformedColumns, Reason};
 
 /// Documents as columns of equal length.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,6 +16,22 @@ pub struct Documents {
 }
 
 impl Documents {
+    /// The documents of these columns.
+    ///
+    /// # Errors
+    /// If there are ids, but not one a fingerprint.
+    pub fn of_columns(fingerprints: Vec<u64>, ids: Vec<String>) -> Result<Self, MalformedColumns> {
+        if !ids.is_empty() && ids.len() != fingerprints.len() {
+            return Err(MalformedColumns {
+                column: "ids",
+                found: ids.len(),
+                expected: fingerprints.len(),
+            });
+        }
+        let fingerprints = fingerprints.into_iter().map(Fingerprint).collect();
+        Ok(Self { fingerprints, ids })
+    }
+
     /// Number of documents.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -158,6 +174,15 @@ mod tests {
             .map(|violation| violation.field)
             .collect();
         assert_eq!(fields, ["texts", "ids", "ids[1]"]);
+    }
+
+    #[test]
+    fn documents_have_an_id_each_or_none_at_all() {
+        let ids = |count| vec!["a".to_owned(); count];
+        assert_eq!(Documents::of_columns(vec![1, 2], ids(0)).unwrap().id(1), "");
+        assert_eq!(Documents::of_columns(vec![1, 2], ids(2)).unwrap().len(), 2);
+        assert!(Documents::of_columns(vec![1, 2], ids(1)).is_err());
+        assert!(Documents::of_columns(vec![], ids(1)).is_err());
     }
 
     #[test]

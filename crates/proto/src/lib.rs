@@ -5,6 +5,7 @@ mod bits;
 mod documents;
 mod limits;
 mod matches;
+mod pairs;
 mod reason;
 mod shards;
 mod status;
@@ -14,9 +15,10 @@ pub use bits::{bits_from, bits_into};
 pub use documents::{Documents, Violations, check_batch, check_ids};
 pub use limits::{MAX_BATCH, MAX_ID_BYTES, MAX_MESSAGE_BYTES, MAX_SHARD_REQUEST_BYTES};
 pub use matches::{
-    MalformedMatches, MatchColumns, QueryMatch, check_columns, matches_from, matches_into,
+    MalformedColumns, MatchColumns, QueryMatch, check_columns, matches_from, matches_into,
     split_matches,
 };
+pub use pairs::{Group, GroupPair, pair_messages, pairs_into};
 pub use reason::{DOMAIN, Reason};
 pub use shards::{shards_from, shards_into};
 pub use status::{status_from_bytes, status_into_bytes};

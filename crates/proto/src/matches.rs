@@ -21,8 +21,8 @@ pub struct QueryMatch {
 
 /// The columns of an answer do not fit each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the {column} column of the matches has {found} elements, not {expected}")]
-pub struct MalformedMatches {
+#[error("the {column} column has {found} elements, not {expected}")]
+pub struct MalformedColumns {
     /// The column.
     pub column: &'static str,
     /// Its length.
@@ -108,7 +108,7 @@ pub fn matches_from(mut found: Vec<QueryMatch>, limit: u32, truncated: Vec<bool>
 ///
 /// # Errors
 /// If the columns do not fit each other.
-pub fn matches_into(matches: Matches, queries: usize) -> Result<Vec<QueryMatch>, MalformedMatches> {
+pub fn matches_into(matches: Matches, queries: usize) -> Result<Vec<QueryMatch>, MalformedColumns> {
     check_columns(&matches, queries)?;
     let mut found = Vec::with_capacity(matches.fingerprints.len());
     let mut ids = matches.ids.into_iter();
@@ -168,7 +168,7 @@ fn total(counts: &[u32]) -> usize {
 ///
 /// # Errors
 /// If they do not.
-pub fn check_columns(matches: &Matches, queries: usize) -> Result<(), MalformedMatches> {
+pub fn check_columns(matches: &Matches, queries: usize) -> Result<(), MalformedColumns> {
     let count = matches.fingerprints.len();
     for (column, found, expected) in [
         ("match_counts", matches.match_counts.len(), queries),
@@ -180,7 +180,7 @@ pub fn check_columns(matches: &Matches, queries: usize) -> Result<(), MalformedM
         ("ids", matches.ids.len(), total(&matches.id_counts)),
     ] {
         if found != expected {
-            return Err(MalformedMatches {
+            return Err(MalformedColumns {
                 column,
                 found,
                 expected,

@@ -28,9 +28,12 @@ impl Deadline {
 
     /// The client's own deadline, or `default`, whichever is earlier.
     pub(crate) fn from_metadata(metadata: &MetadataMap, default: Duration) -> Self {
-        let header = metadata.get(HEADER).and_then(|value| value.to_str().ok());
-        let asked = header.and_then(parse);
-        Self::within(asked.map_or(default, |asked| asked.min(default)))
+        Self::within(asked(metadata).map_or(default, |asked| asked.min(default)))
+    }
+
+    /// The client's own deadline, if it has one.
+    pub(crate) fn of_client(metadata: &MetadataMap) -> Option<Self> {
+        asked(metadata).map(Self::within)
     }
 
     /// A deadline that has come.
@@ -48,6 +51,12 @@ impl Deadline {
         let now = Instant::now();
         Self(now + self.0.saturating_duration_since(now) / 2)
     }
+}
+
+/// How long the client waits, if it says so.
+fn asked(metadata: &MetadataMap) -> Option<Duration> {
+    let header = metadata.get(HEADER)?.to_str().ok()?;
+    parse(header)
 }
 
 /// A timeout as gRPC writes it: up to 8 digits and a unit.
@@ -104,5 +113,8 @@ mod tests {
         metadata.insert(HEADER, "9H".parse().unwrap());
         let bounded = Deadline::from_metadata(&metadata, default).0 - Instant::now();
         assert!(bounded < default);
+        let unbounded = Deadline::of_client(&metadata).unwrap().0 - Instant::now();
+        assert!(unbounded > default);
+        assert_eq!(Deadline::of_client(&MetadataMap::new()), None);
     }
 }

@@ -87,11 +87,16 @@ pub(crate) struct Wanted {
 impl Wanted {
     /// The distance to search, at most the corpus's.
     pub(crate) fn distance(self, layout: Layout) -> Result<u32, RouterError> {
-        let most = layout.distance();
-        match self.max_distance {
-            Some(given) if given > most => Err(RouterError::DistanceTooLarge { given, most }),
-            given => Ok(given.unwrap_or(most)),
-        }
+        distance(self.max_distance, layout)
+    }
+}
+
+/// The distance that a request asks for, at most the corpus's.
+pub(crate) fn distance(asked: Option<u32>, layout: Layout) -> Result<u32, RouterError> {
+    let most = layout.distance();
+    match asked {
+        Some(given) if given > most => Err(RouterError::DistanceTooLarge { given, most }),
+        given => Ok(given.unwrap_or(most)),
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use simshard_cluster::{CorpusName, CorpusRecord, MetadataError};
 use simshard_proto::transport::NO_MEMORY;
-use simshard_proto::{MAX_MESSAGE_BYTES, MalformedMatches, Reason, Violations};
+use simshard_proto::{MAX_MESSAGE_BYTES, MalformedColumns, Reason, Violations};
 use simshard_simhash::{Recipe, TakesNoTexts};
 use simshard_topology::{NodeId, ShardSet};
 use tonic::Status;
@@ -89,11 +89,23 @@ pub(crate) enum RouterError {
         /// The node.
         node: NodeId,
         /// What is wrong.
-        problem: MalformedMatches,
+        problem: MalformedColumns,
     },
     /// Whatever version the router took, a node had a newer one.
     #[error("others keep changing the same documents: retry later")]
     WriteConflict,
+    /// A stream about a whole corpus was not done by the client's deadline.
+    #[error("the stream was not done by its deadline: allow more time, or set none")]
+    OutOfTime,
+    /// The client of a stream took no answer for so long.
+    #[error("no answer was read for {0:?}: ask again, and read on")]
+    Stalled(Duration),
+    /// As many such streams are under way as the router serves at a time.
+    #[error("{most} streams about whole corpora are under way: retry once one of them has ended")]
+    TooManyStreams {
+        /// So many.
+        most: usize,
+    },
     /// The merged answer does not fit a message.
     #[error(
         "the answer is over {MAX_MESSAGE_BYTES} bytes: ask fewer queries at once, or set limit or max_ids"
@@ -102,11 +114,6 @@ pub(crate) enum RouterError {
     /// The answers need more memory than is left.
     #[error("{NO_MEMORY}: retry a little later")]
     NoMemory,
-    /// The client of a stream does not read its answers.
-    #[error(
-        "answers were not read for {0:?}: read them, and send the batches without answer again"
-    )]
-    NotRead(Duration),
     /// The metadata store failed.
     #[error("metadata: {0}")]
     Metadata(MetadataError),
@@ -126,15 +133,17 @@ impl RouterError {
             Self::CorpusExists(_) => Reason::CorpusExists,
             Self::RecipeMismatch { .. } => Reason::RecipeMismatch,
             Self::DistanceTooLarge { .. } | Self::NoTexts { .. } => Reason::InvalidRequest,
-            Self::Unreachable { late: true, .. } | Self::Late | Self::NotRead(_) => {
-                Reason::DeadlineTooShort
-            }
+            Self::Unreachable { late: true, .. }
+            | Self::Late
+            | Self::OutOfTime
+            | Self::Stalled(_) => Reason::DeadlineTooShort,
             Self::Unreachable { late: false, .. } => Reason::NodeUnreachable,
             Self::Stopping => Reason::Stopping,
             Self::NotLoaded { .. } => Reason::CorpusNotLoaded,
             Self::Node { status, .. } => node_reason(status),
             Self::Malformed { .. } | Self::ForeignCorpus(_) => Reason::Internal,
             Self::WriteConflict => Reason::WriteConflict,
+            Self::TooManyStreams { .. } => Reason::Overloaded,
             Self::AnswerTooLarge => Reason::AnswerTooLarge,
             Self::NoMemory => Reason::Overloaded,
             Self::Metadata(_) | Self::MetadataLate(_) => Reason::MetadataFailed,
@@ -156,9 +165,11 @@ impl RouterError {
             | Self::Node { .. }
             | Self::Malformed { .. }
             | Self::WriteConflict
+            | Self::OutOfTime
+            | Self::Stalled(_)
+            | Self::TooManyStreams { .. }
             | Self::AnswerTooLarge
             | Self::NoMemory
-            | Self::NotRead(_)
             | Self::Metadata(_)
             | Self::MetadataLate(_)
             | Self::Stopping => false,
@@ -194,9 +205,11 @@ impl RouterError {
             Self::DistanceTooLarge { .. }
             | Self::Late
             | Self::WriteConflict
+            | Self::OutOfTime
+            | Self::Stalled(_)
+            | Self::TooManyStreams { .. }
             | Self::AnswerTooLarge
             | Self::NoMemory
-            | Self::NotRead(_)
             | Self::Metadata(_)
             | Self::MetadataLate(_)
             | Self::Stopping => Vec::new(),

@@ -1,6 +1,7 @@
 //! The gRPC edge of the router: decode, delegate, convert.
 
 mod convert;
+mod live;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -272,6 +273,33 @@ impl CorpusService for CorpusGrpc {
             }
         };
         Ok(Response::new(answers(request, self.timeout, answer)))
+    }
+
+    type ScanStream = Answers<pb::ScanResponse>;
+
+    async fn scan(
+        &self,
+        request: Request<pb::ScanRequest>,
+    ) -> Result<Response<Self::ScanStream>, Status> {
+        self.scan_all(request).await
+    }
+
+    type FindPairsStream = Answers<pb::FindPairsResponse>;
+
+    async fn find_pairs(
+        &self,
+        request: Request<pb::FindPairsRequest>,
+    ) -> Result<Response<Self::FindPairsStream>, Status> {
+        self.find_all_pairs(request).await
+    }
+
+    type FindClustersStream = Answers<pb::FindClustersResponse>;
+
+    async fn find_clusters(
+        &self,
+        request: Request<pb::FindClustersRequest>,
+    ) -> Result<Response<Self::FindClustersStream>, Status> {
+        self.find_all_clusters(request).await
     }
 
     async fn fingerprint(

@@ -12,6 +12,8 @@ mod deadline;
 mod decode;
 mod error;
 mod grpc;
+mod links;
+mod live;
 mod merge;
 mod metadata;
 mod nodes;

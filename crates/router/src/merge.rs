@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use simshard_proto::v1::{Completeness, Matches};
-use simshard_proto::{MalformedMatches, MatchColumns, check_columns, shards_from};
+use simshard_proto::{MalformedColumns, MatchColumns, check_columns, shards_from};
 use simshard_simhash::{Fingerprint, Layout, LeadGroups};
 use simshard_topology::{NodeId, ShardSet};
 
@@ -44,7 +44,7 @@ impl Merge {
     }
 
     /// Adds a node's answer about the queries at `places`.
-    pub(crate) fn add(&mut self, places: &[u32], answer: Matches) -> Result<(), MalformedMatches> {
+    pub(crate) fn add(&mut self, places: &[u32], answer: Matches) -> Result<(), MalformedColumns> {
         check_columns(&answer, places.len())?;
         for (&place, &cut) in places.iter().zip(&answer.truncated) {
             self.truncated[place as usize] |= cut;

@@ -3,6 +3,7 @@
 mod catalog;
 mod documents;
 mod find;
+mod live;
 mod together;
 
 use std::collections::BTreeMap;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 use simshard_cluster::{ClusterLayout, CorpusName, MetadataStore};
 use simshard_proto::transport::Budget;
 use simshard_topology::{NodeId, ShardSet};
+use tokio::sync::Semaphore;
 
 use crate::clock::SystemClock;
 use crate::coalesce::Coalescer;
@@ -21,6 +23,7 @@ use crate::nodes::{CallError, Nodes};
 pub(crate) use catalog::{CorpusContents, NewCorpus};
 pub(crate) use documents::Change;
 pub(crate) use find::{Found, Near};
+pub(crate) use live::Live;
 use together::{ChangeJob, ChangeKey, FindJob, FindKey};
 
 /// A router over the nodes of one layout.
@@ -35,6 +38,8 @@ pub(crate) struct Router {
     budget: Budget,
     finds: Arc<Coalescer<FindKey, FindJob>>,
     changes: Arc<Coalescer<ChangeKey, ChangeJob>>,
+    /// A permit for each stream about a whole corpus.
+    live: Arc<Semaphore>,
 }
 
 impl Router {
@@ -51,6 +56,7 @@ impl Router {
             clock: SystemClock::default(),
             finds: Arc::default(),
             changes: Arc::default(),
+            live: Arc::new(Semaphore::new(live::MOST_AT_ONCE)),
             layout,
         })
     }

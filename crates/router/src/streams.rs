@@ -90,7 +90,7 @@ async fn hand_on<A>(
             return Ok(());
         };
         let place = tokio::time::timeout(patience, sender.reserve()).await;
-        let Ok(place) = place.map_err(|_| RouterError::NotRead(patience))? else {
+        let Ok(place) = place.map_err(|_| RouterError::Stalled(patience))? else {
             return Ok(());
         };
         // From here on it counts as part of the answer that leaves.

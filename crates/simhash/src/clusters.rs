@@ -23,10 +23,17 @@ impl Clusters {
         }
     }
 
+    /// Adds the next number, alone; returns it.
+    pub fn add(&mut self) -> usize {
+        let number = self.parents.len();
+        self.parents.push(number);
+        number
+    }
+
     /// Puts `a` and `b`, and all that is linked to either, into one group.
     ///
     /// # Panics
-    /// If `a` or `b` is not below the `n` that this was made for.
+    /// If there is no number `a` or `b`.
     pub fn union(&mut self, a: usize, b: usize) {
         let root_a = self.root(a);
         let root_b = self.root(b);
@@ -167,6 +174,15 @@ mod tests {
             clusters.union(a, b);
         }
         assert_eq!(clusters.roots(), [0, 1, 2, 2, 1, 1]);
+    }
+
+    #[test]
+    fn a_number_that_is_added_is_alone_until_it_is_linked() {
+        let mut clusters = Clusters::new(2);
+        clusters.union(0, 1);
+        assert_eq!([clusters.add(), clusters.add()], [2, 3]);
+        clusters.union(3, 1);
+        assert_eq!(clusters.roots(), [0, 0, 2, 0]);
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub use fingerprint::{Fingerprint, ParseFingerprintError};
 pub use index::{Hit, Index, Search};
 pub use layout::{Layout, LayoutError, MAX_BLOCKS, MAX_TABLES};
 pub use lead_groups::LeadGroups;
-pub use pairs::{FingerprintSet, Pair, PairSearch};
+pub use pairs::{FingerprintSet, Lead, Pair, PairSearch, PairsWanted};
 pub use recipe::{
     Explanation, Recipe, Takes, TakesNoTexts, TextRecipe, UnknownRecipe, Window, features,
 };

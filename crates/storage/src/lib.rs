@@ -34,5 +34,5 @@ pub use element::{Change, ChangeKind, Documents, Element, MAX_ID_BYTES, Operatio
 pub use error::ReadError;
 pub use inspect::{Inspection, SegmentFile, Torn, inspect, verify};
 pub use shard::Effects;
-pub use store::{Corpus, OpenError, Options, Store};
+pub use store::{Corpus, OpenError, Options, PageStart, Store};
 pub use writer::{Failure, Refusal, Sink, Writer};

@@ -19,7 +19,8 @@ use crate::merge::Cursor;
 /// its part of a node, which are two thirds full on average.
 const ELEMENT_BYTES: usize = (size_of::<Key>() + size_of::<State>()) * 3 / 2;
 
-type Key = (Fingerprint, Box<str>);
+/// What tells the elements of a corpus apart.
+pub(crate) type Key = (Fingerprint, Box<str>);
 
 /// Elements by corpus, fingerprint and id.
 #[derive(Debug, Default)]
@@ -94,6 +95,25 @@ impl Memtable {
         let mut rest: Box<dyn Iterator<Item = _> + 'a> = Box::new(elements);
         let current = rest.next();
         MemtableCursor { rest, current }
+    }
+
+    /// A copy of at most `most` elements of a corpus, from a key on up to the fingerprint `last`; and the key of the
+    /// element that would be next.
+    pub(crate) fn part(
+        &self,
+        corpus: CorpusUid,
+        from: &Key,
+        last: Fingerprint,
+        most: usize,
+    ) -> (Self, Option<Key>) {
+        let mut part = Self::default();
+        let elements = self.corpora.get(&corpus).into_iter();
+        let elements = elements.flat_map(|elements| elements.range(from..));
+        let mut elements = elements.take_while(|((fingerprint, _), _)| *fingerprint <= last);
+        for (key, state) in elements.by_ref().take(most) {
+            part.put(corpus, key.clone(), *state);
+        }
+        (part, elements.next().map(|(key, _)| key.clone()))
     }
 
     /// Forgets a corpus.

@@ -41,6 +41,15 @@ impl Oracle {
         self.documents.is_empty()
     }
 
+    /// The documents, by fingerprint, then id.
+    pub fn documents(&self) -> impl Iterator<Item = (Fingerprint, &str)> {
+        let each = |(&fingerprint, ids)| {
+            let ids: &BTreeSet<String> = ids;
+            ids.iter().map(move |id| (fingerprint, id.as_str()))
+        };
+        self.documents.iter().flat_map(each)
+    }
+
     /// Number of distinct fingerprints.
     #[must_use]
     pub fn fingerprint_count(&self) -> u64 {

@@ -66,7 +66,7 @@ pub struct WriteArgs {
     /// /dev/fd/3, are written to as they are. Outputs are not compressed.
     #[arg(short, long, value_name = "PATH", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub output: Option<PathBuf>,
-    /// How to write [default: by the output's extension, else json, or tsv for `hash`]
+    /// How to write [default: by the output's extension, else json, or tsv for `hash` and `scan`]
     ///
     /// The extensions are .json, .jsonl, .ndjson, .tsv and, where this program was built with it,
     /// .parquet; others are refused without this option.

@@ -1,6 +1,10 @@
-//! `simshard corpus`: create, list, show and delete corpora.
+//! `simshard corpus`: create, list, show and delete corpora, and look through all of one.
 
+mod find_clusters;
+mod find_pairs;
 mod picture;
+mod scan;
+mod streaming;
 
 use std::io::Write;
 
@@ -24,6 +28,12 @@ pub enum CorpusCommand {
     Show(NameArgs),
     /// Delete a corpus and all its documents
     Delete(NameArgs),
+    /// Write every document of a corpus
+    Scan(scan::ScanArgs),
+    /// Find all pairs of near-duplicates in a corpus
+    FindPairs(find_pairs::FindPairsArgs),
+    /// Find the groups of near-duplicates in a corpus
+    FindClusters(find_clusters::FindClustersArgs),
 }
 
 /// Arguments of `corpus create`.
@@ -62,7 +72,7 @@ pub struct NameArgs {
 /// Does what the command says.
 ///
 /// # Errors
-/// If the router refuses or fails it.
+/// If the router refuses or fails it, or the output cannot be written.
 pub fn run(command: CorpusCommand) -> anyhow::Result<()> {
     block_on(async {
         match command {
@@ -70,6 +80,9 @@ pub fn run(command: CorpusCommand) -> anyhow::Result<()> {
             CorpusCommand::List(args) => list(&args).await,
             CorpusCommand::Show(args) => show(&args).await,
             CorpusCommand::Delete(args) => delete(&args).await,
+            CorpusCommand::Scan(args) => scan::run(&args).await,
+            CorpusCommand::FindPairs(args) => find_pairs::run(&args).await,
+            CorpusCommand::FindClusters(args) => find_clusters::run(&args).await,
         }
     })
 }

@@ -45,7 +45,7 @@ use crate::without_parquet::WithoutParquet;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OutputFormat {
     /// One JSON array a line: a pair, or all members of a cluster; documents with ids are strings,
-    /// bare hashes are numbers; for `hash`, the same as `jsonl`
+    /// bare hashes are numbers; for `hash` and `scan`, the same as `jsonl`
     Json,
     /// One JSON object a line: a pair, a member of a cluster, or a document; fingerprints are
     /// strings

@@ -10,6 +10,9 @@
 mod apply;
 mod change;
 mod find;
+mod look_up;
+mod pairs;
+mod scan;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -19,7 +22,7 @@ use simshard_cluster::CorpusUid;
 use simshard_simhash::Fingerprint;
 use simshard_storage::{Failure, OpenError, Store, Writer};
 use simshard_topology::{ShardId, ShardSet};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Semaphore, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::corpora::NodeCorpora;
@@ -28,6 +31,7 @@ use crate::shard::ShardCounts;
 pub(crate) use apply::Outcome;
 use apply::{Applier, Ticket};
 pub(crate) use find::NearQuery;
+pub(crate) use pairs::PairQuery;
 
 /// The shards of one node, and the threads that work on them.
 #[derive(Debug)]
@@ -38,6 +42,8 @@ pub(crate) struct Engine {
     pool: Arc<ThreadPool>,
     failed: watch::Receiver<Option<Failure>>,
     max_answer_bytes: usize,
+    /// A permit for each join under way.
+    joins: Arc<Semaphore>,
 }
 
 impl Engine {
@@ -64,6 +70,7 @@ impl Engine {
             pool,
             failed,
             max_answer_bytes,
+            joins: Arc::new(Semaphore::new(pairs::MOST_JOINS)),
         })
     }
 

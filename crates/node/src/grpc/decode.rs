@@ -67,6 +67,6 @@ fn documents(values: Vec<u64>, ids: Vec<String>) -> Result<Documents, Status> {
     })
 }
 
-fn fingerprints(values: Vec<u64>) -> Vec<Fingerprint> {
+pub(super) fn fingerprints(values: Vec<u64>) -> Vec<Fingerprint> {
     values.into_iter().map(Fingerprint).collect()
 }

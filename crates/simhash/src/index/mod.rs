@@ -217,14 +217,24 @@ impl Index {
     /// those whose own leading byte it is.
     pub fn iter(&self) -> impl Iterator<Item = Fingerprint> + '_ {
         // The first table is the identity.
-        let home = |fingerprint: &Fingerprint| {
-            let own = (fingerprint.0 >> 56) as u8;
-            self.shard.is_none_or(|shard| own == shard)
+        self.entries(0)
+    }
+
+    /// The fingerprints in the set that a table holds, in no order: all of them, or, for one shard, those whose
+    /// leading byte under that table it is.
+    ///
+    /// # Panics
+    /// If there is no such table.
+    pub fn entries(&self, table: usize) -> impl Iterator<Item = Fingerprint> + '_ {
+        let stored = self.stores[table].iter();
+        let table = self.tables.get(table);
+        let is_held = |fingerprint: &Fingerprint| {
+            let own = |shard| table.leading_byte(*fingerprint) == shard;
+            self.shard.is_none_or(own)
         };
-        let recent = self.recent.iter().copied().filter(home);
-        let prefix = self.tables.get(0).leading_mask();
-        let stored = self.stores[0].iter();
-        let stored = stored.map(move |mixed| Fingerprint(scan::unmix(prefix, mixed)));
+        let recent = self.recent.iter().copied().filter(is_held);
+        let prefix = table.leading_mask();
+        let stored = stored.map(move |mixed| table.unpermute(scan::unmix(prefix, mixed)));
         let all = stored.chain(recent);
         all.filter(|&fingerprint| !self.is_removed(fingerprint))
     }

@@ -213,3 +213,36 @@ fn removals_reach_recent_and_stored_fingerprints_alike() {
     let gone = waiting.iter().chain(&at_once);
     assert!(gone.into_iter().all(|&f| !index.contains(f)));
 }
+
+/// Stored, recent, and removed.
+#[test]
+fn the_entries_of_a_shard_are_those_with_its_leading_byte() {
+    let tables = Arc::new(Tables::new(Layout::new(10, 7).unwrap()));
+    let set = distinct(Data::Skewed, 20_000, 17);
+    for shard in [0, 0x5a, 0xff] {
+        let is_held = |fingerprint: &Fingerprint| {
+            tables
+                .document_shards(*fingerprint)
+                .any(|byte| byte == shard)
+        };
+        let mut held: Vec<Fingerprint> = set.iter().copied().filter(is_held).collect();
+        let mut index = Index::of_shard(Arc::clone(&tables), shard);
+        let gone = held.split_off(held.len() - held.len() / 10);
+        index.insert_new(held.iter().chain(&gone).copied().collect());
+        index.remove_present(&gone);
+        let recent = held.split_off(held.len() - 10);
+        index.remove_present(&recent);
+        index.insert_new(recent.clone());
+        held.extend(recent);
+        for (place, table) in tables.iter().enumerate() {
+            let own = held
+                .iter()
+                .copied()
+                .filter(|&f| table.leading_byte(f) == shard);
+            let own: BTreeSet<Fingerprint> = own.collect();
+            let entries: Vec<Fingerprint> = index.entries(place).collect();
+            assert_eq!(entries.len(), own.len(), "{shard}, {table}");
+            assert_eq!(entries.into_iter().collect::<BTreeSet<_>>(), own);
+        }
+    }
+}

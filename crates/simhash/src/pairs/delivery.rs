@@ -24,6 +24,11 @@ pub(super) trait Delivery: Sync {
     /// that it has finished, with the last of its pairs.
     fn deliver(&self, task: usize, pairs: &mut Vec<Pair>, finished: bool) -> ControlFlow<()>;
 
+    /// Asked now and then: breaks if no more pairs are wanted, though none are found to be delivered.
+    fn goes_on(&self) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
     /// Ends the search: whoever waits is let go, and whoever delivers is told to break.
     fn stop(&self);
 }
@@ -121,6 +126,33 @@ impl Delivery for InOrder<'_> {
         self.state().stopped = true;
         self.changed.notify_all();
     }
+}
+
+/// Gives pairs to a visitor as they come, on the only thread that there is.
+pub(super) struct AtOnce<'a> {
+    /// Never waited for.
+    visit: Mutex<&'a mut Visit<'a>>,
+}
+
+impl<'a> AtOnce<'a> {
+    pub(super) fn new(visit: &'a mut Visit<'a>) -> Self {
+        let visit = Mutex::new(visit);
+        Self { visit }
+    }
+}
+
+impl Delivery for AtOnce<'_> {
+    fn deliver(&self, _task: usize, pairs: &mut Vec<Pair>, _finished: bool) -> ControlFlow<()> {
+        let flow = lock(&self.visit)(pairs);
+        pairs.clear();
+        flow
+    }
+
+    fn goes_on(&self) -> ControlFlow<()> {
+        lock(&self.visit)(&[])
+    }
+
+    fn stop(&self) {}
 }
 
 /// Links the places of fingerprints.

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use super::delivery::Delivery;
 use super::partition::{Buckets, Digit, varying_in_parallel};
 use super::path::Path;
-use super::worker::{BUCKET, Wanted, Worker};
+use super::worker::{BUCKET, PairsWanted, Worker};
 use super::{FingerprintSet, PairSearch};
 
 /// A bucket with a larger share of its parent than one in this many is parted by all threads.
@@ -22,7 +22,7 @@ pub(super) type Progress<'a> = dyn Fn(u64, u64) + Sync + 'a;
 /// A join that is under way.
 pub(super) struct Join<'a> {
     search: &'a PairSearch,
-    wanted: Wanted,
+    wanted: PairsWanted,
     delivery: &'a dyn Delivery,
     progress: &'a Progress<'a>,
     total: u64,
@@ -46,7 +46,7 @@ struct Bucket<'a> {
 impl<'a> Join<'a> {
     pub(super) fn new(
         search: &'a PairSearch,
-        wanted: Wanted,
+        wanted: PairsWanted,
         delivery: &'a dyn Delivery,
         progress: &'a Progress<'a>,
     ) -> Self {

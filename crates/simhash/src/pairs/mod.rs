@@ -8,6 +8,7 @@
 //! partition.rs  fingerprints into buckets by some of their bits
 //! worker.rs     the join of one bucket, by one thread        scan/join*.rs  its inner loops
 //! join.rs       the join of a set, by all threads
+//! lead.rs       the pairs of a shard
 //! delivery.rs   where the pairs go: to a visitor in order, or into clusters
 //! ```
 
@@ -15,6 +16,7 @@ mod cost;
 mod delivery;
 mod directory;
 mod join;
+mod lead;
 mod partition;
 mod path;
 mod set;
@@ -23,12 +25,15 @@ mod worker;
 use std::ops::ControlFlow;
 
 use crate::layout::{Layout, LayoutError};
-use crate::scan::Level;
+use crate::scan::{Level, bits};
 use crate::{Clusters, Fingerprint};
-use delivery::{InOrder, Linking};
+use delivery::{AtOnce, InOrder, Linking};
 use join::Join;
+pub use lead::Lead;
+use path::Path;
 pub use set::FingerprintSet;
-use worker::Wanted;
+pub use worker::PairsWanted;
+use worker::Worker;
 
 /// Two different fingerprints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -106,7 +111,20 @@ impl PairSearch {
         visit: &mut (dyn FnMut(&[Pair]) -> ControlFlow<()> + Send),
     ) -> ControlFlow<()> {
         let delivery = InOrder::new(visit);
-        Join::new(self, Wanted::Pairs, &delivery, progress).run(set)
+        Join::new(self, PairsWanted::All, &delivery, progress).run(set)
+    }
+
+    /// Calls `visit` with batches of the pairs of these fingerprints, which are distinct, until it breaks. Works on the
+    /// calling thread alone, so `visit` may take its time. It is called without pairs too, now and then, so that it
+    /// can end a search that finds none.
+    pub fn pairs_here(
+        &self,
+        fingerprints: &[Fingerprint],
+        wanted: PairsWanted,
+        visit: &mut (dyn FnMut(&[Pair]) -> ControlFlow<()> + Send),
+    ) -> ControlFlow<()> {
+        let path = Path::of_layout(self.layout);
+        join_here(self.level, fingerprints, &path, 0, wanted, visit)
     }
 
     /// The clusters of the set: the places of any two fingerprints within the distance are in one.
@@ -115,9 +133,22 @@ impl PairSearch {
     pub fn clusters(&self, set: &FingerprintSet, progress: &(dyn Fn(u64, u64) + Sync)) -> Clusters {
         let delivery = Linking::new(set);
         // Links are never refused: only a panic, which goes on to the caller, breaks the search.
-        let _: ControlFlow<()> = Join::new(self, Wanted::Links, &delivery, progress).run(set);
+        let _: ControlFlow<()> = Join::new(self, PairsWanted::Links, &delivery, progress).run(set);
         delivery.into_clusters()
     }
+}
+
+/// Joins fingerprints on this thread: the pairs of a path, for which they have not been parted by `block` yet.
+fn join_here(
+    level: Level,
+    fingerprints: &[Fingerprint],
+    path: &Path,
+    block: u64,
+    wanted: PairsWanted,
+    visit: &mut (dyn FnMut(&[Pair]) -> ControlFlow<()> + Send),
+) -> ControlFlow<()> {
+    let delivery = AtOnce::new(visit);
+    Worker::new(level, wanted, &delivery).run(0, bits(fingerprints), path, block)
 }
 
 #[cfg(test)]

@@ -64,6 +64,17 @@ impl Path {
         Self::begin(blocks.collect(), rule)
     }
 
+    /// A path at its end: all pairs that a rule accepts.
+    pub(super) fn of_rule(rule: Rule) -> Self {
+        Self {
+            blocks: Vec::new(),
+            next: 0,
+            to_agree: 0,
+            to_skip: 0,
+            rule,
+        }
+    }
+
     /// The start of a path through these blocks, more than the distance.
     fn begin(blocks: Vec<u64>, rule: Rule) -> Self {
         debug_assert!(blocks.len() > rule.distance as usize);

@@ -91,6 +91,15 @@ fn check(search: &PairSearch, set: &FingerprintSet, expected: &[Pair], what: &st
         pairs.len(),
         expected.len()
     );
+    let mut here = Vec::new();
+    let mut visit = |batch: &[Pair]| {
+        here.extend_from_slice(batch);
+        CONTINUE
+    };
+    let flow = search.pairs_here(set.as_slice(), PairsWanted::All, &mut visit);
+    assert!(flow.is_continue());
+    here.sort_unstable();
+    assert!(here == expected, "{what}: on one thread, with {search:?}");
     let clusters = search.clusters(set, &|_, _| ());
     assert_eq!(
         clusters.groups(),
@@ -320,8 +329,10 @@ fn a_worker_that_panics_stops_the_others_and_the_panic_goes_on() {
     };
     let mut visit = |_: &[Pair]| CONTINUE;
     let (in_order, linking) = (InOrder::new(&mut visit), Linking::new(&set));
-    let deliveries: [(&dyn Delivery, Wanted); 2] =
-        [(&in_order, Wanted::Pairs), (&linking, Wanted::Links)];
+    let deliveries: [(&dyn Delivery, PairsWanted); 2] = [
+        (&in_order, PairsWanted::All),
+        (&linking, PairsWanted::Links),
+    ];
     for (to, wanted) in deliveries {
         let delivery = Panicking {
             to,

@@ -18,19 +18,20 @@ pub(super) const BUCKET: usize = 10;
 /// So few values are compared with all others of a large bucket at once.
 const FEW: usize = 32;
 
-/// What to find in a bucket.
+/// Which pairs a join reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
-    /// Every pair of the path.
-    Pairs,
-    /// Pairs within the distance, of the path or not, that link all that is linked in the bucket.
+pub enum PairsWanted {
+    /// Every pair, once.
+    All,
+    /// Pairs that link all that is linked, directly or through others: few, where there are many. Some come more
+    /// than once.
     Links,
 }
 
 /// Joins buckets, and keeps its memory from one to the next.
 pub(super) struct Worker<'a> {
     level: Level,
-    wanted: Wanted,
+    wanted: PairsWanted,
     delivery: &'a dyn Delivery,
     task: usize,
     pairs: Vec<Pair>,
@@ -43,7 +44,7 @@ pub(super) struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    pub(super) fn new(level: Level, wanted: Wanted, delivery: &'a dyn Delivery) -> Self {
+    pub(super) fn new(level: Level, wanted: PairsWanted, delivery: &'a dyn Delivery) -> Self {
         Self {
             level,
             wanted,
@@ -74,6 +75,9 @@ impl<'a> Worker<'a> {
     fn join(&mut self, values: &[u64], path: &Path, block: u64) -> ControlFlow<()> {
         if values.len() <= SMALL_BUCKET {
             return self.compare_small(values, 0, &[values.len()], &path.rule);
+        }
+        if values.len() >= FEW * FEW {
+            self.delivery.goes_on()?;
         }
         if values.len() >= FEW * FEW
             && let Some(reordered) = few_others_first(values, &path.rule.differ)
@@ -134,7 +138,7 @@ impl<'a> Worker<'a> {
 
     /// Compares all with all in one bucket.
     fn compare_large(&mut self, bucket: &[u64], rule: &Rule) -> ControlFlow<()> {
-        if self.wanted == Wanted::Links {
+        if self.wanted == PairsWanted::Links {
             return self.link(bucket, rule.distance);
         }
         self.compare_rows(bucket, bucket.len(), rule)

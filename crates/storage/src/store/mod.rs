@@ -25,6 +25,7 @@ mod failure;
 mod flush;
 mod maintenance;
 mod open;
+mod page;
 mod resting;
 mod scrub;
 #[cfg(test)]
@@ -53,6 +54,7 @@ pub use catalog::Corpus;
 pub use error::OpenError;
 pub(crate) use maintenance::Maintenance;
 pub(crate) use open::{LOG, SEGMENTS, lock};
+pub use page::PageStart;
 use resting::Resting;
 
 /// Memtables are written once the log has so many files that only they need.

@@ -16,7 +16,7 @@ use simshard_simhash::{Fingerprint, Layout, Tables};
 use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
 
 use super::upkeep::{Trim, Upkeep};
-use super::{Options, Store};
+use super::{Options, PageStart, Store};
 use crate::element::{Change, ChangeKind, Documents, Operation, State};
 use crate::shard::Effects;
 use crate::writer::{Failure, Refusal, Sink, Writer};
@@ -176,16 +176,35 @@ impl Fixture {
         self.store.upkeep(self.store.disk.as_ref().unwrap(), trim)
     }
 
-    /// Live documents of every shard.
+    /// Live documents of every shard: by one scan, and by pages of any size.
     fn contents(&self) -> BTreeMap<(u8, u64, String), ()> {
         let mut contents = BTreeMap::new();
         for shard in owned().iter() {
+            let mut scanned = Vec::new();
             let visit = |fingerprint: Fingerprint, id: &str| {
-                contents.insert((shard.0, fingerprint.0, id.to_owned()), ());
+                scanned.push((shard.0, fingerprint.0, id.to_owned()));
             };
             self.store.scan(shard, CORPUS, visit).unwrap();
+            for most in [1, 7, 10_000] {
+                assert_eq!(self.paged(shard, most), scanned, "PA1: {shard}, {most}");
+            }
+            contents.extend(scanned.into_iter().map(|document| (document, ())));
         }
         contents
+    }
+
+    fn paged(&self, shard: ShardId, most: usize) -> Vec<(u8, u64, String)> {
+        let mut paged = Vec::new();
+        let mut next = Some(PageStart::of(Fingerprint(0)));
+        while let Some(start) = next {
+            let visit = |fingerprint: Fingerprint, id: &str| {
+                paged.push((shard.0, fingerprint.0, id.to_owned()));
+            };
+            let last = Fingerprint(u64::MAX);
+            let page = self.store.page(shard, CORPUS, &start, last, most, visit);
+            next = page.unwrap();
+        }
+        paged
     }
 }
 

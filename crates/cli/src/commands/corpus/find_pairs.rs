@@ -1,0 +1,64 @@
+//! `simshard corpus find-pairs`: every pair of near-duplicates of a corpus.
+
+use std::pin::pin;
+
+use clap::Args;
+use futures_util::TryStreamExt;
+
+use super::streaming::{Plan, StreamArgs, member};
+use crate::output::{Output, OutputError, OutputFormat};
+use crate::progress;
+
+/// Arguments of `corpus find-pairs`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Prints each pair of documents at most --max-distance bits apart once, in no
+order; documents with equal fingerprints are pairs at distance 0. Every pair is
+there of documents that were inserted before the command started, and are not
+removed meanwhile. The formats are those of `find-all`, which does the same for
+files; a document without an id is called by its fingerprint.
+
+It takes as long as it takes: --timeout-seconds is how long the router may take
+to say that the corpus is there. All nodes have to be there until the end.
+
+Examples:
+  simshard corpus find-pairs articles
+  simshard corpus find-pairs articles --max-distance 0 -o copies.tsv
+  simshard corpus find-pairs articles --output-format jsonl | head")]
+pub struct FindPairsArgs {
+    /// Where to search.
+    #[command(flatten)]
+    pub stream: StreamArgs,
+    /// Find pairs up to this distance [default: the corpus's]
+    #[arg(long, value_name = "BITS", help_heading = "Search")]
+    pub max_distance: Option<u32>,
+}
+
+/// Writes the pairs.
+pub(super) async fn run(args: &FindPairsArgs) -> anyhow::Result<()> {
+    let Plan {
+        client,
+        format,
+        output,
+        ..
+    } = args.stream.plan(OutputFormat::Json).await?;
+    let failed = OutputError::failed(output.name().to_owned());
+    let mut sink = format.pairs(output).map_err(&failed)?;
+    let bar = progress::bar("finding pairs", None);
+    let batches = client.find_pairs(&args.stream.name, args.max_distance);
+    let mut batches = pin!(batches.await?);
+    while let Some(batch) = batches.try_next().await? {
+        let mut written = 0;
+        for pair in batch.iter() {
+            let a = member(pair.fingerprint_a, pair.id_a, format)?;
+            let b = member(pair.fingerprint_b, pair.id_b, format)?;
+            sink.pair(&a, &b, pair.distance).map_err(&failed)?;
+            written += 1;
+        }
+        bar.inc(written);
+    }
+    let output = sink.finish().and_then(Output::complete);
+    output.map_err(&failed)?.commit()?;
+    bar.finish_and_clear();
+    Ok(())
+}

@@ -1,0 +1,108 @@
+//! Looking up the documents behind fingerprints, page by page.
+
+use std::sync::Arc;
+use std::vec;
+
+use futures_util::{Stream, stream};
+use simshard_cluster::CorpusUid;
+use simshard_simhash::Fingerprint;
+use simshard_storage::Documents;
+use simshard_topology::{ShardId, ShardSet};
+
+use super::{Engine, Wanted};
+use crate::corpora::NodeCorpus;
+use crate::error::NodeError;
+
+/// Documents that are sent together: with the longest ids, some megabytes.
+const PAGE: usize = 4096;
+
+/// A fingerprint, and ids of its documents.
+type Ids = (Fingerprint, vec::IntoIter<Box<str>>);
+
+/// Where a look-up is.
+struct LookUp {
+    corpus: CorpusUid,
+    shards: ShardSet,
+    /// Those that are left.
+    fingerprints: vec::IntoIter<Fingerprint>,
+    /// Ids of the last one that did not fit its page.
+    rest: Option<Ids>,
+}
+
+impl Engine {
+    /// The documents with these fingerprints that are at home in these shards, in their order, then by id.
+    pub(crate) fn look_up(
+        self: &Arc<Self>,
+        corpus: CorpusUid,
+        shards: ShardSet,
+        fingerprints: Vec<Fingerprint>,
+    ) -> Result<impl Stream<Item = Result<Documents, NodeError>> + use<>, NodeError> {
+        self.check_owned(shards)?;
+        self.corpora.get(corpus)?;
+        let look_up = LookUp {
+            corpus,
+            shards,
+            fingerprints: fingerprints.into_iter(),
+            rest: None,
+        };
+        let next = |(engine, look_up): (Arc<Self>, LookUp)| async move {
+            if look_up.is_done() {
+                return Ok(None);
+            }
+            let page = engine.run(None, |engine, wanted| look_up.page(engine, wanted));
+            let (page, look_up) = page.await?;
+            Ok(Some((page, (engine, look_up))))
+        };
+        Ok(stream::try_unfold((Arc::clone(self), look_up), next))
+    }
+}
+
+impl LookUp {
+    fn is_done(&self) -> bool {
+        self.rest.is_none() && self.fingerprints.len() == 0
+    }
+
+    fn page(mut self, engine: &Engine, wanted: &Wanted) -> Result<(Documents, Self), NodeError> {
+        let corpus = engine.corpora.get(self.corpus)?;
+        let mut page = Documents::default();
+        while page.ids.len() < PAGE && !self.is_done() {
+            if wanted.is_over() {
+                return Err(NodeError::Abandoned);
+            }
+            let Some((fingerprint, mut ids)) = self.next(engine, &corpus)? else {
+                continue;
+            };
+            for id in ids.by_ref().take(PAGE - page.ids.len()) {
+                page.fingerprints.push(fingerprint);
+                page.ids.push(id.into_string());
+            }
+            self.rest = (ids.len() > 0).then_some((fingerprint, ids));
+        }
+        engine.check_held(self.corpus)?;
+        Ok((page, self))
+    }
+
+    /// What is left of the last fingerprint, or all of the next one, unless it is at home elsewhere.
+    fn next(&mut self, engine: &Engine, corpus: &NodeCorpus) -> Result<Option<Ids>, NodeError> {
+        if let Some(rest) = self.rest.take() {
+            return Ok(Some(rest));
+        }
+        let Some(fingerprint) = self.fingerprints.next() else {
+            return Ok(None);
+        };
+        let home = ShardId((fingerprint.0 >> 56) as u8);
+        let Some(shard) = corpus.read(home).filter(|_| self.shards.contains(home)) else {
+            return Ok(None);
+        };
+        let bare = shard.is_bare().then(|| shard.contains(fingerprint));
+        drop(shard);
+        let ids = match bare {
+            Some(true) => vec![Box::default()],
+            Some(false) => Vec::new(),
+            None => engine
+                .store
+                .live_ids(home, self.corpus, fingerprint, None)?,
+        };
+        Ok(Some((fingerprint, ids.into_iter())))
+    }
+}

@@ -1,0 +1,138 @@
+//! Finding pairs: each shard joins its own entries, copied under its lock for a moment. The work of a request waits
+//! for its reader, so it has a thread of its own: the engine's are for those who do not wait.
+//!
+//! # Invariants
+//! - PF1: each pair of fingerprints is reported by one shard, once, from one copy of the shard's entries: whatever
+//!   changes meanwhile, none is reported twice.
+//! - PF2: while somebody has to read, no lock is held and no thread of the engine waits.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use futures_util::{Stream, stream};
+use simshard_cluster::CorpusUid;
+use simshard_simhash::{Lead, Pair, PairsWanted};
+use simshard_topology::{ShardId, ShardSet};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use super::Engine;
+use crate::corpora::NodeCorpus;
+use crate::error::NodeError;
+
+/// So many joins a node does at a time, each with a thread and a copy of a part of a shard.
+pub(super) const MOST_JOINS: usize = 16;
+
+/// Pairs that are sent together.
+const BATCH: usize = 1 << 14;
+
+/// What a join asks of the shards of a node.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PairQuery {
+    pub(crate) corpus: CorpusUid,
+    /// The shards meant.
+    pub(crate) shards: ShardSet,
+    pub(crate) max_distance: u32,
+    pub(crate) wanted: PairsWanted,
+}
+
+impl Engine {
+    /// The pairs of fingerprints that the shards meant report, and as pairs with themselves the fingerprints at home
+    /// there that several documents have.
+    pub(crate) fn pairs(
+        self: &Arc<Self>,
+        query: PairQuery,
+    ) -> Result<impl Stream<Item = Result<Vec<Pair>, NodeError>> + use<>, NodeError> {
+        self.check_owned(query.shards)?;
+        let corpus = self.corpora.get(query.corpus)?;
+        if query.max_distance > corpus.tables.layout().distance() {
+            return Err(NodeError::OutsideLayout);
+        }
+        let leads = Lead::all(&corpus.tables).ok_or(NodeError::PairsSpanShards)?;
+        let permit = Arc::clone(&self.joins).try_acquire_owned();
+        let permit = permit.map_err(|_| NodeError::TooManyJoins { most: MOST_JOINS })?;
+        let (sender, receiver) = mpsc::channel(1);
+        let join = tokio::task::spawn_blocking(move || {
+            let mut outbox = Outbox {
+                sender,
+                pairs: Vec::new(),
+            };
+            // Broken off, nobody cares any more.
+            let _: ControlFlow<()> = join(&corpus, &leads, &query, &mut outbox);
+            drop(permit);
+        });
+        let next = |(mut receiver, join): (mpsc::Receiver<_>, JoinHandle<()>)| async {
+            match receiver.recv().await {
+                Some(pairs) => Ok(Some((pairs, (receiver, join)))),
+                // It fails only where the process is going down.
+                None => join.await.map(|()| None).map_err(|_| NodeError::Stopping),
+            }
+        };
+        Ok(stream::try_unfold((receiver, join), next))
+    }
+}
+
+/// Joins shard after shard.
+fn join(
+    corpus: &NodeCorpus,
+    leads: &[Lead],
+    query: &PairQuery,
+    outbox: &mut Outbox,
+) -> ControlFlow<()> {
+    for id in query.shards.iter() {
+        outbox.take(&repeated(corpus, id))?;
+        for lead in leads {
+            let Some(shard) = corpus.read(id) else {
+                continue;
+            };
+            let entries = shard.entries(lead.table());
+            drop(shard);
+            let mut take = |pairs: &[Pair]| outbox.take(pairs);
+            lead.pairs_here(&entries, query.max_distance, query.wanted, &mut take)?;
+        }
+        outbox.send()?;
+    }
+    ControlFlow::Continue(())
+}
+
+fn repeated(corpus: &NodeCorpus, id: ShardId) -> Vec<Pair> {
+    let repeated = corpus.read(id).map(|shard| shard.repeated());
+    let with_itself = |fingerprint| Pair {
+        a: fingerprint,
+        b: fingerprint,
+    };
+    let repeated = repeated.into_iter().flatten();
+    repeated.map(with_itself).collect()
+}
+
+/// Gathers pairs and sends them on; breaks when nobody reads any more.
+struct Outbox {
+    sender: mpsc::Sender<Vec<Pair>>,
+    pairs: Vec<Pair>,
+}
+
+impl Outbox {
+    fn take(&mut self, pairs: &[Pair]) -> ControlFlow<()> {
+        for part in pairs.chunks(BATCH) {
+            self.pairs.extend_from_slice(part);
+            if self.pairs.len() >= BATCH {
+                self.send()?;
+            }
+        }
+        match self.sender.is_closed() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+
+    fn send(&mut self) -> ControlFlow<()> {
+        let pairs = std::mem::take(&mut self.pairs);
+        if pairs.is_empty() {
+            return ControlFlow::Continue(());
+        }
+        match self.sender.blocking_send(pairs) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        }
+    }
+}

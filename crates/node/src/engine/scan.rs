@@ -1,0 +1,95 @@
+//! Scanning: the documents at home in shards, page by page. A page is made when the one before was taken, so a
+//! reader that stops stops the work, and holds up nobody else.
+
+use std::sync::Arc;
+
+use futures_util::{Stream, stream};
+use simshard_cluster::CorpusUid;
+use simshard_simhash::Fingerprint;
+use simshard_storage::{Documents, PageStart};
+use simshard_topology::{ShardId, ShardSet};
+
+use super::{Engine, Wanted};
+use crate::error::NodeError;
+
+/// Elements of a shard that are read for a page, and documents from which on it is sent: with the longest ids it has
+/// a few megabytes.
+const PAGE: usize = 4096;
+
+/// Where a scan is.
+struct Scan {
+    corpus: CorpusUid,
+    /// The shards that are left, the last first.
+    shards: Vec<ShardId>,
+    /// Where the last of them goes on.
+    start: Option<PageStart>,
+}
+
+impl Engine {
+    /// The documents at home in these shards, each once: by shard, fingerprint, and id.
+    pub(crate) fn scan(
+        self: &Arc<Self>,
+        corpus: CorpusUid,
+        shards: ShardSet,
+    ) -> Result<impl Stream<Item = Result<Documents, NodeError>> + use<>, NodeError> {
+        self.check_owned(shards)?;
+        self.corpora.get(corpus)?;
+        let mut shards: Vec<ShardId> = shards.iter().collect();
+        shards.reverse();
+        let scan = Scan {
+            corpus,
+            shards,
+            start: None,
+        };
+        let next = |(engine, scan): (Arc<Self>, Scan)| async move {
+            if scan.shards.is_empty() {
+                return Ok(None);
+            }
+            let page = engine.run(None, |engine, wanted| scan.page(engine, wanted));
+            let (page, scan) = page.await?;
+            Ok(Some((page, (engine, scan))))
+        };
+        Ok(stream::try_unfold((Arc::clone(self), scan), next))
+    }
+
+    /// Refuses to go on with a corpus that is no longer held: what was read of it is not all.
+    pub(super) fn check_held(&self, corpus: CorpusUid) -> Result<(), NodeError> {
+        match self.store.holds(corpus) {
+            true => Ok(()),
+            false => Err(NodeError::CorpusNotLoaded(corpus)),
+        }
+    }
+}
+
+impl Scan {
+    /// The next documents, of as many shards as it takes.
+    fn page(mut self, engine: &Engine, wanted: &Wanted) -> Result<(Documents, Self), NodeError> {
+        let mut page = Documents::default();
+        while page.fingerprints.len() < PAGE
+            && let Some(&shard) = self.shards.last()
+        {
+            if wanted.is_over() {
+                return Err(NodeError::Abandoned);
+            }
+            let (first, last) = home(shard);
+            let start = self.start.take().unwrap_or(PageStart::of(first));
+            let take = |fingerprint, id: &str| {
+                page.fingerprints.push(fingerprint);
+                page.ids.push(id.to_owned());
+            };
+            let store = &engine.store;
+            self.start = store.page(shard, self.corpus, &start, last, PAGE, take)?;
+            if self.start.is_none() {
+                self.shards.pop();
+            }
+        }
+        engine.check_held(self.corpus)?;
+        Ok((page, self))
+    }
+}
+
+/// The first and the last fingerprint that are at home in a shard.
+fn home(shard: ShardId) -> (Fingerprint, Fingerprint) {
+    let first = u64::from(shard.0) << 56;
+    (Fingerprint(first), Fingerprint(first | u64::MAX >> 8))
+}

@@ -1,0 +1,88 @@
+//! The streams about whole corpora. An answer is asked for when the one before is on its way.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use futures_util::{Stream, StreamExt};
+use simshard_proto::shard::v1 as pb;
+use simshard_proto::{Violations, check_batch, shards_into};
+use simshard_simhash::PairsWanted;
+use simshard_storage::Documents;
+use tonic::{Response, Status};
+
+use super::decode::{corpus_uid, fingerprints};
+use crate::engine::{Engine, PairQuery};
+use crate::error::NodeError;
+
+/// A stream of answers.
+pub(super) type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+pub(super) fn scan(
+    engine: &Arc<Engine>,
+    request: &pb::ScanRequest,
+) -> Result<Response<Answers<pb::ScanResponse>>, Status> {
+    let uid = corpus_uid(&request.corpus_uid)?;
+    let pages = engine.scan(uid, shards_into(&request.shards)?)?;
+    Ok(answers(pages, |page| {
+        let (fingerprints, ids) = columns(page);
+        pb::ScanResponse { fingerprints, ids }
+    }))
+}
+
+pub(super) fn find_pairs(
+    engine: &Arc<Engine>,
+    request: &pb::FindPairsRequest,
+) -> Result<Response<Answers<pb::FindPairsResponse>>, Status> {
+    let query = PairQuery {
+        corpus: corpus_uid(&request.corpus_uid)?,
+        shards: shards_into(&request.shards)?,
+        max_distance: request.max_distance,
+        wanted: match request.links_only {
+            true => PairsWanted::Links,
+            false => PairsWanted::All,
+        },
+    };
+    Ok(answers(engine.pairs(query)?, |pairs| {
+        pb::FindPairsResponse {
+            smaller: pairs.iter().map(|pair| pair.a.0).collect(),
+            larger: pairs.iter().map(|pair| pair.b.0).collect(),
+        }
+    }))
+}
+
+pub(super) fn look_up(
+    engine: &Arc<Engine>,
+    request: pb::LookUpRequest,
+) -> Result<Response<Answers<pb::LookUpResponse>>, Status> {
+    let uid = corpus_uid(&request.corpus_uid)?;
+    let shards = shards_into(&request.shards)?;
+    let mut violations = Violations::default();
+    check_batch("fingerprints", request.fingerprints.len(), &mut violations);
+    violations.check()?;
+    let pages = engine.look_up(uid, shards, fingerprints(request.fingerprints))?;
+    Ok(answers(pages, |page| {
+        let (fingerprints, ids) = columns(page);
+        pb::LookUpResponse { fingerprints, ids }
+    }))
+}
+
+fn answers<T, A>(
+    items: impl Stream<Item = Result<T, NodeError>> + Send + 'static,
+    convert: fn(T) -> A,
+) -> Response<Answers<A>>
+where
+    T: 'static,
+    A: 'static,
+{
+    let answers = items.map(move |item| item.map(convert).map_err(Status::from));
+    Response::new(Box::pin(answers))
+}
+
+fn columns(page: Documents) -> (Vec<u64>, Vec<String>) {
+    let bare = page.ids.iter().all(String::is_empty);
+    let fingerprints = page.fingerprints.iter().map(|value| value.0);
+    (
+        fingerprints.collect(),
+        if bare { Vec::new() } else { page.ids },
+    )
+}

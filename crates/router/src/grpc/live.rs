@@ -1,0 +1,57 @@
+//! The streams about whole corpora: decode, delegate.
+
+use std::sync::Arc;
+
+use simshard_proto::{Violations, v1 as pb};
+use tonic::{Request, Response, Status};
+
+use super::CorpusGrpc;
+use crate::deadline::Deadline;
+use crate::decode;
+use crate::live::answers;
+use crate::router::Live;
+use crate::streams::Answers;
+
+impl CorpusGrpc {
+    /// What a stream about a corpus needs. The corpus is read anew: once the stream has begun, it cannot begin again
+    /// with another that took its name.
+    async fn live(&self, name: &str, recipe: &str) -> Result<Live, Status> {
+        let name = decode::corpus_name("corpus", name, Violations::default())?;
+        let corpus = self.router.reread(&name, recipe).await?;
+        Ok(Live::new(&self.router, Arc::clone(&corpus))?)
+    }
+
+    pub(super) async fn scan_all(
+        &self,
+        request: Request<pb::ScanRequest>,
+    ) -> Result<Response<Answers<pb::ScanResponse>>, Status> {
+        let deadline = Deadline::of_client(request.metadata());
+        let request = request.into_inner();
+        let live = self.live(&request.corpus, &request.recipe).await?;
+        Ok(Response::new(answers(deadline, |sink| live.scan(sink))))
+    }
+
+    pub(super) async fn find_all_pairs(
+        &self,
+        request: Request<pb::FindPairsRequest>,
+    ) -> Result<Response<Answers<pb::FindPairsResponse>>, Status> {
+        let deadline = Deadline::of_client(request.metadata());
+        let request = request.into_inner();
+        let live = self.live(&request.corpus, &request.recipe).await?;
+        let distance = decode::distance(request.max_distance, live.layout())?;
+        let find = |sink| live.find_pairs(distance, sink);
+        Ok(Response::new(answers(deadline, find)))
+    }
+
+    pub(super) async fn find_all_clusters(
+        &self,
+        request: Request<pb::FindClustersRequest>,
+    ) -> Result<Response<Answers<pb::FindClustersResponse>>, Status> {
+        let deadline = Deadline::of_client(request.metadata());
+        let request = request.into_inner();
+        let live = self.live(&request.corpus, &request.recipe).await?;
+        let distance = decode::distance(request.max_distance, live.layout())?;
+        let find = |sink| live.find_clusters(distance, sink);
+        Ok(Response::new(answers(deadline, find)))
+    }
+}

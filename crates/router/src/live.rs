@@ -1,0 +1,137 @@
+//! Streams of answers that the router makes by itself, about whole corpora: a task works, and waits where nobody
+//! reads what it made.
+//!
+//! # Invariants
+//! - LV1: at most two answers of a stream wait to be read.
+//! - LV2: the work of a stream ends when its reader goes, at its deadline, and when nothing was read for
+//!   [`PATIENCE`].
+
+use std::time::Duration;
+
+use futures_util::stream;
+use tokio::sync::mpsc;
+use tokio::time::{timeout, timeout_at};
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::deadline::Deadline;
+use crate::error::RouterError;
+use crate::streams::Answers;
+
+/// So long a stream waits for its reader.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Where the answers of a stream go.
+#[derive(Debug)]
+pub(crate) struct Sink<T>(mpsc::Sender<T>);
+
+impl<T> Sink<T> {
+    /// Sends an answer, once there is room for it.
+    pub(crate) async fn send(&self, answer: T) -> Result<(), RouterError> {
+        match timeout(PATIENCE, self.0.send(answer)).await {
+            Ok(Ok(())) => Ok(()),
+            // Nobody will see it.
+            Ok(Err(_)) => Err(RouterError::Stopping),
+            Err(_) => Err(RouterError::Stalled(PATIENCE)),
+        }
+    }
+}
+
+/// The answers that `work` sends, and its error, if it fails, as the last one.
+pub(crate) fn answers<T, F>(
+    deadline: Option<Deadline>,
+    work: impl FnOnce(Sink<T>) -> F,
+) -> Answers<T>
+where
+    T: Send + 'static,
+    F: Future<Output = Result<(), RouterError>> + Send + 'static,
+{
+    let (sender, receiver) = mpsc::channel(1);
+    let work = work(Sink(sender));
+    let task = tokio::spawn(async move {
+        match deadline {
+            None => work.await,
+            Some(deadline) => timeout_at(deadline.instant(), work)
+                .await
+                .unwrap_or(Err(RouterError::OutOfTime)),
+        }
+    });
+    let under_way = Some((receiver, AbortOnDropHandle::new(task)));
+    Box::pin(stream::unfold(under_way, async |under_way| {
+        let (mut receiver, task) = under_way?;
+        if let Some(answer) = receiver.recv().await {
+            return Some((Ok(answer), Some((receiver, task))));
+        }
+        // The task fails only where the runtime is going down.
+        let end = task.await.unwrap_or(Err(RouterError::Stopping));
+        end.err().map(|error| (Err(error.into()), None))
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use futures_util::StreamExt;
+    use simshard_proto::Reason;
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    /// Counts without an end; what it made so far.
+    fn counting(deadline: Option<Deadline>) -> (Answers<usize>, Arc<AtomicUsize>) {
+        let made = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&made);
+        let stream = answers(deadline, |sink| async move {
+            loop {
+                let number = counter.fetch_add(1, Ordering::Relaxed);
+                sink.send(number).await?;
+            }
+        });
+        (stream, made)
+    }
+
+    /// LV1, LV2.
+    #[tokio::test(start_paused = true)]
+    async fn a_reader_that_stops_stops_the_work_and_is_cut_off_in_the_end() {
+        let (mut stream, made) = counting(None);
+        assert_eq!(stream.next().await.unwrap().unwrap(), 0);
+        tokio::time::sleep(PATIENCE - Duration::from_secs(1)).await;
+        assert_eq!(made.load(Ordering::Relaxed), 3);
+        assert_eq!(stream.next().await.unwrap().unwrap(), 1);
+        tokio::time::sleep(PATIENCE + Duration::from_secs(1)).await;
+        let rest: Vec<_> = stream.collect().await;
+        let [Ok(2), Err(status)] = &rest[..] else {
+            panic!("{rest:?}");
+        };
+        assert_eq!(Reason::of(status), Some(Reason::DeadlineTooShort));
+    }
+
+    /// LV2.
+    #[tokio::test(start_paused = true)]
+    async fn the_deadline_of_the_client_ends_the_work() {
+        let deadline = Deadline::within(Duration::from_secs(5));
+        let (mut stream, _) = counting(Some(deadline));
+        let end = loop {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            if let Err(status) = stream.next().await.unwrap() {
+                break status;
+            }
+        };
+        assert_eq!(Reason::of(&end), Some(Reason::DeadlineTooShort));
+        assert!(stream.next().await.is_none());
+    }
+
+    /// LV2.
+    #[tokio::test]
+    async fn the_work_ends_when_its_reader_goes() {
+        let (ending, ended) = oneshot::channel::<()>();
+        let stream = answers(None, |sink: Sink<usize>| async move {
+            let _ending = ending;
+            sink.send(1).await?;
+            std::future::pending().await
+        });
+        drop(stream);
+        assert!(ended.await.is_err());
+    }
+}

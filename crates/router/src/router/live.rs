@@ -1,0 +1,159 @@
+//! What concerns a whole corpus: streams of the nodes, over connections of their own. A reader that stops leaves
+//! answers of nodes half read, which would hold up whoever shares the connection.
+
+mod clusters;
+mod look_up;
+mod pairs;
+mod scan;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::{Stream, stream};
+use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
+use simshard_proto::{MAX_MESSAGE_BYTES, transport};
+use simshard_simhash::Layout;
+use simshard_topology::{NodeId, ShardId, ShardSet};
+use tokio::sync::OwnedSemaphorePermit;
+use tonic::transport::Endpoint;
+use tonic::{Response, Status, Streaming};
+
+use super::{Failures, Router};
+use crate::corpora::OpenCorpus;
+use crate::deadline::Deadline;
+use crate::error::RouterError;
+use crate::nodes::{CallError, Client};
+
+/// So many streams about whole corpora a router serves at a time.
+pub(super) const MOST_AT_ONCE: usize = 16;
+
+/// Bytes of a node's stream that may be on their way. A connection has room for several, as documents are looked up
+/// while pairs wait.
+const WINDOW: u32 = 1 << 20;
+
+/// So long a node may take to say whether it will do its part. It answers before it begins.
+const OPENING: Duration = Duration::from_secs(30);
+
+/// A corpus, and connections to all nodes, for one stream about it.
+#[derive(Debug)]
+pub(crate) struct Live {
+    router: Arc<Router>,
+    corpus: Arc<OpenCorpus>,
+    connections: HashMap<NodeId, Client>,
+    _permit: OwnedSemaphorePermit,
+}
+
+/// The answers of one node.
+struct FromNode<A> {
+    node: NodeId,
+    /// The shards that it was asked about.
+    shards: ShardSet,
+    answers: Streaming<A>,
+}
+
+impl Live {
+    /// Gets ready, unless too many are under way.
+    pub(crate) fn new(router: &Arc<Router>, corpus: Arc<OpenCorpus>) -> Result<Self, RouterError> {
+        let permit = Arc::clone(&router.live).try_acquire_owned();
+        let permit = permit.map_err(|_| RouterError::TooManyStreams { most: MOST_AT_ONCE })?;
+        let mut connections = HashMap::new();
+        for node in router.layout.nodes() {
+            // An address that is none was refused when the router started.
+            if let Ok(endpoint) = Endpoint::from_shared(node.address.clone()) {
+                connections.insert(node.id.clone(), connection(endpoint));
+            }
+        }
+        Ok(Self {
+            router: Arc::clone(router),
+            corpus,
+            connections,
+            _permit: permit,
+        })
+    }
+
+    pub(crate) fn layout(&self) -> Layout {
+        self.corpus.layout()
+    }
+
+    /// The nodes and their shards: one run of neighbours after the other, from the first shard to the last.
+    fn runs(&self) -> Vec<(NodeId, ShardSet)> {
+        let map = self.router.layout.map();
+        let mut runs: Vec<(NodeId, ShardSet)> = Vec::new();
+        for shard in ShardId::all() {
+            let owner = map.owner(shard);
+            if runs.last().is_none_or(|(node, _)| node != owner) {
+                runs.push((owner.clone(), ShardSet::EMPTY));
+            }
+            if let Some((_, shards)) = runs.last_mut() {
+                shards.insert(shard);
+            }
+        }
+        runs
+    }
+
+    fn uid(&self) -> String {
+        self.corpus.record.uid.to_string()
+    }
+
+    /// Asks a node about shards of its own.
+    async fn ask<M, A, F>(
+        &self,
+        node: NodeId,
+        shards: ShardSet,
+        request: M,
+        method: impl Fn(Client, M) -> F,
+    ) -> Result<FromNode<A>, RouterError>
+    where
+        M: Clone,
+        F: Future<Output = Result<Response<Streaming<A>>, Status>>,
+    {
+        let Some(own) = self.connections.get(&node) else {
+            return Err(self.lost(node, shards, CallError::Unreachable));
+        };
+        let call = |_shared: Client, request| method(own.clone(), request);
+        let deadline = Deadline::within(OPENING);
+        let answers = self.router.nodes.call(&node, deadline, &request, call);
+        match answers.await {
+            Ok(answers) => Ok(FromNode {
+                node,
+                shards,
+                answers,
+            }),
+            Err(error) => Err(self.lost(node, shards, error)),
+        }
+    }
+
+    /// The next answer of a node; `None` at the end.
+    async fn next<A>(&self, from: &mut FromNode<A>) -> Result<Option<A>, RouterError> {
+        let answer = from.answers.message().await;
+        answer.map_err(|status| self.lost(from.node.clone(), from.shards, status.into()))
+    }
+
+    /// All answers of a node.
+    fn answers<A>(&self, from: FromNode<A>) -> impl Stream<Item = Result<A, RouterError>> {
+        stream::try_unfold(from, async |mut from| {
+            let answer = self.next(&mut from).await?;
+            Ok(answer.map(|answer| (answer, from)))
+        })
+    }
+
+    /// A node has not done its part: nothing is complete without it.
+    fn lost(&self, node: NodeId, shards: ShardSet, error: CallError) -> RouterError {
+        let mut failures = Failures::default();
+        match failures.note(node, shards, error) {
+            Ok(()) => failures.error(&self.corpus.record.name),
+            Err(refused) => refused,
+        }
+    }
+}
+
+fn connection(endpoint: Endpoint) -> Client {
+    let channel = transport::endpoint(endpoint)
+        .initial_stream_window_size(WINDOW)
+        .initial_connection_window_size(4 * WINDOW)
+        .connect_lazy();
+    ShardServiceClient::new(channel)
+        .max_decoding_message_size(MAX_MESSAGE_BYTES)
+        .max_encoding_message_size(usize::MAX)
+}
