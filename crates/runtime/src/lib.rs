@@ -1,9 +1,10 @@
 //! What every Simshard process needs around its real job: configuration files,
-//! logging, signals, and its own memory figure.
+//! logging, signals, and its own memory.
 //!
 //! Nothing here knows what a fingerprint, a shard or a node is.
 
 pub mod config;
+pub mod heap;
 pub mod logging;
 pub mod shutdown;
 pub mod system;

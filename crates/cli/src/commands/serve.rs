@@ -8,7 +8,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::Context;
 use clap::{Args, Subcommand, ValueHint};
+use simshard_runtime::heap;
 use simshard_runtime::logging::{self, Level, LogFormat};
 
 pub use config::{RawNodeConfig, RawRouterConfig};
@@ -140,6 +142,7 @@ pub struct RouterRoleArgs {
 /// # Errors
 /// If its settings are wrong, or it cannot serve.
 pub fn run(args: ServeArgs) -> anyhow::Result<()> {
+    heap::give_back_at_rest().context("cannot start a thread")?;
     match args.role {
         None => {
             logging::init(args.log.log_format, Level::INFO)?;
