@@ -66,8 +66,8 @@ pub(crate) enum RouterError {
     Late,
     /// A node does not hold the corpus.
     #[error(
-        "node {node} does not hold corpus {corpus}: its memory is lost, or a deletion was cut \
-         short; delete and create the corpus, then insert its documents again"
+        "node {node} does not hold corpus {corpus}: start it with the data directory that it had; if that is lost, or \
+         a deletion was cut short, delete and create the corpus, then insert its documents again"
     )]
     NotLoaded {
         /// The node.
