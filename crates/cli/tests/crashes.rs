@@ -1,5 +1,5 @@
-//! Real nodes and routers are killed at any moment while documents come and go: what was acknowledged is
-//! there, what was not is one or the other, and no match of the former is missed.
+//! Real nodes and routers are killed, or told to stop, at any moment while documents come and go: what was
+//! acknowledged is there, what was not is one or the other, and no match of the former is missed.
 //!
 //! The oracle lives in this process. Twenty cycles, or two hundred with `SIMSHARD_LONG`.
 
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use simshard_client::{Client, Documents, FindOptions, Found, Queries, v1};
 use simshard_simhash::Fingerprint;
@@ -24,6 +24,9 @@ const WRITERS: u64 = 4;
 
 /// Acknowledged batches between two kills, at most.
 const BATCHES: u64 = 40;
+
+/// A process that is told to stop under load does so before its requests would be cut off, and starts again.
+const DRAIN: Duration = Duration::from_secs(9);
 
 /// How long a test waits for a cluster to answer again.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -102,15 +105,15 @@ impl Cluster {
         self.router = Some(Process::serve(BINARY, args));
     }
 
-    /// Kills a node, or the router, and starts it again.
-    fn kill_and_restart(&mut self, which: usize) {
+    /// Ends a node, or the router, and starts it again.
+    fn restart(&mut self, which: usize, end: End) {
         match which {
             3 => {
-                self.router.take().unwrap().kill();
+                end.of(self.router.take().unwrap());
                 self.start_router();
             }
             node => {
-                self.nodes[node].take().unwrap().kill();
+                end.of(self.nodes[node].take().unwrap());
                 self.start_node(node);
             }
         }
@@ -121,6 +124,24 @@ impl Cluster {
         Client::new(&url)
             .unwrap()
             .with_timeout(Duration::from_secs(5))
+    }
+}
+
+/// How a process ends.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    /// Without warning.
+    Killed,
+    /// When it has done what it was about: it must do so in order.
+    Stopped,
+}
+
+impl End {
+    fn of(self, process: Process) {
+        match self {
+            Self::Killed => process.kill(),
+            Self::Stopped => assert_eq!(process.terminate(), Some(0)),
+        }
     }
 }
 
@@ -262,7 +283,7 @@ async fn wait_for(client: &Client) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_acknowledged_is_lost_when_processes_are_killed() {
+async fn nothing_acknowledged_is_lost_when_processes_end() {
     let seed = fastrand::u64(..);
     println!("seed {seed}");
     let mut random = fastrand::Rng::with_seed(seed);
@@ -304,7 +325,14 @@ async fn nothing_acknowledged_is_lost_when_processes_are_killed() {
         };
         tokio::time::timeout(PATIENCE, some).await.unwrap();
         let which = random.usize(0..4);
-        tokio::task::block_in_place(|| cluster.kill_and_restart(which));
+        let end = match random.u8(0..4) {
+            0 => End::Stopped,
+            _ => End::Killed,
+        };
+        let start = Instant::now();
+        tokio::task::block_in_place(|| cluster.restart(which, end));
+        let took = start.elapsed();
+        assert!(took < DRAIN, "{which} {end:?}: {took:?}");
         stop.store(true, Ordering::Relaxed);
         for writer in writers {
             oracles.push(writer.await.unwrap());
@@ -314,7 +342,7 @@ async fn nothing_acknowledged_is_lost_when_processes_are_killed() {
             check(&client, oracle).await;
             settle(&client, oracle).await;
         }
-        println!("cycle {cycle}: {enough} batches, then {which} was killed");
+        println!("cycle {cycle}: {enough} batches, then {which} {end:?}, and back after {took:?}");
     }
 }
 
