@@ -264,6 +264,16 @@ fn compare(oracle: &Oracle, queries: &[Fingerprint], found: Found) {
     }
 }
 
+/// Waits for a condition.
+async fn until(condition: impl Fn() -> bool) {
+    let met = async {
+        while !condition() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, met).await.unwrap();
+}
+
 /// Waits until every node answers again.
 async fn wait_for(client: &Client) {
     let answered = async {
@@ -318,12 +328,7 @@ async fn nothing_acknowledged_is_lost_when_processes_end() {
             })
             .collect();
         let enough = random.u64(1..BATCHES);
-        let some = async {
-            while acknowledged.load(Ordering::Relaxed) < enough {
-                tokio::task::yield_now().await;
-            }
-        };
-        tokio::time::timeout(PATIENCE, some).await.unwrap();
+        until(|| acknowledged.load(Ordering::Relaxed) >= enough).await;
         let which = random.usize(0..4);
         let end = match random.u8(0..4) {
             0 => End::Stopped,

@@ -14,7 +14,7 @@ use crate::corpora::OpenCorpus;
 use crate::deadline::Deadline;
 use crate::decode::{self, OnCorpus, Wanted};
 use crate::router::{Change, Found, Near, Router};
-use crate::streams::{Answers, answers};
+use crate::streams::{Answers, answer_each};
 
 /// `simshard.v1.CorpusService` over a router.
 #[derive(Clone)]
@@ -215,7 +215,7 @@ impl CorpusService for CorpusGrpc {
                 Ok(pb::InsertStreamResponse { sequence, result })
             }
         };
-        Ok(Response::new(answers(request, self.timeout, answer)))
+        Ok(Response::new(answer_each(request, self.timeout, answer)))
     }
 
     type RemoveStreamStream = Answers<pb::RemoveStreamResponse>;
@@ -234,7 +234,7 @@ impl CorpusService for CorpusGrpc {
                 Ok(pb::RemoveStreamResponse { sequence, result })
             }
         };
-        Ok(Response::new(answers(request, self.timeout, answer)))
+        Ok(Response::new(answer_each(request, self.timeout, answer)))
     }
 
     type FindFirstStreamStream = Answers<pb::FindFirstStreamResponse>;
@@ -253,7 +253,7 @@ impl CorpusService for CorpusGrpc {
                 Ok(pb::FindFirstStreamResponse { sequence, result })
             }
         };
-        Ok(Response::new(answers(request, self.timeout, answer)))
+        Ok(Response::new(answer_each(request, self.timeout, answer)))
     }
 
     type FindAllStreamStream = Answers<pb::FindAllStreamResponse>;
@@ -272,7 +272,7 @@ impl CorpusService for CorpusGrpc {
                 Ok(pb::FindAllStreamResponse { sequence, result })
             }
         };
-        Ok(Response::new(answers(request, self.timeout, answer)))
+        Ok(Response::new(answer_each(request, self.timeout, answer)))
     }
 
     type ScanStream = Answers<pb::ScanResponse>;

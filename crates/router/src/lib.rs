@@ -13,7 +13,6 @@ mod decode;
 mod error;
 mod grpc;
 mod links;
-mod live;
 mod merge;
 mod metadata;
 mod nodes;

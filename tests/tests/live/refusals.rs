@@ -128,7 +128,7 @@ async fn streams_over_the_most_are_refused_until_one_ends() {
     cluster.stop().await;
 }
 
-/// LV2 from end to end.
+/// SR2 from end to end.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_deadline_of_the_client_ends_the_work_though_nobody_reads() {
     let cluster = TestCluster::start(1).await;

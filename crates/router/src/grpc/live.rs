@@ -1,6 +1,7 @@
 //! The streams about whole corpora: decode, delegate.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use simshard_proto::{Violations, v1 as pb};
 use tonic::{Request, Response, Status};
@@ -8,9 +9,11 @@ use tonic::{Request, Response, Status};
 use super::CorpusGrpc;
 use crate::deadline::Deadline;
 use crate::decode;
-use crate::live::answers;
 use crate::router::Live;
-use crate::streams::Answers;
+use crate::streams::{Answers, answers};
+
+/// So long such a stream waits for its reader.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 impl CorpusGrpc {
     /// What a stream about a corpus needs. The corpus is read anew: once the stream has begun, it cannot begin again
@@ -28,7 +31,9 @@ impl CorpusGrpc {
         let deadline = Deadline::of_client(request.metadata());
         let request = request.into_inner();
         let live = self.live(&request.corpus, &request.recipe).await?;
-        Ok(Response::new(answers(deadline, |sink| live.scan(sink))))
+        Ok(Response::new(answers(deadline, PATIENCE, |sink| {
+            live.scan(sink)
+        })))
     }
 
     pub(super) async fn find_all_pairs(
@@ -40,7 +45,7 @@ impl CorpusGrpc {
         let live = self.live(&request.corpus, &request.recipe).await?;
         let distance = decode::distance(request.max_distance, live.layout())?;
         let find = |sink| live.find_pairs(distance, sink);
-        Ok(Response::new(answers(deadline, find)))
+        Ok(Response::new(answers(deadline, PATIENCE, find)))
     }
 
     pub(super) async fn find_all_clusters(
@@ -52,6 +57,6 @@ impl CorpusGrpc {
         let live = self.live(&request.corpus, &request.recipe).await?;
         let distance = decode::distance(request.max_distance, live.layout())?;
         let find = |sink| live.find_clusters(distance, sink);
-        Ok(Response::new(answers(deadline, find)))
+        Ok(Response::new(answers(deadline, PATIENCE, find)))
     }
 }

@@ -9,8 +9,8 @@ use super::Live;
 use super::pairs::ROOM;
 use crate::error::RouterError;
 use crate::links::{Links, Member};
-use crate::live::Sink;
 use crate::offload::offload;
+use crate::streams::Sink;
 
 /// Fingerprints whose documents are looked up together.
 const TOGETHER: usize = 4096;

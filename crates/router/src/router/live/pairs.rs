@@ -15,8 +15,8 @@ use tokio::task::JoinHandle;
 
 use super::Live;
 use crate::error::RouterError;
-use crate::live::Sink;
 use crate::nodes::Client;
+use crate::streams::Sink;
 
 /// Pairs whose documents are looked up together.
 const TOGETHER: usize = 4096;

@@ -7,8 +7,8 @@ use simshard_proto::{shard::v1 as pb, shards_from, v1};
 
 use super::Live;
 use crate::error::RouterError;
-use crate::live::Sink;
 use crate::nodes::Client;
+use crate::streams::Sink;
 
 /// Documents, page by page.
 type Pages<'a> = Pin<Box<dyn Stream<Item = Result<pb::ScanResponse, RouterError>> + Send + 'a>>;

@@ -1,58 +1,63 @@
-//! Streams of answers that the router makes by itself, about whole corpora: a task works, and waits where nobody
-//! reads what it made.
+//! Streams of answers: a task works, and waits where nobody reads what it made.
 //!
 //! # Invariants
-//! - LV1: at most two answers of a stream wait to be read.
-//! - LV2: the work of a stream ends when its reader goes, at its deadline, and when nothing was read for
-//!   [`PATIENCE`].
+//! - SR1: at most two answers of a stream wait to be read.
+//! - SR2: the work of a stream ends when its reader goes, at its deadline, and when nothing was read for as long as
+//!   it has patience.
 
+use std::pin::Pin;
 use std::time::Duration;
 
-use futures_util::stream;
+use futures_util::{Stream, stream};
 use tokio::sync::mpsc;
 use tokio::time::{timeout, timeout_at};
 use tokio_util::task::AbortOnDropHandle;
+use tonic::Status;
 
 use crate::deadline::Deadline;
 use crate::error::RouterError;
-use crate::streams::Answers;
 
-/// So long a stream waits for its reader.
-const PATIENCE: Duration = Duration::from_secs(600);
+/// A stream of answers.
+pub(crate) type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 /// Where the answers of a stream go.
 #[derive(Debug)]
-pub(crate) struct Sink<T>(mpsc::Sender<T>);
+pub(crate) struct Sink<T> {
+    answers: mpsc::Sender<T>,
+    patience: Duration,
+}
 
 impl<T> Sink<T> {
     /// Sends an answer, once there is room for it.
     pub(crate) async fn send(&self, answer: T) -> Result<(), RouterError> {
-        match timeout(PATIENCE, self.0.send(answer)).await {
+        match timeout(self.patience, self.answers.send(answer)).await {
             Ok(Ok(())) => Ok(()),
             // Nobody will see it.
             Ok(Err(_)) => Err(RouterError::Stopping),
-            Err(_) => Err(RouterError::Stalled(PATIENCE)),
+            Err(_) => Err(RouterError::Stalled(self.patience)),
         }
     }
 }
 
 /// The answers that `work` sends, and its error, if it fails, as the last one.
-pub(crate) fn answers<T, F>(
+pub(crate) fn answers<T, E, F>(
     deadline: Option<Deadline>,
+    patience: Duration,
     work: impl FnOnce(Sink<T>) -> F,
 ) -> Answers<T>
 where
     T: Send + 'static,
-    F: Future<Output = Result<(), RouterError>> + Send + 'static,
+    E: Into<Status> + From<RouterError> + Send + 'static,
+    F: Future<Output = Result<(), E>> + Send + 'static,
 {
-    let (sender, receiver) = mpsc::channel(1);
-    let work = work(Sink(sender));
+    let (answers, receiver) = mpsc::channel(1);
+    let work = work(Sink { answers, patience });
     let task = tokio::spawn(async move {
         match deadline {
             None => work.await,
             Some(deadline) => timeout_at(deadline.instant(), work)
                 .await
-                .unwrap_or(Err(RouterError::OutOfTime)),
+                .unwrap_or(Err(RouterError::OutOfTime.into())),
         }
     });
     let under_way = Some((receiver, AbortOnDropHandle::new(task)));
@@ -62,7 +67,7 @@ where
             return Some((Ok(answer), Some((receiver, task))));
         }
         // The task fails only where the runtime is going down.
-        let end = task.await.unwrap_or(Err(RouterError::Stopping));
+        let end = task.await.unwrap_or(Err(RouterError::Stopping.into()));
         end.err().map(|error| (Err(error.into()), None))
     }))
 }
@@ -78,20 +83,24 @@ mod tests {
 
     use super::*;
 
+    const PATIENCE: Duration = Duration::from_secs(600);
+
     /// Counts without an end; what it made so far.
     fn counting(deadline: Option<Deadline>) -> (Answers<usize>, Arc<AtomicUsize>) {
         let made = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&made);
-        let stream = answers(deadline, |sink| async move {
+        let stream = answers(deadline, PATIENCE, |sink| async move {
             loop {
                 let number = counter.fetch_add(1, Ordering::Relaxed);
                 sink.send(number).await?;
             }
+            #[expect(unreachable_code, reason = "tells the type of the error")]
+            Ok::<_, RouterError>(())
         });
         (stream, made)
     }
 
-    /// LV1, LV2.
+    /// SR1, SR2.
     #[tokio::test(start_paused = true)]
     async fn a_reader_that_stops_stops_the_work_and_is_cut_off_in_the_end() {
         let (mut stream, made) = counting(None);
@@ -107,7 +116,7 @@ mod tests {
         assert_eq!(Reason::of(status), Some(Reason::DeadlineTooShort));
     }
 
-    /// LV2.
+    /// SR2.
     #[tokio::test(start_paused = true)]
     async fn the_deadline_of_the_client_ends_the_work() {
         let deadline = Deadline::within(Duration::from_secs(5));
@@ -122,14 +131,14 @@ mod tests {
         assert!(stream.next().await.is_none());
     }
 
-    /// LV2.
+    /// SR2.
     #[tokio::test]
     async fn the_work_ends_when_its_reader_goes() {
         let (ending, ended) = oneshot::channel::<()>();
-        let stream = answers(None, |sink: Sink<usize>| async move {
+        let stream = answers(None, PATIENCE, |sink: Sink<usize>| async move {
             let _ending = ending;
             sink.send(1).await?;
-            std::future::pending().await
+            std::future::pending::<Result<(), RouterError>>().await
         });
         drop(stream);
         assert!(ended.await.is_err());

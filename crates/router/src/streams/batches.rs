@@ -1,0 +1,135 @@
+//! Streams of batches: several under way at once, answers in order, and memory that is bounded whatever the client
+//! does.
+
+use std::time::Duration;
+
+use futures_util::{Stream, StreamExt};
+use prost::Message;
+use simshard_proto::transport::{Received, Taken, explain_size};
+use tokio_util::task::AbortOnDropHandle;
+use tonic::{Request, Status, Streaming};
+
+use super::{Answers, Sink, answers};
+use crate::error::RouterError;
+
+/// Batches of one stream under way at once. The next is read when the answer to
+/// the first is taken, so a client that stops reading stops its own writing.
+const WINDOW: usize = 4;
+
+/// Answers each request of a stream; the first error is the last answer. So is one that is not read for
+/// `patience`: what the stream holds is given back then.
+///
+/// Each batch is a task of its own: a client that does not read holds up its
+/// own stream, but no answer of a node half way, and with it the connection
+/// that others use.
+pub(crate) fn answer_each<Q, A, F>(
+    requests: Request<Streaming<Q>>,
+    patience: Duration,
+    answer: impl Fn(Q) -> F + Send + Sync + 'static,
+) -> Answers<A>
+where
+    Q: Send + 'static,
+    A: Message + 'static,
+    F: Future<Output = Result<A, Status>> + Send + 'static,
+{
+    let received = Received::of(&requests);
+    let under_way = requests.into_inner().map(move |request| {
+        let memory = received.split();
+        let task = request.map_err(explain_size).map(|request| {
+            let answer = answer(request);
+            AbortOnDropHandle::new(tokio::spawn(within(memory, answer)))
+        });
+        async {
+            // A task fails only where the runtime is going down.
+            task?
+                .await
+                .unwrap_or_else(|_| Err(RouterError::Stopping.into()))
+        }
+    });
+    answers(None, patience, |sink| {
+        hand_on(under_way.buffered(WINDOW), sink)
+    })
+}
+
+/// An answer, and the memory that it and its request take.
+async fn within<A: Message>(
+    mut memory: Taken,
+    answer: impl Future<Output = Result<A, Status>>,
+) -> Result<(A, Taken), Status> {
+    let answer = answer.await?;
+    match memory.try_grow(answer.encoded_len()) {
+        true => Ok((answer, memory)),
+        false => Err(RouterError::NoMemory.into()),
+    }
+}
+
+/// Hands answers on until they end. Each keeps its memory until there is room for it; from then on it counts as part
+/// of what leaves.
+async fn hand_on<A>(
+    answers: impl Stream<Item = Result<(A, Taken), Status>>,
+    sink: Sink<A>,
+) -> Result<(), Status> {
+    let mut answers = std::pin::pin!(answers);
+    while let Some(answer) = answers.next().await {
+        let (answer, _memory) = answer?;
+        sink.send(answer).await?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use simshard_proto::Reason;
+    use simshard_proto::transport::Budget;
+    use simshard_proto::v1::InsertResponse;
+
+    use super::*;
+
+    const SHORT: Duration = Duration::from_millis(30);
+
+    /// The answers 1 to 4, of which each takes 10 bytes.
+    fn four(budget: &Budget) -> Answers<InsertResponse> {
+        let answer = |inserted_count, memory| Ok((InsertResponse { inserted_count }, memory));
+        let made = [1, 2, 3, 4].map(|number| answer(number, budget.take(10)));
+        answers(None, SHORT, |sink| {
+            hand_on(futures_util::stream::iter(made), sink)
+        })
+    }
+
+    #[tokio::test]
+    async fn a_client_that_does_not_read_keeps_no_memory() {
+        let budget = Budget::new(40);
+        let mut stream = four(&budget);
+        while budget.try_take(40).is_none() {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(stream.next().await.unwrap().unwrap().inserted_count, 1);
+        let status = stream.next().await.unwrap().unwrap_err();
+        assert_eq!(Reason::of(&status), Some(Reason::DeadlineTooShort));
+        assert!(stream.next().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_client_that_reads_gets_all() {
+        let budget = Budget::new(40);
+        let read = four(&budget).map(|answer| answer.unwrap().inserted_count);
+        assert_eq!(read.collect::<Vec<_>>().await, [1, 2, 3, 4]);
+        assert!(budget.try_take(40).is_some());
+    }
+
+    #[tokio::test]
+    async fn an_answer_without_room_is_an_error() {
+        let budget = Budget::new(10);
+        let answer = InsertResponse { inserted_count: 7 };
+        let bytes = answer.encoded_len();
+        let ready = || async { Ok(answer) };
+        let memory = budget.try_take(10 - bytes).unwrap();
+        let held = within(memory, ready()).await.unwrap();
+        assert!(budget.try_take(1).is_none());
+        drop(held);
+        let memory = budget.try_take(10).unwrap();
+        let status = within(memory, ready()).await.unwrap_err();
+        assert_eq!(Reason::of(&status), Some(Reason::Overloaded));
+        assert!(budget.try_take(10).is_some());
+    }
+}
