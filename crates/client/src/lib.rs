@@ -22,11 +22,14 @@ mod batch;
 mod client;
 mod error;
 mod find;
+mod patience;
+mod resend;
 mod streams;
 
 pub use batch::{Batcher, Documents, Queries};
 pub use client::Client;
 pub use error::ClientError;
 pub use find::{FindOptions, Found, Match, Missing, QueryMatches};
+pub use resend::Acknowledged;
 pub use simshard_proto::{MAX_BATCH, MAX_ID_BYTES, MAX_MESSAGE_BYTES, Reason, v1};
 pub use simshard_simhash::{Fingerprint, LeadGroups};
