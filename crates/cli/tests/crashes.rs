@@ -6,18 +6,19 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use simshard_client::{Client, Documents, FindOptions, Queries, v1};
 use simshard_simhash::Fingerprint;
-use simshard_testkit::{Process, free_addresses, write_layout_file};
+use simshard_testkit::ProcessCluster;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_simshard");
 
 const CORPUS: &str = "crawl";
+
+const NODES: usize = 3;
 
 /// Writers at work at once, each on fingerprints of its own.
 const WRITERS: u64 = 4;
@@ -40,92 +41,12 @@ struct Oracle {
     open: BTreeSet<Document>,
 }
 
-/// Three nodes with data directories, and a router.
-struct Cluster {
-    folder: tempfile::TempDir,
-    nodes: Vec<Option<Process>>,
-    router: Option<Process>,
-    router_address: String,
-}
-
-impl Cluster {
-    fn start() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let addresses = free_addresses(4);
-        write_layout_file(&folder.path().join("cluster.toml"), &addresses[..3]);
-        let mut cluster = Self {
-            nodes: vec![None, None, None],
-            router: None,
-            router_address: addresses[3].to_string(),
-            folder,
-        };
-        for number in 0..3 {
-            cluster.start_node(number);
-        }
-        cluster.start_router();
-        cluster
+/// Kills a node, or the router, and starts it again.
+fn kill_and_restart(cluster: &mut ProcessCluster, which: usize) {
+    match which {
+        NODES => cluster.kill_and_restart_router(),
+        node => cluster.kill_and_restart_node(node),
     }
-
-    fn layout(&self) -> PathBuf {
-        self.folder.path().join("cluster.toml")
-    }
-
-    fn start_node(&mut self, number: usize) {
-        let name = format!("n{}", number + 1);
-        let (layout, data) = (self.layout(), self.folder.path().join(&name));
-        let args = [
-            "serve",
-            "node",
-            "--cluster",
-            text(&layout),
-            "--name",
-            &name,
-            "--data",
-            text(&data),
-            "--memtable-mib",
-            "1",
-        ];
-        self.nodes[number] = Some(Process::serve(BINARY, args));
-    }
-
-    fn start_router(&mut self) {
-        let layout = self.layout();
-        let listen = self.router_address.clone();
-        let args = [
-            "serve",
-            "router",
-            "--cluster",
-            text(&layout),
-            "--listen",
-            &listen,
-        ];
-        self.router = Some(Process::serve(BINARY, args));
-    }
-
-    /// Kills a node, or the router, and starts it again.
-    fn kill_and_restart(&mut self, which: usize) {
-        match which {
-            3 => {
-                self.router.take().unwrap().kill();
-                self.start_router();
-            }
-            node => {
-                self.nodes[node].take().unwrap().kill();
-                self.start_node(node);
-            }
-        }
-    }
-
-    fn client(&self) -> Client {
-        let url = format!("http://{}", self.router_address);
-        Client::new(&url)
-            .unwrap()
-            .with_timeout(Duration::from_secs(5))
-    }
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
 }
 
 /// Inserts and removes until it is told to stop, and notes what was acknowledged.
@@ -249,7 +170,7 @@ async fn nothing_acknowledged_is_lost_when_processes_are_killed() {
         Some(_) => 200,
         None => 20,
     };
-    let mut cluster = Cluster::start();
+    let mut cluster = ProcessCluster::start(BINARY, NODES);
     let client = cluster.client();
     let create = v1::CreateCorpusRequest {
         name: CORPUS.to_owned(),
@@ -282,8 +203,8 @@ async fn nothing_acknowledged_is_lost_when_processes_are_killed() {
             }
         };
         tokio::time::timeout(PATIENCE, some).await.unwrap();
-        let which = random.usize(0..4);
-        tokio::task::block_in_place(|| cluster.kill_and_restart(which));
+        let which = random.usize(0..=NODES);
+        tokio::task::block_in_place(|| kill_and_restart(&mut cluster, which));
         stop.store(true, Ordering::Relaxed);
         for writer in writers {
             oracles.push(writer.await.unwrap());
