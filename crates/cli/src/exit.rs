@@ -8,6 +8,7 @@ use simshard_cluster::MetadataError;
 use simshard_runtime::logging::LoggingError;
 
 use crate::batch::TooManyDocuments;
+use crate::checkpoint::CheckpointError;
 use crate::input::InputError;
 use crate::output::OutputError;
 use crate::say::note;
@@ -34,6 +35,9 @@ pub fn code(error: &anyhow::Error) -> Option<u8> {
             || cause
                 .downcast_ref()
                 .is_some_and(OutputError::is_bad_argument)
+            || cause
+                .downcast_ref()
+                .is_some_and(CheckpointError::is_bad_argument)
         {
             return Some(BAD_INPUT);
         }

@@ -2,6 +2,7 @@
 //! batch tools, one file a verb in `commands`.
 
 pub mod batch;
+mod checkpoint;
 pub mod commands;
 mod connection;
 pub mod embedded;
@@ -20,8 +21,8 @@ use clap::{Parser, Subcommand};
 use simshard_runtime::logging::{self, Level, LogFormat};
 
 use commands::{
-    bench, completions, corpus, demo, distance, documents, find, find_all, find_clusters, hash,
-    recipes, serve, storage,
+    bench, completions, corpus, demo, distance, find, find_all, find_clusters, hash, insert,
+    recipes, remove, serve, storage,
 };
 
 /// Exact near-duplicate search over 64-bit simhash fingerprints.
@@ -52,9 +53,9 @@ pub enum Command {
     #[command(subcommand)]
     Corpus(corpus::CorpusCommand),
     /// Insert documents into a corpus
-    Insert(documents::DocumentsArgs),
+    Insert(insert::InsertArgs),
     /// Remove documents from a corpus
-    Remove(documents::DocumentsArgs),
+    Remove(remove::RemoveArgs),
     /// Find all near-duplicates of documents, one JSON line for each
     Find(find::FindArgs),
     /// Find the nearest near-duplicate of documents, one JSON line for each
@@ -92,8 +93,8 @@ impl Cli {
             Command::Demo(args) => demo::run(&args),
             Command::Serve(args) => serve::run(args),
             Command::Corpus(command) => corpus::run(command),
-            Command::Insert(args) => documents::insert(&args),
-            Command::Remove(args) => documents::remove(&args),
+            Command::Insert(args) => insert::run(&args),
+            Command::Remove(args) => remove::run(&args),
             Command::Find(args) => find::run(&args),
             Command::FindFirst(args) => find::run_first(&args),
             Command::FindAll(args) => find_all::run(&args),

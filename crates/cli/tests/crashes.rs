@@ -6,18 +6,19 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use simshard_client::{Client, Documents, FindOptions, Found, Queries, v1};
 use simshard_simhash::Fingerprint;
-use simshard_testkit::{Process, free_addresses, write_layout_file};
+use simshard_testkit::{End, ProcessCluster};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_simshard");
 
 const CORPUS: &str = "crawl";
+
+const NODES: usize = 3;
 
 /// Writers at work at once, each on fingerprints of its own.
 const WRITERS: u64 = 4;
@@ -43,110 +44,12 @@ struct Oracle {
     open: BTreeSet<Document>,
 }
 
-/// Three nodes with data directories, and a router.
-struct Cluster {
-    folder: tempfile::TempDir,
-    nodes: Vec<Option<Process>>,
-    router: Option<Process>,
-    router_address: String,
-}
-
-impl Cluster {
-    fn start() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let addresses = free_addresses(4);
-        write_layout_file(&folder.path().join("cluster.toml"), &addresses[..3]);
-        let mut cluster = Self {
-            nodes: vec![None, None, None],
-            router: None,
-            router_address: addresses[3].to_string(),
-            folder,
-        };
-        for number in 0..3 {
-            cluster.start_node(number);
-        }
-        cluster.start_router();
-        cluster
+/// Ends a node, or the router, and starts it again.
+fn restart(cluster: &mut ProcessCluster, which: usize, end: End) {
+    match which {
+        NODES => cluster.restart_router(end),
+        node => cluster.restart_node(node, end),
     }
-
-    fn layout(&self) -> PathBuf {
-        self.folder.path().join("cluster.toml")
-    }
-
-    fn start_node(&mut self, number: usize) {
-        let name = format!("n{}", number + 1);
-        let (layout, data) = (self.layout(), self.folder.path().join(&name));
-        let args = [
-            "serve",
-            "node",
-            "--cluster",
-            text(&layout),
-            "--name",
-            &name,
-            "--data",
-            text(&data),
-            "--memtable-mib",
-            "1",
-        ];
-        self.nodes[number] = Some(Process::serve(BINARY, args));
-    }
-
-    fn start_router(&mut self) {
-        let layout = self.layout();
-        let listen = self.router_address.clone();
-        let args = [
-            "serve",
-            "router",
-            "--cluster",
-            text(&layout),
-            "--listen",
-            &listen,
-        ];
-        self.router = Some(Process::serve(BINARY, args));
-    }
-
-    /// Ends a node, or the router, and starts it again.
-    fn restart(&mut self, which: usize, end: End) {
-        match which {
-            3 => {
-                end.of(self.router.take().unwrap());
-                self.start_router();
-            }
-            node => {
-                end.of(self.nodes[node].take().unwrap());
-                self.start_node(node);
-            }
-        }
-    }
-
-    fn client(&self) -> Client {
-        let url = format!("http://{}", self.router_address);
-        Client::new(&url)
-            .unwrap()
-            .with_timeout(Duration::from_secs(5))
-    }
-}
-
-/// How a process ends.
-#[derive(Clone, Copy, Debug)]
-enum End {
-    /// Without warning.
-    Killed,
-    /// When it has done what it was about: it must do so in order.
-    Stopped,
-}
-
-impl End {
-    fn of(self, process: Process) {
-        match self {
-            Self::Killed => process.kill(),
-            Self::Stopped => assert_eq!(process.terminate(), Some(0)),
-        }
-    }
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
 }
 
 /// Inserts, removes and finds until it is told to stop, and notes what was acknowledged. Whatever is found, also
@@ -301,7 +204,7 @@ async fn nothing_acknowledged_is_lost_when_processes_end() {
         Some(_) => 200,
         None => 20,
     };
-    let mut cluster = Cluster::start();
+    let mut cluster = ProcessCluster::start(BINARY, NODES);
     let client = cluster.client();
     let create = v1::CreateCorpusRequest {
         name: CORPUS.to_owned(),
@@ -329,13 +232,13 @@ async fn nothing_acknowledged_is_lost_when_processes_end() {
             .collect();
         let enough = random.u64(1..BATCHES);
         until(|| acknowledged.load(Ordering::Relaxed) >= enough).await;
-        let which = random.usize(0..4);
+        let which = random.usize(0..=NODES);
         let end = match random.u8(0..4) {
             0 => End::Stopped,
             _ => End::Killed,
         };
         let start = Instant::now();
-        tokio::task::block_in_place(|| cluster.restart(which, end));
+        tokio::task::block_in_place(|| restart(&mut cluster, which, end));
         let took = start.elapsed();
         assert!(took < DRAIN, "{which} {end:?}: {took:?}");
         stop.store(true, Ordering::Relaxed);

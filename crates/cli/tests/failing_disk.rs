@@ -105,7 +105,8 @@ fn a_node_whose_disk_fails_to_sync_acknowledges_nothing_ends_and_waits_for_its_o
         found && text.contains(r#""ids":["before"]"#),
         "reads go on: {text}"
     );
-    let (inserted, text) = simshard(&router, &insert, "after\t77\n");
+    let at_once = [&insert[..], &["--patience-seconds", "0"]].concat();
+    let (inserted, text) = simshard(&router, &at_once, "after\t77\n");
     assert!(!inserted, "{text}");
     assert_eq!(failing.wait().unwrap().code(), Some(1));
 

@@ -1,5 +1,6 @@
 //! Documents and queries, and cutting them into batches that fit a message.
 
+use simshard_proto::v1::{InsertRequest, RemoveRequest};
 use simshard_proto::{MAX_BATCH, MAX_MESSAGE_BYTES};
 use simshard_simhash::Fingerprint;
 
@@ -60,6 +61,28 @@ pub struct Documents {
     pub keys: Queries,
     /// One id a document, or no ids at all: then all are empty.
     pub ids: Vec<String>,
+}
+
+pub(crate) fn insert_request(corpus: &str, documents: Documents) -> InsertRequest {
+    let (fingerprints, texts) = documents.keys.into_columns();
+    InsertRequest {
+        corpus: corpus.to_owned(),
+        recipe: String::new(),
+        fingerprints,
+        texts,
+        ids: documents.ids,
+    }
+}
+
+pub(crate) fn remove_request(corpus: &str, documents: Documents) -> RemoveRequest {
+    let (fingerprints, texts) = documents.keys.into_columns();
+    RemoveRequest {
+        corpus: corpus.to_owned(),
+        recipe: String::new(),
+        fingerprints,
+        texts,
+        ids: documents.ids,
+    }
 }
 
 /// Says when a batch is full, by number and by bytes.

@@ -9,12 +9,15 @@ use simshard_simhash::Fingerprint;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Response, Status};
 
-use crate::batch::{Documents, Queries};
+use crate::batch::{Documents, Queries, insert_request, remove_request};
 use crate::error::ClientError;
 use crate::find::{FindOptions, Found, find_all_request, find_first_request};
 
 /// How long a request may take, unless told otherwise.
 const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long a stream of changes goes on without any progress, unless told otherwise.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A request that may succeed later is tried again so often.
 const RETRIES: usize = 3;
@@ -22,7 +25,7 @@ const RETRIES: usize = 3;
 /// Room for what surrounds the largest answer.
 const MAX_ANSWER_BYTES: usize = MAX_MESSAGE_BYTES + (64 << 10);
 
-type Stub = CorpusServiceClient<Channel>;
+pub(crate) type Stub = CorpusServiceClient<Channel>;
 
 /// A client of one router. Clones share the connection.
 ///
@@ -33,7 +36,8 @@ type Stub = CorpusServiceClient<Channel>;
 pub struct Client {
     pub(crate) stub: Stub,
     pub(crate) url: String,
-    timeout: Duration,
+    pub(crate) timeout: Duration,
+    pub(crate) patience: Duration,
 }
 
 impl Client {
@@ -50,6 +54,7 @@ impl Client {
             stub,
             url: url.to_owned(),
             timeout: TIMEOUT,
+            patience: PATIENCE,
         })
     }
 
@@ -57,6 +62,14 @@ impl Client {
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
+        self
+    }
+
+    /// The same client with another patience: how long streams of changes send their batches again
+    /// after a failure before they give up. Every answer begins it anew.
+    #[must_use]
+    pub fn with_patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
         self
     }
 
@@ -121,14 +134,7 @@ impl Client {
     /// # Errors
     /// If the router refuses or fails it: see [`ClientError::reason`].
     pub async fn insert(&self, corpus: &str, documents: Documents) -> Result<u64, ClientError> {
-        let (fingerprints, texts) = documents.keys.into_columns();
-        let request = pb::InsertRequest {
-            corpus: corpus.to_owned(),
-            recipe: String::new(),
-            fingerprints,
-            texts,
-            ids: documents.ids,
-        };
+        let request = insert_request(corpus, documents);
         let call = async |mut stub: Stub, request| stub.insert(request).await;
         Ok(self.call(&request, call).await?.inserted_count)
     }
@@ -138,14 +144,7 @@ impl Client {
     /// # Errors
     /// If the router refuses or fails it: see [`ClientError::reason`].
     pub async fn remove(&self, corpus: &str, documents: Documents) -> Result<u64, ClientError> {
-        let (fingerprints, texts) = documents.keys.into_columns();
-        let request = pb::RemoveRequest {
-            corpus: corpus.to_owned(),
-            recipe: String::new(),
-            fingerprints,
-            texts,
-            ids: documents.ids,
-        };
+        let request = remove_request(corpus, documents);
         let call = async |mut stub: Stub, request| stub.remove(request).await;
         Ok(self.call(&request, call).await?.removed_count)
     }

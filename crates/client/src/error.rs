@@ -28,10 +28,29 @@ pub enum ClientError {
         /// What the connection said.
         problem: String,
     },
+    /// The router took a stream of batches and did not answer all of them.
+    #[error("the router at {url} stopped answering: {problem}, see what it logs")]
+    NoAnswer {
+        /// The URL.
+        url: String,
+        /// How it stopped.
+        problem: String,
+    },
     /// The router's answer makes no sense.
     #[error("the router answered nonsense: {0}")]
     Malformed(#[from] MalformedColumns),
+    /// The router's answer is not to the batch whose turn it was.
+    #[error("the router answered nonsense: an answer to batch {0}, whose turn it was not")]
+    OutOfTurn(u64),
 }
+
+/// The codes that a broken connection gives rise to, and a peer that is no gRPC server.
+const CONNECTION_CODES: [Code; 4] = [
+    Code::Unavailable,
+    Code::Unknown,
+    Code::Cancelled,
+    Code::Internal,
+];
 
 impl ClientError {
     /// The router's stable reason, if it gave one.
@@ -39,7 +58,11 @@ impl ClientError {
     pub fn reason(&self) -> Option<Reason> {
         match self {
             Self::Refused(status) => Reason::of(status),
-            Self::Url { .. } | Self::NoRouter { .. } | Self::Malformed(_) => None,
+            Self::Url { .. }
+            | Self::NoRouter { .. }
+            | Self::NoAnswer { .. }
+            | Self::Malformed(_)
+            | Self::OutOfTurn(_) => None,
         }
     }
 
@@ -49,16 +72,17 @@ impl ClientError {
         match self {
             Self::Refused(status) => status.code() == Code::InvalidArgument,
             Self::Url { .. } => true,
-            Self::NoRouter { .. } | Self::Malformed(_) => false,
+            Self::NoRouter { .. }
+            | Self::NoAnswer { .. }
+            | Self::Malformed(_)
+            | Self::OutOfTurn(_) => false,
         }
     }
 
     /// A status from the transport or the router.
     pub(crate) fn from_status(status: Status, url: &str) -> Self {
         let from_router = Reason::of(&status).is_some();
-        // A peer that is no gRPC server gives rise to an unknown error.
-        let from_transport = [Code::Unavailable, Code::Unknown].contains(&status.code());
-        if !from_router && from_transport {
+        if !from_router && CONNECTION_CODES.contains(&status.code()) {
             return Self::NoRouter {
                 url: url.to_owned(),
                 problem: status.message().to_owned(),
@@ -71,8 +95,8 @@ impl ClientError {
     pub(crate) fn is_passing(&self) -> bool {
         match self {
             Self::Refused(status) => Reason::of(status).is_some_and(Reason::is_passing),
-            Self::NoRouter { .. } => true,
-            Self::Url { .. } | Self::Malformed(_) => false,
+            Self::NoRouter { .. } | Self::NoAnswer { .. } => true,
+            Self::Url { .. } | Self::Malformed(_) | Self::OutOfTurn(_) => false,
         }
     }
 }

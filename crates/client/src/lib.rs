@@ -23,6 +23,8 @@ mod client;
 mod error;
 mod find;
 mod live;
+mod patience;
+mod resend;
 mod streams;
 
 pub use batch::{Batcher, Documents, Queries};
@@ -30,5 +32,6 @@ pub use client::Client;
 pub use error::ClientError;
 pub use find::{FindOptions, Found, Match, Missing, QueryMatches};
 pub use live::{ClusterMember, Document, DocumentPair, Pairs};
+pub use resend::Acknowledged;
 pub use simshard_proto::{MAX_BATCH, MAX_ID_BYTES, MAX_MESSAGE_BYTES, Reason, v1};
 pub use simshard_simhash::{Fingerprint, LeadGroups};

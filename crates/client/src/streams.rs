@@ -1,49 +1,89 @@
 //! Streams of batches: the next ones are under way while one is answered.
 
-use futures_util::{Stream, StreamExt};
+use futures_util::{Stream, StreamExt, TryFutureExt};
 use simshard_proto::v1 as pb;
+use tonic::{Response, Status, Streaming};
 
-use crate::batch::{Documents, Queries};
+use crate::batch::{Documents, Queries, insert_request, remove_request};
 use crate::client::Client;
 use crate::error::ClientError;
 use crate::find::{FindOptions, Found, find_all_request};
+use crate::resend::{Acknowledged, Answer, Answers, Batches, resending};
 
 impl Client {
-    /// Inserts a stream of batches; yields how many documents of each were new,
-    /// in their order. Several batches are under way at once.
+    /// Inserts a stream of batches; yields what became of each, in their order, as it becomes
+    /// durable.
     ///
-    /// # Errors
-    /// If the router refuses the stream; each batch can fail, which ends it.
-    pub async fn insert_stream<B>(
+    /// Up to 8 batches are under way at once, and are kept until they are answered. Those without an
+    /// answer are sent again, in their order, where the stream breaks or fails in a way that may
+    /// pass, or where none is answered within the client's timeout: after pauses that grow, until for
+    /// 30 seconds (see [`with_patience`](Self::with_patience)) nothing more has been answered.
+    /// Inserting again changes nothing, but what the first time inserted counts as there already.
+    ///
+    /// An error is the last item. The batches that were not answered may be inserted or not: insert
+    /// them again.
+    pub fn insert_stream<B>(
         &self,
         corpus: &str,
         batches: B,
-    ) -> Result<impl Stream<Item = Result<u64, ClientError>> + use<B>, ClientError>
+    ) -> impl Stream<Item = Result<Acknowledged, ClientError>> + use<B>
     where
-        B: Stream<Item = Documents> + Send + 'static,
+        B: Stream<Item = Documents>,
     {
-        let corpus = corpus.to_owned();
-        let requests = batches.enumerate().map(move |(sequence, documents)| {
-            let (fingerprints, texts) = documents.keys.into_columns();
-            let batch = Some(pb::InsertRequest {
-                corpus: corpus.clone(),
-                recipe: String::new(),
-                fingerprints,
-                texts,
-                ids: documents.ids,
+        let (client, corpus) = (self.clone(), corpus.to_owned());
+        let open = move |batches: Batches| {
+            let (mut stub, corpus) = (client.stub.clone(), corpus.clone());
+            let requests = batches.map(move |batch| pb::InsertStreamRequest {
+                sequence: batch.sequence,
+                batch: Some(insert_request(&corpus, batch.documents.clone())),
             });
-            pb::InsertStreamRequest {
-                sequence: sequence as u64,
-                batch,
-            }
-        });
+            let answers = async move { stub.insert_stream(requests).await };
+            client.answers(answers, |answer| Answer {
+                sequence: answer.sequence,
+                changed_count: answer.result.unwrap_or_default().inserted_count,
+            })
+        };
+        resending(self, batches, open)
+    }
+
+    /// Removes a stream of batches, with the rules of [`insert_stream`](Self::insert_stream).
+    pub fn remove_stream<B>(
+        &self,
+        corpus: &str,
+        batches: B,
+    ) -> impl Stream<Item = Result<Acknowledged, ClientError>> + use<B>
+    where
+        B: Stream<Item = Documents>,
+    {
+        let (client, corpus) = (self.clone(), corpus.to_owned());
+        let open = move |batches: Batches| {
+            let (mut stub, corpus) = (client.stub.clone(), corpus.clone());
+            let requests = batches.map(move |batch| pb::RemoveStreamRequest {
+                sequence: batch.sequence,
+                batch: Some(remove_request(&corpus, batch.documents.clone())),
+            });
+            let answers = async move { stub.remove_stream(requests).await };
+            client.answers(answers, |answer| Answer {
+                sequence: answer.sequence,
+                changed_count: answer.result.unwrap_or_default().removed_count,
+            })
+        };
+        resending(self, batches, open)
+    }
+
+    /// The answers of a stream of changes, from the moment on that it is opened.
+    fn answers<A: Send + 'static>(
+        &self,
+        opened: impl Future<Output = Result<Response<Streaming<A>>, Status>> + Send + 'static,
+        answer: impl Fn(A) -> Answer + Send + 'static,
+    ) -> Answers {
         let url = self.url.clone();
-        let answers = self.stub.clone().insert_stream(requests).await;
-        let answers = answers.map_err(|status| self.error(status))?.into_inner();
-        Ok(answers.map(move |answer| match answer {
-            Ok(answer) => Ok(answer.result.unwrap_or_default().inserted_count),
+        let answers = opened.map_ok(Response::into_inner).try_flatten_stream();
+        let answers = answers.map(move |message| match message {
+            Ok(message) => Ok(answer(message)),
             Err(status) => Err(ClientError::from_status(status, &url)),
-        }))
+        });
+        answers.boxed()
     }
 
     /// Finds all matches of a stream of batches; yields the answer to each, in

@@ -10,9 +10,11 @@ mod layout_file;
 mod layouts;
 mod oracle;
 mod process;
+mod process_cluster;
 
 pub use cluster::TestCluster;
 pub use layout_file::{free_addresses, write_layout_file};
 pub use layouts::promised_layouts;
 pub use oracle::Oracle;
-pub use process::{Process, run, run_with_open_input};
+pub use process::{Process, Running, run, run_with_open_input};
+pub use process_cluster::{End, ProcessCluster};

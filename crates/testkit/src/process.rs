@@ -90,6 +90,49 @@ impl Drop for Process {
     }
 }
 
+/// A command that runs to its end, unless it is killed or dropped before.
+#[derive(Debug)]
+pub struct Running(Option<Child>);
+
+impl Running {
+    /// Starts `binary` with these arguments, without standard input.
+    pub fn start<A: AsRef<OsStr>>(binary: &str, args: impl IntoIterator<Item = A>) -> Self {
+        let child = command(binary)
+            .args(args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
+        Self(Some(child.expect("the binary starts")))
+    }
+
+    /// Whether it has come to its end.
+    pub fn has_ended(&mut self) -> bool {
+        let child = self.0.as_mut().expect("it was started");
+        child.try_wait().expect("its state").is_some()
+    }
+
+    /// Ends it without any warning.
+    pub fn kill(self) {
+        drop(self);
+    }
+
+    /// Waits for its end.
+    pub fn output(mut self) -> Output {
+        let child = self.0.take().expect("it was started");
+        child.wait_with_output().expect("its output")
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
 /// Runs `binary` to its end with this on standard input.
 pub fn run<A: AsRef<OsStr>>(
     binary: &str,

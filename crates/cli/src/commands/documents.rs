@@ -1,24 +1,17 @@
-//! `simshard insert` and `simshard remove`.
+//! What `simshard insert` and `simshard remove` share: documents go to the router as a stream of
+//! batches.
 
 use clap::Args;
-use simshard_client::Client;
+use futures_util::Stream;
+use futures_util::stream::BoxStream;
+use simshard_client::{Acknowledged, Client, ClientError, Documents};
 
-use crate::commands::{checking, pipeline};
-use crate::connection::{CorpusArgs, RouterArgs, block_on};
-use crate::input::InputArgs;
-use crate::say::note;
+use super::pipeline;
+use crate::connection::{CorpusArgs, RouterArgs};
+use crate::input::{self, InputArgs, Position, Skipped};
 
-/// Arguments of `insert` and `remove`.
+/// Which documents, and where they are or go.
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Inserting again what is there, or removing what is not, changes nothing: an
-interrupted command can simply be run again. To remove documents, give the same
-input that inserted them.
-
-Examples:
-  simshard insert pages.jsonl --text-field body
-  simshard insert --format files articles/
-  printf 'a\\t17\\nb\\t18\\n' | simshard insert --format tsv")]
 pub struct DocumentsArgs {
     /// The documents.
     #[command(flatten)]
@@ -29,68 +22,70 @@ pub struct DocumentsArgs {
     /// The router.
     #[command(flatten)]
     pub router: RouterArgs,
+
+    /// How long to go on when the router, or a node that is needed, is away or has no room, in seconds
+    ///
+    /// What was not acknowledged is sent again, after pauses that grow. Each batch that gets through
+    /// begins this time anew.
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        env = "SIMSHARD_PATIENCE_SECONDS",
+        default_value_t = 30,
+        help_heading = "Cluster"
+    )]
+    pub patience_seconds: u32,
 }
 
-/// What is done with the documents.
-#[derive(Clone, Copy)]
-enum Change {
-    Insert,
-    Remove,
+impl DocumentsArgs {
+    pub(super) fn client(&self) -> anyhow::Result<Client> {
+        let patience = std::time::Duration::from_secs(self.patience_seconds.into());
+        Ok(self.router.client()?.with_patience(patience))
+    }
 }
 
-/// Inserts the documents.
-///
-/// # Errors
-/// If the input is bad or the router fails.
-pub fn insert(args: &DocumentsArgs) -> anyhow::Result<()> {
-    block_on(change(Change::Insert, args))
+/// Documents to send, and where in the input they begin.
+pub(super) struct Rest {
+    pub(super) documents: input::Documents,
+    pub(super) from: Position,
+    /// Of the whole input, where that is known.
+    pub(super) document_count: Option<u64>,
 }
 
-/// Removes the documents.
-///
-/// # Errors
-/// If the input is bad or the router fails.
-pub fn remove(args: &DocumentsArgs) -> anyhow::Result<()> {
-    block_on(change(Change::Remove, args))
+/// What came of sending them.
+#[derive(Debug, Default)]
+pub(super) struct Done {
+    /// Documents that were inserted or removed.
+    pub(super) changed: u64,
+    /// Documents that were there already, or were not there.
+    pub(super) unchanged: u64,
+    pub(super) skipped: Skipped,
 }
 
-fn count(documents: u64) -> String {
+/// Sends documents as a stream, and tells `durable` up to where all is.
+pub(super) async fn send<S>(
+    verb: &str,
+    rest: Rest,
+    stream: impl FnOnce(BoxStream<'static, Documents>) -> S,
+    mut durable: impl FnMut(Position) -> anyhow::Result<()>,
+) -> anyhow::Result<Done>
+where
+    S: Stream<Item = Result<Acknowledged, ClientError>>,
+{
+    let mut done = Done::default();
+    let acknowledged = |batch: Acknowledged, end: Position| {
+        done.changed += batch.changed_count;
+        done.unchanged += batch.document_count.saturating_sub(batch.changed_count);
+        durable(end)
+    };
+    done.skipped = pipeline::stream(verb, rest, stream, acknowledged).await?;
+    Ok(done)
+}
+
+/// As people count.
+pub(super) fn count(documents: u64) -> String {
     match documents {
         1 => "1 document".to_owned(),
         more => format!("{more} documents"),
     }
-}
-
-async fn change(change: Change, args: &DocumentsArgs) -> anyhow::Result<()> {
-    let client: &Client = &args.router.client()?;
-    let corpus = args.corpus.corpus.as_str();
-    // Before any input is read, and even if there is none.
-    args.corpus.check(client).await?;
-    let input = checking::open(&args.input)?;
-    let (verb, done, rest) = match change {
-        Change::Insert => ("inserting", "inserted", "there already"),
-        Change::Remove => ("removing", "removed", "not there"),
-    };
-    let (mut documents, mut changed) = (0, 0);
-    let request = |batch| async {
-        match change {
-            Change::Insert => client.insert(corpus, batch).await,
-            Change::Remove => client.remove(corpus, batch).await,
-        }
-    };
-    let skipped = pipeline::run(verb, input, request, |ids, answered: u64| {
-        documents += ids.len() as u64;
-        changed += answered;
-        Ok(())
-    })
-    .await?;
-    note(format!(
-        "{done} {}, {} {rest}",
-        count(changed),
-        documents - changed
-    ));
-    if !skipped.is_empty() {
-        note(skipped);
-    }
-    Ok(())
 }

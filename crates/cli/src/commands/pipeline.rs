@@ -2,12 +2,15 @@
 //! once, answers in the order of the documents.
 
 use anyhow::Context;
-use futures_util::StreamExt;
-use simshard_client::{Batcher, ClientError, Documents, Fingerprint, Queries};
+use futures_util::stream::BoxStream;
+use futures_util::{Stream, StreamExt};
+use simshard_client::{Acknowledged, Batcher, ClientError, Documents, Fingerprint, Queries};
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 use tokio_stream::wrappers::ReceiverStream;
 
-use crate::input::{self, Content, Document, Input, InputError, Skipped};
+use super::documents::Rest;
+use crate::input::{self, Content, Document, Input, InputError, Position, Skipped};
 use crate::progress;
 
 /// Documents of one request.
@@ -18,6 +21,14 @@ const UNDER_WAY: usize = 4;
 
 /// Batches read ahead of the requests.
 const READ_AHEAD: usize = 2;
+
+const READER_FAILED: &str = "reading the documents failed";
+
+/// A batch, and where it ends in the input.
+struct Batch {
+    documents: Documents,
+    end: Position,
+}
 
 /// Reads all documents, does `request` with each batch, and hands its ids and
 /// answer to `answered`, in order.
@@ -31,12 +42,10 @@ where
     F: Future<Output = Result<A, ClientError>>,
 {
     let bar = progress::bar(what, input.document_count());
-    let (sender, receiver) = mpsc::channel(READ_AHEAD);
-    let reader = tokio::task::spawn_blocking(move || read(input.documents(), &sender));
-
-    let requests = ReceiverStream::new(receiver).map(|batch: Documents| {
-        let ids = batch.ids.clone();
-        let answer = request(batch);
+    let (batches, reader) = read_ahead(input.documents(), Position::default());
+    let requests = batches.map(|Batch { documents, .. }| {
+        let ids = documents.ids.clone();
+        let answer = request(documents);
         async { (ids, answer.await) }
     });
     let mut answers = std::pin::pin!(requests.buffered(UNDER_WAY));
@@ -45,33 +54,83 @@ where
         answered(ids, answer?)?;
     }
     bar.finish_and_clear();
-    Ok(reader.await.context("reading the documents failed")??)
+    Ok(reader.await.context(READER_FAILED)??)
+}
+
+/// Sends documents on a stream, and tells `acknowledged` what became of each
+/// batch and where it ends in the input, in order.
+pub(crate) async fn stream<S>(
+    what: &str,
+    rest: Rest,
+    stream: impl FnOnce(BoxStream<'static, Documents>) -> S,
+    mut acknowledged: impl FnMut(Acknowledged, Position) -> anyhow::Result<()>,
+) -> anyhow::Result<Skipped>
+where
+    S: Stream<Item = Result<Acknowledged, ClientError>>,
+{
+    let bar = progress::bar(what, rest.document_count);
+    bar.set_position(rest.from.documents);
+    bar.reset_eta();
+    let (batches, reader) = read_ahead(rest.documents, rest.from);
+    let (sender, mut ends) = mpsc::unbounded_channel();
+    let batches = batches.map(move |Batch { documents, end }| {
+        // As many wait as there are batches under way. Its reader may have ended with an error.
+        let _ = sender.send(end);
+        documents
+    });
+    let mut answers = std::pin::pin!(stream(batches.boxed()));
+    while let Some(answer) = answers.next().await {
+        let answer = answer?;
+        let end = ends.recv().await;
+        let end = end.context("a batch was acknowledged that was not sent")?;
+        bar.set_position(end.documents);
+        acknowledged(answer, end)?;
+    }
+    bar.finish_and_clear();
+    Ok(reader.await.context(READER_FAILED)??)
+}
+
+/// Reads batches on a thread of its own, a few ahead.
+fn read_ahead(
+    documents: input::Documents,
+    from: Position,
+) -> (
+    ReceiverStream<Batch>,
+    JoinHandle<Result<Skipped, InputError>>,
+) {
+    let (sender, receiver) = mpsc::channel(READ_AHEAD);
+    let reader = tokio::task::spawn_blocking(move || read(documents, from, &sender));
+    (ReceiverStream::new(receiver), reader)
 }
 
 /// Sends batches until the documents or the interest in them end.
 fn read(
     mut documents: input::Documents,
-    batches: &mpsc::Sender<Documents>,
+    mut position: Position,
+    batches: &mpsc::Sender<Batch>,
 ) -> Result<Skipped, InputError> {
     let mut batcher = Batcher::new(BATCH);
     let mut batch = Vec::new();
+    let send = |documents, end| {
+        let documents = columns(documents);
+        batches.blocking_send(Batch { documents, end })
+    };
     for document in documents.by_ref() {
         let document = document?;
         let text = match &document.content {
             Content::Text(text) => Some(text.as_str()),
             Content::Fingerprint(_) => None,
         };
-        if !batcher.fits(text, &document.id) {
-            let full = columns(std::mem::take(&mut batch));
-            if batches.blocking_send(full).is_err() {
-                return Ok(documents.skipped());
-            }
+        if !batcher.fits(text, &document.id) && send(std::mem::take(&mut batch), position).is_err()
+        {
+            return Ok(documents.skipped());
         }
+        position.pass(&document);
         batch.push(document);
     }
     if !batch.is_empty() {
         // If nobody takes it, the error that ended the requests is reported.
-        let _ = batches.blocking_send(columns(batch));
+        let _ = send(batch, position);
     }
     Ok(documents.skipped())
 }

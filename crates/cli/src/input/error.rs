@@ -82,6 +82,12 @@ pub enum InputError {
     /// Standard input can be read once only.
     #[error("standard input (`-`) is named more than once")]
     StdinTwice,
+    /// A stream or pipe, where input is needed that can be read again by another process.
+    #[error("--checkpoint needs input that can be read again, and {} cannot: write it to a file first", path.display())]
+    ReadOnce {
+        /// The pipe, or words for standard input.
+        path: PathBuf,
+    },
     /// The paths suggest more than one format, or only some of them suggest one.
     #[error(
         "{} looks like {suggested}, {} does not: say with --format what they all are",

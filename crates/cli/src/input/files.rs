@@ -70,6 +70,13 @@ pub(super) fn count(roots: &[PathBuf]) -> u64 {
     documents
 }
 
+/// The paths of the files below `roots`, whether they will turn out to be documents or not, in the
+/// order in which they are read.
+pub(super) fn candidates(roots: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
+    let entries = walk(roots).flatten().filter(is_candidate);
+    entries.map(DirEntry::into_path)
+}
+
 /// The first file below `roots` whose path is as asked for, and how many steps it is below its root.
 pub(super) fn first(roots: &[PathBuf], is: impl Fn(&Path) -> bool) -> Option<(PathBuf, usize)> {
     let mut files = walk(roots).flatten().filter(is_candidate);

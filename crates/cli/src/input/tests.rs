@@ -7,6 +7,7 @@ mod cutting;
 mod features;
 mod files;
 mod hashes;
+mod identity;
 mod in_order;
 mod jsonl;
 mod lines;

@@ -21,6 +21,7 @@ pub mod parquet;
 #[cfg(feature = "parquet")]
 mod parquet_sinks;
 mod place;
+mod replaced;
 mod same_file;
 mod text;
 mod tsv;
@@ -35,6 +36,7 @@ use simshard_simhash::Fingerprint;
 
 pub use error::OutputError;
 pub use file::{Complete, Output};
+pub(crate) use replaced::Replaced;
 
 use crate::exit::UsageError;
 use crate::input::Ids;

@@ -33,13 +33,12 @@ pub(super) async fn insert(client: &Client, corpus: &str, files: &Files) -> anyh
             ids: paths.to_vec(),
         })
         .collect();
-    let answers = client.insert_stream(corpus, stream::iter(batches)).await?;
-    let mut answers = std::pin::pin!(answers);
+    let mut answers = std::pin::pin!(client.insert_stream(corpus, stream::iter(batches)));
     let mut inserted = 0;
-    while let Some(count) = answers.next().await {
-        let count = count?;
-        inserted += count;
-        bar.inc(count);
+    while let Some(batch) = answers.next().await {
+        let batch = batch?;
+        inserted += batch.changed_count;
+        bar.inc(batch.document_count);
     }
     bar.finish_and_clear();
     let files = files.len() as u64;

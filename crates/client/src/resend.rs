@@ -1,0 +1,253 @@
+//! Changes as a stream of batches that are sent again until they are answered.
+//!
+//! ```text
+//!     batches --> window, kept until answered --> one stream --> answers, in order
+//!                      ^                              |
+//!                      +--- pause, a new stream <-----+ broke, failed, or says nothing
+//! ```
+//!
+//! It reads a batch, and takes an answer, whichever comes first: so neither a slow source nor a slow
+//! router holds up the other.
+//!
+//! # Invariants
+//! - RS1: a batch is kept until it is answered, and every new stream begins with all that are kept,
+//!   in their order.
+//! - RS2: batches are answered in their order, each once; any other answer is an error.
+//! - RS3: at most [`WINDOW`] batches are kept, and none is read while there are so many.
+//! - RS4: what may pass is an error only once nothing has been answered for the whole patience.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::stream::{self, BoxStream, Fuse};
+use futures_util::{Stream, StreamExt};
+use simshard_proto::Reason;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_stream::wrappers::ReceiverStream;
+
+use crate::batch::Documents;
+use crate::client::Client;
+use crate::error::ClientError;
+use crate::patience::Patience;
+
+/// Batches that are sent before the first of them is answered.
+const WINDOW: usize = 8;
+
+/// What became of one batch of a stream of changes. It is durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acknowledged {
+    /// Its documents.
+    pub document_count: u64,
+    /// Those that changed something: that were not there before an insert, or that were before a
+    /// removal. A batch that had to be sent twice may count less than it did, for the first time may
+    /// have done it.
+    pub changed_count: u64,
+}
+
+/// A batch, and its number in the stream.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    pub(crate) sequence: u64,
+    pub(crate) documents: Documents,
+}
+
+/// The answer to a batch.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) sequence: u64,
+    pub(crate) changed_count: u64,
+}
+
+/// The batches of one stream, in their order, as they come.
+pub(crate) type Batches = ReceiverStream<Arc<Batch>>;
+
+/// The answers of one stream.
+pub(crate) type Answers = BoxStream<'static, Result<Answer, ClientError>>;
+
+/// Sends batches on streams that `open` makes, and yields what became of each, in their order. An
+/// error is the last.
+pub(crate) fn resending<B, O>(
+    client: &Client,
+    batches: B,
+    open: O,
+) -> impl Stream<Item = Result<Acknowledged, ClientError>> + use<B, O>
+where
+    B: Stream<Item = Documents>,
+    O: Fn(Batches) -> Answers,
+{
+    let sending = Resending {
+        batches: Box::pin(batches.fuse()),
+        open,
+        url: client.url.clone(),
+        timeout: client.timeout,
+        patience: Patience::new(client.patience),
+        window: VecDeque::with_capacity(WINDOW),
+        next_sequence: 0,
+        waiting_since: Instant::now(),
+        under_way: None,
+    };
+    stream::unfold(Some(sending), |sending| async {
+        let mut sending = sending?;
+        let outcome = sending.next().await?;
+        let going_on = outcome.is_ok().then_some(sending);
+        Some((outcome, going_on))
+    })
+}
+
+struct Resending<B, O> {
+    batches: Pin<Box<Fuse<B>>>,
+    open: O,
+    url: String,
+    timeout: Duration,
+    patience: Patience,
+    /// The batches without an answer, the oldest first.
+    window: VecDeque<Arc<Batch>>,
+    next_sequence: u64,
+    /// When the oldest of them became the one that is to be answered.
+    waiting_since: Instant,
+    under_way: Option<UnderWay>,
+}
+
+/// A stream that is open, or is being opened.
+struct UnderWay {
+    /// Has room for a whole window.
+    batches: mpsc::Sender<Arc<Batch>>,
+    answers: Answers,
+}
+
+/// What happens next.
+enum Event {
+    Read(Documents),
+    /// There are no more batches.
+    Ended,
+    Answered(Result<Answer, ClientError>),
+    Late,
+}
+
+impl<B, O> Resending<B, O>
+where
+    B: Stream<Item = Documents>,
+    O: Fn(Batches) -> Answers,
+{
+    /// The next batch that is answered, if any is left.
+    async fn next(&mut self) -> Option<Result<Acknowledged, ClientError>> {
+        while !(self.window.is_empty() && self.batches.is_done()) {
+            let failure = match self.event().await {
+                Event::Read(documents) => {
+                    self.send(documents);
+                    continue;
+                }
+                Event::Ended => continue,
+                Event::Answered(Ok(answer)) => return Some(self.take(&answer)),
+                Event::Answered(Err(error)) => error,
+                Event::Late => self.no_answer(format!("nothing came for {:?}", self.timeout)),
+            };
+            if let Err(error) = self.recover(failure).await {
+                return Some(Err(error));
+            }
+        }
+        None
+    }
+
+    async fn event(&mut self) -> Event {
+        let waits = !self.window.is_empty();
+        if waits && self.under_way.is_none() {
+            self.under_way = Some(self.begin());
+        }
+        let has_room = self.window.len() < WINDOW && !self.batches.is_done();
+        let time_left = self.timeout.saturating_sub(self.waiting_since.elapsed());
+        tokio::select! {
+            // An answer that is here is not late, however long nobody looked.
+            biased;
+            answer = answer(&mut self.under_way) => {
+                let ended = || self.no_answer("it ended the stream too early".to_owned());
+                Event::Answered(answer.unwrap_or_else(|| Err(ended())))
+            }
+            batch = self.batches.next(), if has_room => batch.map_or(Event::Ended, Event::Read),
+            () = tokio::time::sleep(time_left), if waits => Event::Late,
+        }
+    }
+
+    /// A new stream, with all batches of the window on it (RS1).
+    fn begin(&mut self) -> UnderWay {
+        let (sender, receiver) = mpsc::channel(WINDOW);
+        for batch in &self.window {
+            put(&sender, batch);
+        }
+        self.waiting_since = Instant::now();
+        UnderWay {
+            batches: sender,
+            answers: (self.open)(Batches::new(receiver)),
+        }
+    }
+
+    fn send(&mut self, documents: Documents) {
+        let sequence = self.next_sequence;
+        let batch = Arc::new(Batch {
+            sequence,
+            documents,
+        });
+        self.next_sequence += 1;
+        if self.window.is_empty() {
+            self.waiting_since = Instant::now();
+        }
+        if let Some(under_way) = &self.under_way {
+            put(&under_way.batches, &batch);
+        }
+        self.window.push_back(batch);
+        debug_assert!(self.window.len() <= WINDOW, "RS3");
+    }
+
+    /// Takes the answer to the oldest batch (RS2).
+    fn take(&mut self, answer: &Answer) -> Result<Acknowledged, ClientError> {
+        let due = |batch: &mut Arc<Batch>| batch.sequence == answer.sequence;
+        let batch = self.window.pop_front_if(due);
+        let batch = batch.ok_or(ClientError::OutOfTurn(answer.sequence))?;
+        self.waiting_since = Instant::now();
+        self.patience.after_progress();
+        Ok(Acknowledged {
+            document_count: batch.documents.keys.len() as u64,
+            changed_count: answer.changed_count,
+        })
+    }
+
+    /// Leaves a stream that failed. Returns when it is time for the next, or the error, if that is
+    /// of no use (RS4).
+    async fn recover(&mut self, error: ClientError) -> Result<(), ClientError> {
+        self.under_way = None;
+        if self.window.is_empty() {
+            // Nobody waited for it.
+            return Ok(());
+        }
+        // A router that did not have the time says it a moment before we would.
+        let may_pass = error.is_passing() || error.reason() == Some(Reason::DeadlineTooShort);
+        let pause = match may_pass {
+            true => self.patience.after_failure(Instant::now()),
+            false => None,
+        };
+        tokio::time::sleep(pause.ok_or(error)?).await;
+        Ok(())
+    }
+
+    fn no_answer(&self, problem: String) -> ClientError {
+        let url = self.url.clone();
+        ClientError::NoAnswer { url, problem }
+    }
+}
+
+/// Hands a batch of the window to a stream.
+fn put(batches: &mpsc::Sender<Arc<Batch>>, batch: &Arc<Batch>) {
+    // It has room for the window. Where the stream broke, its answers say so.
+    let _ = batches.try_send(Arc::clone(batch));
+}
+
+/// The next answer of a stream that is open; never, where none is.
+async fn answer(under_way: &mut Option<UnderWay>) -> Option<Result<Answer, ClientError>> {
+    match under_way {
+        Some(under_way) => under_way.answers.next().await,
+        None => std::future::pending().await,
+    }
+}
