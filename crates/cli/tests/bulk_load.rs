@@ -209,7 +209,7 @@ async fn a_load_that_is_killed_at_any_point_and_run_again_ends_with_every_docume
         let mut running = load.start();
         wait_for(&client, &load, &mut running, (point, least)).await;
         match kill % 10 {
-            1 => block_in_place(|| cluster.restart_node(random.usize(0..NODES, End::Killed))),
+            1 => block_in_place(|| cluster.restart_node(random.usize(0..NODES), End::Killed)),
             2 => block_in_place(|| cluster.restart_router(End::Killed)),
             _ => {}
         }

@@ -5,18 +5,28 @@
 //!
 //! # Invariants
 //! - CL1: every job that is waited for is done once, in one batch of jobs with its key.
-//! - CL2: no more than [`WORKERS`] batches of a key are under way.
+//! - CL2: no more than [`WORKERS`] batches of a key are under way, but for those that take longer than [`SLOW`]: what
+//!   one node that hangs holds up is no reason for others to wait.
 //! - CL3: a batch weighs no more than [`HEAVIEST`], unless it is a single job.
+//! - CL4: a batch that nobody waits for any longer is given up.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
 /// Batches of one key under way at once: while the nodes work on one, the next is planned.
 const WORKERS: usize = 2;
+
+/// A batch that takes longer than this makes room for another beside it …
+const SLOW: Duration = Duration::from_millis(50);
+
+/// … up to so many of a key.
+const MOST_WORKERS: usize = 64;
 
 /// Heaviest batch, in documents or queries.
 const HEAVIEST: usize = 4096;
@@ -40,7 +50,24 @@ type Waiting<J> = (J, oneshot::Sender<<J as Job>::Answer>);
 
 struct Queue<J: Job> {
     waiting: VecDeque<Waiting<J>>,
-    workers: usize,
+    /// When each worker took its batch.
+    workers: HashMap<u64, Instant>,
+    /// The number of the next worker.
+    next: u64,
+}
+
+impl<J: Job> Queue<J> {
+    /// A worker more, if there may be one.
+    fn hire(&mut self) -> Option<u64> {
+        let busy = self.workers.values();
+        let quick = busy.filter(|since| since.elapsed() < SLOW).count();
+        if quick >= WORKERS || self.workers.len() >= MOST_WORKERS {
+            return None;
+        }
+        self.next += 1;
+        self.workers.insert(self.next, Instant::now());
+        Some(self.next)
+    }
 }
 
 impl<K, J: Job> Default for Coalescer<K, J> {
@@ -62,46 +89,46 @@ where
     K: Clone + Eq + Hash + Send + 'static,
     J: Job,
 {
-    /// Has a job done by `work`, in a batch with those that wait beside it. It answers each job of a batch in
-    /// order. `None` if it never did, as the process is ending.
+    /// Has a job done by `work`, in a batch with those that wait beside it. It answers each job of a batch when it
+    /// can. `None` if it never did.
     pub(crate) async fn run<F>(
         self: &Arc<Self>,
         key: K,
         job: J,
-        work: impl Fn(Vec<J>) -> F + Send + 'static,
+        work: impl Fn(Vec<J>, Replies<J::Answer>) -> F + Send + 'static,
     ) -> Option<J::Answer>
     where
-        F: Future<Output = Vec<J::Answer>> + Send + 'static,
+        F: Future<Output = ()> + Send + 'static,
     {
         let (sender, answer) = oneshot::channel();
-        if self.add(&key, (job, sender)) {
+        if let Some(number) = self.add(&key, (job, sender)) {
             let worker = Worker {
                 coalescer: Arc::clone(self),
                 key,
-                is_over: false,
+                number,
             };
             tokio::spawn(worker.run(work));
         }
         answer.await.ok()
     }
 
-    /// Adds a job to those that wait; returns whether there is to be another worker.
-    fn add(&self, key: &K, job: Waiting<J>) -> bool {
+    /// Adds a job to those that wait; returns the number of another worker, if there is to be one.
+    fn add(&self, key: &K, job: Waiting<J>) -> Option<u64> {
         let mut queues = self.lock();
         let queue = queues.entry(key.clone()).or_insert_with(|| Queue {
             waiting: VecDeque::new(),
-            workers: 0,
+            workers: HashMap::new(),
+            next: 0,
         });
         queue.waiting.push_back(job);
-        let is_free = queue.workers < WORKERS;
-        queue.workers += usize::from(is_free);
-        is_free
+        queue.hire()
     }
 
     /// The next batch; `None` if no job waits, and the worker that asks is to end.
-    fn take(&self, key: &K) -> Option<Vec<Waiting<J>>> {
+    fn take(&self, key: &K, worker: u64) -> Option<Vec<Waiting<J>>> {
         let mut queues = self.lock();
         let queue = queues.get_mut(key)?;
+        queue.workers.insert(worker, Instant::now());
         let mut batch: Vec<Waiting<J>> = Vec::new();
         let mut weight = 0;
         while let Some((job, sender)) = queue.waiting.pop_front() {
@@ -115,17 +142,18 @@ where
             }
         }
         if batch.is_empty() {
-            Self::end_worker(&mut queues, key);
+            // In the same lock in which it found nothing to do: else a job that arrives meanwhile would rely on it.
+            Self::dismiss(&mut queues, key, worker);
             return None;
         }
         Some(batch)
     }
 
-    /// In the same lock in which it found nothing to do: else a job that arrives meanwhile would rely on it.
-    fn end_worker(queues: &mut HashMap<K, Queue<J>>, key: &K) {
+    /// Lets a worker go, if it is still there. Where it was the last, nobody is to wait for one.
+    fn dismiss(queues: &mut HashMap<K, Queue<J>>, key: &K, worker: u64) {
         if let Some(queue) = queues.get_mut(key) {
-            queue.workers -= 1;
-            if queue.workers == 0 && queue.waiting.is_empty() {
+            queue.workers.remove(&worker);
+            if queue.workers.is_empty() {
                 queues.remove(key);
             }
         }
@@ -140,7 +168,7 @@ where
 struct Worker<K: Clone + Eq + Hash + Send + 'static, J: Job> {
     coalescer: Arc<Coalescer<K, J>>,
     key: K,
-    is_over: bool,
+    number: u64,
 }
 
 impl<K, J> Worker<K, J>
@@ -148,18 +176,65 @@ where
     K: Clone + Eq + Hash + Send + 'static,
     J: Job,
 {
-    async fn run<F>(mut self, work: impl Fn(Vec<J>) -> F)
+    async fn run<F>(self, work: impl Fn(Vec<J>, Replies<J::Answer>) -> F)
     where
-        F: Future<Output = Vec<J::Answer>>,
+        F: Future<Output = ()>,
     {
-        while let Some(batch) = self.coalescer.take(&self.key) {
+        while let Some(batch) = self.coalescer.take(&self.key, self.number) {
             let (jobs, senders): (Vec<J>, Vec<_>) = batch.into_iter().unzip();
-            for (answer, sender) in work(jobs).await.into_iter().zip(senders) {
-                // Whoever waited may have gone.
-                let _ = sender.send(answer);
+            let replies = Replies::new(senders);
+            tokio::select! {
+                () = work(jobs, replies.clone()) => {}
+                () = replies.unwanted() => {}
             }
         }
-        self.is_over = true;
+    }
+}
+
+/// Where the answers to a batch go, by the places of its jobs.
+pub(crate) struct Replies<A>(Arc<Mutex<Vec<Option<oneshot::Sender<A>>>>>);
+
+impl<A> Clone for Replies<A> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<A> Replies<A> {
+    /// For a job by itself, and its answer.
+    pub(crate) fn one() -> (Self, oneshot::Receiver<A>) {
+        let (sender, answer) = oneshot::channel();
+        (Self::new(vec![sender]), answer)
+    }
+
+    fn new(senders: Vec<oneshot::Sender<A>>) -> Self {
+        Self(Arc::new(Mutex::new(
+            senders.into_iter().map(Some).collect(),
+        )))
+    }
+
+    /// Answers a job, unless it was answered already.
+    pub(crate) fn send(&self, job: usize, answer: A) {
+        let sender = self.lock()[job].take();
+        // Whoever waited may have gone.
+        let _ = sender.map(|sender| sender.send(answer));
+    }
+
+    /// Waits until nobody waits for an answer any more.
+    async fn unwanted(&self) {
+        std::future::poll_fn(|context| {
+            let mut senders = self.lock();
+            let mut open = senders.iter_mut().flatten();
+            match open.all(|sender| sender.poll_closed(context).is_ready()) {
+                true => Poll::Ready(()),
+                false => Poll::Pending,
+            }
+        })
+        .await;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Option<oneshot::Sender<A>>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -170,9 +245,7 @@ where
 {
     /// A panic takes the batch with it, but not the worker's place.
     fn drop(&mut self) {
-        if !self.is_over {
-            Coalescer::end_worker(&mut self.coalescer.lock(), &self.key);
-        }
+        Coalescer::dismiss(&mut self.coalescer.lock(), &self.key, self.number);
     }
 }
 

@@ -6,8 +6,10 @@ mod live;
 use std::sync::Arc;
 use std::time::Duration;
 
+use prost::Message;
 use simshard_proto::v1::corpus_service_server::CorpusService;
 use simshard_proto::{Violations, v1 as pb};
+use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::corpora::OpenCorpus;
@@ -22,11 +24,28 @@ pub(crate) struct CorpusGrpc {
     pub(crate) router: Arc<Router>,
     /// How long a request may take if the client does not say.
     pub(crate) timeout: Duration,
+    /// Once it is cancelled, streams take no more.
+    pub(crate) stopping: CancellationToken,
 }
 
 impl CorpusGrpc {
     fn deadline<T>(&self, request: &Request<T>) -> Deadline {
         Deadline::from_metadata(request.metadata(), self.timeout)
+    }
+
+    /// The answers to a stream of batches.
+    fn answers<Q, A, F>(
+        &self,
+        requests: Request<Streaming<Q>>,
+        answer: impl Fn(Q) -> F + Send + Sync + 'static,
+    ) -> Response<Answers<A>>
+    where
+        Q: Send + 'static,
+        A: Message + 'static,
+        F: Future<Output = Result<A, Status>> + Send + 'static,
+    {
+        let stopping = self.stopping.clone();
+        Response::new(answer_each(requests, self.timeout, stopping, answer))
     }
 
     async fn change(
@@ -215,7 +234,7 @@ impl CorpusService for CorpusGrpc {
                 Ok(pb::InsertStreamResponse { sequence, result })
             }
         };
-        Ok(Response::new(answer_each(request, self.timeout, answer)))
+        Ok(self.answers(request, answer))
     }
 
     type RemoveStreamStream = Answers<pb::RemoveStreamResponse>;
@@ -234,7 +253,7 @@ impl CorpusService for CorpusGrpc {
                 Ok(pb::RemoveStreamResponse { sequence, result })
             }
         };
-        Ok(Response::new(answer_each(request, self.timeout, answer)))
+        Ok(self.answers(request, answer))
     }
 
     type FindFirstStreamStream = Answers<pb::FindFirstStreamResponse>;
@@ -253,7 +272,7 @@ impl CorpusService for CorpusGrpc {
                 Ok(pb::FindFirstStreamResponse { sequence, result })
             }
         };
-        Ok(Response::new(answer_each(request, self.timeout, answer)))
+        Ok(self.answers(request, answer))
     }
 
     type FindAllStreamStream = Answers<pb::FindAllStreamResponse>;
@@ -272,7 +291,7 @@ impl CorpusService for CorpusGrpc {
                 Ok(pb::FindAllStreamResponse { sequence, result })
             }
         };
-        Ok(Response::new(answer_each(request, self.timeout, answer)))
+        Ok(self.answers(request, answer))
     }
 
     type ScanStream = Answers<pb::ScanResponse>;

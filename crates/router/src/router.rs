@@ -4,6 +4,7 @@ mod catalog;
 mod documents;
 mod find;
 mod live;
+mod round;
 mod together;
 
 use std::collections::BTreeMap;
@@ -34,8 +35,6 @@ pub(crate) struct Router {
     nodes: Nodes,
     corpora: Corpora,
     clock: SystemClock,
-    /// The memory of requests under way.
-    budget: Budget,
     finds: Arc<Coalescer<FindKey, FindJob>>,
     changes: Arc<Coalescer<ChangeKey, ChangeJob>>,
     /// A permit for each stream about a whole corpus.
@@ -46,11 +45,10 @@ impl Router {
     pub(crate) fn new(
         store: Arc<dyn MetadataStore>,
         layout: Arc<ClusterLayout>,
-        budget: Budget,
+        budget: &Budget,
     ) -> Result<Self, tonic::transport::Error> {
         Ok(Self {
-            budget,
-            nodes: Nodes::new(&layout)?,
+            nodes: Nodes::new(&layout, budget)?,
             corpora: Corpora::new(Metadata::new(Arc::clone(&store))),
             metadata: Metadata::new(store),
             clock: SystemClock::default(),
@@ -125,6 +123,7 @@ impl Failures {
     ) -> Result<(), RouterError> {
         match error {
             CallError::Refused(status) => return Err(RouterError::Node { node, status }),
+            CallError::NoMemory => return Err(RouterError::NoMemory),
             CallError::NotLoaded => self.not_loaded = Some(node.clone()),
             CallError::Late => self.late = true,
             CallError::Unreachable => {}

@@ -53,12 +53,13 @@ pub async fn serve(
     let layout = store.layout().await?;
     let nodes = layout.nodes().len();
     let budget = Budget::new(config.in_flight_bytes);
-    let router = Arc::new(Router::new(store, layout, budget.clone())?);
+    let router = Arc::new(Router::new(store, layout, &budget)?);
     info!(nodes, "router serves");
 
     let edge = CorpusGrpc {
         router,
         timeout: config.timeout,
+        stopping: shutdown.clone(),
     };
     let service = CorpusServiceServer::new(edge)
         .max_decoding_message_size(MAX_MESSAGE_BYTES)

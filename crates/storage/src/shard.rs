@@ -5,7 +5,8 @@
 //!
 //! # Invariants
 //! - SH1: what a change makes of an element is decided against the element's newest state in the shard.
-//! - SH2: a change that is not newer than an element leaves it, and says so, unless it is what wrote it.
+//! - SH2: a change that is not newer than an element leaves it, and says so, unless the element is already as the
+//!   change would have it: nothing need be done again then.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -75,7 +76,7 @@ impl Shard {
                 if before.live != state.live {
                     effects.changed.push(place);
                 }
-            } else if before != state {
+            } else if before.live != state.live {
                 effects.newer = effects.newer.max(before.version);
             }
         }

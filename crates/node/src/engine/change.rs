@@ -54,6 +54,9 @@ impl Engine {
         self.check_owned(change.shards)?;
         self.corpora.get(change.corpus)?;
         check_clock(change.version)?;
+        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            return Err(NodeError::Abandoned);
+        }
         match change.documents.fingerprints.len() < FEW {
             true => self.commit(Operation::Change(change)).await,
             false => {

@@ -19,10 +19,12 @@ use tonic::{Status, Streaming};
 
 use super::decode;
 use crate::engine::Engine;
+use crate::error::NodeError;
 
 /// Requests of one stream under way at once. The next is read when one of them is answered, so a router that does
-/// not read stops its own writing.
-const UNDER_WAY: usize = 64;
+/// not read stops its own writing. Enough that a word to cancel one of them seldom waits; the bytes of all of them
+/// are bounded by the budget.
+const UNDER_WAY: usize = 512;
 
 /// One stream.
 pub(super) struct Stream {
@@ -30,7 +32,7 @@ pub(super) struct Stream {
     pub(super) answers: mpsc::Sender<Result<pb::WorkResponse, Status>>,
     /// The memory of what has arrived.
     pub(super) received: Received,
-    /// Once it is cancelled, nothing more is read.
+    /// Once it is cancelled, nothing more is begun.
     pub(super) stopping: CancellationToken,
 }
 
@@ -62,16 +64,46 @@ impl Stream {
                     }
                     let sequence = request.sequence;
                     let (handle, registration) = AbortHandle::new_pair();
-                    let memory = self.received.split();
-                    let work = answer(Arc::clone(&self.engine), request, memory);
+                    let work = self.begin(request);
                     let work = Abortable::new(work, registration);
                     cancels.insert(sequence, handle);
                     under_way.push(async move { (sequence, work.await) });
                 }
-                () = self.stopping.cancelled(), if is_open => is_open = false,
+                // Others are told so at once, for as long as some are under way.
+                () = self.stopping.cancelled(), if under_way.is_empty() => return,
                 () = self.answers.closed() => return,
             }
         }
+    }
+
+    /// Begins a request, or says why not. What it holds counts until its answer has gone.
+    fn begin(
+        &self,
+        request: pb::WorkRequest,
+    ) -> impl Future<Output = (pb::WorkResponse, Taken)> + Send + use<> {
+        let engine = Arc::clone(&self.engine);
+        let memory = self.received.split();
+        let refused = if self.stopping.is_cancelled() {
+            Some(NodeError::Stopping.into())
+        } else if !memory.fits() {
+            Some(overloaded(NO_MEMORY))
+        } else {
+            None
+        };
+        async move {
+            match refused {
+                None => answer(engine, request, memory).await,
+                Some(status) => (response(request.sequence, Err(status)), memory),
+            }
+        }
+    }
+}
+
+fn response(sequence: u64, outcome: Result<Outcome, Status>) -> pb::WorkResponse {
+    let status = |status| Outcome::Status(status_into_bytes(&status));
+    pb::WorkResponse {
+        sequence,
+        outcome: Some(outcome.unwrap_or_else(status)),
     }
 }
 
@@ -81,16 +113,13 @@ async fn answer(
     request: pb::WorkRequest,
     mut memory: Taken,
 ) -> (pb::WorkResponse, Taken) {
+    let sequence = request.sequence;
     let deadline = Instant::now().checked_add(Duration::from_micros(request.timeout_micros));
-    let answer = |outcome: Result<Outcome, Status>| pb::WorkResponse {
-        sequence: request.sequence,
-        outcome: Some(outcome.unwrap_or_else(|status| Outcome::Status(status_into_bytes(&status)))),
-    };
-    let mut response = answer(outcome(&engine, request.work, deadline).await);
-    if !memory.try_grow(response.encoded_len()) {
-        response = answer(Err(overloaded(NO_MEMORY)));
+    let mut answer = response(sequence, outcome(&engine, request.work, deadline).await);
+    if !memory.try_grow(answer.encoded_len()) {
+        answer = response(sequence, Err(overloaded(NO_MEMORY)));
     }
-    (response, memory)
+    (answer, memory)
 }
 
 async fn outcome(

@@ -33,6 +33,10 @@ pub const NO_MEMORY: &str = "requests under way use all the memory that they may
 /// Health is asked under this path.
 const HEALTH: &str = "/grpc.health.";
 
+/// The stream of a router's work ends in this path. What arrives on it counts, but is refused request by request by
+/// whoever answers it: an error would end the stream for all of them.
+const WORK: &str = "/Work";
+
 /// Lets requests in while there is room.
 #[derive(Clone, Debug)]
 pub(super) struct Admission {
@@ -87,8 +91,14 @@ impl Received {
         self.lock(Taken::split)
     }
 
-    fn try_grow(&self, bytes: usize) -> bool {
-        self.lock(|taken| taken.try_grow(bytes))
+    /// Counts bytes that have arrived; returns whether they fit, or are to be taken in any case.
+    fn grow(&self, bytes: usize, in_any_case: bool) -> bool {
+        self.lock(|taken| {
+            if in_any_case {
+                taken.grow(bytes);
+            }
+            in_any_case || taken.try_grow(bytes)
+        })
     }
 
     fn lock<T>(&self, act: impl FnOnce(&mut Taken) -> T) -> T {
@@ -129,11 +139,13 @@ where
         };
         let budget = self.admission.budget.clone();
         let received = Received::new(&budget);
+        let is_work = request.uri().path().ends_with(WORK);
         let (mut parts, body) = request.into_parts();
         parts.extensions.insert(received.clone());
         let body = Body::new(Arriving {
             body,
             received: received.clone(),
+            is_work,
         });
         let answer = self.inner.call(Request::from_parts(parts, body));
         Either::Right(Box::pin(async move {
@@ -159,6 +171,7 @@ pub fn overloaded(what: &str) -> Status {
 struct Arriving {
     body: Body,
     received: Received,
+    is_work: bool,
 }
 
 impl http_body::Body for Arriving {
@@ -174,10 +187,10 @@ impl http_body::Body for Arriving {
             Some(Ok(frame)) => frame.data_ref().map_or(0, Bytes::len),
             Some(Err(_)) | None => 0,
         };
-        Poll::Ready(match self.received.try_grow(bytes) {
-            true => frame,
-            false => Some(Err(overloaded(NO_MEMORY))),
-        })
+        if bytes == 0 || self.received.grow(bytes, self.is_work) {
+            return Poll::Ready(frame);
+        }
+        Poll::Ready(Some(Err(overloaded(NO_MEMORY))))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -37,11 +37,12 @@ impl Budget {
     /// Takes bytes that are in use already, whether they are left or not: then nothing else is until some come back.
     #[must_use]
     pub fn take(&self, bytes: usize) -> Taken {
-        self.0.used.fetch_add(bytes, Ordering::Relaxed);
-        Taken {
+        let mut taken = Taken {
             budget: self.clone(),
-            bytes,
-        }
+            bytes: 0,
+        };
+        taken.grow(bytes);
+        taken
     }
 }
 
@@ -63,6 +64,19 @@ impl Taken {
             self.bytes += bytes;
         }
         grown.is_ok()
+    }
+
+    /// Takes more that is in use already, whether it is left or not.
+    pub fn grow(&mut self, bytes: usize) {
+        self.budget.0.used.fetch_add(bytes, Ordering::Relaxed);
+        self.bytes += bytes;
+    }
+
+    /// Whether all that was taken, here and elsewhere, is no more than there is.
+    #[must_use]
+    pub fn fits(&self) -> bool {
+        let Shared { limit, used } = &*self.budget.0;
+        used.load(Ordering::Relaxed) <= *limit
     }
 
     /// All bytes that were taken so far; none are left here.
@@ -105,8 +119,10 @@ mod tests {
     fn what_is_in_use_anyway_counts_though_it_is_too_much() {
         let budget = Budget::new(100);
         let much = budget.take(150);
+        assert!(!much.fits());
         assert!(budget.try_take(0).is_none());
         drop(much);
+        assert!(budget.take(100).fits());
         assert!(budget.try_take(100).is_some());
     }
 }

@@ -120,12 +120,27 @@ fn server() -> Server {
         .max_connection_age(CONNECTION_AGE)
 }
 
-/// Says what to do where the transport refused a message for its size.
+/// Says in our own words what the transport refused by itself: a message for its size or its bytes, and a request
+/// whose time has run out.
 fn explain_response(response: http::Response<Body>) -> http::Response<Body> {
-    match Status::from_header_map(response.headers()) {
-        Some(status) if status.code() == Code::OutOfRange => explain_size(status).into_http(),
-        _ => response,
+    let status = Status::from_header_map(response.headers());
+    let Some(status) = status.filter(|status| Reason::of(status).is_none()) else {
+        return response;
+    };
+    let (code, message) = (status.code(), status.message());
+    if code == Code::OutOfRange {
+        return explain_size(status).into_http();
     }
+    if code == Code::Internal && message.starts_with("failed to decode") {
+        let wrong = format!("the request is no such message: {message}");
+        return Reason::InvalidRequest.status(wrong, []).into_http();
+    }
+    // The transport itself keeps to the time that a request says in its header.
+    if code == Code::Cancelled {
+        let late = "there is no answer yet at the deadline: allow more time";
+        return Reason::DeadlineTooShort.status(late, []).into_http();
+    }
+    response
 }
 
 /// The transport says OUT_OF_RANGE, which Simshard never does, where a message

@@ -38,7 +38,7 @@ async fn run(
     gate: &Arc<Semaphore>,
 ) -> Option<usize> {
     let (record, gate) = (Arc::clone(record), Arc::clone(gate));
-    let work = move |jobs: Vec<Number>| {
+    let work = move |jobs: Vec<Number>, replies: Replies<usize>| {
         let (record, gate) = (Arc::clone(&record), Arc::clone(&gate));
         async move {
             let jobs: Vec<usize> = jobs.into_iter().map(|job| job.0).collect();
@@ -48,7 +48,9 @@ async fn run(
             record.begun.notify_one();
             gate.acquire().await.unwrap().forget();
             record.under_way.fetch_sub(1, Ordering::SeqCst);
-            jobs.into_iter().map(|number| 2 * number).collect()
+            for (place, number) in jobs.into_iter().enumerate() {
+                replies.send(place, 2 * number);
+            }
         }
     };
     numbers.run(key, Number(number), work).await
@@ -150,10 +152,74 @@ async fn jobs_that_nobody_waits_for_are_not_begun() {
 async fn a_panic_costs_its_own_batch_only() {
     let numbers = Arc::new(Numbers::default());
     for _ in 0..=WORKERS {
-        let panics = |_| async { panic!("a fault") };
+        let panics = |_, _| async { panic!("a fault") };
         assert_eq!(numbers.run("a", Number(1), panics).await, None);
     }
     let record = Arc::default();
     let gate = Arc::new(Semaphore::new(1));
     assert_eq!(run(&numbers, "a", 7, &record, &gate).await, Some(14));
+}
+
+/// CL2.
+#[tokio::test]
+async fn a_batch_that_hangs_holds_up_no_other() {
+    let numbers = Arc::new(Numbers::default());
+    let record = Arc::default();
+    let hanging = Arc::new(Semaphore::new(0));
+    let mut held = Vec::new();
+    for number in 0..WORKERS {
+        let (numbers, begun, gate) = (
+            Arc::clone(&numbers),
+            Arc::clone(&record),
+            Arc::clone(&hanging),
+        );
+        held.push(tokio::spawn(async move {
+            run(&numbers, "a", number, &begun, &gate).await
+        }));
+        record_begun(&record).await;
+    }
+    let gate = Arc::new(Semaphore::new(100));
+    while numbers.lock()["a"]
+        .workers
+        .values()
+        .any(|since| since.elapsed() < SLOW)
+    {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(run(&numbers, "a", 3, &record, &gate).await, Some(6));
+    hanging.add_permits(10);
+    for task in held {
+        assert!(task.await.unwrap().is_some());
+    }
+}
+
+async fn record_begun(record: &Arc<Record>) {
+    record.begun.notified().await;
+}
+
+/// CL4.
+#[tokio::test]
+async fn a_batch_that_nobody_waits_for_is_given_up() {
+    let numbers = Arc::new(Numbers::default());
+    let record = Arc::<Record>::default();
+    let gate = Arc::new(Semaphore::new(0));
+    {
+        let mut given_up = Box::pin(run(&numbers, "a", 1, &record, &gate));
+        assert!(futures_util::poll!(&mut given_up).is_pending());
+        record_begun(&record).await;
+    }
+    while !numbers.lock().is_empty() {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_job_is_answered_as_soon_as_it_can_be() {
+    let numbers = Arc::new(Numbers::default());
+    let first = |_: Vec<Number>, replies: Replies<usize>| async move {
+        replies.send(0, 7);
+        replies.send(0, 8);
+        std::future::pending::<()>().await;
+    };
+    assert_eq!(numbers.run("a", Number(1), first).await, Some(7));
 }

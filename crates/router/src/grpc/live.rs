@@ -9,8 +9,9 @@ use tonic::{Request, Response, Status};
 use super::CorpusGrpc;
 use crate::deadline::Deadline;
 use crate::decode;
+use crate::error::RouterError;
 use crate::router::Live;
-use crate::streams::{Answers, answers};
+use crate::streams::{Answers, Sink, answers};
 
 /// So long such a stream waits for its reader.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -24,6 +25,27 @@ impl CorpusGrpc {
         Ok(Live::new(&self.router, Arc::clone(&corpus))?)
     }
 
+    /// The answers that `work` sends, until the router stops.
+    fn about_all<T, F>(
+        &self,
+        deadline: Option<Deadline>,
+        work: impl FnOnce(Sink<T>) -> F,
+    ) -> Response<Answers<T>>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<(), RouterError>> + Send + 'static,
+    {
+        let stopping = self.stopping.clone();
+        let until_stopped = |sink| {
+            let work = work(sink);
+            async move {
+                let done = stopping.run_until_cancelled(work).await;
+                done.unwrap_or(Err(RouterError::Stopping))
+            }
+        };
+        Response::new(answers(deadline, PATIENCE, until_stopped))
+    }
+
     pub(super) async fn scan_all(
         &self,
         request: Request<pb::ScanRequest>,
@@ -31,9 +53,7 @@ impl CorpusGrpc {
         let deadline = Deadline::of_client(request.metadata());
         let request = request.into_inner();
         let live = self.live(&request.corpus, &request.recipe).await?;
-        Ok(Response::new(answers(deadline, PATIENCE, |sink| {
-            live.scan(sink)
-        })))
+        Ok(self.about_all(deadline, |sink| live.scan(sink)))
     }
 
     pub(super) async fn find_all_pairs(
@@ -45,7 +65,7 @@ impl CorpusGrpc {
         let live = self.live(&request.corpus, &request.recipe).await?;
         let distance = decode::distance(request.max_distance, live.layout())?;
         let find = |sink| live.find_pairs(distance, sink);
-        Ok(Response::new(answers(deadline, PATIENCE, find)))
+        Ok(self.about_all(deadline, find))
     }
 
     pub(super) async fn find_all_clusters(
@@ -57,6 +77,6 @@ impl CorpusGrpc {
         let live = self.live(&request.corpus, &request.recipe).await?;
         let distance = decode::distance(request.max_distance, live.layout())?;
         let find = |sink| live.find_clusters(distance, sink);
-        Ok(Response::new(answers(deadline, PATIENCE, find)))
+        Ok(self.about_all(deadline, find))
     }
 }

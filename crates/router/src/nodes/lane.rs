@@ -4,10 +4,12 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use prost::Message;
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::work_request::Work;
 use simshard_proto::shard::v1::work_response::Outcome;
 use simshard_proto::status_from_bytes;
+use simshard_proto::transport::{Budget, Taken};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_stream::wrappers::ReceiverStream;
@@ -23,13 +25,16 @@ const QUEUE: usize = 16;
 #[derive(Debug)]
 pub(super) struct Slot {
     client: Client,
+    /// The memory for answers.
+    budget: Budget,
     lane: tokio::sync::Mutex<Option<Arc<Lane>>>,
 }
 
 impl Slot {
-    pub(super) fn new(client: Client) -> Self {
+    pub(super) fn new(client: Client, budget: Budget) -> Self {
         Self {
             client,
+            budget,
             lane: tokio::sync::Mutex::default(),
         }
     }
@@ -44,11 +49,21 @@ impl Slot {
         if let Some(lane) = lane.as_ref().filter(|lane| !lane.waiting.is_closed()) {
             return Ok(Arc::clone(lane));
         }
-        let opened = Arc::new(Lane::open(self.client()).await?);
+        let opened = Arc::new(Lane::open(self.client(), self.budget.clone()).await?);
         *lane = Some(Arc::clone(&opened));
         Ok(opened)
     }
 }
+
+/// What a node answered, and the memory that this takes.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) outcome: Outcome,
+    pub(crate) memory: Taken,
+}
+
+/// Where an answer goes.
+type Sender = oneshot::Sender<Result<Answer, CallError>>;
 
 /// A stream of work, open until the connection breaks or the node stops.
 #[derive(Debug)]
@@ -59,11 +74,11 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    async fn open(mut client: Client) -> Result<Self, Status> {
+    async fn open(mut client: Client, budget: Budget) -> Result<Self, Status> {
         let (requests, receiver) = mpsc::channel(QUEUE);
         let answers = client.work(ReceiverStream::new(receiver)).await?;
         let waiting = Arc::new(Waiting::default());
-        tokio::spawn(receive(answers.into_inner(), Arc::clone(&waiting)));
+        tokio::spawn(receive(answers.into_inner(), Arc::clone(&waiting), budget));
         Ok(Self {
             requests,
             waiting,
@@ -72,7 +87,7 @@ impl Lane {
     }
 
     /// Has the node do something; tells it if nobody waits for that any longer.
-    pub(super) async fn work(&self, deadline: Deadline, work: Work) -> Result<Outcome, CallError> {
+    pub(super) async fn work(&self, deadline: Deadline, work: Work) -> Result<Answer, CallError> {
         let sequence = self.next.fetch_add(1, Ordering::Relaxed);
         let answer = self.waiting.add(sequence)?;
         let _until_answered = Wanted {
@@ -87,10 +102,10 @@ impl Lane {
         };
         let sent = self.requests.send(request).await;
         sent.map_err(|_| CallError::Unreachable)?;
-        match answer.await {
-            Ok(Outcome::Status(status)) => Err(status_from_bytes(status).into()),
-            Ok(outcome) => Ok(outcome),
-            Err(_) => Err(CallError::Unreachable),
+        let answer = answer.await.unwrap_or(Err(CallError::Unreachable))?;
+        match answer.outcome {
+            Outcome::Status(status) => Err(status_from_bytes(status).into()),
+            Outcome::Changed(_) | Outcome::Matches(_) => Ok(answer),
         }
     }
 }
@@ -116,7 +131,7 @@ impl Drop for Wanted<'_> {
 
 /// Who waits for which answer; nobody any more, once the stream has ended.
 #[derive(Debug)]
-struct Waiting(Mutex<Option<HashMap<u64, oneshot::Sender<Outcome>>>>);
+struct Waiting(Mutex<Option<HashMap<u64, Sender>>>);
 
 impl Default for Waiting {
     fn default() -> Self {
@@ -125,7 +140,10 @@ impl Default for Waiting {
 }
 
 impl Waiting {
-    fn add(&self, sequence: u64) -> Result<oneshot::Receiver<Outcome>, CallError> {
+    fn add(
+        &self,
+        sequence: u64,
+    ) -> Result<oneshot::Receiver<Result<Answer, CallError>>, CallError> {
         let (sender, receiver) = oneshot::channel();
         let mut waiting = self.lock();
         let waiting = waiting.as_mut().ok_or(CallError::Unreachable)?;
@@ -133,7 +151,7 @@ impl Waiting {
         Ok(receiver)
     }
 
-    fn take(&self, sequence: u64) -> Option<oneshot::Sender<Outcome>> {
+    fn take(&self, sequence: u64) -> Option<Sender> {
         self.lock().as_mut()?.remove(&sequence)
     }
 
@@ -145,17 +163,19 @@ impl Waiting {
         self.lock().take();
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<HashMap<u64, oneshot::Sender<Outcome>>>> {
+    fn lock(&self) -> MutexGuard<'_, Option<HashMap<u64, Sender>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Hands the answers out until the stream ends. Those who still wait then hear that it has.
-async fn receive(mut answers: Streaming<pb::WorkResponse>, waiting: Arc<Waiting>) {
-    while let Ok(Some(answer)) = answers.message().await {
-        if let Some((sender, outcome)) = waiting.take(answer.sequence).zip(answer.outcome) {
+async fn receive(mut answers: Streaming<pb::WorkResponse>, waiting: Arc<Waiting>, budget: Budget) {
+    while let Ok(Some(response)) = answers.message().await {
+        let memory = budget.try_take(response.encoded_len());
+        if let Some((sender, outcome)) = waiting.take(response.sequence).zip(response.outcome) {
+            let answer = |memory| Answer { outcome, memory };
             // Whoever waited may have gone just now.
-            let _ = sender.send(outcome);
+            let _ = sender.send(memory.map(answer).ok_or(CallError::NoMemory));
         }
     }
     waiting.close();

@@ -11,21 +11,22 @@ use backon::{ExponentialBuilder, Retryable};
 use simshard_cluster::ClusterLayout;
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
 use simshard_proto::shard::v1::work_request::Work;
-use simshard_proto::shard::v1::work_response::Outcome;
-use simshard_proto::{MAX_MESSAGE_BYTES, Reason, transport};
+use simshard_proto::transport::{self, Budget};
+use simshard_proto::{MAX_MESSAGE_BYTES, Reason};
 use simshard_topology::NodeId;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Response, Status};
 use tracing::debug;
 
 use crate::deadline::Deadline;
+pub(crate) use lane::Answer;
 use lane::Slot;
 
 /// Connections to each node for work on many documents or queries.
 const LARGE: usize = 2;
 
-/// Work on so many documents or queries is large. What is smaller has a connection of its own, on which it never
-/// waits behind megabytes.
+/// Work on so many documents or queries is large. What is smaller has a connection of its own, on which it does not
+/// wait behind the megabytes of batches.
 const MANY: usize = 1024;
 
 /// A node's answer is bounded by it, plus the columns that count.
@@ -42,7 +43,7 @@ const RETRIES: usize = 3;
 const LATELY: Duration = Duration::from_secs(1);
 
 /// Why a node did not do its part.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum CallError {
     /// No connection, or it broke.
     Unreachable,
@@ -50,6 +51,8 @@ pub(crate) enum CallError {
     Late,
     /// The node does not hold the corpus.
     NotLoaded,
+    /// It did, but there is no memory left for its answer.
+    NoMemory,
     /// The node said no.
     Refused(Box<Status>),
 }
@@ -82,7 +85,10 @@ struct Connections {
 
 impl Nodes {
     /// Connects when first needed, and again after a connection broke.
-    pub(crate) fn new(layout: &ClusterLayout) -> Result<Self, tonic::transport::Error> {
+    pub(crate) fn new(
+        layout: &ClusterLayout,
+        budget: &Budget,
+    ) -> Result<Self, tonic::transport::Error> {
         let mut by_id = HashMap::new();
         for node in layout.nodes() {
             let endpoint = transport::endpoint(Endpoint::from_shared(node.address.clone())?);
@@ -92,8 +98,10 @@ impl Nodes {
                     .max_encoding_message_size(usize::MAX)
             };
             let connections = Connections {
-                small: Slot::new(client()),
-                large: (0..LARGE).map(|_| Slot::new(client())).collect(),
+                small: Slot::new(client(), budget.clone()),
+                large: (0..LARGE)
+                    .map(|_| Slot::new(client(), budget.clone()))
+                    .collect(),
                 next: AtomicUsize::new(0),
                 lost: Mutex::default(),
             };
@@ -131,7 +139,7 @@ impl Nodes {
         deadline: Deadline,
         items: usize,
         work: impl Fn() -> Work,
-    ) -> Result<Outcome, CallError> {
+    ) -> Result<Answer, CallError> {
         let connections = self.connections(node)?;
         let attempt = || async {
             let lane = connections.slot(items).lane().await?;

@@ -146,7 +146,9 @@ impl Router {
             let answer = match answer {
                 Ok(answer) => Ok(answer),
                 Err(CallError::NotLoaded) => Err(NodeState::CorpusNotLoaded),
-                Err(CallError::Late | CallError::Unreachable) => Err(NodeState::Unreachable),
+                Err(CallError::Late | CallError::Unreachable | CallError::NoMemory) => {
+                    Err(NodeState::Unreachable)
+                }
                 Err(CallError::Refused(status)) => {
                     return Err(RouterError::Node {
                         node: node.id,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use futures_util::{StreamExt, stream};
+use futures_util::{Stream, StreamExt, stream};
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::work_request::Work;
 use simshard_proto::shard::v1::work_response::Outcome;
@@ -65,16 +65,14 @@ impl Router {
                 lost.nodes = plan.unreachable;
                 return Err(lost.error(&corpus.record.name));
             }
-            let round = match self.may_go_around(corpus, near, &lost) {
+            let others = self.layout.nodes().len() > lost.nodes.len() + 1;
+            let round = match others && self.may_go_around(corpus, near) {
                 true => deadline.half(),
                 false => deadline,
             };
-            // Given back once the answers are merged.
-            let mut memory = self.budget.take(0);
-            let asked = self.ask(corpus, near, &plan, round, &mut memory);
-            let (answers, failures) = asked.await?;
+            let (answers, _memory, failures) = self.ask(corpus, near, &plan, round).await?;
             if failures.is_empty() {
-                return merged(corpus, near, plan, answers).await;
+                return complete(corpus, near, plan, answers).await;
             }
             if failures.not_loaded.is_some() && self.is_replaced(corpus).await? {
                 return Err(failures.error(&corpus.record.name));
@@ -96,7 +94,7 @@ impl Router {
         Ok(record.is_none_or(|record| record.uid != corpus.record.uid))
     }
 
-    async fn plan(
+    pub(super) async fn plan(
         &self,
         corpus: &OpenCorpus,
         near: &Near,
@@ -114,10 +112,9 @@ impl Router {
 
     /// Whether another round could follow one that loses a node, so that it
     /// should be left some time.
-    fn may_go_around(&self, corpus: &OpenCorpus, near: &Near, lost: &Failures) -> bool {
+    pub(super) fn may_go_around(&self, corpus: &OpenCorpus, near: &Near) -> bool {
         let fewer_groups = near.max_distance < corpus.layout().distance();
-        let others = self.layout.nodes().len() > lost.nodes.len() + 1;
-        (near.allow_partial || fewer_groups) && others
+        (near.allow_partial || fewer_groups) && self.layout.nodes().len() > 1
     }
 
     /// Asks every node of a plan: the answers of those that gave one, each with
@@ -128,38 +125,47 @@ impl Router {
         near: &Near,
         plan: &QueryPlan,
         deadline: Deadline,
-        memory: &mut Taken,
-    ) -> Result<(Vec<(usize, Matches)>, Failures), RouterError> {
+    ) -> Result<(Vec<(usize, Matches)>, Vec<Taken>, Failures), RouterError> {
+        let mut arriving = std::pin::pin!(self.answers(corpus, near, plan, deadline));
+        let mut answers = Vec::with_capacity(plan.requests.len());
+        let mut memory = Vec::with_capacity(plan.requests.len());
+        let mut lost = Failures::default();
+        let mut bytes = 0;
+        while let Some((place, answer)) = arriving.next().await {
+            let (_, node, part) = &plan.requests[place];
+            match answer {
+                Ok((matches, taken)) => {
+                    bytes += size(&matches);
+                    answers.push((place, matches));
+                    memory.push(taken);
+                }
+                Err(error) => lost.note(node.clone(), part.shards, error)?,
+            }
+            if bytes > most_bytes(near) {
+                return Err(RouterError::AnswerTooLarge);
+            }
+        }
+        Ok((answers, memory, lost))
+    }
+
+    /// The answers of the nodes of a plan as they arrive, each with the place of its request and the memory that it
+    /// takes.
+    pub(super) fn answers<'a>(
+        &'a self,
+        corpus: &'a OpenCorpus,
+        near: &'a Near,
+        plan: &'a QueryPlan,
+        deadline: Deadline,
+    ) -> impl Stream<Item = (usize, Result<(Matches, Taken), CallError>)> + 'a {
         let requests = plan.requests.iter().enumerate();
-        let calls = requests.map(async |(place, (groups, node, part))| {
+        let calls = requests.map(move |(place, (groups, node, part))| async move {
             let answer = self
                 .find_on(node, corpus, near, *groups, part, deadline)
                 .await;
             (place, answer)
         });
         let calls: Vec<_> = calls.collect();
-        let mut arriving = std::pin::pin!(stream::iter(calls).buffer_unordered(AT_ONCE));
-        let mut answers = Vec::with_capacity(plan.requests.len());
-        let mut lost = Failures::default();
-        let mut bytes = 0;
-        while let Some((place, answer)) = arriving.next().await {
-            let (_, node, part) = &plan.requests[place];
-            match answer {
-                Ok(matches) => {
-                    let more = size(&matches);
-                    bytes += more;
-                    if bytes > most_bytes(near) {
-                        return Err(RouterError::AnswerTooLarge);
-                    }
-                    if !memory.try_grow(more) {
-                        return Err(RouterError::NoMemory);
-                    }
-                    answers.push((place, matches));
-                }
-                Err(error) => lost.note(node.clone(), part.shards, error)?,
-            }
-        }
-        Ok((answers, lost))
+        stream::iter(calls).buffer_unordered(AT_ONCE)
     }
 
     async fn find_on(
@@ -170,7 +176,7 @@ impl Router {
         groups: LeadGroups,
         part: &Part,
         deadline: Deadline,
-    ) -> Result<Matches, CallError> {
+    ) -> Result<(Matches, Taken), CallError> {
         let work = || {
             let query = |&place: &u32| near.queries[place as usize].0;
             Work::FindAll(pb::FindAll {
@@ -184,51 +190,63 @@ impl Router {
             })
         };
         let items = part.places.len();
-        match self.nodes.work(node, deadline, items, work).await? {
-            Outcome::Matches(matches) => Ok(matches),
+        let answer = self.nodes.work(node, deadline, items, work).await?;
+        match answer.outcome {
+            Outcome::Matches(matches) => Ok((matches, answer.memory)),
             Outcome::Changed(_) | Outcome::Status(_) => Err(CallError::nonsense()),
         }
     }
 }
 
 /// Bytes of an answer, about, from below.
-fn size(matches: &Matches) -> usize {
+pub(super) fn size(matches: &Matches) -> usize {
     let ids: usize = matches.ids.iter().map(String::len).sum();
     ids + 10 * matches.fingerprints.len()
 }
 
 /// Most bytes of all answers together. Where a limit may still cut them, they
 /// are allowed to be more than fit the merged answer.
-fn most_bytes(near: &Near) -> usize {
+pub(super) fn most_bytes(near: &Near) -> usize {
     match near.limit {
         0 => MAX_MESSAGE_BYTES,
         _ => 8 * MAX_MESSAGE_BYTES,
     }
 }
 
-/// The answers of all nodes in one.
-async fn merged(
+/// The answers of all nodes in one, and what may be missing.
+async fn complete(
     corpus: &OpenCorpus,
     near: &Near,
     plan: QueryPlan,
     answers: Vec<(usize, Matches)>,
 ) -> Result<Found, RouterError> {
     let (layout, max_distance) = (corpus.layout(), near.max_distance);
-    let mut merge = Merge::new(near.queries.len(), near.limit);
-    offload(near.queries.len(), move || {
-        for (place, matches) in answers {
-            let (_, node, part) = &plan.requests[place];
-            merge.add(&part.places, matches).map_err(|problem| {
-                let node = node.clone();
-                RouterError::Malformed { node, problem }
-            })?;
-        }
-        let complete = plan.missing.is_empty();
+    let (queries, limit) = (near.queries.len(), near.limit);
+    offload(queries, move || {
+        let is_complete = plan.missing.is_empty();
         Ok(Found {
-            matches: merge.finish(),
-            completeness: (!complete)
+            matches: merged(queries, limit, &plan, answers)?,
+            completeness: (!is_complete)
                 .then(|| certificate(layout, max_distance, &plan.missing, &plan.unreachable)),
         })
     })
     .await?
+}
+
+/// The answers of nodes in one.
+pub(super) fn merged(
+    queries: usize,
+    limit: u32,
+    plan: &QueryPlan,
+    answers: Vec<(usize, Matches)>,
+) -> Result<Matches, RouterError> {
+    let mut merge = Merge::new(queries, limit);
+    for (place, matches) in answers {
+        let (_, node, part) = &plan.requests[place];
+        merge.add(&part.places, matches).map_err(|problem| {
+            let node = node.clone();
+            RouterError::Malformed { node, problem }
+        })?;
+    }
+    Ok(merge.finish())
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures_util::{Stream, StreamExt};
 use prost::Message;
 use simshard_proto::transport::{Received, Taken, explain_size};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tonic::{Request, Status, Streaming};
 
@@ -17,7 +18,8 @@ use crate::error::RouterError;
 const WINDOW: usize = 4;
 
 /// Answers each request of a stream; the first error is the last answer. So is one that is not read for
-/// `patience`: what the stream holds is given back then.
+/// `patience`: what the stream holds is given back then. Where the router is `stopping`, what was read is answered,
+/// and then that it stops.
 ///
 /// Each batch is a task of its own: a client that does not read holds up its
 /// own stream, but no answer of a node half way, and with it the connection
@@ -25,6 +27,7 @@ const WINDOW: usize = 4;
 pub(crate) fn answer_each<Q, A, F>(
     requests: Request<Streaming<Q>>,
     patience: Duration,
+    stopping: CancellationToken,
     answer: impl Fn(Q) -> F + Send + Sync + 'static,
 ) -> Answers<A>
 where
@@ -33,7 +36,9 @@ where
     F: Future<Output = Result<A, Status>> + Send + 'static,
 {
     let received = Received::of(&requests);
-    let under_way = requests.into_inner().map(move |request| {
+    let requests = requests.into_inner();
+    let requests = requests.take_until(stopping.clone().cancelled_owned());
+    let under_way = requests.map(move |request| {
         let memory = received.split();
         let task = request.map_err(explain_size).map(|request| {
             let answer = answer(request);
@@ -46,8 +51,12 @@ where
                 .unwrap_or_else(|_| Err(RouterError::Stopping.into()))
         }
     });
-    answers(None, patience, |sink| {
-        hand_on(under_way.buffered(WINDOW), sink)
+    answers(None, patience, |sink| async move {
+        hand_on(under_way.buffered(WINDOW), sink).await?;
+        match stopping.is_cancelled() {
+            true => Err(Status::from(RouterError::Stopping)),
+            false => Ok(()),
+        }
     })
 }
 

@@ -364,7 +364,11 @@ fn a_change_that_is_not_newer_is_answered_with_what_is() {
     assert_eq!(insert(&fixture, 5, &document), (1, none));
     for round in 0..2 {
         assert_eq!(insert(&fixture, 5, &document), (0, none), "the very same");
-        assert_eq!(insert(&fixture, 4, &document), (0, five), "round {round}");
+        assert_eq!(
+            insert(&fixture, 4, &document),
+            (0, none),
+            "it is live already"
+        );
         assert_eq!(remove(&fixture, 3, &document), (0, five), "round {round}");
         fixture.flush();
     }
@@ -374,6 +378,11 @@ fn a_change_that_is_not_newer_is_answered_with_what_is() {
         "a remove is later"
     );
     assert_eq!(insert(&fixture, 5, &document), (0, five));
+    assert_eq!(
+        remove(&fixture, 4, &document),
+        (0, none),
+        "it is gone already"
+    );
     fixture.flush();
     assert_eq!(
         insert(&fixture, 4, &document),
