@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
+use futures_util::future::BoxFuture;
 use tokio::sync::oneshot;
 
 /// Batches of one key under way at once: while the nodes work on one, the next is planned.
@@ -95,21 +96,41 @@ where
         self: &Arc<Self>,
         key: K,
         job: J,
-        work: impl Fn(Vec<J>, Replies<J::Answer>) -> F + Send + 'static,
+        work: impl Fn(Vec<J>, Replies<J::Answer>) -> F + Send + Sync + 'static,
     ) -> Option<J::Answer>
     where
         F: Future<Output = ()> + Send + 'static,
     {
         let (sender, answer) = oneshot::channel();
         if let Some(number) = self.add(&key, (job, sender)) {
-            let worker = Worker {
-                coalescer: Arc::clone(self),
-                key,
-                number,
-            };
-            tokio::spawn(worker.run(work));
+            self.start(key, number, Arc::new(work));
         }
         answer.await.ok()
+    }
+
+    fn start<W, F>(self: &Arc<Self>, key: K, number: u64, work: Arc<W>)
+    where
+        W: Fn(Vec<J>, Replies<J::Answer>) -> F + Send + Sync + 'static,
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let worker = Worker {
+            coalescer: Arc::clone(self),
+            key,
+            number,
+        };
+        // Boxed, as a worker starts others.
+        let run: BoxFuture<'static, ()> = Box::pin(worker.run(work));
+        tokio::spawn(run);
+    }
+
+    /// The number of another worker, if jobs wait and there may be one.
+    fn hire(&self, key: &K) -> Option<u64> {
+        let mut queues = self.lock();
+        let queue = queues.get_mut(key)?;
+        match queue.waiting.is_empty() {
+            true => None,
+            false => queue.hire(),
+        }
     }
 
     /// Adds a job to those that wait; returns the number of another worker, if there is to be one.
@@ -176,16 +197,28 @@ where
     K: Clone + Eq + Hash + Send + 'static,
     J: Job,
 {
-    async fn run<F>(self, work: impl Fn(Vec<J>, Replies<J::Answer>) -> F)
+    async fn run<W, F>(self, work: Arc<W>)
     where
-        F: Future<Output = ()>,
+        W: Fn(Vec<J>, Replies<J::Answer>) -> F + Send + Sync + 'static,
+        F: Future<Output = ()> + Send + 'static,
     {
         while let Some(batch) = self.coalescer.take(&self.key, self.number) {
             let (jobs, senders): (Vec<J>, Vec<_>) = batch.into_iter().unzip();
             let replies = Replies::new(senders);
-            tokio::select! {
-                () = work(jobs, replies.clone()) => {}
-                () = replies.unwanted() => {}
+            let mut done = std::pin::pin!(work(jobs, replies.clone()));
+            let mut slow = std::pin::pin!(tokio::time::sleep(SLOW));
+            loop {
+                tokio::select! {
+                    () = &mut done => break,
+                    () = replies.unwanted() => break,
+                    () = &mut slow => {
+                        // Those who wait do not wait for this batch.
+                        if let Some(number) = self.coalescer.hire(&self.key) {
+                            self.coalescer.start(self.key.clone(), number, Arc::clone(&work));
+                        }
+                        slow.set(tokio::time::sleep(SLOW));
+                    }
+                }
             }
         }
     }

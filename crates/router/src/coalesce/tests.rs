@@ -160,36 +160,40 @@ async fn a_panic_costs_its_own_batch_only() {
     assert_eq!(run(&numbers, "a", 7, &record, &gate).await, Some(14));
 }
 
-/// CL2.
+/// CL2: nobody else arrives who could start another worker.
 #[tokio::test]
 async fn a_batch_that_hangs_holds_up_no_other() {
     let numbers = Arc::new(Numbers::default());
-    let record = Arc::default();
     let hanging = Arc::new(Semaphore::new(0));
-    let mut held = Vec::new();
-    for number in 0..WORKERS {
-        let (numbers, begun, gate) = (
-            Arc::clone(&numbers),
-            Arc::clone(&record),
-            Arc::clone(&hanging),
-        );
-        held.push(tokio::spawn(async move {
-            run(&numbers, "a", number, &begun, &gate).await
-        }));
-        record_begun(&record).await;
+    let job = |number| {
+        let gate = Arc::clone(&hanging);
+        let work = move |jobs: Vec<Number>, replies: Replies<usize>| {
+            let gate = Arc::clone(&gate);
+            async move {
+                if jobs.iter().any(|job| job.0 == 0) {
+                    gate.acquire().await.unwrap().forget();
+                }
+                for (place, job) in jobs.into_iter().enumerate() {
+                    replies.send(place, 2 * job.0);
+                }
+            }
+        };
+        numbers.run("a", Number(number), work)
+    };
+    let mut hang = Vec::new();
+    for _ in 0..WORKERS {
+        let mut hangs = Box::pin(job(0));
+        assert!(futures_util::poll!(&mut hangs).is_pending());
+        // It is taken before the next one comes.
+        while !numbers.lock()["a"].waiting.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        hang.push(hangs);
     }
-    let gate = Arc::new(Semaphore::new(100));
-    while numbers.lock()["a"]
-        .workers
-        .values()
-        .any(|since| since.elapsed() < SLOW)
-    {
-        tokio::task::yield_now().await;
-    }
-    assert_eq!(run(&numbers, "a", 3, &record, &gate).await, Some(6));
-    hanging.add_permits(10);
-    for task in held {
-        assert!(task.await.unwrap().is_some());
+    assert_eq!(job(3).await, Some(6));
+    hanging.add_permits(WORKERS);
+    for answer in join_all(hang).await {
+        assert_eq!(answer, Some(0));
     }
 }
 

@@ -238,8 +238,12 @@ impl Router {
         let (corpus, change) = (Arc::clone(&first.corpus), first.change);
         let deadline = last(jobs.iter().map(|job| job.deadline));
         let jobs = jobs.into_iter().map(|job| job.documents).collect();
-        self.change_each(&corpus, change, jobs, deadline, &replies)
-            .await;
+        // It goes on to its end even if nobody waits: half a change is worse than either.
+        let change = async move {
+            self.change_each(&corpus, change, jobs, deadline, &replies)
+                .await;
+        };
+        let _ = tokio::spawn(change).await;
     }
 }
 
