@@ -11,7 +11,7 @@ use tonic::{Request, Response, Status};
 
 use crate::batch::{Documents, Queries};
 use crate::error::ClientError;
-use crate::find::{FindOptions, Found, find_all_request, find_first_request};
+use crate::find::{FindOptions, Found};
 
 /// How long a request may take, unless told otherwise.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -33,6 +33,8 @@ type Stub = CorpusServiceClient<Channel>;
 pub struct Client {
     pub(crate) stub: Stub,
     pub(crate) url: String,
+    /// That of every corpus asked about; empty for any.
+    pub(crate) recipe: String,
     timeout: Duration,
 }
 
@@ -49,6 +51,7 @@ impl Client {
         Ok(Self {
             stub,
             url: url.to_owned(),
+            recipe: String::new(),
             timeout: TIMEOUT,
         })
     }
@@ -57,6 +60,14 @@ impl Client {
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
+        self
+    }
+
+    /// The same client for corpora of one recipe: whatever concerns the documents of others is refused with
+    /// [`Reason::RecipeMismatch`].
+    #[must_use]
+    pub fn with_recipe(mut self, recipe: &str) -> Self {
+        recipe.clone_into(&mut self.recipe);
         self
     }
 
@@ -121,14 +132,7 @@ impl Client {
     /// # Errors
     /// If the router refuses or fails it: see [`ClientError::reason`].
     pub async fn insert(&self, corpus: &str, documents: Documents) -> Result<u64, ClientError> {
-        let (fingerprints, texts) = documents.keys.into_columns();
-        let request = pb::InsertRequest {
-            corpus: corpus.to_owned(),
-            recipe: String::new(),
-            fingerprints,
-            texts,
-            ids: documents.ids,
-        };
+        let request = self.insert_request(corpus, documents);
         let call = async |mut stub: Stub, request| stub.insert(request).await;
         Ok(self.call(&request, call).await?.inserted_count)
     }
@@ -141,7 +145,7 @@ impl Client {
         let (fingerprints, texts) = documents.keys.into_columns();
         let request = pb::RemoveRequest {
             corpus: corpus.to_owned(),
-            recipe: String::new(),
+            recipe: self.recipe.clone(),
             fingerprints,
             texts,
             ids: documents.ids,
@@ -162,7 +166,7 @@ impl Client {
         options: FindOptions,
     ) -> Result<Found, ClientError> {
         in_halves(queries, async |queries| {
-            let request = find_all_request(corpus, queries, options);
+            let request = self.find_all_request(corpus, queries, options);
             let call = async |mut stub: Stub, request| stub.find_all(request).await;
             let answer = self.call(&request, call).await?;
             let matches = answer.matches.unwrap_or_default();
@@ -183,7 +187,7 @@ impl Client {
         options: FindOptions,
     ) -> Result<Found, ClientError> {
         in_halves(queries, async |queries| {
-            let request = find_first_request(corpus, queries, options);
+            let request = self.find_first_request(corpus, queries, options);
             let call = async |mut stub: Stub, request| stub.find_first(request).await;
             let answer = self.call(&request, call).await?;
             let matches = answer.matches.unwrap_or_default();
@@ -200,7 +204,8 @@ impl Client {
     pub async fn recipe(&self, corpus: &str) -> Result<String, ClientError> {
         let request = pb::FingerprintRequest {
             corpus: corpus.to_owned(),
-            ..pb::FingerprintRequest::default()
+            recipe: self.recipe.clone(),
+            texts: Vec::new(),
         };
         let call = async |mut stub: Stub, request| stub.fingerprint(request).await;
         Ok(self.call(&request, call).await?.recipe)
@@ -217,12 +222,23 @@ impl Client {
     ) -> Result<Vec<Fingerprint>, ClientError> {
         let request = pb::FingerprintRequest {
             corpus: corpus.to_owned(),
-            recipe: String::new(),
+            recipe: self.recipe.clone(),
             texts,
         };
         let call = async |mut stub: Stub, request| stub.fingerprint(request).await;
         let answer = self.call(&request, call).await?;
         Ok(answer.fingerprints.into_iter().map(Fingerprint).collect())
+    }
+
+    pub(crate) fn insert_request(&self, corpus: &str, documents: Documents) -> pb::InsertRequest {
+        let (fingerprints, texts) = documents.keys.into_columns();
+        pb::InsertRequest {
+            corpus: corpus.to_owned(),
+            recipe: self.recipe.clone(),
+            fingerprints,
+            texts,
+            ids: documents.ids,
+        }
     }
 
     /// Makes a request that may be repeated: again, where that may help.

@@ -6,7 +6,7 @@ use simshard_proto::v1 as pb;
 use crate::batch::{Documents, Queries};
 use crate::client::Client;
 use crate::error::ClientError;
-use crate::find::{FindOptions, Found, find_all_request};
+use crate::find::{FindOptions, Found};
 
 impl Client {
     /// Inserts a stream of batches; yields how many documents of each were new,
@@ -22,16 +22,9 @@ impl Client {
     where
         B: Stream<Item = Documents> + Send + 'static,
     {
-        let corpus = corpus.to_owned();
+        let (client, corpus) = (self.clone(), corpus.to_owned());
         let requests = batches.enumerate().map(move |(sequence, documents)| {
-            let (fingerprints, texts) = documents.keys.into_columns();
-            let batch = Some(pb::InsertRequest {
-                corpus: corpus.clone(),
-                recipe: String::new(),
-                fingerprints,
-                texts,
-                ids: documents.ids,
-            });
+            let batch = Some(client.insert_request(&corpus, documents));
             pb::InsertStreamRequest {
                 sequence: sequence as u64,
                 batch,
@@ -60,9 +53,9 @@ impl Client {
     where
         B: Stream<Item = Queries> + Send + 'static,
     {
-        let corpus = corpus.to_owned();
+        let (client, corpus) = (self.clone(), corpus.to_owned());
         let requests = batches.enumerate().map(move |(sequence, queries)| {
-            let batch = Some(find_all_request(&corpus, queries, options));
+            let batch = Some(client.find_all_request(&corpus, queries, options));
             pb::FindAllStreamRequest {
                 sequence: sequence as u64,
                 batch,

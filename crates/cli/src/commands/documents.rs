@@ -62,10 +62,10 @@ fn count(documents: u64) -> String {
 }
 
 async fn change(change: Change, args: &DocumentsArgs) -> anyhow::Result<()> {
-    let client: &Client = &args.router.client()?;
+    let client: &Client = &args.corpus.recipe.client(&args.router)?;
     let corpus = args.corpus.corpus.as_str();
     // Before any input is read, and even if there is none.
-    args.corpus.check(client).await?;
+    client.recipe(corpus).await?;
     let input = checking::open(&args.input)?;
     let (verb, done, rest) = match change {
         Change::Insert => ("inserting", "inserted", "there already"),
