@@ -8,7 +8,6 @@ use simshard_client::Client;
 use simshard_simhash::Recipe;
 use tokio::runtime::Runtime;
 
-use crate::exit::UsageError;
 use crate::recipe::recipe_names;
 
 /// Where the router is.
@@ -49,6 +48,14 @@ pub struct CorpusArgs {
     )]
     pub corpus: String,
 
+    /// Its recipe.
+    #[command(flatten)]
+    pub recipe: RecipeArgs,
+}
+
+/// The recipe that a corpus is to have.
+#[derive(Args, Clone, Debug)]
+pub struct RecipeArgs {
     /// Go on only if this is the recipe of the corpus
     ///
     /// Fingerprints of two recipes never match, so mixing them finds nothing. Worth giving where the
@@ -63,18 +70,14 @@ pub struct CorpusArgs {
     pub recipe: Option<Recipe>,
 }
 
-impl CorpusArgs {
-    /// Sees that the corpus exists, and has the recipe that is asked for.
-    pub(crate) async fn check(&self, client: &Client) -> anyhow::Result<()> {
-        let recipe = client.recipe(&self.corpus).await?;
-        match self.recipe {
-            Some(asked) if asked.to_string() != recipe => {
-                let corpus = &self.corpus;
-                let message = format!("corpus {corpus} was made with recipe {recipe}, not {asked}");
-                Err(UsageError(message).into())
-            }
-            _ => Ok(()),
-        }
+impl RecipeArgs {
+    /// A client that refuses corpora of another recipe, if one is asked for.
+    pub(crate) fn client(&self, router: &RouterArgs) -> anyhow::Result<Client> {
+        let client = router.client()?;
+        Ok(match self.recipe {
+            Some(recipe) => client.with_recipe(&recipe.to_string()),
+            None => client,
+        })
     }
 }
 

@@ -465,22 +465,15 @@ fn overlapping_paths_of_a_demo_are_read_once() {
 fn fingerprints_of_another_recipe_are_refused_where_it_is_named() {
     let router = embedded();
     for (recipe, code) in [("leonsim-3", 2), ("words-v1", 0)] {
-        let args = [
-            "insert",
-            "--format",
-            "tsv",
-            "--recipe",
-            recipe,
-            "--router",
-            router.url(),
-        ];
-        let output = run(BINARY, args, "a\t1\n");
-        assert_eq!(
-            output.status.code(),
-            Some(code),
-            "{recipe}: {}",
-            log(&output)
-        );
+        for command in [
+            &["insert", "--format", "tsv"][..],
+            &["find", "--fingerprint", "1"],
+        ] {
+            let to = ["--recipe", recipe, "--router", router.url()];
+            let output = run(BINARY, [command, &to].concat(), "a\t1\n");
+            let problem = format!("{command:?} {recipe}: {}", log(&output));
+            assert_eq!(output.status.code(), Some(code), "{problem}");
+        }
     }
 }
 

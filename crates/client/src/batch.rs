@@ -63,22 +63,22 @@ pub struct Documents {
     pub ids: Vec<String>,
 }
 
-pub(crate) fn insert_request(corpus: &str, documents: Documents) -> InsertRequest {
+pub(crate) fn insert_request(corpus: &str, recipe: &str, documents: Documents) -> InsertRequest {
     let (fingerprints, texts) = documents.keys.into_columns();
     InsertRequest {
         corpus: corpus.to_owned(),
-        recipe: String::new(),
+        recipe: recipe.to_owned(),
         fingerprints,
         texts,
         ids: documents.ids,
     }
 }
 
-pub(crate) fn remove_request(corpus: &str, documents: Documents) -> RemoveRequest {
+pub(crate) fn remove_request(corpus: &str, recipe: &str, documents: Documents) -> RemoveRequest {
     let (fingerprints, texts) = documents.keys.into_columns();
     RemoveRequest {
         corpus: corpus.to_owned(),
-        recipe: String::new(),
+        recipe: recipe.to_owned(),
         fingerprints,
         texts,
         ids: documents.ids,

@@ -11,7 +11,7 @@ use tonic::{Request, Response, Status};
 
 use crate::batch::{Documents, Queries, insert_request, remove_request};
 use crate::error::ClientError;
-use crate::find::{FindOptions, Found, find_all_request, find_first_request};
+use crate::find::{FindOptions, Found};
 
 /// How long a request may take, unless told otherwise.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -36,6 +36,8 @@ pub(crate) type Stub = CorpusServiceClient<Channel>;
 pub struct Client {
     pub(crate) stub: Stub,
     pub(crate) url: String,
+    /// That of every corpus asked about; empty for any.
+    pub(crate) recipe: String,
     pub(crate) timeout: Duration,
     pub(crate) patience: Duration,
 }
@@ -53,6 +55,7 @@ impl Client {
         Ok(Self {
             stub,
             url: url.to_owned(),
+            recipe: String::new(),
             timeout: TIMEOUT,
             patience: PATIENCE,
         })
@@ -70,6 +73,14 @@ impl Client {
     #[must_use]
     pub fn with_patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
+        self
+    }
+
+    /// The same client for corpora of one recipe: whatever concerns the documents of others is refused with
+    /// [`Reason::RecipeMismatch`].
+    #[must_use]
+    pub fn with_recipe(mut self, recipe: &str) -> Self {
+        recipe.clone_into(&mut self.recipe);
         self
     }
 
@@ -134,7 +145,7 @@ impl Client {
     /// # Errors
     /// If the router refuses or fails it: see [`ClientError::reason`].
     pub async fn insert(&self, corpus: &str, documents: Documents) -> Result<u64, ClientError> {
-        let request = insert_request(corpus, documents);
+        let request = insert_request(corpus, &self.recipe, documents);
         let call = async |mut stub: Stub, request| stub.insert(request).await;
         Ok(self.call(&request, call).await?.inserted_count)
     }
@@ -144,7 +155,7 @@ impl Client {
     /// # Errors
     /// If the router refuses or fails it: see [`ClientError::reason`].
     pub async fn remove(&self, corpus: &str, documents: Documents) -> Result<u64, ClientError> {
-        let request = remove_request(corpus, documents);
+        let request = remove_request(corpus, &self.recipe, documents);
         let call = async |mut stub: Stub, request| stub.remove(request).await;
         Ok(self.call(&request, call).await?.removed_count)
     }
@@ -161,7 +172,7 @@ impl Client {
         options: FindOptions,
     ) -> Result<Found, ClientError> {
         in_halves(queries, async |queries| {
-            let request = find_all_request(corpus, queries, options);
+            let request = self.find_all_request(corpus, queries, options);
             let call = async |mut stub: Stub, request| stub.find_all(request).await;
             let answer = self.call(&request, call).await?;
             let matches = answer.matches.unwrap_or_default();
@@ -182,7 +193,7 @@ impl Client {
         options: FindOptions,
     ) -> Result<Found, ClientError> {
         in_halves(queries, async |queries| {
-            let request = find_first_request(corpus, queries, options);
+            let request = self.find_first_request(corpus, queries, options);
             let call = async |mut stub: Stub, request| stub.find_first(request).await;
             let answer = self.call(&request, call).await?;
             let matches = answer.matches.unwrap_or_default();
@@ -199,7 +210,8 @@ impl Client {
     pub async fn recipe(&self, corpus: &str) -> Result<String, ClientError> {
         let request = pb::FingerprintRequest {
             corpus: corpus.to_owned(),
-            ..pb::FingerprintRequest::default()
+            recipe: self.recipe.clone(),
+            texts: Vec::new(),
         };
         let call = async |mut stub: Stub, request| stub.fingerprint(request).await;
         Ok(self.call(&request, call).await?.recipe)
@@ -216,7 +228,7 @@ impl Client {
     ) -> Result<Vec<Fingerprint>, ClientError> {
         let request = pb::FingerprintRequest {
             corpus: corpus.to_owned(),
-            recipe: String::new(),
+            recipe: self.recipe.clone(),
             texts,
         };
         let call = async |mut stub: Stub, request| stub.fingerprint(request).await;

@@ -7,6 +7,7 @@ use simshard_proto::{MalformedColumns, QueryMatch, matches_into};
 use simshard_simhash::{Fingerprint, LeadGroups};
 
 use crate::batch::Queries;
+use crate::client::Client;
 
 /// How to search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -125,38 +126,42 @@ fn missing(certificate: &Completeness) -> impl Iterator<Item = Option<Missing>> 
     })
 }
 
-pub(crate) fn find_all_request(
-    corpus: &str,
-    queries: Queries,
-    options: FindOptions,
-) -> FindAllRequest {
-    let (fingerprints, texts) = queries.into_columns();
-    FindAllRequest {
-        corpus: corpus.to_owned(),
-        recipe: String::new(),
-        fingerprints,
-        texts,
-        max_distance: options.max_distance,
-        max_ids: options.max_ids,
-        allow_partial: options.allow_partial,
-        limit: options.limit,
+impl Client {
+    pub(crate) fn find_all_request(
+        &self,
+        corpus: &str,
+        queries: Queries,
+        options: FindOptions,
+    ) -> FindAllRequest {
+        let (fingerprints, texts) = queries.into_columns();
+        FindAllRequest {
+            corpus: corpus.to_owned(),
+            recipe: self.recipe.clone(),
+            fingerprints,
+            texts,
+            max_distance: options.max_distance,
+            max_ids: options.max_ids,
+            allow_partial: options.allow_partial,
+            limit: options.limit,
+        }
     }
-}
 
-pub(crate) fn find_first_request(
-    corpus: &str,
-    queries: Queries,
-    options: FindOptions,
-) -> FindFirstRequest {
-    let (fingerprints, texts) = queries.into_columns();
-    FindFirstRequest {
-        corpus: corpus.to_owned(),
-        recipe: String::new(),
-        fingerprints,
-        texts,
-        max_distance: options.max_distance,
-        max_ids: options.max_ids,
-        allow_partial: options.allow_partial,
+    pub(crate) fn find_first_request(
+        &self,
+        corpus: &str,
+        queries: Queries,
+        options: FindOptions,
+    ) -> FindFirstRequest {
+        let (fingerprints, texts) = queries.into_columns();
+        FindFirstRequest {
+            corpus: corpus.to_owned(),
+            recipe: self.recipe.clone(),
+            fingerprints,
+            texts,
+            max_distance: options.max_distance,
+            max_ids: options.max_ids,
+            allow_partial: options.allow_partial,
+        }
     }
 }
 

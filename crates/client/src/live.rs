@@ -80,7 +80,7 @@ impl Client {
     ) -> Result<impl Stream<Item = Result<Vec<Document>, ClientError>> + use<>, ClientError> {
         let request = pb::ScanRequest {
             corpus: corpus.to_owned(),
-            recipe: String::new(),
+            recipe: self.recipe.clone(),
         };
         let answers = self.stub.clone().scan(request).await;
         self.decoded(answers, |answer: pb::ScanResponse| {
@@ -101,7 +101,7 @@ impl Client {
     ) -> Result<impl Stream<Item = Result<Pairs, ClientError>> + use<>, ClientError> {
         let request = pb::FindPairsRequest {
             corpus: corpus.to_owned(),
-            recipe: String::new(),
+            recipe: self.recipe.clone(),
             max_distance,
         };
         let answers = self.stub.clone().find_pairs(request).await;
@@ -125,7 +125,7 @@ impl Client {
     {
         let request = pb::FindClustersRequest {
             corpus: corpus.to_owned(),
-            recipe: String::new(),
+            recipe: self.recipe.clone(),
             max_distance,
         };
         let answers = self.stub.clone().find_clusters(request).await;

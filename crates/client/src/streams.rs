@@ -7,7 +7,7 @@ use tonic::{Response, Status, Streaming};
 use crate::batch::{Documents, Queries, insert_request, remove_request};
 use crate::client::Client;
 use crate::error::ClientError;
-use crate::find::{FindOptions, Found, find_all_request};
+use crate::find::{FindOptions, Found};
 use crate::resend::{Acknowledged, Answer, Answers, Batches, resending};
 
 impl Client {
@@ -33,9 +33,10 @@ impl Client {
         let (client, corpus) = (self.clone(), corpus.to_owned());
         let open = move |batches: Batches| {
             let (mut stub, corpus) = (client.stub.clone(), corpus.clone());
+            let recipe = client.recipe.clone();
             let requests = batches.map(move |batch| pb::InsertStreamRequest {
                 sequence: batch.sequence,
-                batch: Some(insert_request(&corpus, batch.documents.clone())),
+                batch: Some(insert_request(&corpus, &recipe, batch.documents.clone())),
             });
             let answers = async move { stub.insert_stream(requests).await };
             client.answers(answers, |answer| Answer {
@@ -58,9 +59,10 @@ impl Client {
         let (client, corpus) = (self.clone(), corpus.to_owned());
         let open = move |batches: Batches| {
             let (mut stub, corpus) = (client.stub.clone(), corpus.clone());
+            let recipe = client.recipe.clone();
             let requests = batches.map(move |batch| pb::RemoveStreamRequest {
                 sequence: batch.sequence,
-                batch: Some(remove_request(&corpus, batch.documents.clone())),
+                batch: Some(remove_request(&corpus, &recipe, batch.documents.clone())),
             });
             let answers = async move { stub.remove_stream(requests).await };
             client.answers(answers, |answer| Answer {
@@ -100,9 +102,9 @@ impl Client {
     where
         B: Stream<Item = Queries> + Send + 'static,
     {
-        let corpus = corpus.to_owned();
+        let (client, corpus) = (self.clone(), corpus.to_owned());
         let requests = batches.enumerate().map(move |(sequence, queries)| {
-            let batch = Some(find_all_request(&corpus, queries, options));
+            let batch = Some(client.find_all_request(&corpus, queries, options));
             pb::FindAllStreamRequest {
                 sequence: sequence as u64,
                 batch,

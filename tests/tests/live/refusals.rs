@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use simshard_client::{ClientError, Reason, v1};
+use futures_util::stream;
+use simshard_client::{
+    Client, ClientError, Documents, FindOptions, Fingerprint, Queries, Reason, v1,
+};
 use simshard_simhash::synthetic::Data;
 use simshard_testkit::TestCluster;
 use tonic::{Code, Request, Status};
@@ -60,6 +63,48 @@ async fn corpora_that_are_not_there_and_other_recipes_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_of_one_recipe_is_refused_corpora_of_others() {
+    let cluster = TestCluster::start(1).await;
+    cluster.create_corpus("c", 5, 3).await;
+    let client = cluster.client.clone().with_recipe("leonsim-4");
+    let mut errors = failures(&client).await;
+    let queries = || Queries::Fingerprints(vec![Fingerprint(1)]);
+    let documents = || Documents {
+        keys: queries(),
+        ids: Vec::new(),
+    };
+    let options = FindOptions::default();
+    errors.extend([
+        client.insert("c", documents()).await.unwrap_err(),
+        client.remove("c", documents()).await.unwrap_err(),
+        client.find_all("c", queries(), options).await.unwrap_err(),
+        client
+            .find_first("c", queries(), options)
+            .await
+            .unwrap_err(),
+        client
+            .fingerprint("c", vec![String::new()])
+            .await
+            .unwrap_err(),
+        client.recipe("c").await.unwrap_err(),
+        end(Ok(client.insert_stream("c", stream::iter([documents()]))))
+            .await
+            .unwrap_err(),
+        end(client
+            .find_all_stream("c", stream::iter([queries()]), options)
+            .await)
+        .await
+        .unwrap_err(),
+    ]);
+    for error in errors {
+        assert_eq!(error.reason(), Some(Reason::RecipeMismatch), "{error}");
+    }
+    let right = cluster.client.clone().with_recipe("words-v1");
+    assert_eq!(all(right.scan("c").await).await.unwrap(), []);
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_distance_beyond_the_corpus_is_refused_by_its_field() {
     let cluster = TestCluster::start(1).await;
     cluster.create_corpus("c", 5, 3).await;
@@ -79,8 +124,7 @@ async fn a_distance_beyond_the_corpus_is_refused_by_its_field() {
     cluster.stop().await;
 }
 
-async fn failures(cluster: &TestCluster) -> Vec<ClientError> {
-    let client = &cluster.client;
+async fn failures(client: &Client) -> Vec<ClientError> {
     vec![
         all(client.scan("c").await).await.unwrap_err(),
         end(client.find_pairs("c", None).await).await.unwrap_err(),
@@ -96,7 +140,7 @@ async fn a_lost_node_ends_every_stream() {
     cluster.create_corpus("c", 5, 3).await;
     fill(&cluster.client, "c", Data::Clustered, 500).await;
     cluster.stop_node("n2").await;
-    for error in failures(&cluster).await {
+    for error in failures(&cluster.client).await {
         assert_eq!(error.reason(), Some(Reason::NodeUnreachable), "{error}");
         let message = error.to_string();
         assert!(message.contains("node n2 (shards 5"), "{message}");

@@ -1,22 +1,41 @@
-//! Every invariant that a module states by an id is named where it is tested or asserted.
+//! Every invariant that a module states by an id is named where it is tested or asserted, and listed in the document
+//! about the design.
+
+use std::collections::BTreeSet;
 
 use anyhow::{Result, ensure};
 
 use crate::assert_none;
-use crate::repository::{TextFile, rust_files};
+use crate::repository::{TextFile, read, rust_files};
 use crate::rust_source::{code_only, has_word, lines_in_test_modules};
+
+/// Where all of them are listed.
+const DESIGN: &str = "docs/design.md";
 
 #[test]
 fn every_invariant_is_named_by_a_test_or_an_assertion() -> Result<()> {
-    let files = rust_files()?;
-    let crates: Vec<TextFile> = files
-        .into_iter()
-        .filter(|file| file.path.starts_with("crates/") || file.path.starts_with("tests/"))
-        .collect();
+    let crates = crates()?;
     let stated: usize = crates.iter().map(|file| ids(&file.text).len()).sum();
     ensure!(stated > 20, "only {stated} invariants were found");
     assert_none(&untested(&crates));
     Ok(())
+}
+
+#[test]
+fn every_invariant_is_in_the_table_of_the_design() -> Result<()> {
+    assert_none(&unlisted(&crates()?, &read(DESIGN)?));
+    Ok(())
+}
+
+#[test]
+fn an_invariant_that_the_table_lacks_is_reported() {
+    let source = "//! - Z1: a\n//! - Z2: b\n//! - Z3: c\n//! - Y1: d\n//! - Y2: e\n";
+    let file = TextFile::sample("crates/a/src/b.rs", source);
+    let table = "| id | promise |\n|---|---|\n| Z1-Z3 | some, not Y1 |\n| X1, Y2 | more |\n";
+    assert_eq!(
+        unlisted(&[file], table),
+        ["crates/a/src/b.rs: the table in docs/design.md lacks Y1"]
+    );
 }
 
 #[test]
@@ -45,6 +64,44 @@ fn an_assertion_counts_and_prose_does_not() {
     );
 }
 
+fn crates() -> Result<Vec<TextFile>> {
+    let files = rust_files()?.into_iter();
+    let ours =
+        |file: &TextFile| file.path.starts_with("crates/") || file.path.starts_with("tests/");
+    Ok(files.filter(ours).collect())
+}
+
+/// The invariants that no row of the tables of a document is about.
+fn unlisted(files: &[TextFile], document: &str) -> Vec<String> {
+    let listed: BTreeSet<String> = document.lines().flat_map(listed).collect();
+    let mut problems = Vec::new();
+    for file in files {
+        let missing = ids(&file.text)
+            .into_iter()
+            .filter(|id| !listed.contains(id));
+        let problem = |id| format!("{}: the table in {DESIGN} lacks {id}", file.path);
+        problems.extend(missing.map(problem));
+    }
+    problems
+}
+
+/// The ids in the first cell of a row: `| X1, X2 | …` or `| X1-X9 | …`.
+fn listed(row: &str) -> Vec<String> {
+    let cell = row.strip_prefix("| ").and_then(|row| row.split_once(" |"));
+    let (cell, _) = cell.unwrap_or_default();
+    cell.split(", ").flat_map(range).collect()
+}
+
+/// The ids from one to another, or the one.
+fn range(ids: &str) -> Vec<String> {
+    let (first, last) = ids.split_once('-').unwrap_or((ids, ids));
+    let (Some((letters, first)), Some((_, last))) = (parts(first), parts(last)) else {
+        return Vec::new();
+    };
+    let numbers = first..=last;
+    numbers.map(|number| format!("{letters}{number}")).collect()
+}
+
 /// The invariants that nothing checks by name.
 fn untested(files: &[TextFile]) -> Vec<String> {
     let checks: String = files.iter().map(checks).collect();
@@ -70,9 +127,15 @@ fn ids(source: &str) -> Vec<String> {
 }
 
 fn is_id(word: &str) -> bool {
+    parts(word).is_some()
+}
+
+/// The letters and the number of an id.
+fn parts(word: &str) -> Option<(&str, u32)> {
     let letters = word.trim_end_matches(|c: char| c.is_ascii_digit());
     let named = !letters.is_empty() && letters.chars().all(|c| c.is_ascii_uppercase());
-    named && letters.len() < word.len()
+    let number = word[letters.len()..].parse().ok()?;
+    named.then_some((letters, number))
 }
 
 /// The lines of a file that check something, comments in tests included.

@@ -40,7 +40,8 @@ pub struct DocumentsArgs {
 impl DocumentsArgs {
     pub(super) fn client(&self) -> anyhow::Result<Client> {
         let patience = std::time::Duration::from_secs(self.patience_seconds.into());
-        Ok(self.router.client()?.with_patience(patience))
+        let client = self.corpus.recipe.client(&self.router)?;
+        Ok(client.with_patience(patience))
     }
 }
 

@@ -107,7 +107,7 @@ pub fn run_first(args: &FindFirstArgs) -> anyhow::Result<()> {
 }
 
 async fn find(which: Which, args: &FindFirstArgs, limit: u32) -> anyhow::Result<()> {
-    let client: &Client = &args.router.client()?;
+    let client: &Client = &args.corpus.recipe.client(&args.router)?;
     let corpus = args.corpus.corpus.as_str();
     let options = FindOptions {
         max_distance: args.max_distance,
@@ -134,7 +134,7 @@ async fn find(which: Which, args: &FindFirstArgs, limit: u32) -> anyhow::Result<
         return Ok(());
     }
     // Before any input is read, and even if there is none.
-    args.corpus.check(client).await?;
+    client.recipe(corpus).await?;
     let input = checking::open(&args.input)?;
     let mut unreachable = BTreeSet::new();
     let request = |batch: simshard_client::Documents| request(batch.keys);

@@ -59,7 +59,7 @@ async fn insert(args: &InsertArgs) -> anyhow::Result<()> {
     let client = &args.documents.client()?;
     // Before any input is read, and even if there is none. It also makes the router look whether the
     // corpus is still the same.
-    args.documents.corpus.check(client).await?;
+    client.recipe(&args.documents.corpus.corpus).await?;
     let Some(file) = &args.checkpoint else {
         let rest = rest(args, None)?;
         let done = send(client, args, rest, None).await?;

@@ -34,7 +34,7 @@ pub fn run(args: &RemoveArgs) -> anyhow::Result<()> {
 async fn remove(args: &DocumentsArgs) -> anyhow::Result<()> {
     let client = args.client()?;
     // Before any input is read, and even if there is none.
-    args.corpus.check(&client).await?;
+    client.recipe(&args.corpus.corpus).await?;
     let input = checking::open(&args.input)?;
     let rest = Rest {
         document_count: input.document_count(),

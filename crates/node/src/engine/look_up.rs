@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::vec;
 
-use futures_util::{Stream, stream};
+use futures_util::Stream;
 use simshard_cluster::CorpusUid;
 use simshard_simhash::Fingerprint;
 use simshard_storage::Documents;
 use simshard_topology::{ShardId, ShardSet};
 
+use super::pages::Pages;
 use super::{Engine, Wanted};
 use crate::corpora::NodeCorpus;
 use crate::error::NodeError;
@@ -37,32 +38,22 @@ impl Engine {
         shards: ShardSet,
         fingerprints: Vec<Fingerprint>,
     ) -> Result<impl Stream<Item = Result<Documents, NodeError>> + use<>, NodeError> {
-        self.check_owned(shards)?;
-        self.corpora.get(corpus)?;
         let look_up = LookUp {
             corpus,
             shards,
             fingerprints: fingerprints.into_iter(),
             rest: None,
         };
-        let next = |(engine, look_up): (Arc<Self>, LookUp)| async move {
-            if look_up.is_done() {
-                return Ok(None);
-            }
-            let page = engine.run(None, |engine, wanted| look_up.page(engine, wanted));
-            let (page, look_up) = page.await?;
-            Ok(Some((page, (engine, look_up))))
-        };
-        Ok(stream::try_unfold((Arc::clone(self), look_up), next))
+        self.pages(corpus, shards, look_up)
     }
 }
 
-impl LookUp {
+impl Pages for LookUp {
     fn is_done(&self) -> bool {
         self.rest.is_none() && self.fingerprints.len() == 0
     }
 
-    fn page(mut self, engine: &Engine, wanted: &Wanted) -> Result<(Documents, Self), NodeError> {
+    fn page(&mut self, engine: &Engine, wanted: &Wanted) -> Result<Documents, NodeError> {
         let corpus = engine.corpora.get(self.corpus)?;
         let mut page = Documents::default();
         while page.ids.len() < PAGE && !self.is_done() {
@@ -78,10 +69,11 @@ impl LookUp {
             }
             self.rest = (ids.len() > 0).then_some((fingerprint, ids));
         }
-        engine.check_held(self.corpus)?;
-        Ok((page, self))
+        Ok(page)
     }
+}
 
+impl LookUp {
     /// What is left of the last fingerprint, or all of the next one, unless it is at home elsewhere.
     fn next(&mut self, engine: &Engine, corpus: &NodeCorpus) -> Result<Option<Ids>, NodeError> {
         if let Some(rest) = self.rest.take() {

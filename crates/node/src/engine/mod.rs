@@ -11,6 +11,7 @@ mod apply;
 mod change;
 mod find;
 mod look_up;
+mod pages;
 mod pairs;
 mod scan;
 

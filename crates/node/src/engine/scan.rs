@@ -1,14 +1,14 @@
-//! Scanning: the documents at home in shards, page by page. A page is made when the one before was taken, so a
-//! reader that stops stops the work, and holds up nobody else.
+//! Scanning: the documents at home in shards, page by page.
 
 use std::sync::Arc;
 
-use futures_util::{Stream, stream};
+use futures_util::Stream;
 use simshard_cluster::CorpusUid;
 use simshard_simhash::Fingerprint;
 use simshard_storage::{Documents, PageStart};
 use simshard_topology::{ShardId, ShardSet};
 
+use super::pages::Pages;
 use super::{Engine, Wanted};
 use crate::error::NodeError;
 
@@ -32,38 +32,24 @@ impl Engine {
         corpus: CorpusUid,
         shards: ShardSet,
     ) -> Result<impl Stream<Item = Result<Documents, NodeError>> + use<>, NodeError> {
-        self.check_owned(shards)?;
-        self.corpora.get(corpus)?;
-        let mut shards: Vec<ShardId> = shards.iter().collect();
-        shards.reverse();
+        let mut left: Vec<ShardId> = shards.iter().collect();
+        left.reverse();
         let scan = Scan {
             corpus,
-            shards,
+            shards: left,
             start: None,
         };
-        let next = |(engine, scan): (Arc<Self>, Scan)| async move {
-            if scan.shards.is_empty() {
-                return Ok(None);
-            }
-            let page = engine.run(None, |engine, wanted| scan.page(engine, wanted));
-            let (page, scan) = page.await?;
-            Ok(Some((page, (engine, scan))))
-        };
-        Ok(stream::try_unfold((Arc::clone(self), scan), next))
-    }
-
-    /// Refuses to go on with a corpus that is no longer held: what was read of it is not all.
-    pub(super) fn check_held(&self, corpus: CorpusUid) -> Result<(), NodeError> {
-        match self.store.holds(corpus) {
-            true => Ok(()),
-            false => Err(NodeError::CorpusNotLoaded(corpus)),
-        }
+        self.pages(corpus, shards, scan)
     }
 }
 
-impl Scan {
+impl Pages for Scan {
+    fn is_done(&self) -> bool {
+        self.shards.is_empty()
+    }
+
     /// The next documents, of as many shards as it takes.
-    fn page(mut self, engine: &Engine, wanted: &Wanted) -> Result<(Documents, Self), NodeError> {
+    fn page(&mut self, engine: &Engine, wanted: &Wanted) -> Result<Documents, NodeError> {
         let mut page = Documents::default();
         while page.fingerprints.len() < PAGE
             && let Some(&shard) = self.shards.last()
@@ -83,8 +69,7 @@ impl Scan {
                 self.shards.pop();
             }
         }
-        engine.check_held(self.corpus)?;
-        Ok((page, self))
+        Ok(page)
     }
 }
 

@@ -41,7 +41,8 @@ pub(crate) struct Live {
     router: Arc<Router>,
     corpus: Arc<OpenCorpus>,
     connections: HashMap<NodeId, Client>,
-    _permit: OwnedSemaphorePermit,
+    /// Held by all that works for the stream, threads that outlive it for a moment included.
+    permit: Arc<OwnedSemaphorePermit>,
 }
 
 /// The answers of one node.
@@ -68,7 +69,7 @@ impl Live {
             router: Arc::clone(router),
             corpus,
             connections,
-            _permit: permit,
+            permit: Arc::new(permit),
         })
     }
 

@@ -94,6 +94,8 @@ struct End {
     /// A frame says that all before this was on disk.
     synced: usize,
     sequence: u64,
+    /// Bytes of the records that are needed.
+    needed_bytes: usize,
     is_marked: bool,
     torn_bytes: Option<usize>,
 }
@@ -136,7 +138,8 @@ impl Reader {
         Ok(files)
     }
 
-    /// Visits the records of these files that are needed, and answers the last file with its end.
+    /// Visits the records of these files that are needed, and answers the last file with its end, which counts the bytes of
+    /// all files.
     fn read_all<E: From<LogError>>(
         &self,
         files: &[u64],
@@ -147,6 +150,7 @@ impl Reader {
             return Err(self.missing().into());
         };
         let mut sequence = files[start];
+        let mut needed_bytes = 0;
         let mut last = None;
         for first in &files[start..] {
             if *first != sequence {
@@ -154,8 +158,10 @@ impl Reader {
             }
             let contents = self.read(*first)?;
             let is_last = files.last() == Some(first);
-            let end = self.visit(&contents, is_last, visit)?;
+            let mut end = self.visit(&contents, is_last, visit)?;
             sequence = end.sequence;
+            needed_bytes += end.needed_bytes;
+            end.needed_bytes = needed_bytes;
             last = Some((contents, end));
         }
         match last {
@@ -209,10 +215,12 @@ impl Reader {
         // A file begins when all that is in the one before it is on disk.
         let mut is_marked = true;
         let mut synced = FILE_HEADER_BYTES;
+        let mut needed_from = None;
         for frame in frames.by_ref() {
             is_marked = is_mark(frame.body);
             synced = synced.max(frame.synced);
             if frame.sequence >= self.first_needed {
+                needed_from.get_or_insert(frame.offset);
                 let decoded = Record::decode(frame.body);
                 let record = decoded.map_err(|why| damaged(path, frame.offset, why.into()))?;
                 visit(frame.sequence, record)?;
@@ -231,6 +239,7 @@ impl Reader {
             offset,
             synced,
             sequence: frames.sequence(),
+            needed_bytes: needed_from.map_or(0, |from| offset - from),
             is_marked,
             torn_bytes,
         })
@@ -270,6 +279,7 @@ impl Reader {
             position,
             length,
             sequence: end.sequence,
+            needed_bytes: end.needed_bytes,
             is_marked: end.is_marked,
             cut: end.torn_bytes.map(|bytes| Cut {
                 path,

@@ -33,6 +33,8 @@ pub(crate) struct Tail {
     /// How long the file is; zeros follow its frames.
     pub(super) length: u64,
     pub(super) sequence: u64,
+    /// Bytes of the records that were needed.
+    pub(super) needed_bytes: usize,
     /// Whether something shows that the last record was on disk.
     pub(super) is_marked: bool,
     pub(super) cut: Option<Cut>,
@@ -53,6 +55,7 @@ impl Tail {
             position: file::START,
             length: file::START,
             sequence: header.first,
+            needed_bytes: 0,
             is_marked: true,
             cut: None,
         }
@@ -66,6 +69,11 @@ impl Tail {
     /// The sequence of the next record.
     pub(crate) fn next_sequence(&self) -> u64 {
         self.sequence
+    }
+
+    /// Bytes of the records that were visited when the log was read.
+    pub(crate) fn needed_bytes(&self) -> usize {
+        self.needed_bytes
     }
 }
 

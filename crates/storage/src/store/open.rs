@@ -68,7 +68,7 @@ impl Store {
             shards: shards.collect(),
             catalog: RwLock::new(catalog),
             memory: AtomicUsize::new(memory),
-            logged: AtomicUsize::new(0),
+            logged: AtomicUsize::new(tail.needed_bytes()),
             disk: Some(Disk {
                 space: DiskSpace::new(directory),
                 directory: directory.to_owned(),

@@ -628,3 +628,29 @@ fn the_log_stays_short_however_often_the_same_documents_change() {
     fixture.writer.end_maintenance();
     assert!(files() < 40, "{} files", files());
 }
+
+/// ST5.
+#[test]
+fn the_log_stays_short_however_often_a_process_restarts_before_it_is_long() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut options = Options::default();
+    options.log.file_bytes = 4096;
+    let open = || Store::open(directory.path(), owned(), options).unwrap();
+    for round in 0..20 {
+        let fixture = Fixture::start(open());
+        if round == 0 {
+            fixture.create();
+        }
+        for version in 1..50 {
+            let version = 50 * round + version;
+            insert(&fixture, version, &[(1, "the same document")]);
+        }
+        while fixture.store.maintenance.needs_flush() {
+            std::thread::yield_now();
+        }
+        fixture.writer.close();
+    }
+    let files = std::fs::read_dir(directory.path().join("log"));
+    let files = files.unwrap().count();
+    assert!(files < 12, "{files} files");
+}

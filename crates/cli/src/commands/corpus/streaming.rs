@@ -6,7 +6,7 @@ use clap::Args;
 use simshard_client::{Client, Fingerprint};
 
 use crate::batch::WriteArgs;
-use crate::connection::RouterArgs;
+use crate::connection::{RecipeArgs, RouterArgs};
 use crate::exit::UsageError;
 use crate::output::{Member, Output, OutputFormat};
 
@@ -15,6 +15,9 @@ use crate::output::{Member, Output, OutputFormat};
 pub struct StreamArgs {
     /// Its name
     pub name: String,
+    /// Its recipe.
+    #[command(flatten)]
+    pub recipe: RecipeArgs,
     /// Where it goes.
     #[command(flatten)]
     pub writing: WriteArgs,
@@ -33,10 +36,12 @@ pub(super) struct Plan {
 }
 
 impl StreamArgs {
-    /// Checks the arguments, and whether there is such a corpus; the format is `usual` unless they say one.
+    /// Checks the arguments, and whether there is such a corpus, of the recipe asked for; the format is `usual` unless they say one.
     pub(super) async fn plan(&self, usual: OutputFormat) -> anyhow::Result<Plan> {
         let format = self.writing.effective_format(usual)?;
-        let client = self.router.client()?;
+        let client = self.recipe.client(&self.router)?;
+        // Before the output is made.
+        client.recipe(&self.name).await?;
         let shown = client.get_corpus(&self.name).await?;
         Ok(Plan {
             client,

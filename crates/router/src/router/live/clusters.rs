@@ -18,8 +18,8 @@ const TOGETHER: usize = 4096;
 /// An answer is sent once it has so many bytes, about.
 const ANSWER_BYTES: usize = 1 << 20;
 
-/// Bytes of a document beside its id, about.
-const DOCUMENT: usize = 20;
+/// Bytes of a document in an answer beside its id, about.
+const SENT_BYTES: usize = 20;
 
 impl Live {
     /// Sends the documents of all clusters within a distance.
@@ -117,7 +117,7 @@ impl Outbox {
     }
 
     fn add(&mut self, member: Member, id: String) {
-        self.bytes += DOCUMENT + id.len();
+        self.bytes += SENT_BYTES + id.len();
         self.answer.clusters.push(member.cluster.0);
         self.answer.fingerprints.push(member.fingerprint.0);
         self.answer.ids.push(id);

@@ -15,8 +15,8 @@ use crate::nodes::Client;
 /// Documents by fingerprint: the ids of each, ascending.
 pub(super) type ByFingerprint = BTreeMap<Fingerprint, Vec<String>>;
 
-/// Bytes of a document beside its id, about.
-const DOCUMENT: usize = 32;
+/// Bytes of a document in memory beside its id, about.
+const HELD_BYTES: usize = 32;
 
 /// The bytes that documents may still take.
 struct Room(AtomicUsize);
@@ -70,7 +70,7 @@ impl Live {
         let mut documents = ByFingerprint::new();
         while let Some(page) = self.next(&mut pages).await? {
             let mut page = self.columns(&pages.node, page.fingerprints, page.ids)?;
-            let bytes = page.ids.iter().map(|id| DOCUMENT + id.len()).sum();
+            let bytes = page.ids.iter().map(|id| HELD_BYTES + id.len()).sum();
             if !room.take(bytes) {
                 return Ok(None);
             }

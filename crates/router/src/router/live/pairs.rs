@@ -5,12 +5,13 @@
 
 use std::ops::ControlFlow;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use futures_util::{Stream, StreamExt, TryStreamExt, stream};
 use simshard_proto::{MalformedColumns, pair_messages, shard::v1 as pb, shards_from, v1};
 use simshard_simhash::{Fingerprint, Lead, Pair, PairSearch, PairsWanted};
 use simshard_topology::NodeId;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::task::JoinHandle;
 
 use super::Live;
@@ -108,33 +109,7 @@ impl Live {
         wanted: PairsWanted,
     ) -> Result<Pairs<'_>, RouterError> {
         let (fingerprints, repeated) = self.fingerprints().await?;
-        let (sender, receiver) = mpsc::channel(1);
-        let join = tokio::task::spawn_blocking(move || {
-            // A corpus has no larger distance than there are layouts for.
-            let Ok(search) = PairSearch::new(distance, None, fingerprints.len()) else {
-                return;
-            };
-            let mut send = |pairs: &[Pair]| {
-                let gone = match pairs.is_empty() {
-                    true => sender.is_closed(),
-                    false => sender.blocking_send(pairs.to_vec()).is_err(),
-                };
-                match gone {
-                    true => ControlFlow::Break(()),
-                    false => ControlFlow::Continue(()),
-                }
-            };
-            // Broken off, nobody cares any more.
-            let _: ControlFlow<()> = search.pairs_here(&fingerprints, wanted, &mut send);
-        });
-        let next = |(mut receiver, join): (mpsc::Receiver<_>, JoinHandle<()>)| async {
-            match receiver.recv().await {
-                Some(pairs) => Ok(Some((pairs, (receiver, join)))),
-                // It fails only where the process is going down.
-                None => join.await.map(|()| None).map_err(|_| RouterError::Stopping),
-            }
-        };
-        let found = stream::try_unfold((receiver, join), next);
+        let found = join(distance, wanted, fingerprints, Arc::clone(&self.permit));
         Ok(Box::pin(stream::iter([Ok(repeated)]).chain(found)))
     }
 
@@ -158,6 +133,55 @@ impl Live {
         }
         Ok((fingerprints, repeated))
     }
+}
+
+/// Joins fingerprints in a thread of its own, which keeps the permit as long as the fingerprints: it works on for a
+/// moment when nobody reads any more.
+fn join(
+    distance: u32,
+    wanted: PairsWanted,
+    fingerprints: Vec<Fingerprint>,
+    permit: Arc<OwnedSemaphorePermit>,
+) -> impl Stream<Item = Result<Vec<Pair>, RouterError>> {
+    let (sender, receiver) = mpsc::channel(1);
+    let join = tokio::task::spawn_blocking(move || {
+        send_joined(distance, wanted, fingerprints, &sender);
+        drop(permit);
+    });
+    let next = |(mut receiver, join): (mpsc::Receiver<_>, JoinHandle<()>)| async {
+        match receiver.recv().await {
+            Some(pairs) => Ok(Some((pairs, (receiver, join)))),
+            // It fails only where the process is going down.
+            None => join.await.map(|()| None).map_err(|_| RouterError::Stopping),
+        }
+    };
+    stream::try_unfold((receiver, join), next)
+}
+
+/// Joins fingerprints, which are gone when it returns.
+#[expect(clippy::needless_pass_by_value, reason = "nobody else is to hold them")]
+fn send_joined(
+    distance: u32,
+    wanted: PairsWanted,
+    fingerprints: Vec<Fingerprint>,
+    sender: &mpsc::Sender<Vec<Pair>>,
+) {
+    // A corpus has no larger distance than there are layouts for.
+    let Ok(search) = PairSearch::new(distance, None, fingerprints.len()) else {
+        return;
+    };
+    let mut send = |pairs: &[Pair]| {
+        let gone = match pairs.is_empty() {
+            true => sender.is_closed(),
+            false => sender.blocking_send(pairs.to_vec()).is_err(),
+        };
+        match gone {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    };
+    // Broken off, nobody cares any more.
+    let _: ControlFlow<()> = search.pairs_here(&fingerprints, wanted, &mut send);
 }
 
 /// The fingerprints, ascending, each once.
@@ -187,4 +211,33 @@ fn pairs_into(node: &NodeId, answer: pb::FindPairsResponse) -> Result<Vec<Pair>,
         b: Fingerprint(b),
     };
     Ok(both.map(pair).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc as blocking;
+
+    use tokio::sync::Semaphore;
+
+    use super::*;
+
+    #[test]
+    fn a_join_keeps_its_permit_until_its_thread_has_ended_though_nobody_reads() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .max_blocking_threads(1)
+            .build();
+        runtime.unwrap().block_on(async {
+            // The only thread is busy, so the join is still to come when its reader goes.
+            let (free, busy) = blocking::channel::<()>();
+            let other = tokio::task::spawn_blocking(move || busy.recv());
+            let permits = Arc::new(Semaphore::new(1));
+            let permit = Arc::clone(&permits).try_acquire_owned().unwrap();
+            let fingerprints = vec![Fingerprint(4), Fingerprint(5)];
+            drop(join(8, PairsWanted::All, fingerprints, Arc::new(permit)));
+            assert_eq!(permits.available_permits(), 0);
+            free.send(()).unwrap();
+            other.await.unwrap().unwrap();
+            drop(permits.acquire().await.unwrap());
+        });
+    }
 }

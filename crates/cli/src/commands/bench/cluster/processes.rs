@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, ensure};
 use rustix::process::{Pid, Signal, kill_process};
@@ -14,7 +14,6 @@ use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
 use simshard_proto::transport;
 use simshard_proto::v1::corpus_service_client::CorpusServiceClient;
 use tempfile::TempDir;
-use tonic::Code;
 use tonic::transport::{Channel, Endpoint};
 
 use super::refused;
@@ -24,9 +23,6 @@ pub(super) type Stub = CorpusServiceClient<Channel>;
 
 /// Where a process listens if any free port will do.
 const ANY_PORT: &str = "127.0.0.1:0";
-
-/// A node that starts is asked this often.
-const INTERVAL: Duration = Duration::from_millis(2);
 
 /// Nodes and a router. The processes end before their folder goes.
 pub(super) struct Cluster {
@@ -150,21 +146,15 @@ impl Node {
         Ok(start)
     }
 
-    /// Waits until it answers what it holds of a corpus.
-    pub(super) async fn answers(&mut self, corpus: CorpusUid) -> anyhow::Result<()> {
+    /// Asks what it holds of a corpus, and waits for its answer. It listens, so everything is loaded.
+    pub(super) async fn answers(&self, corpus: CorpusUid) -> anyhow::Result<()> {
         let endpoint = Endpoint::from_shared(self.process.url.clone())?;
         let channel = transport::endpoint(endpoint).connect_lazy();
         let mut stub = ShardServiceClient::new(channel);
         let request = shard::DescribeCorpusRequest {
             corpus_uid: corpus.to_string(),
         };
-        while let Err(status) = stub.describe_corpus(request.clone()).await {
-            let ended = self.process.child.try_wait()?;
-            ensure!(ended.is_none(), "node {} ended: {ended:?}", self.name);
-            // It accepts connections before it is ready to answer: one that waits for long is given up.
-            ensure!(status.code() == Code::Unavailable, refused(status));
-            tokio::time::sleep(INTERVAL).await;
-        }
+        stub.describe_corpus(request).await.map_err(refused)?;
         Ok(())
     }
 

@@ -1,0 +1,55 @@
+//! Documents page by page. A page is made when the one before was taken, so a reader that stops stops the work, and
+//! holds up nobody else.
+
+use std::sync::Arc;
+
+use futures_util::{Stream, stream};
+use simshard_cluster::CorpusUid;
+use simshard_storage::Documents;
+use simshard_topology::ShardSet;
+
+use super::{Engine, Wanted};
+use crate::error::NodeError;
+
+/// Work that makes documents page by page.
+pub(super) trait Pages: Send + Sized + 'static {
+    /// Whether there are no more.
+    fn is_done(&self) -> bool;
+
+    /// Makes the next page.
+    fn page(&mut self, engine: &Engine, wanted: &Wanted) -> Result<Documents, NodeError>;
+}
+
+impl Engine {
+    /// The pages of work on shards of a corpus.
+    pub(super) fn pages<P: Pages>(
+        self: &Arc<Self>,
+        corpus: CorpusUid,
+        shards: ShardSet,
+        pages: P,
+    ) -> Result<impl Stream<Item = Result<Documents, NodeError>> + use<P>, NodeError> {
+        self.check_owned(shards)?;
+        self.corpora.get(corpus)?;
+        let next = move |(engine, mut pages): (Arc<Self>, P)| async move {
+            if pages.is_done() {
+                return Ok(None);
+            }
+            let page = engine.run(None, move |engine, wanted| {
+                let page = pages.page(engine, wanted)?;
+                engine.check_held(corpus)?;
+                Ok((page, pages))
+            });
+            let (page, pages) = page.await?;
+            Ok(Some((page, (engine, pages))))
+        };
+        Ok(stream::try_unfold((Arc::clone(self), pages), next))
+    }
+
+    /// Refuses to go on with a corpus that is no longer held: what was read of it is not all.
+    fn check_held(&self, corpus: CorpusUid) -> Result<(), NodeError> {
+        match self.store.holds(corpus) {
+            true => Ok(()),
+            false => Err(NodeError::CorpusNotLoaded(corpus)),
+        }
+    }
+}
