@@ -24,6 +24,9 @@ pub const DRAIN: Duration = Duration::from_secs(10);
 /// Bytes that the requests under way in a router or node may use together.
 pub const IN_FLIGHT_BYTES: usize = 512 << 20;
 
+/// The name of the node of `serve` without a role, and of its folder in the data directory.
+pub const EMBEDDED_NODE: &str = "local";
+
 /// How long a request may take if the client does not say.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
 

@@ -8,6 +8,7 @@ use clap::{Args, Subcommand, ValueHint};
 use simshard_storage::{Inspection, OpenError, inspect, verify};
 use simshard_topology::ShardId;
 
+use crate::embedded::EMBEDDED_NODE;
 use crate::exit::UsageError;
 use crate::progress;
 use crate::say;
@@ -27,9 +28,20 @@ naming file and offset. Nothing is changed, whatever is found.")]
 /// Arguments of `storage`.
 #[derive(Args, Debug)]
 pub struct StorageArgs {
-    /// The data directory; the node that uses it must not run
+    /// The data directory of a node, or of `simshard serve`; what uses it must not run
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub directory: PathBuf,
+}
+
+impl StorageArgs {
+    /// The node's own directory. `serve` without a role keeps its node's in a folder of the one that it is given.
+    fn node(&self) -> PathBuf {
+        let embedded = self.directory.join(EMBEDDED_NODE);
+        match embedded.is_dir() {
+            true => embedded,
+            false => self.directory.clone(),
+        }
+    }
 }
 
 /// Prints or checks.
@@ -39,10 +51,10 @@ pub struct StorageArgs {
 pub fn run(command: StorageCommand) -> anyhow::Result<()> {
     match command {
         StorageCommand::Inspect(args) => {
-            let inspection = look(&args.directory)?;
+            let inspection = look(&args.node())?;
             say::print(describe(&inspection).trim_end())?;
         }
-        StorageCommand::Verify(args) => check(&args.directory)?,
+        StorageCommand::Verify(args) => check(&args.node())?,
     }
     Ok(())
 }

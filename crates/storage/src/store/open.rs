@@ -50,7 +50,7 @@ impl Store {
         let (tail, catalog) = replay_log(directory, &manifest, &mut shards)?;
         let (directory_shown, segments) = (directory.display(), manifest.segments.len());
         let records = tail.next_sequence() - manifest.first_sequence;
-        tracing::info!(directory = %directory_shown, segments, records, cut = ?tail.cut(), "opened what is stored");
+        tracing::info!(directory = %directory_shown, segments, records, "opened what is stored");
         // A process that was killed may have left names of files in memory only.
         files::sync_directory(directory)?;
         files::sync_directory(&directory.join(SEGMENTS))?;
@@ -239,6 +239,7 @@ fn shards_of(tables: &Tables, fingerprint: Fingerprint) -> ShardSet {
 fn delete_leftovers(directory: &Path, manifest: &Manifest) -> Result<(), OpenError> {
     let folder = directory.join(SEGMENTS);
     let entries = fs::read_dir(&folder).map_err(failed("list", &folder))?;
+    let mut files = 0;
     for entry in entries {
         let path = entry.map_err(failed("list", &folder))?.path();
         let named = path.file_name().and_then(|name| name.to_str());
@@ -246,8 +247,12 @@ fn delete_leftovers(directory: &Path, manifest: &Manifest) -> Result<(), OpenErr
         let is_leftover = id.is_some_and(|id| !manifest.segments.contains_key(&id));
         if is_leftover || files::is_unfinished(&path) {
             delete(&path).map_err(failed("delete", &path))?;
-            tracing::info!(file = %path.display(), "deleted what a step that was cut off left behind");
+            tracing::debug!(file = %path.display(), "deleted a file that no manifest names");
+            files += 1;
         }
+    }
+    if files > 0 {
+        tracing::info!(files, "deleted what a step that was cut off left behind");
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use simshard_topology::NodeId;
 
 use super::roles;
 use crate::connection::block_on;
-use crate::embedded::{DRAIN, EmbeddedCluster, EmbeddedConfig};
+use crate::embedded::{DRAIN, EMBEDDED_NODE, EmbeddedCluster, EmbeddedConfig};
 use crate::say;
 
 /// The corpus that is there from the start.
@@ -21,7 +21,7 @@ pub(super) fn run(listen: SocketAddr, data: Option<PathBuf>, threads: usize) -> 
         if data.is_some() {
             roles::open_enough_files();
         }
-        let nodes = vec![NodeId::new("local")?];
+        let nodes = vec![NodeId::new(EMBEDDED_NODE)?];
         let config = EmbeddedConfig {
             nodes,
             listen,
