@@ -167,5 +167,8 @@ fn a_server_without_a_role_keeps_corpora_and_documents_too() {
     // The directory that it was given is the one to look into.
     let verified = run(BINARY, ["storage", "verify", data.to_str().unwrap()], "");
     let text = String::from_utf8(verified.stdout).unwrap();
-    assert!(verified.status.success() && text.starts_with("sound: "), "{text}");
+    assert!(
+        verified.status.success() && text.starts_with("sound: "),
+        "{text}"
+    );
 }

@@ -50,7 +50,8 @@ impl Store {
         let (tail, catalog) = replay_log(directory, &manifest, &mut shards)?;
         let (directory_shown, segments) = (directory.display(), manifest.segments.len());
         let records = tail.next_sequence() - manifest.first_sequence;
-        tracing::info!(directory = %directory_shown, segments, records, "opened what is stored");
+        let cut_bytes = tail.cut().map_or(0, |cut| cut.bytes);
+        tracing::info!(directory = %directory_shown, segments, records, cut_bytes, "opened what is stored");
         // A process that was killed may have left names of files in memory only.
         files::sync_directory(directory)?;
         files::sync_directory(&directory.join(SEGMENTS))?;
