@@ -13,6 +13,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::hash::Hash;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::{Duration, Instant};
@@ -28,6 +29,9 @@ const SLOW: Duration = Duration::from_millis(50);
 
 /// … up to so many of a key.
 const MOST_WORKERS: usize = 64;
+
+/// The number of the next worker, of all keys: one that has ended must never be taken for another.
+static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// Heaviest batch, in documents or queries.
 const HEAVIEST: usize = 4096;
@@ -53,8 +57,6 @@ struct Queue<J: Job> {
     waiting: VecDeque<Waiting<J>>,
     /// When each worker took its batch.
     workers: HashMap<u64, Instant>,
-    /// The number of the next worker.
-    next: u64,
 }
 
 impl<J: Job> Queue<J> {
@@ -65,9 +67,9 @@ impl<J: Job> Queue<J> {
         if quick >= WORKERS || self.workers.len() >= MOST_WORKERS {
             return None;
         }
-        self.next += 1;
-        self.workers.insert(self.next, Instant::now());
-        Some(self.next)
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        self.workers.insert(number, Instant::now());
+        Some(number)
     }
 }
 
@@ -139,7 +141,6 @@ where
         let queue = queues.entry(key.clone()).or_insert_with(|| Queue {
             waiting: VecDeque::new(),
             workers: HashMap::new(),
-            next: 0,
         });
         queue.waiting.push_back(job);
         queue.hire()
@@ -173,8 +174,8 @@ where
     /// Lets a worker go, if it is still there. Where it was the last, nobody is to wait for one.
     fn dismiss(queues: &mut HashMap<K, Queue<J>>, key: &K, worker: u64) {
         if let Some(queue) = queues.get_mut(key) {
-            queue.workers.remove(&worker);
-            if queue.workers.is_empty() {
+            let was_there = queue.workers.remove(&worker).is_some();
+            if was_there && queue.workers.is_empty() {
                 queues.remove(key);
             }
         }

@@ -227,3 +227,20 @@ async fn a_job_is_answered_as_soon_as_it_can_be() {
     };
     assert_eq!(numbers.run("a", Number(1), first).await, Some(7));
 }
+
+/// CL1: a queue goes with its last worker, and the next one begins anew, before that worker has quite ended.
+#[tokio::test]
+async fn a_worker_that_has_ended_is_not_taken_for_the_next_one() {
+    let numbers = Arc::new(Numbers::default());
+    let queue = || {
+        let (sender, answer) = oneshot::channel();
+        (numbers.add(&"a", (Number(1), sender)).unwrap(), answer)
+    };
+    let (first, _answer) = queue();
+    assert_eq!(numbers.take(&"a", first).unwrap().len(), 1);
+    assert!(numbers.take(&"a", first).is_none());
+    let (second, mut answer) = queue();
+    Coalescer::dismiss(&mut numbers.lock(), &"a", first);
+    assert_eq!(answer.try_recv(), Err(oneshot::error::TryRecvError::Empty));
+    assert_eq!(numbers.take(&"a", second).unwrap().len(), 1);
+}
