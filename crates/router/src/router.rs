@@ -8,6 +8,7 @@ mod round;
 mod together;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use simshard_cluster::{ClusterLayout, CorpusName, MetadataStore};
@@ -21,6 +22,7 @@ use crate::corpora::{Corpora, OpenCorpus};
 use crate::error::RouterError;
 use crate::metadata::Metadata;
 use crate::nodes::{CallError, Nodes};
+use crate::plan::Part;
 pub(crate) use catalog::{CorpusContents, NewCorpus};
 pub(crate) use documents::Change;
 pub(crate) use find::{Found, Near};
@@ -130,6 +132,20 @@ impl Failures {
         }
         self.nodes.insert(node, shards);
         Ok(())
+    }
+
+    /// Those of the parts that failed which concern these places of a batch.
+    fn at<'a>(
+        places: &Range<usize>,
+        failed: impl IntoIterator<Item = (&'a NodeId, &'a Part, &'a CallError)>,
+    ) -> Result<Self, RouterError> {
+        let mut failures = Self::default();
+        for (node, part, error) in failed {
+            if part.has_any(places) {
+                failures.note(node.clone(), part.shards, error.clone())?;
+            }
+        }
+        Ok(failures)
     }
 
     fn is_empty(&self) -> bool {

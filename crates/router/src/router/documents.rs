@@ -1,6 +1,6 @@
 //! Inserting and removing: each document to every shard that stores it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -101,14 +101,14 @@ impl Router {
             .map(async |(node, part)| (node, part, self.change_on(node, send, part).await));
         let mut arriving: FuturesUnordered<_> = calls.collect();
         let mut outcome = Outcome::new(send.documents.len());
-        let mut again = Vec::new();
+        let mut again = BTreeSet::new();
         let mut settle = |round: &mut Round, outcome: &Outcome<'_>| {
             for ready in round.take_ready() {
                 let (request, places) = (&mut pending[ready], round.places(ready));
                 request.changed += outcome.changed(&places);
                 match outcome.check(send.corpus, &places) {
                     Err(error) => replies.send(request.job, Err(error)),
-                    Ok(()) if outcome.is_newer(&places) => again.push(ready),
+                    Ok(()) if outcome.is_newer(&places) => drop(again.insert(ready)),
                     Ok(()) => replies.send(request.job, Ok(request.changed)),
                 }
             }
@@ -121,12 +121,9 @@ impl Router {
             settle(&mut round, &outcome);
         }
         settle(&mut round, &outcome);
-        let mut place = 0;
-        pending.retain(|_| {
-            place += 1;
-            again.contains(&(place - 1))
-        });
-        pending
+        let pending = pending.into_iter().enumerate();
+        let again = pending.filter(|(place, _)| again.contains(place));
+        again.map(|(_, request)| request).collect()
     }
 
     async fn part_documents(
@@ -223,13 +220,9 @@ impl<'a> Outcome<'a> {
 
     /// The failures that concern the documents at these places.
     fn check(&self, corpus: &OpenCorpus, places: &Range<usize>) -> Result<(), RouterError> {
-        let mut failures = Failures::default();
-        for (node, part, error) in &self.failed {
-            if part.has_any(places) {
-                failures.note((*node).clone(), part.shards, error.clone())?;
-            }
-        }
-        failures.check(&corpus.record.name)
+        let failed = self.failed.iter();
+        let failed = failed.map(|(node, part, error)| (*node, *part, error));
+        Failures::at(places, failed)?.check(&corpus.record.name)
     }
 }
 

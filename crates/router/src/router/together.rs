@@ -120,18 +120,17 @@ impl Router {
         documents: Arc<Documents>,
         deadline: Deadline,
     ) -> Result<u64, RouterError> {
-        if documents.len() >= FEW {
-            let (replies, answer) = Replies::one();
-            self.change_each(corpus, change, vec![documents], deadline, &replies)
-                .await;
-            return answer.await.unwrap_or(Err(RouterError::Fault));
-        }
         let job = ChangeJob {
             corpus: Arc::clone(corpus),
             change,
             documents,
             deadline,
         };
+        if job.weight() >= FEW {
+            let (replies, answer) = Replies::one();
+            Arc::clone(self).change_together(vec![job], replies).await;
+            return answer.await.unwrap_or(Err(RouterError::Fault));
+        }
         let router = Arc::clone(self);
         let work = move |jobs, replies| Arc::clone(&router).change_together(jobs, replies);
         let answer = self.changes.run((corpus.record.uid, change), job, work);
@@ -276,14 +275,11 @@ impl Arrived {
         plan: &QueryPlan,
         places: &Range<usize>,
     ) -> Result<(), RouterError> {
-        let mut failures = Failures::default();
-        for (place, error) in &self.failed {
+        let failed = self.failed.iter().map(|(place, error)| {
             let (_, node, part) = &plan.requests[*place];
-            if part.has_any(places) {
-                failures.note(node.clone(), part.shards, error.clone())?;
-            }
-        }
-        failures.check(&corpus.record.name)
+            (node, part, error)
+        });
+        Failures::at(places, failed)?.check(&corpus.record.name)
     }
 }
 
