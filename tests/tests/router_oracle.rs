@@ -7,6 +7,9 @@ use simshard_client::{Documents, FindOptions, Fingerprint, Found, Queries, Query
 use simshard_simhash::synthetic::{self, Data};
 use simshard_testkit::{Oracle, TestCluster, promised_layouts};
 
+/// Queries of a request that has few.
+const SMALL: usize = 16;
+
 /// Documents and queries of one set. The long mode takes more of both.
 fn sizes() -> (usize, usize) {
     match std::env::var_os("SIMSHARD_LONG") {
@@ -66,6 +69,7 @@ impl Checked<'_> {
             assert_eq!(found.queries, expected, "{}: find_all", self.corpus);
             self.find_first(options, &expected).await;
             self.find_few(options, &expected).await;
+            self.in_small_requests(options, &expected).await;
         }
     }
 
@@ -75,6 +79,17 @@ impl Checked<'_> {
         let found = found.await.unwrap();
         assert!(found.unreachable_nodes.is_empty());
         found
+    }
+
+    /// Few queries at once are searched in another way.
+    async fn in_small_requests(&self, options: FindOptions, expected: &[QueryMatches]) {
+        let client = &self.cluster.client;
+        let requests = self.queries.chunks(SMALL).zip(expected.chunks(SMALL));
+        for (queries, expected) in requests {
+            let queries = Queries::Fingerprints(queries.to_vec());
+            let found = client.find_all(self.corpus, queries, options).await;
+            assert_eq!(found.unwrap().queries, expected, "{}: small", self.corpus);
+        }
     }
 
     async fn find_first(&self, options: FindOptions, expected: &[QueryMatches]) {

@@ -81,6 +81,11 @@ impl NodeCorpus {
         self.shard(id).map(read)
     }
 
+    /// A shard to read, if nobody changes it or waits to; `None` as well if the node does not own it.
+    pub(crate) fn try_read(&self, id: ShardId) -> Option<RwLockReadGuard<'_, Shard>> {
+        self.shard(id)?.try_read().ok()
+    }
+
     /// A shard to change; `None` if the node does not own it.
     pub(crate) fn write(&self, id: ShardId) -> Option<RwLockWriteGuard<'_, Shard>> {
         let shard = self.shard(id)?;

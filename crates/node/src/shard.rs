@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use simshard_simhash::{Fingerprint, Hit, Index, Search, Tables};
+use simshard_simhash::{Bounds, Fingerprint, Hit, Index, Search, Tables};
 use simshard_topology::ShardId;
 
 /// What a shard holds.
@@ -134,6 +134,17 @@ impl Shard {
         hit: impl FnMut(Hit) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         self.index.search(search, queries, hit)
+    }
+
+    /// As [`search`](Self::search); breaks as well before it compares more than the bounds allow.
+    pub(crate) fn search_within(
+        &self,
+        bounds: &mut Bounds,
+        search: &Search,
+        queries: &[Fingerprint],
+        hit: impl FnMut(Hit) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        self.index.search_within(bounds, search, queries, hit)
     }
 
     /// The fingerprints in the shard whose leading byte under a table is the shard.

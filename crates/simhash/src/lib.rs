@@ -21,7 +21,7 @@ pub use clusters::Clusters;
 pub use compute::{BitCounter, compute};
 pub use corpus::{BulkMatches, Corpus, Match};
 pub use fingerprint::{Fingerprint, ParseFingerprintError};
-pub use index::{Hit, Index, Search};
+pub use index::{Bounds, Hit, Index, Search};
 pub use layout::{Layout, LayoutError, MAX_BLOCKS, MAX_TABLES};
 pub use lead_groups::LeadGroups;
 pub use pairs::{FingerprintSet, Lead, Pair, PairSearch, PairsWanted};

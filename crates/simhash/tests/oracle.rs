@@ -10,7 +10,8 @@ use std::ops::ControlFlow;
 use proptest::prelude::*;
 use simshard_simhash::synthetic::{self, Data};
 use simshard_simhash::{
-    ActiveTables, Corpus, Fingerprint, Hit, Index, Layout, LeadGroups, Match, Search, Tables,
+    ActiveTables, Bounds, Corpus, Fingerprint, Hit, Index, Layout, LeadGroups, Match, Search,
+    Tables,
 };
 
 /// The layouts of the promise: (m, k) for k up to 7 and m up to 10, and more.
@@ -36,12 +37,24 @@ fn linear_scan(set: &BTreeSet<Fingerprint>, query: Fingerprint, distance: u32) -
     matches
 }
 
+/// The hits of a search, which are the same without bounds and within bounds that are wide.
 fn collect(index: &Index, search: &Search, queries: &[Fingerprint], hits: &mut Vec<Hit>) {
+    let start = hits.len();
     let flow = index.search(search, queries, |hit| {
         hits.push(hit);
         ControlFlow::Continue(())
     });
     assert!(flow.is_continue());
+    let mut within = Vec::new();
+    let mut bounds = Bounds::new(usize::MAX);
+    let flow = index.search_within(&mut bounds, search, queries, |hit| {
+        within.push(hit);
+        ControlFlow::Continue(())
+    });
+    assert!(flow.is_continue());
+    within.sort_unstable();
+    hits[start..].sort_unstable();
+    assert_eq!(within, hits[start..]);
 }
 
 fn with_extremes(mut set: Vec<Fingerprint>) -> Vec<Fingerprint> {
@@ -187,6 +200,36 @@ fn shards_together_report_each_match_once() {
             "({blocks}, {distance}) repeats a match"
         );
     }
+}
+
+#[test]
+fn bounds_hold_over_all_searches_together() {
+    let tables = std::sync::Arc::new(Tables::new(Layout::new(5, 3).unwrap()));
+    let mut index = Index::new(tables);
+    // One bucket of the table that leads with the first blocks.
+    index.insert_new((0..10_000).map(Fingerprint).collect());
+    let search = Search {
+        active: ActiveTables::All,
+        max_distance: 0,
+    };
+    let breaks_after = |comparisons| {
+        let mut bounds = Bounds::new(comparisons);
+        let mut searches = 0;
+        while searches < 20 {
+            let flow = index.search_within(&mut bounds, &search, &[Fingerprint(0)], |_| {
+                ControlFlow::Continue(())
+            });
+            if flow.is_break() {
+                break;
+            }
+            searches += 1;
+        }
+        searches
+    };
+    assert_eq!(breaks_after(9_999), 0);
+    let once = breaks_after(100_000);
+    assert!((1..20).contains(&once), "{once}");
+    assert!(breaks_after(200_000) >= 2 * once);
 }
 
 #[derive(Clone, Debug)]

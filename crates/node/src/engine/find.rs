@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use simshard_cluster::CorpusUid;
 use simshard_proto::MatchColumns;
 use simshard_proto::v1::Matches;
-use simshard_simhash::{ActiveTables, Fingerprint, Hit, LeadGroups, Search};
+use simshard_simhash::{ActiveTables, Bounds, Fingerprint, Hit, LeadGroups, Search};
 use simshard_storage::Store;
 use simshard_topology::{ShardId, ShardSet};
 
@@ -22,6 +22,9 @@ use crate::shard::Shard;
 
 /// Fewer queries than this are searched by one thread: waking another takes longer.
 const FEW: usize = 64;
+
+/// Fingerprints that a quick search compares with queries, at most, and hits that it has: some 100 µs of work.
+const QUICK: usize = 4096;
 
 /// After so many hits, a search looks whether it is still wanted.
 const LOOK_UP: u32 = 4096;
@@ -56,46 +59,46 @@ impl Engine {
         if query.max_distance > layout.distance() || !foreign.is_empty() {
             return Err(NodeError::OutsideLayout);
         }
-        let limit = self.max_answer_bytes;
-        self.run(deadline, move |engine, wanted| {
-            let find = Find {
-                store: &engine.store,
-                corpus: &corpus,
-                query: &query,
-                wanted,
-                room: Room::new(limit),
-            };
-            find.run()
-        })
-        .await
+        let find = Find {
+            store: Arc::clone(&self.store),
+            corpus,
+            query,
+            room: Room::new(self.max_answer_bytes),
+        };
+        match find.nearest_at_once() {
+            Some(nearest) if nearest.0.is_empty() || find.corpus.is_bare() => find.bare(nearest),
+            Some(nearest) => self.run(deadline, move |_, _| find.describe(nearest)).await,
+            None => {
+                let find = move |_: &Self, wanted: &Wanted| find.describe(find.nearest(wanted)?);
+                self.run(deadline, find).await
+            }
+        }
     }
 }
 
+/// Hits by query, nearest first, and the queries whose hits were cut.
+type Nearest = (Vec<Hit>, Vec<bool>);
+
 /// A search under way.
-struct Find<'a> {
-    store: &'a Store,
-    corpus: &'a NodeCorpus,
-    query: &'a NearQuery,
-    wanted: &'a Wanted,
+struct Find {
+    store: Arc<Store>,
+    corpus: Arc<NodeCorpus>,
+    query: NearQuery,
     room: Room,
 }
 
-impl Find<'_> {
-    fn run(&self) -> Result<Matches, NodeError> {
-        let (hits, truncated) = self.nearest()?;
-        let mut columns = MatchColumns::new(truncated, self.query.limit);
+impl Find {
+    /// The matches of hits; those of documents with ids on threads of the engine.
+    fn describe(&self, nearest: Nearest) -> Result<Matches, NodeError> {
         if self.corpus.is_bare() {
-            let bytes = hits.len() * (Room::MATCH + Room::ID);
-            self.room.take(bytes).ok_or(self.too_large())?;
-            for hit in hits {
-                columns.push(hit.query, hit.distance, hit.fingerprint, 1, [String::new()]);
-            }
-            return Ok(columns.finish());
+            return self.bare(nearest);
         }
+        let (hits, truncated) = nearest;
         let described: Vec<(Hit, u64, Vec<String>)> = hits
             .into_par_iter()
-            .filter_map(|hit| self.describe(hit).transpose())
+            .filter_map(|hit| self.with_ids(hit).transpose())
             .collect::<Result<_, _>>()?;
+        let mut columns = MatchColumns::new(truncated, self.query.limit);
         for (hit, document_count, ids) in described {
             columns.push(
                 hit.query,
@@ -108,16 +111,24 @@ impl Find<'_> {
         Ok(columns.finish())
     }
 
+    /// The matches of hits where each is one document without an id.
+    fn bare(&self, (hits, truncated): Nearest) -> Result<Matches, NodeError> {
+        let bytes = hits.len() * (Room::MATCH + Room::ID);
+        self.room.take(bytes).ok_or(self.too_large())?;
+        let mut columns = MatchColumns::new(truncated, self.query.limit);
+        for hit in hits {
+            columns.push(hit.query, hit.distance, hit.fingerprint, 1, [String::new()]);
+        }
+        Ok(columns.finish())
+    }
+
     /// The nearest hits of all shards, by query, and whose hits were cut.
-    fn nearest(&self) -> Result<(Vec<Hit>, Vec<bool>), NodeError> {
+    fn nearest(&self, wanted: &Wanted) -> Result<Nearest, NodeError> {
         let Self { corpus, query, .. } = self;
         let parts = group_by_shard(query.shards, &query.fingerprints, |fingerprint| {
             corpus.tables.query_shards(fingerprint, query.active)
         });
-        let search = Search {
-            active: ActiveTables::of_lead_groups(&corpus.tables, query.active),
-            max_distance: query.max_distance,
-        };
+        let search = self.what();
         let shards_at_once = match query.fingerprints.len() < FEW {
             true => parts.len(),
             false => 1,
@@ -128,7 +139,7 @@ impl Find<'_> {
             let Some(shard) = corpus.read(id) else {
                 return Ok(());
             };
-            let hits = self.search(&shard, &search, &places)?;
+            let hits = self.search(&shard, &search, &places, wanted)?;
             drop(shard);
             let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
             let flow = all.absorb(hits, &places);
@@ -138,12 +149,54 @@ impl Find<'_> {
         all.finish().ok_or(self.too_large())
     }
 
+    /// The same, at once and without a word to other threads, which would take longer than a usual search of few
+    /// queries. `None` where it might take long or would have to wait: many fingerprints to compare, or a shard that
+    /// is being changed.
+    fn nearest_at_once(&self) -> Option<Nearest> {
+        let Self { corpus, query, .. } = self;
+        if query.fingerprints.len() >= FEW {
+            return None;
+        }
+        let mut parts = Vec::new();
+        for (place, &fingerprint) in (0..).zip(&query.fingerprints) {
+            let shards = corpus.tables.query_shards(fingerprint, query.active);
+            let meant = shards.map(ShardId).filter(|id| query.shards.contains(*id));
+            parts.extend(meant.map(|id| (id, place)));
+        }
+        parts.sort_unstable();
+        parts.dedup();
+        let (search, mut bounds) = (self.what(), Bounds::new(QUICK));
+        let mut all = self.collector(query.fingerprints.len());
+        let (mut queries, mut hits) = (Vec::new(), 0);
+        for part in parts.chunk_by(|(one, _), (other, _)| one == other) {
+            let shard = corpus.try_read(part[0].0)?;
+            queries.clear();
+            queries.extend(
+                part.iter()
+                    .map(|&(_, place)| query.fingerprints[place as usize]),
+            );
+            let flow = shard.search_within(&mut bounds, &search, &queries, |hit| {
+                hits += 1;
+                if hits > QUICK {
+                    return ControlFlow::Break(());
+                }
+                let query = part[hit.query as usize].1;
+                all.push(Hit { query, ..hit })
+            });
+            if flow.is_break() {
+                return None;
+            }
+        }
+        all.finish()
+    }
+
     /// The hits of one shard for the queries at `places`.
     fn search(
         &self,
         shard: &Shard,
         search: &Search,
         places: &[u32],
+        wanted: &Wanted,
     ) -> Result<Collector, NodeError> {
         let fingerprint = |&place: &u32| self.query.fingerprints[place as usize];
         let queries: Vec<Fingerprint> = places.iter().map(fingerprint).collect();
@@ -151,17 +204,24 @@ impl Find<'_> {
         let mut hits = 0_u32;
         let flow = shard.search(search, &queries, |hit| {
             hits = hits.wrapping_add(1);
-            if hits.is_multiple_of(LOOK_UP) && self.wanted.is_over() {
+            if hits.is_multiple_of(LOOK_UP) && wanted.is_over() {
                 return ControlFlow::Break(());
             }
             collector.push(hit)
         });
-        if self.wanted.is_over() {
+        if wanted.is_over() {
             return Err(NodeError::Abandoned);
         }
         flow.is_continue()
             .then_some(collector)
             .ok_or(self.too_large())
+    }
+
+    fn what(&self) -> Search {
+        Search {
+            active: ActiveTables::of_lead_groups(&self.corpus.tables, self.query.active),
+            max_distance: self.query.max_distance,
+        }
     }
 
     /// More hits than fill the room make the answer too large in any case.
@@ -171,7 +231,7 @@ impl Find<'_> {
 
     /// A hit with the number of its documents and their ids; nothing if its last document
     /// was removed meanwhile.
-    fn describe(&self, hit: Hit) -> Result<Option<(Hit, u64, Vec<String>)>, NodeError> {
+    fn with_ids(&self, hit: Hit) -> Result<Option<(Hit, u64, Vec<String>)>, NodeError> {
         let mut shards = self.corpus.tables.document_shards(hit.fingerprint);
         let meant = |&id: &ShardId| self.query.shards.contains(id);
         let Some(id) = shards.find_map(|byte| Some(ShardId(byte)).filter(meant)) else {
@@ -249,3 +309,6 @@ impl Room {
         (before + bytes <= self.limit).then_some(())
     }
 }
+
+#[cfg(test)]
+mod tests;

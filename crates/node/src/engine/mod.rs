@@ -1,11 +1,13 @@
 //! The engine of a node: checks ownership, hands changes to the storage, sorts work by shard, and runs it
-//! on threads of its own, away from the async ones.
+//! on threads of its own, away from the async ones. Only a search that is sure to be quick runs where it is asked for.
 //!
 //! # Invariants
 //! - N1: a request that names a shard the node does not own changes and
 //!   answers nothing.
 //! - N2: what a request writes to a shard is visible to every search that
 //!   starts after the request was answered.
+//! - N3: a search that runs on an async thread compares few fingerprints, has few hits, reads no file and does not
+//!   wait for a shard that is being changed.
 
 mod apply;
 mod change;

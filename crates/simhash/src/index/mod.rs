@@ -28,6 +28,7 @@ use crate::Fingerprint;
 use crate::scan::{self, Level};
 use crate::table::Table;
 use crate::tables::{ActiveTables, Tables};
+pub use search::Bounds;
 use sort::Permuted;
 use store::Store;
 

@@ -4,11 +4,13 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
+use smallvec::SmallVec;
+
 use super::run::Run;
 use super::sort::Permuted;
 use super::{Hit, Index, Search};
 use crate::Fingerprint;
-use crate::scan::{self, BATCH, Found, One, Packed, Probe, Sink};
+use crate::scan::{self, BATCH, Found, One, Packed, Places, Probe, Sink};
 use crate::table::Table;
 use crate::tables::ActiveTables;
 
@@ -20,6 +22,39 @@ const ROOM: usize = 1024;
 
 /// The same for a single query: room costs time before anything is found.
 const ROOM_FOR_ONE: usize = 64;
+
+/// Runs that one query is looked up in before that takes memory from the heap.
+const STOPS: usize = 16;
+
+/// How much searches of few queries may do, through one index after the other.
+#[derive(Debug)]
+pub struct Bounds {
+    /// Entries of tables that may yet be compared with a query.
+    comparisons: usize,
+    found: Found,
+}
+
+impl Bounds {
+    /// At most so many comparisons of a query with an entry of a table, in all searches together. Those with what was
+    /// inserted lately come on top: they are few by themselves.
+    #[must_use]
+    pub fn new(comparisons: usize) -> Self {
+        Self {
+            comparisons,
+            found: Found::with_room(ROOM_FOR_ONE),
+        }
+    }
+
+    fn take(&mut self, comparisons: usize) -> ControlFlow<()> {
+        match self.comparisons.checked_sub(comparisons) {
+            Some(left) => {
+                self.comparisons = left;
+                ControlFlow::Continue(())
+            }
+            None => ControlFlow::Break(()),
+        }
+    }
+}
 
 impl Index {
     /// Calls `hit` for every match of every query, each once, in no order, until
@@ -41,9 +76,36 @@ impl Index {
         if queries.len() >= FEW {
             return self.search_many(search, queries, &mut hit);
         }
-        let mut found = Found::with_room(ROOM_FOR_ONE);
+        let mut bounds = Bounds::new(usize::MAX);
+        self.search_few(search, queries, &mut bounds, &mut hit)
+    }
+
+    /// As [`search`](Self::search), for few queries; breaks as well before it compares more than the bounds allow.
+    /// What it called `hit` for until then is not all there is.
+    ///
+    /// # Panics
+    /// If there are 2^32 queries or more.
+    pub fn search_within(
+        &self,
+        bounds: &mut Bounds,
+        search: &Search,
+        queries: &[Fingerprint],
+        mut hit: impl FnMut(Hit) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        assert!(u32::try_from(queries.len()).is_ok(), "2^32 queries or more");
+        self.search_recent(search, queries, &mut hit)?;
+        self.search_few(search, queries, bounds, &mut hit)
+    }
+
+    fn search_few(
+        &self,
+        search: &Search,
+        queries: &[Fingerprint],
+        bounds: &mut Bounds,
+        hit: &mut impl FnMut(Hit) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         for (place, &query) in (0..).zip(queries) {
-            self.search_one(search, place, query, &mut found, &mut hit)?;
+            self.search_one(search, place, query, bounds, hit)?;
         }
         ControlFlow::Continue(())
     }
@@ -126,10 +188,10 @@ impl Index {
         search: &Search,
         query: u32,
         of: Fingerprint,
-        found: &mut Found,
+        bounds: &mut Bounds,
         hit: &mut impl FnMut(Hit) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let mut stops = Vec::with_capacity(64);
+        let mut stops = SmallVec::<[_; STOPS]>::new();
         for place in self.searched(search) {
             let table = self.tables.get(place);
             let value = table.permute(of);
@@ -144,10 +206,12 @@ impl Index {
                 stops.push((place, run, value, bucket));
             }
         }
-        let places: Vec<_> = stops
+        let places: SmallVec<[_; STOPS]> = stops
             .iter()
             .map(|(_, run, _, bucket)| run.places(*bucket))
             .collect();
+        bounds.take(places.iter().map(Places::len).sum())?;
+        let found = &mut bounds.found;
         for (&(place, run, value, _), places) in stops.iter().zip(places) {
             let mut take = |found: &mut Found| {
                 for (query, difference) in found.drain() {

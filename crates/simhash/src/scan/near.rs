@@ -127,6 +127,13 @@ pub(crate) struct Places {
     pub(crate) end: u32,
 }
 
+impl Places {
+    /// Number of the entries.
+    pub(crate) const fn len(&self) -> usize {
+        (self.end - self.start) as usize
+    }
+}
+
 /// A query at one bucket.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct One {
