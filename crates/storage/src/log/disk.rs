@@ -53,6 +53,7 @@ pub(crate) fn is_full(error: &io::Error) -> bool {
 #[derive(Debug)]
 pub(crate) struct Disk {
     path: PathBuf,
+    is_read_only: bool,
 }
 
 impl Disk {
@@ -60,11 +61,21 @@ impl Disk {
     pub(crate) fn new(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
+            is_read_only: false,
+        }
+    }
+
+    /// The same, whose files can be read only.
+    pub(crate) fn read_only(path: &Path) -> Self {
+        Self {
+            is_read_only: true,
+            ..Self::new(path)
         }
     }
 
     fn open_with(&self, name: &str, options: &mut OpenOptions) -> io::Result<Box<dyn LogFile>> {
-        let file = options.read(true).write(true).open(self.path.join(name))?;
+        let options = options.read(true).write(!self.is_read_only);
+        let file = options.open(self.path.join(name))?;
         Ok(Box::new(file))
     }
 }

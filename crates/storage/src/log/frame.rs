@@ -242,6 +242,21 @@ impl<'a> Frames<'a> {
         }
     }
 
+    /// Whether the file ends right behind the frames that were taken, or within a frame, once there are no more:
+    /// then no zeros show that this is where writing ended.
+    pub(crate) fn is_abrupt(&self) -> bool {
+        let rest = self.file.get(self.offset..).unwrap_or_default();
+        if rest.iter().all(|byte| *byte == 0) {
+            return rest.is_empty();
+        }
+        match FrameHeader::at(self.file, self.offset, self.seed) {
+            Some(header) => {
+                rest.len() < FRAME_HEADER_BYTES + header.length.next_multiple_of(ALIGNMENT)
+            }
+            None => rest.len() < FRAME_HEADER_BYTES || rest.last() != Some(&0),
+        }
+    }
+
     /// Whether a frame stands here that was written after the first bytes behind the last sound frame had
     /// been on disk, or that stands in place of the next: no write that is cut off leaves that.
     fn shows_damage(&self, offset: usize) -> bool {

@@ -4,6 +4,7 @@ mod create;
 mod drops;
 mod failure;
 mod ids;
+mod inspect;
 mod upkeep;
 
 use std::collections::BTreeMap;
