@@ -3,13 +3,12 @@
 
 use uuid::Uuid;
 
+use crate::FORMAT_VERSION;
 use crate::bytes::{Bytes, Put};
 
 const FILE_MAGIC: &[u8; 8] = b"SIMSHLOG";
 const FRAME_MAGIC: u32 = u32::from_le_bytes(*b"SLGF");
 
-/// The version of the format that this code writes and reads.
-pub(crate) const FORMAT_VERSION: u32 = 1;
 /// Bytes of the header of a file.
 pub(crate) const FILE_HEADER_BYTES: usize = 64;
 /// Where the CRC stands in it.
