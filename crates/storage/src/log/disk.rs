@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FallocateFlags;
 use rustix::io::{Errno, retry_on_intr};
 
+use crate::files;
+
 /// A directory of log files.
 pub(crate) trait Directory: Send + Sync {
     /// Where it is, for messages.
@@ -106,10 +108,7 @@ impl Directory for Disk {
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        match fs::remove_file(self.path.join(name)) {
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-            other => other,
-        }
+        files::delete(&self.path.join(name))
     }
 
     fn sync(&self) -> io::Result<()> {

@@ -11,7 +11,6 @@ use simshard_simhash::{Fingerprint, Tables};
 use simshard_topology::{CorpusUid, ShardId, ShardSet};
 
 use super::catalog::Catalog;
-use super::compaction::delete;
 use super::{Disk, Maintenance, OpenError, Options, Store, create, failure};
 use crate::disk_space::DiskSpace;
 use crate::element::{Change, Operation};
@@ -280,7 +279,7 @@ fn delete_leftovers(directory: &Path, manifest: &Manifest) -> Result<(), OpenErr
         let id: Option<SegmentId> = named.and_then(|name| name.parse().ok());
         let is_leftover = id.is_some_and(|id| !manifest.segments.contains_key(&id));
         if is_leftover || files::is_unfinished(&path) {
-            delete(&path).map_err(failed("delete", &path))?;
+            files::delete(&path).map_err(failed("delete", &path))?;
             tracing::debug!(file = %path.display(), "deleted a file that no manifest names");
             files += 1;
         }
