@@ -117,7 +117,11 @@ fn a_node_whose_disk_fails_to_sync_acknowledges_nothing_ends_and_waits_for_its_o
     assert!(text.contains(word.to_str().unwrap()), "{text}");
     assert_eq!(refused.status.code(), Some(1));
     let verified = ["storage", "verify", scene.path("data").to_str().unwrap()].map(str::to_owned);
-    assert!(run(BINARY, verified, "").status.success());
+    let verified = run(BINARY, verified, "");
+    let text = String::from_utf8(verified.stderr).unwrap();
+    assert!(verified.status.success(), "{text}");
+    let remark = format!("{} says that the store failed", word.display());
+    assert!(text.contains(&remark), "{text}");
     fs::remove_file(word).unwrap();
 
     let node = Process::serve(BINARY, scene.node());

@@ -116,9 +116,38 @@ fn documents_outlive_their_node_and_its_directory_can_be_looked_into() {
     fs::write(&damaged, bytes).unwrap();
     let (code, _, log) = scene.storage("verify");
     assert_eq!(code, Some(1));
-    assert!(log.contains(damaged.to_str().unwrap()), "{log}");
+    // The block that the byte is in.
+    let named = format!("{} is damaged at byte 64", damaged.display());
+    assert!(log.contains(&named), "{log}");
     let (code, _, _) = scene.storage("inspect");
     assert_eq!(code, Some(0), "only verify reads everything");
+}
+
+#[test]
+fn what_is_no_damage_is_remarked_upon() {
+    let scene = Scene::new();
+    let (node, router) = scene.start();
+    simshard(&router, &["corpus", "create", "default"], "");
+    let insert = ["insert", "--format", "tsv"];
+    simshard(&router, &insert, "a\t17\n");
+    assert_eq!(node.terminate(), Some(0));
+    let log = scene.data().join("log/00000000000000000001.log");
+    let file = fs::OpenOptions::new().write(true).open(&log).unwrap();
+    file.set_len(100).unwrap();
+    fs::write(scene.data().join("FAILED"), "a reason\n").unwrap();
+    for verb in ["inspect", "verify"] {
+        let (code, _, remarks) = scene.storage(verb);
+        let log = log.display();
+        let cut = format!(
+            "{log} ends with a write that is not whole: the next start cuts it off at byte 64"
+        );
+        let short = format!("{log} ends at byte 100 without space allocated ahead");
+        let failed = "FAILED says that the store failed when it was last used: a reason";
+        for remark in [&cut, &short, failed] {
+            assert!(remarks.contains(remark), "{remarks}");
+        }
+        assert_eq!(code, Some(0), "{remarks}");
+    }
 }
 
 #[test]

@@ -105,6 +105,14 @@ pub(crate) fn is_unfinished(path: &Path) -> bool {
     path.extension() == Some(OsStr::new(UNFINISHED))
 }
 
+/// Deletes a file that is needed no longer; one that is not there is none to delete.
+pub(crate) fn delete(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        deleted => deleted,
+    }
+}
+
 /// Makes the names in a directory last.
 pub(crate) fn sync_directory(directory: &Path) -> Result<(), WriteError> {
     let synced = File::open(directory).and_then(|opened| opened.sync_all());
@@ -154,6 +162,17 @@ mod tests {
     fn unfinished_files_are_told_by_their_names() {
         assert!(is_unfinished(Path::new("d/3f-07.new")));
         assert!(!is_unfinished(Path::new("d.new/3f-07.seg")));
+    }
+
+    #[test]
+    fn a_file_is_deleted_if_it_is_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a");
+        fs::write(&path, b"").unwrap();
+        delete(&path).unwrap();
+        assert!(!path.exists());
+        delete(&path).unwrap();
+        delete(directory.path()).unwrap_err();
     }
 
     #[test]

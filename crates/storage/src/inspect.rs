@@ -1,6 +1,7 @@
 //! Looking at a data directory that no process uses, without changing anything in it.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use crate::log::{Record, Survey, survey};
 use crate::manifest::Manifest;
 use crate::merge::Cursor;
 use crate::segment::{BlockCache, Segment};
-use crate::store::{Corpus, LOG, OpenError, SEGMENTS, lock};
+use crate::store::{Corpus, LOG, LeftWord, OpenError, SEGMENTS, left_word, lock_for_reading};
 
 /// What is in a data directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +36,13 @@ pub struct Inspection {
     pub log_records: u64,
     /// What the next start will cut off the end of the log.
     pub torn: Option<Torn>,
+    /// The end of the log, if it cannot be told from that of a file that was cut short.
+    pub abrupt_end: Option<AbruptEnd>,
+    /// What the store has left word of, if it has failed for good.
+    pub failed: Option<LeftWord>,
+    /// Whether other processes were kept out meanwhile. They are not where the file system is read-only, and the
+    /// directory has no file to lock.
+    pub was_locked: bool,
 }
 
 /// A segment, as the manifest names it.
@@ -63,12 +71,26 @@ pub struct Torn {
     pub bytes: usize,
 }
 
+/// The last file of the log ends with its last record, or within one. So it does where no space was allocated ahead of
+/// the records, and where something else cut it short, which nothing in it tells (`FORMAT.md`, section Log).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AbruptEnd {
+    /// The file.
+    pub path: PathBuf,
+    /// Its bytes.
+    pub bytes: u64,
+}
+
 /// Reads manifest and log of a data directory.
 ///
 /// # Errors
 /// If there is none, a process uses it, or they cannot be read.
 pub fn inspect(directory: &Path) -> Result<Inspection, OpenError> {
-    let (manifest, survey) = read(directory)?;
+    let Contents {
+        manifest,
+        survey,
+        lock,
+    } = read(directory)?;
     let folder = directory.join(SEGMENTS);
     let segments = manifest.segments.iter().map(|(id, meta)| SegmentFile {
         shard: id.shard,
@@ -93,6 +115,11 @@ pub fn inspect(directory: &Path) -> Result<Inspection, OpenError> {
             offset: cut.offset,
             bytes: cut.bytes,
         }),
+        abrupt_end: survey
+            .abrupt_end
+            .map(|(path, bytes)| AbruptEnd { path, bytes }),
+        failed: left_word(directory)?,
+        was_locked: lock.is_some(),
         dropped: manifest.dropped,
     })
 }
@@ -103,7 +130,11 @@ pub fn inspect(directory: &Path) -> Result<Inspection, OpenError> {
 /// # Errors
 /// The first damage that is found, with its file and offset; or as `inspect`.
 pub fn verify(directory: &Path, mut progress: impl FnMut(u64)) -> Result<(), OpenError> {
-    let (manifest, _) = read(directory)?;
+    let Contents {
+        manifest,
+        lock: _lock,
+        ..
+    } = read(directory)?;
     let folder = directory.join(SEGMENTS);
     let cache = Arc::new(BlockCache::new(0));
     for (&id, &meta) in &manifest.segments {
@@ -124,16 +155,28 @@ fn walk(segment: &Segment) -> Result<(), ReadError> {
     Ok(())
 }
 
-fn read(directory: &Path) -> Result<(Manifest, Survey), OpenError> {
+/// What was read of a data directory.
+struct Contents {
+    manifest: Manifest,
+    survey: Survey,
+    /// Others are kept out as long as this is open.
+    lock: Option<File>,
+}
+
+fn read(directory: &Path) -> Result<Contents, OpenError> {
     let none = || OpenError::NoStore {
         path: directory.to_owned(),
     };
     // A directory of something else is not to get a file of ours.
     Manifest::read(directory)?.ok_or_else(none)?;
-    let _lock = lock(directory)?;
+    let lock = lock_for_reading(directory)?;
     let manifest = Manifest::read(directory)?.ok_or_else(none)?;
     let log = directory.join(LOG);
     let visit = |_: u64, _: Record| Ok::<(), OpenError>(());
     let survey = survey(&log, manifest.store, manifest.first_sequence, visit)?;
-    Ok((manifest, survey))
+    Ok(Contents {
+        manifest,
+        survey,
+        lock,
+    })
 }

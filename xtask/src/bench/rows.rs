@@ -2,11 +2,13 @@
 //!
 //! A promise stays as it was made, whether it is met or not.
 
+mod batch;
 mod cluster;
+mod engine;
 
 use anyhow::{Context, ensure};
 
-use super::figures::{Cost, Figure, Programs};
+use super::figures::Programs;
 
 /// Fingerprints of the large sets.
 const MILLION: &str = "1000000";
@@ -128,11 +130,8 @@ impl Case {
 
 /// Every promise, in the order of the page.
 pub(crate) fn cases() -> Vec<Case> {
-    let mut cases = search_cases();
-    cases.extend(change_cases());
-    cases.extend(pair_cases());
-    cases.extend(dense_cases());
-    cases.extend(recipe_cases());
+    let mut cases = engine::cases();
+    cases.extend(batch::cases());
     cases.extend(cluster::cases());
     cases
 }
@@ -144,244 +143,6 @@ const fn row(name: &'static str, what: &'static str, target: Target, unit: Unit)
         target,
         unit,
     }
-}
-
-fn search_cases() -> Vec<Case> {
-    use Target::AtLeast;
-    use Unit::{Millions, Times};
-    vec![
-        Case::light(
-            &[
-                row(
-                    "find-all",
-                    "find_all bulk, n = 1M, (5, 3), half with matches, queries a second",
-                    AtLeast(5.0),
-                    Millions,
-                ),
-                row(
-                    "find-all-two-threads",
-                    "the same on two threads, against one",
-                    AtLeast(1.8),
-                    Times,
-                ),
-            ],
-            |programs| {
-                let one = find_all(programs, MILLION, "random", "1")?;
-                let two = find_all(programs, MILLION, "random", "2")?;
-                Ok(vec![one, two / one])
-            },
-        ),
-        Case::heavy(
-            &[row(
-                "find-all-50m",
-                "find_all bulk, n = 50M, queries a second",
-                AtLeast(2.0),
-                Millions,
-            )],
-            |programs| Ok(vec![find_all(programs, "50000000", "random", "1")?]),
-        ),
-        Case::light(
-            &[row(
-                "find-all-skewed",
-                "find_all bulk, n = 1M, skewed, queries a second",
-                AtLeast(2.5),
-                Millions,
-            )],
-            |programs| Ok(vec![find_all(programs, MILLION, "skewed", "1")?]),
-        ),
-        Case::light(
-            &[row(
-                "faiss",
-                "find_all bulk against FAISS `IndexBinaryMultiHash(64, 4, 16)`, one thread, n = 1M",
-                AtLeast(25.0),
-                Times,
-            )],
-            |programs| Ok(vec![programs.times_faiss()?]),
-        ),
-    ]
-}
-
-fn change_cases() -> Vec<Case> {
-    use Target::{AtLeast, AtMost};
-    use Unit::{Bytes, Millions};
-    vec![
-        Case::heavy(
-            &[row(
-                "interleaved",
-                "insert one by one, a single query after each, n = 10M, of each a second",
-                AtLeast(0.25),
-                Millions,
-            )],
-            |programs| {
-                let arguments = ["--n", "10000000", "--queries", MILLION];
-                let figure = programs.engine(&arguments, "interleaved")?;
-                Ok(vec![millions(&figure)?])
-            },
-        ),
-        Case::light(
-            &[row(
-                "remove",
-                "remove bulk, half of n = 1M, a second",
-                AtLeast(2.0),
-                Millions,
-            )],
-            |programs| {
-                let figure = programs.engine(&["--n", MILLION], "remove_bulk")?;
-                Ok(vec![millions(&figure)?])
-            },
-        ),
-        Case::heavy(
-            &[row(
-                "memory",
-                "resident memory, (5, 3), n = 10M, engine only, bytes a fingerprint",
-                AtMost(70.0),
-                Bytes,
-            )],
-            |programs| {
-                let figure = programs.engine(&["--n", "10000000"], "insert_bulk")?;
-                Ok(vec![figure.number("bytes_per_fingerprint")?])
-            },
-        ),
-    ]
-}
-
-fn pair_cases() -> Vec<Case> {
-    use Target::AtMost;
-    use Unit::{Gigabytes, Seconds};
-    vec![
-        Case::light(
-            &[row(
-                "pairs",
-                "all pairs of 1M random, k = 3, from memory, one thread",
-                AtMost(0.045),
-                Seconds,
-            )],
-            |programs| Ok(vec![all_pairs(programs, MILLION, "1")?.seconds]),
-        ),
-        Case::light(
-            &[row(
-                "pairs-two-threads",
-                "the same on two threads",
-                AtMost(0.028),
-                Seconds,
-            )],
-            |programs| Ok(vec![all_pairs(programs, MILLION, "2")?.seconds]),
-        ),
-        Case::light(
-            &[row(
-                "pairs-file",
-                "`find-all` of 1M decimal numbers, file to file, whole process, two threads",
-                AtMost(0.15),
-                Seconds,
-            )],
-            |programs| Ok(vec![programs.find_all_of_a_file()?.seconds]),
-        ),
-        Case::heavy(
-            &[
-                row(
-                    "pairs-100m",
-                    "all pairs of 100M random, k = 3, two threads",
-                    AtMost(12.0),
-                    Seconds,
-                ),
-                row(
-                    "pairs-100m-memory",
-                    "the same, peak resident memory",
-                    AtMost(2.6),
-                    Gigabytes,
-                ),
-            ],
-            |programs| Ok(all_pairs(programs, "100000000", "2")?.seconds_and_gigabytes()),
-        ),
-    ]
-}
-
-fn dense_cases() -> Vec<Case> {
-    use Target::AtMost;
-    use Unit::{Gigabytes, Seconds};
-    vec![
-        Case::light(
-            &[
-                row(
-                    "clusters-one-fingerprint",
-                    "`find-clusters` of 100,000 documents behind one fingerprint, whole process",
-                    AtMost(10.0),
-                    Seconds,
-                ),
-                row(
-                    "clusters-one-fingerprint-memory",
-                    "the same, peak resident memory",
-                    AtMost(1.0),
-                    Gigabytes,
-                ),
-            ],
-            |programs| Ok(programs.find_clusters_of_equals()?.seconds_and_gigabytes()),
-        ),
-        Case::light(
-            &[
-                row(
-                    "clusters-one-prefix",
-                    "`find-clusters` of 100,000 fingerprints that differ in their last 17 bits only",
-                    AtMost(10.0),
-                    Seconds,
-                ),
-                row(
-                    "clusters-one-prefix-memory",
-                    "the same, peak resident memory",
-                    AtMost(1.0),
-                    Gigabytes,
-                ),
-            ],
-            |programs| {
-                Ok(programs
-                    .find_clusters_of_one_prefix()?
-                    .seconds_and_gigabytes())
-            },
-        ),
-    ]
-}
-
-fn recipe_cases() -> Vec<Case> {
-    use Target::AtLeast;
-    use Unit::MegabytesASecond;
-    vec![
-        Case::light(
-            &[row(
-                "words-v1",
-                "`words-v1` over real text, one thread, JSONL parsing included",
-                AtLeast(400.0),
-                MegabytesASecond,
-            )],
-            |programs| Ok(vec![programs.hash("words-v1")?]),
-        ),
-        Case::light(
-            &[row(
-                "leonsim-3",
-                "`leonsim-3` over real text, one thread, JSONL parsing included",
-                AtLeast(30.0),
-                MegabytesASecond,
-            )],
-            |programs| Ok(vec![programs.hash("leonsim-3")?]),
-        ),
-    ]
-}
-
-fn find_all(programs: &Programs, n: &str, data: &str, threads: &str) -> anyhow::Result<f64> {
-    let arguments = ["--n", n, "--data", data, "--threads", threads];
-    millions(&programs.engine(&arguments, "find_all_bulk")?)
-}
-
-fn all_pairs(programs: &Programs, n: &str, threads: &str) -> anyhow::Result<Cost> {
-    let arguments = ["--n", n, "--data", "random", "--threads", threads];
-    let figure = programs.batch(&arguments, "all_pairs")?;
-    Ok(Cost {
-        seconds: figure.number("seconds")?,
-        peak_bytes: figure.number("peak_bytes")?,
-    })
-}
-
-fn millions(figure: &Figure) -> anyhow::Result<f64> {
-    Ok(figure.number("per_second")? / 1e6)
 }
 
 #[cfg(test)]

@@ -53,6 +53,7 @@ pub fn run(command: StorageCommand) -> anyhow::Result<()> {
         StorageCommand::Inspect(args) => {
             let inspection = look(&args.node())?;
             say::print(describe(&inspection).trim_end())?;
+            remark(&inspection);
         }
         StorageCommand::Verify(args) => check(&args.node())?,
     }
@@ -70,6 +71,7 @@ fn look(directory: &Path) -> anyhow::Result<Inspection> {
 
 fn check(directory: &Path) -> anyhow::Result<()> {
     let inspection = look(directory)?;
+    remark(&inspection);
     let bytes = inspection
         .segments
         .iter()
@@ -82,13 +84,37 @@ fn check(directory: &Path) -> anyhow::Result<()> {
     say::print(format!(
         "sound: {segments} segments with {bytes} bytes, and {records} records of the log behind them"
     ))?;
-    if let Some(torn) = inspection.torn {
+    Ok(())
+}
+
+/// Says what is no damage, and what somebody should know all the same.
+fn remark(inspection: &Inspection) {
+    if !inspection.was_locked {
+        say::note(
+            "the file system is read-only, and the directory has no file to lock: if a node uses it from elsewhere, \
+             what was read may be incomplete",
+        );
+    }
+    if let Some(torn) = &inspection.torn {
         let (path, offset) = (torn.path.display(), torn.offset);
         say::note(format!(
-            "{path} ends with a write that was never acknowledged: the next start cuts it off at byte {offset}"
+            "{path} ends with a write that is not whole: the next start cuts it off at byte {offset}"
         ));
     }
-    Ok(())
+    if let Some(end) = &inspection.abrupt_end {
+        let (path, bytes) = (end.path.display(), end.bytes);
+        say::note(format!(
+            "{path} ends at byte {bytes} without space allocated ahead, as a new file does, or one after a crash or \
+             on a full disk: what followed, if something else cut it short, cannot be told"
+        ));
+    }
+    if let Some(word) = &inspection.failed {
+        let (path, reason) = (word.path.display(), &word.reason);
+        say::note(format!(
+            "{path} says that the store failed when it was last used: {reason}; it is not opened again before you \
+             have checked the disk and deleted that file"
+        ));
+    }
 }
 
 /// What is in a data directory, for people.

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FallocateFlags;
 use rustix::io::{Errno, retry_on_intr};
 
+use crate::files;
+
 /// A directory of log files.
 pub(crate) trait Directory: Send + Sync {
     /// Where it is, for messages.
@@ -53,6 +55,7 @@ pub(crate) fn is_full(error: &io::Error) -> bool {
 #[derive(Debug)]
 pub(crate) struct Disk {
     path: PathBuf,
+    is_read_only: bool,
 }
 
 impl Disk {
@@ -60,11 +63,21 @@ impl Disk {
     pub(crate) fn new(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
+            is_read_only: false,
+        }
+    }
+
+    /// The same, whose files can be read only.
+    pub(crate) fn read_only(path: &Path) -> Self {
+        Self {
+            is_read_only: true,
+            ..Self::new(path)
         }
     }
 
     fn open_with(&self, name: &str, options: &mut OpenOptions) -> io::Result<Box<dyn LogFile>> {
-        let file = options.read(true).write(true).open(self.path.join(name))?;
+        let options = options.read(true).write(!self.is_read_only);
+        let file = options.open(self.path.join(name))?;
         Ok(Box::new(file))
     }
 }
@@ -95,10 +108,7 @@ impl Directory for Disk {
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        match fs::remove_file(self.path.join(name)) {
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-            other => other,
-        }
+        files::delete(&self.path.join(name))
     }
 
     fn sync(&self) -> io::Result<()> {

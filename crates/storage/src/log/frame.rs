@@ -3,13 +3,12 @@
 
 use uuid::Uuid;
 
+use crate::FORMAT_VERSION;
 use crate::bytes::{Bytes, Put};
 
 const FILE_MAGIC: &[u8; 8] = b"SIMSHLOG";
 const FRAME_MAGIC: u32 = u32::from_le_bytes(*b"SLGF");
 
-/// The version of the format that this code writes and reads.
-pub(crate) const FORMAT_VERSION: u32 = 1;
 /// Bytes of the header of a file.
 pub(crate) const FILE_HEADER_BYTES: usize = 64;
 /// Where the CRC stands in it.
@@ -239,6 +238,21 @@ impl<'a> Frames<'a> {
         match offsets.find(|offset| self.shows_damage(*offset)) {
             Some(witness) => Rest::Damage { witness },
             None => Rest::TornTail { bytes: last + 1 },
+        }
+    }
+
+    /// Whether the file ends right behind the frames that were taken, or within a frame, once there are no more:
+    /// then no zeros show that this is where writing ended.
+    pub(crate) fn is_abrupt(&self) -> bool {
+        let rest = self.file.get(self.offset..).unwrap_or_default();
+        if rest.iter().all(|byte| *byte == 0) {
+            return rest.is_empty();
+        }
+        match FrameHeader::at(self.file, self.offset, self.seed) {
+            Some(header) => {
+                rest.len() < FRAME_HEADER_BYTES + header.length.next_multiple_of(ALIGNMENT)
+            }
+            None => rest.len() < FRAME_HEADER_BYTES || rest.last() != Some(&0),
         }
     }
 

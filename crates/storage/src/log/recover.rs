@@ -52,6 +52,8 @@ pub(crate) struct Survey {
     pub(crate) next_sequence: u64,
     /// What recovery would cut off.
     pub(crate) torn: Option<Cut>,
+    /// The last file and its length, if no zeros behind its frames show that writing ended there.
+    pub(crate) abrupt_end: Option<(PathBuf, u64)>,
 }
 
 /// Reads a log like `recover`, and changes nothing.
@@ -59,18 +61,35 @@ pub(crate) fn survey<E: From<LogError>>(
     directory: &Path,
     store: Uuid,
     first_needed: u64,
+    visit: impl FnMut(u64, Record) -> Result<(), E>,
+) -> Result<Survey, E> {
+    survey_in(
+        Arc::new(Disk::read_only(directory)),
+        store,
+        first_needed,
+        visit,
+    )
+}
+
+/// `survey`, on any directory.
+pub(super) fn survey_in<E: From<LogError>>(
+    directory: Arc<dyn Directory>,
+    store: Uuid,
+    first_needed: u64,
     mut visit: impl FnMut(u64, Record) -> Result<(), E>,
 ) -> Result<Survey, E> {
     let reader = Reader {
-        directory: Arc::new(Disk::new(directory)),
+        directory,
         store,
         first_needed,
     };
     let files = reader.files()?;
     let (contents, end) = reader.read_all(&files, &mut visit)?;
+    let length = contents.bytes.len() as u64;
     Ok(Survey {
         files: files.len(),
         next_sequence: end.sequence,
+        abrupt_end: end.is_abrupt.then(|| (contents.path.clone(), length)),
         torn: end.torn_bytes.map(|bytes| Cut {
             path: contents.path,
             offset: end.offset,
@@ -98,6 +117,8 @@ struct End {
     needed_bytes: usize,
     is_marked: bool,
     torn_bytes: Option<usize>,
+    /// No zeros behind the frames show that writing ended there.
+    is_abrupt: bool,
 }
 
 /// What recovery knows before it begins.
@@ -242,6 +263,7 @@ impl Reader {
             needed_bytes: needed_from.map_or(0, |from| offset - from),
             is_marked,
             torn_bytes,
+            is_abrupt: frames.is_abrupt(),
         })
     }
 
@@ -256,7 +278,17 @@ impl Reader {
         let position = end.offset as u64;
         if let Some(bytes) = end.torn_bytes {
             let (offset, file) = (end.offset, path.display());
-            tracing::warn!(%file, offset, bytes, "cut off the end of the log: it was never acknowledged");
+            match end.is_abrupt {
+                true => tracing::warn!(
+                    %file, offset, bytes,
+                    "cut off the end of the log, in the midst of which its file ends: it was never acknowledged, \
+                     unless something else cut the file short"
+                ),
+                false => tracing::warn!(
+                    %file, offset, bytes,
+                    "cut off the end of the log: it was never acknowledged"
+                ),
+            }
             length = position;
         }
         let cut = match end.torn_bytes {

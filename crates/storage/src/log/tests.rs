@@ -2,6 +2,7 @@
 
 mod crash;
 mod damage;
+mod ends;
 mod fuzz;
 mod golden;
 mod group;

@@ -28,7 +28,7 @@ const CHUNK_BYTES: usize = 1 << 18;
 pub(crate) struct Segment<S = File> {
     source: S,
     path: PathBuf,
-    id: SegmentId,
+    header: Header,
     meta: SegmentMeta,
     index: Index,
     cache: Arc<BlockCache>,
@@ -68,7 +68,7 @@ impl<S: ReadAt> Segment<S> {
         Ok(Self {
             source,
             path,
-            id: header.id,
+            header,
             meta,
             index,
             number: cache.number(),
@@ -89,7 +89,7 @@ impl<S: ReadAt> Segment<S> {
 
     /// Its name in the store.
     pub(crate) const fn id(&self) -> SegmentId {
-        self.id
+        self.header.id
     }
 
     /// Number of elements.
@@ -187,7 +187,8 @@ impl<S: ReadAt> Segment<S> {
         Scan::start(self, runs.collect(), None)
     }
 
-    /// Reads the whole file and compares its hash with that of the manifest. `go_on` hears of the bytes of each
+    /// Reads the whole file and compares its hash with that of the manifest; where it differs, names the part of the
+    /// file that is damaged. `go_on` hears of the bytes of each
     /// read, and may end it; says whether it came to the end.
     pub(crate) fn verify(&self, mut go_on: impl FnMut(u64) -> bool) -> Result<bool, ReadError> {
         self.check()?;
@@ -206,10 +207,24 @@ impl<S: ReadAt> Segment<S> {
             }
         }
         if hasher.finalize() != self.meta.hash {
-            let fault = Fault::damaged(0, "the hash is not that of the manifest");
-            return Err(self.failed(Failure::Fault(fault)));
+            return Err(self.locate_damage());
         }
         Ok(true)
+    }
+
+    /// The first part of the file that is not sound by itself; the whole file if all are.
+    fn locate_damage(&self) -> ReadError {
+        if let Err(failure) = read_index(&self.source, self.header, self.meta) {
+            return self.failed(failure);
+        }
+        let mut buffer = Vec::new();
+        for place in 0..self.index.len() {
+            if let Err(error) = self.load(place, &mut buffer) {
+                return error;
+            }
+        }
+        let fault = Fault::damaged(0, "the hash is not that of the manifest");
+        self.failed(Failure::Fault(fault))
     }
 
     /// Reads and checks a block, past the cache.

@@ -6,8 +6,6 @@
 //! - CO3: after compaction, less than one part in [`MOST_WASTED`] of each segment is of dropped corpora.
 
 use std::cmp::Ordering;
-use std::fs;
-use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,7 +15,7 @@ use simshard_topology::{CorpusUid, ShardId};
 use super::catalog::Catalog;
 use super::upkeep::Upkeep;
 use crate::error::{MaintenanceError, WriteError};
-use crate::files::sync_directory;
+use crate::files::{delete, sync_directory};
 use crate::merge::Merge;
 use crate::segment::Segment;
 
@@ -180,14 +178,6 @@ fn replace(segments: &mut Vec<Arc<Segment>>, merged: &[Arc<Segment>], one: Optio
     let is_first = |segment: &Arc<Segment>| Arc::ptr_eq(segment, first);
     if let Some(place) = segments.iter().position(is_first) {
         segments.splice(place..place + merged.len(), one);
-    }
-}
-
-/// Deletes a file that is needed no longer, if it is there.
-pub(super) fn delete(path: &std::path::Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
     }
 }
 

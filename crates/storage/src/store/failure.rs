@@ -5,7 +5,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{OpenError, Store};
 use crate::files::sync_directory;
@@ -14,16 +14,36 @@ use crate::writer::Failure;
 /// The name of the file.
 const NAME: &str = "FAILED";
 
+/// What a store that failed for good has left word of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftWord {
+    /// The file that says so. While it is there the store is not opened.
+    pub path: PathBuf,
+    /// Why the store failed.
+    pub reason: String,
+}
+
 /// Refuses a directory whose store has failed.
 pub(super) fn check(directory: &Path) -> Result<(), OpenError> {
-    let path = directory.join(NAME);
-    match fs::read(&path) {
-        Ok(reason) => Err(OpenError::Failed {
+    match left_word(directory)? {
+        None => Ok(()),
+        Some(LeftWord { path, reason }) => Err(OpenError::Failed {
             path,
             directory: directory.to_owned(),
-            reason: String::from_utf8_lossy(reason.trim_ascii()).into_owned(),
+            reason,
         }),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+    }
+}
+
+/// What the store of a directory has left word of, if it has failed.
+pub(crate) fn left_word(directory: &Path) -> Result<Option<LeftWord>, OpenError> {
+    let path = directory.join(NAME);
+    match fs::read(&path) {
+        Ok(reason) => Ok(Some(LeftWord {
+            path,
+            reason: String::from_utf8_lossy(reason.trim_ascii()).into_owned(),
+        })),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(source) => Err(OpenError::Io {
             action: "read",
             path,

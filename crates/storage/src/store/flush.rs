@@ -8,11 +8,10 @@ use std::sync::atomic::Ordering;
 use simshard_topology::{CorpusUid, ShardId};
 
 use super::catalog::Catalog;
-use super::compaction::delete;
 use super::upkeep::Upkeep;
 use super::{Disk, Store};
 use crate::error::MaintenanceError;
-use crate::files::sync_directory;
+use crate::files::{delete, sync_directory};
 use crate::manifest::Manifest;
 use crate::memtable::Memtable;
 use crate::merge::Cursor;

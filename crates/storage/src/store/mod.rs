@@ -52,8 +52,10 @@ use crate::shard::{Effects, Lookup, Shard};
 use catalog::Catalog;
 pub use catalog::Corpus;
 pub use error::OpenError;
+pub use failure::LeftWord;
+pub(crate) use failure::left_word;
 pub(crate) use maintenance::Maintenance;
-pub(crate) use open::{LOG, SEGMENTS, lock};
+pub(crate) use open::{LOG, SEGMENTS, lock_for_reading};
 pub use page::PageStart;
 use resting::Resting;
 

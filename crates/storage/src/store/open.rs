@@ -11,7 +11,6 @@ use simshard_simhash::{Fingerprint, Tables};
 use simshard_topology::{CorpusUid, ShardId, ShardSet};
 
 use super::catalog::Catalog;
-use super::compaction::delete;
 use super::{Disk, Maintenance, OpenError, Options, Store, create, failure};
 use crate::disk_space::DiskSpace;
 use crate::element::{Change, Operation};
@@ -105,25 +104,58 @@ pub(crate) fn lock(directory: &Path) -> Result<File, OpenError> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     let mut file = options.open(&path).map_err(failed("open", &path))?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            return Err(OpenError::Locked {
-                path: directory.to_owned(),
-                holder: fs::read_to_string(&path)
-                    .unwrap_or_default()
-                    .trim()
-                    .to_owned(),
-            });
-        }
-        Err(TryLockError::Error(source)) => return Err(failed("lock", &path)(source)),
-    }
+    let locked = file.try_lock();
+    locked.map_err(|error| not_locked(directory, error))?;
     // Who holds it is said for people; the lock itself does not depend on it.
     let noted = file
         .set_len(0)
         .and_then(|()| writeln!(file, "process {}", std::process::id()));
     noted.map_err(failed("write", &path))?;
     Ok(file)
+}
+
+/// Locks a directory that is only read. On a read-only file system this is without noting who does so, and not at
+/// all where there is no file to lock.
+pub(crate) fn lock_for_reading(directory: &Path) -> Result<Option<File>, OpenError> {
+    unless_read_only(lock(directory), directory)
+}
+
+fn unless_read_only(
+    locked: Result<File, OpenError>,
+    directory: &Path,
+) -> Result<Option<File>, OpenError> {
+    match locked {
+        Err(OpenError::Io { source, .. }) if source.kind() == io::ErrorKind::ReadOnlyFilesystem => {
+            lock_without_writing(directory)
+        }
+        locked => locked.map(Some),
+    }
+}
+
+/// What is read-only here may be written by a process that sees it elsewhere, which holds the same lock.
+fn lock_without_writing(directory: &Path) -> Result<Option<File>, OpenError> {
+    let path = directory.join(LOCK);
+    let file = match File::open(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        opened => opened.map_err(failed("open", &path))?,
+    };
+    let locked = file.try_lock_shared();
+    locked.map_err(|error| not_locked(directory, error))?;
+    Ok(Some(file))
+}
+
+fn not_locked(directory: &Path, error: TryLockError) -> OpenError {
+    let path = directory.join(LOCK);
+    match error {
+        TryLockError::WouldBlock => OpenError::Locked {
+            path: directory.to_owned(),
+            holder: fs::read_to_string(path)
+                .unwrap_or_default()
+                .trim()
+                .to_owned(),
+        },
+        TryLockError::Error(source) => failed("lock", &path)(source),
+    }
 }
 
 /// Gives shards to a directory that has no documents yet. One that has is of use for its own shards only.
@@ -247,7 +279,7 @@ fn delete_leftovers(directory: &Path, manifest: &Manifest) -> Result<(), OpenErr
         let id: Option<SegmentId> = named.and_then(|name| name.parse().ok());
         let is_leftover = id.is_some_and(|id| !manifest.segments.contains_key(&id));
         if is_leftover || files::is_unfinished(&path) {
-            delete(&path).map_err(failed("delete", &path))?;
+            files::delete(&path).map_err(failed("delete", &path))?;
             tracing::debug!(file = %path.display(), "deleted a file that no manifest names");
             files += 1;
         }
@@ -256,4 +288,43 @@ fn delete_leftovers(directory: &Path, manifest: &Manifest) -> Result<(), OpenErr
         tracing::info!(files, "deleted what a step that was cut off left behind");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a read-only file system answers.
+    fn read_only(directory: &Path) -> Result<File, OpenError> {
+        let error = io::ErrorKind::ReadOnlyFilesystem.into();
+        Err(failed("open", &directory.join(LOCK))(error))
+    }
+
+    #[test]
+    fn a_read_only_directory_is_locked_against_who_can_write_it_elsewhere() {
+        let directory = tempfile::tempdir().unwrap();
+        let directory = directory.path();
+        let reader = || unless_read_only(read_only(directory), directory);
+        assert!(reader().unwrap().is_none(), "there is nothing to lock");
+        assert!(!directory.join(LOCK).exists());
+
+        let writer = lock(directory).unwrap();
+        let refused = reader().unwrap_err().to_string();
+        let process = format!("in use by another process (process {})", std::process::id());
+        assert!(refused.contains(&process), "{refused}");
+        drop(writer);
+
+        let readers = [reader().unwrap().unwrap(), reader().unwrap().unwrap()];
+        assert!(matches!(lock(directory), Err(OpenError::Locked { .. })));
+        drop(readers);
+        lock(directory).unwrap();
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_locked_for_another_reason_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let nowhere = directory.path().join("nowhere");
+        let refused = lock_for_reading(&nowhere).unwrap_err().to_string();
+        assert!(refused.starts_with("cannot open"), "{refused}");
+    }
 }

@@ -11,7 +11,7 @@ pub(crate) fn compare_with_golden(name: &str, actual: &[u8]) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     let path = folder.join(name);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        fs::create_dir_all(folder).unwrap();
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, actual).unwrap();
     }
     let expected = fs::read(&path).unwrap_or_default();
@@ -92,7 +92,8 @@ impl ValueGenerator for Changes {
     }
 }
 
-fn below<D: Driver>(driver: &mut D, end: usize) -> Option<usize> {
+/// A number below `end`.
+pub(crate) fn below<D: Driver>(driver: &mut D, end: usize) -> Option<usize> {
     driver.gen_usize(Bound::Included(&0), Bound::Excluded(&end))
 }
 

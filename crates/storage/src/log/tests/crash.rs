@@ -7,6 +7,7 @@ use super::{Fault, LogOptions, Numbered, commit, insert, open, recover, without_
 use crate::log::appender::Appender;
 use crate::log::disk::Directory;
 use crate::log::{Record, file};
+use crate::tests::is_long;
 
 /// Small, so that a few batches meet every kind of step.
 const SMALL: LogOptions = LogOptions {
@@ -92,10 +93,7 @@ impl History {
 }
 
 fn seeds() -> std::ops::Range<u64> {
-    match std::env::var_os("SIMSHARD_LONG") {
-        Some(_) => 0..200,
-        None => 0..6,
-    }
+    if is_long() { 0..200 } else { 0..6 }
 }
 
 /// A log that has begun, and trouble some calls later.

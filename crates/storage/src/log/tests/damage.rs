@@ -6,6 +6,7 @@ use crate::log::LogError;
 use crate::log::error::Damage;
 use crate::log::file;
 use crate::log::frame::{FILE_HEADER_BYTES, FileHeader, Frames, Rest};
+use crate::tests::is_long;
 
 const FIXTURE_BYTES: usize = 1 << 16;
 /// Zeros behind the last frame.
@@ -68,10 +69,6 @@ impl Fixture {
     fn memory(&self, bytes: &[u8]) -> Memory {
         Memory::with([(file::name(1), bytes.to_vec())])
     }
-}
-
-fn is_long() -> bool {
-    std::env::var_os("SIMSHARD_LONG").is_some()
 }
 
 /// L2, L3. Frames before the one with the wrong bit are read as ever, so the check starts there.

@@ -1,13 +1,12 @@
 //! Hostile bytes: what reads records and frames takes any of them without a panic, and believes only what
-//! it could have written itself. Ten thousand cases each, or a million with `SIMSHARD_LONG`.
-
-use std::ops::Bound;
+//! it could have written itself. Twenty thousand cases each, or a million with `SIMSHARD_LONG`.
 
 use bolero::{Driver, ValueGenerator, check};
 
 use super::{STORE, insert};
 use crate::log::Record;
 use crate::log::frame::{Body, FILE_HEADER_BYTES, FileHeader, Frames, put_frame};
+use crate::tests::{below, fuzz_cases};
 
 const HEADER: FileHeader = FileHeader {
     store: STORE,
@@ -39,17 +38,6 @@ impl ValueGenerator for Damaged {
     }
 }
 
-fn below<D: Driver>(driver: &mut D, end: usize) -> Option<usize> {
-    driver.gen_usize(Bound::Included(&0), Bound::Excluded(&end))
-}
-
-fn cases() -> usize {
-    match std::env::var_os("SIMSHARD_LONG") {
-        Some(_) => 1_000_000,
-        None => 10_000,
-    }
-}
-
 fn body(number: u64) -> Vec<u8> {
     let record = match number {
         0 => Record::Mark,
@@ -73,7 +61,7 @@ fn file(number: u64) -> Vec<u8> {
 #[test]
 fn a_record_is_read_only_from_its_own_bytes() {
     check!()
-        .with_iterations(cases())
+        .with_iterations(fuzz_cases())
         .with_generator(Damaged(body))
         .for_each(|bytes| {
             if let Ok(record) = Record::decode(bytes) {
@@ -86,7 +74,7 @@ fn a_record_is_read_only_from_its_own_bytes() {
 #[test]
 fn frames_are_read_only_from_their_own_bytes() {
     check!()
-        .with_iterations(cases())
+        .with_iterations(fuzz_cases())
         .with_generator(Damaged(file))
         .for_each(|bytes| {
             let Ok(header) = FileHeader::decode(bytes) else {

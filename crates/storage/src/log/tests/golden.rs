@@ -1,5 +1,4 @@
-//! Bytes of a log that are kept, so that nobody changes the format without seeing it. After a change that
-//! is meant, `UPDATE_GOLDEN=1 cargo test -p simshard-storage golden` writes them anew.
+//! Bytes of a log that are kept, so that nobody changes the format without seeing it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,6 +10,7 @@ use super::memory::Memory;
 use super::{CORPUS, LogOptions, Numbered, STORE, commit, open};
 use crate::element::{Change, ChangeKind, Documents, Operation};
 use crate::log::{LogError, Record, file, recover};
+use crate::tests::compare_with_golden;
 
 fn golden() -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/log");
@@ -59,15 +59,7 @@ fn written() -> Vec<u8> {
 
 #[test]
 fn a_log_has_the_bytes_of_the_golden_file() {
-    let path = golden();
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, written()).unwrap();
-    }
-    assert!(
-        fs::read(path).unwrap() == written(),
-        "the format has changed"
-    );
+    compare_with_golden(&format!("log/{}", file::name(1)), &written());
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! A directory in memory: it counts calls, fails at one of them, runs out of space, holds syncs up, and can
 //! be looked at as a crash would leave it.
 
+mod content;
+
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -9,6 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use fastrand::Rng;
 
 use crate::log::disk::{Directory, LogFile};
+use content::Content;
 
 /// What goes wrong, at one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,53 +55,6 @@ struct State {
     syncs: usize,
     writes: usize,
     holds_syncs: bool,
-}
-
-#[derive(Clone, Default)]
-struct Content {
-    now: Vec<u8>,
-    synced: Vec<u8>,
-    /// Bytes that a failed sync did not bring to the disk, and that no other one will try to.
-    given_up: Vec<bool>,
-}
-
-impl Content {
-    fn on_disk(now: Vec<u8>) -> Self {
-        Self {
-            synced: now.clone(),
-            given_up: vec![false; now.len()],
-            now,
-        }
-    }
-
-    fn resize(&mut self, length: usize) {
-        self.now.resize(length, 0);
-        self.given_up.resize(length, false);
-    }
-
-    fn write(&mut self, bytes: &[u8], offset: usize) {
-        let end = offset + bytes.len();
-        self.resize(self.now.len().max(end));
-        self.now[offset..end].copy_from_slice(bytes);
-        self.given_up[offset..end].fill(false);
-    }
-
-    /// Brings the file to the disk as it was at some time.
-    fn sync(&mut self, then: Vec<u8>) {
-        let before = std::mem::replace(&mut self.synced, then);
-        for (place, byte) in self.synced.iter_mut().enumerate() {
-            if self.given_up.get(place) == Some(&true) {
-                *byte = before.get(place).copied().unwrap_or_default();
-            }
-        }
-    }
-
-    /// Fails to: as Linux does, it takes for written what was not.
-    fn give_up(&mut self) {
-        for (place, byte) in self.now.iter().enumerate() {
-            self.given_up[place] |= self.synced.get(place) != Some(byte);
-        }
-    }
 }
 
 struct MemoryFile {
@@ -206,7 +162,7 @@ impl Memory {
         };
         let piece = [1, 8, 512, 4096][rng.usize(..4)];
         let files = names.iter().map(|(name, number)| {
-            let image = mixed(&state.files[*number], piece, rng);
+            let image = state.files[*number].mixed(piece, rng);
             (name.clone(), image)
         });
         Memory::with(files.collect::<Vec<_>>())
@@ -223,21 +179,6 @@ impl Memory {
             number,
         })
     }
-}
-
-/// Pieces of what was written, the others as they were synced last.
-fn mixed(content: &Content, piece: usize, rng: &mut Rng) -> Vec<u8> {
-    let Content { now, synced, .. } = content;
-    let length = if rng.bool() { now.len() } else { synced.len() };
-    let mut image = Vec::with_capacity(length);
-    while image.len() < length {
-        let source = if rng.bool() { now } else { synced };
-        let end = (image.len() + piece).min(length);
-        let known = source.get(image.len()..end.min(source.len()));
-        image.extend_from_slice(known.unwrap_or_default());
-        image.resize(end, 0);
-    }
-    image
 }
 
 impl State {

@@ -4,6 +4,7 @@ mod damage;
 mod fuzz;
 mod golden;
 mod model;
+mod open;
 mod writing;
 
 use std::collections::BTreeMap;

@@ -161,3 +161,23 @@ fn a_dropped_corpus_is_not_forgotten_while_the_log_names_it() {
     fixture.flush();
     assert!(fixture.store.catalog().dropped.is_empty());
 }
+
+/// A corpus that was dropped is gone for good, from memory and from segments, and others stay.
+#[test]
+fn a_dropped_corpus_stays_gone() {
+    let directory = tempfile::tempdir().unwrap();
+    let documents = [(1, "a"), (2, "b")];
+    let fixture = Fixture::open(directory.path());
+    fixture.create();
+    insert(&fixture, 1, &documents);
+    fixture.flush();
+    insert(&fixture, 2, &[(3, "c")]);
+    fixture.run(Operation::DropCorpus { uid: CORPUS });
+    fixture.create();
+    assert_eq!(fixture.store.corpora(), []);
+    fixture.flush();
+    drop(fixture);
+    let fixture = Fixture::open(directory.path());
+    assert_eq!(fixture.store.corpora(), []);
+    assert!(fixture.contents().is_empty());
+}

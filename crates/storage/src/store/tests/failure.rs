@@ -2,6 +2,7 @@
 
 use super::{Fixture, Store, insert, owned, small};
 use crate::inspect::{inspect, verify};
+use crate::store::LeftWord;
 use crate::writer::Failure;
 
 /// ST6.
@@ -29,8 +30,12 @@ fn a_store_that_failed_is_opened_again_once_somebody_says_so() {
             )
         );
     }
-    inspect(directory.path()).unwrap();
+    let failed = inspect(directory.path()).unwrap().failed.unwrap();
+    let reason = "the first reason".to_owned();
+    let path = word.clone();
+    assert_eq!(failed, LeftWord { path, reason });
     verify(directory.path(), |_| ()).unwrap();
     std::fs::remove_file(word).unwrap();
+    assert_eq!(inspect(directory.path()).unwrap().failed, None);
     assert_eq!(Fixture::open(directory.path()).contents(), contents);
 }

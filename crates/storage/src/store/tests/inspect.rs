@@ -1,0 +1,55 @@
+//! Looking at a directory: what it says of the log's end, and that nobody changes it meanwhile.
+
+use std::fs::{self, OpenOptions};
+
+use super::{Fixture, Store, insert, owned, small};
+use crate::inspect::{AbruptEnd, inspect, verify};
+use crate::store::OpenError;
+
+/// A cut of a file that nobody has open looks like a write that was torn: the start goes on, and whoever looks is told.
+#[test]
+fn a_log_that_was_cut_short_is_read_and_remarked_upon() {
+    let directory = tempfile::tempdir().unwrap();
+    let fixture = Fixture::open(directory.path());
+    fixture.create();
+    for version in 1..=3 {
+        insert(&fixture, version, &[(version, "a")]);
+    }
+    drop(fixture);
+    let path = directory.path().join("log/00000000000000000001.log");
+    let whole = inspect(directory.path()).unwrap();
+    assert_eq!((whole.torn, whole.abrupt_end), (None, None));
+    let contents = fs::read(&path).unwrap();
+    let used = contents.iter().rposition(|byte| *byte != 0).unwrap() as u64;
+    assert!(contents.len() as u64 > used + 1000, "it is allocated ahead");
+
+    let bytes = used - 100;
+    let file = OpenOptions::new().write(true).open(&path).unwrap();
+    file.set_len(bytes).unwrap();
+    let cut = inspect(directory.path()).unwrap();
+    assert!(cut.log_records < whole.log_records);
+    assert!(cut.torn.unwrap().offset < bytes as usize);
+    assert_eq!(cut.abrupt_end, Some(AbruptEnd { path, bytes }));
+    assert_eq!(file.metadata().unwrap().len(), bytes);
+    verify(directory.path(), |_| ()).unwrap();
+    assert!(Fixture::open(directory.path()).contents().len() < 3);
+}
+
+#[test]
+fn a_directory_cannot_be_opened_while_it_is_verified() {
+    let directory = tempfile::tempdir().unwrap();
+    let fixture = Fixture::open(directory.path());
+    fixture.create();
+    insert(&fixture, 1, &[(1, "a")]);
+    fixture.flush();
+    drop(fixture);
+    assert!(inspect(directory.path()).unwrap().was_locked);
+    let mut segments = 0;
+    verify(directory.path(), |_| {
+        let opened = Store::open(directory.path(), owned(), small());
+        assert!(matches!(opened, Err(OpenError::Locked { .. })));
+        segments += 1;
+    })
+    .unwrap();
+    assert!(segments > 0);
+}

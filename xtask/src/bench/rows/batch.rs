@@ -1,0 +1,141 @@
+//! What is promised of the commands that work through files at once: pairs, clusters, fingerprints.
+
+use super::{Case, MILLION, Target, Unit, row};
+use crate::bench::figures::{Cost, Programs};
+
+pub(super) fn cases() -> Vec<Case> {
+    let mut cases = pair_cases();
+    cases.extend(dense_cases());
+    cases.extend(recipe_cases());
+    cases
+}
+
+fn pair_cases() -> Vec<Case> {
+    use Target::AtMost;
+    use Unit::{Gigabytes, Seconds};
+    vec![
+        Case::light(
+            &[row(
+                "pairs",
+                "all pairs of 1M random, k = 3, from memory, one thread",
+                AtMost(0.045),
+                Seconds,
+            )],
+            |programs| Ok(vec![all_pairs(programs, MILLION, "1")?.seconds]),
+        ),
+        Case::light(
+            &[row(
+                "pairs-two-threads",
+                "the same on two threads",
+                AtMost(0.028),
+                Seconds,
+            )],
+            |programs| Ok(vec![all_pairs(programs, MILLION, "2")?.seconds]),
+        ),
+        Case::light(
+            &[row(
+                "pairs-file",
+                "`find-all` of 1M decimal numbers, file to file, whole process, two threads",
+                AtMost(0.15),
+                Seconds,
+            )],
+            |programs| Ok(vec![programs.find_all_of_a_file()?.seconds]),
+        ),
+        Case::heavy(
+            &[
+                row(
+                    "pairs-100m",
+                    "all pairs of 100M random, k = 3, two threads",
+                    AtMost(12.0),
+                    Seconds,
+                ),
+                row(
+                    "pairs-100m-memory",
+                    "the same, peak resident memory",
+                    AtMost(2.6),
+                    Gigabytes,
+                ),
+            ],
+            |programs| Ok(all_pairs(programs, "100000000", "2")?.seconds_and_gigabytes()),
+        ),
+    ]
+}
+
+fn dense_cases() -> Vec<Case> {
+    use Target::AtMost;
+    use Unit::{Gigabytes, Seconds};
+    vec![
+        Case::light(
+            &[
+                row(
+                    "clusters-one-fingerprint",
+                    "`find-clusters` of 100,000 documents behind one fingerprint, whole process",
+                    AtMost(10.0),
+                    Seconds,
+                ),
+                row(
+                    "clusters-one-fingerprint-memory",
+                    "the same, peak resident memory",
+                    AtMost(1.0),
+                    Gigabytes,
+                ),
+            ],
+            |programs| Ok(programs.find_clusters_of_equals()?.seconds_and_gigabytes()),
+        ),
+        Case::light(
+            &[
+                row(
+                    "clusters-one-prefix",
+                    "`find-clusters` of 100,000 fingerprints that differ in their last 17 bits only",
+                    AtMost(10.0),
+                    Seconds,
+                ),
+                row(
+                    "clusters-one-prefix-memory",
+                    "the same, peak resident memory",
+                    AtMost(1.0),
+                    Gigabytes,
+                ),
+            ],
+            |programs| {
+                Ok(programs
+                    .find_clusters_of_one_prefix()?
+                    .seconds_and_gigabytes())
+            },
+        ),
+    ]
+}
+
+fn recipe_cases() -> Vec<Case> {
+    use Target::AtLeast;
+    use Unit::MegabytesASecond;
+    vec![
+        Case::light(
+            &[row(
+                "words-v1",
+                "`words-v1` over real text, one thread, JSONL parsing included",
+                AtLeast(400.0),
+                MegabytesASecond,
+            )],
+            |programs| Ok(vec![programs.hash("words-v1")?]),
+        ),
+        Case::light(
+            &[row(
+                "leonsim-3",
+                "`leonsim-3` over real text, one thread, JSONL parsing included",
+                AtLeast(30.0),
+                MegabytesASecond,
+            )],
+            |programs| Ok(vec![programs.hash("leonsim-3")?]),
+        ),
+    ]
+}
+
+fn all_pairs(programs: &Programs, n: &str, threads: &str) -> anyhow::Result<Cost> {
+    let arguments = ["--n", n, "--data", "random", "--threads", threads];
+    let figure = programs.batch(&arguments, "all_pairs")?;
+    Ok(Cost {
+        seconds: figure.number("seconds")?,
+        peak_bytes: figure.number("peak_bytes")?,
+    })
+}

@@ -1,0 +1,118 @@
+//! What is promised of the engine: a corpus in memory, searched and changed.
+
+use super::{Case, MILLION, Target, Unit, row};
+use crate::bench::figures::{Figure, Programs};
+
+pub(super) fn cases() -> Vec<Case> {
+    let mut cases = search_cases();
+    cases.extend(change_cases());
+    cases
+}
+
+fn search_cases() -> Vec<Case> {
+    use Target::AtLeast;
+    use Unit::{Millions, Times};
+    vec![
+        Case::light(
+            &[
+                row(
+                    "find-all",
+                    "find_all bulk, n = 1M, (5, 3), half with matches, queries a second",
+                    AtLeast(5.0),
+                    Millions,
+                ),
+                row(
+                    "find-all-two-threads",
+                    "the same on two threads, against one",
+                    AtLeast(1.8),
+                    Times,
+                ),
+            ],
+            |programs| {
+                let one = find_all(programs, MILLION, "random", "1")?;
+                let two = find_all(programs, MILLION, "random", "2")?;
+                Ok(vec![one, two / one])
+            },
+        ),
+        Case::heavy(
+            &[row(
+                "find-all-50m",
+                "find_all bulk, n = 50M, queries a second",
+                AtLeast(2.0),
+                Millions,
+            )],
+            |programs| Ok(vec![find_all(programs, "50000000", "random", "1")?]),
+        ),
+        Case::light(
+            &[row(
+                "find-all-skewed",
+                "find_all bulk, n = 1M, skewed, queries a second",
+                AtLeast(2.5),
+                Millions,
+            )],
+            |programs| Ok(vec![find_all(programs, MILLION, "skewed", "1")?]),
+        ),
+        Case::light(
+            &[row(
+                "faiss",
+                "find_all bulk against FAISS `IndexBinaryMultiHash(64, 4, 16)`, one thread, n = 1M",
+                AtLeast(25.0),
+                Times,
+            )],
+            |programs| Ok(vec![programs.times_faiss()?]),
+        ),
+    ]
+}
+
+fn change_cases() -> Vec<Case> {
+    use Target::{AtLeast, AtMost};
+    use Unit::{Bytes, Millions};
+    vec![
+        Case::heavy(
+            &[row(
+                "interleaved",
+                "insert one by one, a single query after each, n = 10M, of each a second",
+                AtLeast(0.25),
+                Millions,
+            )],
+            |programs| {
+                let arguments = ["--n", "10000000", "--queries", MILLION];
+                let figure = programs.engine(&arguments, "interleaved")?;
+                Ok(vec![millions(&figure)?])
+            },
+        ),
+        Case::light(
+            &[row(
+                "remove",
+                "remove bulk, half of n = 1M, a second",
+                AtLeast(2.0),
+                Millions,
+            )],
+            |programs| {
+                let figure = programs.engine(&["--n", MILLION], "remove_bulk")?;
+                Ok(vec![millions(&figure)?])
+            },
+        ),
+        Case::heavy(
+            &[row(
+                "memory",
+                "resident memory, (5, 3), n = 10M, engine only, bytes a fingerprint",
+                AtMost(70.0),
+                Bytes,
+            )],
+            |programs| {
+                let figure = programs.engine(&["--n", "10000000"], "insert_bulk")?;
+                Ok(vec![figure.number("bytes_per_fingerprint")?])
+            },
+        ),
+    ]
+}
+
+fn find_all(programs: &Programs, n: &str, data: &str, threads: &str) -> anyhow::Result<f64> {
+    let arguments = ["--n", n, "--data", data, "--threads", threads];
+    millions(&programs.engine(&arguments, "find_all_bulk")?)
+}
+
+fn millions(figure: &Figure) -> anyhow::Result<f64> {
+    Ok(figure.number("per_second")? / 1e6)
+}
