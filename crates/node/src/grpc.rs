@@ -71,13 +71,13 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
     ) -> Result<Response<Self::WorkStream>, Status> {
         let (answers, receiver) = mpsc::channel(1);
         let received = Received::of(&request);
-        let stream = work::Stream {
-            received,
+        let lane = work::Lane {
             engine: Arc::clone(&self.engine),
             answers,
+            received,
             stopping: self.stopping.clone(),
         };
-        tokio::spawn(stream.run(request.into_inner()));
+        tokio::spawn(lane.run(request.into_inner()));
         Ok(Response::new(ReceiverStream::new(receiver)))
     }
 

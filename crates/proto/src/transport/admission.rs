@@ -81,7 +81,9 @@ impl Received {
             .unwrap_or_else(|| Self::new(&Budget::new(usize::MAX)))
     }
 
-    fn new(budget: &Budget) -> Self {
+    /// Nothing so far.
+    #[must_use]
+    pub fn new(budget: &Budget) -> Self {
         Self(Arc::new(Mutex::new(budget.take(0))))
     }
 
