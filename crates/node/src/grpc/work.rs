@@ -22,7 +22,7 @@ use prost::Message;
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::work_request::Work;
 use simshard_proto::shard::v1::work_response::Outcome;
-use simshard_proto::transport::{NO_MEMORY, Received, Taken, overloaded};
+use simshard_proto::transport::{Admitted, NO_MEMORY, Taken, overloaded};
 use simshard_proto::{Violations, bits_from, status_into_bytes};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -42,7 +42,7 @@ pub(super) struct Lane {
     pub(super) engine: Arc<Engine>,
     pub(super) answers: mpsc::Sender<Result<pb::WorkResponse, Status>>,
     /// The memory of what has arrived.
-    pub(super) received: Received,
+    pub(super) admitted: Admitted,
     /// Once it is cancelled, nothing more is begun.
     pub(super) stopping: CancellationToken,
 }
@@ -96,7 +96,7 @@ impl Lane {
         request: pb::WorkRequest,
     ) -> impl Future<Output = (pb::WorkResponse, Taken)> + Send + use<> {
         let engine = Arc::clone(&self.engine);
-        let memory = self.received.split();
+        let memory = self.admitted.split();
         let refused = if self.stopping.is_cancelled() {
             Some(NodeError::Stopping.into())
         } else if !memory.fits() {

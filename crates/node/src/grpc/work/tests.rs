@@ -41,7 +41,7 @@ impl Scene {
         let lane = Lane {
             engine,
             answers: sender,
-            received: Received::new(budget),
+            admitted: Admitted::new(budget, None),
             stopping: stopping.clone(),
         };
         Self {
