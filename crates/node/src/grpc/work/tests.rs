@@ -253,8 +253,10 @@ async fn where_there_is_no_room_that_is_the_answer() {
     let overloaded = |sequence| Some((sequence, Some(Reason::Overloaded)));
 
     let request_does_not_fit = budget.take(1 + (1 << 10));
+    let held = scene.hold_up();
     scene.ask(1, Work::FindAll(scene.find())).await;
-    assert_eq!(scene.answer().await, overloaded(1));
+    assert_eq!(scene.answer().await, overloaded(1), "nothing is done");
+    drop(held);
     drop(request_does_not_fit);
     let answer_does_not_fit = budget.take(1 << 10);
     scene.ask(2, Work::FindAll(scene.find())).await;
@@ -266,9 +268,12 @@ async fn where_there_is_no_room_that_is_the_answer() {
     }
     // One waits to be taken, one for the place of that.
     scene.until_read(0).await;
-    while budget.try_take(1 << 10).is_some() {
-        tokio::task::yield_now().await;
-    }
+    let counted = async {
+        while budget.try_take(1 << 10).is_some() {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(LONG, counted).await.unwrap();
     for _ in 0..2 {
         assert_eq!(scene.answer().await.unwrap().1, None);
     }
