@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use simshard_client::{Client, Documents, FindOptions, Fingerprint, Queries, Reason, v1};
 use simshard_runtime::system::raise_open_files;
-use simshard_testkit::{Process, free_addresses, write_layout_file};
+use simshard_testkit::{ForgetfulCluster, Process, free_addresses, write_layout_file};
 use tonic::Streaming;
 use v1::corpus_service_client::CorpusServiceClient;
 
@@ -23,42 +23,31 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A node and a router with little memory for requests, and little patience.
 struct Cluster {
-    _folder: tempfile::TempDir,
-    _node: Process,
-    router: Process,
+    processes: ForgetfulCluster,
     client: Client,
 }
 
 impl Cluster {
     async fn start() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let layout = folder.path().join("cluster.toml");
-        write_layout_file(&layout, &free_addresses(1));
-        let layout = layout.to_str().unwrap();
-        let limit = IN_FLIGHT.to_string();
-        let shared = ["--cluster", layout, "--in-flight-mib", &limit];
-        let node = [&["serve", "node", "--name", "n1"], &shared[..]].concat();
-        let node = Process::serve(BINARY, node);
-        let router = ["serve", "router", "--timeout-seconds", "2"];
-        let listen = ["--listen", "127.0.0.1:0"];
-        let router = Process::serve(BINARY, [&router[..], &listen, &shared].concat());
-        let client = Client::new(router.url()).unwrap();
+        let in_flight = ["--in-flight-mib", &IN_FLIGHT.to_string()];
+        let router = [&in_flight[..], &["--timeout-seconds", "2"]].concat();
+        let processes = ForgetfulCluster::start_with(BINARY, 1, &in_flight, &router);
+        let client = Client::new(processes.router.url()).unwrap();
         let corpus = v1::CreateCorpusRequest {
             name: "c".to_owned(),
             ..Default::default()
         };
         client.create_corpus(corpus).await.unwrap();
-        Self {
-            _folder: folder,
-            _node: node,
-            router,
-            client,
-        }
+        Self { processes, client }
+    }
+
+    fn router(&self) -> &Process {
+        &self.processes.router
     }
 
     /// Resident memory of the router in MiB.
     fn memory(&self) -> u64 {
-        memory(self.router.id())
+        memory(self.router().id())
     }
 
     /// Whether a small request is answered.
@@ -97,10 +86,10 @@ async fn ten_thousand_idle_connections_cost_little_each() {
     cluster.serves().await.unwrap();
     let before = cluster.memory();
     let connections: Vec<TcpStream> = (0..count)
-        .map(|_| idle_connection(&cluster.router))
+        .map(|_| idle_connection(cluster.router()))
         .collect();
     // Accepted in order: once a later one is served, so were these.
-    let client = Client::new(cluster.router.url()).unwrap();
+    let client = Client::new(cluster.router().url()).unwrap();
     client.with_timeout(PATIENCE).list_corpora().await.unwrap();
     let grown = cluster.memory().saturating_sub(before);
     eprintln!("{grown} MiB more for {count} connections");
@@ -148,7 +137,7 @@ async fn readers_that_stall_leave_memory_bounded_and_others_served() {
     let before = cluster.memory();
     let mut readers = Vec::new();
     for _ in 0..40 {
-        readers.push(stalled(&cluster.router).await);
+        readers.push(stalled(cluster.router()).await);
     }
     // Without a limit they would hold 40 windows of 48 MB, 1.9 GB. What is being decoded, merged or sent counts late.
     let start = Instant::now();

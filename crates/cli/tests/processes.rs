@@ -2,33 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::path::{Path, PathBuf};
-
-use simshard_testkit::{Process, free_addresses, run, write_layout_file};
+use simshard_testkit::{ForgetfulCluster, Process, run};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_simshard");
 
 /// Three nodes and a router that share a layout file, started as the README says.
-struct Cluster {
-    router: Process,
-    nodes: Vec<Process>,
-    layout: PathBuf,
-    _folder: tempfile::TempDir,
-}
-
-impl Cluster {
-    fn start() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let layout = folder.path().join("cluster.toml");
-        let nodes = bind_nodes(&layout);
-        let router = start_router(&layout);
-        Self {
-            router,
-            nodes,
-            layout,
-            _folder: folder,
-        }
-    }
+fn cluster() -> ForgetfulCluster {
+    ForgetfulCluster::start(BINARY, 3)
 }
 
 #[test]
@@ -39,45 +19,6 @@ fn a_search_stores_nothing() {
         let found = String::from_utf8(run(BINARY, find, "").stdout).unwrap();
         assert!(found.ends_with("\"matches\":[]}\n"), "{found}");
     }
-}
-
-/// Starts the nodes on free ports. Between looking for one and using it, another
-/// process can take it: then new ones are looked for.
-fn bind_nodes(layout: &Path) -> Vec<Process> {
-    for _ in 0..20 {
-        write_layout_file(layout, &free_addresses(3));
-        let start = |number| {
-            std::panic::catch_unwind(|| {
-                let name = format!("n{number}");
-                let layout = layout.to_str().unwrap();
-                Process::serve(
-                    BINARY,
-                    ["serve", "node", "--cluster", layout, "--name", &name],
-                )
-            })
-            .ok()
-        };
-        let nodes: Option<Vec<Process>> = (1..=3).map(start).collect();
-        if let Some(nodes) = nodes {
-            return nodes;
-        }
-    }
-    panic!("no free ports");
-}
-
-fn start_router(layout: &Path) -> Process {
-    let layout = layout.to_str().unwrap();
-    Process::serve(
-        BINARY,
-        [
-            "serve",
-            "router",
-            "--cluster",
-            layout,
-            "--listen",
-            "127.0.0.1:0",
-        ],
-    )
 }
 
 fn embedded() -> Process {
@@ -144,7 +85,7 @@ fn session(router: &str) -> Vec<String> {
 
 #[test]
 fn processes_answer_as_the_embedded_cluster_does() {
-    let cluster = Cluster::start();
+    let cluster = cluster();
     let router = cluster.router.url();
     simshard(router, &["corpus", "create", "default"], "");
     let embedded = embedded();
@@ -165,7 +106,7 @@ fn processes_answer_as_the_embedded_cluster_does() {
 
 #[test]
 fn every_role_stops_cleanly_when_asked() {
-    let cluster = Cluster::start();
+    let cluster = cluster();
     assert_eq!(cluster.router.terminate(), Some(0));
     for node in cluster.nodes {
         assert_eq!(node.terminate(), Some(0));
@@ -175,21 +116,13 @@ fn every_role_stops_cleanly_when_asked() {
 
 #[test]
 fn corpora_outlive_their_router() {
-    let Cluster {
-        router,
-        nodes,
-        layout,
-        _folder,
-    } = Cluster::start();
-    simshard(
-        router.url(),
-        &["corpus", "create", "kept", "--blocks", "6"],
-        "",
-    );
-    simshard(router.url(), &["insert", "--corpus", "kept"], TEXTS);
-    let expected = simshard(router.url(), &["find", "--corpus", "kept"], TEXTS);
-    router.kill();
-    let router = start_router(&layout);
+    let mut cluster = cluster();
+    let url = cluster.router.url();
+    simshard(url, &["corpus", "create", "kept", "--blocks", "6"], "");
+    simshard(url, &["insert", "--corpus", "kept"], TEXTS);
+    let expected = simshard(url, &["find", "--corpus", "kept"], TEXTS);
+    cluster.restart_router();
+    let router = &cluster.router;
     let listed = simshard(router.url(), &["corpus", "list"], "");
     assert_eq!(
         listed,
@@ -199,13 +132,12 @@ fn corpora_outlive_their_router() {
         simshard(router.url(), &["find", "--corpus", "kept"], TEXTS),
         expected
     );
-    drop(nodes);
 }
 
 #[test]
 fn two_routers_see_each_others_corpora_come_and_go() {
-    let cluster = Cluster::start();
-    let (one, two) = (&cluster.router, start_router(&cluster.layout));
+    let cluster = cluster();
+    let (one, two) = (&cluster.router, cluster.start_router());
     for round in 0..3 {
         simshard(one.url(), &["corpus", "create", "c"], "");
         let text = format!("round {round} of a text");
@@ -235,8 +167,8 @@ fn two_routers_see_each_others_corpora_come_and_go() {
 /// The other router searches as far as the corpus that there is now asks for.
 #[test]
 fn a_corpus_made_again_with_another_distance_is_searched_in_full() {
-    let cluster = Cluster::start();
-    let (one, two) = (&cluster.router, start_router(&cluster.layout));
+    let cluster = cluster();
+    let (one, two) = (&cluster.router, cluster.start_router());
     let find = ["find", "--corpus", "c", "--fingerprint", "0"];
     for (blocks, distance, matches) in [("5", "3", 3), ("8", "5", 5), ("4", "2", 2)] {
         let create = [
@@ -272,15 +204,11 @@ fn a_corpus_made_again_with_another_distance_is_searched_in_full() {
 /// A node that lost its memory says so, rather than finding nothing.
 #[test]
 fn a_restarted_node_is_noticed() {
-    let Cluster {
-        router,
-        mut nodes,
-        layout,
-        _folder,
-    } = Cluster::start();
+    let mut cluster = cluster();
+    let router = &cluster.router;
     simshard(router.url(), &["corpus", "create", "default"], "");
     simshard(router.url(), &["insert"], TEXTS);
-    nodes.remove(1).kill();
+    cluster.nodes.remove(1).kill();
 
     let find = || run(BINARY, ["find", "--router", router.url()], TEXTS);
     let lost = find();
@@ -288,11 +216,7 @@ fn a_restarted_node_is_noticed() {
     let log = String::from_utf8_lossy(&lost.stderr);
     assert!(log.contains("node n2 (shards"), "{log}");
 
-    let layout = layout.to_str().unwrap();
-    nodes.push(Process::serve(
-        BINARY,
-        ["serve", "node", "--cluster", layout, "--name", "n2"],
-    ));
+    let _empty = cluster.start_node("n2");
     let empty = find();
     assert_eq!(empty.status.code(), Some(1));
     let log = String::from_utf8_lossy(&empty.stderr);
@@ -307,7 +231,7 @@ fn a_restarted_node_is_noticed() {
 /// A node that hangs costs the time that the client allows, and no more.
 #[test]
 fn a_frozen_node_is_late_and_its_part_can_be_done_without() {
-    let Cluster { router, nodes, .. } = &Cluster::start();
+    let ForgetfulCluster { router, nodes, .. } = &cluster();
     simshard(router.url(), &["corpus", "create", "default"], "");
     simshard(router.url(), &["insert"], TEXTS);
     let whole = simshard(router.url(), &["find"], TEXTS);
@@ -337,7 +261,7 @@ fn a_frozen_node_is_late_and_its_part_can_be_done_without() {
 /// 0, and the last one is asked first.
 #[test]
 fn a_frozen_node_is_gone_around_where_the_others_suffice() {
-    let Cluster { router, nodes, .. } = &Cluster::start();
+    let ForgetfulCluster { router, nodes, .. } = &cluster();
     simshard(router.url(), &["corpus", "create", "default"], "");
     // Where the leading bytes of the blocks A to D are, of which n2 has 56 to aa.
     let byte = |start: u32| 0x80_u64 << (start - 8);

@@ -11,7 +11,7 @@ use simshard_client::{
 };
 use simshard_cluster::{ClusterLayout, Node};
 use simshard_simhash::{Layout, Tables};
-use simshard_testkit::{Process, free_addresses, write_layout_file};
+use simshard_testkit::ForgetfulCluster;
 use simshard_topology::{NodeId, ShardId};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_simshard");
@@ -22,43 +22,23 @@ const REQUESTS: u64 = 200;
 /// A request that waits for the frozen node takes so long.
 const TIMEOUT: Duration = Duration::from_secs(4);
 
-/// Three nodes that forget, and a router.
+/// Three nodes and a router, and a client with little patience.
 struct Cluster {
-    _folder: tempfile::TempDir,
-    nodes: Vec<Process>,
-    _router: Process,
+    processes: ForgetfulCluster,
     client: Client,
 }
 
 impl Cluster {
     async fn start() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let layout = folder.path().join("cluster.toml");
-        write_layout_file(&layout, &free_addresses(3));
-        let layout = layout.to_str().unwrap();
-        let node = |name| ["serve", "node", "--cluster", layout, "--name", name];
-        let nodes = ["n1", "n2", "n3"].map(|name| Process::serve(BINARY, node(name)));
-        let router = [
-            "serve",
-            "router",
-            "--listen",
-            "127.0.0.1:0",
-            "--cluster",
-            layout,
-        ];
-        let router = Process::serve(BINARY, router);
-        let client = Client::new(router.url()).unwrap().with_timeout(TIMEOUT);
+        let processes = ForgetfulCluster::start(BINARY, 3);
+        let client = Client::new(processes.router.url()).unwrap();
+        let client = client.with_timeout(TIMEOUT);
         let corpus = v1::CreateCorpusRequest {
             name: "c".to_owned(),
             ..Default::default()
         };
         client.create_corpus(corpus).await.unwrap();
-        Self {
-            _folder: folder,
-            nodes: nodes.into(),
-            _router: router,
-            client,
-        }
+        Self { processes, client }
     }
 
     async fn insert(&self, fingerprint: Fingerprint) -> Result<u64, ClientError> {
@@ -119,7 +99,7 @@ async fn each_of_many_requests_has_its_own_answer() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn requests_that_need_no_lost_node_succeed_and_are_counted() {
     let mut cluster = Cluster::start().await;
-    cluster.nodes.pop().unwrap().kill();
+    cluster.processes.nodes.pop().unwrap().kill();
     let set = fingerprints(2);
     let inserted = join_all(set.iter().map(|&one| cluster.insert(one))).await;
     for (&fingerprint, inserted) in set.iter().zip(inserted) {
@@ -145,7 +125,7 @@ async fn requests_that_need_no_frozen_node_do_not_wait_for_it() {
     for &fingerprint in &set {
         cluster.insert(fingerprint).await.unwrap();
     }
-    cluster.nodes[2].freeze();
+    cluster.processes.nodes[2].freeze();
     let begin = Instant::now();
     let finds = set
         .iter()
@@ -170,5 +150,5 @@ async fn requests_that_need_no_frozen_node_do_not_wait_for_it() {
             }
         }
     }
-    cluster.nodes[2].thaw();
+    cluster.processes.nodes[2].thaw();
 }

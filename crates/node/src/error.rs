@@ -55,8 +55,8 @@ pub(crate) enum NodeError {
     /// The storage has failed for good.
     #[error("{0}")]
     StorageFailed(Failure),
-    /// The request was cancelled, or its deadline has passed, so nobody will see this.
-    #[error("the request was abandoned")]
+    /// The deadline has passed; or the request was cancelled, and nobody will see this.
+    #[error("the node was not done at the deadline: allow more time")]
     Abandoned,
     /// The node is going down.
     #[error("the node is shutting down")]
@@ -87,7 +87,8 @@ impl NodeError {
             Self::Refused(Refusal::TooLarge) => Reason::InvalidRequest,
             Self::Refused(Refusal::Closed) => Reason::Stopping,
             Self::Read(_) | Self::StorageFailed(_) => Reason::StorageFailed,
-            Self::Abandoned | Self::Stopping => Reason::Stopping,
+            Self::Abandoned => Reason::DeadlineTooShort,
+            Self::Stopping => Reason::Stopping,
         }
     }
 }

@@ -7,7 +7,7 @@ mod work;
 use std::sync::Arc;
 
 use simshard_proto::shard::v1 as pb;
-use simshard_proto::transport::Received;
+use simshard_proto::transport::Admitted;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
@@ -70,14 +70,14 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         request: Request<Streaming<pb::WorkRequest>>,
     ) -> Result<Response<Self::WorkStream>, Status> {
         let (answers, receiver) = mpsc::channel(1);
-        let received = Received::of(&request);
-        let stream = work::Stream {
-            received,
+        let admitted = Admitted::of(&request);
+        let lane = work::Lane {
             engine: Arc::clone(&self.engine),
             answers,
+            admitted,
             stopping: self.stopping.clone(),
         };
-        tokio::spawn(stream.run(request.into_inner()));
+        tokio::spawn(lane.run(request.into_inner()));
         Ok(Response::new(ReceiverStream::new(receiver)))
     }
 

@@ -147,7 +147,7 @@ async fn start(config: &NodeConfig, owned: ShardSet) -> Result<Arc<Engine>, Serv
         ..
     } = config.clone();
     let start = move || {
-        let pool = engine::threads(threads)?;
+        let pool = Arc::new(engine::threads(threads)?);
         let store = match data {
             None => Store::in_memory(owned),
             Some(directory) => pool.install(|| Store::open(&directory, owned, storage))?,

@@ -162,8 +162,13 @@ impl Shard {
 
     /// Whether documents of this fingerprint are at home here.
     pub(crate) const fn is_home(&self, fingerprint: Fingerprint) -> bool {
-        (fingerprint.0 >> 56) as u8 == self.id.0
+        home(fingerprint).0 == self.id.0
     }
+}
+
+/// The shard where the documents of a fingerprint are at home.
+pub(crate) const fn home(fingerprint: Fingerprint) -> ShardId {
+    ShardId((fingerprint.0 >> 56) as u8)
 }
 
 /// Takes the live documents of a shard in ascending order, and makes its tables at the end.

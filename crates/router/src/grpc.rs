@@ -33,17 +33,22 @@ impl CorpusGrpc {
         Deadline::from_metadata(request.metadata(), self.timeout)
     }
 
-    /// The answers to a stream of batches.
+    /// The answers to a stream of batches, each of which has as much time as a request.
     fn answers<Q, A, F>(
         &self,
         requests: Request<Streaming<Q>>,
-        answer: impl Fn(Q) -> F + Send + Sync + 'static,
+        answer: impl Fn(Self, Q, Deadline) -> F + Send + Sync + 'static,
     ) -> Response<Answers<A>>
     where
         Q: Send + 'static,
         A: Message + 'static,
         F: Future<Output = Result<A, Status>> + Send + 'static,
     {
+        let edge = self.clone();
+        let answer = move |request| {
+            let deadline = Deadline::within(edge.timeout);
+            answer(edge.clone(), request, deadline)
+        };
         let stopping = self.stopping.clone();
         Response::new(answer_each(requests, self.timeout, stopping, answer))
     }
@@ -224,17 +229,12 @@ impl CorpusService for CorpusGrpc {
         &self,
         request: Request<Streaming<pb::InsertStreamRequest>>,
     ) -> Result<Response<Self::InsertStreamStream>, Status> {
-        let edge = self.clone();
-        let answer = move |request: pb::InsertStreamRequest| {
-            let (edge, deadline) = (edge.clone(), Deadline::within(edge.timeout));
-            async move {
-                let batch = request.batch.unwrap_or_default();
-                let result = Some(edge.insert_batch(batch, deadline).await?);
-                let sequence = request.sequence;
-                Ok(pb::InsertStreamResponse { sequence, result })
-            }
-        };
-        Ok(self.answers(request, answer))
+        Ok(self.answers(request, |edge, request, deadline| async move {
+            let batch = request.batch.unwrap_or_default();
+            let result = Some(edge.insert_batch(batch, deadline).await?);
+            let sequence = request.sequence;
+            Ok(pb::InsertStreamResponse { sequence, result })
+        }))
     }
 
     type RemoveStreamStream = Answers<pb::RemoveStreamResponse>;
@@ -243,17 +243,12 @@ impl CorpusService for CorpusGrpc {
         &self,
         request: Request<Streaming<pb::RemoveStreamRequest>>,
     ) -> Result<Response<Self::RemoveStreamStream>, Status> {
-        let edge = self.clone();
-        let answer = move |request: pb::RemoveStreamRequest| {
-            let (edge, deadline) = (edge.clone(), Deadline::within(edge.timeout));
-            async move {
-                let batch = request.batch.unwrap_or_default();
-                let result = Some(edge.remove_batch(batch, deadline).await?);
-                let sequence = request.sequence;
-                Ok(pb::RemoveStreamResponse { sequence, result })
-            }
-        };
-        Ok(self.answers(request, answer))
+        Ok(self.answers(request, |edge, request, deadline| async move {
+            let batch = request.batch.unwrap_or_default();
+            let result = Some(edge.remove_batch(batch, deadline).await?);
+            let sequence = request.sequence;
+            Ok(pb::RemoveStreamResponse { sequence, result })
+        }))
     }
 
     type FindFirstStreamStream = Answers<pb::FindFirstStreamResponse>;
@@ -262,17 +257,12 @@ impl CorpusService for CorpusGrpc {
         &self,
         request: Request<Streaming<pb::FindFirstStreamRequest>>,
     ) -> Result<Response<Self::FindFirstStreamStream>, Status> {
-        let edge = self.clone();
-        let answer = move |request: pb::FindFirstStreamRequest| {
-            let (edge, deadline) = (edge.clone(), Deadline::within(edge.timeout));
-            async move {
-                let batch = request.batch.unwrap_or_default();
-                let result = Some(edge.find_first_batch(batch, deadline).await?);
-                let sequence = request.sequence;
-                Ok(pb::FindFirstStreamResponse { sequence, result })
-            }
-        };
-        Ok(self.answers(request, answer))
+        Ok(self.answers(request, |edge, request, deadline| async move {
+            let batch = request.batch.unwrap_or_default();
+            let result = Some(edge.find_first_batch(batch, deadline).await?);
+            let sequence = request.sequence;
+            Ok(pb::FindFirstStreamResponse { sequence, result })
+        }))
     }
 
     type FindAllStreamStream = Answers<pb::FindAllStreamResponse>;
@@ -281,17 +271,12 @@ impl CorpusService for CorpusGrpc {
         &self,
         request: Request<Streaming<pb::FindAllStreamRequest>>,
     ) -> Result<Response<Self::FindAllStreamStream>, Status> {
-        let edge = self.clone();
-        let answer = move |request: pb::FindAllStreamRequest| {
-            let (edge, deadline) = (edge.clone(), Deadline::within(edge.timeout));
-            async move {
-                let batch = request.batch.unwrap_or_default();
-                let result = Some(edge.find_all_batch(batch, deadline).await?);
-                let sequence = request.sequence;
-                Ok(pb::FindAllStreamResponse { sequence, result })
-            }
-        };
-        Ok(self.answers(request, answer))
+        Ok(self.answers(request, |edge, request, deadline| async move {
+            let batch = request.batch.unwrap_or_default();
+            let result = Some(edge.find_all_batch(batch, deadline).await?);
+            let sequence = request.sequence;
+            Ok(pb::FindAllStreamResponse { sequence, result })
+        }))
     }
 
     type ScanStream = Answers<pb::ScanResponse>;

@@ -6,6 +6,7 @@
 #![allow(clippy::missing_panics_doc, reason = "panicking is how a test fails")]
 
 mod cluster;
+mod forgetful_cluster;
 mod layout_file;
 mod layouts;
 mod oracle;
@@ -13,6 +14,7 @@ mod process;
 mod process_cluster;
 
 pub use cluster::TestCluster;
+pub use forgetful_cluster::ForgetfulCluster;
 pub use layout_file::{free_addresses, write_layout_file};
 pub use layouts::promised_layouts;
 pub use oracle::Oracle;

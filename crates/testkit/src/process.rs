@@ -78,6 +78,10 @@ impl Process {
 
     /// Ends it without any warning.
     pub fn kill(mut self) {
+        self.end();
+    }
+
+    pub(crate) fn end(&mut self) {
         self.child.kill().expect("it runs");
         self.child.wait().expect("its end");
     }

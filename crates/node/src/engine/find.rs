@@ -27,7 +27,7 @@ const FEW: usize = 64;
 const QUICK: usize = 4096;
 
 /// After so many hits, a search looks whether it is still wanted.
-const LOOK_UP: u32 = 4096;
+const LOOK_AFTER: u32 = 4096;
 
 /// What a search asks of the shards of a node.
 #[derive(Clone, Debug)]
@@ -204,7 +204,7 @@ impl Find {
         let mut hits = 0_u32;
         let flow = shard.search(search, &queries, |hit| {
             hits = hits.wrapping_add(1);
-            if hits.is_multiple_of(LOOK_UP) && wanted.is_over() {
+            if hits.is_multiple_of(LOOK_AFTER) && wanted.is_over() {
                 return ControlFlow::Break(());
             }
             collector.push(hit)

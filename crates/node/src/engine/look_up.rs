@@ -7,15 +7,13 @@ use futures_util::Stream;
 use simshard_cluster::CorpusUid;
 use simshard_simhash::Fingerprint;
 use simshard_storage::Documents;
-use simshard_topology::{ShardId, ShardSet};
+use simshard_topology::ShardSet;
 
-use super::pages::Pages;
+use super::pages::{PAGE, Pages};
 use super::{Engine, Wanted};
 use crate::corpora::NodeCorpus;
 use crate::error::NodeError;
-
-/// Documents that are sent together: with the longest ids, some megabytes.
-const PAGE: usize = 4096;
+use crate::shard::home;
 
 /// A fingerprint, and ids of its documents.
 type Ids = (Fingerprint, vec::IntoIter<Box<str>>);
@@ -82,7 +80,7 @@ impl LookUp {
         let Some(fingerprint) = self.fingerprints.next() else {
             return Ok(None);
         };
-        let home = ShardId((fingerprint.0 >> 56) as u8);
+        let home = home(fingerprint);
         let Some(shard) = corpus.read(home).filter(|_| self.shards.contains(home)) else {
             return Ok(None);
         };

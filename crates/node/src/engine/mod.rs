@@ -53,10 +53,10 @@ impl Engine {
     /// An engine over what is stored: loads the tables of every corpus, then takes changes.
     pub(crate) fn start(
         store: Store,
-        pool: ThreadPool,
+        pool: Arc<ThreadPool>,
         max_answer_bytes: usize,
     ) -> Result<Self, OpenError> {
-        let (store, pool) = (Arc::new(store), Arc::new(pool));
+        let store = Arc::new(store);
         let corpora = Arc::new(pool.install(|| NodeCorpora::load(&store))?);
         let (failing, failed) = watch::channel(None);
         let applier = Applier {

@@ -11,6 +11,9 @@ use simshard_topology::ShardSet;
 use super::{Engine, Wanted};
 use crate::error::NodeError;
 
+/// With so many documents a page is sent: with the longest ids, some megabytes.
+pub(super) const PAGE: usize = 4096;
+
 /// Work that makes documents page by page.
 pub(super) trait Pages: Send + Sized + 'static {
     /// Whether there are no more.

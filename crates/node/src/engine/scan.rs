@@ -8,13 +8,9 @@ use simshard_simhash::Fingerprint;
 use simshard_storage::{Documents, PageStart};
 use simshard_topology::{ShardId, ShardSet};
 
-use super::pages::Pages;
+use super::pages::{PAGE, Pages};
 use super::{Engine, Wanted};
 use crate::error::NodeError;
-
-/// Elements of a shard that are read for a page, and documents from which on it is sent: with the longest ids it has
-/// a few megabytes.
-const PAGE: usize = 4096;
 
 /// Where a scan is.
 struct Scan {
@@ -48,7 +44,7 @@ impl Pages for Scan {
         self.shards.is_empty()
     }
 
-    /// The next documents, of as many shards as it takes.
+    /// The next documents, of as many shards as it takes: each is read by as many elements as a page has documents.
     fn page(&mut self, engine: &Engine, wanted: &Wanted) -> Result<Documents, NodeError> {
         let mut page = Documents::default();
         while page.fingerprints.len() < PAGE
@@ -57,7 +53,7 @@ impl Pages for Scan {
             if wanted.is_over() {
                 return Err(NodeError::Abandoned);
             }
-            let (first, last) = home(shard);
+            let (first, last) = at_home(shard);
             let start = self.start.take().unwrap_or(PageStart::of(first));
             let take = |fingerprint, id: &str| {
                 page.fingerprints.push(fingerprint);
@@ -74,7 +70,7 @@ impl Pages for Scan {
 }
 
 /// The first and the last fingerprint that are at home in a shard.
-fn home(shard: ShardId) -> (Fingerprint, Fingerprint) {
+fn at_home(shard: ShardId) -> (Fingerprint, Fingerprint) {
     let first = u64::from(shard.0) << 56;
     (Fingerprint(first), Fingerprint(first | u64::MAX >> 8))
 }

@@ -1,21 +1,32 @@
 //! A stream of work from a router: many requests under way at once, answered as they are done.
+//!
+//! # Invariants
+//! - WK1: a request that was read is answered once, with its sequence, unless it is cancelled or the router goes. A
+//!   refusal is an answer, and does not end the stream.
+//! - WK2: at most [`UNDER_WAY`] requests of a stream are under way, and none is read while an answer waits for the
+//!   router to take it.
+//! - WK3: what is cancelled is not answered, and given up, as all is once the router goes: a search ends, a change
+//!   that was begun goes on.
+//! - WK4: a node that stops answers what is under way, refuses what it reads meanwhile, and then ends the stream.
+//! - WK5: a request and its answer count until the answer has gone. Where there is no room for one of them, that is
+//!   the answer.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures_util::StreamExt;
 use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::FuturesUnordered;
+use futures_util::{Stream, StreamExt};
 use prost::Message;
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::work_request::Work;
 use simshard_proto::shard::v1::work_response::Outcome;
-use simshard_proto::transport::{NO_MEMORY, Received, Taken, overloaded};
+use simshard_proto::transport::{Admitted, NO_MEMORY, Taken, overloaded};
 use simshard_proto::{Violations, bits_from, status_into_bytes};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use tonic::{Status, Streaming};
+use tonic::Status;
 
 use super::decode;
 use crate::engine::Engine;
@@ -26,19 +37,22 @@ use crate::error::NodeError;
 /// are bounded by the budget.
 const UNDER_WAY: usize = 512;
 
-/// One stream.
-pub(super) struct Stream {
+/// One stream; its other end is the lane of a router.
+pub(super) struct Lane {
     pub(super) engine: Arc<Engine>,
     pub(super) answers: mpsc::Sender<Result<pb::WorkResponse, Status>>,
     /// The memory of what has arrived.
-    pub(super) received: Received,
+    pub(super) admitted: Admitted,
     /// Once it is cancelled, nothing more is begun.
     pub(super) stopping: CancellationToken,
 }
 
-impl Stream {
+impl Lane {
     /// Does what the requests ask for, until they or the interest in the answers end, or the node is to stop.
-    pub(super) async fn run(self, mut requests: Streaming<pb::WorkRequest>) {
+    pub(super) async fn run(
+        self,
+        mut requests: impl Stream<Item = Result<pb::WorkRequest, Status>> + Unpin,
+    ) {
         let mut under_way = FuturesUnordered::new();
         let mut cancels: HashMap<u64, AbortHandle> = HashMap::new();
         let mut is_open = true;
@@ -51,8 +65,8 @@ impl Stream {
                         return;
                     }
                 }
-                request = requests.message(), if is_open && under_way.len() < UNDER_WAY => {
-                    let Ok(Some(request)) = request else {
+                request = requests.next(), if is_open && under_way.len() < UNDER_WAY => {
+                    let Some(Ok(request)) = request else {
                         is_open = false;
                         continue;
                     };
@@ -82,7 +96,7 @@ impl Stream {
         request: pb::WorkRequest,
     ) -> impl Future<Output = (pb::WorkResponse, Taken)> + Send + use<> {
         let engine = Arc::clone(&self.engine);
-        let memory = self.received.split();
+        let memory = self.admitted.split();
         let refused = if self.stopping.is_cancelled() {
             Some(NodeError::Stopping.into())
         } else if !memory.fits() {
@@ -144,3 +158,6 @@ async fn outcome(
         Some(Work::Cancel(_)) | None => Err(Violations::of("work", "is not set")),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,9 @@
 //! - AD1: every byte of a request's messages is counted from its arrival until its answer has left, or until whoever
 //!   answers a stream says that it no longer holds it.
 //! - AD2: a request beyond the limits is answered OVERLOADED; health is told all the same.
+//! - AD3: a request has its place until its answer has left, or until whoever answers a stream gives it up before. A
+//!   client that does not read an answer keeps a place, and the bytes of what is on its way to it, for as long as its
+//!   connection lives.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -65,43 +68,57 @@ impl<S> Layer<S> for Admission {
     }
 }
 
-/// The bytes that the messages of a request have, as far as they have arrived. Servers find it among the
-/// extensions of the request.
+/// What a request has been given: its place, and the bytes of its messages as far as they have arrived. Servers find
+/// it among the extensions of the request.
 #[derive(Clone, Debug)]
-pub struct Received(Arc<Mutex<Taken>>);
+pub struct Admitted(Arc<Mutex<Held>>);
 
-impl Received {
-    /// What counts the messages of a request.
+#[derive(Debug)]
+struct Held {
+    arrived: Taken,
+    place: Option<OwnedSemaphorePermit>,
+}
+
+impl Admitted {
+    /// What this request has been given.
     #[must_use]
     pub fn of<T>(request: &tonic::Request<T>) -> Self {
-        let received = request.extensions().get();
+        let admitted = request.extensions().get();
         // Without admission nothing is limited.
-        received
+        admitted
             .cloned()
-            .unwrap_or_else(|| Self::new(&Budget::new(usize::MAX)))
+            .unwrap_or_else(|| Self::new(&Budget::new(usize::MAX), None))
     }
 
-    fn new(budget: &Budget) -> Self {
-        Self(Arc::new(Mutex::new(budget.take(0))))
+    /// A place, if they are counted; no bytes so far.
+    #[must_use]
+    pub fn new(budget: &Budget, place: Option<OwnedSemaphorePermit>) -> Self {
+        let arrived = budget.take(0);
+        Self(Arc::new(Mutex::new(Held { arrived, place })))
     }
 
     /// Takes over the bytes of what has arrived so far: they count until what is returned is dropped.
     #[must_use]
     pub fn split(&self) -> Taken {
-        self.lock(Taken::split)
+        self.lock(|held| held.arrived.split())
+    }
+
+    /// Gives the place of a stream to others: nothing more is done for it, though what was answered may not be read.
+    pub fn leave(&self) {
+        self.lock(|held| held.place = None);
     }
 
     /// Counts bytes that have arrived; returns whether they fit, or are to be taken in any case.
     fn grow(&self, bytes: usize, in_any_case: bool) -> bool {
-        self.lock(|taken| {
+        self.lock(|held| {
             if in_any_case {
-                taken.grow(bytes);
+                held.arrived.grow(bytes);
             }
-            in_any_case || taken.try_grow(bytes)
+            in_any_case || held.arrived.try_grow(bytes)
         })
     }
 
-    fn lock<T>(&self, act: impl FnOnce(&mut Taken) -> T) -> T {
+    fn lock<T>(&self, act: impl FnOnce(&mut Held) -> T) -> T {
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -133,18 +150,18 @@ where
         if request.uri().path().starts_with(HEALTH) {
             return Either::Right(Box::pin(self.inner.call(request)));
         }
-        let Ok(permit) = Arc::clone(&self.admission.requests).try_acquire_owned() else {
+        let Ok(place) = Arc::clone(&self.admission.requests).try_acquire_owned() else {
             let refused = overloaded("too many requests are under way").into_http();
             return Either::Left(ready(Ok(refused)));
         };
         let budget = self.admission.budget.clone();
-        let received = Received::new(&budget);
+        let admitted = Admitted::new(&budget, Some(place));
         let is_work = request.uri().path().ends_with(WORK);
         let (mut parts, body) = request.into_parts();
-        parts.extensions.insert(received.clone());
+        parts.extensions.insert(admitted.clone());
         let body = Body::new(Arriving {
             body,
-            received: received.clone(),
+            admitted: admitted.clone(),
             is_work,
         });
         let answer = self.inner.call(Request::from_parts(parts, body));
@@ -153,8 +170,7 @@ where
                 body,
                 frame: budget.take(0),
                 budget,
-                _received: received,
-                _permit: permit,
+                _admitted: admitted,
             };
             Ok(answer.await?.map(|body| Body::new(leaving(body))))
         }))
@@ -170,7 +186,7 @@ pub fn overloaded(what: &str) -> Status {
 /// The body of a request, counted as it arrives.
 struct Arriving {
     body: Body,
-    received: Received,
+    admitted: Admitted,
     is_work: bool,
 }
 
@@ -187,7 +203,7 @@ impl http_body::Body for Arriving {
             Some(Ok(frame)) => frame.data_ref().map_or(0, Bytes::len),
             Some(Err(_)) | None => 0,
         };
-        if bytes == 0 || self.received.grow(bytes, self.is_work) {
+        if bytes == 0 || self.admitted.grow(bytes, self.is_work) {
             return Poll::Ready(frame);
         }
         Poll::Ready(Some(Err(overloaded(NO_MEMORY))))
@@ -208,8 +224,7 @@ struct Leaving {
     budget: Budget,
     /// What was handed to the connection last, and may still be there.
     frame: Taken,
-    _received: Received,
-    _permit: OwnedSemaphorePermit,
+    _admitted: Admitted,
 }
 
 impl http_body::Body for Leaving {

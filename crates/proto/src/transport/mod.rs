@@ -21,7 +21,7 @@ use tracing::warn;
 
 use crate::{MAX_MESSAGE_BYTES, Reason};
 use admission::Admission;
-pub use admission::{NO_MEMORY, Received, overloaded};
+pub use admission::{Admitted, NO_MEMORY, overloaded};
 pub use budget::{Budget, Taken};
 
 /// HTTP/2 flow control for one stream: room for a large batch.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use simshard_proto::transport::Admitted;
 use simshard_proto::{Violations, v1 as pb};
 use tonic::{Request, Response, Status};
 
@@ -28,6 +29,7 @@ impl CorpusGrpc {
     /// The answers that `work` sends, until the router stops.
     fn about_all<T, F>(
         &self,
+        admitted: Admitted,
         deadline: Option<Deadline>,
         work: impl FnOnce(Sink<T>) -> F,
     ) -> Response<Answers<T>>
@@ -43,40 +45,43 @@ impl CorpusGrpc {
                 done.unwrap_or(Err(RouterError::Stopping))
             }
         };
-        Response::new(answers(deadline, PATIENCE, until_stopped))
+        Response::new(answers(admitted, deadline, PATIENCE, until_stopped))
     }
 
     pub(super) async fn scan_all(
         &self,
         request: Request<pb::ScanRequest>,
     ) -> Result<Response<Answers<pb::ScanResponse>>, Status> {
+        let admitted = Admitted::of(&request);
         let deadline = Deadline::of_client(request.metadata());
         let request = request.into_inner();
         let live = self.live(&request.corpus, &request.recipe).await?;
-        Ok(self.about_all(deadline, |sink| live.scan(sink)))
+        Ok(self.about_all(admitted, deadline, |sink| live.scan(sink)))
     }
 
     pub(super) async fn find_all_pairs(
         &self,
         request: Request<pb::FindPairsRequest>,
     ) -> Result<Response<Answers<pb::FindPairsResponse>>, Status> {
+        let admitted = Admitted::of(&request);
         let deadline = Deadline::of_client(request.metadata());
         let request = request.into_inner();
         let live = self.live(&request.corpus, &request.recipe).await?;
         let distance = decode::distance(request.max_distance, live.layout())?;
         let find = |sink| live.find_pairs(distance, sink);
-        Ok(self.about_all(deadline, find))
+        Ok(self.about_all(admitted, deadline, find))
     }
 
     pub(super) async fn find_all_clusters(
         &self,
         request: Request<pb::FindClustersRequest>,
     ) -> Result<Response<Answers<pb::FindClustersResponse>>, Status> {
+        let admitted = Admitted::of(&request);
         let deadline = Deadline::of_client(request.metadata());
         let request = request.into_inner();
         let live = self.live(&request.corpus, &request.recipe).await?;
         let distance = decode::distance(request.max_distance, live.layout())?;
         let find = |sink| live.find_clusters(distance, sink);
-        Ok(self.about_all(deadline, find))
+        Ok(self.about_all(admitted, deadline, find))
     }
 }

@@ -1,9 +1,22 @@
 //! A lane: one long-lived stream of work to a node, many requests on it at once.
+//!
+//! # Invariants
+//! - LN1: a request is answered at most once, by the answer that has its sequence; no other request of the lane has
+//!   that. A refusal is an answer.
+//! - LN2: once a lane has ended, nobody waits on it: those who do, and those who come yet, hear that the node is
+//!   unreachable, which is for them to try again.
+//! - LN3: a request that nobody waits for any longer is forgotten at once, and the node told so if there is room to
+//!   say it; if not, the node knows how long the request was to be waited for.
+//! - LN4: an answer that the budget has no room for is not kept. Whoever waits for it hears that; the lane goes on.
+//! - LN5: of those who need a lane at once, one opens it for all. If that fails, all of them hear so, however many
+//!   wait: none begins anew what the others have waited for.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures_util::future::{BoxFuture, Shared};
+use futures_util::{FutureExt, Stream, StreamExt};
 use prost::Message;
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::work_request::Work;
@@ -13,7 +26,7 @@ use simshard_proto::transport::{Budget, Taken};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::{Status, Streaming};
+use tonic::Status;
 
 use super::{CallError, Client};
 use crate::deadline::Deadline;
@@ -21,13 +34,16 @@ use crate::deadline::Deadline;
 /// Requests that wait for the transport. Whoever has one more waits as well.
 const QUEUE: usize = 16;
 
+/// A lane that is being opened, or what came of that, for all who need it.
+type Opening = Shared<BoxFuture<'static, Result<Arc<Lane>, CallError>>>;
+
 /// A connection, and the lane on it while it has one.
 #[derive(Debug)]
 pub(super) struct Slot {
     client: Client,
     /// The memory for answers.
     budget: Budget,
-    lane: tokio::sync::Mutex<Option<Arc<Lane>>>,
+    lane: Mutex<Option<Opening>>,
 }
 
 impl Slot {
@@ -35,7 +51,7 @@ impl Slot {
         Self {
             client,
             budget,
-            lane: tokio::sync::Mutex::default(),
+            lane: Mutex::default(),
         }
     }
 
@@ -43,15 +59,24 @@ impl Slot {
         self.client.clone()
     }
 
-    /// The lane; a new one if there is none, or it has ended. Whoever else asks meanwhile waits for it.
+    /// The lane; a new one if there is none, or it has ended. Whoever else asks meanwhile waits for the same one.
     pub(super) async fn lane(&self) -> Result<Arc<Lane>, CallError> {
-        let mut lane = self.lane.lock().await;
-        if let Some(lane) = lane.as_ref().filter(|lane| !lane.waiting.is_closed()) {
-            return Ok(Arc::clone(lane));
-        }
-        let opened = Arc::new(Lane::open(self.client(), self.budget.clone()).await?);
-        *lane = Some(Arc::clone(&opened));
-        Ok(opened)
+        let opening = {
+            let mut lane = self.lane.lock().unwrap_or_else(PoisonError::into_inner);
+            match lane.as_ref().map(|opening| (opening, opening.peek())) {
+                Some((_, Some(Ok(lane)))) if !lane.waiting.is_closed() => {
+                    return Ok(Arc::clone(lane));
+                }
+                Some((opening, None)) => opening.clone(),
+                Some((_, Some(_))) | None => lane.insert(self.open()).clone(),
+            }
+        };
+        opening.await
+    }
+
+    fn open(&self) -> Opening {
+        let opened = Lane::open(self.client(), self.budget.clone());
+        opened.map(|lane| Ok(Arc::new(lane?))).boxed().shared()
     }
 }
 
@@ -77,13 +102,22 @@ impl Lane {
     async fn open(mut client: Client, budget: Budget) -> Result<Self, Status> {
         let (requests, receiver) = mpsc::channel(QUEUE);
         let answers = client.work(ReceiverStream::new(receiver)).await?;
+        Ok(Self::over(requests, answers.into_inner(), budget))
+    }
+
+    /// The lane that a stream of requests and one of answers are.
+    fn over(
+        requests: mpsc::Sender<pb::WorkRequest>,
+        answers: impl Stream<Item = Result<pb::WorkResponse, Status>> + Send + Unpin + 'static,
+        budget: Budget,
+    ) -> Self {
         let waiting = Arc::new(Waiting::default());
-        tokio::spawn(receive(answers.into_inner(), Arc::clone(&waiting), budget));
-        Ok(Self {
+        tokio::spawn(receive(answers, Arc::clone(&waiting), budget));
+        Self {
             requests,
             waiting,
             next: AtomicU64::new(0),
-        })
+        }
     }
 
     /// Has the node do something; tells it if nobody waits for that any longer.
@@ -169,14 +203,27 @@ impl Waiting {
 }
 
 /// Hands the answers out until the stream ends. Those who still wait then hear that it has.
-async fn receive(mut answers: Streaming<pb::WorkResponse>, waiting: Arc<Waiting>, budget: Budget) {
-    while let Ok(Some(response)) = answers.message().await {
-        let memory = budget.try_take(response.encoded_len());
-        if let Some((sender, outcome)) = waiting.take(response.sequence).zip(response.outcome) {
-            let answer = |memory| Answer { outcome, memory };
-            // Whoever waited may have gone just now.
-            let _ = sender.send(memory.map(answer).ok_or(CallError::NoMemory));
-        }
+async fn receive(
+    mut answers: impl Stream<Item = Result<pb::WorkResponse, Status>> + Unpin,
+    waiting: Arc<Waiting>,
+    budget: Budget,
+) {
+    while let Some(Ok(response)) = answers.next().await {
+        let Some(sender) = waiting.take(response.sequence) else {
+            continue;
+        };
+        let answer = match budget.try_take(response.encoded_len()) {
+            None => Err(CallError::NoMemory),
+            Some(memory) => {
+                let outcome = response.outcome.ok_or_else(CallError::nonsense);
+                outcome.map(|outcome| Answer { outcome, memory })
+            }
+        };
+        // Whoever waited may have gone just now.
+        let _ = sender.send(answer);
     }
     waiting.close();
 }
+
+#[cfg(test)]
+mod tests;

@@ -215,6 +215,8 @@ impl From<Status> for CallError {
         if let Some(reason) = Reason::of(&status) {
             return if reason == Reason::Stopping {
                 Self::Unreachable
+            } else if reason == Reason::DeadlineTooShort {
+                Self::Late
             } else if reason == Reason::CorpusNotLoaded {
                 Self::NotLoaded
             } else {
@@ -228,5 +230,30 @@ impl From<Status> for CallError {
             true => Self::Unreachable,
             false => Self::Refused(Box::new(status)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_node_says_itself_is_told_from_what_the_transport_says() {
+        let said = |reason: Reason| CallError::from(reason.status("no", []));
+        assert!(matches!(said(Reason::Stopping), CallError::Unreachable));
+        assert!(matches!(said(Reason::DeadlineTooShort), CallError::Late));
+        assert!(matches!(
+            said(Reason::CorpusNotLoaded),
+            CallError::NotLoaded
+        ));
+        assert!(matches!(said(Reason::Internal), CallError::Refused(_)));
+        let late = Status::deadline_exceeded("no");
+        assert!(matches!(CallError::from(late), CallError::Late));
+        for code in CONNECTION_CODES {
+            let broken = CallError::from(Status::new(code, "broken"));
+            assert!(matches!(broken, CallError::Unreachable), "{code}");
+        }
+        let other = CallError::from(Status::unimplemented("no"));
+        assert!(matches!(other, CallError::Refused(_)));
     }
 }

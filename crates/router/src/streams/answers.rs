@@ -4,11 +4,14 @@
 //! - SR1: at most two answers of a stream wait to be read.
 //! - SR2: the work of a stream ends when its reader goes, at its deadline, and when nothing was read for as long as
 //!   it has patience.
+//! - SR3: a stream has its place among the requests under way only while its work goes on: once that has ended, others
+//!   are let in, whether anybody reads the last answers or not.
 
 use std::pin::Pin;
 use std::time::Duration;
 
 use futures_util::{Stream, stream};
+use simshard_proto::transport::Admitted;
 use tokio::sync::mpsc;
 use tokio::time::{timeout, timeout_at};
 use tokio_util::task::AbortOnDropHandle;
@@ -41,6 +44,7 @@ impl<T> Sink<T> {
 
 /// The answers that `work` sends, and its error, if it fails, as the last one.
 pub(crate) fn answers<T, E, F>(
+    admitted: Admitted,
     deadline: Option<Deadline>,
     patience: Duration,
     work: impl FnOnce(Sink<T>) -> F,
@@ -53,12 +57,14 @@ where
     let (answers, receiver) = mpsc::channel(1);
     let work = work(Sink { answers, patience });
     let task = tokio::spawn(async move {
-        match deadline {
+        let end = match deadline {
             None => work.await,
             Some(deadline) => timeout_at(deadline.instant(), work)
                 .await
                 .unwrap_or(Err(RouterError::OutOfTime.into())),
-        }
+        };
+        admitted.leave();
+        end
     });
     let under_way = Some((receiver, AbortOnDropHandle::new(task)));
     Box::pin(stream::unfold(under_way, async |under_way| {
@@ -79,17 +85,22 @@ mod tests {
 
     use futures_util::StreamExt;
     use simshard_proto::Reason;
-    use tokio::sync::oneshot;
+    use simshard_proto::transport::Budget;
+    use tokio::sync::{Semaphore, oneshot};
 
     use super::*;
 
     const PATIENCE: Duration = Duration::from_secs(600);
 
+    fn unlimited() -> Admitted {
+        Admitted::new(&Budget::new(usize::MAX), None)
+    }
+
     /// Counts without an end; what it made so far.
     fn counting(deadline: Option<Deadline>) -> (Answers<usize>, Arc<AtomicUsize>) {
         let made = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&made);
-        let stream = answers(deadline, PATIENCE, |sink| async move {
+        let stream = answers(unlimited(), deadline, PATIENCE, |sink| async move {
             loop {
                 let number = counter.fetch_add(1, Ordering::Relaxed);
                 sink.send(number).await?;
@@ -135,12 +146,35 @@ mod tests {
     #[tokio::test]
     async fn the_work_ends_when_its_reader_goes() {
         let (ending, ended) = oneshot::channel::<()>();
-        let stream = answers(None, PATIENCE, |sink: Sink<usize>| async move {
-            let _ending = ending;
-            sink.send(1).await?;
-            std::future::pending::<Result<(), RouterError>>().await
-        });
+        let stream = answers(
+            unlimited(),
+            None,
+            PATIENCE,
+            |sink: Sink<usize>| async move {
+                let _ending = ending;
+                sink.send(1).await?;
+                std::future::pending::<Result<(), RouterError>>().await
+            },
+        );
         drop(stream);
         assert!(ended.await.is_err());
+    }
+
+    /// SR3.
+    #[tokio::test(start_paused = true)]
+    async fn a_reader_that_is_cut_off_leaves_its_place_to_others() {
+        let places = Arc::new(Semaphore::new(1));
+        let place = Arc::clone(&places).try_acquire_owned().unwrap();
+        let admitted = Admitted::new(&Budget::new(0), Some(place));
+        let _unread = answers(admitted, None, PATIENCE, |sink| async move {
+            for number in 0..3 {
+                sink.send(number).await?;
+            }
+            Ok::<_, RouterError>(())
+        });
+        tokio::time::sleep(PATIENCE - Duration::from_secs(1)).await;
+        assert_eq!(places.available_permits(), 0);
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        assert_eq!(places.available_permits(), 1);
     }
 }

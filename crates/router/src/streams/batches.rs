@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::{Stream, StreamExt};
 use prost::Message;
-use simshard_proto::transport::{Received, Taken, explain_size};
+use simshard_proto::transport::{Admitted, Taken, explain_size};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tonic::{Request, Status, Streaming};
@@ -35,11 +35,12 @@ where
     A: Message + 'static,
     F: Future<Output = Result<A, Status>> + Send + 'static,
 {
-    let received = Received::of(&requests);
+    let admitted = Admitted::of(&requests);
+    let arrived = admitted.clone();
     let requests = requests.into_inner();
     let requests = requests.take_until(stopping.clone().cancelled_owned());
     let under_way = requests.map(move |request| {
-        let memory = received.split();
+        let memory = arrived.split();
         let task = request.map_err(explain_size).map(|request| {
             let answer = answer(request);
             AbortOnDropHandle::new(tokio::spawn(within(memory, answer)))
@@ -51,7 +52,7 @@ where
                 .unwrap_or_else(|_| Err(RouterError::Stopping.into()))
         }
     });
-    answers(None, patience, |sink| async move {
+    answers(admitted, None, patience, |sink| async move {
         hand_on(under_way.buffered(WINDOW), sink).await?;
         match stopping.is_cancelled() {
             true => Err(Status::from(RouterError::Stopping)),
@@ -100,7 +101,7 @@ mod tests {
     fn four(budget: &Budget) -> Answers<InsertResponse> {
         let answer = |inserted_count, memory| Ok((InsertResponse { inserted_count }, memory));
         let made = [1, 2, 3, 4].map(|number| answer(number, budget.take(10)));
-        answers(None, SHORT, |sink| {
+        answers(Admitted::new(budget, None), None, SHORT, |sink| {
             hand_on(futures_util::stream::iter(made), sink)
         })
     }

@@ -65,13 +65,13 @@ async fn a_request_that_does_not_fit_is_told_to_come_again() {
 async fn what_arrived_can_be_handed_on() {
     let budget = Budget::new(100);
     let keep = |request: Request<Body>| async move {
-        let received = request.extensions().get::<Received>().unwrap().clone();
+        let admitted = request.extensions().get::<Admitted>().unwrap().clone();
         let body = request.into_body().collect().await.unwrap();
         assert_eq!(body.to_bytes().len(), 40);
         let mut response = Response::new(Body::empty());
         response
             .extensions_mut()
-            .insert(Arc::new(Mutex::new(received.split())));
+            .insert(Arc::new(Mutex::new(admitted.split())));
         Ok::<_, Infallible>(response)
     };
     let service = Admission::new(budget.clone()).layer(service_fn(keep));
@@ -111,6 +111,34 @@ async fn so_many_requests_are_under_way_and_no_more() {
         assert_eq!(reason(&request.await.unwrap().unwrap()), None);
     }
     assert_eq!(admission.requests.available_permits(), MAX_REQUESTS);
+}
+
+/// AD3.
+#[tokio::test]
+async fn a_place_is_kept_until_the_answer_has_left_or_it_is_given_up() {
+    let answer = |request: Request<Body>| async move {
+        let admitted = request.extensions().get::<Admitted>().unwrap().clone();
+        let body = Full::new(Bytes::from_static(b"read by nobody"));
+        let mut response = Response::new(Body::new(body));
+        response.extensions_mut().insert(admitted);
+        Ok::<_, Infallible>(response)
+    };
+    let admission = Admission::new(Budget::new(100));
+    let service = admission.layer(service_fn(answer));
+    let taken = || MAX_REQUESTS - admission.requests.available_permits();
+    for is_given_up in [false, true] {
+        let request = request("/a", 0);
+        let mut response = service.clone().oneshot(request).await.unwrap();
+        let admitted = response.extensions_mut().remove::<Admitted>().unwrap();
+        assert_eq!(taken(), 1);
+        if is_given_up {
+            admitted.leave();
+        }
+        drop(admitted);
+        assert_eq!(taken(), usize::from(!is_given_up));
+        drop(response);
+        assert_eq!(taken(), 0);
+    }
 }
 
 #[tokio::test]

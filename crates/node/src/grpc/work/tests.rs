@@ -1,0 +1,283 @@
+//! Lanes over channels, to an engine whose one thread the test can hold up.
+
+use simshard_cluster::{CorpusUid, random_corpus_uid};
+use simshard_proto::transport::Budget;
+use simshard_proto::{MAX_MESSAGE_BYTES, Reason, status_from_bytes};
+use simshard_storage::Store;
+use simshard_topology::{ShardId, ShardSet};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_stream::wrappers::ReceiverStream;
+
+use super::*;
+use crate::engine;
+
+/// What takes longer will never be.
+const LONG: Duration = Duration::from_secs(20);
+
+/// The router's end of a lane, and what is behind the other one.
+struct Scene {
+    pool: Arc<rayon::ThreadPool>,
+    corpus: CorpusUid,
+    requests: mpsc::Sender<Result<pb::WorkRequest, Status>>,
+    answers: mpsc::Receiver<Result<pb::WorkResponse, Status>>,
+    stopping: CancellationToken,
+    lane: JoinHandle<()>,
+}
+
+impl Scene {
+    /// A node with the shards 00 to 7f, and room for more requests than a lane has under way.
+    async fn new(budget: &Budget) -> Self {
+        let pool = Arc::new(engine::threads(1).unwrap());
+        let owned = (0..=0x7f).map(ShardId).collect::<ShardSet>();
+        let store = Store::in_memory(owned);
+        let engine = Engine::start(store, Arc::clone(&pool), MAX_MESSAGE_BYTES);
+        let engine = Arc::new(engine.unwrap());
+        let corpus = random_corpus_uid();
+        engine.create_corpus(corpus, 5, 3).await.unwrap();
+        let (requests, receiver) = mpsc::channel(2 * UNDER_WAY);
+        let (sender, answers) = mpsc::channel(1);
+        let stopping = CancellationToken::new();
+        let lane = Lane {
+            engine,
+            answers: sender,
+            admitted: Admitted::new(budget, None),
+            stopping: stopping.clone(),
+        };
+        Self {
+            pool,
+            corpus,
+            requests,
+            answers,
+            stopping,
+            lane: tokio::spawn(lane.run(ReceiverStream::new(receiver))),
+        }
+    }
+
+    /// Has the engine do nothing until what is returned is dropped.
+    fn hold_up(&self) -> std::sync::mpsc::Sender<()> {
+        let (held, until_dropped) = std::sync::mpsc::channel();
+        self.pool.spawn(move || {
+            let _ = until_dropped.recv();
+        });
+        held
+    }
+
+    /// A search of shard 00.
+    fn find(&self) -> pb::FindAll {
+        pb::FindAll {
+            corpus_uid: self.corpus.to_string(),
+            shards: vec![0],
+            active_lead_groups: 1,
+            max_distance: 3,
+            fingerprints: vec![7],
+            ..Default::default()
+        }
+    }
+
+    async fn ask(&self, sequence: u64, work: Work) {
+        self.ask_within(3 * LONG, sequence, work).await;
+    }
+
+    async fn ask_within(&self, time: Duration, sequence: u64, work: Work) {
+        let request = pb::WorkRequest {
+            sequence,
+            timeout_micros: u64::try_from(time.as_micros()).unwrap(),
+            work: Some(work),
+        };
+        self.requests.send(Ok(request)).await.unwrap();
+    }
+
+    /// Waits until the lane has read so many of the requests.
+    async fn until_read(&self, left: usize) {
+        while self.requests.max_capacity() - self.requests.capacity() > left {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// The sequence of the next answer, and why it is a refusal if it is one; `None` once the lane has ended.
+    async fn answer(&mut self) -> Option<(u64, Option<Reason>)> {
+        let answer = timeout(LONG, self.answers.recv()).await;
+        let answer = answer.expect("an answer")?.unwrap();
+        let reason = match answer.outcome.unwrap() {
+            Outcome::Changed(_) | Outcome::Matches(_) => None,
+            Outcome::Status(status) => Some(Reason::of(&status_from_bytes(status)).unwrap()),
+        };
+        Some((answer.sequence, reason))
+    }
+}
+
+fn plenty() -> Budget {
+    Budget::new(1 << 20)
+}
+
+/// WK1.
+#[tokio::test]
+async fn each_request_is_answered_and_a_refusal_ends_nothing() {
+    let mut scene = Scene::new(&plenty()).await;
+    let foreign = pb::FindAll {
+        shards: vec![0x80],
+        ..scene.find()
+    };
+    let unknown = pb::FindAll {
+        corpus_uid: random_corpus_uid().to_string(),
+        ..scene.find()
+    };
+    let good = scene.find();
+    for (sequence, find, reason) in [
+        (1, foreign, Some(Reason::NotOwner)),
+        (9, unknown, Some(Reason::CorpusNotLoaded)),
+        (4, pb::FindAll::default(), Some(Reason::InvalidRequest)),
+        (2, good, None),
+    ] {
+        scene.ask(sequence, Work::FindAll(find)).await;
+        assert_eq!(scene.answer().await, Some((sequence, reason)));
+    }
+    let nothing = pb::WorkRequest::default();
+    scene.requests.send(Ok(nothing)).await.unwrap();
+    let refusal = Some((0, Some(Reason::InvalidRequest)));
+    assert_eq!(scene.answer().await, refusal);
+}
+
+#[tokio::test]
+async fn work_that_was_not_begun_by_its_deadline_was_too_late() {
+    let mut scene = Scene::new(&plenty()).await;
+    scene
+        .ask_within(Duration::ZERO, 1, Work::FindAll(scene.find()))
+        .await;
+    let late = Some((1, Some(Reason::DeadlineTooShort)));
+    assert_eq!(scene.answer().await, late);
+}
+
+/// WK1, WK2.
+#[tokio::test]
+async fn so_many_requests_are_under_way_and_all_are_answered_in_the_end() {
+    let mut scene = Scene::new(&plenty()).await;
+    let held = scene.hold_up();
+    let asked = UNDER_WAY + 10;
+    for sequence in 0..asked {
+        scene
+            .ask(sequence as u64, Work::FindAll(scene.find()))
+            .await;
+    }
+    scene.until_read(10).await;
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(
+        scene.requests.max_capacity() - scene.requests.capacity(),
+        10
+    );
+    drop(held);
+    let mut answered = Vec::new();
+    for _ in 0..asked {
+        let (sequence, reason) = scene.answer().await.unwrap();
+        assert_eq!(reason, None);
+        answered.push(sequence);
+    }
+    answered.sort_unstable();
+    assert!(answered.into_iter().eq(0..asked as u64), "each once");
+}
+
+/// WK2.
+#[tokio::test]
+async fn nothing_is_read_from_a_router_that_does_not_read() {
+    let mut scene = Scene::new(&plenty()).await;
+    for sequence in 0..100 {
+        scene
+            .ask(sequence, Work::FindAll(pb::FindAll::default()))
+            .await;
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+    }
+    let waiting = scene.requests.max_capacity() - scene.requests.capacity();
+    assert!(waiting > 90, "{waiting}");
+    for _ in 0..100 {
+        scene.answer().await.unwrap();
+    }
+}
+
+/// WK3.
+#[tokio::test]
+async fn cancelled_work_is_not_answered() {
+    let mut scene = Scene::new(&plenty()).await;
+    let held = scene.hold_up();
+    for sequence in [1, 2, 3] {
+        scene.ask(sequence, Work::FindAll(scene.find())).await;
+    }
+    // That of 9 came too late, or was never asked.
+    for sequence in [1, 9, 3] {
+        scene.ask(0, Work::Cancel(sequence)).await;
+    }
+    scene.until_read(0).await;
+    drop(held);
+    assert_eq!(scene.answer().await, Some((2, None)));
+    drop(scene.requests);
+    timeout(LONG, scene.lane).await.unwrap().unwrap();
+    assert!(scene.answers.recv().await.is_none(), "nothing else");
+}
+
+/// WK3.
+#[tokio::test]
+async fn all_work_is_given_up_once_the_router_goes() {
+    let scene = Scene::new(&plenty()).await;
+    let _held = scene.hold_up();
+    scene.ask(1, Work::FindAll(scene.find())).await;
+    scene.until_read(0).await;
+    drop(scene.answers);
+    timeout(LONG, scene.lane).await.unwrap().unwrap();
+}
+
+/// WK4.
+#[tokio::test]
+async fn a_node_that_stops_answers_what_is_under_way_and_refuses_the_rest() {
+    let mut scene = Scene::new(&plenty()).await;
+    let held = scene.hold_up();
+    scene.ask(1, Work::FindAll(scene.find())).await;
+    scene.until_read(0).await;
+    scene.stopping.cancel();
+    scene.ask(2, Work::FindAll(scene.find())).await;
+    assert_eq!(scene.answer().await, Some((2, Some(Reason::Stopping))));
+    drop(held);
+    assert_eq!(scene.answer().await, Some((1, None)));
+    assert_eq!(scene.answer().await, None, "though the router may yet ask");
+    timeout(LONG, scene.lane).await.unwrap().unwrap();
+}
+
+/// WK5.
+#[tokio::test]
+async fn where_there_is_no_room_that_is_the_answer() {
+    let budget = Budget::new(1 << 10);
+    let mut scene = Scene::new(&budget).await;
+    let overloaded = |sequence| Some((sequence, Some(Reason::Overloaded)));
+
+    let request_does_not_fit = budget.take(1 + (1 << 10));
+    let held = scene.hold_up();
+    scene.ask(1, Work::FindAll(scene.find())).await;
+    assert_eq!(scene.answer().await, overloaded(1), "nothing is done");
+    drop(held);
+    drop(request_does_not_fit);
+    let answer_does_not_fit = budget.take(1 << 10);
+    scene.ask(2, Work::FindAll(scene.find())).await;
+    assert_eq!(scene.answer().await, overloaded(2));
+    drop(answer_does_not_fit);
+
+    for sequence in [3, 4] {
+        scene.ask(sequence, Work::FindAll(scene.find())).await;
+    }
+    // One waits to be taken, one for the place of that.
+    scene.until_read(0).await;
+    let counted = async {
+        while budget.try_take(1 << 10).is_some() {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(LONG, counted).await.unwrap();
+    for _ in 0..2 {
+        assert_eq!(scene.answer().await.unwrap().1, None);
+    }
+    while budget.try_take(1 << 10).is_none() {
+        tokio::task::yield_now().await;
+    }
+}

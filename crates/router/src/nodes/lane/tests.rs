@@ -1,0 +1,268 @@
+//! Lanes over channels, with a node that the test plays; and connections to somebody who never answers.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use simshard_proto::transport;
+use simshard_proto::{Reason, status_into_bytes};
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpListener;
+use tokio::time::timeout;
+use tonic::transport::Endpoint;
+
+use super::*;
+
+/// What takes longer will never be.
+const LONG: Duration = Duration::from_secs(20);
+
+/// The other end of a lane.
+struct Node {
+    requests: mpsc::Receiver<pb::WorkRequest>,
+    answers: mpsc::Sender<Result<pb::WorkResponse, Status>>,
+}
+
+impl Node {
+    /// A request, and the time that it has.
+    async fn request(&mut self) -> (u64, Work, Duration) {
+        let request = timeout(LONG, self.requests.recv()).await;
+        let request = request.expect("a request").unwrap();
+        let time = Duration::from_micros(request.timeout_micros);
+        (request.sequence, request.work.unwrap(), time)
+    }
+
+    async fn answer(&self, sequence: u64, outcome: Outcome) {
+        let outcome = Some(outcome);
+        let answer = pb::WorkResponse { sequence, outcome };
+        self.answers.send(Ok(answer)).await.unwrap();
+    }
+}
+
+fn lane(budget: &Budget) -> (Arc<Lane>, Node) {
+    let (sender, requests) = mpsc::channel(QUEUE);
+    let (answers, receiver) = mpsc::channel(1);
+    let lane = Lane::over(sender, ReceiverStream::new(receiver), budget.clone());
+    (Arc::new(lane), Node { requests, answers })
+}
+
+fn plenty() -> Budget {
+    Budget::new(1 << 20)
+}
+
+/// Work that can be told from other work.
+fn work(number: u32) -> Work {
+    let max_distance = number;
+    Work::FindAll(pb::FindAll {
+        max_distance,
+        ..Default::default()
+    })
+}
+
+/// The answer to it.
+fn done(number: u32) -> Outcome {
+    Outcome::Changed(pb::Changed {
+        newer_version: number.into(),
+        ..Default::default()
+    })
+}
+
+fn refused() -> Outcome {
+    Outcome::Status(status_into_bytes(&Reason::NotOwner.status("no", [])))
+}
+
+fn soon() -> Deadline {
+    Deadline::within(Duration::from_secs(60))
+}
+
+type Asked = tokio::task::JoinHandle<Result<Answer, CallError>>;
+
+/// Has the node do work.
+fn ask(lane: &Arc<Lane>, number: u32) -> Asked {
+    let lane = Arc::clone(lane);
+    tokio::spawn(async move { lane.work(soon(), work(number)).await })
+}
+
+/// What came of that.
+async fn answer(asked: Asked) -> Result<Answer, CallError> {
+    let answer = timeout(LONG, asked).await;
+    answer.expect("an answer").unwrap()
+}
+
+fn is_unreachable<T>(answer: &Result<T, CallError>) -> bool {
+    matches!(answer, Err(CallError::Unreachable))
+}
+
+/// LN1.
+#[tokio::test]
+async fn each_request_gets_the_one_answer_that_has_its_sequence() {
+    let (lane, mut node) = lane(&plenty());
+    let asked = [ask(&lane, 0), ask(&lane, 1), ask(&lane, 2)];
+    let mut sequences = [0; 3];
+    for _ in &asked {
+        let (sequence, work, time) = node.request().await;
+        let Work::FindAll(find) = work else {
+            panic!("{work:?}");
+        };
+        assert!(time > Duration::from_secs(50), "{time:?}");
+        sequences[find.max_distance as usize] = sequence;
+    }
+    node.answer(u64::MAX, done(9)).await;
+    node.answer(sequences[2], done(2)).await;
+    node.answer(sequences[2], done(9)).await;
+    node.answer(sequences[1], refused()).await;
+    node.answer(sequences[0], done(0)).await;
+    let [first, second, third] = asked;
+    assert_eq!(answer(first).await.unwrap().outcome, done(0));
+    assert_eq!(answer(third).await.unwrap().outcome, done(2));
+    let Err(CallError::Refused(status)) = answer(second).await else {
+        panic!("the second one was refused");
+    };
+    assert_eq!(Reason::of(&status), Some(Reason::NotOwner));
+    assert!(node.requests.try_recv().is_err(), "nothing to cancel");
+}
+
+/// LN2.
+#[tokio::test]
+async fn the_end_of_a_lane_is_told_to_those_who_wait_and_to_those_who_come() {
+    for end in [None, Some(Status::unavailable("gone"))] {
+        let (lane, mut node) = lane(&plenty());
+        let waiting = ask(&lane, 0);
+        node.request().await;
+        assert!(!lane.waiting.is_closed());
+        if let Some(status) = end {
+            node.answers.send(Err(status)).await.unwrap();
+        }
+        drop(node.answers);
+        assert!(is_unreachable(&answer(waiting).await));
+        assert!(lane.waiting.is_closed());
+        assert!(is_unreachable(&lane.work(soon(), work(1)).await));
+        assert!(node.requests.try_recv().is_err(), "nobody sends any more");
+    }
+}
+
+/// LN3.
+#[tokio::test]
+async fn a_request_that_nobody_waits_for_is_cancelled_and_forgotten() {
+    let budget = plenty();
+    let (lane, mut node) = lane(&budget);
+    let asked = ask(&lane, 0);
+    let (sequence, ..) = node.request().await;
+    asked.abort();
+    let (_, cancel, _) = node.request().await;
+    assert_eq!(cancel, Work::Cancel(sequence));
+    assert_eq!(lane.waiting.lock().as_ref().unwrap().len(), 0);
+
+    // It was on its way already.
+    node.answer(sequence, done(0)).await;
+    let other = ask(&lane, 1);
+    let (sequence, ..) = node.request().await;
+    node.answer(sequence, done(1)).await;
+    assert_eq!(answer(other).await.unwrap().outcome, done(1));
+    assert!(budget.try_take(1 << 20).is_some(), "nothing is kept");
+}
+
+/// LN3.
+#[tokio::test]
+async fn where_there_is_no_room_to_cancel_the_node_knows_the_time() {
+    let (lane, mut node) = lane(&plenty());
+    let asked: Vec<Asked> = (0..QUEUE).map(|_| ask(&lane, 0)).collect();
+    while lane.requests.capacity() > 0 {
+        tokio::task::yield_now().await;
+    }
+    for asked in asked {
+        asked.abort();
+        assert!(asked.await.unwrap_err().is_cancelled());
+    }
+    assert_eq!(lane.waiting.lock().as_ref().unwrap().len(), 0);
+    for _ in 0..QUEUE {
+        let (_, asked_for, time) = node.request().await;
+        assert_eq!(asked_for, work(0));
+        assert!(time > Duration::from_secs(50), "{time:?}");
+    }
+    assert!(node.requests.try_recv().is_err());
+}
+
+/// LN4.
+#[tokio::test]
+async fn an_answer_that_does_not_fit_fails_alone() {
+    let (sequence, outcome) = (1, Some(done(1)));
+    let bytes = pb::WorkResponse { sequence, outcome }.encoded_len();
+    let budget = Budget::new(bytes);
+    let (lane, mut node) = lane(&budget);
+    let asked = [ask(&lane, 1), ask(&lane, 1)];
+    for _ in &asked {
+        node.request().await;
+    }
+    node.answer(0, refused()).await;
+    node.answer(1, done(1)).await;
+    let [first, second] = asked;
+    assert!(matches!(answer(first).await, Err(CallError::NoMemory)));
+    let held = answer(second).await.unwrap();
+    assert!(budget.try_take(1).is_none(), "it counts while it is held");
+    drop(held);
+    assert!(budget.try_take(bytes).is_some());
+}
+
+#[tokio::test]
+async fn an_answer_that_says_nothing_is_nonsense() {
+    let (lane, mut node) = lane(&plenty());
+    let asked = ask(&lane, 0);
+    let (sequence, ..) = node.request().await;
+    let outcome = None;
+    let says_nothing = pb::WorkResponse { sequence, outcome };
+    node.answers.send(Ok(says_nothing)).await.unwrap();
+    assert!(matches!(answer(asked).await, Err(CallError::Refused(_))));
+}
+
+/// LN5.
+#[tokio::test]
+async fn those_who_wait_while_a_lane_cannot_be_opened_share_the_failure() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let endpoint = Endpoint::from_shared(format!("http://{address}")).unwrap();
+    let channel = transport::endpoint(endpoint).connect_lazy();
+    let slot = Slot::new(Client::new(channel), plenty());
+
+    // Somebody who takes connections, reads, and does not answer; then it is gone.
+    let mute = async {
+        for connections in 1.. {
+            let (mut connection, _) = listener.accept().await.unwrap();
+            assert_eq!(connections, 1, "one attempt is enough");
+            connection.read_u8().await.unwrap();
+        }
+    };
+    let lanes = join_all((0..100).map(|_| slot.lane()));
+    let lanes = tokio::select! {
+        lanes = lanes => lanes,
+        () = mute => unreachable!("it goes on"),
+    };
+    assert!(lanes.iter().all(is_unreachable), "{lanes:?}");
+
+    // Who comes later tries again.
+    let again = tokio::join!(slot.lane(), async {
+        drop(listener.accept().await.unwrap());
+    });
+    assert!(is_unreachable(&again.0));
+}
+
+/// LN5.
+#[tokio::test]
+async fn who_gives_up_opening_a_lane_leaves_it_to_the_others() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let endpoint = Endpoint::from_shared(format!("http://{address}")).unwrap();
+    let channel = transport::endpoint(endpoint).connect_lazy();
+    let slot = Arc::new(Slot::new(Client::new(channel), plenty()));
+    let ask = || {
+        let slot = Arc::clone(&slot);
+        tokio::spawn(async move { slot.lane().await })
+    };
+    let first = ask();
+    let (mut connection, _) = listener.accept().await.unwrap();
+    connection.read_u8().await.unwrap();
+    let second = ask();
+    first.abort();
+    assert!(first.await.unwrap_err().is_cancelled());
+    drop(connection);
+    drop(listener);
+    assert!(is_unreachable(&second.await.unwrap()));
+}

@@ -1,0 +1,93 @@
+//! A cluster of real processes that keep nothing.
+
+use std::path::{Path, PathBuf};
+
+use crate::{Process, free_addresses, write_layout_file};
+
+/// Nodes `n1`, `n2`, … without data directories, and a router, each a process.
+#[derive(Debug)]
+pub struct ForgetfulCluster {
+    /// The router.
+    pub router: Process,
+    /// The nodes.
+    pub nodes: Vec<Process>,
+    binary: &'static str,
+    layout: PathBuf,
+    _folder: tempfile::TempDir,
+}
+
+impl ForgetfulCluster {
+    /// Starts so many nodes and a router.
+    #[must_use]
+    pub fn start(binary: &'static str, nodes: usize) -> Self {
+        Self::start_with(binary, nodes, &[], &[])
+    }
+
+    /// Starts so many nodes and a router, with more arguments for each node and for the router.
+    #[must_use]
+    pub fn start_with(
+        binary: &'static str,
+        nodes: usize,
+        node_args: &[&str],
+        router_args: &[&str],
+    ) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let layout = folder.path().join("cluster.toml");
+        let nodes = start_nodes(binary, &layout, nodes, node_args);
+        Self {
+            router: start_router(binary, &layout, router_args),
+            nodes,
+            binary,
+            layout,
+            _folder: folder,
+        }
+    }
+
+    /// Starts a node where one of this name was before.
+    #[must_use]
+    pub fn start_node(&self, name: &str) -> Process {
+        start_node(self.binary, &self.layout, name, &[])
+    }
+
+    /// Ends the router without any warning, and starts another.
+    pub fn restart_router(&mut self) {
+        self.router.end();
+        self.router = self.start_router();
+    }
+
+    /// Starts one more router.
+    #[must_use]
+    pub fn start_router(&self) -> Process {
+        start_router(self.binary, &self.layout, &[])
+    }
+}
+
+/// Starts nodes on free ports. Between looking for one and using it, another process can take it: then new ones are
+/// looked for.
+fn start_nodes(binary: &str, layout: &Path, count: usize, args: &[&str]) -> Vec<Process> {
+    for _ in 0..20 {
+        write_layout_file(layout, &free_addresses(count));
+        let start = |number| {
+            let start = || start_node(binary, layout, &format!("n{number}"), args);
+            std::panic::catch_unwind(start).ok()
+        };
+        let nodes: Option<Vec<Process>> = (1..=count).map(start).collect();
+        if let Some(nodes) = nodes {
+            return nodes;
+        }
+    }
+    panic!("no free ports");
+}
+
+fn start_node(binary: &str, layout: &Path, name: &str, more: &[&str]) -> Process {
+    let layout = layout.to_str().expect("a UTF-8 path");
+    let args = ["serve", "node", "--cluster", layout, "--name", name];
+    Process::serve(binary, args.iter().chain(more))
+}
+
+fn start_router(binary: &str, layout: &Path, more: &[&str]) -> Process {
+    let layout = layout.to_str().expect("a UTF-8 path");
+    let listen = ["--listen", "127.0.0.1:0"];
+    let args = ["serve", "router", "--cluster", layout];
+    Process::serve(binary, args.iter().chain(&listen).chain(more))
+}
