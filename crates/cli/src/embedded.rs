@@ -18,6 +18,8 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::exit::UsageError;
+
 /// How long requests under way may take after a shutdown began.
 pub const DRAIN: Duration = Duration::from_secs(10);
 
@@ -260,7 +262,21 @@ pub(crate) fn bind(address: SocketAddr) -> anyhow::Result<TcpSocket> {
         socket.bind(address)?;
         Ok::<_, io::Error>(socket)
     };
-    bind().with_context(|| cannot_listen(&address))
+    bind().map_err(|error| {
+        let problem = cannot_listen(&address);
+        match is_no_address_here(&error) {
+            true => UsageError(format!("{problem}: {error}")).into(),
+            false => anyhow::Error::new(error).context(problem),
+        }
+    })
+}
+
+/// Whether the system will never let this process listen there, unlike where another one does.
+fn is_no_address_here(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::AddrNotAvailable | io::ErrorKind::PermissionDenied
+    )
 }
 
 /// Lets others connect.

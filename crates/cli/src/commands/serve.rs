@@ -146,12 +146,12 @@ pub struct RouterRoleArgs {
 ///
 /// # Errors
 /// If its settings are wrong, or it cannot serve.
-pub fn run(args: ServeArgs) -> anyhow::Result<()> {
+pub fn run(args: &ServeArgs) -> anyhow::Result<()> {
     heap::give_back_at_rest().context("cannot start a thread")?;
     match &args.role {
         None => {
             logging::init(args.process.log_format, Level::INFO)?;
-            embedded::run(config::embedded(&args)?)
+            embedded::run(config::embedded(args)?)
         }
         Some(RoleCommand::Node(args)) => {
             logging::init(args.role.process.log_format, Level::INFO)?;

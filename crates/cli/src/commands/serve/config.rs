@@ -197,10 +197,10 @@ mod tests {
 
     fn serve(args: &[&str]) -> ServeArgs {
         let cli = Cli::try_parse_from([&["simshard", "serve"], args].concat()).unwrap();
-        match cli.command {
-            Command::Serve(args) => args,
-            other => panic!("{other:?} does not serve"),
-        }
+        let Command::Serve(args) = cli.command else {
+            panic!("{args:?} does not serve");
+        };
+        args
     }
 
     fn parse(args: &[&str]) -> RoleCommand {
