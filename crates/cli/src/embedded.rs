@@ -18,6 +18,8 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::exit::UsageError;
+
 /// How long requests under way may take after a shutdown began.
 pub const DRAIN: Duration = Duration::from_secs(10);
 
@@ -42,8 +44,12 @@ pub struct EmbeddedConfig {
     pub listen: SocketAddr,
     /// The directory that holds the documents and corpora; `None` keeps them in memory only.
     pub data: Option<PathBuf>,
+    /// How each node keeps what is in the directory.
+    pub storage: StorageOptions,
     /// Threads of each node that work on shards.
     pub threads: usize,
+    /// Bytes that the requests under way in each role may use together.
+    pub in_flight_bytes: usize,
     /// How long requests under way may take after a shutdown began.
     pub drain: Duration,
 }
@@ -122,7 +128,7 @@ impl EmbeddedCluster {
         }
         let settings = RouterConfig {
             timeout: TIMEOUT,
-            in_flight_bytes: IN_FLIGHT_BYTES,
+            in_flight_bytes: config.in_flight_bytes,
             drain: config.drain,
         };
         let listener = listen(router)?;
@@ -208,14 +214,28 @@ impl EmbeddedCluster {
 }
 
 impl EmbeddedConfig {
+    /// Nodes that keep all in memory and have so many threads each, and a router on a free port of loopback.
+    #[must_use]
+    pub fn in_memory(nodes: Vec<NodeId>, threads: usize) -> Self {
+        Self {
+            nodes,
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            data: None,
+            storage: StorageOptions::default(),
+            threads,
+            in_flight_bytes: IN_FLIGHT_BYTES,
+            drain: DRAIN,
+        }
+    }
+
     /// The settings of one node.
     fn node(&self, id: &NodeId) -> NodeConfig {
         NodeConfig {
             node: id.clone(),
             data: self.data.as_ref().map(|data| data.join(id.as_str())),
-            storage: StorageOptions::default(),
+            storage: self.storage,
             threads: self.threads,
-            in_flight_bytes: IN_FLIGHT_BYTES,
+            in_flight_bytes: self.in_flight_bytes,
             drain: self.drain,
         }
     }
@@ -242,7 +262,21 @@ pub(crate) fn bind(address: SocketAddr) -> anyhow::Result<TcpSocket> {
         socket.bind(address)?;
         Ok::<_, io::Error>(socket)
     };
-    bind().with_context(|| cannot_listen(&address))
+    bind().map_err(|error| {
+        let problem = cannot_listen(&address);
+        match is_no_address_here(&error) {
+            true => UsageError(format!("{problem}: {error}")).into(),
+            false => anyhow::Error::new(error).context(problem),
+        }
+    })
+}
+
+/// Whether the system will never let this process listen there, unlike where another one does.
+fn is_no_address_here(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::AddrNotAvailable | io::ErrorKind::PermissionDenied
+    )
 }
 
 /// Lets others connect.
@@ -266,13 +300,8 @@ mod tests {
     use super::*;
 
     async fn start() -> EmbeddedCluster {
-        let config = EmbeddedConfig {
-            data: None,
-            nodes: ["n1", "n2"].map(|name| NodeId::new(name).unwrap()).to_vec(),
-            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
-            threads: 1,
-            drain: DRAIN,
-        };
+        let nodes = ["n1", "n2"].map(|name| NodeId::new(name).unwrap());
+        let config = EmbeddedConfig::in_memory(nodes.to_vec(), 1);
         EmbeddedCluster::start(config).await.unwrap()
     }
 

@@ -5,7 +5,9 @@ use std::process::ExitCode;
 
 use simshard_client::ClientError;
 use simshard_cluster::MetadataError;
+use simshard_node::ServeError;
 use simshard_runtime::logging::LoggingError;
+use simshard_storage::{OpenError, ReadError};
 
 use crate::batch::TooManyDocuments;
 use crate::checkpoint::CheckpointError;
@@ -13,10 +15,10 @@ use crate::input::InputError;
 use crate::output::OutputError;
 use crate::say::note;
 
-/// Something failed.
+/// Something failed. The same command may succeed later.
 pub const FAILURE: u8 = 1;
 
-/// The input or the arguments are wrong: nothing was done.
+/// The input or the arguments are wrong: the same command fails again.
 pub const BAD_INPUT: u8 = 2;
 
 /// Arguments that contradict each other or the input; ends with [`BAD_INPUT`].
@@ -45,7 +47,10 @@ pub fn code(error: &anyhow::Error) -> Option<u8> {
         if cause.downcast_ref().is_some_and(refused) {
             return Some(BAD_INPUT);
         }
-        if cause.downcast_ref().is_some_and(is_bad_file) {
+        if cause.downcast_ref().is_some_and(is_bad_file)
+            || cause.downcast_ref().is_some_and(is_bad_directory)
+            || cause.downcast_ref().is_some_and(is_bad_role)
+        {
             return Some(BAD_INPUT);
         }
         // Whoever reads our output has seen enough, as in `simshard find | head`.
@@ -71,6 +76,50 @@ fn is_bad_file(error: &MetadataError) -> bool {
         | MetadataError::NotDurable { .. }
         | MetadataError::Stopping => false,
     }
+}
+
+/// Whether a node cannot start as the operator asked for it.
+fn is_bad_role(error: &ServeError) -> bool {
+    match error {
+        ServeError::Metadata(error) => is_bad_file(error),
+        ServeError::Open(error) => is_bad_directory(error),
+        ServeError::UnknownNode { .. } => true,
+        ServeError::Threads(_)
+        | ServeError::Storage(_)
+        | ServeError::Stopped
+        | ServeError::Transport(_) => false,
+    }
+}
+
+/// Whether another data directory should have been given. One that is damaged is the right one.
+fn is_bad_directory(error: &OpenError) -> bool {
+    match error {
+        OpenError::NoStore { .. }
+        | OpenError::OtherShards { .. }
+        | OpenError::Read(ReadError::Foreign { .. } | ReadError::Newer { .. }) => true,
+        OpenError::Io { source, .. } => is_bad_path(source),
+        OpenError::Read(ReadError::Io { source, .. }) => is_bad_path(source),
+        OpenError::Read(ReadError::OtherStore { .. } | ReadError::Corrupt { .. })
+        | OpenError::Locked { .. }
+        | OpenError::Failed { .. }
+        | OpenError::NoManifest { .. }
+        | OpenError::Write(_)
+        | OpenError::Log(_)
+        | OpenError::HasWriter
+        | OpenError::Threads(_) => false,
+    }
+}
+
+/// Whether the system says that a path cannot be what it is given for.
+fn is_bad_path(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound
+            | io::ErrorKind::NotADirectory
+            | io::ErrorKind::AlreadyExists
+            | io::ErrorKind::PermissionDenied
+            | io::ErrorKind::ReadOnlyFilesystem
+    )
 }
 
 /// Says what went wrong on standard error.

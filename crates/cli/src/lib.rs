@@ -91,7 +91,7 @@ impl Cli {
         }
         match self.command {
             Command::Demo(args) => demo::run(&args),
-            Command::Serve(args) => serve::run(args),
+            Command::Serve(args) => serve::run(&args),
             Command::Corpus(command) => corpus::run(command),
             Command::Insert(args) => insert::run(&args),
             Command::Remove(args) => remove::run(&args),

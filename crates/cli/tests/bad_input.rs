@@ -142,10 +142,56 @@ fn what_the_router_finds_wrong_exits_with_two_as_well() {
         &["corpus", "create", "x", "--blocks", "3"][..],
         &["corpus", "create", "x", "--blocks", "65"],
         &["corpus", "create", "No Name"],
+        &["corpus", "create", "default"],
         &["find", "--fingerprint", "1", "--max-distance", "9"],
+        &["find", "--fingerprint", "1", "--corpus", "nope"],
+        &["insert", "--corpus", "nope"],
     ] {
         let output = run(BINARY, [args, &["--router", router.url()]].concat(), "");
         assert_eq!(output.status.code(), Some(2), "{args:?}: {}", log(&output));
+    }
+}
+
+#[test]
+fn a_corpus_that_is_not_there_is_a_wrong_argument_and_the_list_is_named() {
+    let router = embedded();
+    for verb in ["show", "delete"] {
+        let args = ["corpus", verb, "nope", "--router", router.url()];
+        let output = run(BINARY, args, "");
+        assert_eq!(output.status.code(), Some(2), "{}", log(&output));
+        let expected =
+            "error: there is no corpus nope: `simshard corpus list` lists those that exist\n";
+        assert_eq!(log(&output), expected);
+    }
+}
+
+#[test]
+fn an_address_that_cannot_be_is_a_wrong_argument_and_a_taken_one_is_not() {
+    let taken = embedded();
+    let taken = taken.url().trim_start_matches("http://");
+    // The other one is for documentation: no machine has it.
+    for (listen, code) in [("192.0.2.1:0", 2), (taken, 1)] {
+        let output = run(BINARY, ["serve", "--listen", listen], "");
+        assert_eq!(output.status.code(), Some(code), "{}", log(&output));
+        let text = log(&output);
+        assert!(text.contains("choose another with --listen: "), "{text}");
+        assert_eq!(text.matches("(os error").count(), 1, "{text}");
+    }
+}
+
+#[test]
+fn a_data_directory_that_cannot_be_is_a_wrong_argument() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "no directory").unwrap();
+    for data in [file.clone(), file.join("below")] {
+        let serve = ["serve", "--listen", "127.0.0.1:0", "--data"];
+        let data = data.to_str().unwrap();
+        let output = run(BINARY, [&serve[..], &[data]].concat(), "");
+        let text = log(&output);
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(text.contains(file.to_str().unwrap()), "{text}");
+        assert_eq!(text.matches("(os error").count(), 1, "{text}");
     }
 }
 
@@ -161,8 +207,7 @@ fn an_error_does_not_wait_for_the_end_of_the_input() {
         };
         let args = [&[verb, "--skip-bad-lines", "--router", router.url()], bad].concat();
         let output = run_with_open_input(BINARY, args, &lines);
-        let expected = if verb == "find" { 2 } else { 1 };
-        assert_eq!(output.status.code(), Some(expected), "{}", log(&output));
+        assert_eq!(output.status.code(), Some(2), "{}", log(&output));
         assert!(log(&output).starts_with("error: "), "{}", log(&output));
     }
 }

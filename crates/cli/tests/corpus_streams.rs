@@ -138,7 +138,7 @@ fn a_corpus_that_is_not_there_is_refused() {
     let router = serve("");
     for verb in ["scan", "find-pairs", "find-clusters"] {
         let output = try_simshard(&router, &["corpus", verb, "none"], "");
-        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(output.status.code(), Some(2));
         assert_eq!(output.stdout, b"");
         let log = String::from_utf8_lossy(&output.stderr);
         assert!(log.contains("there is no corpus none"), "{log}");

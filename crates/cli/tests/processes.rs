@@ -158,7 +158,7 @@ fn two_routers_see_each_others_corpora_come_and_go() {
             ],
             "",
         );
-        assert_eq!(gone.status.code(), Some(1));
+        assert_eq!(gone.status.code(), Some(2));
         let log = String::from_utf8_lossy(&gone.stderr);
         assert!(log.contains("there is no corpus c"), "{log}");
     }
@@ -210,22 +210,61 @@ fn a_restarted_node_is_noticed() {
     simshard(router.url(), &["insert"], TEXTS);
     cluster.nodes.remove(1).kill();
 
-    let find = || run(BINARY, ["find", "--router", router.url()], TEXTS);
+    let find_with = |more: &[&str]| {
+        let args = [&["find", "--router", router.url()], more].concat();
+        run(BINARY, args, TEXTS)
+    };
+    let find = || find_with(&[]);
     let lost = find();
     assert_eq!(lost.status.code(), Some(1));
     let log = String::from_utf8_lossy(&lost.stderr);
-    assert!(log.contains("node n2 (shards"), "{log}");
+    assert!(log.contains("node n2 (shards 0x"), "{log}");
+    assert!(log.contains("or give --allow-partial"), "{log}");
+    let partial = find_with(&["--allow-partial"]);
+    let log = String::from_utf8_lossy(&partial.stderr);
+    assert_eq!(log, "partial answers: node n2 was unreachable or late\n");
 
     let _empty = cluster.start_node("n2");
     let empty = find();
     assert_eq!(empty.status.code(), Some(1));
     let log = String::from_utf8_lossy(&empty.stderr);
     assert!(log.contains("does not hold corpus"), "{log}");
+    assert!(log.contains("or give --allow-partial"), "{log}");
+    let partial = find_with(&["--allow-partial"]);
+    let log = String::from_utf8_lossy(&partial.stderr);
+    assert_eq!(log, "partial answers: node n2 does not hold the corpus\n");
 
     simshard(router.url(), &["corpus", "delete", "default"], "");
     simshard(router.url(), &["corpus", "create", "default"], "");
     simshard(router.url(), &["insert"], TEXTS);
     assert!(find().status.success());
+}
+
+#[test]
+fn an_insert_that_waits_says_once_for_what() {
+    let mut cluster = cluster();
+    let router = &cluster.router;
+    simshard(router.url(), &["corpus", "create", "default"], "");
+    cluster.nodes.remove(1).kill();
+    let insert = [
+        "insert",
+        "--patience-seconds",
+        "4",
+        "--router",
+        router.url(),
+    ];
+    let output = run(BINARY, insert, TEXTS);
+    assert_eq!(output.status.code(), Some(1));
+    let log = String::from_utf8_lossy(&output.stderr);
+    let [waiting, error] = log.lines().collect::<Vec<_>>()[..] else {
+        panic!("{log}");
+    };
+    assert!(waiting.starts_with("waiting, for up to "), "{log}");
+    assert!(
+        waiting.ends_with(" s more: node n2 is unreachable"),
+        "{log}"
+    );
+    assert!(error.starts_with("error: node n2 (shards 0x"), "{log}");
 }
 
 /// A node that hangs costs the time that the client allows, and no more.
@@ -249,7 +288,7 @@ fn a_frozen_node_is_late_and_its_part_can_be_done_without() {
     let partial = run(BINARY, [&find[..], &["--allow-partial"]].concat(), TEXTS);
     assert!(partial.status.success());
     let log = String::from_utf8_lossy(&partial.stderr);
-    assert_eq!(log, "partial answers: node n2 was unreachable\n");
+    assert_eq!(log, "partial answers: node n2 was unreachable or late\n");
     let partial = String::from_utf8_lossy(&partial.stdout);
     assert_eq!(partial.lines().count(), whole.lines().count());
     assert!(partial.contains("guaranteed_distance"), "{partial}");

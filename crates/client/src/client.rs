@@ -27,6 +27,9 @@ const MAX_ANSWER_BYTES: usize = MAX_MESSAGE_BYTES + (64 << 10);
 
 pub(crate) type Stub = CorpusServiceClient<Channel>;
 
+/// Is told why a stream of changes waits, and for how long it goes on trying.
+pub type TellOfWaiting = fn(&ClientError, Duration);
+
 /// A client of one router. Clones share the connection.
 ///
 /// Every request has a deadline. Those that may be repeated without harm, all
@@ -40,6 +43,7 @@ pub struct Client {
     pub(crate) recipe: String,
     pub(crate) timeout: Duration,
     pub(crate) patience: Duration,
+    pub(crate) tell_of_waiting: Option<TellOfWaiting>,
 }
 
 impl Client {
@@ -58,6 +62,7 @@ impl Client {
             recipe: String::new(),
             timeout: TIMEOUT,
             patience: PATIENCE,
+            tell_of_waiting: None,
         })
     }
 
@@ -73,6 +78,14 @@ impl Client {
     #[must_use]
     pub fn with_patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
+        self
+    }
+
+    /// The same client, whose streams of changes tell of it when they wait for more than a moment: once
+    /// until something gets through.
+    #[must_use]
+    pub fn telling_of_waiting(mut self, tell: TellOfWaiting) -> Self {
+        self.tell_of_waiting = Some(tell);
         self
     }
 

@@ -37,7 +37,7 @@ pub enum ClientError {
         problem: String,
     },
     /// The router's answer makes no sense.
-    #[error("the router answered nonsense: {0}")]
+    #[error("the router answered nonsense")]
     Malformed(#[from] MalformedColumns),
     /// The router's answer is not to the batch whose turn it was.
     #[error("the router answered nonsense: an answer to batch {0}, whose turn it was not")]
@@ -51,6 +51,9 @@ const CONNECTION_CODES: [Code; 4] = [
     Code::Cancelled,
     Code::Internal,
 ];
+
+/// The codes of requests that fail the same way until they, or the corpora that there are, are others.
+const WRONG_REQUEST_CODES: [Code; 3] = [Code::InvalidArgument, Code::NotFound, Code::AlreadyExists];
 
 impl ClientError {
     /// The router's stable reason, if it gave one.
@@ -66,11 +69,22 @@ impl ClientError {
         }
     }
 
-    /// Whether the request itself is wrong: trying it again is of no use.
+    /// The nodes that the failure is about, if the router named any.
+    #[must_use]
+    pub fn nodes(&self) -> Vec<String> {
+        let Self::Refused(status) = self else {
+            return Vec::new();
+        };
+        let nodes = Reason::metadata(status, "nodes").unwrap_or_default();
+        nodes.split_terminator(',').map(str::to_owned).collect()
+    }
+
+    /// Whether the request itself is wrong, or names a corpus that is not there, or makes one that is:
+    /// trying it again is of no use.
     #[must_use]
     pub fn is_bad_request(&self) -> bool {
         match self {
-            Self::Refused(status) => status.code() == Code::InvalidArgument,
+            Self::Refused(status) => WRONG_REQUEST_CODES.contains(&status.code()),
             Self::Url { .. } => true,
             Self::NoRouter { .. }
             | Self::NoAnswer { .. }
@@ -97,6 +111,39 @@ impl ClientError {
             Self::Refused(status) => Reason::of(status).is_some_and(Reason::is_passing),
             Self::NoRouter { .. } | Self::NoAnswer { .. } => true,
             Self::Url { .. } | Self::Malformed(_) | Self::OutOfTurn(_) => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(reason: Reason, nodes: &str) -> ClientError {
+        let status = reason.status("no", [("nodes", nodes.to_owned())]);
+        ClientError::from_status(status, "http://127.0.0.1:1")
+    }
+
+    #[test]
+    fn a_failure_names_the_nodes_that_it_is_about() {
+        assert_eq!(
+            refused(Reason::NodeUnreachable, "n1,n2").nodes(),
+            ["n1", "n2"]
+        );
+        assert!(refused(Reason::DeadlineTooShort, "").nodes().is_empty());
+        assert!(ClientError::OutOfTurn(1).nodes().is_empty());
+    }
+
+    #[test]
+    fn a_request_is_bad_if_it_fails_until_something_else_changes() {
+        for (reason, is_bad) in [
+            (Reason::InvalidRequest, true),
+            (Reason::CorpusNotFound, true),
+            (Reason::CorpusExists, true),
+            (Reason::CorpusNotLoaded, false),
+            (Reason::NodeUnreachable, false),
+        ] {
+            assert_eq!(refused(reason, "").is_bad_request(), is_bad, "{reason:?}");
         }
     }
 }

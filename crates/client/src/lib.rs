@@ -28,7 +28,7 @@ mod resend;
 mod streams;
 
 pub use batch::{Batcher, Documents, Queries};
-pub use client::Client;
+pub use client::{Client, TellOfWaiting};
 pub use error::ClientError;
 pub use find::{FindOptions, Found, Match, Missing, QueryMatches};
 pub use live::{ClusterMember, Document, DocumentPair, Pairs};

@@ -11,6 +11,9 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// … up to this, and as long again by chance: so that many clients do not come back as one.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
+/// What fails for so long is worth a word: less is over before it is read.
+const WORTH_A_WORD: Duration = Duration::from_secs(1);
+
 /// What is left of the patience with something that fails.
 #[derive(Debug)]
 pub(crate) struct Patience {
@@ -23,6 +26,7 @@ pub(crate) struct Patience {
 struct Failing {
     since: Instant,
     pauses: ExponentialBackoff,
+    told: bool,
 }
 
 impl Patience {
@@ -40,10 +44,19 @@ impl Patience {
         let failing = self.failing.get_or_insert_with(|| Failing {
             since: now,
             pauses: pauses(),
+            told: false,
         });
         let left = self.limit.checked_sub(now - failing.since)?;
         let pause = failing.pauses.next()?;
         (!left.is_zero()).then_some(pause.min(left))
+    }
+
+    /// For how long it is yet to be gone on, if that is worth a word now: once until something succeeds.
+    pub(crate) fn worth_a_word(&mut self, now: Instant) -> Option<Duration> {
+        let failing = self.failing.as_mut().filter(|failing| !failing.told)?;
+        let failed = now - failing.since;
+        failing.told = failed >= WORTH_A_WORD;
+        failing.told.then(|| self.limit.saturating_sub(failed))
     }
 
     /// Notes that something succeeded.
@@ -95,6 +108,21 @@ mod tests {
         patience.after_progress();
         let pause = patience.after_failure(start + LIMIT).unwrap();
         assert!(pause <= 2 * FIRST_PAUSE, "{pause:?}");
+    }
+
+    #[test]
+    fn a_word_is_said_once_until_something_succeeds() {
+        let mut patience = Patience::new(LIMIT);
+        let start = Instant::now();
+        let later = start + WORTH_A_WORD;
+        assert_eq!(patience.worth_a_word(later), None, "nothing failed");
+        for _ in 0..2 {
+            assert!(patience.after_failure(start).is_some());
+            assert_eq!(patience.worth_a_word(start), None, "it may be over at once");
+            assert_eq!(patience.worth_a_word(later), Some(LIMIT - WORTH_A_WORD));
+            assert_eq!(patience.worth_a_word(later), None, "it was said");
+            patience.after_progress();
+        }
     }
 
     #[test]

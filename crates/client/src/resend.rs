@@ -29,7 +29,7 @@ use tokio::time::Instant;
 use tokio_stream::wrappers::ReceiverStream;
 
 use crate::batch::Documents;
-use crate::client::Client;
+use crate::client::{Client, TellOfWaiting};
 use crate::error::ClientError;
 use crate::patience::Patience;
 
@@ -84,6 +84,7 @@ where
         url: client.url.clone(),
         timeout: client.timeout,
         patience: Patience::new(client.patience),
+        tell: client.tell_of_waiting,
         window: VecDeque::with_capacity(WINDOW),
         next_sequence: 0,
         waiting_since: Instant::now(),
@@ -103,6 +104,7 @@ struct Resending<B, O> {
     url: String,
     timeout: Duration,
     patience: Patience,
+    tell: Option<TellOfWaiting>,
     /// The batches without an answer, the oldest first.
     window: VecDeque<Arc<Batch>>,
     next_sequence: u64,
@@ -228,7 +230,13 @@ where
             true => self.patience.after_failure(Instant::now()),
             false => None,
         };
-        tokio::time::sleep(pause.ok_or(error)?).await;
+        let Some(pause) = pause else {
+            return Err(error);
+        };
+        if let (Some(tell), Some(left)) = (self.tell, self.patience.worth_a_word(Instant::now())) {
+            tell(&error, left);
+        }
+        tokio::time::sleep(pause).await;
         Ok(())
     }
 

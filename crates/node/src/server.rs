@@ -49,7 +49,7 @@ pub enum ServeError {
         known: String,
     },
     /// No threads for the engine.
-    #[error("cannot start the engine's threads: {0}")]
+    #[error("cannot start the engine's threads")]
     Threads(#[from] rayon::ThreadPoolBuildError),
     /// What is stored cannot be opened.
     #[error(transparent)]

@@ -170,6 +170,14 @@ impl Reason {
             .find(|reason| reason.name() == info.reason)
     }
 
+    /// A value that an error from a Simshard server has for programs, if it is one and has it.
+    #[must_use]
+    pub fn metadata(status: &Status, name: &str) -> Option<String> {
+        Self::of(status)?;
+        let mut info = status.get_details_error_info()?;
+        info.metadata.remove(name)
+    }
+
     /// An error for the client: the message says what to do, the metadata holds
     /// the values in it, for programs.
     pub fn status<'a>(
@@ -211,11 +219,11 @@ mod tests {
     #[test]
     fn a_status_carries_its_reason_and_code() {
         for reason in Reason::ALL {
-            let status = reason.status("no", [("shards", "00-0f".to_owned())]);
+            let status = reason.status("no", [("shards", "0x00-0x0f".to_owned())]);
             assert_eq!(status.code(), reason.code());
             assert_eq!(Reason::of(&status), Some(reason));
             let info = status.get_details_error_info().unwrap();
-            assert_eq!(info.metadata["shards"], "00-0f");
+            assert_eq!(info.metadata["shards"], "0x00-0x0f");
             let retry = status.get_details_retry_info();
             let delay = retry.and_then(|retry| retry.retry_delay);
             assert_eq!(delay, reason.retry_delay(), "{reason}");

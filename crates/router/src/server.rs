@@ -32,7 +32,7 @@ pub enum ServeError {
     #[error(transparent)]
     Metadata(#[from] MetadataError),
     /// A node's address is unusable.
-    #[error("cannot connect to the nodes: {0}")]
+    #[error("cannot connect to the nodes")]
     Address(#[from] tonic::transport::Error),
     /// The transport failed.
     #[error(transparent)]

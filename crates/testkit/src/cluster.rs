@@ -1,8 +1,6 @@
 //! A cluster in this process, on free ports.
 
-use std::net::SocketAddr;
-
-use simshard_cli::embedded::{DRAIN, EmbeddedCluster, EmbeddedConfig};
+use simshard_cli::embedded::{EmbeddedCluster, EmbeddedConfig};
 use simshard_client::{Client, v1};
 use simshard_cluster::{ClusterLayout, CorpusName};
 use simshard_topology::NodeId;
@@ -19,13 +17,7 @@ impl TestCluster {
     /// Starts this many nodes and a router.
     pub async fn start(nodes: usize) -> Self {
         let name = |number| NodeId::new(&format!("n{number}")).expect("a valid name");
-        let config = EmbeddedConfig {
-            nodes: (1..=nodes).map(name).collect(),
-            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
-            data: None,
-            threads: 2,
-            drain: DRAIN,
-        };
+        let config = EmbeddedConfig::in_memory((1..=nodes).map(name).collect(), 2);
         let cluster = EmbeddedCluster::start(config).await.expect("a cluster");
         let client = Client::new(&cluster.url()).expect("a valid URL");
         Self { client, cluster }

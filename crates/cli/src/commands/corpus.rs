@@ -9,13 +9,22 @@ mod streaming;
 use std::io::Write;
 
 use clap::{Args, Subcommand};
-use simshard_client::v1;
+use simshard_client::{ClientError, Reason, v1};
 use simshard_simhash::{Layout, Recipe};
 
 use crate::connection::{RouterArgs, block_on};
+use crate::exit::UsageError;
 use crate::recipe::recipe_names;
 use crate::say::note;
 pub(crate) use picture::picture;
+
+/// What the picture of `corpus show` means.
+const SHOW_HELP: &str = "\
+`documents` and `fingerprints` count each once. `stored` counts the documents of
+each shard of a node and adds them up. A document is in several shards, one for
+each different leading byte that its tables give it, and so is counted as often:
+with m blocks of 8 bits or more and distance k, up to k + 1 times. The bars show
+the same for each 4 neighbouring shards, beside the fullest of all nodes.";
 
 /// The verbs of `corpus`.
 #[derive(Debug, Subcommand)]
@@ -25,6 +34,7 @@ pub enum CorpusCommand {
     /// List all corpora, as TSV
     List(RouterArgs),
     /// Show a corpus: its configuration, and what each node holds of it
+    #[command(after_help = SHOW_HELP)]
     Show(NameArgs),
     /// Delete a corpus and all its documents
     Delete(NameArgs),
@@ -122,7 +132,8 @@ async fn list(args: &RouterArgs) -> anyhow::Result<()> {
 }
 
 async fn show(args: &NameArgs) -> anyhow::Result<()> {
-    let response = args.router.client()?.get_corpus(&args.name).await?;
+    let response = args.router.client()?.get_corpus(&args.name).await;
+    let response = response.map_err(|error| or_absent(error, &args.name))?;
     let corpus = response.corpus.unwrap_or_default();
     let count = |count: Option<u64>| match count {
         Some(count) => count.to_string(),
@@ -138,9 +149,21 @@ async fn show(args: &NameArgs) -> anyhow::Result<()> {
 }
 
 async fn delete(args: &NameArgs) -> anyhow::Result<()> {
-    args.router.client()?.delete_corpus(&args.name).await?;
+    let deleted = args.router.client()?.delete_corpus(&args.name).await;
+    deleted.map_err(|error| or_absent(error, &args.name))?;
     note(format!("deleted corpus {}", args.name));
     Ok(())
+}
+
+/// Why a corpus cannot be shown or deleted: where it is not there, making it is not what was meant.
+fn or_absent(error: ClientError, name: &str) -> anyhow::Error {
+    match error.reason() {
+        Some(Reason::CorpusNotFound) => UsageError(format!(
+            "there is no corpus {name}: `simshard corpus list` lists those that exist"
+        ))
+        .into(),
+        _ => error.into(),
+    }
 }
 
 fn describe(corpus: &v1::Corpus) -> String {

@@ -19,7 +19,7 @@ use simshard_topology::NodeId;
 
 use crate::commands::serve::threads_or_cores;
 use crate::connection::block_on;
-use crate::embedded::{DRAIN, EmbeddedCluster, EmbeddedConfig};
+use crate::embedded::{EmbeddedCluster, EmbeddedConfig};
 use crate::recipe::text_recipe_names;
 use crate::say::note;
 use walk::Files;
@@ -136,12 +136,10 @@ async fn on_cluster(
 
 async fn start(listen: SocketAddr) -> anyhow::Result<EmbeddedCluster> {
     let nodes = ["n1", "n2", "n3"].map(NodeId::new).into_iter();
+    let nodes = nodes.collect::<Result<_, _>>()?;
     let config = EmbeddedConfig {
-        nodes: nodes.collect::<Result<_, _>>()?,
         listen,
-        data: None,
-        threads: threads_or_cores(None),
-        drain: DRAIN,
+        ..EmbeddedConfig::in_memory(nodes, threads_or_cores(None))
     };
     let cluster = EmbeddedCluster::start(config).await;
     cluster.context("cannot start the demo's cluster")

@@ -1,14 +1,17 @@
 //! What `simshard insert` and `simshard remove` share: documents go to the router as a stream of
 //! batches.
 
+use std::time::Duration;
+
 use clap::Args;
 use futures_util::Stream;
 use futures_util::stream::BoxStream;
-use simshard_client::{Acknowledged, Client, ClientError, Documents};
+use simshard_client::{Acknowledged, Client, ClientError, Documents, Reason};
 
 use super::pipeline;
 use crate::connection::{CorpusArgs, RouterArgs};
 use crate::input::{self, InputArgs, Position, Skipped};
+use crate::say::note;
 
 /// Which documents, and where they are or go.
 #[derive(Args, Debug)]
@@ -26,7 +29,7 @@ pub struct DocumentsArgs {
     /// How long to go on when the router, or a node that is needed, is away or has no room, in seconds
     ///
     /// What was not acknowledged is sent again, after pauses that grow. Each batch that gets through
-    /// begins this time anew.
+    /// begins this time anew. Where nothing does for a second, standard error says once what is waited for.
     #[arg(
         long,
         value_name = "SECONDS",
@@ -39,9 +42,11 @@ pub struct DocumentsArgs {
 
 impl DocumentsArgs {
     pub(super) fn client(&self) -> anyhow::Result<Client> {
-        let patience = std::time::Duration::from_secs(self.patience_seconds.into());
+        let patience = Duration::from_secs(self.patience_seconds.into());
         let client = self.corpus.recipe.client(&self.router)?;
-        Ok(client.with_patience(patience))
+        Ok(client
+            .with_patience(patience)
+            .telling_of_waiting(|why, left| note(waiting(why, left))))
     }
 }
 
@@ -81,6 +86,18 @@ where
     };
     done.skipped = pipeline::stream(verb, rest, stream, acknowledged).await?;
     Ok(done)
+}
+
+/// Why nothing gets through.
+fn waiting(why: &ClientError, left: Duration) -> String {
+    let why = match (why.reason(), &why.nodes()[..]) {
+        (Some(Reason::NodeUnreachable), [node]) => format!("node {node} is unreachable"),
+        (Some(Reason::NodeUnreachable), nodes @ [_, ..]) => {
+            format!("nodes {} are unreachable", nodes.join(", "))
+        }
+        _ => why.to_string(),
+    };
+    format!("waiting, for up to {} s more: {why}", left.as_secs())
 }
 
 /// As people count.

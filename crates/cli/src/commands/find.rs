@@ -5,7 +5,10 @@ use std::io::{BufWriter, Write};
 
 use clap::Args;
 use serde::Serialize;
-use simshard_client::{Client, FindOptions, Fingerprint, Found, Missing, Queries, QueryMatches};
+use simshard_client::v1::{NodeShards, NodeState};
+use simshard_client::{
+    Client, ClientError, FindOptions, Fingerprint, Found, Missing, Queries, QueryMatches, Reason,
+};
 
 use crate::commands::{checking, pipeline};
 use crate::connection::{CorpusArgs, RouterArgs, block_on};
@@ -69,7 +72,7 @@ pub struct FindFirstArgs {
     /// Print at most this many ids a match, the smallest; 0 means all
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Search")]
     pub max_ids: u32,
-    /// If a node is unreachable, print what the others hold instead of failing
+    /// If a node does not answer or does not hold the corpus, print what the others hold instead of failing
     #[arg(long, help_heading = "Search")]
     pub allow_partial: bool,
     /// The documents to search for.
@@ -116,10 +119,11 @@ async fn find(which: Which, args: &FindFirstArgs, limit: u32) -> anyhow::Result<
         allow_partial: args.allow_partial,
     };
     let request = |queries| async move {
-        match which {
+        let found = match which {
             Which::All => client.find_all(corpus, queries, options).await,
             Which::First => client.find_first(corpus, queries, options).await,
-        }
+        };
+        found.map_err(find_error)
     };
     let mut out = BufWriter::new(std::io::stdout());
     let queries = match (args.fingerprint.is_empty(), args.text.is_empty()) {
@@ -130,37 +134,67 @@ async fn find(which: Which, args: &FindFirstArgs, limit: u32) -> anyhow::Result<
     if let Some(queries) = queries {
         let found = request(queries).await?;
         print(&mut out, &[], &found)?;
-        warn_of_missing(&found.unreachable_nodes);
+        warn_of_missing(client, corpus, &found.unreachable_nodes).await;
         return Ok(());
     }
     // Before any input is read, and even if there is none.
     client.recipe(corpus).await?;
     let input = checking::open(&args.input)?;
-    let mut unreachable = BTreeSet::new();
+    let mut missing = BTreeSet::new();
     let request = |batch: simshard_client::Documents| request(batch.keys);
     let skipped = pipeline::run("searching", input, request, |ids, found| {
         print(&mut out, &ids, &found)?;
-        unreachable.extend(found.unreachable_nodes);
+        missing.extend(found.unreachable_nodes);
         Ok(())
     })
     .await?;
-    warn_of_missing(&unreachable);
+    warn_of_missing(client, corpus, &missing).await;
     if !skipped.is_empty() {
         note(skipped);
     }
     Ok(())
 }
 
-/// Names the nodes that some answers do without.
-fn warn_of_missing(nodes: &BTreeSet<String>) {
-    let names: Vec<&str> = nodes.iter().map(String::as_str).collect();
-    match names[..] {
-        [] => {}
-        [name] => note(format!("partial answers: node {name} was unreachable")),
-        [..] => note(format!(
-            "partial answers: nodes {} were unreachable",
-            names.join(", ")
-        )),
+/// Nodes that are needed are missing, and the others could answer without them.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}, or give --allow-partial for what the other nodes hold")]
+struct MissingNodes(ClientError);
+
+/// Why a search failed, with the way around nodes that are missing.
+fn find_error(error: ClientError) -> anyhow::Error {
+    let can_be_missing = [
+        Reason::NodeUnreachable,
+        Reason::DeadlineTooShort,
+        Reason::CorpusNotLoaded,
+    ];
+    let is_missing = |reason| can_be_missing.contains(&reason) && !error.nodes().is_empty();
+    match error.reason().is_some_and(is_missing) {
+        true => MissingNodes(error).into(),
+        false => error.into(),
+    }
+}
+
+/// Names the nodes that some answers do without, and says what is the matter with each.
+async fn warn_of_missing(client: &Client, corpus: &str, nodes: &BTreeSet<String>) {
+    if nodes.is_empty() {
+        return;
+    }
+    // Where nobody can say, the nodes are named all the same.
+    let shown = client.get_corpus(corpus).await.unwrap_or_default();
+    for name in nodes {
+        let node = shown.nodes.iter().find(|node| node.node == *name);
+        let matter = matter(node.map_or(NodeState::Unspecified, NodeShards::state));
+        note(format!("partial answers: node {name} {matter}"));
+    }
+}
+
+/// Why answers do without a node that is in this state after them.
+fn matter(state: NodeState) -> &'static str {
+    match state {
+        NodeState::CorpusNotLoaded => "does not hold the corpus",
+        NodeState::Unreachable | NodeState::Serving | NodeState::Unspecified => {
+            "was unreachable or late"
+        }
     }
 }
 

@@ -39,7 +39,7 @@ pub(crate) async fn run<A, F>(
     mut answered: impl FnMut(Vec<String>, A) -> anyhow::Result<()>,
 ) -> anyhow::Result<Skipped>
 where
-    F: Future<Output = Result<A, ClientError>>,
+    F: Future<Output = anyhow::Result<A>>,
 {
     let bar = progress::bar(what, input.document_count());
     let (batches, reader) = read_ahead(input.documents(), Position::default());

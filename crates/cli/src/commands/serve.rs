@@ -46,20 +46,37 @@ pub struct ServeArgs {
         default_value = "127.0.0.1:7460"
     )]
     pub listen: SocketAddr,
-    /// The directory that holds documents and corpora; without it they are in memory only, and end with the process
+    /// What its node keeps.
+    #[command(flatten)]
+    pub store: StoreArgs,
+    /// What the process keeps to.
+    #[command(flatten)]
+    pub process: ProcessArgs,
+}
+
+/// What a node keeps, alone or as one of several.
+#[derive(Args, Clone, Debug)]
+pub struct StoreArgs {
+    /// The directory that holds what is stored; without it all is in memory only, and ends with the process
     #[arg(long, value_name = "DIR", env = "SIMSHARD_DATA", value_hint = ValueHint::DirPath)]
     pub data: Option<PathBuf>,
+    /// Changes held in memory before they are written to segments, in MiB [default: 48]
+    #[arg(long, value_name = "MIB", env = "SIMSHARD_MEMTABLE_MIB")]
+    pub memtable_mib: Option<u32>,
     /// Threads that search and change shards [default: one a core]
     #[arg(long, value_name = "N", env = "SIMSHARD_THREADS", value_parser = threads())]
     pub threads: Option<u16>,
-    /// How to log
-    #[command(flatten)]
-    pub log: LogArgs,
 }
 
-/// How to log.
+/// What a process that serves keeps to, whatever its role.
 #[derive(Args, Clone, Copy, Debug)]
-pub struct LogArgs {
+pub struct ProcessArgs {
+    /// Memory that requests under way may use together, in MiB; beyond it they are refused as OVERLOADED [default: 512]
+    #[arg(long, value_name = "MIB", env = "SIMSHARD_IN_FLIGHT_MIB")]
+    pub in_flight_mib: Option<u32>,
+    /// How long requests under way may take after a shutdown began, in seconds [default: 10]
+    #[arg(long, value_name = "SECONDS", env = "SIMSHARD_DRAIN_SECONDS")]
+    pub drain_seconds: Option<u32>,
     /// Form of the log on standard error: human or json
     #[arg(
         long,
@@ -89,15 +106,9 @@ pub struct RoleArgs {
     /// The layout file that lists the nodes and their addresses
     #[arg(long, value_name = "FILE", env = "SIMSHARD_CLUSTER", value_hint = ValueHint::FilePath)]
     pub cluster: Option<PathBuf>,
-    /// Memory that requests under way may use together, in MiB; beyond it they are refused as OVERLOADED [default: 512]
-    #[arg(long, value_name = "MIB", env = "SIMSHARD_IN_FLIGHT_MIB")]
-    pub in_flight_mib: Option<u32>,
-    /// How long requests under way may take after a shutdown began, in seconds [default: 10]
-    #[arg(long, value_name = "SECONDS", env = "SIMSHARD_DRAIN_SECONDS")]
-    pub drain_seconds: Option<u32>,
-    /// How to log
+    /// What the process keeps to.
     #[command(flatten)]
-    pub log: LogArgs,
+    pub process: ProcessArgs,
 }
 
 /// Arguments of `serve node`.
@@ -106,18 +117,12 @@ pub struct NodeArgs {
     /// This node's name in the layout file
     #[arg(long, value_name = "NAME", env = "SIMSHARD_NAME")]
     pub name: Option<String>,
-    /// The directory that holds the node's documents; without it they are in memory only, and end with the process
-    #[arg(long, value_name = "DIR", env = "SIMSHARD_DATA", value_hint = ValueHint::DirPath)]
-    pub data: Option<PathBuf>,
-    /// Changes held in memory before they are written to segments, in MiB [default: 48]
-    #[arg(long, value_name = "MIB", env = "SIMSHARD_MEMTABLE_MIB")]
-    pub memtable_mib: Option<u32>,
     /// Where to listen [default: the node's address in the layout file]
     #[arg(long, value_name = "ADDRESS", env = "SIMSHARD_LISTEN")]
     pub listen: Option<SocketAddr>,
-    /// Threads that search and change shards [default: one a core]
-    #[arg(long, value_name = "N", env = "SIMSHARD_THREADS", value_parser = threads())]
-    pub threads: Option<u16>,
+    /// What the node keeps.
+    #[command(flatten)]
+    pub store: StoreArgs,
     /// What the roles share.
     #[command(flatten)]
     pub role: RoleArgs,
@@ -141,20 +146,20 @@ pub struct RouterRoleArgs {
 ///
 /// # Errors
 /// If its settings are wrong, or it cannot serve.
-pub fn run(args: ServeArgs) -> anyhow::Result<()> {
+pub fn run(args: &ServeArgs) -> anyhow::Result<()> {
     heap::give_back_at_rest().context("cannot start a thread")?;
-    match args.role {
+    match &args.role {
         None => {
-            logging::init(args.log.log_format, Level::INFO)?;
-            embedded::run(args.listen, args.data, threads_or_cores(args.threads))
+            logging::init(args.process.log_format, Level::INFO)?;
+            embedded::run(config::embedded(args)?)
         }
         Some(RoleCommand::Node(args)) => {
-            logging::init(args.role.log.log_format, Level::INFO)?;
-            roles::run_node(&config::node(&args)?)
+            logging::init(args.role.process.log_format, Level::INFO)?;
+            roles::run_node(&config::node(args)?)
         }
         Some(RoleCommand::Router(args)) => {
-            logging::init(args.role.log.log_format, Level::INFO)?;
-            roles::run_router(&config::router(&args)?)
+            logging::init(args.role.process.log_format, Level::INFO)?;
+            roles::run_router(&config::router(args)?)
         }
     }
 }

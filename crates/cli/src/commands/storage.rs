@@ -5,11 +5,10 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueHint};
-use simshard_storage::{Inspection, OpenError, inspect, verify};
+use simshard_storage::{Inspection, inspect, verify};
 use simshard_topology::ShardId;
 
 use crate::embedded::EMBEDDED_NODE;
-use crate::exit::UsageError;
 use crate::progress;
 use crate::say;
 
@@ -51,7 +50,7 @@ impl StorageArgs {
 pub fn run(command: StorageCommand) -> anyhow::Result<()> {
     match command {
         StorageCommand::Inspect(args) => {
-            let inspection = look(&args.node())?;
+            let inspection = inspect(&args.node())?;
             say::print(describe(&inspection).trim_end())?;
             remark(&inspection);
         }
@@ -60,17 +59,8 @@ pub fn run(command: StorageCommand) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn look(directory: &Path) -> anyhow::Result<Inspection> {
-    inspect(directory).map_err(|error| {
-        if matches!(error, OpenError::NoStore { .. }) {
-            return UsageError(error.to_string()).into();
-        }
-        error.into()
-    })
-}
-
 fn check(directory: &Path) -> anyhow::Result<()> {
-    let inspection = look(directory)?;
+    let inspection = inspect(directory)?;
     remark(&inspection);
     let bytes = inspection
         .segments
@@ -152,10 +142,7 @@ fn describe(inspection: &Inspection) -> String {
     }
     let _ = writeln!(text, "\nshard  segments    elements         bytes");
     for (shard, (segments, elements, bytes)) in shards {
-        let _ = writeln!(
-            text,
-            "{shard:<5}  {segments:>8}  {elements:>10}  {bytes:>12}"
-        );
+        let _ = writeln!(text, "{shard}   {segments:>8}  {elements:>10}  {bytes:>12}");
     }
     text
 }

@@ -53,10 +53,10 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The transport failed.
-    #[error("cannot serve: {0}")]
+    #[error("cannot serve")]
     Transport(#[from] tonic::transport::Error),
     /// The reflection service has no descriptors.
-    #[error("cannot describe the interface: {0}")]
+    #[error("cannot describe the interface")]
     Reflection(#[from] tonic_reflection::server::Error),
 }
 

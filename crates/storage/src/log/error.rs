@@ -12,7 +12,7 @@ use super::record::DecodeError;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LogError {
     /// The system said no.
-    #[error("cannot {action} {}: {source}", path.display())]
+    #[error("cannot {action} {}", path.display())]
     Io {
         /// What was tried.
         action: &'static str,

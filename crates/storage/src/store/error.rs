@@ -34,7 +34,7 @@ pub enum OpenError {
         reason: String,
     },
     /// A folder or file cannot be made or listed.
-    #[error("cannot {action} {}: {source}", path.display())]
+    #[error("cannot {action} {}", path.display())]
     Io {
         /// What was tried.
         action: &'static str,

@@ -45,6 +45,10 @@ fn print_clusters(
     files: &Files,
     clusters: &[Vec<usize>],
 ) -> anyhow::Result<()> {
+    if clusters.is_empty() {
+        writeln!(out, "\nNo two of them are near-duplicates.")?;
+        return Ok(());
+    }
     let members: usize = clusters.iter().map(Vec::len).sum();
     writeln!(
         out,

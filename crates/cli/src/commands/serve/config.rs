@@ -11,8 +11,8 @@ use simshard_node::StorageOptions;
 use simshard_runtime::config::load;
 use simshard_topology::NodeId;
 
-use super::{NodeArgs, RoleArgs, RouterRoleArgs, seconds, threads_or_cores};
-use crate::embedded::{DRAIN, IN_FLIGHT_BYTES, TIMEOUT};
+use super::{NodeArgs, RoleArgs, RouterRoleArgs, ServeArgs, seconds, threads_or_cores};
+use crate::embedded::{DRAIN, EMBEDDED_NODE, EmbeddedConfig, IN_FLIGHT_BYTES, TIMEOUT};
 use crate::exit::UsageError;
 
 /// Least memory for requests under way.
@@ -82,6 +82,18 @@ pub(super) struct RouterSettings {
     pub(super) drain: Duration,
 }
 
+pub(super) fn embedded(args: &ServeArgs) -> anyhow::Result<EmbeddedConfig> {
+    Ok(EmbeddedConfig {
+        nodes: vec![NodeId::new(EMBEDDED_NODE)?],
+        listen: args.listen,
+        data: args.store.data.clone(),
+        storage: storage(args.store.memtable_mib)?,
+        threads: threads_or_cores(args.store.threads),
+        in_flight_bytes: in_flight(args.process.in_flight_mib)?,
+        drain: args.process.drain_seconds.map_or(DRAIN, seconds),
+    })
+}
+
 pub(super) fn node(args: &NodeArgs) -> anyhow::Result<NodeSettings> {
     let file: RawNodeConfig = file(&args.role)?;
     let name = args
@@ -89,21 +101,22 @@ pub(super) fn node(args: &NodeArgs) -> anyhow::Result<NodeSettings> {
         .clone()
         .or(file.name)
         .ok_or_else(|| missing("--name"))?;
-    let threads = args.threads.or(file.threads);
+    let threads = args.store.threads.or(file.threads);
     if threads == Some(0) {
         return Err(UsageError("threads must be 1 or more".to_owned()).into());
     }
     Ok(NodeSettings {
         cluster: path(&args.role, args.role.cluster.as_ref(), file.cluster)
             .ok_or_else(|| missing("--cluster"))?,
-        data: path(&args.role, args.data.as_ref(), file.data),
-        storage: storage(args.memtable_mib.or(file.memtable_mib))?,
+        data: path(&args.role, args.store.data.as_ref(), file.data),
+        storage: storage(args.store.memtable_mib.or(file.memtable_mib))?,
         name: NodeId::new(&name).map_err(|error| UsageError(error.to_string()))?,
         listen: args.listen.or(file.listen),
         threads: threads_or_cores(threads),
-        in_flight_bytes: in_flight(args.role.in_flight_mib.or(file.in_flight_mib))?,
+        in_flight_bytes: in_flight(args.role.process.in_flight_mib.or(file.in_flight_mib))?,
         drain: args
             .role
+            .process
             .drain_seconds
             .or(file.drain_seconds)
             .map_or(DRAIN, seconds),
@@ -122,9 +135,10 @@ pub(super) fn router(args: &RouterRoleArgs) -> anyhow::Result<RouterSettings> {
             .ok_or_else(|| missing("--cluster"))?,
         listen: listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 7460))),
         timeout: timeout.map_or(TIMEOUT, seconds),
-        in_flight_bytes: in_flight(args.role.in_flight_mib.or(file.in_flight_mib))?,
+        in_flight_bytes: in_flight(args.role.process.in_flight_mib.or(file.in_flight_mib))?,
         drain: args
             .role
+            .process
             .drain_seconds
             .or(file.drain_seconds)
             .map_or(DRAIN, seconds),
@@ -181,12 +195,16 @@ mod tests {
     use crate::commands::serve::RoleCommand;
     use crate::{Cli, Command};
 
-    fn parse(args: &[&str]) -> RoleCommand {
+    fn serve(args: &[&str]) -> ServeArgs {
         let cli = Cli::try_parse_from([&["simshard", "serve"], args].concat()).unwrap();
         let Command::Serve(args) = cli.command else {
-            panic!("{args:?} is no role");
+            panic!("{args:?} does not serve");
         };
-        args.role.unwrap()
+        args
+    }
+
+    fn parse(args: &[&str]) -> RoleCommand {
+        serve(args).role.unwrap()
     }
 
     fn node_settings(args: &[&str]) -> anyhow::Result<NodeSettings> {
@@ -208,6 +226,29 @@ mod tests {
         assert_eq!(settings.threads, 3);
         assert_eq!(settings.cluster, folder.path().join("from-file.toml"));
         assert_eq!(settings.drain, DRAIN);
+    }
+
+    #[test]
+    fn a_server_without_a_role_takes_the_settings_of_both() {
+        let settings = embedded(&serve(&[])).unwrap();
+        assert_eq!(settings.in_flight_bytes, IN_FLIGHT_BYTES);
+        assert_eq!(settings.drain, DRAIN);
+        let memtable_bytes = StorageOptions::default().memtable_bytes;
+        assert_eq!(settings.storage.memtable_bytes, memtable_bytes);
+
+        let in_flight = ["--in-flight-mib", "64"];
+        let others = ["--memtable-mib", "2", "--drain-seconds", "3"];
+        let settings = embedded(&serve(&[&in_flight[..], &others].concat())).unwrap();
+        assert_eq!(settings.in_flight_bytes, 64 << 20);
+        assert_eq!(settings.storage.memtable_bytes, 2 << 20);
+        assert_eq!(settings.drain, Duration::from_secs(3));
+        for (wrong, least) in [("--in-flight-mib=63", "64"), ("--memtable-mib=0", "1")] {
+            let error = embedded(&serve(&[wrong])).unwrap_err();
+            assert!(
+                error.to_string().contains(&format!("{least} or more")),
+                "{error}"
+            );
+        }
     }
 
     #[test]

@@ -1,34 +1,22 @@
 //! `simshard serve` without a role: a router and a node in one process.
 
-use std::net::SocketAddr;
-use std::path::PathBuf;
-
 use simshard_client::{Client, ClientError, Reason, v1};
 use simshard_runtime::shutdown::Shutdown;
-use simshard_topology::NodeId;
 
 use super::roles;
 use crate::connection::block_on;
-use crate::embedded::{DRAIN, EMBEDDED_NODE, EmbeddedCluster, EmbeddedConfig};
+use crate::embedded::{EmbeddedCluster, EmbeddedConfig};
 use crate::say;
 
 /// The corpus that is there from the start.
 const CORPUS: &str = "default";
 
-pub(super) fn run(listen: SocketAddr, data: Option<PathBuf>, threads: usize) -> anyhow::Result<()> {
+pub(super) fn run(config: EmbeddedConfig) -> anyhow::Result<()> {
     block_on(async {
         let shutdown = Shutdown::on_signals()?;
-        if data.is_some() {
+        if config.data.is_some() {
             roles::open_enough_files();
         }
-        let nodes = vec![NodeId::new(EMBEDDED_NODE)?];
-        let config = EmbeddedConfig {
-            nodes,
-            listen,
-            data,
-            threads,
-            drain: DRAIN,
-        };
         let start = EmbeddedCluster::start(config);
         let Some(cluster) = shutdown.token().run_until_cancelled(start).await else {
             return Ok(());

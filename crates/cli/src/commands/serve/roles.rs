@@ -74,11 +74,15 @@ pub(super) fn run_router(settings: &RouterSettings) -> anyhow::Result<()> {
 /// Raises the number of files that may be open, and warns if that is few for a data directory.
 pub(super) fn open_enough_files() {
     if let Some(files) = raise_open_files().filter(|files| *files < ENOUGH_FILES) {
-        warn!(
-            files,
-            "few files may be open at once, raise the limit (ulimit -n): a shard has up to 16 segments"
-        );
+        warn!("{}", too_few(files));
     }
+}
+
+fn too_few(files: u64) -> String {
+    format!(
+        "at most {files} files may be open at once, and a node may need {ENOUGH_FILES}: raise the limit before the \
+         start, as by `ulimit -n {ENOUGH_FILES}`"
+    )
 }
 
 /// Lets others connect, and says where on standard output.
@@ -106,4 +110,17 @@ fn address_of(node: &Node) -> anyhow::Result<SocketAddr> {
     resolved
         .next()
         .with_context(|| format!("{address} has no address: give --listen"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_few_files_are_told_with_what_is_needed_and_how() {
+        let text = too_few(256);
+        for told in ["256 files", "need 8192", "`ulimit -n 8192`"] {
+            assert!(text.contains(told), "{text}");
+        }
+    }
 }
