@@ -4,57 +4,20 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use smallvec::SmallVec;
-
+use super::few::Bounds;
 use super::run::Run;
 use super::sort::Permuted;
 use super::{Hit, Index, Search};
 use crate::Fingerprint;
-use crate::scan::{self, BATCH, Found, One, Packed, Places, Probe, Sink};
+use crate::scan::{self, BATCH, Found, Packed, Probe, Sink};
 use crate::table::Table;
 use crate::tables::ActiveTables;
 
-/// Fewer queries than this are searched one by one, in all tables at once.
+/// Fewer queries than this are searched one by one.
 const FEW: usize = 16;
 
 /// Entries that are found before they are looked at, by many queries.
 const ROOM: usize = 1024;
-
-/// The same for a single query: room costs time before anything is found.
-const ROOM_FOR_ONE: usize = 64;
-
-/// Runs that one query is looked up in before that takes memory from the heap.
-const STOPS: usize = 16;
-
-/// How much searches of few queries may do, through one index after the other.
-#[derive(Debug)]
-pub struct Bounds {
-    /// Entries of tables that may yet be compared with a query.
-    comparisons: usize,
-    found: Found,
-}
-
-impl Bounds {
-    /// At most so many comparisons of a query with an entry of a table, in all searches together. Those with what was
-    /// inserted lately come on top: they are few by themselves.
-    #[must_use]
-    pub fn new(comparisons: usize) -> Self {
-        Self {
-            comparisons,
-            found: Found::with_room(ROOM_FOR_ONE),
-        }
-    }
-
-    fn take(&mut self, comparisons: usize) -> ControlFlow<()> {
-        match self.comparisons.checked_sub(comparisons) {
-            Some(left) => {
-                self.comparisons = left;
-                ControlFlow::Continue(())
-            }
-            None => ControlFlow::Break(()),
-        }
-    }
-}
 
 impl Index {
     /// Calls `hit` for every match of every query, each once, in no order, until
@@ -80,39 +43,9 @@ impl Index {
         self.search_few(search, queries, &mut bounds, &mut hit)
     }
 
-    /// As [`search`](Self::search), for few queries; breaks as well before it compares more than the bounds allow.
-    /// What it called `hit` for until then is not all there is.
-    ///
-    /// # Panics
-    /// If there are 2^32 queries or more.
-    pub fn search_within(
-        &self,
-        bounds: &mut Bounds,
-        search: &Search,
-        queries: &[Fingerprint],
-        mut hit: impl FnMut(Hit) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        assert!(u32::try_from(queries.len()).is_ok(), "2^32 queries or more");
-        self.search_recent(search, queries, &mut hit)?;
-        self.search_few(search, queries, bounds, &mut hit)
-    }
-
-    fn search_few(
-        &self,
-        search: &Search,
-        queries: &[Fingerprint],
-        bounds: &mut Bounds,
-        hit: &mut impl FnMut(Hit) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        for (place, &query) in (0..).zip(queries) {
-            self.search_one(search, place, query, bounds, hit)?;
-        }
-        ControlFlow::Continue(())
-    }
-
     /// Compares every query with all that is recent. A match belongs to the first
     /// active table that gives both one prefix, and to its shard.
-    fn search_recent(
+    pub(super) fn search_recent(
         &self,
         search: &Search,
         queries: &[Fingerprint],
@@ -182,67 +115,14 @@ impl Index {
         ControlFlow::Continue(())
     }
 
-    /// Has the loads of one query in all tables under way before the first is used.
-    fn search_one(
-        &self,
-        search: &Search,
-        query: u32,
-        of: Fingerprint,
-        bounds: &mut Bounds,
-        hit: &mut impl FnMut(Hit) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        let mut stops = SmallVec::<[_; STOPS]>::new();
-        for place in self.searched(search) {
-            let table = self.tables.get(place);
-            let value = table.permute(of);
-            let concerned = |shard| table.leading_bytes(value).contains(&shard);
-            if !self.shard.is_none_or(concerned) {
-                continue;
-            }
-            let value = scan::mix(table.leading_mask(), value);
-            for run in self.stores[place].runs().iter().map(Run::packed) {
-                let bucket = run.bucket(value);
-                run.prefetch_places(bucket);
-                stops.push((place, run, value, bucket));
-            }
-        }
-        let places: SmallVec<[_; STOPS]> = stops
-            .iter()
-            .map(|(_, run, _, bucket)| run.places(*bucket))
-            .collect();
-        bounds.take(places.iter().map(Places::len).sum())?;
-        let found = &mut bounds.found;
-        for (&(place, run, value, _), places) in stops.iter().zip(places) {
-            let mut take = |found: &mut Found| {
-                for (query, difference) in found.drain() {
-                    self.report(search, place, query, of, difference, hit)?;
-                }
-                ControlFlow::Continue(())
-            };
-            let probe = self.probe(search, place, run);
-            let mut sink = Sink {
-                found,
-                full: &mut take,
-            };
-            let one = One {
-                query,
-                value,
-                places,
-            };
-            scan::scan(self.level, &probe, one, &mut sink)?;
-            take(found)?;
-        }
-        ControlFlow::Continue(())
-    }
-
     /// The tables that a search has to look at.
-    fn searched(&self, search: &Search) -> impl Iterator<Item = usize> {
+    pub(super) fn searched(&self, search: &Search) -> impl Iterator<Item = usize> {
         let looked_at =
             |&place: &usize| search.active.contains(place) && !self.stores[place].runs().is_empty();
         (0..self.stores.len()).filter(looked_at)
     }
 
-    fn probe<'a>(&'a self, search: &Search, place: usize, run: Packed<'a>) -> Probe<'a> {
+    pub(super) fn probe<'a>(&'a self, search: &Search, place: usize, run: Packed<'a>) -> Probe<'a> {
         let table = self.tables.get(place);
         Probe {
             run,
@@ -258,7 +138,7 @@ impl Index {
 
     /// Calls `hit` for what a table found, if that is for this table to report.
     #[inline]
-    fn report(
+    pub(super) fn report(
         &self,
         search: &Search,
         place: usize,

@@ -173,6 +173,16 @@ fn words_longer_than_any_buffer_hash_as_the_recipe_reads() {
 }
 
 #[test]
+fn a_word_repeated_through_more_than_half_of_a_text_decides_its_fingerprint() {
+    let spam = fingerprint("spam spam spam spam");
+    let repeated = "spam ".repeat(40);
+    for rest in ["", "one two three four five", "and something else entirely"] {
+        assert_eq!(fingerprint(&[&repeated, rest].concat()), spam, "{rest}");
+    }
+    assert_ne!(fingerprint("spam spam spam spam one two three four"), spam);
+}
+
+#[test]
 fn case_spacing_and_punctuation_do_not_matter() {
     let plain = fingerprint("the quick brown fox jumps over the lazy dog");
     let dressed = fingerprint("The QUICK brown fox — jumps\n\tover (the lazy) dog!");
