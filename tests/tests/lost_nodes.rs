@@ -58,7 +58,7 @@ async fn a_search_that_needs_a_lost_node_names_it_and_its_shards() {
     let error = found.unwrap_err();
     assert_eq!(error.reason(), Some(Reason::NodeUnreachable));
     let message = error.to_string();
-    assert!(message.contains("node n2 (shards 0x5"), "{message}");
+    assert!(message.contains("node n2 (shards 5"), "{message}");
     assert!(
         !message.contains("n1") && !message.contains("n3"),
         "{message}"
@@ -70,7 +70,7 @@ async fn a_search_that_needs_a_lost_node_names_it_and_its_shards() {
         .insert("c", Documents { keys, ids: vec![] })
         .await;
     let message = inserted.unwrap_err().to_string();
-    assert!(message.contains("node n2 (shards 0x5"), "{message}");
+    assert!(message.contains("node n2 (shards 5"), "{message}");
     cluster.stop().await;
 }
 

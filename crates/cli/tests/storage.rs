@@ -95,7 +95,7 @@ fn documents_outlive_their_node_and_its_directory_can_be_looked_into() {
     let (code, shown, log) = scene.storage("inspect");
     assert_eq!(code, Some(0), "{log}");
     assert!(shown.contains("5 blocks, distance 3"), "{shown}");
-    assert!(shown.contains("shards      0x00-0xff"), "{shown}");
+    assert!(shown.contains("shards      00-ff"), "{shown}");
     let (code, shown, log) = scene.storage("verify");
     assert_eq!(code, Some(0), "{log}");
     assert!(shown.starts_with("sound: "), "{shown}");

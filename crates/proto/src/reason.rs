@@ -219,11 +219,11 @@ mod tests {
     #[test]
     fn a_status_carries_its_reason_and_code() {
         for reason in Reason::ALL {
-            let status = reason.status("no", [("shards", "0x00-0x0f".to_owned())]);
+            let status = reason.status("no", [("shards", "00-0f".to_owned())]);
             assert_eq!(status.code(), reason.code());
             assert_eq!(Reason::of(&status), Some(reason));
             let info = status.get_details_error_info().unwrap();
-            assert_eq!(info.metadata["shards"], "0x00-0x0f");
+            assert_eq!(info.metadata["shards"], "00-0f");
             let retry = status.get_details_retry_info();
             let delay = retry.and_then(|retry| retry.retry_delay);
             assert_eq!(delay, reason.retry_delay(), "{reason}");

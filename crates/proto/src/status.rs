@@ -36,7 +36,7 @@ mod tests {
 
     #[test]
     fn a_status_survives_being_a_message() {
-        let status = Reason::NotOwner.status("no", [("shards", "0x00-0x0f".to_owned())]);
+        let status = Reason::NotOwner.status("no", [("shards", "00-0f".to_owned())]);
         let back = status_from_bytes(status_into_bytes(&status));
         assert_eq!(back.code(), status.code());
         assert_eq!(back.message(), "no");

@@ -261,7 +261,7 @@ fn unreachable(nodes: &BTreeMap<NodeId, ShardSet>, late: bool) -> String {
     };
     let named: Vec<String> = nodes
         .iter()
-        .map(|(node, shards)| format!("node {node} (shards {shards})"))
+        .map(|(node, shards)| format!("node {node} (shards {shards} of 00-ff)"))
         .collect();
     format!("{} {what}: retry later", named.join(", "))
 }

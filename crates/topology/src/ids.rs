@@ -36,7 +36,7 @@ impl ShardId {
 
 impl fmt::Display for ShardId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:#04x}", self.0)
+        write!(f, "{:02x}", self.0)
     }
 }
 
@@ -148,8 +148,8 @@ mod tests {
 
     #[test]
     fn shards_are_shown_as_two_hex_digits() {
-        assert_eq!(ShardId(0).to_string(), "0x00");
-        assert_eq!(ShardId(0x3f).to_string(), "0x3f");
+        assert_eq!(ShardId(0).to_string(), "00");
+        assert_eq!(ShardId(0x3f).to_string(), "3f");
     }
 
     #[test]

@@ -131,7 +131,7 @@ fn check_replicas(shard: ShardId, replicas: &[NodeId]) -> Result<(), ShardMapErr
     Ok(())
 }
 
-/// One line per run of shards with the same replicas: `0x00-0x55 n1 n2`.
+/// One line per run of shards with the same replicas: `00-55 n1 n2`.
 impl fmt::Display for ShardMap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "version {}", self.version)?;
@@ -176,8 +176,8 @@ mod tests {
         assert_eq!(map.replicas(ShardId(127)), [node("a"), node("c")]);
         assert_eq!(map.owner(ShardId(128)), &node("b"));
         assert_eq!(map.nodes(), [node("a"), node("b"), node("c")]);
-        assert_eq!(map.shards_of(&node("a")).to_string(), "0x00-0x7f");
-        assert_eq!(map.shards_of(&node("c")).to_string(), "0x00-0xff");
+        assert_eq!(map.shards_of(&node("a")).to_string(), "00-7f");
+        assert_eq!(map.shards_of(&node("c")).to_string(), "00-ff");
         assert_eq!(map.owned_by(&node("c")), ShardSet::EMPTY);
         assert_eq!(map.shards_of(&node("stranger")), ShardSet::EMPTY);
     }
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn a_map_is_shown_as_runs_of_shards() {
         let map = ShardMap::new(7, &halves()).unwrap();
-        assert_eq!(map.to_string(), "version 7\n0x00-0x7f a c\n0x80-0xff b c\n");
+        assert_eq!(map.to_string(), "version 7\n00-7f a c\n80-ff b c\n");
     }
 
     /// M3.
@@ -209,7 +209,7 @@ mod tests {
         let error = ShardMap::new(1, &entries).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "shard 0x80 has no replica, give it at least one node"
+            "shard 80 has no replica, give it at least one node"
         );
     }
 
@@ -221,7 +221,7 @@ mod tests {
         let error = ShardMap::new(1, &entries).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "shard 0x01 lists node c twice, name distinct nodes"
+            "shard 01 lists node c twice, name distinct nodes"
         );
     }
 

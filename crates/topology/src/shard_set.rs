@@ -1,4 +1,4 @@
-//! A set of shards in 256 bits, shown as ranges of leading bytes such as `0x00-0x3f,0x80,0xc0-0xff`.
+//! A set of shards in 256 bits, shown as ranges of leading bytes such as `00-3f,80,c0-ff`.
 
 use std::fmt;
 
@@ -289,10 +289,10 @@ mod tests {
     fn sets_are_shown_as_ranges_of_leading_bytes() {
         let bytes = (0..=0x3f).chain([0x80]).chain(0xc0..=0xff);
         let set: ShardSet = bytes.map(ShardId).collect();
-        assert_eq!(set.to_string(), "0x00-0x3f,0x80,0xc0-0xff");
+        assert_eq!(set.to_string(), "00-3f,80,c0-ff");
         assert_eq!(ShardSet::EMPTY.to_string(), "none");
         let all: ShardSet = ShardId::all().collect();
-        assert_eq!(all.to_string(), "0x00-0xff");
+        assert_eq!(all.to_string(), "00-ff");
     }
 
     proptest! {

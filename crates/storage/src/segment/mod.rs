@@ -46,8 +46,7 @@ pub(crate) struct SegmentId {
 
 impl fmt::Display for SegmentId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // As FORMAT.md has it, however shards are shown to people.
-        write!(f, "{:02x}-{:016x}.seg", self.shard.0, self.number)
+        write!(f, "{}-{:016x}.seg", self.shard, self.number)
     }
 }
 

@@ -91,7 +91,7 @@ pub enum PlanError {
 ///
 /// let nodes = ["n1", "n2", "n3"].map(|name| NodeId::new(name).expect("a valid name"));
 /// let map = plan(None, &nodes, 1)?;
-/// assert_eq!(map.shards_of(&nodes[1]).to_string(), "0x56-0xaa");
+/// assert_eq!(map.shards_of(&nodes[1]).to_string(), "56-aa");
 /// # Ok::<(), simshard_topology::PlanError>(())
 /// ```
 pub fn plan(

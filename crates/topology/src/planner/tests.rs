@@ -20,10 +20,7 @@ fn shown(map: &ShardMap) -> Vec<String> {
 #[test]
 fn from_scratch_each_node_gets_one_range_in_name_order() {
     let map = plan(None, &named(&["n3", "n1", "n2"]), 1).unwrap();
-    assert_eq!(
-        shown(&map),
-        ["n1 0x00-0x55", "n2 0x56-0xaa", "n3 0xab-0xff"]
-    );
+    assert_eq!(shown(&map), ["n1 00-55", "n2 56-aa", "n3 ab-ff"]);
     assert_eq!(map.version(), 1);
 }
 

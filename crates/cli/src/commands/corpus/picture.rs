@@ -1,8 +1,8 @@
 //! A picture of who holds what, for a terminal:
 //!
 //! ```text
-//! node  shards     stored
-//! n1    0x00-0x55    1204  ▂▁▁▄█▁▁▂
+//! node  shards  stored
+//! n1    00-55     1204  ▂▁▁▄█▁▁▂
 //! ```
 //!
 //! Each column of the bar chart is a run of shards, as high as the documents in
@@ -94,10 +94,10 @@ mod tests {
             node("n3", 16, &[]),
         ];
         let expected = "\
-node    shards          stored
-n1      0x00-0x07            4  ▄·
-node-2  0x08-0x0f            9  ▁█
-n3      0x10-0x17  unreachable
+node    shards       stored
+n1      00-07             4  ▄·
+node-2  08-0f             9  ▁█
+n3      10-17   unreachable
 ";
         assert_eq!(picture(&nodes), expected);
     }

@@ -90,7 +90,7 @@ fn a_directory_with_documents_is_not_used_for_other_shards() {
     for other in [0..3, 0..10] {
         let message = open(other.map(ShardId).collect()).unwrap_err().to_string();
         assert!(
-            message.contains("holds documents of the shards 0x00-0x05"),
+            message.contains("holds documents of the shards 00-05"),
             "{message}"
         );
     }
