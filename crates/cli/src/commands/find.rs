@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{BufWriter, Write};
+use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
@@ -155,6 +156,9 @@ async fn find(which: Which, args: &FindFirstArgs, limit: u32) -> anyhow::Result<
     Ok(())
 }
 
+/// How long it may take to learn more about nodes that are missing: the answers are out already.
+const SOON: Duration = Duration::from_secs(1);
+
 /// Nodes that are needed are missing, and the others could answer without them.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}, or give --allow-partial for what the other nodes hold")]
@@ -179,7 +183,8 @@ async fn warn_of_missing(client: &Client, corpus: &str, nodes: &BTreeSet<String>
     if nodes.is_empty() {
         return;
     }
-    // Where nobody can say, the nodes are named all the same.
+    // Where nobody can say soon, the nodes are named all the same.
+    let client = client.clone().with_timeout(SOON);
     let shown = client.get_corpus(corpus).await.unwrap_or_default();
     for name in nodes {
         let node = shown.nodes.iter().find(|node| node.node == *name);

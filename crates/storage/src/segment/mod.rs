@@ -46,7 +46,8 @@ pub(crate) struct SegmentId {
 
 impl fmt::Display for SegmentId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{:016x}.seg", self.shard, self.number)
+        // As FORMAT.md has it, however shards are shown to people.
+        write!(f, "{:02x}-{:016x}.seg", self.shard.0, self.number)
     }
 }
 
