@@ -76,6 +76,35 @@ async fn inserting_and_removing_twice_changes_nothing() {
     cluster.stop().await;
 }
 
+/// A page that many sites serve: its ids are read part by part.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_fingerprint_of_many_documents_lists_them_all() {
+    let (cluster, _) = start().await;
+    let mut ids: Vec<String> = (0..20_000).map(|id| format!("{id:05}")).collect();
+    let documents = Documents {
+        keys: Queries::Fingerprints(vec![Fingerprint(1); ids.len()]),
+        ids: ids.clone(),
+    };
+    cluster.client.insert("c", documents).await.unwrap();
+    for most in [0, 4095, 4096, 4097, 16_385, 20_000, 20_001] {
+        let options = FindOptions {
+            max_ids: most,
+            ..FindOptions::default()
+        };
+        let query = Queries::Fingerprints(vec![Fingerprint(0)]);
+        let found = cluster.client.find_all("c", query, options).await.unwrap();
+        let [found] = &found.queries[0].matches[..] else {
+            panic!("{found:?}");
+        };
+        assert_eq!(found.document_count, 20_000);
+        ids.sort_unstable();
+        let listed = if most == 0 { usize::MAX } else { most as usize };
+        let listed = listed.min(ids.len());
+        assert!(found.ids == ids[..listed], "max_ids {most}");
+    }
+    cluster.stop().await;
+}
+
 #[tokio::test]
 async fn corpora_are_listed_by_name_page_after_page() {
     let (cluster, mut stub) = start().await;

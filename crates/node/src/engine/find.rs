@@ -14,7 +14,7 @@ use simshard_simhash::{ActiveTables, Bounds, Fingerprint, Hit, LeadGroups, Searc
 use simshard_storage::Store;
 use simshard_topology::{ShardId, ShardSet};
 
-use super::{Engine, Wanted, group_by_shard};
+use super::{Engine, Wanted, group_by_shard, is_past};
 use crate::collector::Collector;
 use crate::corpora::NodeCorpus;
 use crate::error::NodeError;
@@ -23,8 +23,17 @@ use crate::shard::Shard;
 /// Fewer queries than this are searched by one thread: waking another takes longer.
 const FEW: usize = 64;
 
-/// Fingerprints that a quick search compares with queries, at most, and hits that it has: some 100 µs of work.
-const QUICK: usize = 4096;
+/// Steps of a quick search, each a nanosecond or two.
+const QUICK: usize = 1 << 17;
+
+/// Hits of a quick search: they are sorted as well.
+const QUICK_HITS: usize = 2048;
+
+/// Tables that a quick search permutes all its queries for, before it knows which shards it needs.
+const QUICK_TABLES: usize = 4096;
+
+/// Ids of a fingerprint that are read first; four times as many then, as often as it takes.
+const FIRST_IDS: usize = 4096;
 
 /// After so many hits, a search looks whether it is still wanted.
 const LOOK_AFTER: u32 = 4096;
@@ -65,14 +74,20 @@ impl Engine {
             query,
             room: Room::new(self.max_answer_bytes),
         };
-        match find.nearest_at_once() {
-            Some(nearest) if nearest.0.is_empty() || find.corpus.is_bare() => find.bare(nearest),
-            Some(nearest) => self.run(deadline, move |_, _| find.describe(nearest)).await,
-            None => {
-                let find = move |_: &Self, wanted: &Wanted| find.describe(find.nearest(wanted)?);
-                self.run(deadline, find).await
-            }
+        if is_past(deadline) {
+            return Err(NodeError::Abandoned);
         }
+        let nearest = match find.nearest_at_once() {
+            Some(nearest) if nearest.0.is_empty() || find.corpus.is_bare() => {
+                return find.bare(nearest);
+            }
+            nearest => nearest,
+        };
+        self.run(deadline, move |_, wanted| {
+            let nearest = nearest.map_or_else(|| find.nearest(wanted), Ok)?;
+            find.describe(nearest, wanted)
+        })
+        .await
     }
 }
 
@@ -89,14 +104,17 @@ struct Find {
 
 impl Find {
     /// The matches of hits; those of documents with ids on threads of the engine.
-    fn describe(&self, nearest: Nearest) -> Result<Matches, NodeError> {
+    fn describe(&self, nearest: Nearest, wanted: &Wanted) -> Result<Matches, NodeError> {
         if self.corpus.is_bare() {
             return self.bare(nearest);
         }
         let (hits, truncated) = nearest;
         let described: Vec<(Hit, u64, Vec<String>)> = hits
             .into_par_iter()
-            .filter_map(|hit| self.with_ids(hit).transpose())
+            .filter_map(|hit| match wanted.is_over() {
+                true => Some(Err(NodeError::Abandoned)),
+                false => self.with_ids(hit).transpose(),
+            })
             .collect::<Result<_, _>>()?;
         let mut columns = MatchColumns::new(truncated, self.query.limit);
         for (hit, document_count, ids) in described {
@@ -154,7 +172,8 @@ impl Find {
     /// is being changed.
     fn nearest_at_once(&self) -> Option<Nearest> {
         let Self { corpus, query, .. } = self;
-        if query.fingerprints.len() >= FEW {
+        let number = query.fingerprints.len();
+        if number >= FEW || number * corpus.tables.len() > QUICK_TABLES {
             return None;
         }
         let mut parts = Vec::new();
@@ -166,7 +185,7 @@ impl Find {
         parts.sort_unstable();
         parts.dedup();
         let (search, mut bounds) = (self.what(), Bounds::new(QUICK));
-        let mut all = self.collector(query.fingerprints.len());
+        let mut all = self.collector(number);
         let (mut queries, mut hits) = (Vec::new(), 0);
         for part in parts.chunk_by(|(one, _), (other, _)| one == other) {
             let shard = corpus.try_read(part[0].0)?;
@@ -177,7 +196,7 @@ impl Find {
             );
             let flow = shard.search_within(&mut bounds, &search, &queries, |hit| {
                 hits += 1;
-                if hits > QUICK {
+                if hits > QUICK_HITS {
                     return ControlFlow::Break(());
                 }
                 let query = part[hit.query as usize].1;
@@ -260,12 +279,28 @@ impl Find {
         id: ShardId,
         fingerprint: Fingerprint,
     ) -> Result<(Vec<Box<str>>, u64), NodeError> {
-        let most = NonZeroUsize::new(self.query.max_ids as usize);
-        let ids = self
-            .store
-            .live_ids(id, self.query.corpus, fingerprint, most)?;
+        let most = match self.query.max_ids {
+            0 => usize::MAX,
+            most => most as usize,
+        };
+        let mut part = FIRST_IDS.min(most);
+        let ids = loop {
+            let read = NonZeroUsize::new(part);
+            let ids = self
+                .store
+                .live_ids(id, self.query.corpus, fingerprint, read)?;
+            if ids.len() < part || part == most {
+                break ids;
+            }
+            // Before more of them are read than an answer has room for.
+            let bytes: usize = ids.iter().map(|id| Room::ID + id.len()).sum();
+            if bytes > self.room.limit {
+                return Err(self.too_large());
+            }
+            part = part.saturating_mul(4).min(most);
+        };
         let listed = ids.len() as u64;
-        if most.is_none_or(|most| ids.len() < most.get()) {
+        if ids.len() < most {
             return Ok((ids, listed));
         }
         let shard = self.corpus.read(id);

@@ -6,8 +6,8 @@
 //!   answers nothing.
 //! - N2: what a request writes to a shard is visible to every search that
 //!   starts after the request was answered.
-//! - N3: a search that runs on an async thread compares few fingerprints, has few hits, reads no file and does not
-//!   wait for a shard that is being changed.
+//! - N3: a search that runs on an async thread takes few steps, has few hits, reads no file and does not wait for a
+//!   shard that is being changed.
 
 mod apply;
 mod change;
@@ -163,9 +163,12 @@ struct Wanted {
 
 impl Wanted {
     fn is_over(&self) -> bool {
-        let is_late = |deadline| Instant::now() >= deadline;
-        self.abandoned.is_cancelled() || self.deadline.is_some_and(is_late)
+        self.abandoned.is_cancelled() || is_past(self.deadline)
     }
+}
+
+fn is_past(deadline: Option<Instant>) -> bool {
+    deadline.is_some_and(|deadline| Instant::now() >= deadline)
 }
 
 /// For each shard meant that has any, the places of its fingerprints. `shards_of` may name a shard repeatedly.

@@ -128,14 +128,14 @@ impl Lane {
             lane: self,
             sequence,
         };
+        let room = self.requests.reserve().await;
+        let room = room.map_err(|_| CallError::Unreachable)?;
         let left = deadline.instant().saturating_duration_since(Instant::now());
-        let request = pb::WorkRequest {
+        room.send(pb::WorkRequest {
             sequence,
             timeout_micros: u64::try_from(left.as_micros()).unwrap_or(u64::MAX),
             work: Some(work),
-        };
-        let sent = self.requests.send(request).await;
-        sent.map_err(|_| CallError::Unreachable)?;
+        });
         let answer = answer.await.unwrap_or(Err(CallError::Unreachable))?;
         match answer.outcome {
             Outcome::Status(status) => Err(status_from_bytes(status).into()),

@@ -175,7 +175,14 @@ impl Connections {
         let answer = tokio::time::timeout_at(deadline.instant(), tries)
             .await
             .unwrap_or(Err(CallError::Late));
-        self.note(matches!(answer, Err(CallError::Unreachable)));
+        match &answer {
+            Err(CallError::Unreachable) => self.note(true),
+            // It says nothing about the connection.
+            Err(CallError::Late) => {}
+            Ok(_) | Err(CallError::NotLoaded | CallError::NoMemory | CallError::Refused(_)) => {
+                self.note(false);
+            }
+        }
         answer
     }
 

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::run::Run;
 use super::{Hit, Index, Search};
 use crate::Fingerprint;
-use crate::scan::{self, Found, One, Places, Sink};
+use crate::scan::{self, Found, One, Sink};
 
 /// Entries that are found before they are looked at: room costs time before anything is found.
 const ROOM: usize = 64;
@@ -15,29 +15,40 @@ const ROOM: usize = 64;
 /// Runs that one query is looked up in before that takes memory from the heap.
 const STOPS: usize = 16;
 
+/// Steps of a table that a query is permuted for, whether that concerns the index or not.
+const TABLE: usize = 4;
+
+/// Steps of a run that a query is looked up in: its memory comes from afar.
+const RUN: usize = 32;
+
+/// Recent fingerprints that are compared with a query in one step.
+const RECENT: usize = 8;
+
 /// How much searches of few queries may do, through one index after the other.
+///
+/// Counted in steps of about a nanosecond: a comparison of a query with an entry of a table is one, and what a search
+/// has to do besides counts as so many comparisons as take as long.
 #[derive(Debug)]
 pub struct Bounds {
-    /// Entries of tables that may yet be compared with a query.
-    comparisons: usize,
+    /// Steps that may yet be done.
+    steps: usize,
     found: Found,
 }
 
 impl Bounds {
-    /// At most so many comparisons of a query with an entry of a table, in all searches together. Those with what was
-    /// inserted lately come on top: they are few by themselves.
+    /// At most so many steps, in all searches together.
     #[must_use]
-    pub fn new(comparisons: usize) -> Self {
+    pub fn new(steps: usize) -> Self {
         Self {
-            comparisons,
+            steps,
             found: Found::with_room(ROOM),
         }
     }
 
-    fn take(&mut self, comparisons: usize) -> ControlFlow<()> {
-        match self.comparisons.checked_sub(comparisons) {
+    fn take(&mut self, steps: usize) -> ControlFlow<()> {
+        match self.steps.checked_sub(steps) {
             Some(left) => {
-                self.comparisons = left;
+                self.steps = left;
                 ControlFlow::Continue(())
             }
             None => ControlFlow::Break(()),
@@ -46,7 +57,7 @@ impl Bounds {
 }
 
 impl Index {
-    /// As [`search`](Self::search), for few queries; breaks as well before it compares more than the bounds allow.
+    /// As [`search`](Self::search), for few queries; breaks as well before it does more than the bounds allow.
     /// What it called `hit` for until then is not all there is.
     ///
     /// # Panics
@@ -59,6 +70,8 @@ impl Index {
         mut hit: impl FnMut(Hit) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         assert!(u32::try_from(queries.len()).is_ok(), "2^32 queries or more");
+        let tables = self.stores.len() * TABLE;
+        bounds.take(queries.len() * (tables + self.recent.len() / RECENT))?;
         self.search_recent(search, queries, &mut hit)?;
         self.search_few(search, queries, bounds, &mut hit)
     }
@@ -104,7 +117,8 @@ impl Index {
             .iter()
             .map(|(_, run, _, bucket)| run.places(*bucket))
             .collect();
-        bounds.take(places.iter().map(Places::len).sum())?;
+        let steps = places.iter().map(|places| RUN + places.len());
+        bounds.take(steps.sum())?;
         let found = &mut bounds.found;
         for (&(place, run, value, _), places) in stops.iter().zip(places) {
             let mut take = |found: &mut Found| {

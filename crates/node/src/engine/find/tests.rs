@@ -15,7 +15,12 @@ fn all() -> ShardSet {
 
 /// A corpus of bare fingerprints, all shards of it.
 fn corpus(fingerprints: &[Fingerprint]) -> Arc<NodeCorpus> {
-    let corpus = NodeCorpus::new(Layout::new(5, 3).unwrap(), all());
+    corpus_with(5, 3, fingerprints)
+}
+
+fn corpus_with(blocks: u32, distance: u32, fingerprints: &[Fingerprint]) -> Arc<NodeCorpus> {
+    let layout = Layout::new(blocks, distance).unwrap();
+    let corpus = NodeCorpus::new(layout, all());
     let parts = group_by_shard(all(), fingerprints, |fingerprint| {
         corpus.tables.document_shards(fingerprint)
     });
@@ -47,11 +52,14 @@ fn find(corpus: &Arc<NodeCorpus>, fingerprints: &[Fingerprint], limit: u32) -> F
 
 /// What is found by other threads.
 fn elsewhere(find: &Find) -> Nearest {
-    let wanted = Wanted {
+    find.nearest(&wanted()).unwrap()
+}
+
+fn wanted() -> Wanted {
+    Wanted {
         abandoned: CancellationToken::new(),
         deadline: None,
-    };
-    find.nearest(&wanted).unwrap()
+    }
 }
 
 /// So many fingerprints within the distance of each other.
@@ -83,12 +91,55 @@ fn a_quick_search_finds_what_others_find() {
 /// N3.
 #[test]
 fn what_may_take_long_is_left_to_others() {
-    let stored = near_each_other(2 * QUICK as u64);
+    let stored = near_each_other(2 * QUICK_HITS as u64);
     let corpus = corpus(&stored);
     assert!(find(&corpus, &stored[..1], 0).nearest_at_once().is_none());
     let far = [Fingerprint(u64::MAX); FEW];
     assert!(find(&corpus, &far, 0).nearest_at_once().is_none());
     assert!(find(&corpus, &far[1..], 0).nearest_at_once().is_some());
+    // All in one bucket, and too far from the query for a hit.
+    let crowd: Vec<_> = (0..1 << 18).map(Fingerprint).collect();
+    let one = [Fingerprint(0x3f << 32)];
+    let in_time = |number: usize| {
+        let corpus = corpus_with(5, 3, &crowd[..number]);
+        find(&corpus, &one, 0).nearest_at_once().is_some()
+    };
+    assert!(in_time(1 << 14) && !in_time(1 << 18));
+}
+
+/// N3: with many tables, to know the shards takes long by itself.
+#[test]
+fn with_many_tables_few_queries_are_many() {
+    let queries = synthetic::queries(&[Fingerprint(0)], FEW - 1, 3, 1);
+    for (blocks, distance, most) in [(5, 3, FEW - 1), (10, 5, 16), (14, 4, 4), (14, 10, 4)] {
+        let corpus = corpus_with(blocks, distance, &queries);
+        let quick = |number| {
+            let find = find(&corpus, &queries[..number], 0);
+            find.nearest_at_once().is_some()
+        };
+        assert!(quick(1), "({blocks}, {distance})");
+        assert!(!(most + 1..FEW).any(quick), "({blocks}, {distance})");
+    }
+}
+
+#[test]
+fn ids_are_looked_up_for_as_long_as_somebody_waits() {
+    let corpus = corpus(&[]);
+    let mut shard = corpus.write(ShardId(0)).unwrap();
+    shard.came([(Fingerprint(0), "an id")], &HashSet::new());
+    corpus.note_ids(&shard);
+    drop(shard);
+    let find = find(&corpus, &[Fingerprint(0)], 0);
+    let nearest = elsewhere(&find);
+    assert_eq!(nearest.0.len(), 1);
+    assert!(find.describe(nearest.clone(), &wanted()).is_ok());
+    let unwanted = wanted();
+    unwanted.abandoned.cancel();
+    let given_up = find.describe(nearest, &unwanted);
+    assert!(
+        matches!(given_up, Err(NodeError::Abandoned)),
+        "{given_up:?}"
+    );
 }
 
 /// N3.

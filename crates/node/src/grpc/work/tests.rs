@@ -63,14 +63,14 @@ impl Scene {
         held
     }
 
-    /// A search of shard 00.
+    /// A search of shard 00, for so much that the threads of the engine do it.
     fn find(&self) -> pb::FindAll {
         pb::FindAll {
             corpus_uid: self.corpus.to_string(),
             shards: vec![0],
             active_lead_groups: 1,
             max_distance: 3,
-            fingerprints: vec![7],
+            fingerprints: vec![7; 64],
             ..Default::default()
         }
     }
