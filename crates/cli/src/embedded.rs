@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use futures_util::future;
 use simshard_cluster::{ClusterLayout, FileStore, MemoryStore, MetadataStore, Node};
 use simshard_node::{NodeConfig, StorageOptions};
@@ -103,6 +103,9 @@ impl EmbeddedCluster {
     /// # Errors
     /// If a port is taken, or a role cannot start.
     pub async fn start(config: EmbeddedConfig) -> anyhow::Result<Self> {
+        if let Some(data) = &config.data {
+            check_is_no_node(data)?;
+        }
         let router = bind(config.listen)?;
         let address = router.local_addr()?;
         let mut sockets = Vec::new();
@@ -121,6 +124,9 @@ impl EmbeddedCluster {
         for (id, socket) in config.nodes.iter().zip(sockets) {
             let settings = config.node(id);
             let node = simshard_node::Node::open(settings, store.as_ref()).await?;
+            if let Some(data) = config.data.as_deref().filter(|_| node.holds_corpora()) {
+                check_names(data)?;
+            }
             let listener = listen(socket)?;
             roles.push(Role::start(node_name(id), |stop| {
                 node.serve(listener, stop)
@@ -246,8 +252,37 @@ impl EmbeddedConfig {
 fn metadata(layout: ClusterLayout, data: Option<&Path>) -> Arc<dyn MetadataStore> {
     match data {
         None => Arc::new(MemoryStore::new(layout)),
-        Some(data) => Arc::new(FileStore::of_layout(layout, &data.join("cluster.toml"))),
+        Some(data) => Arc::new(FileStore::of_layout(layout, &layout_file(data))),
     }
+}
+
+/// Where the layout would be, if it were written.
+fn layout_file(data: &Path) -> PathBuf {
+    data.join("cluster.toml")
+}
+
+/// A data directory of `serve node` is no place for those of others.
+fn check_is_no_node(data: &Path) -> Result<(), UsageError> {
+    match data.join("manifest").exists() {
+        false => Ok(()),
+        true => Err(UsageError(format!(
+            "{} is the data directory of a node: start that with `simshard serve node`, or give another directory",
+            data.display()
+        ))),
+    }
+}
+
+/// Documents whose corpora have lost their names cannot be found: better to stop than to start empty.
+fn check_names(data: &Path) -> anyhow::Result<()> {
+    let names = FileStore::corpora_file(&layout_file(data));
+    if names.exists() {
+        return Ok(());
+    }
+    bail!(
+        "{} is missing, and {} holds documents of the corpora that it names: put the file back",
+        names.display(),
+        data.display()
+    )
 }
 
 /// Takes an address, or says which one is taken. Nobody can connect before it listens.
@@ -294,7 +329,6 @@ fn cannot_listen(address: &SocketAddr) -> String {
 
 #[cfg(test)]
 mod tests {
-    use anyhow::bail;
     use futures_util::FutureExt;
 
     use super::*;

@@ -96,6 +96,7 @@ fn is_bad_directory(error: &OpenError) -> bool {
     match error {
         OpenError::NoStore { .. }
         | OpenError::OtherShards { .. }
+        | OpenError::Occupied { .. }
         | OpenError::Read(ReadError::Foreign { .. } | ReadError::Newer { .. }) => true,
         OpenError::Io { source, .. } => is_bad_path(source),
         OpenError::Read(ReadError::Io { source, .. }) => is_bad_path(source),

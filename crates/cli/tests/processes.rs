@@ -242,6 +242,17 @@ fn a_restarted_node_is_noticed() {
 }
 
 #[test]
+fn who_asks_a_node_is_told_that_it_is_no_router() {
+    let cluster = cluster();
+    let find = ["find", "--text", "a text"];
+    let asked = [&find[..], &["--router", cluster.nodes[0].url()]].concat();
+    let output = run(BINARY, asked, "");
+    let log = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{log}");
+    assert!(log.contains("is no router"), "{log}");
+}
+
+#[test]
 fn an_insert_that_waits_says_once_for_what() {
     let mut cluster = cluster();
     let router = &cluster.router;

@@ -201,3 +201,50 @@ fn a_server_without_a_role_keeps_corpora_and_documents_too() {
         "{text}"
     );
 }
+
+/// Each would start empty beside what is stored, and so would be found wanting too late.
+#[test]
+fn a_server_does_not_start_empty_beside_what_is_stored() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let serve = |data: &Path| {
+        let data = data.to_str().unwrap().to_owned();
+        ["serve", "--listen", "127.0.0.1:0", "--data", &data].map(str::to_owned)
+    };
+    let server = Process::serve(BINARY, serve(&data));
+    assert_eq!(server.terminate(), Some(0));
+    let refusal = |args: &[String]| {
+        let output = run(BINARY, args, "");
+        let log = String::from_utf8(output.stderr).unwrap();
+        (output.status.code(), log)
+    };
+
+    let (code, log) = refusal(&serve(&data.join("local")));
+    assert_eq!(code, Some(2), "{log}");
+    assert!(log.contains("is the data directory of a node"), "{log}");
+
+    let layout = folder.path().join("cluster.toml");
+    fs::write(
+        &layout,
+        "[[nodes]]\nname = \"n1\"\naddress = \"http://127.0.0.1:1\"\n",
+    )
+    .unwrap();
+    let node = ["serve", "node", "--name", "n1", "--listen", "127.0.0.1:0"];
+    let mut node = node.map(str::to_owned).to_vec();
+    for (flag, path) in [("--cluster", &layout), ("--data", &data)] {
+        node.extend([flag.to_owned(), path.to_str().unwrap().to_owned()]);
+    }
+    let (code, log) = refusal(&node);
+    assert_eq!(code, Some(2), "{log}");
+    assert!(log.contains("is not empty"), "{log}");
+
+    let names = data.join("cluster.corpora.toml");
+    let aside = folder.path().join("aside");
+    fs::rename(&names, &aside).unwrap();
+    let (code, log) = refusal(&serve(&data));
+    assert_eq!(code, Some(1), "{log}");
+    assert!(log.contains("put the file back"), "{log}");
+    fs::rename(&aside, &names).unwrap();
+    let server = Process::serve(BINARY, serve(&data));
+    assert_eq!(server.terminate(), Some(0));
+}

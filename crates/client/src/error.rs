@@ -28,6 +28,14 @@ pub enum ClientError {
         /// What the connection said.
         problem: String,
     },
+    /// Something else than a router answers at the URL.
+    #[error(
+        "what answers at {url} is no router, or one of another version: a node, say; give the URL of the router"
+    )]
+    NotARouter {
+        /// The URL.
+        url: String,
+    },
     /// The router took a stream of batches and did not answer all of them.
     #[error("the router at {url} stopped answering: {problem}, see what it logs")]
     NoAnswer {
@@ -63,6 +71,7 @@ impl ClientError {
             Self::Refused(status) => Reason::of(status),
             Self::Url { .. }
             | Self::NoRouter { .. }
+            | Self::NotARouter { .. }
             | Self::NoAnswer { .. }
             | Self::Malformed(_)
             | Self::OutOfTurn(_) => None,
@@ -85,7 +94,7 @@ impl ClientError {
     pub fn is_bad_request(&self) -> bool {
         match self {
             Self::Refused(status) => WRONG_REQUEST_CODES.contains(&status.code()),
-            Self::Url { .. } => true,
+            Self::Url { .. } | Self::NotARouter { .. } => true,
             Self::NoRouter { .. }
             | Self::NoAnswer { .. }
             | Self::Malformed(_)
@@ -96,6 +105,11 @@ impl ClientError {
     /// A status from the transport or the router.
     pub(crate) fn from_status(status: Status, url: &str) -> Self {
         let from_router = Reason::of(&status).is_some();
+        if !from_router && status.code() == Code::Unimplemented {
+            return Self::NotARouter {
+                url: url.to_owned(),
+            };
+        }
         if !from_router && CONNECTION_CODES.contains(&status.code()) {
             return Self::NoRouter {
                 url: url.to_owned(),
@@ -110,7 +124,10 @@ impl ClientError {
         match self {
             Self::Refused(status) => Reason::of(status).is_some_and(Reason::is_passing),
             Self::NoRouter { .. } | Self::NoAnswer { .. } => true,
-            Self::Url { .. } | Self::Malformed(_) | Self::OutOfTurn(_) => false,
+            Self::Url { .. }
+            | Self::NotARouter { .. }
+            | Self::Malformed(_)
+            | Self::OutOfTurn(_) => false,
         }
     }
 }

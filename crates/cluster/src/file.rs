@@ -83,6 +83,12 @@ impl FileStore {
         }
     }
 
+    /// The file of the corpora beside a layout file: there as soon as a corpus was ever made.
+    #[must_use]
+    pub fn corpora_file(layout: &Path) -> PathBuf {
+        layout.with_extension("corpora.toml")
+    }
+
     /// Changes the corpora, one change after the other.
     async fn change(
         &self,

@@ -22,7 +22,7 @@ use crate::seal::{SEAL_BYTES, seal, unseal};
 use crate::segment::{SegmentId, SegmentMeta};
 
 /// The name of its file.
-const NAME: &str = "manifest";
+pub(crate) const NAME: &str = "manifest";
 
 const MAGIC: [u8; 8] = *b"SIMSHMAN";
 

@@ -39,7 +39,7 @@ impl CorporaFile {
             Some(_) | None => PathBuf::from("."),
         };
         let paths = Paths {
-            corpora: layout.with_extension("corpora.toml"),
+            corpora: super::FileStore::corpora_file(layout),
             next: layout.with_extension("corpora.toml.next"),
             lock: layout.with_extension("corpora.lock"),
             folder,

@@ -90,6 +90,11 @@ impl Engine {
         }
     }
 
+    /// Whether it has a corpus.
+    pub(crate) fn holds_any(&self) -> bool {
+        !self.corpora.is_empty()
+    }
+
     /// Finishes the changes under way; takes none any more.
     pub(crate) fn close(&self) {
         self.writer.close();

@@ -11,7 +11,7 @@ use super::open::failed;
 use super::{LOG, OpenError, SEGMENTS};
 use crate::files;
 use crate::log;
-use crate::manifest::Manifest;
+use crate::manifest::{Manifest, NAME as MANIFEST};
 
 /// Makes a folder, and those above it that are missing. Their names last when this returns.
 pub(super) fn folder(path: &Path) -> Result<(), OpenError> {
@@ -29,6 +29,29 @@ fn parents_of_missing(path: &Path) -> Vec<PathBuf> {
     let missing = path.ancestors().take_while(is_missing);
     let parents = missing.filter_map(Path::parent);
     parents.map(|parent| Path::new(".").join(parent)).collect()
+}
+
+/// What a directory may hold that is new, or was not finished: the beginnings of ours, and what a new file system has.
+const BEGINNINGS: [&str; 4] = ["lock", LOG, SEGMENTS, "lost+found"];
+
+/// Refuses to make a store among files of others.
+pub(super) fn check_is_free(directory: &Path) -> Result<(), OpenError> {
+    if directory.join(MANIFEST).exists() {
+        return Ok(());
+    }
+    for entry in fs::read_dir(directory).map_err(failed("list", directory))? {
+        let name = entry.map_err(failed("list", directory))?.file_name();
+        let is_ours = name
+            .to_str()
+            .is_some_and(|name| BEGINNINGS.contains(&name) || name.starts_with(MANIFEST));
+        if !is_ours {
+            return Err(OpenError::Occupied {
+                path: directory.to_owned(),
+                name: name.to_string_lossy().into_owned(),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// The first manifest of a directory that is new, or was not finished.
@@ -61,6 +84,21 @@ fn is_empty(folder: &Path) -> Result<bool, OpenError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_store_is_not_made_among_files_of_others() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        for ours in ["lock", "lost+found", "log", "manifest.new"] {
+            fs::write(path.join(ours), "").unwrap();
+        }
+        check_is_free(path).unwrap();
+        fs::write(path.join("cluster.toml"), "").unwrap();
+        let refused = check_is_free(path).unwrap_err().to_string();
+        assert!(refused.contains("cluster.toml"), "{refused}");
+        fs::write(path.join(MANIFEST), "").unwrap();
+        check_is_free(path).unwrap();
+    }
 
     #[test]
     fn each_new_folder_is_a_name_in_the_one_above() {

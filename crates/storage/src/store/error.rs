@@ -49,6 +49,16 @@ pub enum OpenError {
         /// The directory.
         path: PathBuf,
     },
+    /// The directory is not new, and not ours.
+    #[error(
+        "{} holds no store, and is not empty: it has {name}; give a new directory, or that of the store", path.display()
+    )]
+    Occupied {
+        /// The directory.
+        path: PathBuf,
+        /// Something in it.
+        name: String,
+    },
     /// There are files of a store, and no manifest.
     #[error(
         "{} has files of a store, and no manifest: put the file manifest back, or restore the data directory from a \

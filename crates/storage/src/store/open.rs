@@ -38,6 +38,7 @@ impl Store {
     /// If the directory is in use, damaged, of another format, or does not hold the shards.
     pub fn open(directory: &Path, owned: ShardSet, options: Options) -> Result<Self, OpenError> {
         create::folder(directory)?;
+        create::check_is_free(directory)?;
         let lock = lock(directory)?;
         failure::check(directory)?;
         let mut manifest = match Manifest::read(directory)? {
