@@ -36,7 +36,7 @@ const BEGINNINGS: [&str; 4] = ["lock", LOG, SEGMENTS, "lost+found"];
 
 /// Refuses to make a store among files of others.
 pub(super) fn check_is_free(directory: &Path) -> Result<(), OpenError> {
-    if directory.join(MANIFEST).exists() {
+    if directory.join(MANIFEST).exists() || is_used(directory)? {
         return Ok(());
     }
     for entry in fs::read_dir(directory).map_err(failed("list", directory))? {
@@ -57,8 +57,7 @@ pub(super) fn check_is_free(directory: &Path) -> Result<(), OpenError> {
 /// The first manifest of a directory that is new, or was not finished.
 pub(super) fn manifest(directory: &Path, owned: ShardSet) -> Result<Manifest, OpenError> {
     let [log, segments] = [LOG, SEGMENTS].map(|name| directory.join(name));
-    let is_used = log::has_begun(&log).map_err(failed("list", &log))?;
-    if is_used || !is_empty(&segments)? {
+    if is_used(directory)? {
         return Err(OpenError::NoManifest {
             path: directory.to_owned(),
         });
@@ -71,6 +70,13 @@ pub(super) fn manifest(directory: &Path, owned: ShardSet) -> Result<Manifest, Op
     manifest.shards = owned;
     manifest.write(directory)?;
     Ok(manifest)
+}
+
+/// Whether a store was made here, and may hold documents.
+fn is_used(directory: &Path) -> Result<bool, OpenError> {
+    let log = directory.join(LOG);
+    let has_begun = log::has_begun(&log).map_err(failed("list", &log))?;
+    Ok(has_begun || !is_empty(&directory.join(SEGMENTS))?)
 }
 
 fn is_empty(folder: &Path) -> Result<bool, OpenError> {
@@ -89,7 +95,7 @@ mod tests {
     fn a_store_is_not_made_among_files_of_others() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path();
-        for ours in ["lock", "lost+found", "log", "manifest.new"] {
+        for ours in ["lock", "lost+found", "manifest.new"] {
             fs::write(path.join(ours), "").unwrap();
         }
         check_is_free(path).unwrap();
