@@ -67,6 +67,37 @@ async fn acknowledged_changes_are_seen_at_once_while_others_write() {
     cluster.stop().await;
 }
 
+/// What goes while it is being found leaves its place to the next nearest.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_limit_hides_nothing_while_nearer_documents_come_and_go() {
+    let cluster = TestCluster::start(1).await;
+    cluster.create_corpus("c", 5, 3).await;
+    let client = &cluster.client;
+    client
+        .insert("c", documents(&[Fingerprint(3)], 0))
+        .await
+        .unwrap();
+    let nearer = documents(&[Fingerprint(1), Fingerprint(2)], 1);
+    let (churner, churned) = (client.clone(), nearer.clone());
+    let churn = tokio::spawn(async move {
+        loop {
+            churner.insert("c", churned.clone()).await.unwrap();
+            churner.remove("c", churned.clone()).await.unwrap();
+        }
+    });
+    for _ in 0..1_000 {
+        let query = Queries::Fingerprints(vec![Fingerprint(0)]);
+        let options = FindOptions {
+            limit: 1,
+            ..FindOptions::default()
+        };
+        let found = client.find_all("c", query, options).await.unwrap();
+        assert_eq!(found.queries[0].matches.len(), 1);
+    }
+    churn.abort();
+    cluster.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_corpus_is_created_once_however_many_try() {
     let cluster = TestCluster::start(2).await;

@@ -1,6 +1,7 @@
 //! Finding: search every shard, keep the nearest, then look up their ids.
 
-use std::num::NonZeroUsize;
+mod matches;
+
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +9,6 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 use simshard_cluster::CorpusUid;
-use simshard_proto::MatchColumns;
 use simshard_proto::v1::Matches;
 use simshard_simhash::{ActiveTables, Bounds, Fingerprint, Hit, LeadGroups, Search};
 use simshard_storage::Store;
@@ -31,9 +31,6 @@ const QUICK_HITS: usize = 2048;
 
 /// Tables that a quick search permutes all its queries for, before it knows which shards it needs.
 const QUICK_TABLES: usize = 4096;
-
-/// Ids of a fingerprint that are read first; four times as many then, as often as it takes.
-const FIRST_IDS: usize = 4096;
 
 /// After so many hits, a search looks whether it is still wanted.
 const LOOK_AFTER: u32 = 4096;
@@ -85,7 +82,7 @@ impl Engine {
         };
         self.run(deadline, move |_, wanted| {
             let nearest = nearest.map_or_else(|| find.nearest(wanted), Ok)?;
-            find.describe(nearest, wanted)
+            find.matches(nearest, wanted)
         })
         .await
     }
@@ -103,43 +100,6 @@ struct Find {
 }
 
 impl Find {
-    /// The matches of hits; those of documents with ids on threads of the engine.
-    fn describe(&self, nearest: Nearest, wanted: &Wanted) -> Result<Matches, NodeError> {
-        if self.corpus.is_bare() {
-            return self.bare(nearest);
-        }
-        let (hits, truncated) = nearest;
-        let described: Vec<(Hit, u64, Vec<String>)> = hits
-            .into_par_iter()
-            .filter_map(|hit| match wanted.is_over() {
-                true => Some(Err(NodeError::Abandoned)),
-                false => self.with_ids(hit).transpose(),
-            })
-            .collect::<Result<_, _>>()?;
-        let mut columns = MatchColumns::new(truncated, self.query.limit);
-        for (hit, document_count, ids) in described {
-            columns.push(
-                hit.query,
-                hit.distance,
-                hit.fingerprint,
-                document_count,
-                ids,
-            );
-        }
-        Ok(columns.finish())
-    }
-
-    /// The matches of hits where each is one document without an id.
-    fn bare(&self, (hits, truncated): Nearest) -> Result<Matches, NodeError> {
-        let bytes = hits.len() * (Room::MATCH + Room::ID);
-        self.room.take(bytes).ok_or(self.too_large())?;
-        let mut columns = MatchColumns::new(truncated, self.query.limit);
-        for hit in hits {
-            columns.push(hit.query, hit.distance, hit.fingerprint, 1, [String::new()]);
-        }
-        Ok(columns.finish())
-    }
-
     /// The nearest hits of all shards, by query, and whose hits were cut.
     fn nearest(&self, wanted: &Wanted) -> Result<Nearest, NodeError> {
         let Self { corpus, query, .. } = self;
@@ -246,66 +206,6 @@ impl Find {
     /// More hits than fill the room make the answer too large in any case.
     fn collector(&self, queries: usize) -> Collector {
         Collector::new(queries, self.query.limit, self.room.matches())
-    }
-
-    /// A hit with the number of its documents and their ids; nothing if its last document
-    /// was removed meanwhile.
-    fn with_ids(&self, hit: Hit) -> Result<Option<(Hit, u64, Vec<String>)>, NodeError> {
-        let mut shards = self.corpus.tables.document_shards(hit.fingerprint);
-        let meant = |&id: &ShardId| self.query.shards.contains(id);
-        let Some(id) = shards.find_map(|byte| Some(ShardId(byte)).filter(meant)) else {
-            return Ok(None);
-        };
-        let (listed, document_count) = self.ids(id, hit.fingerprint)?;
-        if listed.is_empty() {
-            return Ok(None);
-        }
-        let mut bytes = Room::MATCH;
-        let mut ids = Vec::new();
-        for id in listed {
-            bytes += Room::ID + id.len();
-            ids.push(id.into_string());
-            if bytes > self.room.limit {
-                break;
-            }
-        }
-        self.room.take(bytes).ok_or(self.too_large())?;
-        Ok(Some((hit, document_count, ids)))
-    }
-
-    /// The ids to list of those behind a fingerprint that a shard holds, and how many there are.
-    fn ids(
-        &self,
-        id: ShardId,
-        fingerprint: Fingerprint,
-    ) -> Result<(Vec<Box<str>>, u64), NodeError> {
-        let most = match self.query.max_ids {
-            0 => usize::MAX,
-            most => most as usize,
-        };
-        let mut part = FIRST_IDS.min(most);
-        let ids = loop {
-            let read = NonZeroUsize::new(part);
-            let ids = self
-                .store
-                .live_ids(id, self.query.corpus, fingerprint, read)?;
-            if ids.len() < part || part == most {
-                break ids;
-            }
-            // Before more of them are read than an answer has room for.
-            let bytes: usize = ids.iter().map(|id| Room::ID + id.len()).sum();
-            if bytes > self.room.limit {
-                return Err(self.too_large());
-            }
-            part = part.saturating_mul(4).min(most);
-        };
-        let listed = ids.len() as u64;
-        if ids.len() < most {
-            return Ok((ids, listed));
-        }
-        let shard = self.corpus.read(id);
-        let documents = shard.map_or(0, |shard| shard.documents(fingerprint));
-        Ok((ids, documents.max(listed)))
     }
 
     fn too_large(&self) -> NodeError {

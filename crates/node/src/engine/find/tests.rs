@@ -132,10 +132,10 @@ fn ids_are_looked_up_for_as_long_as_somebody_waits() {
     let find = find(&corpus, &[Fingerprint(0)], 0);
     let nearest = elsewhere(&find);
     assert_eq!(nearest.0.len(), 1);
-    assert!(find.describe(nearest.clone(), &wanted()).is_ok());
+    assert!(find.matches(nearest.clone(), &wanted()).is_ok());
     let unwanted = wanted();
     unwanted.abandoned.cancel();
-    let given_up = find.describe(nearest, &unwanted);
+    let given_up = find.matches(nearest, &unwanted);
     assert!(
         matches!(given_up, Err(NodeError::Abandoned)),
         "{given_up:?}"

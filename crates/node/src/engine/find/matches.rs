@@ -1,0 +1,184 @@
+//! The matches of hits: how many documents have each fingerprint, and their ids.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use simshard_proto::MatchColumns;
+use simshard_proto::v1::Matches;
+use simshard_simhash::{Fingerprint, Hit};
+use simshard_topology::ShardId;
+
+use super::{Find, NearQuery, Nearest, Room};
+use crate::engine::Wanted;
+use crate::error::NodeError;
+
+/// Ids of a fingerprint that are read first; four times as many then, as often as it takes.
+const FIRST_IDS: usize = 4096;
+
+/// A hit with the number of its documents, and the ids to list.
+type Described = (Hit, u64, Vec<String>);
+
+/// The queries with fewer matches than they may have, though hits of theirs were cut.
+fn short(described: &[Described], truncated: &[bool], most: usize) -> Vec<u32> {
+    let mut matches = vec![0_usize; truncated.len()];
+    for (hit, ..) in described {
+        matches[hit.query as usize] += 1;
+    }
+    let queries = (0..).zip(truncated.iter().zip(matches));
+    let short = queries.filter(|(_, (truncated, matches))| **truncated && *matches < most);
+    short.map(|(query, _)| query).collect()
+}
+
+impl Find {
+    /// The matches of hits; those of documents with ids on threads of the engine.
+    pub(super) fn matches(&self, nearest: Nearest, wanted: &Wanted) -> Result<Matches, NodeError> {
+        if self.corpus.is_bare() {
+            return self.bare(nearest);
+        }
+        let (hits, mut truncated) = nearest;
+        let mut described = self.describe(hits, wanted)?;
+        self.stand_in(&mut described, &mut truncated, wanted)?;
+        let mut columns = MatchColumns::new(truncated, self.query.limit);
+        for (hit, document_count, ids) in described {
+            columns.push(
+                hit.query,
+                hit.distance,
+                hit.fingerprint,
+                document_count,
+                ids,
+            );
+        }
+        Ok(columns.finish())
+    }
+
+    /// Hits with the number of their documents and the ids to list, in order; without those whose last document was
+    /// removed meanwhile.
+    fn describe(&self, hits: Vec<Hit>, wanted: &Wanted) -> Result<Vec<Described>, NodeError> {
+        let described = hits
+            .into_par_iter()
+            .filter_map(|hit| match wanted.is_over() {
+                true => Some(Err(NodeError::Abandoned)),
+                false => self.with_ids(hit).transpose(),
+            });
+        described.collect()
+    }
+
+    /// Searches again, for more, where hits went after others had been cut in their favour: the nearest of these are
+    /// matches in their stead.
+    fn stand_in(
+        &self,
+        described: &mut Vec<Described>,
+        truncated: &mut [bool],
+        wanted: &Wanted,
+    ) -> Result<(), NodeError> {
+        let mut limit = self.query.limit;
+        loop {
+            let short = short(described, truncated, self.most());
+            if short.is_empty() {
+                return Ok(());
+            }
+            limit = limit.saturating_mul(2);
+            let fingerprint = |&place: &u32| self.query.fingerprints[place as usize];
+            let again = Self {
+                store: Arc::clone(&self.store),
+                corpus: Arc::clone(&self.corpus),
+                query: NearQuery {
+                    limit,
+                    fingerprints: short.iter().map(fingerprint).collect(),
+                    ..self.query.clone()
+                },
+                room: Room::new(self.room.limit),
+            };
+            let (hits, cut) = again.nearest(wanted)?;
+            for (&place, cut) in short.iter().zip(cut) {
+                truncated[place as usize] = cut;
+            }
+            described.retain(|(hit, ..)| short.binary_search(&hit.query).is_err());
+            for (hit, document_count, ids) in again.describe(hits, wanted)? {
+                let query = short[hit.query as usize];
+                described.push((Hit { query, ..hit }, document_count, ids));
+            }
+            described.sort_unstable_by_key(|(hit, ..)| *hit);
+        }
+    }
+
+    /// Most matches a query.
+    const fn most(&self) -> usize {
+        match self.query.limit {
+            0 => usize::MAX,
+            limit => limit as usize,
+        }
+    }
+
+    /// The matches of hits where each is one document without an id.
+    pub(super) fn bare(&self, (hits, truncated): Nearest) -> Result<Matches, NodeError> {
+        let bytes = hits.len() * (Room::MATCH + Room::ID);
+        self.room.take(bytes).ok_or(self.too_large())?;
+        let mut columns = MatchColumns::new(truncated, self.query.limit);
+        for hit in hits {
+            columns.push(hit.query, hit.distance, hit.fingerprint, 1, [String::new()]);
+        }
+        Ok(columns.finish())
+    }
+
+    /// A hit with the number of its documents and their ids; nothing if its last document
+    /// was removed meanwhile.
+    fn with_ids(&self, hit: Hit) -> Result<Option<Described>, NodeError> {
+        let mut shards = self.corpus.tables.document_shards(hit.fingerprint);
+        let meant = |&id: &ShardId| self.query.shards.contains(id);
+        let Some(id) = shards.find_map(|byte| Some(ShardId(byte)).filter(meant)) else {
+            return Ok(None);
+        };
+        let (listed, document_count) = self.ids(id, hit.fingerprint)?;
+        if listed.is_empty() {
+            return Ok(None);
+        }
+        let mut bytes = Room::MATCH;
+        let mut ids = Vec::new();
+        for id in listed {
+            bytes += Room::ID + id.len();
+            ids.push(id.into_string());
+            if bytes > self.room.limit {
+                break;
+            }
+        }
+        self.room.take(bytes).ok_or(self.too_large())?;
+        Ok(Some((hit, document_count, ids)))
+    }
+
+    /// The ids to list of those behind a fingerprint that a shard holds, and how many there are.
+    fn ids(
+        &self,
+        id: ShardId,
+        fingerprint: Fingerprint,
+    ) -> Result<(Vec<Box<str>>, u64), NodeError> {
+        let most = match self.query.max_ids {
+            0 => usize::MAX,
+            most => most as usize,
+        };
+        let mut part = FIRST_IDS.min(most);
+        let ids = loop {
+            let read = NonZeroUsize::new(part);
+            let ids = self
+                .store
+                .live_ids(id, self.query.corpus, fingerprint, read)?;
+            if ids.len() < part || part == most {
+                break ids;
+            }
+            // Before more of them are read than an answer has room for.
+            let bytes: usize = ids.iter().map(|id| Room::ID + id.len()).sum();
+            if bytes > self.room.limit {
+                return Err(self.too_large());
+            }
+            part = part.saturating_mul(4).min(most);
+        };
+        let listed = ids.len() as u64;
+        if ids.len() < most {
+            return Ok((ids, listed));
+        }
+        let shard = self.corpus.read(id);
+        let documents = shard.map_or(0, |shard| shard.documents(fingerprint));
+        Ok((ids, documents.max(listed)))
+    }
+}
