@@ -114,7 +114,7 @@ impl Router {
         let _ = self.corpora.reread(name).await;
         deleted?;
         if let Err(error) = self.drop_from_nodes(name, uid, deadline).await {
-            warn!(%error, corpus = %name, "a deleted corpus stays in memory until restart");
+            warn!(%error, corpus = %name, "a node keeps a deleted corpus: nobody finds it, but it takes its space");
         }
         Ok(())
     }
