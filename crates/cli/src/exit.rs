@@ -96,10 +96,12 @@ fn is_bad_directory(error: &OpenError) -> bool {
     match error {
         OpenError::NoStore { .. }
         | OpenError::OtherShards { .. }
-        | OpenError::Read(ReadError::Foreign { .. } | ReadError::Newer { .. }) => true,
-        OpenError::Io { source, .. } => is_bad_path(source),
-        OpenError::Read(ReadError::Io { source, .. }) => is_bad_path(source),
-        OpenError::Read(ReadError::OtherStore { .. } | ReadError::Corrupt { .. })
+        | OpenError::Manifest(ReadError::Foreign { .. } | ReadError::Newer { .. }) => true,
+        OpenError::Io { source, .. } | OpenError::Manifest(ReadError::Io { source, .. }) => {
+            is_bad_path(source)
+        }
+        OpenError::Manifest(ReadError::OtherStore { .. } | ReadError::Corrupt { .. })
+        | OpenError::Segment(_)
         | OpenError::Locked { .. }
         | OpenError::Failed { .. }
         | OpenError::NoManifest { .. }

@@ -51,6 +51,6 @@ pub(crate) use disk::is_full;
 pub(crate) use error::LogError;
 pub(crate) use file::{begin, has_begun};
 pub(crate) use record::Record;
-pub(crate) use recover::{Survey, recover, survey};
+pub(crate) use recover::{recover, survey};
 pub(crate) use tail::Tail;
 pub(crate) use writer::{AppendError, Committed, Log, Sink};
