@@ -97,10 +97,12 @@ fn is_bad_directory(error: &OpenError) -> bool {
         OpenError::NoStore { .. }
         | OpenError::OtherShards { .. }
         | OpenError::Occupied { .. }
-        | OpenError::Read(ReadError::Foreign { .. } | ReadError::Newer { .. }) => true,
-        OpenError::Io { source, .. } => is_bad_path(source),
-        OpenError::Read(ReadError::Io { source, .. }) => is_bad_path(source),
-        OpenError::Read(ReadError::OtherStore { .. } | ReadError::Corrupt { .. })
+        | OpenError::Manifest(ReadError::Foreign { .. } | ReadError::Newer { .. }) => true,
+        OpenError::Io { source, .. } | OpenError::Manifest(ReadError::Io { source, .. }) => {
+            is_bad_path(source)
+        }
+        OpenError::Manifest(ReadError::OtherStore { .. } | ReadError::Corrupt { .. })
+        | OpenError::Segment(_)
         | OpenError::Locked { .. }
         | OpenError::Failed { .. }
         | OpenError::NoManifest { .. }

@@ -1,5 +1,5 @@
 //! Real nodes and routers are killed, or told to stop, at any moment while documents come and go: what was
-//! acknowledged is there, what was not is one or the other, and no match of the former is missed.
+//! acknowledged is as it was told, what was not is one or the other. Every answer is exactly that, each document once.
 //!
 //! The oracle lives in this process. Twenty cycles, or two hundred with `SIMSHARD_LONG`.
 
@@ -17,6 +17,9 @@ use simshard_testkit::{End, ProcessCluster};
 const BINARY: &str = env!("CARGO_BIN_EXE_simshard");
 
 const CORPUS: &str = "crawl";
+
+/// The largest of a match, in a corpus that is made without saying so.
+const DISTANCE: u32 = 3;
 
 const NODES: usize = 3;
 
@@ -42,6 +45,41 @@ struct Oracle {
     live: BTreeMap<Document, bool>,
     /// Of these nobody knows: an operation was not acknowledged.
     open: BTreeSet<Document>,
+}
+
+impl Oracle {
+    /// The fingerprints that were ever written.
+    fn fingerprints(&self) -> BTreeSet<Fingerprint> {
+        let documents = self.live.keys().chain(&self.open);
+        documents
+            .map(|(fingerprint, _)| Fingerprint(*fingerprint))
+            .collect()
+    }
+
+    /// What is wrong with the documents that were found near a query: they are those that must be found, each once,
+    /// and perhaps some of which nobody knows.
+    fn wrong(&self, query: Fingerprint, found: &[Document]) -> Vec<String> {
+        let is_near = |document: &Document| (document.0 ^ query.0).count_ones() <= DISTANCE;
+        let live = self.live.iter().filter(|(_, is_live)| **is_live);
+        let must: BTreeSet<&Document> = live
+            .map(|(document, _)| document)
+            .filter(|document| is_near(document) && !self.open.contains(document))
+            .collect();
+        let mut seen = BTreeSet::new();
+        let mut wrong = Vec::new();
+        for document in found {
+            let may = is_near(document) && self.open.contains(document);
+            if !may && !must.contains(document) {
+                wrong.push(format!("{document:?} should not be found"));
+            }
+            if !seen.insert(document) {
+                wrong.push(format!("{document:?} was found again"));
+            }
+        }
+        let missed = must.difference(&seen);
+        wrong.extend(missed.map(|document| format!("{document:?} was missed")));
+        wrong
+    }
 }
 
 /// Ends a node, or the router, and starts it again.
@@ -96,14 +134,12 @@ async fn write(
 
 /// A few of the fingerprints that were ever written.
 fn some_of(random: &mut fastrand::Rng, oracle: &Oracle) -> Vec<Fingerprint> {
-    let known = oracle.live.keys().map(|(fingerprint, _)| *fingerprint);
-    known
-        .filter(|_| random.u8(0..30) == 0)
-        .map(Fingerprint)
-        .collect()
+    let known = oracle.fingerprints().into_iter();
+    known.filter(|_| random.u8(0..30) == 0).collect()
 }
 
-/// One of a few thousand documents of a writer, near to others of its own.
+/// One of a few thousand documents of a writer, near to others of its own, and to none of another writer: the centers
+/// are 16 bits apart at least.
 fn document(random: &mut fastrand::Rng, writer: u64) -> Document {
     let center = random.u64(0..300) * WRITERS + writer;
     let fingerprint = center.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (1 << random.u32(0..4));
@@ -128,12 +164,7 @@ fn columns<'a>(documents: impl IntoIterator<Item = &'a Document>) -> Documents {
 
 /// Compares what the cluster finds near every fingerprint that was ever written with a linear scan.
 async fn check(client: &Client, oracle: &Oracle) {
-    let known: BTreeSet<u64> = oracle
-        .live
-        .keys()
-        .map(|(fingerprint, _)| *fingerprint)
-        .collect();
-    let queries: Vec<Fingerprint> = known.iter().copied().map(Fingerprint).collect();
+    let queries: Vec<Fingerprint> = oracle.fingerprints().into_iter().collect();
     for queries in queries.chunks(500) {
         let asked = Queries::Fingerprints(queries.to_vec());
         let found = client.find_all(CORPUS, asked, FindOptions::default()).await;
@@ -144,27 +175,45 @@ async fn check(client: &Client, oracle: &Oracle) {
 /// Compares what was found with a linear scan over what is known.
 fn compare(oracle: &Oracle, queries: &[Fingerprint], found: Found) {
     assert_eq!(found.queries.len(), queries.len());
-    for (query, answer) in queries.iter().zip(found.queries) {
-        let found: BTreeSet<Document> = answer
-            .matches
-            .into_iter()
-            .flat_map(|found| {
-                let fingerprint = found.fingerprint.0;
-                found.ids.into_iter().map(move |id| (fingerprint, id))
-            })
-            .collect();
-        let near = |document: &&Document| (document.0 ^ query.0).count_ones() <= 3;
-        for document in oracle.live.keys().filter(near) {
-            if !oracle.open.contains(document) {
-                let is_live = oracle.live[document];
-                assert_eq!(
-                    found.contains(document),
-                    is_live,
-                    "{document:?} near {query:?}"
-                );
-            }
+    for (&query, answer) in queries.iter().zip(found.queries) {
+        assert_eq!(answer.query, query);
+        let mut found = Vec::new();
+        for one in answer.matches {
+            let fingerprint = one.fingerprint;
+            let distance = (fingerprint.0 ^ query.0).count_ones();
+            assert_eq!(one.distance, distance, "{fingerprint:?} near {query:?}");
+            let ids = one.ids.len() as u64;
+            assert_eq!(one.document_count, ids, "{fingerprint:?} near {query:?}");
+            assert_ne!(ids, 0, "{fingerprint:?} near {query:?}");
+            found.extend(one.ids.into_iter().map(|id| (fingerprint.0, id)));
         }
+        let wrong = oracle.wrong(query, &found);
+        assert!(wrong.is_empty(), "near {query:?}: {wrong:?}");
     }
+}
+
+#[test]
+fn the_oracle_knows_a_wrong_answer() {
+    let [live, gone, open, far] = [3, 5, 6, 255].map(|fingerprint| (fingerprint, String::new()));
+    let oracle = Oracle {
+        live: [(&live, true), (&gone, false), (&open, true), (&far, true)]
+            .map(|(document, is_live)| (document.clone(), is_live))
+            .into(),
+        open: [open.clone()].into(),
+    };
+    let invented = (1, String::new());
+    let is_wrong = |found: &[&Document]| {
+        let found: Vec<Document> = found.iter().copied().cloned().collect();
+        !oracle.wrong(Fingerprint(0), &found).is_empty()
+    };
+    assert!(!is_wrong(&[&live]));
+    assert!(!is_wrong(&[&open, &live]));
+    assert!(is_wrong(&[]), "one is missed");
+    assert!(is_wrong(&[&live, &live]), "one is repeated");
+    assert!(is_wrong(&[&live, &open, &open]), "one is repeated");
+    assert!(is_wrong(&[&live, &gone]), "one was removed");
+    assert!(is_wrong(&[&live, &invented]), "one is invented");
+    assert!(is_wrong(&[&live, &far]), "one is too far");
 }
 
 /// Waits for a condition.

@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use simshard_testkit::{Process, free_addresses, run, write_layout_file};
 
@@ -30,16 +32,32 @@ impl Scene {
         self.folder.path().join("data")
     }
 
-    fn start(&self) -> (Process, Process) {
+    fn node(&self) -> Vec<String> {
         let (layout, data) = (self.layout(), self.data());
         let data = data.to_str().unwrap();
         let node = ["serve", "node", "--cluster", &layout, "--name", "n1"];
         let storage = ["--data", data, "--memtable-mib", "1"];
-        let node = Process::serve(BINARY, [&node[..], &storage].concat());
+        let args = node.iter().chain(&storage);
+        args.map(|&arg| arg.to_owned()).collect()
+    }
+
+    fn start(&self) -> (Process, Process) {
+        let layout = self.layout();
+        let node = Process::serve(BINARY, self.node());
         let router = ["serve", "router", "--cluster", &layout];
         let listen = ["--listen", "127.0.0.1:0"];
         let router = Process::serve(BINARY, [&router[..], &listen].concat());
         (node, router)
+    }
+
+    /// A node that has documents in segments, and has stopped.
+    fn stopped() -> Self {
+        let scene = Self::new();
+        let (node, router) = scene.start();
+        simshard(&router, &["corpus", "create", "default"], "");
+        simshard(&router, &["insert", "--format", "tsv"], &documents());
+        assert_eq!(node.terminate(), Some(0));
+        scene
     }
 
     fn storage(&self, verb: &str) -> (Option<i32>, String, String) {
@@ -123,6 +141,64 @@ fn documents_outlive_their_node_and_its_directory_can_be_looked_into() {
     assert_eq!(code, Some(0), "only verify reads everything");
 }
 
+/// What stands in a folder, and when each of it was changed last.
+fn snapshot(folder: &Path) -> BTreeMap<PathBuf, (SystemTime, Option<Vec<u8>>)> {
+    let changed = fs::metadata(folder).unwrap().modified().unwrap();
+    let mut all = BTreeMap::from([(folder.to_owned(), (changed, None))]);
+    for entry in fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        let (path, metadata) = (entry.path(), entry.metadata().unwrap());
+        if metadata.is_dir() {
+            all.extend(snapshot(&path));
+        } else {
+            let contents = fs::read(&path).unwrap();
+            all.insert(path, (metadata.modified().unwrap(), Some(contents)));
+        }
+    }
+    all
+}
+
+#[test]
+fn who_looks_into_a_directory_leaves_everything_as_it_was() {
+    let scene = Scene::stopped();
+    let lock = scene.data().join("lock");
+    for has_lock in [true, false] {
+        if !has_lock {
+            fs::remove_file(&lock).unwrap();
+        }
+        let before = snapshot(&scene.data());
+        assert_eq!(before.contains_key(&lock), has_lock);
+        for verb in ["inspect", "verify"] {
+            let (code, _, remarks) = scene.storage(verb);
+            assert_eq!(code, Some(0), "{remarks}");
+            let unlocked = "the directory has no file to lock";
+            assert_eq!(remarks.contains(unlocked), !has_lock, "{remarks}");
+            assert!(snapshot(&scene.data()) == before, "{verb}, {has_lock}");
+        }
+    }
+}
+
+/// The directory is the right one, and may be whole again.
+#[test]
+fn a_file_that_is_missing_is_damage_and_no_wrong_argument() {
+    let scene = Scene::stopped();
+    let log = scene.data().join("log");
+    for missing in [segment(&scene.data()), log] {
+        let aside = scene.data().join("aside");
+        fs::rename(&missing, &aside).unwrap();
+        let started = run(BINARY, scene.node(), "");
+        let text = String::from_utf8(started.stderr).unwrap();
+        let (code, _, verified) = scene.storage("verify");
+        for (code, text) in [(started.status.code(), text), (code, verified)] {
+            assert_eq!(code, Some(1), "{text}");
+            assert!(text.contains(missing.to_str().unwrap()), "{text}");
+        }
+        fs::rename(&aside, &missing).unwrap();
+    }
+    let (code, _, log) = scene.storage("verify");
+    assert_eq!(code, Some(0), "{log}");
+}
+
 #[test]
 fn what_is_no_damage_is_remarked_upon() {
     let scene = Scene::new();
@@ -160,6 +236,21 @@ fn a_directory_without_a_store_is_a_wrong_argument() {
         assert!(log.contains("is no data directory"), "{log}");
     }
     assert_eq!(fs::read_dir(scene.data()).unwrap().count(), 0);
+
+    fs::write(scene.data().join("manifest"), "of another program").unwrap();
+    for verb in ["inspect", "verify"] {
+        let (code, _, log) = scene.storage(verb);
+        assert_eq!(code, Some(2));
+        assert!(log.contains("manifest is no "), "{log}");
+    }
+
+    fs::remove_dir_all(scene.data()).unwrap();
+    fs::write(scene.data(), "no directory").unwrap();
+    for verb in ["inspect", "verify"] {
+        let (code, _, log) = scene.storage(verb);
+        assert_eq!(code, Some(2));
+        assert!(log.contains(scene.data().to_str().unwrap()), "{log}");
+    }
 }
 
 #[test]

@@ -9,14 +9,14 @@ use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
 use uuid::Uuid;
 
 use crate::error::ReadError;
-use crate::log::{Record, Survey, survey};
+use crate::log::{Record, survey};
 use crate::manifest::Manifest;
 use crate::merge::Cursor;
 use crate::segment::{BlockCache, Segment};
-use crate::store::{Corpus, LOG, LeftWord, OpenError, SEGMENTS, left_word, lock_for_reading};
+use crate::store::{Corpus, LOG, LeftWord, OpenError, SEGMENTS, left_word, lock_for_looking};
 
-/// What is in a data directory.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What is in a data directory, which no process can open as long as this lives.
+#[derive(Debug)]
 pub struct Inspection {
     /// The identity of the store.
     pub store: Uuid,
@@ -40,9 +40,10 @@ pub struct Inspection {
     pub abrupt_end: Option<AbruptEnd>,
     /// What the store has left word of, if it has failed for good.
     pub failed: Option<LeftWord>,
-    /// Whether other processes were kept out meanwhile. They are not where the file system is read-only, and the
-    /// directory has no file to lock.
-    pub was_locked: bool,
+    directory: PathBuf,
+    manifest: Manifest,
+    /// `None` if the directory has no file to lock.
+    lock: Option<File>,
 }
 
 /// A segment, as the manifest names it.
@@ -86,11 +87,14 @@ pub struct AbruptEnd {
 /// # Errors
 /// If there is none, a process uses it, or they cannot be read.
 pub fn inspect(directory: &Path) -> Result<Inspection, OpenError> {
-    let Contents {
-        manifest,
-        survey,
-        lock,
-    } = read(directory)?;
+    let lock = lock_for_looking(directory)?;
+    let manifest = Manifest::read(directory).map_err(OpenError::Manifest)?;
+    let manifest = manifest.ok_or_else(|| OpenError::NoStore {
+        path: directory.to_owned(),
+    })?;
+    let visit = |_: u64, _: Record| Ok::<(), OpenError>(());
+    let log = directory.join(LOG);
+    let survey = survey(&log, manifest.store, manifest.first_sequence, visit)?;
     let folder = directory.join(SEGMENTS);
     let segments = manifest.segments.iter().map(|(id, meta)| SegmentFile {
         shard: id.shard,
@@ -107,6 +111,7 @@ pub fn inspect(directory: &Path) -> Result<Inspection, OpenError> {
         corpora: corpora
             .map(|(&uid, &layout)| Corpus { uid, layout })
             .collect(),
+        dropped: manifest.dropped.clone(),
         segments: segments.collect(),
         log_files: survey.files,
         log_records: survey.next_sequence.saturating_sub(manifest.first_sequence),
@@ -119,31 +124,35 @@ pub fn inspect(directory: &Path) -> Result<Inspection, OpenError> {
             .abrupt_end
             .map(|(path, bytes)| AbruptEnd { path, bytes }),
         failed: left_word(directory)?,
-        was_locked: lock.is_some(),
-        dropped: manifest.dropped,
+        directory: directory.to_owned(),
+        manifest,
+        lock,
     })
 }
 
-/// Reads every byte of a data directory that counts, and checks it: hashes, checksums, order. `progress` hears of
-/// the bytes of each segment as it is done.
-///
-/// # Errors
-/// The first damage that is found, with its file and offset; or as `inspect`.
-pub fn verify(directory: &Path, mut progress: impl FnMut(u64)) -> Result<(), OpenError> {
-    let Contents {
-        manifest,
-        lock: _lock,
-        ..
-    } = read(directory)?;
-    let folder = directory.join(SEGMENTS);
-    let cache = Arc::new(BlockCache::new(0));
-    for (&id, &meta) in &manifest.segments {
-        let segment = Segment::open(&folder, manifest.store, id, meta, Arc::clone(&cache))?;
-        segment.verify(|_| true)?;
-        walk(&segment)?;
-        progress(meta.bytes);
+impl Inspection {
+    /// Whether other processes are kept out. They are not where the directory has no file to lock.
+    #[must_use]
+    pub fn is_locked(&self) -> bool {
+        self.lock.is_some()
     }
-    Ok(())
+
+    /// Reads every byte of the segments, and checks it: hashes, checksums, order. Manifest and log were checked when
+    /// they were read. `progress` hears of the bytes of each segment as it is done.
+    ///
+    /// # Errors
+    /// The first damage that is found, with its file and offset.
+    pub fn verify(&self, mut progress: impl FnMut(u64)) -> Result<(), ReadError> {
+        let folder = self.directory.join(SEGMENTS);
+        let cache = Arc::new(BlockCache::new(0));
+        for (&id, &meta) in &self.manifest.segments {
+            let segment = Segment::open(&folder, self.store, id, meta, Arc::clone(&cache))?;
+            segment.verify(|_| true)?;
+            walk(&segment)?;
+            progress(meta.bytes);
+        }
+        Ok(())
+    }
 }
 
 /// Decodes every block.
@@ -153,30 +162,4 @@ fn walk(segment: &Segment) -> Result<(), ReadError> {
         elements.advance()?;
     }
     Ok(())
-}
-
-/// What was read of a data directory.
-struct Contents {
-    manifest: Manifest,
-    survey: Survey,
-    /// Others are kept out as long as this is open.
-    lock: Option<File>,
-}
-
-fn read(directory: &Path) -> Result<Contents, OpenError> {
-    let none = || OpenError::NoStore {
-        path: directory.to_owned(),
-    };
-    // A directory of something else is not to get a file of ours.
-    Manifest::read(directory)?.ok_or_else(none)?;
-    let lock = lock_for_reading(directory)?;
-    let manifest = Manifest::read(directory)?.ok_or_else(none)?;
-    let log = directory.join(LOG);
-    let visit = |_: u64, _: Record| Ok::<(), OpenError>(());
-    let survey = survey(&log, manifest.store, manifest.first_sequence, visit)?;
-    Ok(Contents {
-        manifest,
-        survey,
-        lock,
-    })
 }

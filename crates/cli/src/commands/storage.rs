@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
-use simshard_storage::{Inspection, inspect, verify};
+use simshard_storage::{Inspection, inspect};
 use simshard_topology::ShardId;
 
 use crate::embedded::EMBEDDED_NODE;
@@ -54,21 +54,23 @@ pub fn run(command: StorageCommand) -> anyhow::Result<()> {
             say::print(describe(&inspection).trim_end())?;
             remark(&inspection);
         }
-        StorageCommand::Verify(args) => check(&args.node())?,
+        StorageCommand::Verify(args) => {
+            let inspection = inspect(&args.node())?;
+            remark(&inspection);
+            check(&inspection)?;
+        }
     }
     Ok(())
 }
 
-fn check(directory: &Path) -> anyhow::Result<()> {
-    let inspection = inspect(directory)?;
-    remark(&inspection);
+fn check(inspection: &Inspection) -> anyhow::Result<()> {
     let bytes = inspection
         .segments
         .iter()
         .map(|segment| segment.bytes)
         .sum();
     let bar = progress::bar("checking", Some(bytes));
-    verify(directory, |bytes| bar.inc(bytes))?;
+    inspection.verify(|bytes| bar.inc(bytes))?;
     bar.finish_and_clear();
     let (segments, records) = (inspection.segments.len(), inspection.log_records);
     say::print(format!(
@@ -79,10 +81,9 @@ fn check(directory: &Path) -> anyhow::Result<()> {
 
 /// Says what is no damage, and what somebody should know all the same.
 fn remark(inspection: &Inspection) {
-    if !inspection.was_locked {
+    if !inspection.is_locked() {
         say::note(
-            "the file system is read-only, and the directory has no file to lock: if a node uses it from elsewhere, \
-             what was read may be incomplete",
+            "the directory has no file to lock: if a node uses it meanwhile, what is read may be incomplete",
         );
     }
     if let Some(torn) = &inspection.torn {

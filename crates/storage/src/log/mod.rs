@@ -29,7 +29,9 @@
 //! - L6: all that queues during a sync goes out with the next one, as far as a batch reaches.
 //! - L7: a file begins only when all of the one before it is on disk.
 //! - L8: what waits is bounded, and nothing is allocated because damaged bytes say so.
-//! - L9: only files without a record that is needed are deleted, and recovery notices if others, or all, are gone.
+//! - L9: only files without a record that is needed are deleted. Recovery notices if another is gone that a later one
+//!   follows, if all are, or if no file has, or ends right before, the first record needed. That the newest files are
+//!   gone is not noticed otherwise.
 //! - L10: every ticket that was accepted comes back once, or is dropped where a thread panics.
 //! - L11: what recovery found is on disk when it returns, even if a sync of it had failed before.
 
@@ -51,6 +53,6 @@ pub(crate) use disk::is_full;
 pub(crate) use error::LogError;
 pub(crate) use file::{begin, has_begun};
 pub(crate) use record::Record;
-pub(crate) use recover::{Survey, recover, survey};
+pub(crate) use recover::{recover, survey};
 pub(crate) use tail::Tail;
 pub(crate) use writer::{AppendError, Committed, Log, Sink};

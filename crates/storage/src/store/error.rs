@@ -81,9 +81,12 @@ pub enum OpenError {
         /// The shards that it is to serve.
         owned: ShardSet,
     },
-    /// A file cannot be read.
+    /// The manifest cannot be read.
     #[error(transparent)]
-    Read(#[from] ReadError),
+    Manifest(ReadError),
+    /// A segment that the manifest names cannot be read.
+    #[error(transparent)]
+    Segment(#[from] ReadError),
     /// A file cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),

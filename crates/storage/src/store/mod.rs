@@ -23,6 +23,7 @@ mod create;
 mod error;
 mod failure;
 mod flush;
+mod lock;
 mod maintenance;
 mod open;
 mod page;
@@ -54,8 +55,9 @@ pub use catalog::Corpus;
 pub use error::OpenError;
 pub use failure::LeftWord;
 pub(crate) use failure::left_word;
+pub(crate) use lock::lock_for_looking;
 pub(crate) use maintenance::Maintenance;
-pub(crate) use open::{LOG, SEGMENTS, lock_for_reading};
+pub(crate) use open::{LOG, SEGMENTS};
 pub use page::PageStart;
 use resting::Resting;
 

@@ -1,8 +1,8 @@
 //! Opening a data directory: manifest, segments, log, then memtables as they were.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::Path;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, RwLock};
@@ -11,6 +11,7 @@ use simshard_simhash::{Fingerprint, Tables};
 use simshard_topology::{CorpusUid, ShardId, ShardSet};
 
 use super::catalog::Catalog;
+use super::lock::lock;
 use super::{Disk, Maintenance, OpenError, Options, Store, create, failure};
 use crate::disk_space::DiskSpace;
 use crate::element::{Change, Operation};
@@ -27,9 +28,6 @@ pub(crate) const LOG: &str = "log";
 /// The folder of the segments.
 pub(crate) const SEGMENTS: &str = "segments";
 
-/// The file that the process which uses a directory has locked.
-const LOCK: &str = "lock";
-
 impl Store {
     /// Opens a data directory, or makes one, for a node that owns these shards. Everything that was
     /// acknowledged is there again when this returns.
@@ -41,7 +39,7 @@ impl Store {
         create::check_is_free(directory)?;
         let lock = lock(directory)?;
         failure::check(directory)?;
-        let mut manifest = match Manifest::read(directory)? {
+        let mut manifest = match Manifest::read(directory).map_err(OpenError::Manifest)? {
             Some(manifest) => manifest,
             None => create::manifest(directory, owned)?,
         };
@@ -96,66 +94,6 @@ pub(super) fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error
         action,
         path,
         source,
-    }
-}
-
-/// Locks a directory for this process, as long as the file is open.
-pub(crate) fn lock(directory: &Path) -> Result<File, OpenError> {
-    let path = directory.join(LOCK);
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
-    let mut file = options.open(&path).map_err(failed("open", &path))?;
-    let locked = file.try_lock();
-    locked.map_err(|error| not_locked(directory, error))?;
-    // Who holds it is said for people; the lock itself does not depend on it.
-    let noted = file
-        .set_len(0)
-        .and_then(|()| writeln!(file, "process {}", std::process::id()));
-    noted.map_err(failed("write", &path))?;
-    Ok(file)
-}
-
-/// Locks a directory that is only read. On a read-only file system this is without noting who does so, and not at
-/// all where there is no file to lock.
-pub(crate) fn lock_for_reading(directory: &Path) -> Result<Option<File>, OpenError> {
-    unless_read_only(lock(directory), directory)
-}
-
-fn unless_read_only(
-    locked: Result<File, OpenError>,
-    directory: &Path,
-) -> Result<Option<File>, OpenError> {
-    match locked {
-        Err(OpenError::Io { source, .. }) if source.kind() == io::ErrorKind::ReadOnlyFilesystem => {
-            lock_without_writing(directory)
-        }
-        locked => locked.map(Some),
-    }
-}
-
-/// What is read-only here may be written by a process that sees it elsewhere, which holds the same lock.
-fn lock_without_writing(directory: &Path) -> Result<Option<File>, OpenError> {
-    let path = directory.join(LOCK);
-    let file = match File::open(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        opened => opened.map_err(failed("open", &path))?,
-    };
-    let locked = file.try_lock_shared();
-    locked.map_err(|error| not_locked(directory, error))?;
-    Ok(Some(file))
-}
-
-fn not_locked(directory: &Path, error: TryLockError) -> OpenError {
-    let path = directory.join(LOCK);
-    match error {
-        TryLockError::WouldBlock => OpenError::Locked {
-            path: directory.to_owned(),
-            holder: fs::read_to_string(path)
-                .unwrap_or_default()
-                .trim()
-                .to_owned(),
-        },
-        TryLockError::Error(source) => failed("lock", &path)(source),
     }
 }
 
@@ -289,43 +227,4 @@ fn delete_leftovers(directory: &Path, manifest: &Manifest) -> Result<(), OpenErr
         tracing::info!(files, "deleted what a step that was cut off left behind");
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// What a read-only file system answers.
-    fn read_only(directory: &Path) -> Result<File, OpenError> {
-        let error = io::ErrorKind::ReadOnlyFilesystem.into();
-        Err(failed("open", &directory.join(LOCK))(error))
-    }
-
-    #[test]
-    fn a_read_only_directory_is_locked_against_who_can_write_it_elsewhere() {
-        let directory = tempfile::tempdir().unwrap();
-        let directory = directory.path();
-        let reader = || unless_read_only(read_only(directory), directory);
-        assert!(reader().unwrap().is_none(), "there is nothing to lock");
-        assert!(!directory.join(LOCK).exists());
-
-        let writer = lock(directory).unwrap();
-        let refused = reader().unwrap_err().to_string();
-        let process = format!("in use by another process (process {})", std::process::id());
-        assert!(refused.contains(&process), "{refused}");
-        drop(writer);
-
-        let readers = [reader().unwrap().unwrap(), reader().unwrap().unwrap()];
-        assert!(matches!(lock(directory), Err(OpenError::Locked { .. })));
-        drop(readers);
-        lock(directory).unwrap();
-    }
-
-    #[test]
-    fn a_directory_that_cannot_be_locked_for_another_reason_is_refused() {
-        let directory = tempfile::tempdir().unwrap();
-        let nowhere = directory.path().join("nowhere");
-        let refused = lock_for_reading(&nowhere).unwrap_err().to_string();
-        assert!(refused.starts_with("cannot open"), "{refused}");
-    }
 }

@@ -1,7 +1,7 @@
 //! What a store that failed for good leaves, and what the next start makes of it.
 
 use super::{Fixture, Store, insert, owned, small};
-use crate::inspect::{inspect, verify};
+use crate::inspect::inspect;
 use crate::store::LeftWord;
 use crate::writer::Failure;
 
@@ -30,11 +30,12 @@ fn a_store_that_failed_is_opened_again_once_somebody_says_so() {
             )
         );
     }
-    let failed = inspect(directory.path()).unwrap().failed.unwrap();
+    let inspection = inspect(directory.path()).unwrap();
     let reason = "the first reason".to_owned();
     let path = word.clone();
-    assert_eq!(failed, LeftWord { path, reason });
-    verify(directory.path(), |_| ()).unwrap();
+    assert_eq!(inspection.failed, Some(LeftWord { path, reason }));
+    inspection.verify(|_| ()).unwrap();
+    drop(inspection);
     std::fs::remove_file(word).unwrap();
     assert_eq!(inspect(directory.path()).unwrap().failed, None);
     assert_eq!(Fixture::open(directory.path()).contents(), contents);

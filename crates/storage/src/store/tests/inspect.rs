@@ -3,7 +3,7 @@
 use std::fs::{self, OpenOptions};
 
 use super::{Fixture, Store, insert, owned, small};
-use crate::inspect::{AbruptEnd, inspect, verify};
+use crate::inspect::{AbruptEnd, inspect};
 use crate::store::OpenError;
 
 /// A cut of a file that nobody has open looks like a write that was torn: the start goes on, and whoever looks is told.
@@ -18,7 +18,7 @@ fn a_log_that_was_cut_short_is_read_and_remarked_upon() {
     drop(fixture);
     let path = directory.path().join("log/00000000000000000001.log");
     let whole = inspect(directory.path()).unwrap();
-    assert_eq!((whole.torn, whole.abrupt_end), (None, None));
+    assert_eq!((&whole.torn, &whole.abrupt_end), (&None, &None));
     let contents = fs::read(&path).unwrap();
     let used = contents.iter().rposition(|byte| *byte != 0).unwrap() as u64;
     assert!(contents.len() as u64 > used + 1000, "it is allocated ahead");
@@ -28,10 +28,11 @@ fn a_log_that_was_cut_short_is_read_and_remarked_upon() {
     file.set_len(bytes).unwrap();
     let cut = inspect(directory.path()).unwrap();
     assert!(cut.log_records < whole.log_records);
-    assert!(cut.torn.unwrap().offset < bytes as usize);
+    assert!(cut.torn.as_ref().unwrap().offset < bytes as usize);
     assert_eq!(cut.abrupt_end, Some(AbruptEnd { path, bytes }));
+    cut.verify(|_| ()).unwrap();
     assert_eq!(file.metadata().unwrap().len(), bytes);
-    verify(directory.path(), |_| ()).unwrap();
+    drop((whole, cut));
     assert!(Fixture::open(directory.path()).contents().len() < 3);
 }
 
@@ -43,13 +44,16 @@ fn a_directory_cannot_be_opened_while_it_is_verified() {
     insert(&fixture, 1, &[(1, "a")]);
     fixture.flush();
     drop(fixture);
-    assert!(inspect(directory.path()).unwrap().was_locked);
+    let inspection = inspect(directory.path()).unwrap();
+    assert!(inspection.is_locked());
     let mut segments = 0;
-    verify(directory.path(), |_| {
+    let is_segment = |_| {
         let opened = Store::open(directory.path(), owned(), small());
         assert!(matches!(opened, Err(OpenError::Locked { .. })));
         segments += 1;
-    })
-    .unwrap();
+    };
+    inspection.verify(is_segment).unwrap();
     assert!(segments > 0);
+    drop(inspection);
+    Store::open(directory.path(), owned(), small()).unwrap();
 }
