@@ -25,6 +25,7 @@ mod shard;
 mod store;
 #[cfg(test)]
 mod tests;
+mod thread;
 mod writer;
 
 /// The version of the bytes that this program reads and writes (`FORMAT.md`).
@@ -35,4 +36,5 @@ pub use error::ReadError;
 pub use inspect::{AbruptEnd, Inspection, SegmentFile, Torn, inspect, verify};
 pub use shard::Effects;
 pub use store::{Corpus, LeftWord, OpenError, Options, PageStart, Store};
+pub use thread::AbortOnPanic;
 pub use writer::{Failure, Refusal, Sink, Writer};

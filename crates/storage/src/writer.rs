@@ -3,7 +3,6 @@
 use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
-use std::thread::{self, JoinHandle};
 
 use simshard_topology::CorpusUid;
 
@@ -11,6 +10,7 @@ use crate::element::Operation;
 use crate::error::MaintenanceError;
 use crate::log::{self, AppendError, Committed, Log, Record};
 use crate::store::{OpenError, Store};
+use crate::thread::Thread;
 
 /// Why an operation was not done. It left nothing behind, and may be tried again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -71,7 +71,7 @@ pub struct Writer<T: Send + 'static> {
     store: Arc<Store>,
     log: Arc<RwLock<Option<Log<T>>>>,
     /// The threads that flush, compact and scrub.
-    maintenance: Mutex<Vec<JoinHandle<()>>>,
+    maintenance: Mutex<Vec<Thread<()>>>,
 }
 
 impl<T: Send + 'static> Writer<T> {
@@ -105,11 +105,12 @@ impl<T: Send + 'static> Writer<T> {
             let store = Arc::clone(store);
             move || store.scrub()
         };
-        let threads = vec![spawn("storage", maintain)?, spawn("scrub", scrub)?];
+        let maintain = Thread::start("storage", maintain).map_err(OpenError::Threads)?;
+        let scrub = Thread::start("scrub", scrub).map_err(OpenError::Threads)?;
         Ok(Self {
             store: Arc::clone(store),
             log,
-            maintenance: Mutex::new(threads),
+            maintenance: Mutex::new(vec![maintain, scrub]),
         })
     }
 
@@ -156,9 +157,7 @@ impl<T: Send + 'static> Writer<T> {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         for thread in threads.drain(..) {
-            if thread.join().is_err() {
-                tracing::error!("a thread of the storage panicked");
-            }
+            thread.join();
         }
     }
 }
@@ -173,11 +172,6 @@ impl<T: Send + 'static> Drop for Writer<T> {
     fn drop(&mut self) {
         self.close();
     }
-}
-
-fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, OpenError> {
-    let thread = thread::Builder::new().name(name.to_owned());
-    thread.spawn(work).map_err(OpenError::Threads)
 }
 
 fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {

@@ -30,7 +30,7 @@
 //! - L7: a file begins only when all of the one before it is on disk.
 //! - L8: what waits is bounded, and nothing is allocated because damaged bytes say so.
 //! - L9: only files without a record that is needed are deleted, and recovery notices if others, or all, are gone.
-//! - L10: every ticket that was accepted comes back once, or is dropped where a thread panics.
+//! - L10: every ticket that was accepted comes back once, and nobody waits for a thread that panicked: the process ends.
 //! - L11: what recovery found is on disk when it returns, even if a sync of it had failed before.
 
 mod appender;

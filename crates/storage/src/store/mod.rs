@@ -49,6 +49,7 @@ use crate::manifest::Manifest;
 use crate::merge::{Cursor, Merge};
 use crate::segment::{BlockCache, Segment, SegmentId};
 use crate::shard::{Effects, Lookup, Shard};
+use crate::thread::AbortOnPanic;
 use catalog::Catalog;
 pub use catalog::Corpus;
 pub use error::OpenError;
@@ -166,6 +167,7 @@ impl Store {
         let Some(mut shard) = self.write(id) else {
             return Effects::default();
         };
+        let _guard = AbortOnPanic;
         let before = shard.memtable.bytes();
         let effects = shard.apply(change, places, is_stored);
         let more = shard.memtable.bytes() - before;
