@@ -22,6 +22,7 @@ mod merge;
 mod seal;
 mod segment;
 mod shard;
+mod shortage;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -35,6 +36,7 @@ pub use element::{Change, ChangeKind, Documents, Element, MAX_ID_BYTES, Operatio
 pub use error::ReadError;
 pub use inspect::{AbruptEnd, Inspection, SegmentFile, Torn, inspect, verify};
 pub use shard::Effects;
+pub use shortage::Shortage;
 pub use store::{Corpus, LeftWord, OpenError, Options, PageStart, Store};
 pub use thread::AbortOnPanic;
 pub use writer::{Failure, Refusal, Sink, Writer};

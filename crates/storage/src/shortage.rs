@@ -59,6 +59,10 @@ mod tests {
             assert_eq!(Shortage::of(&error), shortage, "{error}");
             assert_eq!(Shortage::of_space(&error), space, "{error}");
         }
-        assert_eq!(Shortage::of(&ErrorKind::OutOfMemory.into()), None, "not the system's word");
+        assert_eq!(
+            Shortage::of(&ErrorKind::OutOfMemory.into()),
+            None,
+            "not the system's word"
+        );
     }
 }

@@ -9,15 +9,16 @@ use simshard_topology::CorpusUid;
 use crate::element::Operation;
 use crate::error::MaintenanceError;
 use crate::log::{self, AppendError, Committed, Log, Record};
+use crate::shortage::Shortage;
 use crate::store::{OpenError, Store};
 use crate::thread::Thread;
 
 /// Why an operation was not done. It left nothing behind, and may be tried again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// There is no space left.
-    #[error("the disk of the data directory is full")]
-    DiskFull,
+    /// There is too little of something now.
+    #[error(transparent)]
+    Shortage(#[from] Shortage),
     /// Too much waits to be written.
     #[error("too many changes wait to be written")]
     QueueFull,
@@ -119,8 +120,10 @@ impl<T: Send + 'static> Writer<T> {
     /// # Errors
     /// If it is refused at once; the ticket is dropped then.
     pub fn append(&self, operation: Operation, ticket: T) -> Result<(), Refusal> {
-        if operation.takes_space() && !self.store.has_space() {
-            return Err(Refusal::DiskFull);
+        if operation.takes_space()
+            && let Some(shortage) = self.store.shortage()
+        {
+            return Err(shortage.into());
         }
         if matches!(operation, Operation::Change(_)) && self.store.is_overfull() {
             return Err(Refusal::QueueFull);
@@ -208,8 +211,8 @@ impl<T: Send + 'static, S: Sink<T>> log::Sink<T> for Committer<S> {
         }
     }
 
-    fn disk_full(&mut self, tickets: Vec<T>) {
-        self.sink.refused(tickets, Refusal::DiskFull);
+    fn refused(&mut self, tickets: Vec<T>, shortage: Shortage) {
+        self.sink.refused(tickets, shortage.into());
     }
 
     fn failed(&mut self, tickets: Vec<T>, error: io::Error) {

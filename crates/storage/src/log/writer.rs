@@ -9,6 +9,7 @@ use super::frame::Body;
 use super::queue::{Queue, Refusal};
 use super::record::{EncodeError, Record};
 use super::tail::Tail;
+use crate::shortage::Shortage;
 use crate::thread::Thread;
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -35,8 +36,8 @@ pub(crate) struct Committed<T> {
 pub(crate) trait Sink<T>: Send + 'static {
     /// These records are on disk; each batch follows the one before.
     fn committed(&mut self, batch: Vec<Committed<T>>);
-    /// The disk is full. These records were not written, and never will be; later ones are tried anew.
-    fn disk_full(&mut self, tickets: Vec<T>);
+    /// The disk is full, say. These records were not written, and never will be; later ones are tried anew.
+    fn refused(&mut self, tickets: Vec<T>, shortage: Shortage);
     /// The log has failed for good. Nobody knows which of these records are on disk: the process must end,
     /// and read the log anew. This is the last call.
     fn failed(&mut self, tickets: Vec<T>, error: io::Error);
@@ -162,7 +163,7 @@ impl<T> Drop for Log<T> {
 /// What became of a batch.
 enum Outcome<T> {
     Committed(Vec<Committed<T>>),
-    DiskFull(Vec<T>),
+    Refused(Vec<T>, Shortage),
     Failed(Vec<T>, io::Error),
 }
 
@@ -184,7 +185,7 @@ fn deliver_all<T>(outcomes: &Receiver<Outcome<T>>, mut sink: impl Sink<T>) {
     for outcome in outcomes {
         match outcome {
             Outcome::Committed(batch) => sink.committed(batch),
-            Outcome::DiskFull(tickets) => sink.disk_full(tickets),
+            Outcome::Refused(tickets, shortage) => sink.refused(tickets, shortage),
             Outcome::Failed(tickets, error) => sink.failed(tickets, error),
         }
     }
@@ -219,7 +220,7 @@ impl<T> Writer<T> {
         while let Some(batch) = self.queue.take(self.batch_bytes) {
             let outcome = match self.appender.commit(batch.iter().map(|entry| &entry.body)) {
                 Ok(first) => Outcome::Committed(committed(first, batch)),
-                Err(Fault::DiskFull) => Outcome::DiskFull(tickets_of(batch)),
+                Err(Fault::Shortage(shortage)) => Outcome::Refused(tickets_of(batch), shortage),
                 Err(Fault::Failed(error)) => return Err((tickets_of(batch), error)),
             };
             if self.outcomes.send(outcome).is_err() {
