@@ -11,6 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
 use simshard_testkit::{Process, free_addresses, run, write_layout_file};
 
@@ -130,4 +131,13 @@ fn a_node_whose_disk_fails_to_sync_acknowledges_nothing_ends_and_waits_for_its_o
     let (inserted, text) = simshard(&router, &insert, "later\t77\n");
     assert!(inserted, "{text}");
     assert_eq!(node.terminate(), Some(0));
+}
+
+#[test]
+fn a_node_whose_disk_fails_to_sync_at_the_end_says_so_and_waits_for_its_operator() {
+    let scene = Scene::new();
+    let mut failing = scene.failing_node();
+    kill_process(Pid::from_child(&failing), Signal::TERM).unwrap();
+    assert_eq!(failing.wait().unwrap().code(), Some(1));
+    assert!(scene.path("data/FAILED").exists());
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use simshard_cluster::CorpusUid;
 use simshard_proto::Reason;
 use simshard_simhash::LayoutError;
-use simshard_storage::{Failure, ReadError, Refusal};
+use simshard_storage::{Failure, ReadError, Refusal, Shortage};
 use simshard_topology::{ShardSet, Version};
 
 /// Why a node refused or failed an operation.
@@ -82,8 +82,10 @@ impl NodeError {
             Self::TooManyJoins { .. } => Reason::Overloaded,
             Self::AnswerTooLarge { .. } => Reason::AnswerTooLarge,
             Self::ClockAhead(_) => Reason::ClockAhead,
-            Self::Refused(Refusal::DiskFull) => Reason::DiskFull,
-            Self::Refused(Refusal::QueueFull) => Reason::Overloaded,
+            Self::Refused(Refusal::Shortage(Shortage::Space)) => Reason::DiskFull,
+            Self::Refused(
+                Refusal::Shortage(Shortage::Files | Shortage::Memory) | Refusal::QueueFull,
+            ) => Reason::Overloaded,
             Self::Refused(Refusal::TooLarge) => Reason::InvalidRequest,
             Self::Refused(Refusal::Closed) => Reason::Stopping,
             Self::Read(_) | Self::StorageFailed(_) => Reason::StorageFailed,

@@ -128,7 +128,9 @@ impl Node {
             served = served => served?,
         }
         let closed = tokio::task::spawn_blocking(move || engine.close()).await;
-        closed.map_err(|_| ServeError::Stopped)
+        closed
+            .map_err(|_| ServeError::Stopped)?
+            .map_err(ServeError::Storage)
     }
 }
 

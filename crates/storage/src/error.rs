@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
 use crate::FORMAT_VERSION;
-use crate::log::is_full;
+use crate::shortage::Shortage;
 
 /// What is wrong with the bytes of a file, wherever they came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,6 +117,14 @@ pub enum ReadError {
 /// Why a file of a data directory cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
+    /// A file cannot be made. Nothing was changed.
+    #[error("cannot create {}, check the disk, its space and the permissions", path.display())]
+    Create {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
     /// The system failed.
     #[error("cannot {doing} {}, check the disk, its space and the permissions", path.display())]
     Io {
@@ -198,11 +206,16 @@ pub(crate) enum MaintenanceError {
 }
 
 impl MaintenanceError {
-    /// Whether it is for want of space: then it may work later.
-    pub(crate) fn is_disk_full(&self) -> bool {
+    /// What there was too little of, if that is all that is wrong: then it may work later. A file that could not be
+    /// made or read leaves nothing half done, whatever the system lacked.
+    pub(crate) fn shortage(&self) -> Option<Shortage> {
         match self {
-            Self::Write(WriteError::Io { source, .. }) | Self::Trim(source) => is_full(source),
-            Self::Read(_) | Self::Write(_) | Self::Stopped => false,
+            Self::Write(WriteError::Create { source, .. })
+            | Self::Read(ReadError::Io { source, .. }) => Shortage::of(source),
+            Self::Write(WriteError::Io { source, .. }) | Self::Trim(source) => {
+                Shortage::of_space(source)
+            }
+            Self::Read(_) | Self::Write(_) | Self::Stopped => None,
         }
     }
 }

@@ -60,12 +60,17 @@ impl NewFile {
     /// Makes an empty file beside `target`, in place of one that was not finished.
     pub(crate) fn create(target: PathBuf) -> Result<Self, WriteError> {
         let unfinished = target.with_extension(UNFINISHED);
-        let file = File::create(&unfinished).map_err(WriteError::io("create", &unfinished))?;
-        Ok(Self {
-            file,
-            target,
-            unfinished: Some(unfinished),
-        })
+        match File::create(&unfinished) {
+            Ok(file) => Ok(Self {
+                file,
+                target,
+                unfinished: Some(unfinished),
+            }),
+            Err(source) => Err(WriteError::Create {
+                path: unfinished,
+                source,
+            }),
+        }
     }
 
     /// Syncs the file and puts it in its place. That lasts once the directory is synced too.
@@ -113,20 +118,42 @@ pub(crate) fn delete(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes the names in a directory last.
-pub(crate) fn sync_directory(directory: &Path) -> Result<(), WriteError> {
-    let synced = File::open(directory).and_then(|opened| opened.sync_all());
-    synced.map_err(WriteError::io("sync directory", directory))
+/// A directory that stays open: its names can be made to last even when no more files may be open.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    path: PathBuf,
+    opened: File,
 }
 
-/// Puts a file with these bytes in the place of `target`; when this returns, that lasts.
-pub(crate) fn replace(directory: &Path, name: &str, bytes: &[u8]) -> Result<(), WriteError> {
-    let target = directory.join(name);
-    let mut new = NewFile::create(target.clone())?;
-    let written = new.write_all(bytes);
-    written.map_err(WriteError::io("write", &target))?;
-    new.finish()?;
-    sync_directory(directory)
+impl Folder {
+    /// Opens a directory that exists.
+    pub(crate) fn open(path: PathBuf) -> Result<Self, WriteError> {
+        match File::open(&path) {
+            Ok(opened) => Ok(Self { path, opened }),
+            Err(source) => Err(WriteError::io("open directory", &path)(source)),
+        }
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes the names in it last.
+    pub(crate) fn sync(&self) -> Result<(), WriteError> {
+        let synced = self.opened.sync_all();
+        synced.map_err(WriteError::io("sync directory", &self.path))
+    }
+
+    /// Puts a file with these bytes in the place of the one of this name; when this returns, that lasts.
+    pub(crate) fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), WriteError> {
+        let target = self.path.join(name);
+        let mut new = NewFile::create(target.clone())?;
+        let written = new.write_all(bytes);
+        written.map_err(WriteError::io("write", &target))?;
+        new.finish()?;
+        self.sync()
+    }
 }
 
 #[cfg(test)]
@@ -144,7 +171,8 @@ mod tests {
     #[test]
     fn a_file_is_replaced_whole_and_an_unfinished_one_vanishes() {
         let directory = tempfile::tempdir().unwrap();
-        replace(directory.path(), "a", b"old").unwrap();
+        let folder = Folder::open(directory.path().to_owned()).unwrap();
+        folder.replace("a", b"old").unwrap();
         let mut new = NewFile::create(directory.path().join("a")).unwrap();
         new.write_all(b"half").unwrap();
         assert_eq!(names(directory.path()), ["a", "a.new"]);
@@ -153,7 +181,7 @@ mod tests {
         assert_eq!(fs::read(directory.path().join("a")).unwrap(), b"old");
 
         fs::write(directory.path().join("a.new"), b"of a crash, and longer").unwrap();
-        replace(directory.path(), "a", b"new").unwrap();
+        folder.replace("a", b"new").unwrap();
         assert_eq!(names(directory.path()), ["a"]);
         assert_eq!(fs::read(directory.path().join("a")).unwrap(), b"new");
     }
@@ -177,7 +205,7 @@ mod tests {
 
     #[test]
     fn what_fails_is_said_with_its_path() {
-        let error = replace(Path::new("/nowhere"), "a", b"").unwrap_err();
+        let error = NewFile::create(PathBuf::from("/nowhere/a")).unwrap_err();
         assert_eq!(
             error.to_string(),
             "cannot create /nowhere/a.new, check the disk, its space and the permissions"

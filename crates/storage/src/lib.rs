@@ -22,9 +22,11 @@ mod merge;
 mod seal;
 mod segment;
 mod shard;
+mod shortage;
 mod store;
 #[cfg(test)]
 mod tests;
+mod thread;
 mod writer;
 
 /// The version of the bytes that this program reads and writes (`FORMAT.md`).
@@ -34,5 +36,7 @@ pub use element::{Change, ChangeKind, Documents, Element, MAX_ID_BYTES, Operatio
 pub use error::ReadError;
 pub use inspect::{AbruptEnd, Inspection, SegmentFile, Torn, inspect};
 pub use shard::Effects;
+pub use shortage::Shortage;
 pub use store::{Corpus, LeftWord, OpenError, Options, PageStart, Store};
+pub use thread::AbortOnPanic;
 pub use writer::{Failure, Refusal, Sink, Writer};

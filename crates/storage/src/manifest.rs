@@ -17,7 +17,7 @@ use uuid::Uuid;
 use crate::FORMAT_VERSION;
 use crate::bytes::{Bytes, Put};
 use crate::error::{Fault, ReadError, WriteError};
-use crate::files;
+use crate::files::Folder;
 use crate::seal::{SEAL_BYTES, seal, unseal};
 use crate::segment::{SegmentId, SegmentMeta};
 
@@ -79,14 +79,14 @@ impl Manifest {
     }
 
     /// Puts this manifest in the place of the one before. When this returns, that lasts.
-    pub(crate) fn write(&self, directory: &Path) -> Result<(), WriteError> {
+    pub(crate) fn write(&self, directory: &Folder) -> Result<(), WriteError> {
         let bytes = self.encode();
         if let Err(fault) = Self::decode(&bytes) {
-            let path = directory.join(NAME);
+            let path = directory.path().join(NAME);
             let source = Box::new(fault.in_file(&path));
             return Err(WriteError::Refused { path, source });
         }
-        files::replace(directory, NAME, &bytes)
+        directory.replace(NAME, &bytes)
     }
 
     /// The bytes of the file.

@@ -3,21 +3,22 @@
 use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
-use std::thread::{self, JoinHandle};
 
 use simshard_topology::CorpusUid;
 
 use crate::element::Operation;
 use crate::error::MaintenanceError;
 use crate::log::{self, AppendError, Committed, Log, Record};
+use crate::shortage::Shortage;
 use crate::store::{OpenError, Store};
+use crate::thread::Thread;
 
 /// Why an operation was not done. It left nothing behind, and may be tried again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// There is no space left.
-    #[error("the disk of the data directory is full")]
-    DiskFull,
+    /// There is too little of something now.
+    #[error(transparent)]
+    Shortage(#[from] Shortage),
     /// Too much waits to be written.
     #[error("too many changes wait to be written")]
     QueueFull,
@@ -71,7 +72,7 @@ pub struct Writer<T: Send + 'static> {
     store: Arc<Store>,
     log: Arc<RwLock<Option<Log<T>>>>,
     /// The threads that flush, compact and scrub.
-    maintenance: Mutex<Vec<JoinHandle<()>>>,
+    maintenance: Mutex<Vec<Thread<()>>>,
 }
 
 impl<T: Send + 'static> Writer<T> {
@@ -105,11 +106,12 @@ impl<T: Send + 'static> Writer<T> {
             let store = Arc::clone(store);
             move || store.scrub()
         };
-        let threads = vec![spawn("storage", maintain)?, spawn("scrub", scrub)?];
+        let maintain = Thread::start("storage", maintain).map_err(OpenError::Threads)?;
+        let scrub = Thread::start("scrub", scrub).map_err(OpenError::Threads)?;
         Ok(Self {
             store: Arc::clone(store),
             log,
-            maintenance: Mutex::new(threads),
+            maintenance: Mutex::new(vec![maintain, scrub]),
         })
     }
 
@@ -118,8 +120,10 @@ impl<T: Send + 'static> Writer<T> {
     /// # Errors
     /// If it is refused at once; the ticket is dropped then.
     pub fn append(&self, operation: Operation, ticket: T) -> Result<(), Refusal> {
-        if operation.takes_space() && !self.store.has_space() {
-            return Err(Refusal::DiskFull);
+        if operation.takes_space()
+            && let Some(shortage) = self.store.shortage()
+        {
+            return Err(shortage.into());
         }
         if matches!(operation, Operation::Change(_)) && self.store.is_overfull() {
             return Err(Refusal::QueueFull);
@@ -156,9 +160,7 @@ impl<T: Send + 'static> Writer<T> {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         for thread in threads.drain(..) {
-            if thread.join().is_err() {
-                tracing::error!("a thread of the storage panicked");
-            }
+            thread.join();
         }
     }
 }
@@ -173,11 +175,6 @@ impl<T: Send + 'static> Drop for Writer<T> {
     fn drop(&mut self) {
         self.close();
     }
-}
-
-fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, OpenError> {
-    let thread = thread::Builder::new().name(name.to_owned());
-    thread.spawn(work).map_err(OpenError::Threads)
 }
 
 fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
@@ -214,8 +211,8 @@ impl<T: Send + 'static, S: Sink<T>> log::Sink<T> for Committer<S> {
         }
     }
 
-    fn disk_full(&mut self, tickets: Vec<T>) {
-        self.sink.refused(tickets, Refusal::DiskFull);
+    fn refused(&mut self, tickets: Vec<T>, shortage: Shortage) {
+        self.sink.refused(tickets, shortage.into());
     }
 
     fn failed(&mut self, tickets: Vec<T>, error: io::Error) {

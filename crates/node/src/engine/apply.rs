@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use rayon::ThreadPool;
 use rayon::prelude::*;
-use simshard_storage::{Change, ChangeKind, Effects, Failure, Operation, Refusal, Sink, Store};
+use simshard_storage::{
+    AbortOnPanic, Change, ChangeKind, Effects, Failure, Operation, Refusal, Sink, Store,
+};
 use simshard_topology::{ShardId, Version};
 use tokio::sync::{oneshot, watch};
 
@@ -154,6 +156,8 @@ impl Applier {
         let Some(mut shard) = corpus.write(id) else {
             return Ok(Outcome::default());
         };
+        // Nobody may search a shard that is half changed.
+        let _guard = AbortOnPanic;
         let documents = &change.documents;
         let fingerprint = |place: &u32| documents.fingerprints[*place as usize];
         match change.kind {

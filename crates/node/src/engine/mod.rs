@@ -95,9 +95,11 @@ impl Engine {
         !self.corpora.is_empty()
     }
 
-    /// Finishes the changes under way; takes none any more.
-    pub(crate) fn close(&self) {
+    /// Finishes the changes under way; takes none any more. Answers how the storage failed, if it did, even now.
+    pub(crate) fn close(&self) -> Result<(), Failure> {
         self.writer.close();
+        let failed = self.failed.borrow().clone();
+        failed.map_or(Ok(()), Err)
     }
 
     /// What the node holds of a corpus, shard by shard.

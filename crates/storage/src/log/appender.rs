@@ -3,11 +3,12 @@
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::disk::{Directory, LogFile, is_full};
+use super::disk::{Directory, LogFile};
 use super::file;
 use super::frame::{Body, FileHeader, MAX_BODY_BYTES, MAX_FILE_BYTES, put_frame};
 use super::record::mark;
 use super::tail::Tail;
+use crate::shortage::Shortage;
 
 /// How a log is written.
 #[derive(Clone, Copy, Debug)]
@@ -49,18 +50,22 @@ impl LogOptions {
 /// Why a batch was not written.
 #[derive(Debug)]
 pub(super) enum Fault {
-    /// There is no space. Nothing of the batch is left, and the next one may fit.
-    DiskFull,
+    /// There is no space, say. Nothing of the batch is left, and the next one may fit.
+    Shortage(Shortage),
     /// Nobody knows what is on disk: nothing may be written ever again.
     Failed(io::Error),
 }
 
 impl From<io::Error> for Fault {
     fn from(error: io::Error) -> Self {
-        match is_full(&error) {
-            true => Self::DiskFull,
-            false => Self::Failed(error),
-        }
+        Shortage::of_space(&error).map_or(Self::Failed(error), Self::Shortage)
+    }
+}
+
+impl Fault {
+    /// The fault where a file could not be made, and nothing was changed.
+    fn of_creating(error: io::Error) -> Self {
+        Shortage::of(&error).map_or(Self::Failed(error), Self::Shortage)
     }
 }
 
@@ -141,7 +146,7 @@ impl Appender {
         }
         match self.write([&mark()].into_iter()) {
             Ok(()) => self.is_marked = true,
-            Err(Fault::DiskFull) => {}
+            Err(Fault::Shortage(_)) => {}
             Err(Fault::Failed(error)) => return Err(error),
         }
         Ok(())
@@ -169,8 +174,10 @@ impl Appender {
                 self.sequence = sequence;
                 Ok(())
             }
-            Err(error) if is_full(&error) => self.undo(),
-            Err(error) => Err(Fault::Failed(error)),
+            Err(error) => match Shortage::of_space(&error) {
+                Some(shortage) => self.undo(shortage),
+                None => Err(Fault::Failed(error)),
+            },
         }
     }
 
@@ -181,7 +188,7 @@ impl Appender {
         }
         let ahead = end.next_multiple_of(self.options.allocate_bytes);
         let (length, allocated) = match self.file.allocate(ahead) {
-            Err(error) if is_full(&error) => (end, self.file.allocate(end)),
+            Err(error) if Shortage::of_space(&error).is_some() => (end, self.file.allocate(end)),
             other => (ahead, other),
         };
         self.can_allocate = allocated?;
@@ -193,13 +200,13 @@ impl Appender {
 
     /// Takes back what a failed write may have left behind the last frame. The sync sees to it that it
     /// never comes back, beside frames that take its place.
-    fn undo(&mut self) -> Result<(), Fault> {
+    fn undo(&mut self, shortage: Shortage) -> Result<(), Fault> {
         let truncated = self.file.truncate(self.position);
         let synced = truncated.and_then(|()| self.file.sync_all());
         synced.map_err(Fault::Failed)?;
         self.synced = self.position;
         self.allocated = self.position;
-        Err(Fault::DiskFull)
+        Err(Fault::Shortage(shortage))
     }
 
     /// Goes on in a new file, once all of this one is on disk.
@@ -208,7 +215,8 @@ impl Appender {
             first: self.sequence,
             ..self.header
         };
-        let file = file::prepare(&*self.directory, &header)?;
+        let file = file::create(&*self.directory, header.first).map_err(Fault::of_creating)?;
+        file::fill(&*self.directory, &*file, &header)?;
         let truncated = self.file.truncate(self.position);
         let synced = truncated.and_then(|()| self.file.sync_all());
         synced.map_err(Fault::Failed)?;

@@ -2,7 +2,7 @@
 //! which fail, tear writes, and forget what was not synced.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -46,37 +46,33 @@ pub(crate) trait LogFile: Send {
     fn sync_all(&self) -> io::Result<()>;
 }
 
-/// Whether there was no space for something, now.
-pub(crate) fn is_full(error: &io::Error) -> bool {
-    [ErrorKind::StorageFull, ErrorKind::QuotaExceeded].contains(&error.kind())
-}
-
 /// A directory of the file system.
 #[derive(Debug)]
 pub(crate) struct Disk {
     path: PathBuf,
-    is_read_only: bool,
+    /// Open all the time: a sync must not fail because no more files may be open. `None` where it is read only.
+    opened: Option<File>,
 }
 
 impl Disk {
-    /// Takes a directory that exists.
-    pub(crate) fn new(path: &Path) -> Self {
-        Self {
+    /// Opens a directory that exists.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self {
             path: path.to_owned(),
-            is_read_only: false,
-        }
+            opened: Some(File::open(path)?),
+        })
     }
 
     /// The same, whose files can be read only.
     pub(crate) fn read_only(path: &Path) -> Self {
         Self {
-            is_read_only: true,
-            ..Self::new(path)
+            path: path.to_owned(),
+            opened: None,
         }
     }
 
     fn open_with(&self, name: &str, options: &mut OpenOptions) -> io::Result<Box<dyn LogFile>> {
-        let options = options.read(true).write(!self.is_read_only);
+        let options = options.read(true).write(self.opened.is_some());
         let file = options.open(self.path.join(name))?;
         Ok(Box::new(file))
     }
@@ -112,7 +108,7 @@ impl Directory for Disk {
     }
 
     fn sync(&self) -> io::Result<()> {
-        File::open(&self.path)?.sync_all()
+        self.opened.as_ref().map_or(Ok(()), File::sync_all)
     }
 }
 

@@ -43,18 +43,21 @@ fn digits(stem: &str) -> Option<u64> {
     stem.parse().ok().filter(|_| is_sequence)
 }
 
-/// Makes a file that nobody reads yet. If that fails, nothing of it stays.
-pub(super) fn prepare(
+/// Makes an empty file that nobody reads yet. If that fails, nothing of it stays.
+pub(super) fn create(directory: &dyn Directory, first: u64) -> io::Result<Box<dyn LogFile>> {
+    let created = directory.create(&unfinished_name(first));
+    created.inspect_err(|_| discard(directory, first))
+}
+
+/// Gives a new file its header, and syncs it. If that fails, nothing of it stays.
+pub(super) fn fill(
     directory: &dyn Directory,
+    file: &dyn LogFile,
     header: &FileHeader,
-) -> io::Result<Box<dyn LogFile>> {
-    let name = unfinished_name(header.first);
-    let written = directory.create(&name).and_then(|file| {
-        file.write_at(&header.encode(), 0)?;
-        file.sync_all()?;
-        Ok(file)
-    });
-    written.inspect_err(|_| discard(directory, header.first))
+) -> io::Result<()> {
+    let written = file.write_at(&header.encode(), 0);
+    let synced = written.and_then(|()| file.sync_all());
+    synced.inspect_err(|_| discard(directory, header.first))
 }
 
 /// Deletes a prepared file; where this fails it is deleted at the next start.
@@ -75,7 +78,14 @@ pub(super) fn publish(directory: &dyn Directory, first: u64) -> io::Result<()> {
 
 /// Begins the log of a new data directory: a file without a record. It takes the place of one that is so.
 pub(crate) fn begin(directory: &Path, store: Uuid) -> Result<(), LogError> {
-    begin_in(&Disk::new(directory), store)
+    match Disk::open(directory) {
+        Ok(directory) => begin_in(&directory, store),
+        Err(source) => Err(LogError::Io {
+            action: "open",
+            path: directory.to_owned(),
+            source,
+        }),
+    }
 }
 
 /// `begin`, in any directory.
@@ -84,7 +94,8 @@ pub(super) fn begin_in(directory: &dyn Directory, store: Uuid) -> Result<(), Log
         store,
         first: FIRST,
     };
-    let made = prepare(directory, &header).and_then(|_| {
+    let made = create(directory, header.first).and_then(|file| {
+        fill(directory, &*file, &header)?;
         publish(directory, header.first)?;
         directory.sync()
     });

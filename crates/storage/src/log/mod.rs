@@ -17,7 +17,7 @@
 //! | `disk` | the file system, as the log sees it |
 //! | `file` | names of files, and how they come into being |
 //! | `recover` | reading a log back |
-//! | `appender` | the open end: batches, marks, full disks, new files |
+//! | `appender` | the open end: batches, marks, shortages, new files |
 //! | `queue`, `writer` | group commit |
 //!
 //! # Invariants
@@ -25,14 +25,15 @@
 //! - L2: recovery finds a prefix of what was appended, byte for byte, or refuses.
 //! - L3: what a later frame, mark or file shows to have been on disk is never cut off.
 //! - L4: after a sync or write has failed nothing is written, synced or acknowledged any more.
-//! - L5: what was refused for lack of space never shows up, and what comes later is written once it fits.
+//! - L5: what was refused for lack of space, or of file descriptors, never shows up, and what comes later is written
+//!   once there is enough.
 //! - L6: all that queues during a sync goes out with the next one, as far as a batch reaches.
 //! - L7: a file begins only when all of the one before it is on disk.
 //! - L8: what waits is bounded, and nothing is allocated because damaged bytes say so.
 //! - L9: only files without a record that is needed are deleted. Recovery notices if another is gone that a later one
 //!   follows, if all are, or if no file has, or ends right before, the first record needed. That the newest files are
 //!   gone is not noticed otherwise.
-//! - L10: every ticket that was accepted comes back once, or is dropped where a thread panics.
+//! - L10: every ticket that was accepted comes back once, and nobody waits for a thread that panicked: the process ends.
 //! - L11: what recovery found is on disk when it returns, even if a sync of it had failed before.
 
 mod appender;
@@ -49,7 +50,6 @@ mod tests;
 mod writer;
 
 pub(crate) use appender::LogOptions;
-pub(crate) use disk::is_full;
 pub(crate) use error::LogError;
 pub(crate) use file::{begin, has_begun};
 pub(crate) use record::Record;

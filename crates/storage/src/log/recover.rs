@@ -22,7 +22,8 @@ pub(crate) fn recover<E: From<LogError>>(
     first_needed: u64,
     visit: impl FnMut(u64, Record) -> Result<(), E>,
 ) -> Result<Tail, E> {
-    recover_in(Arc::new(Disk::new(directory)), store, first_needed, visit)
+    let opened = Disk::open(directory).map_err(io("open", directory))?;
+    recover_in(Arc::new(opened), store, first_needed, visit)
 }
 
 /// `recover`, on any directory.

@@ -1,11 +1,6 @@
 //! The threads of the log: one writes and syncs batches, another hands them to the sink, in order, while
 //! the next batch is on its way.
 
-use std::io;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
-
 use super::appender::{Appender, Fault, LogOptions};
 use super::disk::Directory;
 use super::error::LogError;
@@ -14,6 +9,11 @@ use super::frame::Body;
 use super::queue::{Queue, Refusal};
 use super::record::{EncodeError, Record};
 use super::tail::Tail;
+use crate::shortage::Shortage;
+use crate::thread::Thread;
+use std::io;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Batches that wait for the sink, besides the one that it deals with.
 const HANDED_OVER: usize = 1;
@@ -32,12 +32,12 @@ pub(crate) struct Committed<T> {
 }
 
 /// Who hears what became of records. Every ticket that the log accepted comes back once, through one of these,
-/// which are called by one thread, in the order of the records. A sink that panics ends the log.
+/// which are called by one thread, in the order of the records. A sink that panics ends the process.
 pub(crate) trait Sink<T>: Send + 'static {
     /// These records are on disk; each batch follows the one before.
     fn committed(&mut self, batch: Vec<Committed<T>>);
-    /// The disk is full. These records were not written, and never will be; later ones are tried anew.
-    fn disk_full(&mut self, tickets: Vec<T>);
+    /// The disk is full, say. These records were not written, and never will be; later ones are tried anew.
+    fn refused(&mut self, tickets: Vec<T>, shortage: Shortage);
     /// The log has failed for good. Nobody knows which of these records are on disk: the process must end,
     /// and read the log anew. This is the last call.
     fn failed(&mut self, tickets: Vec<T>, error: io::Error);
@@ -62,7 +62,7 @@ pub(crate) struct Log<T> {
     queue: Arc<Queue<Entry<T>>>,
     directory: Arc<dyn Directory>,
     files: Arc<Mutex<Vec<u64>>>,
-    writer: Option<JoinHandle<io::Result<()>>>,
+    writer: Option<Thread<io::Result<()>>>,
 }
 
 struct Entry<T> {
@@ -147,11 +147,7 @@ impl<T: Send + 'static> Log<T> {
 impl<T> Log<T> {
     fn end(&mut self) -> io::Result<()> {
         self.queue.end();
-        match self.writer.take().map(JoinHandle::join) {
-            None => Ok(()),
-            Some(Ok(result)) => result,
-            Some(Err(_)) => Err(io::Error::other("the thread of the log panicked")),
-        }
+        self.writer.take().map_or(Ok(()), Thread::join)
     }
 }
 
@@ -167,7 +163,7 @@ impl<T> Drop for Log<T> {
 /// What became of a batch.
 enum Outcome<T> {
     Committed(Vec<Committed<T>>),
-    DiskFull(Vec<T>),
+    Refused(Vec<T>, Shortage),
     Failed(Vec<T>, io::Error),
 }
 
@@ -176,14 +172,11 @@ fn start_threads<T: Send + 'static>(
     writer: Writer<T>,
     outcomes: Receiver<Outcome<T>>,
     sink: impl Sink<T>,
-) -> io::Result<JoinHandle<io::Result<()>>> {
-    let deliver = thread::Builder::new().name("log-sink".to_owned());
-    let deliver = deliver.spawn(move || deliver_all(&outcomes, sink))?;
-    let write = thread::Builder::new().name("log-writer".to_owned());
-    write.spawn(move || {
+) -> io::Result<Thread<io::Result<()>>> {
+    let deliver = Thread::start("log-sink", move || deliver_all(&outcomes, sink))?;
+    Thread::start("log-writer", move || {
         let result = writer.run();
-        let delivered = deliver.join();
-        delivered.map_err(|_| io::Error::other("the sink of the log panicked"))?;
+        deliver.join();
         result
     })
 }
@@ -192,7 +185,7 @@ fn deliver_all<T>(outcomes: &Receiver<Outcome<T>>, mut sink: impl Sink<T>) {
     for outcome in outcomes {
         match outcome {
             Outcome::Committed(batch) => sink.committed(batch),
-            Outcome::DiskFull(tickets) => sink.disk_full(tickets),
+            Outcome::Refused(tickets, shortage) => sink.refused(tickets, shortage),
             Outcome::Failed(tickets, error) => sink.failed(tickets, error),
         }
     }
@@ -227,7 +220,7 @@ impl<T> Writer<T> {
         while let Some(batch) = self.queue.take(self.batch_bytes) {
             let outcome = match self.appender.commit(batch.iter().map(|entry| &entry.body)) {
                 Ok(first) => Outcome::Committed(committed(first, batch)),
-                Err(Fault::DiskFull) => Outcome::DiskFull(tickets_of(batch)),
+                Err(Fault::Shortage(shortage)) => Outcome::Refused(tickets_of(batch), shortage),
                 Err(Fault::Failed(error)) => return Err((tickets_of(batch), error)),
             };
             if self.outcomes.send(outcome).is_err() {
@@ -238,13 +231,6 @@ impl<T> Writer<T> {
             }
         }
         self.appender.finish().map_err(fail)
-    }
-}
-
-/// Lets nobody wait for a thread that panicked.
-impl<T> Drop for Writer<T> {
-    fn drop(&mut self) {
-        self.queue.drain();
     }
 }
 

@@ -5,6 +5,10 @@ use bolero::check;
 use super::*;
 use crate::tests::{Changes, changed, compare_with_golden, fuzz_cases};
 
+fn folder(path: &Path) -> Folder {
+    Folder::open(path.to_owned()).unwrap()
+}
+
 fn uid(byte: u8) -> CorpusUid {
     CorpusUid([byte; 16])
 }
@@ -56,11 +60,11 @@ fn a_manifest_is_read_as_it_was_written_and_replaces_the_one_before() {
     let directory = tempfile::tempdir().unwrap();
     assert_eq!(Manifest::read(directory.path()).unwrap(), None);
     let mut manifest = Manifest::new(Uuid::from_bytes([7; 16]));
-    manifest.write(directory.path()).unwrap();
+    manifest.write(&folder(directory.path())).unwrap();
     assert_eq!(Manifest::read(directory.path()).unwrap(), Some(manifest));
     manifest = sample();
     fs::write(directory.path().join("manifest.new"), b"of a crash").unwrap();
-    manifest.write(directory.path()).unwrap();
+    manifest.write(&folder(directory.path())).unwrap();
     assert_eq!(Manifest::read(directory.path()).unwrap(), Some(manifest));
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
 }
@@ -193,7 +197,7 @@ fn foreign_newer_and_damaged_manifests_are_told_apart() {
 #[test]
 fn what_reading_would_refuse_is_not_written() {
     let directory = tempfile::tempdir().unwrap();
-    sample().write(directory.path()).unwrap();
+    sample().write(&folder(directory.path())).unwrap();
     let mut both = sample();
     both.dropped.insert(uid(4));
     let mut number = sample();
@@ -202,7 +206,8 @@ fn what_reading_would_refuse_is_not_written() {
         (both, "a corpus is both there and dropped"),
         (number, "a segment has a number that was not given yet"),
     ] {
-        let Err(WriteError::Refused { source, .. }) = manifest.write(directory.path()) else {
+        let Err(WriteError::Refused { source, .. }) = manifest.write(&folder(directory.path()))
+        else {
             panic!("it was written although {what}");
         };
         assert!(source.to_string().contains(what), "{source}");

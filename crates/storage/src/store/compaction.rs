@@ -15,7 +15,7 @@ use simshard_topology::{CorpusUid, ShardId};
 use super::catalog::Catalog;
 use super::upkeep::Upkeep;
 use crate::error::{MaintenanceError, WriteError};
-use crate::files::{delete, sync_directory};
+use crate::files::delete;
 use crate::merge::Merge;
 use crate::segment::Segment;
 
@@ -71,7 +71,7 @@ fn wasteful(
 impl Upkeep<'_> {
     /// Compacts the shard with most segments of those that need it; says how many it had. A shard with a damaged
     /// segment is left alone: it answers nothing any more, and the others go on. So is one, for a while, for which
-    /// there was no space.
+    /// there was no space, say.
     pub(super) fn compact_one(&mut self) -> Result<Option<usize>, MaintenanceError> {
         let catalog = self.store.catalog().clone();
         let now = Instant::now();
@@ -95,11 +95,11 @@ impl Upkeep<'_> {
             Err(MaintenanceError::Read(error)) if segments.iter().any(|one| one.is_damaged()) => {
                 tracing::error!(%error, "a segment is damaged: whoever needs it is refused");
             }
-            Err(error) if error.is_disk_full() => {
-                tracing::warn!(%error, shard = %id, "no space to merge segments, trying again later");
+            Err(error) => {
+                let shortage = error.shortage().ok_or(error)?;
+                tracing::warn!(%shortage, shard = %id, "cannot merge segments, trying again later");
                 self.resting.add(id, now);
             }
-            Err(error) => return Err(error),
         }
         Ok(Some(segments.len()))
     }
@@ -119,8 +119,10 @@ impl Upkeep<'_> {
         let id = disk.next_segment(shard);
         let make_way = || self.make_way(shard);
         let meta = disk.write_segment(id, Merge::new(streams?), make_way)?;
-        sync_directory(&disk.segments())?;
-        let opened = meta.map(|meta| disk.open(id, meta)).transpose()?;
+        disk.segments.sync()?;
+        let opened = meta.map(|meta| disk.open(id, meta)).transpose();
+        // No manifest names it yet.
+        let opened = opened.inspect_err(|_| drop(delete(&disk.path_of(id))))?;
         self.commit(|manifest| {
             for segment in merged {
                 manifest.segments.remove(&segment.id());
@@ -165,7 +167,7 @@ impl Upkeep<'_> {
     /// Deletes the files of segments that no manifest names any more.
     fn delete_all(&self, segments: &[Arc<Segment>]) -> Result<(), MaintenanceError> {
         for segment in segments {
-            let path = self.disk.segments().join(segment.id().to_string());
+            let path = self.disk.path_of(segment.id());
             delete(&path).map_err(WriteError::io("delete", &path))?;
         }
         Ok(())

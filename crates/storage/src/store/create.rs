@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::open::failed;
 use super::{LOG, OpenError, SEGMENTS};
-use crate::files;
+use crate::files::Folder;
 use crate::log;
 use crate::manifest::{Manifest, NAME as MANIFEST};
 
@@ -18,7 +18,7 @@ pub(super) fn folder(path: &Path) -> Result<(), OpenError> {
     let parents = parents_of_missing(path);
     fs::create_dir_all(path).map_err(failed("make", path))?;
     for parent in parents {
-        files::sync_directory(&parent)?;
+        Folder::open(parent)?.sync()?;
     }
     Ok(())
 }
@@ -68,7 +68,7 @@ pub(super) fn manifest(directory: &Path, owned: ShardSet) -> Result<Manifest, Op
     log::begin(&log, manifest.store)?;
     manifest.generation = 1;
     manifest.shards = owned;
-    manifest.write(directory)?;
+    manifest.write(&Folder::open(directory.to_owned())?)?;
     Ok(manifest)
 }
 

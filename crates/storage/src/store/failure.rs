@@ -8,7 +8,6 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::{OpenError, Store};
-use crate::files::sync_directory;
 use crate::writer::Failure;
 
 /// The name of the file.
@@ -56,13 +55,13 @@ impl Store {
     /// Leaves word that the store has failed, as well as its disk allows. The first failure stays.
     pub(crate) fn leave_word(&self, failure: &Failure) {
         let Some(disk) = &self.disk else { return };
-        let path = disk.directory.join(NAME);
+        let path = disk.directory.path().join(NAME);
         match write(&path, failure) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
                 let path = path.display();
                 tracing::error!(%path, %error, "cannot leave word that the storage has failed");
             }
-            _ => drop(sync_directory(&disk.directory)),
+            _ => drop(disk.directory.sync()),
         }
     }
 }

@@ -11,7 +11,7 @@ use super::catalog::Catalog;
 use super::upkeep::Upkeep;
 use super::{Disk, Store};
 use crate::error::MaintenanceError;
-use crate::files::{delete, sync_directory};
+use crate::files::delete;
 use crate::manifest::Manifest;
 use crate::memtable::Memtable;
 use crate::merge::Cursor;
@@ -36,7 +36,7 @@ impl Upkeep<'_> {
             Err(error) => {
                 // No manifest names these yet.
                 for (id, _) in written {
-                    let _ = delete(&self.disk.segments().join(id.to_string()));
+                    let _ = delete(&self.disk.path_of(id));
                 }
                 return Err(error);
             }
@@ -66,15 +66,15 @@ impl Upkeep<'_> {
         for (id, _) in &self.store.shards {
             written.extend(self.write_frozen(*id)?);
         }
-        sync_directory(&self.disk.segments())?;
+        self.disk.segments.sync()?;
         written
             .iter()
             .map(|(id, meta)| self.disk.open(*id, *meta))
             .collect()
     }
 
-    /// Puts a changed manifest in the place of the one before. Where there is no space for it, waits for some: what it
-    /// names is written, and would be written again otherwise.
+    /// Puts a changed manifest in the place of the one before. Where there is no space for it, say, waits for some: what
+    /// it names is written, and would be written again otherwise.
     pub(super) fn commit(
         &self,
         change: impl FnOnce(&mut Manifest),
@@ -86,14 +86,13 @@ impl Upkeep<'_> {
         let catalog = store.catalog().clone();
         next.dropped = store.still_dropped(&catalog, next.first_sequence);
         next.corpora = catalog.corpora;
-        loop {
-            match next.write(&disk.directory).map_err(MaintenanceError::from) {
-                Ok(()) => break,
-                Err(error) if error.is_disk_full() && store.maintenance.wait_for_space() => {}
-                Err(error) => return Err(error),
+        while let Err(error) = next.write(&disk.directory).map_err(MaintenanceError::from) {
+            match error.shortage() {
+                Some(shortage) if store.maintenance.wait_out(shortage) => {}
+                Some(_) | None => return Err(error),
             }
         }
-        store.maintenance.note_space();
+        store.maintenance.note_enough();
         store
             .catalog_mut()
             .prune(&next.dropped, next.first_sequence);
@@ -172,7 +171,7 @@ impl Disk {
         make_way: impl Fn() -> Result<(), MaintenanceError>,
     ) -> Result<Option<SegmentMeta>, MaintenanceError> {
         let store = self.manifest().store;
-        let mut writer = SegmentWriter::create(&self.segments(), store, id)?;
+        let mut writer = SegmentWriter::create(self.segments.path(), store, id)?;
         for number in 0_u64.. {
             if number.is_multiple_of(ELEMENTS_AT_ONCE) {
                 make_way()?;
@@ -194,6 +193,6 @@ impl Disk {
     ) -> Result<Segment, MaintenanceError> {
         let store = self.manifest().store;
         let cache = Arc::clone(&self.cache);
-        Ok(Segment::open(&self.segments(), store, id, meta, cache)?)
+        Ok(Segment::open(self.segments.path(), store, id, meta, cache)?)
     }
 }

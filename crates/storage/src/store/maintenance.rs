@@ -3,7 +3,9 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// After a step failed for want of space, so long passes before the next attempt.
+use crate::shortage::Shortage;
+
+/// After a step failed for want of space or the like, so long passes before the next attempt.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// What the maintenance of a store knows and waits for.
@@ -27,8 +29,8 @@ struct State {
     is_over: bool,
     /// A corpus was dropped, whose segments can go.
     has_dropped: bool,
-    /// There was no space the last time when something had to be written.
-    is_disk_full: bool,
+    /// What there was too little of the last time when something had to be written.
+    shortage: Option<Shortage>,
     is_stopping: bool,
 }
 
@@ -84,9 +86,9 @@ impl Maintenance {
         self.state().is_stopping
     }
 
-    /// Notes that something was written for which there may have been no space before.
-    pub(super) fn note_space(&self) {
-        self.state().is_disk_full = false;
+    /// Notes that something was written for which there may not have been enough before.
+    pub(super) fn note_enough(&self) {
+        self.state().shortage = None;
     }
 
     /// Notes that all records up to `sequence` are applied, and how full memtables are: how many times their
@@ -101,20 +103,21 @@ impl Maintenance {
 
     /// Waits while memtables have twice their limit, as long as there is hope that they are written.
     pub(crate) fn wait_for_room(&self) {
-        let wait = |state: &mut State| state.is_over && !state.is_disk_full && !state.is_stopping;
+        let wait =
+            |state: &mut State| state.is_over && state.shortage.is_none() && !state.is_stopping;
         let waited = self.changed.wait_while(self.state(), wait);
         drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Whether there was no space the last time when something had to be written.
-    pub(super) fn is_disk_full(&self) -> bool {
-        self.state().is_disk_full
+    /// What there was too little of the last time when something had to be written.
+    pub(super) fn shortage(&self) -> Option<Shortage> {
+        self.state().shortage
     }
 
-    /// Whether changes that take space must be refused, as memory is full and cannot be written.
-    pub(crate) fn is_stuck(&self) -> bool {
+    /// Why changes that take space must be refused, if they must: memory is full and cannot be written.
+    pub(super) fn stuck(&self) -> Option<Shortage> {
         let state = self.state();
-        state.is_disk_full && state.is_full
+        state.shortage.filter(|_| state.is_full)
     }
 
     pub(crate) fn stop(&self) {
@@ -140,15 +143,15 @@ impl Maintenance {
         !state.is_stopping
     }
 
-    /// Waits a while for space on the disk; says whether to try again.
-    pub(super) fn wait_for_space(&self) -> bool {
-        self.note_disk_full();
+    /// Waits a while for more of what there is too little of; says whether to try again.
+    pub(super) fn wait_out(&self, shortage: Shortage) -> bool {
+        self.note_shortage(shortage);
         self.rest(PAUSE)
     }
 
-    /// Notes that there is no space for something that has to be written.
-    pub(super) fn note_disk_full(&self) {
-        self.state().is_disk_full = true;
+    /// Notes that there is too little for something that has to be written.
+    pub(super) fn note_shortage(&self, shortage: Shortage) {
+        self.state().shortage = Some(shortage);
         self.changed.notify_all();
     }
 

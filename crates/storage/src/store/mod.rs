@@ -11,7 +11,7 @@
 //! - ST2: the log keeps every record from the manifest's first sequence on, and all before it are in segments.
 //! - ST3: files that no manifest names are deleted only when everything that it names has been read.
 //! - ST4: memtables that take changes have at most twice their limit and one batch, and those that are being written
-//!   as much, unless there is no directory. While the disk is full they have four times that limit and what the log
+//!   as much, unless there is no directory. While the disk is full, or another shortage lasts, they have four times that limit and what the log
 //!   takes at once, as only removes go on.
 //! - ST5: the log has a few files, however often the same documents change.
 //! - ST6: a store that failed for good is not opened again before somebody has removed the word that it left.
@@ -45,11 +45,14 @@ use simshard_topology::{CorpusUid, ShardId, ShardSet};
 use crate::disk_space::DiskSpace;
 use crate::element::{Change, Operation};
 use crate::error::ReadError;
+use crate::files::Folder;
 use crate::log::{LogOptions, Tail};
 use crate::manifest::Manifest;
 use crate::merge::{Cursor, Merge};
 use crate::segment::{BlockCache, Segment, SegmentId};
 use crate::shard::{Effects, Lookup, Shard};
+use crate::shortage::Shortage;
+use crate::thread::AbortOnPanic;
 use catalog::Catalog;
 pub use catalog::Corpus;
 pub use error::OpenError;
@@ -64,7 +67,7 @@ use resting::Resting;
 /// Memtables are written once the log has so many files that only they need.
 const LOG_FILES: u64 = 4;
 
-/// While the disk is full, changes are refused once memtables have so many times their limit.
+/// While the disk is full, say, changes are refused once memtables have so many times their limit.
 const MOST_FULL: usize = 4;
 
 /// How a store uses memory and disk.
@@ -111,7 +114,8 @@ pub struct Store {
 /// The data directory of a store.
 #[derive(Debug)]
 struct Disk {
-    directory: PathBuf,
+    directory: Folder,
+    segments: Folder,
     manifest: Mutex<Manifest>,
     cache: Arc<BlockCache>,
     space: DiskSpace,
@@ -168,6 +172,7 @@ impl Store {
         let Some(mut shard) = self.write(id) else {
             return Effects::default();
         };
+        let _guard = AbortOnPanic;
         let before = shard.memtable.bytes();
         let effects = shard.apply(change, places, is_stored);
         let more = shard.memtable.bytes() - before;
@@ -234,15 +239,18 @@ impl Store {
         Ok(())
     }
 
-    /// Whether operations that take space are accepted now.
-    pub(crate) fn has_space(&self) -> bool {
-        let has_space = |disk: &Disk| disk.space.is_enough() && !self.maintenance.is_stuck();
-        self.disk.as_ref().is_none_or(has_space)
+    /// What there is too little of to accept operations that take space now, if they are not.
+    pub(crate) fn shortage(&self) -> Option<Shortage> {
+        let disk = self.disk.as_ref()?;
+        match disk.space.is_enough() {
+            true => self.maintenance.stuck(),
+            false => Some(Shortage::Space),
+        }
     }
 
-    /// Whether changes must wait, of whatever kind: the disk is full, and memory too.
+    /// Whether changes must wait, of whatever kind: the disk is full, say, and memory too.
     pub(crate) fn is_overfull(&self) -> bool {
-        self.maintenance.is_disk_full() && self.fullness() >= MOST_FULL
+        self.maintenance.shortage().is_some() && self.fullness() >= MOST_FULL
     }
 
     /// Takes note of a committed operation, before it is applied. Answers a corpus that it drops.
@@ -347,8 +355,8 @@ impl Store {
 }
 
 impl Disk {
-    fn segments(&self) -> PathBuf {
-        self.directory.join(SEGMENTS)
+    fn path_of(&self, id: SegmentId) -> PathBuf {
+        self.segments.path().join(id.to_string())
     }
 
     /// Numbers the next segment of a shard. It counts once a manifest names it.

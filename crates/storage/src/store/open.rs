@@ -16,7 +16,7 @@ use super::{Disk, Maintenance, OpenError, Options, Store, create, failure};
 use crate::disk_space::DiskSpace;
 use crate::element::{Change, Operation};
 use crate::error::ReadError;
-use crate::files;
+use crate::files::{self, Folder};
 use crate::log::{Record, Tail, recover};
 use crate::manifest::Manifest;
 use crate::segment::{BlockCache, Segment, SegmentId};
@@ -51,9 +51,11 @@ impl Store {
         let cut_bytes = tail.cut().map_or(0, |cut| cut.bytes);
         tracing::info!(directory = %directory_shown, segments, records, cut_bytes, "opened what is stored");
         // A process that was killed may have left names of files in memory only.
-        files::sync_directory(directory)?;
-        files::sync_directory(&directory.join(SEGMENTS))?;
-        hold(directory, &mut manifest, owned, &catalog)?;
+        let folder = Folder::open(directory.to_owned())?;
+        let segments = Folder::open(directory.join(SEGMENTS))?;
+        folder.sync()?;
+        segments.sync()?;
+        hold(&folder, &mut manifest, owned, &catalog)?;
         shards.retain(|id, _| owned.contains(*id));
         delete_leftovers(directory, &manifest)?;
         let memory = shards.values().map(|shard| shard.memtable.bytes()).sum();
@@ -70,7 +72,8 @@ impl Store {
             logged: AtomicUsize::new(tail.needed_bytes()),
             disk: Some(Disk {
                 space: DiskSpace::new(directory),
-                directory: directory.to_owned(),
+                directory: folder,
+                segments,
                 manifest: Mutex::new(manifest),
                 cache,
                 resting: Mutex::default(),
@@ -99,7 +102,7 @@ pub(super) fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error
 
 /// Gives shards to a directory that has no documents yet. One that has is of use for its own shards only.
 fn hold(
-    directory: &Path,
+    directory: &Folder,
     manifest: &mut Manifest,
     owned: ShardSet,
     catalog: &Catalog,
@@ -109,7 +112,7 @@ fn hold(
     }
     if !catalog.corpora.is_empty() {
         return Err(OpenError::OtherShards {
-            path: directory.to_owned(),
+            path: directory.path().to_owned(),
             held: manifest.shards,
             owned,
         });

@@ -1,4 +1,4 @@
-//! Shards whose segments could not be merged for want of space: each is left alone for a while, longer each time.
+//! Shards whose segments could not be merged for want of space, or of file descriptors: each is left alone for a while, longer each time.
 //! A merge needs as much space as all that it merges, and writes it in vain; what is flushed needs little.
 
 use std::collections::BTreeMap;

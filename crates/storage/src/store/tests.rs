@@ -9,6 +9,7 @@ mod limits;
 mod model;
 mod open;
 mod scrub;
+mod shortage;
 mod upkeep;
 mod versions;
 

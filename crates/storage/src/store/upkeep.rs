@@ -38,11 +38,11 @@ impl Store {
             match self.upkeep(disk, trim).step() {
                 Ok(()) => {}
                 Err(MaintenanceError::Stopped) => return Ok(()),
-                Err(error) if error.is_disk_full() => {
-                    tracing::warn!(%error, "no space for segments, trying again");
-                    self.maintenance.wait_for_space();
+                Err(error) => {
+                    let shortage = error.shortage().ok_or_else(|| Failure::new(&error))?;
+                    tracing::warn!(%error, %shortage, "cannot write segments, trying again");
+                    self.maintenance.wait_out(shortage);
                 }
-                Err(error) => return Err(Failure::new(&error)),
             }
         }
     }
@@ -79,7 +79,7 @@ impl Upkeep<'_> {
     pub(super) fn flush_and_trim(&self) -> Result<(), MaintenanceError> {
         let first_sequence = self.flush()?;
         match (self.trim)(first_sequence) {
-            Err(error) if error.is_disk_full() => {
+            Err(error) if error.shortage().is_some() => {
                 tracing::warn!(%error, "no space to delete files of the log, trying again later");
                 Ok(())
             }

@@ -1,10 +1,51 @@
-//! What the tests of several modules share: golden files, and damage for fuzz targets.
+//! What the tests of several modules share: golden files, damage for fuzz targets, and processes of their own.
 
 use std::fs;
 use std::ops::Bound;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
+use std::process::{Command, Output};
 
 use bolero::{Driver, ValueGenerator};
+use rustix::process::{Resource, Rlimit, Signal, setrlimit};
+
+/// Set for a test that runs in a process of its own.
+const ALONE: &str = "SIMSHARD_TEST_ALONE";
+
+/// Runs `work` in a process of its own: that of the test of this name, which must be the one that calls. Answers there
+/// is none in that process.
+pub(crate) fn alone(test: &str, work: impl FnOnce()) -> Option<Output> {
+    if std::env::var_os(ALONE).is_some() {
+        work();
+        return None;
+    }
+    let mut process = Command::new(std::env::current_exe().unwrap());
+    let process = process
+        .args(["--exact", test, "--nocapture"])
+        .env(ALONE, "1");
+    Some(process.output().unwrap())
+}
+
+/// Runs `work` as [`alone`], and sees to it that it ends the process by `abort`, and has its panic printed before.
+pub(crate) fn ends_by_abort(test: &str, work: impl FnOnce()) {
+    let no_core_file = Rlimit {
+        current: Some(0),
+        maximum: Some(0),
+    };
+    let work = || {
+        setrlimit(Resource::Core, no_core_file).unwrap();
+        work();
+    };
+    if let Some(output) = alone(test, work) {
+        assert_eq!(
+            output.status.signal(),
+            Some(Signal::ABORT.as_raw()),
+            "{output:?}"
+        );
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(text.contains("a test of what happens then"), "{text}");
+    }
+}
 
 /// Compares bytes with those of a golden file, which `UPDATE_GOLDEN=1` rewrites.
 pub(crate) fn compare_with_golden(name: &str, actual: &[u8]) {

@@ -25,7 +25,7 @@ struct History {
     committed: Numbered,
     /// The batch that was under way when the log failed.
     under_way: Vec<Record>,
-    disk_full: usize,
+    refused: usize,
     has_failed: bool,
 }
 
@@ -51,7 +51,7 @@ impl History {
     fn add(&mut self, appender: &mut Appender, batch: Vec<Record>) {
         match commit(appender, &batch) {
             Ok(first) => self.committed.extend((first..).zip(batch)),
-            Err(Fault::DiskFull) => self.disk_full += 1,
+            Err(Fault::Shortage(_)) => self.refused += 1,
             Err(Fault::Failed(_)) => {
                 self.has_failed = true;
                 self.under_way = batch;
@@ -151,7 +151,7 @@ fn what_a_full_disk_refused_never_shows_up_and_the_rest_goes_on() {
     at_every_call(Trouble::Full, |memory, history, rng, context| {
         // A sync that fails for lack of space is a sync that fails.
         if !history.has_failed {
-            refused += history.disk_full;
+            refused += history.refused;
             assert!(history.under_way.is_empty(), "{context}");
         }
         history.check(memory, rng, context);
@@ -173,6 +173,26 @@ fn what_a_full_disk_refused_does_not_return_in_a_crash_later() {
             let context = format!("seed {seed}, full at call {full}, crash at {crash}");
             history.check(&memory, &mut rng, &context);
         }
+    }
+}
+
+/// L4, L5: only when the next file is to be made is it sure that nothing is half done.
+#[test]
+fn a_log_that_can_make_no_file_goes_on_and_one_that_lacks_memory_elsewhere_does_not() {
+    for trouble in [Trouble::NoFiles, Trouble::NoMemory] {
+        let (mut refused, mut made) = (0, 0);
+        at_every_call(trouble, |memory, history, rng, context| {
+            match (history.refused, history.has_failed) {
+                // The trouble would have come after the last call.
+                (0, false) => made += memory.file_names().len() - 1,
+                (0, true) => {}
+                (1, false) => refused += 1,
+                _ => panic!("{context}: it failed, and went on"),
+            }
+            history.check(memory, rng, context);
+        });
+        assert!(made > 5, "only {made} files were made");
+        assert_eq!(refused, made, "{trouble:?}");
     }
 }
 
@@ -248,7 +268,7 @@ fn a_log_fills_the_disk_and_goes_on_once_there_is_space() {
             history.add(&mut appender, vec![insert(number, 9)]);
         }
         let written = history.committed.len();
-        assert!(history.disk_full > 5 && written > 5, "{written}");
+        assert!(history.refused > 5 && written > 5, "{written}");
         memory.limit_space(None);
         for number in 40..50 {
             history.add(&mut appender, vec![insert(number, 9)]);

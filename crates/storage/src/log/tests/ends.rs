@@ -9,6 +9,7 @@ use crate::log::appender::Fault;
 use crate::log::disk::{Directory, Disk};
 use crate::log::recover::{Survey, survey_in};
 use crate::log::{LogError, file};
+use crate::shortage::Shortage;
 
 /// Small, so that a second record may begin a second file.
 const SMALL: LogOptions = LogOptions {
@@ -98,7 +99,7 @@ fn a_file_that_ends_within_a_write_whose_first_bytes_are_gone_may_have_been_cut_
 fn files_of_a_directory_that_is_only_read_are_opened_for_reading() {
     let directory = tempfile::tempdir().unwrap();
     let name = file::name(1);
-    Disk::new(directory.path()).create(&name).unwrap();
+    Disk::open(directory.path()).unwrap().create(&name).unwrap();
     let file = Disk::read_only(directory.path()).open(&name).unwrap();
     assert_eq!(file.read(1).unwrap(), []);
     assert!(file.write_at(&[1], 0).is_err());
@@ -121,7 +122,10 @@ fn logs_end_abruptly_for_many_reasons_and_are_read() {
     let mut appender = open(&full, SMALL);
     commit(&mut appender, &[insert(1, 3)]).unwrap();
     let refused = commit(&mut appender, &[insert(2, 9)]);
-    assert!(matches!(refused, Err(Fault::DiskFull)), "{refused:?}");
+    assert!(
+        matches!(refused, Err(Fault::Shortage(Shortage::Space))),
+        "{refused:?}"
+    );
 
     // The header of the second file, its sync, the cut of the first one, its sync, and the new name.
     let rotating = Memory::default();

@@ -10,12 +10,14 @@ use crate::element::Operation;
 use crate::log::record::EncodeError;
 use crate::log::tail::Cut;
 use crate::log::{AppendError, Committed, Log, LogError, Record, Sink, Tail, file};
+use crate::shortage::Shortage;
+use crate::tests::ends_by_abort;
 
 /// What a sink heard; tickets are numbers.
 #[derive(Debug, PartialEq)]
 enum Heard {
     Committed(Vec<(u64, Record, u64)>),
-    DiskFull(Vec<u64>),
+    Refused(Vec<u64>, Shortage),
     Failed(Vec<u64>),
 }
 
@@ -23,7 +25,7 @@ impl Heard {
     fn tickets(&self) -> Vec<u64> {
         match self {
             Self::Committed(batch) => batch.iter().map(|(_, _, ticket)| *ticket).collect(),
-            Self::DiskFull(tickets) | Self::Failed(tickets) => tickets.clone(),
+            Self::Refused(tickets, _) | Self::Failed(tickets) => tickets.clone(),
         }
     }
 }
@@ -34,8 +36,8 @@ impl Sink<u64> for Sender<Heard> {
         self.send(Heard::Committed(batch.collect())).unwrap();
     }
 
-    fn disk_full(&mut self, tickets: Vec<u64>) {
-        self.send(Heard::DiskFull(tickets)).unwrap();
+    fn refused(&mut self, tickets: Vec<u64>, shortage: Shortage) {
+        self.send(Heard::Refused(tickets, shortage)).unwrap();
     }
 
     fn failed(&mut self, tickets: Vec<u64>, _: std::io::Error) {
@@ -151,7 +153,10 @@ fn a_full_disk_refuses_what_it_cannot_hold_and_nothing_else() {
     append(&log, [1]);
     assert_eq!(heard.recv().unwrap().tickets(), [1]);
     log.append(insert(2, 100), 2).unwrap();
-    assert_eq!(heard.recv().unwrap(), Heard::DiskFull(vec![2]));
+    assert_eq!(
+        heard.recv().unwrap(),
+        Heard::Refused(vec![2], Shortage::Space)
+    );
     append(&log, [3]);
     assert_eq!(heard.recv().unwrap().tickets(), [3]);
     memory.limit_space(None);
@@ -161,6 +166,34 @@ fn a_full_disk_refuses_what_it_cannot_hold_and_nothing_else() {
     let read = without_marks(&recover(&memory, 1).unwrap().1);
     let records: Vec<Record> = read.into_iter().map(|(_, record)| record).collect();
     assert_eq!(records, [insert(1, 1), insert(3, 1), insert(4, 100)]);
+}
+
+/// L5, L10: whoever is refused hears what there was too little of.
+#[test]
+fn a_log_out_of_file_descriptors_refuses_what_needs_a_new_file_and_goes_on_once_there_are_some() {
+    let memory = Memory::default();
+    let options = LogOptions {
+        file_bytes: 500,
+        ..LogOptions::default()
+    };
+    let (log, heard) = start(&memory, options);
+    let writes = memory.writes();
+    log.append(insert(1, 20), 1).unwrap();
+    assert_eq!(heard.recv().unwrap().tickets(), [1]);
+    // The record, and the mark of an idle log.
+    memory.wait_for_writes(writes + 2);
+    memory.trouble_at(memory.calls(), Trouble::NoFiles);
+    log.append(insert(2, 20), 2).unwrap();
+    assert_eq!(
+        heard.recv().unwrap(),
+        Heard::Refused(vec![2], Shortage::Files)
+    );
+    log.append(insert(3, 20), 3).unwrap();
+    assert_eq!(heard.recv().unwrap().tickets(), [3]);
+    log.close().unwrap();
+    let read = without_marks(&recover(&memory, 1).unwrap().1);
+    let records: Vec<Record> = read.into_iter().map(|(_, record)| record).collect();
+    assert_eq!(records, [insert(1, 20), insert(3, 20)]);
 }
 
 /// L4, L10.
@@ -229,7 +262,7 @@ impl Sink<u64> for Slow {
         self.0.recv().unwrap();
     }
 
-    fn disk_full(&mut self, _: Vec<u64>) {}
+    fn refused(&mut self, _: Vec<u64>, _: Shortage) {}
 
     fn failed(&mut self, _: Vec<u64>, _: std::io::Error) {}
 }
@@ -267,34 +300,36 @@ impl Sink<u64> for Panicking {
         panic!("a test of what happens then");
     }
 
-    fn disk_full(&mut self, _: Vec<u64>) {}
+    fn refused(&mut self, _: Vec<u64>, _: Shortage) {}
 
     fn failed(&mut self, _: Vec<u64>, _: std::io::Error) {}
 }
 
 /// L4, L10: nobody waits for a thread that is gone.
 #[test]
-fn a_writer_that_panics_ends_the_log() {
-    let memory = Memory::default();
-    let (log, heard) = start(&memory, LogOptions::default());
-    memory.trouble_at(memory.calls(), Trouble::Panic);
-    append(&log, [1]);
-    assert!(heard.recv().is_err());
-    while log.append(insert(2, 1), 2) != Err((2, AppendError::Failed)) {
-        thread::yield_now();
-    }
-    assert!(log.close().is_err());
+fn a_writer_that_panics_ends_the_process() {
+    let name = "log::tests::group::a_writer_that_panics_ends_the_process";
+    ends_by_abort(name, || {
+        let memory = Memory::default();
+        let (log, heard) = start(&memory, LogOptions::default());
+        memory.trouble_at(memory.calls(), Trouble::Panic);
+        append(&log, [1]);
+        while heard.recv().is_ok() {}
+        // The thread is about to end the process, and this would be too late.
+        drop(log.close());
+    });
 }
 
-/// L4.
+/// L4, L10.
 #[test]
-fn a_sink_that_panics_ends_the_log() {
-    let (tail, _) = recover(&Memory::default(), 1).unwrap();
-    let log = Log::start(tail, LogOptions::default(), Panicking).unwrap();
-    while log.append(insert(1, 1), 1) != Err((1, AppendError::Failed)) {
-        thread::yield_now();
-    }
-    assert!(log.close().is_err());
+fn a_sink_that_panics_ends_the_process() {
+    let name = "log::tests::group::a_sink_that_panics_ends_the_process";
+    ends_by_abort(name, || {
+        let (tail, _) = recover(&Memory::default(), 1).unwrap();
+        let log = Log::start(tail, LogOptions::default(), Panicking).unwrap();
+        append(&log, [1]);
+        drop(log.close());
+    });
 }
 
 /// L9.

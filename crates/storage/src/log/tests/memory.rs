@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use fastrand::Rng;
+use rustix::io::Errno;
 
 use crate::log::disk::{Directory, LogFile};
 use content::Content;
@@ -18,6 +19,10 @@ use content::Content;
 pub(super) enum Trouble {
     /// The call fails once, for lack of space.
     Full,
+    /// The call fails once, as no more files may be open.
+    NoFiles,
+    /// The call fails once, for lack of memory.
+    NoMemory,
     /// The call fails once, with an error of the device.
     Device,
     /// The machine stops: this call is half done, and all later ones fail.
@@ -30,6 +35,8 @@ impl Trouble {
     fn error(self) -> io::Error {
         match self {
             Self::Full => ErrorKind::StorageFull.into(),
+            Self::NoFiles => Errno::MFILE.into(),
+            Self::NoMemory => Errno::NOMEM.into(),
             Self::Device | Self::Crash => io::Error::from_raw_os_error(5),
             Self::Panic => panic!("a test of what happens then"),
         }

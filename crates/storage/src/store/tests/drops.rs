@@ -6,6 +6,7 @@ use super::upkeep::{no_space_for_next_segment, segment_files};
 use super::{CORPUS, Fixture, Store, change, insert, layout, remove};
 use crate::element::{Change, ChangeKind, Operation};
 use crate::inspect::inspect;
+use crate::shortage::Shortage;
 use simshard_simhash::Fingerprint;
 use simshard_topology::{CorpusUid, ShardId};
 
@@ -150,7 +151,8 @@ fn a_dropped_corpus_is_not_forgotten_while_the_log_names_it() {
     insert_into(&fixture, OTHER, 1, 1);
     let upkeep = fixture.upkeep(&|_| Ok(()));
     no_space_for_next_segment(&fixture);
-    assert!(upkeep.flush().unwrap_err().is_disk_full());
+    let error = upkeep.flush().unwrap_err();
+    assert_eq!(error.shortage(), Some(Shortage::Space));
     fixture.create();
     assert!(!fixture.store.holds(CORPUS));
     upkeep.flush().unwrap();

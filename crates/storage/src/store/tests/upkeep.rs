@@ -14,6 +14,7 @@ use super::{CORPUS, Fixture, change, insert, small};
 use crate::element::{ChangeKind, Operation};
 use crate::error::MaintenanceError;
 use crate::segment::SegmentId;
+use crate::shortage::Shortage;
 use crate::writer::Refusal;
 
 /// A document that is in shard 0, and in no other that is owned.
@@ -22,7 +23,7 @@ const DOCUMENT: u64 = 0x0077_7777_7777_7777;
 /// The files in the folder of segments, once nobody works on them.
 pub(super) fn segment_files(fixture: &Fixture) -> Vec<PathBuf> {
     let upkeep = fixture.upkeep(&|_| Ok(()));
-    let entries = fs::read_dir(upkeep.disk.segments()).unwrap();
+    let entries = fs::read_dir(upkeep.disk.segments.path()).unwrap();
     entries.map(|entry| entry.unwrap().path()).collect()
 }
 
@@ -34,7 +35,7 @@ pub(super) fn no_space_for_next_segment(fixture: &Fixture) {
         shard: ShardId(0),
         number,
     };
-    let unfinished = disk.segments().join(id.to_string()).with_extension("new");
+    let unfinished = disk.path_of(id).with_extension("new");
     symlink("/dev/full", unfinished).unwrap();
 }
 
@@ -67,7 +68,7 @@ fn a_shard_that_there_is_no_space_to_merge_rests_and_flushes_go_on() {
     no_space_for_next_segment(&fixture);
     assert_eq!(upkeep.compact_one().unwrap(), Some(4));
     assert_eq!(upkeep.compact_one().unwrap(), None, "it rests");
-    assert!(!fixture.store.maintenance.is_disk_full());
+    assert_eq!(fixture.store.maintenance.shortage(), None);
     upkeep.flush().unwrap();
     upkeep.resting.clear();
     assert_eq!(upkeep.compact_one().unwrap(), Some(4));
@@ -81,9 +82,9 @@ fn a_shard_that_there_is_no_space_to_merge_rests_and_flushes_go_on() {
 fn the_disk_is_not_full_any_more_once_something_was_written() {
     let directory = tempfile::tempdir().unwrap();
     let fixture = with_four_segments(&directory);
-    fixture.store.maintenance.note_disk_full();
+    fixture.store.maintenance.note_shortage(Shortage::Space);
     fixture.upkeep(&trim).compact_one().unwrap();
-    assert!(!fixture.store.maintenance.is_disk_full());
+    assert_eq!(fixture.store.maintenance.shortage(), None);
 }
 
 #[test]
@@ -145,7 +146,7 @@ fn removes_on_a_full_disk_are_refused_before_memory_is_full() {
     fixture.create();
     // Nobody flushes any more.
     fixture.writer.end_maintenance();
-    fixture.store.maintenance.note_disk_full();
+    fixture.store.maintenance.note_shortage(Shortage::Space);
     let mut refusal = None;
     for version in 1..10_000 {
         let documents: Vec<(u64, &str)> = (0..20).map(|n| (version * 20 + n, "an id")).collect();
