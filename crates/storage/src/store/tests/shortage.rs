@@ -37,7 +37,8 @@ fn try_insert(fixture: &Fixture, version: u64) -> Result<(), Refusal> {
     let (ticket, outcome) = channel();
     let insert = Operation::Change(change(ChangeKind::Insert, version, &documents));
     fixture.writer.append(insert, ticket)?;
-    outcome.recv().unwrap().map(drop)
+    let outcome = outcome.recv_timeout(PATIENCE);
+    outcome.expect("an answer").map(drop)
 }
 
 /// ST1, ST4.
