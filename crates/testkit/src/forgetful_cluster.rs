@@ -33,10 +33,12 @@ impl ForgetfulCluster {
     ) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let layout = folder.path().join("cluster.toml");
-        let nodes = start_nodes(binary, &layout, nodes, node_args);
+        write_layout_file(&layout, &free_addresses(nodes));
+        let nodes = 1..=nodes;
+        let start = |number| start_node(binary, &layout, &format!("n{number}"), node_args);
         Self {
+            nodes: nodes.map(start).collect(),
             router: start_router(binary, &layout, router_args),
-            nodes,
             binary,
             layout,
             _folder: folder,
@@ -60,23 +62,6 @@ impl ForgetfulCluster {
     pub fn start_router(&self) -> Process {
         start_router(self.binary, &self.layout, &[])
     }
-}
-
-/// Starts nodes on free ports. Between looking for one and using it, another process can take it: then new ones are
-/// looked for.
-fn start_nodes(binary: &str, layout: &Path, count: usize, args: &[&str]) -> Vec<Process> {
-    for _ in 0..20 {
-        write_layout_file(layout, &free_addresses(count));
-        let start = |number| {
-            let start = || start_node(binary, layout, &format!("n{number}"), args);
-            std::panic::catch_unwind(start).ok()
-        };
-        let nodes: Option<Vec<Process>> = (1..=count).map(start).collect();
-        if let Some(nodes) = nodes {
-            return nodes;
-        }
-    }
-    panic!("no free ports");
 }
 
 fn start_node(binary: &str, layout: &Path, name: &str, more: &[&str]) -> Process {
