@@ -5,33 +5,28 @@
 //!
 //! # Invariants
 //! - CL1: every job that is waited for is done once, in one batch of jobs with its key.
-//! - CL2: no more than [`WORKERS`] batches of a key are under way, but for those that take longer than [`SLOW`]: what
-//!   one node that hangs holds up is no reason for others to wait.
+//! - CL2: no more than [`WORKERS`] batches of a key are under way, but for those that take longer than [`SLOW`]. However
+//!   many these are, a job that waits is taken as soon as others leave room: what one node that hangs holds up is no
+//!   reason for others to wait.
 //! - CL3: a batch weighs no more than [`HEAVIEST`], unless it is a single job.
-//! - CL4: a batch that nobody waits for any longer is given up.
+//! - CL4: a batch that nobody waits for any longer is given up. So there are no more batches than requests under way.
+//! - CL5: while a job waits, a worker has a place, and will come to take it.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::hash::Hash;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use tokio::sync::oneshot;
 
-/// Batches of one key under way at once: while the nodes work on one, the next is planned.
+/// Places for workers on one key: while the nodes work on one batch, the next is planned.
 const WORKERS: usize = 2;
 
-/// A batch that takes longer than this makes room for another beside it …
+/// A worker whose batch takes longer than this gives up its place, and ends with that batch.
 const SLOW: Duration = Duration::from_millis(50);
-
-/// … up to so many of a key.
-const MOST_WORKERS: usize = 64;
-
-/// The number of the next worker, of all keys: one that has ended must never be taken for another.
-static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// Heaviest batch, in documents or queries.
 const HEAVIEST: usize = 4096;
@@ -55,22 +50,8 @@ type Waiting<J> = (J, oneshot::Sender<<J as Job>::Answer>);
 
 struct Queue<J: Job> {
     waiting: VecDeque<Waiting<J>>,
-    /// When each worker took its batch.
-    workers: HashMap<u64, Instant>,
-}
-
-impl<J: Job> Queue<J> {
-    /// A worker more, if there may be one.
-    fn hire(&mut self) -> Option<u64> {
-        let busy = self.workers.values();
-        let quick = busy.filter(|since| since.elapsed() < SLOW).count();
-        if quick >= WORKERS || self.workers.len() >= MOST_WORKERS {
-            return None;
-        }
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        self.workers.insert(number, Instant::now());
-        Some(number)
-    }
+    /// Workers that have a place.
+    workers: usize,
 }
 
 impl<K, J: Job> Default for Coalescer<K, J> {
@@ -104,13 +85,14 @@ where
         F: Future<Output = ()> + Send + 'static,
     {
         let (sender, answer) = oneshot::channel();
-        if let Some(number) = self.add(&key, (job, sender)) {
-            self.start(key, number, Arc::new(work));
+        if self.add(&key, (job, sender)) {
+            self.start(key, Arc::new(work));
         }
         answer.await.ok()
     }
 
-    fn start<W, F>(self: &Arc<Self>, key: K, number: u64, work: Arc<W>)
+    /// Starts the worker that a place was taken for.
+    fn start<W, F>(self: &Arc<Self>, key: K, work: Arc<W>)
     where
         W: Fn(Vec<J>, Replies<J::Answer>) -> F + Send + Sync + 'static,
         F: Future<Output = ()> + Send + 'static,
@@ -118,39 +100,86 @@ where
         let worker = Worker {
             coalescer: Arc::clone(self),
             key,
-            number,
+            has_place: true,
         };
         // Boxed, as a worker starts others.
         let run: BoxFuture<'static, ()> = Box::pin(worker.run(work));
         tokio::spawn(run);
     }
 
-    /// The number of another worker, if jobs wait and there may be one.
-    fn hire(&self, key: &K) -> Option<u64> {
-        let mut queues = self.lock();
-        let queue = queues.get_mut(key)?;
-        match queue.waiting.is_empty() {
-            true => None,
-            false => queue.hire(),
-        }
-    }
-
-    /// Adds a job to those that wait; returns the number of another worker, if there is to be one.
-    fn add(&self, key: &K, job: Waiting<J>) -> Option<u64> {
+    /// Adds a job to those that wait; whether a place was free and is taken, for a worker to be started.
+    fn add(&self, key: &K, job: Waiting<J>) -> bool {
         let mut queues = self.lock();
         let queue = queues.entry(key.clone()).or_insert_with(|| Queue {
             waiting: VecDeque::new(),
-            workers: HashMap::new(),
+            workers: 0,
         });
         queue.waiting.push_back(job);
-        queue.hire()
+        let is_free = queue.workers < WORKERS;
+        queue.workers += usize::from(is_free);
+        is_free
     }
 
-    /// The next batch; `None` if no job waits, and the worker that asks is to end.
-    fn take(&self, key: &K, worker: u64) -> Option<Vec<Waiting<J>>> {
-        let mut queues = self.lock();
-        let queue = queues.get_mut(key)?;
-        queue.workers.insert(worker, Instant::now());
+    /// Frees the place of a worker. Where it was the last, nobody is to wait for one.
+    fn free(queues: &mut HashMap<K, Queue<J>>, key: &K) {
+        if let Some(queue) = queues.get_mut(key) {
+            queue.workers -= 1;
+            if queue.workers == 0 {
+                queues.remove(key);
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<K, Queue<J>>> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Works on the jobs of a key until none is left, or a batch is slow.
+struct Worker<K: Clone + Eq + Hash + Send + 'static, J: Job> {
+    coalescer: Arc<Coalescer<K, J>>,
+    key: K,
+    /// Whether it has a place, which it frees once.
+    has_place: bool,
+}
+
+impl<K, J> Worker<K, J>
+where
+    K: Clone + Eq + Hash + Send + 'static,
+    J: Job,
+{
+    async fn run<W, F>(mut self, work: Arc<W>)
+    where
+        W: Fn(Vec<J>, Replies<J::Answer>) -> F + Send + Sync + 'static,
+        F: Future<Output = ()> + Send + 'static,
+    {
+        while let Some(batch) = self.take() {
+            let (jobs, senders): (Vec<J>, Vec<_>) = batch.into_iter().unzip();
+            let replies = Replies::new(senders);
+            let mut done = std::pin::pin!(work(jobs, replies.clone()));
+            let mut slow = std::pin::pin!(tokio::time::sleep(SLOW));
+            loop {
+                tokio::select! {
+                    () = &mut done => break,
+                    () = replies.unwanted() => break,
+                    () = &mut slow, if self.has_place => {
+                        // Those who wait do not wait for this batch.
+                        if self.give_way() {
+                            self.coalescer.start(self.key.clone(), Arc::clone(&work));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The next batch; `None` if no job waits, or the worker has no place any more: then it is to end.
+    fn take(&mut self) -> Option<Vec<Waiting<J>>> {
+        if !self.has_place {
+            return None;
+        }
+        let mut queues = self.coalescer.lock();
+        let queue = queues.get_mut(&self.key)?;
         let mut batch: Vec<Waiting<J>> = Vec::new();
         let mut weight = 0;
         while let Some((job, sender)) = queue.waiting.pop_front() {
@@ -165,63 +194,23 @@ where
         }
         if batch.is_empty() {
             // In the same lock in which it found nothing to do: else a job that arrives meanwhile would rely on it.
-            Self::dismiss(&mut queues, key, worker);
+            Coalescer::free(&mut queues, &self.key);
+            self.has_place = false;
             return None;
         }
         Some(batch)
     }
 
-    /// Lets a worker go, if it is still there. Where it was the last, nobody is to wait for one.
-    fn dismiss(queues: &mut HashMap<K, Queue<J>>, key: &K, worker: u64) {
-        if let Some(queue) = queues.get_mut(key) {
-            let was_there = queue.workers.remove(&worker).is_some();
-            if was_there && queue.workers.is_empty() {
-                queues.remove(key);
-            }
+    /// Leaves its place, to another worker if jobs wait: whether one is to be started.
+    fn give_way(&mut self) -> bool {
+        let mut queues = self.coalescer.lock();
+        let queue = queues.get(&self.key);
+        let is_needed = queue.is_some_and(|queue| !queue.waiting.is_empty());
+        if !is_needed {
+            Coalescer::free(&mut queues, &self.key);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<K, Queue<J>>> {
-        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Works on the jobs of a key until none is left.
-struct Worker<K: Clone + Eq + Hash + Send + 'static, J: Job> {
-    coalescer: Arc<Coalescer<K, J>>,
-    key: K,
-    number: u64,
-}
-
-impl<K, J> Worker<K, J>
-where
-    K: Clone + Eq + Hash + Send + 'static,
-    J: Job,
-{
-    async fn run<W, F>(self, work: Arc<W>)
-    where
-        W: Fn(Vec<J>, Replies<J::Answer>) -> F + Send + Sync + 'static,
-        F: Future<Output = ()> + Send + 'static,
-    {
-        while let Some(batch) = self.coalescer.take(&self.key, self.number) {
-            let (jobs, senders): (Vec<J>, Vec<_>) = batch.into_iter().unzip();
-            let replies = Replies::new(senders);
-            let mut done = std::pin::pin!(work(jobs, replies.clone()));
-            let mut slow = std::pin::pin!(tokio::time::sleep(SLOW));
-            loop {
-                tokio::select! {
-                    () = &mut done => break,
-                    () = replies.unwanted() => break,
-                    () = &mut slow => {
-                        // Those who wait do not wait for this batch.
-                        if let Some(number) = self.coalescer.hire(&self.key) {
-                            self.coalescer.start(self.key.clone(), number, Arc::clone(&work));
-                        }
-                        slow.set(tokio::time::sleep(SLOW));
-                    }
-                }
-            }
-        }
+        self.has_place = false;
+        is_needed
     }
 }
 
@@ -279,7 +268,9 @@ where
 {
     /// A panic takes the batch with it, but not the worker's place.
     fn drop(&mut self) {
-        Coalescer::dismiss(&mut self.coalescer.lock(), &self.key, self.number);
+        if self.has_place {
+            Coalescer::free(&mut self.coalescer.lock(), &self.key);
+        }
     }
 }
 

@@ -234,13 +234,57 @@ async fn a_worker_that_has_ended_is_not_taken_for_the_next_one() {
     let numbers = Arc::new(Numbers::default());
     let queue = || {
         let (sender, answer) = oneshot::channel();
-        (numbers.add(&"a", (Number(1), sender)).unwrap(), answer)
+        assert!(numbers.add(&"a", (Number(1), sender)));
+        let worker = Worker {
+            coalescer: Arc::clone(&numbers),
+            key: "a",
+            has_place: true,
+        };
+        (worker, answer)
     };
-    let (first, _answer) = queue();
-    assert_eq!(numbers.take(&"a", first).unwrap().len(), 1);
-    assert!(numbers.take(&"a", first).is_none());
-    let (second, mut answer) = queue();
-    Coalescer::dismiss(&mut numbers.lock(), &"a", first);
+    let (mut first, _answer) = queue();
+    assert_eq!(first.take().unwrap().len(), 1);
+    assert!(first.take().is_none());
+    let (mut second, mut answer) = queue();
+    drop(first);
     assert_eq!(answer.try_recv(), Err(oneshot::error::TryRecvError::Empty));
-    assert_eq!(numbers.take(&"a", second).unwrap().len(), 1);
+    assert_eq!(second.take().unwrap().len(), 1);
+}
+
+/// CL2, CL5: nor do those that hang keep a place once they are slow, however many they are.
+#[tokio::test(start_paused = true)]
+async fn however_many_batches_hang_the_next_job_is_done() {
+    let numbers = Arc::new(Numbers::default());
+    let job = |number| {
+        let work = |jobs: Vec<Number>, replies: Replies<usize>| async move {
+            for (place, job) in jobs.iter().enumerate() {
+                if job.0 != 0 {
+                    replies.send(place, 2 * job.0);
+                }
+            }
+            if jobs.iter().any(|job| job.0 == 0) {
+                std::future::pending::<()>().await;
+            }
+        };
+        numbers.run("a", Number(number), work)
+    };
+    let mut hang = Vec::new();
+    for number in 1..=200 {
+        let mut hangs = Box::pin(job(0));
+        assert!(futures_util::poll!(&mut hangs).is_pending());
+        hang.push(hangs);
+        let begin = tokio::time::Instant::now();
+        assert_eq!(job(number).await, Some(2 * number));
+        assert!(
+            begin.elapsed() < 2 * SLOW,
+            "{number}: {:?}",
+            begin.elapsed()
+        );
+        let queues = numbers.lock();
+        assert!(queues.get("a").is_none_or(|queue| queue.workers <= WORKERS));
+    }
+    drop(hang);
+    while !numbers.lock().is_empty() {
+        tokio::task::yield_now().await;
+    }
 }
