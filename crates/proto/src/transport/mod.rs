@@ -3,6 +3,7 @@
 
 mod admission;
 mod budget;
+mod deadline;
 mod incoming;
 
 use std::convert::Infallible;
@@ -23,6 +24,8 @@ use crate::{MAX_MESSAGE_BYTES, Reason};
 use admission::Admission;
 pub use admission::{Admitted, NO_MEMORY, overloaded};
 pub use budget::{Budget, Taken};
+use deadline::InTime;
+pub use deadline::client_timeout;
 
 /// HTTP/2 flow control for one stream: room for a large batch.
 const STREAM_WINDOW: u32 = 4 << 20;
@@ -87,6 +90,7 @@ where
         .register_encoded_file_descriptor_set(descriptors)
         .build_v1()?;
     let server = server()
+        .layer(InTime)
         .layer(Admission::new(budget))
         .layer(MapResponseLayer::new(explain_response))
         .add_service(service)
@@ -120,8 +124,7 @@ fn server() -> Server {
         .max_connection_age(CONNECTION_AGE)
 }
 
-/// Says in our own words what the transport refused by itself: a message for its size or its bytes, and a request
-/// whose time has run out.
+/// Says in our own words what the transport refused by itself: a message for its size or its bytes.
 fn explain_response(response: http::Response<Body>) -> http::Response<Body> {
     let status = Status::from_header_map(response.headers());
     let Some(status) = status.filter(|status| Reason::of(status).is_none()) else {
@@ -134,11 +137,6 @@ fn explain_response(response: http::Response<Body>) -> http::Response<Body> {
     if code == Code::Internal && message.starts_with("failed to decode") {
         let wrong = format!("the request is no such message: {message}");
         return Reason::InvalidRequest.status(wrong, []).into_http();
-    }
-    // The transport itself keeps to the time that a request says in its header.
-    if code == Code::Cancelled {
-        let late = "there is no answer yet at the deadline: allow more time";
-        return Reason::DeadlineTooShort.status(late, []).into_http();
     }
     response
 }
