@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
+use simshard_proto::transport::client_timeout;
 use tokio::time::Instant;
 use tonic::metadata::MetadataMap;
-
-/// The header in which gRPC clients say how long they wait.
-const HEADER: &str = "grpc-timeout";
 
 /// An answer that takes all the time there is comes too late: this share of it
 /// is kept for sending it.
@@ -28,12 +26,12 @@ impl Deadline {
 
     /// The client's own deadline, or `default`, whichever is earlier.
     pub(crate) fn from_metadata(metadata: &MetadataMap, default: Duration) -> Self {
-        Self::within(asked(metadata).map_or(default, |asked| asked.min(default)))
+        Self::within(client_timeout(metadata.as_ref()).map_or(default, |asked| asked.min(default)))
     }
 
     /// The client's own deadline, if it has one.
     pub(crate) fn of_client(metadata: &MetadataMap) -> Option<Self> {
-        asked(metadata).map(Self::within)
+        client_timeout(metadata.as_ref()).map(Self::within)
     }
 
     /// A deadline that has come.
@@ -53,53 +51,9 @@ impl Deadline {
     }
 }
 
-/// How long the client waits, if it says so.
-fn asked(metadata: &MetadataMap) -> Option<Duration> {
-    let header = metadata.get(HEADER)?.to_str().ok()?;
-    parse(header)
-}
-
-/// A timeout as gRPC writes it: up to 8 digits and a unit.
-fn parse(header: &str) -> Option<Duration> {
-    let (digits, unit) = header.split_at_checked(header.len().checked_sub(1)?)?;
-    if digits.is_empty() || digits.len() > 8 || !digits.bytes().all(|b| b.is_ascii_digit()) {
-        return None;
-    }
-    let amount: u64 = digits.parse().ok()?;
-    match unit {
-        "H" => Some(Duration::from_secs(amount * 3600)),
-        "M" => Some(Duration::from_secs(amount * 60)),
-        "S" => Some(Duration::from_secs(amount)),
-        "m" => Some(Duration::from_millis(amount)),
-        "u" => Some(Duration::from_micros(amount)),
-        "n" => Some(Duration::from_nanos(amount)),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn timeouts_are_read_as_grpc_writes_them() {
-        for (header, expected) in [
-            ("5S", Some(Duration::from_secs(5))),
-            ("99999999n", Some(Duration::from_nanos(99_999_999))),
-            ("250m", Some(Duration::from_millis(250))),
-            ("1H", Some(Duration::from_secs(3600))),
-            ("2M", Some(Duration::from_secs(120))),
-            ("7u", Some(Duration::from_micros(7))),
-            ("", None),
-            ("S", None),
-            ("-1S", None),
-            ("123456789S", None),
-            ("5s", None),
-            ("5é", None),
-        ] {
-            assert_eq!(parse(header), expected, "{header:?}");
-        }
-    }
 
     #[test]
     fn the_earlier_of_the_clients_and_our_own_deadline_holds() {
@@ -107,10 +61,10 @@ mod tests {
         let default = Duration::from_secs(30);
         let ours = Deadline::from_metadata(&metadata, default).0 - Instant::now();
         assert!(ours > Duration::from_secs(29));
-        metadata.insert(HEADER, "1S".parse().unwrap());
+        metadata.insert("grpc-timeout", "1S".parse().unwrap());
         let theirs = Deadline::from_metadata(&metadata, default).0 - Instant::now();
         assert!(theirs < Duration::from_secs(1));
-        metadata.insert(HEADER, "9H".parse().unwrap());
+        metadata.insert("grpc-timeout", "9H".parse().unwrap());
         let bounded = Deadline::from_metadata(&metadata, default).0 - Instant::now();
         assert!(bounded < default);
         let unbounded = Deadline::of_client(&metadata).unwrap().0 - Instant::now();

@@ -1,8 +1,12 @@
 //! How every Simshard server and channel is set up: the same limits, health,
 //! reflection and drain; nothing is left to the defaults of the transport.
+//!
+//! # Invariants
+//! - TR1: whoever writes to a stream that is not read is held back, and no other stream with it; it is never cut off.
 
 mod admission;
 mod budget;
+mod deadline;
 mod incoming;
 
 use std::convert::Infallible;
@@ -23,15 +27,25 @@ use crate::{MAX_MESSAGE_BYTES, Reason};
 use admission::Admission;
 pub use admission::{Admitted, NO_MEMORY, overloaded};
 pub use budget::{Budget, Taken};
+use deadline::InTime;
+pub use deadline::client_timeout;
 
-/// HTTP/2 flow control for one stream: room for a large batch.
-const STREAM_WINDOW: u32 = 4 << 20;
-
-/// HTTP/2 flow control for one connection.
-const CONNECTION_WINDOW: u32 = 16 << 20;
+/// What a stream that is not read may send. It is little on purpose: HTTP/2 counts bytes, and small messages are many
+/// frames, of which the transport bears only so many unread ones before it closes the connection to all. Large
+/// messages are read as they arrive, whatever becomes of them then, and do not need more.
+const STREAM_WINDOW: u32 = 128 << 10;
 
 /// Requests under way at once on one connection.
 const MAX_STREAMS: u32 = 1024;
+
+/// What a client may send on a connection that is not read: all its streams together, so that none holds up another.
+/// The transport bears a number of small frames in proportion to it: the smallest batches there are can wait on some
+/// 50 streams.
+const CONNECTION_WINDOW: u32 = MAX_STREAMS * STREAM_WINDOW;
+
+/// The same for a server, which sends nothing but what it was asked for. Its answers to small batches are smaller
+/// still: this is as much as HTTP/2 allows.
+const ANSWERS_WINDOW: u32 = i32::MAX.unsigned_abs();
 
 /// Bytes of the headers of one request.
 const MAX_HEADERS: u32 = 16 << 10;
@@ -87,6 +101,7 @@ where
         .register_encoded_file_descriptor_set(descriptors)
         .build_v1()?;
     let server = server()
+        .layer(InTime)
         .layer(Admission::new(budget))
         .layer(MapResponseLayer::new(explain_response))
         .add_service(service)
@@ -120,8 +135,7 @@ fn server() -> Server {
         .max_connection_age(CONNECTION_AGE)
 }
 
-/// Says in our own words what the transport refused by itself: a message for its size or its bytes, and a request
-/// whose time has run out.
+/// Says in our own words what the transport refused by itself: a message for its size or its bytes.
 fn explain_response(response: http::Response<Body>) -> http::Response<Body> {
     let status = Status::from_header_map(response.headers());
     let Some(status) = status.filter(|status| Reason::of(status).is_none()) else {
@@ -134,11 +148,6 @@ fn explain_response(response: http::Response<Body>) -> http::Response<Body> {
     if code == Code::Internal && message.starts_with("failed to decode") {
         let wrong = format!("the request is no such message: {message}");
         return Reason::InvalidRequest.status(wrong, []).into_http();
-    }
-    // The transport itself keeps to the time that a request says in its header.
-    if code == Code::Cancelled {
-        let late = "there is no answer yet at the deadline: allow more time";
-        return Reason::DeadlineTooShort.status(late, []).into_http();
     }
     response
 }
@@ -163,5 +172,8 @@ pub fn endpoint(endpoint: Endpoint) -> Endpoint {
         .http2_keep_alive_interval(KEEPALIVE)
         .keep_alive_timeout(KEEPALIVE_TIMEOUT)
         .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
+        .initial_connection_window_size(ANSWERS_WINDOW)
 }
+
+#[cfg(test)]
+mod tests;

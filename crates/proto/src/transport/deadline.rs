@@ -1,0 +1,189 @@
+//! How long a client waits, and the answer for one that would wait in vain.
+//!
+//! The transport keeps to that time too, and says only that it has expired: whoever is to learn what to do about it
+//! must have an answer before.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, Either};
+use http::{HeaderMap, Request, Response};
+use tokio::time::{Instant, Sleep, sleep_until};
+use tonic::Status;
+use tonic::body::Body;
+use tower::{Layer, Service};
+
+use crate::Reason;
+
+/// The header in which gRPC clients say how long they wait.
+const HEADER: &str = "grpc-timeout";
+
+/// The transport is forestalled by this share of the time,
+const AHEAD: u32 = 10;
+
+/// but by no more than this.
+const MOST_AHEAD: Duration = Duration::from_millis(1);
+
+/// How long the client waits, if it says so.
+#[must_use]
+pub fn client_timeout(headers: &HeaderMap) -> Option<Duration> {
+    parse(headers.get(HEADER)?.to_str().ok()?)
+}
+
+/// A timeout as gRPC writes it: up to 8 digits and a unit.
+fn parse(header: &str) -> Option<Duration> {
+    let (digits, unit) = header.split_at_checked(header.len().checked_sub(1)?)?;
+    if digits.is_empty() || digits.len() > 8 || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let amount: u64 = digits.parse().ok()?;
+    match unit {
+        "H" => Some(Duration::from_secs(amount * 3600)),
+        "M" => Some(Duration::from_secs(amount * 60)),
+        "S" => Some(Duration::from_secs(amount)),
+        "m" => Some(Duration::from_millis(amount)),
+        "u" => Some(Duration::from_micros(amount)),
+        "n" => Some(Duration::from_nanos(amount)),
+        _ => None,
+    }
+}
+
+/// Gives up a request without an answer just before the transport does, and says why.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct InTime;
+
+impl<S> Layer<S> for InTime {
+    type Service = Hurrying<S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        Hurrying { inner }
+    }
+}
+
+/// A service that answers in time.
+#[derive(Clone, Debug)]
+pub(super) struct Hurrying<S> {
+    inner: S,
+}
+
+impl<S> Service<Request<Body>> for Hurrying<S>
+where
+    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
+    S::Future: Send + 'static,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Either<S::Future, Hurried>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let asked = client_timeout(request.headers());
+        let now = Instant::now();
+        let until = asked.and_then(|time| now.checked_add(time - (time / AHEAD).min(MOST_AHEAD)));
+        let answer = self.inner.call(request);
+        match until {
+            None => Either::Left(answer),
+            Some(until) => Either::Right(Hurried {
+                answer: Box::pin(answer),
+                until,
+                alarm: Box::pin(sleep_until(until)),
+            }),
+        }
+    }
+}
+
+/// An answer by a deadline.
+pub(super) struct Hurried {
+    answer: BoxFuture<'static, Result<Response<Body>, Infallible>>,
+    until: Instant,
+    alarm: Pin<Box<Sleep>>,
+}
+
+impl Future for Hurried {
+    type Output = Result<Response<Body>, Infallible>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Poll::Ready(answer) = self.answer.as_mut().poll(context) {
+            return Poll::Ready(answer);
+        }
+        // Timers go by whole milliseconds, in which that of the transport may wake us first: the clock is asked too.
+        let rung = self.alarm.as_mut().poll(context).is_ready();
+        if rung || Instant::now() >= self.until {
+            return Poll::Ready(Ok(late().into_http()));
+        }
+        Poll::Pending
+    }
+}
+
+fn late() -> Status {
+    let late = "there is no answer yet at the deadline: allow more time";
+    Reason::DeadlineTooShort.status(late, [])
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::timeout;
+    use tonic::Code;
+    use tower::{ServiceExt, service_fn};
+
+    use super::*;
+
+    fn request(header: &str) -> Request<Body> {
+        let request = Request::builder().header(HEADER, header);
+        request.body(Body::empty()).unwrap()
+    }
+
+    #[test]
+    fn timeouts_are_read_as_grpc_writes_them() {
+        for (header, expected) in [
+            ("5S", Some(Duration::from_secs(5))),
+            ("99999999n", Some(Duration::from_nanos(99_999_999))),
+            ("250m", Some(Duration::from_millis(250))),
+            ("1H", Some(Duration::from_secs(3600))),
+            ("2M", Some(Duration::from_secs(120))),
+            ("7u", Some(Duration::from_micros(7))),
+            ("", None),
+            ("S", None),
+            ("-1S", None),
+            ("123456789S", None),
+            ("5s", None),
+        ] {
+            let request = request(header);
+            assert_eq!(client_timeout(request.headers()), expected, "{header:?}");
+        }
+        assert_eq!(parse("5é"), None);
+    }
+
+    /// The transport asks the service for an answer first, and then its timer, as `timeout` does.
+    #[tokio::test]
+    async fn who_waits_in_vain_learns_why_before_the_transport_gives_up() {
+        let silent = |_| std::future::pending::<Result<Response<Body>, Infallible>>();
+        let service = InTime.layer(service_fn(silent));
+        for header in ["0m", "1n", "999u", "1m", "2m", "5m", "20m", "100m"] {
+            let asked = parse(header).unwrap();
+            for _ in 0..5 {
+                let mut service = service.clone();
+                let answer = service.ready().await.unwrap().call(request(header));
+                let response = timeout(asked, answer).await.expect(header).unwrap();
+                let status = Status::from_header_map(response.headers()).unwrap();
+                assert_eq!(status.code(), Code::DeadlineExceeded, "{header}");
+                assert_eq!(Reason::of(&status), Some(Reason::DeadlineTooShort));
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_in_time_is_left_as_it_is() {
+        let prompt = |_| async { Ok::<_, Infallible>(Response::new(Body::empty())) };
+        let service = InTime.layer(service_fn(prompt));
+        for header in ["0m", "5m", "99999999H", "soon"] {
+            let response = service.clone().oneshot(request(header)).await.unwrap();
+            assert!(Status::from_header_map(response.headers()).is_none());
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Streams over a real connection whose reader is slow: whoever writes is held back, and others get on.
+
+use std::task::{Context, Poll};
+
+use futures_util::future::BoxFuture;
+use futures_util::{Stream, StreamExt, stream};
+use http::{Request, Response};
+use tokio::sync::watch;
+use tokio::task::yield_now;
+use tokio::time::timeout;
+use tokio_util::task::AbortOnDropHandle;
+use tonic::server::Grpc;
+use tonic::transport::Channel;
+use tonic::{Request as Call, Response as Answer, Streaming};
+use tonic_prost::ProstCodec;
+use tower::service_fn;
+
+use super::*;
+use crate::CORPUS_SERVICE_DESCRIPTORS;
+use crate::v1::corpus_service_client::CorpusServiceClient;
+use crate::v1::{
+    FindFirstRequest, FindFirstResponse, InsertRequest, InsertResponse, InsertStreamRequest,
+    InsertStreamResponse,
+};
+
+type Client = CorpusServiceClient<Channel>;
+
+/// More messages than are sent to a reader that does not read.
+const MANY: usize = 100_000;
+
+/// Whoever is not asked for a message for so long is held back.
+const QUIET: Duration = Duration::from_millis(300);
+
+/// Sends [`MANY`] answers to a stream, but reads it only once a search was answered; then tells how much it read.
+#[derive(Clone)]
+struct Slow {
+    searched: watch::Sender<bool>,
+    answered: watch::Sender<usize>,
+}
+
+impl NamedService for Slow {
+    const NAME: &'static str = "simshard.v1.CorpusService";
+}
+
+impl Service<Request<Body>> for Slow {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Response<Body>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let slow = self.clone();
+        Box::pin(async move {
+            if request.uri().path().ends_with("/InsertStream") {
+                let codec = ProstCodec::<InsertStreamResponse, InsertStreamRequest>::default();
+                let insert = service_fn(move |call| slow.clone().insert(call));
+                return Ok(Grpc::new(codec).streaming(insert, request).await);
+            }
+            let codec = ProstCodec::<FindFirstResponse, FindFirstRequest>::default();
+            let find = service_fn(move |_: Call<_>| slow.clone().find());
+            Ok(Grpc::new(codec).unary(find, request).await)
+        })
+    }
+}
+
+impl Slow {
+    async fn insert(
+        self,
+        call: Call<Streaming<InsertStreamRequest>>,
+    ) -> Result<Answer<impl Stream<Item = Result<InsertStreamResponse, Status>>>, Status> {
+        let mut messages = call.into_inner();
+        let answers = one_by_one(self.answered, inserted);
+        let mut searched = self.searched.subscribe();
+        let read = async move {
+            let _ = searched.wait_for(|searched| *searched).await;
+            let mut read = 0;
+            while messages.message().await?.is_some() {
+                read += 1;
+            }
+            Ok(inserted(read))
+        };
+        Ok(Answer::new(answers.map(Ok).chain(stream::once(read))))
+    }
+
+    async fn find(self) -> Result<Answer<FindFirstResponse>, Status> {
+        self.searched.send_replace(true);
+        Ok(Answer::new(FindFirstResponse::default()))
+    }
+}
+
+/// Messages of which each has a frame of its own, as the next is not there yet; how many were asked for is counted.
+fn one_by_one<T>(asked: watch::Sender<usize>, message: impl Fn(u64) -> T) -> impl Stream<Item = T> {
+    stream::iter(0..MANY as u64).then(move |number| {
+        asked.send_modify(|asked| *asked += 1);
+        let message = message(number);
+        async {
+            yield_now().await;
+            message
+        }
+    })
+}
+
+/// The smallest batch there is.
+fn document(sequence: u64) -> InsertStreamRequest {
+    InsertStreamRequest {
+        sequence,
+        batch: Some(InsertRequest {
+            corpus: "c".to_owned(),
+            fingerprints: vec![sequence],
+            ..Default::default()
+        }),
+    }
+}
+
+/// The answer to it.
+fn inserted(sequence: u64) -> InsertStreamResponse {
+    let inserted_count = 1;
+    InsertStreamResponse {
+        sequence,
+        result: Some(InsertResponse { inserted_count }),
+    }
+}
+
+/// A client of a server with that service, which stops when dropped.
+async fn start() -> (Client, Slow, AbortOnDropHandle<Result<(), ServeError>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let slow = Slow {
+        searched: watch::Sender::default(),
+        answered: watch::Sender::default(),
+    };
+    let service = slow.clone();
+    let serving = tokio::spawn(async move {
+        let budget = Budget::new(usize::MAX);
+        let never = CancellationToken::new();
+        let descriptors = CORPUS_SERVICE_DESCRIPTORS;
+        serve(service, descriptors, listener, budget, &never, QUIET).await
+    });
+    let endpoint = endpoint(Endpoint::from_shared(url).unwrap());
+    let client = Client::new(endpoint.connect_lazy());
+    (client, slow, AbortOnDropHandle::new(serving))
+}
+
+/// How many messages were asked for when no more are.
+async fn held_back_after(asked: &watch::Sender<usize>) -> usize {
+    let mut asked = asked.subscribe();
+    while let Ok(Ok(())) = timeout(QUIET, asked.changed()).await {}
+    *asked.borrow()
+}
+
+/// Sends documents one by one on some streams; neither side reads before both are held back.
+async fn hold_back(streams: usize) {
+    let (client, slow, _serving) = start().await;
+    let sent = watch::Sender::default();
+    let mut opened = Vec::new();
+    for _ in 0..streams {
+        let mut client = client.clone();
+        let documents = one_by_one(sent.clone(), document);
+        opened.push(client.insert_stream(documents).await.unwrap().into_inner());
+    }
+    for asked in [&sent, &slow.answered] {
+        let asked = held_back_after(asked).await;
+        assert!(asked > 0 && asked < streams * MANY, "{asked} were sent");
+    }
+    let found = client.clone().find_first(FindFirstRequest::default()).await;
+    found.unwrap();
+    // Whoever was held back goes on when it is read.
+    let mut last = None;
+    while let Some(answer) = opened[0].message().await.unwrap() {
+        last = Some(answer.sequence);
+    }
+    assert_eq!(last, Some(MANY as u64));
+}
+
+/// TR1.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_of_small_messages_is_held_back_by_a_slow_reader_and_never_cut_off() {
+    hold_back(1).await;
+}
+
+/// TR1.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn so_are_many_streams_on_one_connection() {
+    hold_back(32).await;
+}
