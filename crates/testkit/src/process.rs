@@ -1,6 +1,7 @@
 //! Real processes of the `simshard` binary.
 
 use std::ffi::OsStr;
+use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::mpsc;
@@ -59,6 +60,22 @@ impl Process {
     /// Freezes it: its connections stay, but nothing answers.
     pub fn freeze(&self) {
         self.signal("STOP");
+        // The signal reaches each thread when that next enters the system.
+        while !self.is_frozen() {
+            thread::yield_now();
+        }
+    }
+
+    fn is_frozen(&self) -> bool {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.id())).expect("it runs");
+        tasks.flatten().all(|task| {
+            let status = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+            // Behind the name, which is in parentheses.
+            let state = status
+                .rsplit_once(") ")
+                .and_then(|(_, rest)| rest.chars().next());
+            matches!(state, None | Some('T'))
+        })
     }
 
     /// Lets a frozen process go on.
