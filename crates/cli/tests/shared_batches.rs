@@ -5,14 +5,15 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all};
 use simshard_client::{
-    Client, ClientError, Documents, FindOptions, Fingerprint, Queries, Reason, v1,
+    Client, ClientError, Documents, FindOptions, Fingerprint, Found, Queries, Reason, v1,
 };
 use simshard_cluster::{ClusterLayout, Node};
 use simshard_simhash::{Layout, Tables};
 use simshard_testkit::ForgetfulCluster;
 use simshard_topology::{NodeId, ShardId};
+use tokio::task::JoinSet;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_simshard");
 
@@ -50,11 +51,60 @@ impl Cluster {
     }
 
     async fn find(&self, fingerprint: Fingerprint) -> Result<Vec<Fingerprint>, ClientError> {
-        let queries = Queries::Fingerprints(vec![fingerprint]);
-        let options = FindOptions::default();
-        let found = self.client.find_all("c", queries, options).await?;
+        let found = find(&self.client, fingerprint, false).await?;
         let matches = found.queries[0].matches.iter();
         Ok(matches.map(|found| found.fingerprint).collect())
+    }
+
+    /// Freezes the third node, and waits until it no longer answers: a busy system takes a moment to stop it.
+    async fn freeze_third(&self, needs_it: Fingerprint) {
+        self.processes.nodes[2].freeze();
+        let hasty = self.client.clone().with_timeout(Duration::from_millis(200));
+        while find(&hasty, needs_it, false).await.is_ok() {}
+    }
+
+    /// Keeps asking what waits for the frozen node, with much time, and never reads an answer; until it is dropped.
+    async fn ask_in_vain(&self, fingerprints: &[Fingerprint], allow_partial: bool) {
+        let mut every = tokio::time::interval(Duration::from_millis(20));
+        let mut waiting = JoinSet::new();
+        for &fingerprint in fingerprints.iter().cycle() {
+            every.tick().await;
+            let client = self.client.clone().with_timeout(Duration::from_secs(20));
+            waiting.spawn(async move { find(&client, fingerprint, allow_partial).await.is_ok() });
+        }
+    }
+}
+
+async fn find(
+    client: &Client,
+    fingerprint: Fingerprint,
+    allow_partial: bool,
+) -> Result<Found, ClientError> {
+    let options = FindOptions {
+        allow_partial,
+        ..FindOptions::default()
+    };
+    let queries = Queries::Fingerprints(vec![fingerprint]);
+    client.find_all("c", queries, options).await
+}
+
+/// Asks about one fingerprint after the other, over and over for so long; calls `check` with each answer and how long
+/// it took.
+async fn ask_for(
+    time: Duration,
+    client: &Client,
+    fingerprints: &[Fingerprint],
+    allow_partial: bool,
+    check: impl Fn(Fingerprint, Result<Found, ClientError>, Duration),
+) {
+    let end = Instant::now() + time;
+    for &fingerprint in fingerprints.iter().cycle() {
+        let begin = Instant::now();
+        if begin > end {
+            return;
+        }
+        let found = find(client, fingerprint, allow_partial).await;
+        check(fingerprint, found, begin.elapsed());
     }
 }
 
@@ -125,7 +175,8 @@ async fn requests_that_need_no_frozen_node_do_not_wait_for_it() {
     for &fingerprint in &set {
         cluster.insert(fingerprint).await.unwrap();
     }
-    cluster.processes.nodes[2].freeze();
+    let needs_it = set.iter().find(|&&one| is_on(one, "n3")).unwrap();
+    cluster.freeze_third(*needs_it).await;
     let begin = Instant::now();
     let finds = set
         .iter()
@@ -149,6 +200,62 @@ async fn requests_that_need_no_frozen_node_do_not_wait_for_it() {
                 );
             }
         }
+    }
+    cluster.processes.nodes[2].thaw();
+}
+
+/// Those of a set that need the third node, and those that do not.
+fn by_need(set: &[Fingerprint]) -> (Vec<Fingerprint>, Vec<Fingerprint>) {
+    set.iter().partition(|&&one| is_on(one, "n3"))
+}
+
+/// CL2: there were places for 64 slow batches, and then for no other.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn however_many_requests_wait_for_a_frozen_node_others_are_answered() {
+    let cluster = Cluster::start().await;
+    let (need_it, others) = by_need(&fingerprints(4));
+    cluster.freeze_third(need_it[0]).await;
+    let healthy = |_, found: Result<Found, ClientError>, took| {
+        assert!(found.is_ok(), "{found:?}");
+        assert!(took < TIMEOUT / 4, "{took:?}");
+    };
+    let time = Duration::from_secs(4);
+    tokio::select! {
+        () = cluster.ask_in_vain(&need_it, false) => {}
+        () = ask_for(time, &cluster.client, &others, false, healthy) => {}
+    }
+    cluster.processes.nodes[2].thaw();
+}
+
+/// GA1, GA2.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_partial_search_waits_for_a_frozen_node_if_it_needs_it_and_half_of_its_own_time() {
+    let cluster = Cluster::start().await;
+    let (need_it, others) = by_need(&fingerprints(5));
+    for &fingerprint in &others {
+        cluster.insert(fingerprint).await.unwrap();
+    }
+    cluster.freeze_third(need_it[0]).await;
+    let timeout = Duration::from_secs(2);
+    let hasty = cluster.client.clone().with_timeout(timeout);
+    let complete = |fingerprint, found: Result<Found, ClientError>, took| {
+        let found = found.unwrap();
+        assert_eq!(found.queries[0].matches[0].fingerprint, fingerprint);
+        assert!(found.unreachable_nodes.is_empty());
+        assert!(took < timeout / 2, "{took:?}");
+    };
+    let partial = |_, found: Result<Found, ClientError>, took| {
+        let unreachable = found.unwrap().unreachable_nodes;
+        assert_eq!(Vec::from_iter(unreachable), ["n3"], "{took:?}");
+        assert!(took < timeout, "{took:?}");
+    };
+    let time = Duration::from_secs(3);
+    tokio::select! {
+        () = cluster.ask_in_vain(&need_it, true) => {}
+        _ = join(
+            ask_for(time, &hasty, &others, true, complete),
+            ask_for(time, &hasty, &need_it, true, partial),
+        ) => {}
     }
     cluster.processes.nodes[2].thaw();
 }

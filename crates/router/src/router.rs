@@ -3,6 +3,7 @@
 mod catalog;
 mod documents;
 mod find;
+mod gather;
 mod live;
 mod round;
 mod together;

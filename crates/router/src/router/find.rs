@@ -48,17 +48,31 @@ pub(crate) struct Found {
 
 impl Router {
     /// Finds the matches of every query.
-    ///
-    /// Each round asks the nodes that were not lost in the rounds before, so
-    /// there are at most as many rounds as nodes.
     pub(super) async fn find_alone(
         &self,
         corpus: &OpenCorpus,
         near: &Near,
         deadline: Deadline,
     ) -> Result<Found, RouterError> {
-        let mut lost = Failures::default();
+        self.find_around(corpus, near, deadline, Failures::default())
+            .await
+    }
+
+    /// Finds the matches of every query, around nodes that are lost already.
+    ///
+    /// Each round asks the nodes that were not lost in the rounds before, so
+    /// there are at most as many rounds as nodes.
+    pub(super) async fn find_around(
+        &self,
+        corpus: &OpenCorpus,
+        near: &Near,
+        deadline: Deadline,
+        mut lost: Failures,
+    ) -> Result<Found, RouterError> {
         loop {
+            if !lost.is_empty() {
+                self.warn_of(corpus, &lost).await?;
+            }
             let down = lost.nodes.keys().cloned().collect();
             let plan = self.plan(corpus, near, down).await?;
             if !plan.unreachable.is_empty() && !near.allow_partial {
@@ -74,17 +88,27 @@ impl Router {
             if failures.is_empty() {
                 return complete(corpus, near, plan, answers).await;
             }
-            if failures.not_loaded.is_some() && self.is_replaced(corpus).await? {
-                return Err(failures.error(&corpus.record.name));
-            }
-            let nodes: Vec<&str> = failures.nodes.keys().map(NodeId::as_str).collect();
-            warn!(
-                nodes = nodes.join(","),
-                late = failures.late,
-                "nodes are lost to a search"
-            );
             lost.extend(failures);
         }
+    }
+
+    /// Logs which nodes are lost to a search; fails where going around them makes no sense, as the corpus is another.
+    async fn warn_of(&self, corpus: &OpenCorpus, lost: &Failures) -> Result<(), RouterError> {
+        if let Some(node) = &lost.not_loaded
+            && self.is_replaced(corpus).await?
+        {
+            return Err(RouterError::NotLoaded {
+                node: node.clone(),
+                corpus: corpus.record.name.clone(),
+            });
+        }
+        let nodes: Vec<&str> = lost.nodes.keys().map(NodeId::as_str).collect();
+        warn!(
+            nodes = nodes.join(","),
+            late = lost.late,
+            "nodes are lost to a search"
+        );
+        Ok(())
     }
 
     /// Whether another router has deleted the corpus, and perhaps created it

@@ -13,7 +13,7 @@ use crate::plan::Part;
 pub(super) struct Round {
     /// For each request, the places of its documents or queries.
     places: Vec<Range<usize>>,
-    /// For each request, the parts that are still out; `None` once it was ready.
+    /// For each request, the parts that are still out; `None` once it was ready or taken.
     out: Vec<Option<usize>>,
 }
 
@@ -55,21 +55,29 @@ impl Round {
 
     /// The requests that have become ready.
     pub(super) fn take_ready(&mut self) -> Vec<usize> {
-        let mut ready = Vec::new();
-        for (request, out) in self.out.iter_mut().enumerate() {
-            if *out == Some(0) {
-                *out = None;
-                ready.push(request);
-            }
-        }
-        ready
+        self.take_where(|_, out| out == 0)
     }
 
-    /// The requests that never were ready.
-    pub(super) fn rest(&self) -> Vec<usize> {
-        let out = self.out.iter().enumerate();
-        out.filter_map(|(request, out)| out.map(|_| request))
-            .collect()
+    /// Those requests, of which so many parts are out, that are to be dealt with now, as if they were ready.
+    pub(super) fn take_where(&mut self, is_taken: impl Fn(usize, usize) -> bool) -> Vec<usize> {
+        let mut taken = Vec::new();
+        for (request, out) in self.out.iter_mut().enumerate() {
+            if out.is_some_and(|out| is_taken(request, out)) {
+                *out = None;
+                taken.push(request);
+            }
+        }
+        taken
+    }
+
+    /// Whether a request has not been ready.
+    pub(super) fn is_out(&self, request: usize) -> bool {
+        self.out[request].is_some()
+    }
+
+    /// Whether all requests have been ready.
+    pub(super) fn is_over(&self) -> bool {
+        self.out.iter().all(Option::is_none)
     }
 }
 
@@ -94,11 +102,26 @@ mod tests {
         assert_eq!(round.take_ready(), [4]);
         round.arrived(&parts[0]);
         assert_eq!(round.take_ready(), [3]);
-        assert_eq!(round.rest(), [0, 1]);
+        assert!(round.is_out(0) && round.is_out(1) && !round.is_out(2));
         round.arrived(&parts[1]);
+        assert!(!round.is_over());
         assert_eq!(round.take_ready(), [0, 1]);
         assert!(round.take_ready().is_empty());
-        assert!(round.rest().is_empty());
+        assert!(round.is_over());
         assert_eq!(round.places(3), 3..5);
+    }
+
+    /// RN1.
+    #[test]
+    fn a_request_that_is_taken_before_it_is_ready_is_not_ready_later() {
+        let parts = [part(&[0, 1]), part(&[1])];
+        let mut round = Round::new([1, 1], &parts);
+        let taken = round.take_where(|request, out| request == 1 && out == 2);
+        assert_eq!(taken, [1]);
+        assert!(!round.is_over());
+        round.arrived(&parts[0]);
+        round.arrived(&parts[1]);
+        assert_eq!(round.take_ready(), [0]);
+        assert!(round.is_over());
     }
 }
