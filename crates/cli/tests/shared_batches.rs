@@ -56,13 +56,6 @@ impl Cluster {
         Ok(matches.map(|found| found.fingerprint).collect())
     }
 
-    /// Freezes the third node, and waits until it no longer answers: a busy system takes a moment to stop it.
-    async fn freeze_third(&self, needs_it: Fingerprint) {
-        self.processes.nodes[2].freeze();
-        let hasty = self.client.clone().with_timeout(Duration::from_millis(200));
-        while find(&hasty, needs_it, false).await.is_ok() {}
-    }
-
     /// Keeps asking what waits for the frozen node, with much time, and never reads an answer; until it is dropped.
     async fn ask_in_vain(&self, fingerprints: &[Fingerprint], allow_partial: bool) {
         let mut every = tokio::time::interval(Duration::from_millis(20));
@@ -175,8 +168,7 @@ async fn requests_that_need_no_frozen_node_do_not_wait_for_it() {
     for &fingerprint in &set {
         cluster.insert(fingerprint).await.unwrap();
     }
-    let needs_it = set.iter().find(|&&one| is_on(one, "n3")).unwrap();
-    cluster.freeze_third(*needs_it).await;
+    cluster.processes.nodes[2].freeze();
     let begin = Instant::now();
     let finds = set
         .iter()
@@ -214,7 +206,7 @@ fn by_need(set: &[Fingerprint]) -> (Vec<Fingerprint>, Vec<Fingerprint>) {
 async fn however_many_requests_wait_for_a_frozen_node_others_are_answered() {
     let cluster = Cluster::start().await;
     let (need_it, others) = by_need(&fingerprints(4));
-    cluster.freeze_third(need_it[0]).await;
+    cluster.processes.nodes[2].freeze();
     let healthy = |_, found: Result<Found, ClientError>, took| {
         assert!(found.is_ok(), "{found:?}");
         assert!(took < TIMEOUT / 4, "{took:?}");
@@ -235,7 +227,7 @@ async fn a_partial_search_waits_for_a_frozen_node_if_it_needs_it_and_half_of_its
     for &fingerprint in &others {
         cluster.insert(fingerprint).await.unwrap();
     }
-    cluster.freeze_third(need_it[0]).await;
+    cluster.processes.nodes[2].freeze();
     let timeout = Duration::from_secs(2);
     let hasty = cluster.client.clone().with_timeout(timeout);
     let complete = |fingerprint, found: Result<Found, ClientError>, took| {
@@ -246,7 +238,7 @@ async fn a_partial_search_waits_for_a_frozen_node_if_it_needs_it_and_half_of_its
     };
     let partial = |_, found: Result<Found, ClientError>, took| {
         let unreachable = found.unwrap().unreachable_nodes;
-        assert_eq!(Vec::from_iter(unreachable), ["n3"], "{took:?}");
+        assert_eq!(Vec::from_iter(unreachable), ["n3"]);
         assert!(took < timeout, "{took:?}");
     };
     let time = Duration::from_secs(3);
