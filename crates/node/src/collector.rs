@@ -8,6 +8,14 @@ use simshard_simhash::Hit;
 /// Hits are looked through, where a limit may cut them, once there are so many.
 const FIRST_CUT: usize = 4096;
 
+/// A limit of a request, of which 0 means all.
+pub(crate) const fn at_most(limit: u32) -> usize {
+    match limit {
+        0 => usize::MAX,
+        limit => limit as usize,
+    }
+}
+
 /// Hits, at most `limit` a query, and at most `most` in all.
 #[derive(Debug)]
 pub(crate) struct Collector {
@@ -25,10 +33,7 @@ pub(crate) struct Collector {
 impl Collector {
     /// For this many queries; a `limit` of 0 means all.
     pub(crate) fn new(queries: usize, limit: u32, most: usize) -> Self {
-        let limit = match limit {
-            0 => usize::MAX,
-            limit => limit as usize,
-        };
+        let limit = at_most(limit);
         let room = 2 * most;
         Self {
             limit,

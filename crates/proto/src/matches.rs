@@ -31,6 +31,24 @@ pub struct MalformedColumns {
     pub expected: usize,
 }
 
+impl MalformedColumns {
+    /// Checks columns: the name of each, its length, and the one that it should have. The first that is wrong is the
+    /// error.
+    pub(crate) fn check(
+        columns: impl IntoIterator<Item = (&'static str, usize, usize)>,
+    ) -> Result<(), Self> {
+        let mut columns = columns.into_iter();
+        let wrong = columns.find(|(_, found, expected)| found != expected);
+        wrong.map_or(Ok(()), |(column, found, expected)| {
+            Err(Self {
+                column,
+                found,
+                expected,
+            })
+        })
+    }
+}
+
 /// Fills columns match by match, in their order.
 #[derive(Clone, Debug)]
 pub struct MatchColumns {
@@ -170,7 +188,7 @@ fn total(counts: &[u32]) -> usize {
 /// If they do not.
 pub fn check_columns(matches: &Matches, queries: usize) -> Result<(), MalformedColumns> {
     let count = matches.fingerprints.len();
-    for (column, found, expected) in [
+    MalformedColumns::check([
         ("match_counts", matches.match_counts.len(), queries),
         ("truncated", matches.truncated.len(), queries),
         ("fingerprints", count, total(&matches.match_counts)),
@@ -178,16 +196,7 @@ pub fn check_columns(matches: &Matches, queries: usize) -> Result<(), MalformedC
         ("document_counts", matches.document_counts.len(), count),
         ("id_counts", matches.id_counts.len(), count),
         ("ids", matches.ids.len(), total(&matches.id_counts)),
-    ] {
-        if found != expected {
-            return Err(MalformedColumns {
-                column,
-                found,
-                expected,
-            });
-        }
-    }
-    Ok(())
+    ])
 }
 
 #[cfg(test)]

@@ -178,22 +178,13 @@ fn check(message: &FindPairsResponse) -> Result<(), MalformedColumns> {
     let ids = message.id_counts.iter().map(|&count| count as usize).sum();
     let places = message.lefts.iter().chain(&message.rights);
     let needed = places.max().map_or(0, |&place| place as usize + 1);
-    for (column, found, expected) in [
+    MalformedColumns::check([
         ("id_counts", message.id_counts.len(), groups),
         ("ids", message.ids.len(), ids),
         ("rights", message.rights.len(), rows),
         ("distances", message.distances.len(), rows),
         ("fingerprints", groups, groups.max(needed)),
-    ] {
-        if found != expected {
-            return Err(MalformedColumns {
-                column,
-                found,
-                expected,
-            });
-        }
-    }
-    Ok(())
+    ])
 }
 
 #[cfg(test)]

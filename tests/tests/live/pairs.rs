@@ -10,7 +10,7 @@ use simshard_client::{Client, Fingerprint, v1};
 use simshard_simhash::synthetic::Data;
 use simshard_testkit::{Oracle, TestCluster};
 
-use crate::scene::{LAYOUTS, columns, fill, stub};
+use crate::scene::{LAYOUTS, columns, everywhere, fill, stub};
 
 /// Two documents, the smaller one first, and their distance.
 pub(crate) type Pair = ((Fingerprint, String), (Fingerprint, String), u32);
@@ -196,9 +196,7 @@ async fn pairs_that_nobody_reads_hold_up_no_write_and_no_search() {
             stalled.push(answers);
         }
         let client = cluster.client.clone().with_timeout(Duration::from_secs(20));
-        let more: Vec<_> = (0..5_000_u64)
-            .map(|number| (Fingerprint(number << 51 | 1), "more".to_owned()))
-            .collect();
+        let more = everywhere();
         client.insert(corpus, columns(&more)).await.unwrap();
         client.insert(corpus, columns(&dense)).await.unwrap();
         client.remove(corpus, columns(&more)).await.unwrap();

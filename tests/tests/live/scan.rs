@@ -7,7 +7,7 @@ use simshard_client::{Client, Document, Fingerprint, Reason, v1};
 use simshard_simhash::synthetic::Data;
 use simshard_testkit::{Oracle, TestCluster};
 
-use crate::scene::{LAYOUTS, all, columns, fill, insert_heavy, stub};
+use crate::scene::{LAYOUTS, all, columns, everywhere, fill, insert_heavy, stub};
 
 fn documents(oracle: &Oracle) -> Vec<Document> {
     let document = |(fingerprint, id): (Fingerprint, &str)| Document {
@@ -86,9 +86,7 @@ async fn scans_that_nobody_reads_hold_up_nobody_else() {
     }
     // Every shard can be changed and searched, and the corpus scanned.
     let client = cluster.client.clone().with_timeout(Duration::from_secs(20));
-    let more: Vec<_> = (0..5_000_u64)
-        .map(|number| (Fingerprint(number << 51 | 1), "more".to_owned()))
-        .collect();
+    let more = everywhere();
     client.insert("c", columns(&more)).await.unwrap();
     client.remove("c", columns(&more)).await.unwrap();
     let scanned = all(client.scan("c").await).await.unwrap();

@@ -50,6 +50,12 @@ pub(crate) async fn fill(client: &Client, corpus: &str, data: Data, count: usize
     oracle
 }
 
+/// Documents in all shards.
+pub(crate) fn everywhere() -> Vec<(Fingerprint, String)> {
+    let document = |number: u64| (Fingerprint(number << 51 | 1), "more".to_owned());
+    (0..5_000).map(document).collect()
+}
+
 pub(crate) fn columns(documents: &[(Fingerprint, String)]) -> Documents {
     let fingerprints = documents.iter().map(|(fingerprint, _)| *fingerprint);
     Documents {

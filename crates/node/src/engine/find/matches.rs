@@ -10,6 +10,7 @@ use simshard_simhash::{Fingerprint, Hit};
 use simshard_topology::ShardId;
 
 use super::{Find, NearQuery, Nearest, Room};
+use crate::collector::at_most;
 use crate::engine::Wanted;
 use crate::error::NodeError;
 
@@ -74,7 +75,7 @@ impl Find {
     ) -> Result<(), NodeError> {
         let mut limit = self.query.limit;
         loop {
-            let short = short(described, truncated, self.most());
+            let short = short(described, truncated, at_most(self.query.limit));
             if short.is_empty() {
                 return Ok(());
             }
@@ -100,14 +101,6 @@ impl Find {
                 described.push((Hit { query, ..hit }, document_count, ids));
             }
             described.sort_unstable_by_key(|(hit, ..)| *hit);
-        }
-    }
-
-    /// Most matches a query.
-    const fn most(&self) -> usize {
-        match self.query.limit {
-            0 => usize::MAX,
-            limit => limit as usize,
         }
     }
 
@@ -153,10 +146,7 @@ impl Find {
         id: ShardId,
         fingerprint: Fingerprint,
     ) -> Result<(Vec<Box<str>>, u64), NodeError> {
-        let most = match self.query.max_ids {
-            0 => usize::MAX,
-            most => most as usize,
-        };
+        let most = at_most(self.query.max_ids);
         let mut part = FIRST_IDS.min(most);
         let ids = loop {
             let read = NonZeroUsize::new(part);
