@@ -97,7 +97,8 @@ fn waiting(why: &ClientError, left: Duration) -> String {
         }
         _ => why.to_string(),
     };
-    format!("waiting, for up to {} s more: {why}", left.as_secs())
+    let seconds = left.as_secs_f64().ceil();
+    format!("waiting, for up to {seconds} s more: {why}")
 }
 
 /// As people count.
