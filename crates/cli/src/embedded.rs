@@ -13,6 +13,7 @@ use simshard_cluster::{ClusterLayout, FileStore, MemoryStore, MetadataStore, Nod
 use simshard_node::{NodeConfig, StorageOptions};
 use simshard_router::RouterConfig;
 use simshard_runtime::shutdown::Shutdown;
+use simshard_storage::is_data_directory;
 use simshard_topology::NodeId;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::task::JoinHandle;
@@ -263,7 +264,7 @@ fn layout_file(data: &Path) -> PathBuf {
 
 /// A data directory of `serve node` is no place for those of others.
 fn check_is_no_node(data: &Path) -> Result<(), UsageError> {
-    match data.join("manifest").exists() {
+    match is_data_directory(data) {
         false => Ok(()),
         true => Err(UsageError(format!(
             "{} is the data directory of a node: start that with `simshard serve node`, or give another directory",

@@ -35,6 +35,7 @@ const FORMAT_VERSION: u32 = 1;
 pub use element::{Change, ChangeKind, Documents, Element, MAX_ID_BYTES, Operation, State};
 pub use error::ReadError;
 pub use inspect::{AbruptEnd, Inspection, SegmentFile, Torn, inspect};
+pub use manifest::is_data_directory;
 pub use shard::Effects;
 pub use shortage::Shortage;
 pub use store::{Corpus, LeftWord, OpenError, Options, PageStart, Store};

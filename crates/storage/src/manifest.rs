@@ -26,6 +26,12 @@ pub(crate) const NAME: &str = "manifest";
 
 const MAGIC: [u8; 8] = *b"SIMSHMAN";
 
+/// Whether a data directory was made here. It may be damaged, or of another format.
+#[must_use]
+pub fn is_data_directory(directory: &Path) -> bool {
+    directory.join(NAME).exists()
+}
+
 /// Bytes up to and with the length of what follows.
 const HEAD_BYTES: usize = 16;
 

@@ -8,10 +8,10 @@ use simshard_topology::ShardSet;
 use uuid::Uuid;
 
 use super::open::failed;
-use super::{LOG, OpenError, SEGMENTS};
+use super::{LOG, OpenError, SEGMENTS, lock};
 use crate::files::Folder;
 use crate::log;
-use crate::manifest::{Manifest, NAME as MANIFEST};
+use crate::manifest::{Manifest, NAME as MANIFEST, is_data_directory};
 
 /// Makes a folder, and those above it that are missing. Their names last when this returns.
 pub(super) fn folder(path: &Path) -> Result<(), OpenError> {
@@ -32,11 +32,11 @@ fn parents_of_missing(path: &Path) -> Vec<PathBuf> {
 }
 
 /// What a directory may hold that is new, or was not finished: the beginnings of ours, and what a new file system has.
-const BEGINNINGS: [&str; 4] = ["lock", LOG, SEGMENTS, "lost+found"];
+const BEGINNINGS: [&str; 4] = [lock::NAME, LOG, SEGMENTS, "lost+found"];
 
 /// Refuses to make a store among files of others.
 pub(super) fn check_is_free(directory: &Path) -> Result<(), OpenError> {
-    if directory.join(MANIFEST).exists() || is_used(directory)? {
+    if is_data_directory(directory) || is_used(directory)? {
         return Ok(());
     }
     for entry in fs::read_dir(directory).map_err(failed("list", directory))? {

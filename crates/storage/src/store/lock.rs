@@ -8,7 +8,7 @@ use super::OpenError;
 use super::open::failed;
 
 /// The name of the file.
-const NAME: &str = "lock";
+pub(super) const NAME: &str = "lock";
 
 /// Keeps everybody else out of a directory, as long as the file is open.
 pub(super) fn lock(directory: &Path) -> Result<File, OpenError> {
