@@ -41,9 +41,9 @@ async fn work(stub: &mut Stub, work: impl Into<Option<Work>>) -> Result<Outcome,
     }
 }
 
-fn request(corpus_uid: &str, shard: ShardId) -> pb::FindAll {
+fn request(target: &pb::Target, shard: ShardId) -> pb::FindAll {
     pb::FindAll {
-        corpus_uid: corpus_uid.to_owned(),
+        target: Some(target.clone()),
         shards: vec![shard.0.into()],
         active_lead_groups: 0b1111,
         max_distance: 3,
@@ -52,7 +52,15 @@ fn request(corpus_uid: &str, shard: ShardId) -> pb::FindAll {
     }
 }
 
-async fn cluster_with_the_worked_example() -> (TestCluster, String) {
+/// The same for a corpus that was never made.
+fn unknown(target: &pb::Target) -> pb::Target {
+    pb::Target {
+        corpus_uid: "00000000-0000-4000-8000-000000000000".to_owned(),
+        ..target.clone()
+    }
+}
+
+async fn cluster_with_the_worked_example() -> (TestCluster, pb::Target) {
     let cluster = TestCluster::start(3).await;
     cluster.create_corpus("c", 6, 3).await;
     let documents = Documents {
@@ -60,13 +68,13 @@ async fn cluster_with_the_worked_example() -> (TestCluster, String) {
         ids: vec!["f".into()],
     };
     cluster.client.insert("c", documents).await.unwrap();
-    let uid = cluster.corpus_uid("c").await;
-    (cluster, uid)
+    let target = cluster.target("c").await;
+    (cluster, target)
 }
 
 #[tokio::test]
 async fn the_worked_example_is_stored_in_four_shards_and_found_in_one() {
-    let (cluster, uid) = cluster_with_the_worked_example().await;
+    let (cluster, target) = cluster_with_the_worked_example().await;
     let mut storing = Vec::new();
     for node in &cluster.client.get_corpus("c").await.unwrap().nodes {
         let counts = node.shards.iter().zip(&node.document_counts);
@@ -81,7 +89,7 @@ async fn the_worked_example_is_stored_in_four_shards_and_found_in_one() {
     let mut finding = Vec::new();
     for shard in ShardId::all() {
         let mut stub = stub(&cluster, cluster.layout().map().owner(shard));
-        let answer = work(&mut stub, Work::FindAll(request(&uid, shard))).await;
+        let answer = work(&mut stub, Work::FindAll(request(&target, shard))).await;
         let Ok(Outcome::Matches(matches)) = answer else {
             panic!("{answer:?}")
         };
@@ -100,7 +108,7 @@ async fn the_worked_example_is_stored_in_four_shards_and_found_in_one() {
 
 #[tokio::test]
 async fn a_node_refuses_shards_that_it_does_not_own() {
-    let (cluster, uid) = cluster_with_the_worked_example().await;
+    let (cluster, target) = cluster_with_the_worked_example().await;
     let map = cluster.layout().map();
     for node in map.nodes() {
         let mut stub = stub(&cluster, node);
@@ -111,11 +119,11 @@ async fn a_node_refuses_shards_that_it_does_not_own() {
             .find(|&shard| map.owner(shard) == node)
             .unwrap();
 
-        let find = Work::FindAll(request(&uid, foreign));
+        let find = Work::FindAll(request(&target, foreign));
         let status = work(&mut stub, find).await.unwrap_err();
         assert_eq!(Reason::of(&status), Some(Reason::NotOwner));
         let insert = pb::Change {
-            corpus_uid: uid.clone(),
+            target: Some(target.clone()),
             kind: pb::ChangeKind::Insert.into(),
             shards: vec![owned.0.into(), foreign.0.into()],
             fingerprints: vec![1],
@@ -134,18 +142,14 @@ async fn a_node_refuses_shards_that_it_does_not_own() {
 /// Requests overtake each other: what a router gave up must not come into being later.
 #[tokio::test]
 async fn a_corpus_that_was_deleted_before_it_was_made_is_not_made() {
-    let (cluster, _) = cluster_with_the_worked_example().await;
+    let (cluster, target) = cluster_with_the_worked_example().await;
     let mut stub = stub(&cluster, cluster.layout().map().owner(ShardId(0)));
-    let corpus_uid = "00000000-0000-4000-8000-000000000000".to_owned();
+    let target = Some(unknown(&target));
     let delete = pb::DeleteCorpusRequest {
-        corpus_uid: corpus_uid.clone(),
+        target: target.clone(),
     };
     stub.delete_corpus(delete).await.unwrap();
-    let create = pb::CreateCorpusRequest {
-        corpus_uid,
-        blocks: 5,
-        distance: 3,
-    };
+    let create = pb::CreateCorpusRequest { target };
     let status = stub.create_corpus(create).await.unwrap_err();
     assert_eq!(Reason::of(&status), Some(Reason::CorpusNotLoaded));
     cluster.stop().await;
@@ -153,21 +157,31 @@ async fn a_corpus_that_was_deleted_before_it_was_made_is_not_made() {
 
 #[tokio::test]
 async fn nonsense_is_refused_by_a_node() {
-    let (cluster, uid) = cluster_with_the_worked_example().await;
+    let (cluster, target) = cluster_with_the_worked_example().await;
     let mut stub = stub(&cluster, cluster.layout().map().owner(ShardId(0)));
-    let good = request(&uid, ShardId(0));
+    let good = request(&target, ShardId(0));
     let cases = [
         (
             Reason::CorpusNotLoaded,
             pb::FindAll {
-                corpus_uid: "00000000-0000-4000-8000-000000000000".into(),
+                target: Some(unknown(&target)),
                 ..good.clone()
             },
         ),
         (
             Reason::InvalidRequest,
             pb::FindAll {
-                corpus_uid: "c".into(),
+                target: Some(pb::Target {
+                    corpus_uid: "c".into(),
+                    ..target
+                }),
+                ..good.clone()
+            },
+        ),
+        (
+            Reason::InvalidRequest,
+            pb::FindAll {
+                target: None,
                 ..good.clone()
             },
         ),
@@ -209,10 +223,10 @@ async fn nonsense_is_refused_by_a_node() {
 
 #[tokio::test]
 async fn changes_without_kind_or_version_are_refused_by_a_node() {
-    let (cluster, uid) = cluster_with_the_worked_example().await;
+    let (cluster, target) = cluster_with_the_worked_example().await;
     let mut stub = stub(&cluster, cluster.layout().map().owner(ShardId(0)));
     let change = pb::Change {
-        corpus_uid: uid,
+        target: Some(target),
         kind: pb::ChangeKind::Insert.into(),
         fingerprints: vec![1],
         version: 1,

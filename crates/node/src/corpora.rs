@@ -126,10 +126,27 @@ impl NodeCorpora {
         let layout = corpus.tables.layout();
         let mut by_uid = self.by_uid();
         let there = by_uid.entry(uid).or_insert_with(|| Arc::new(corpus));
-        match there.tables.layout() == layout {
+        let held = there.tables.layout();
+        match held == layout {
             true => Ok(()),
-            false => Err(NodeError::LayoutConflict(uid)),
+            false => Err(NodeError::CorpusDiffers {
+                uid,
+                held,
+                blocks: layout.blocks(),
+                distance: layout.distance(),
+            }),
         }
+    }
+
+    /// All corpora, by uid.
+    pub(crate) fn all(&self) -> Vec<(CorpusUid, Arc<NodeCorpus>)> {
+        let by_uid = self.by_uid();
+        let mut all: Vec<_> = by_uid
+            .iter()
+            .map(|(uid, corpus)| (*uid, Arc::clone(corpus)))
+            .collect();
+        all.sort_unstable_by_key(|(uid, _)| *uid);
+        all
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use simshard_cluster::CorpusUid;
 use simshard_proto::Reason;
-use simshard_simhash::LayoutError;
+use simshard_simhash::{Layout, LayoutError};
 use simshard_storage::{Failure, ReadError, Refusal, Shortage};
-use simshard_topology::{ShardSet, Version};
+use simshard_topology::{MapDigest, ShardSet, Version};
 
 /// Why a node refused or failed an operation.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -14,12 +14,36 @@ pub(crate) enum NodeError {
     /// The map gives some of the shards to others.
     #[error("this node does not own the shards {0}: its map and the router's differ")]
     NotOwner(ShardSet),
+    /// The router works with another map.
+    #[error(
+        "the router's map of shards is {router}, this node's is {node}: they read different layout files, or one \
+         that changed in between; restart both with the same file"
+    )]
+    OtherMap {
+        /// The digest of the router's map.
+        router: MapDigest,
+        /// The digest of this node's map.
+        node: MapDigest,
+    },
     /// The node has no such corpus.
     #[error("this node does not hold corpus {0}")]
     CorpusNotLoaded(CorpusUid),
-    /// A corpus of this uid has other blocks or another distance.
-    #[error("corpus {0} exists with another layout")]
-    LayoutConflict(CorpusUid),
+    /// A corpus of this uid has other blocks or another distance than its router takes it to have.
+    #[error(
+        "corpus {uid} has {} blocks and distance {} on this node, and {blocks} and {distance} by the metadata: \
+         restore the file of corpora",
+        held.blocks(), held.distance()
+    )]
+    CorpusDiffers {
+        /// The corpus.
+        uid: CorpusUid,
+        /// Its layout on this node.
+        held: Layout,
+        /// Blocks that the request gives.
+        blocks: u32,
+        /// Distance that the request gives.
+        distance: u32,
+    },
     /// Blocks and distance make no corpus.
     #[error(transparent)]
     Layout(#[from] LayoutError),
@@ -73,12 +97,10 @@ impl NodeError {
     /// The only mapping to what clients see.
     pub(crate) const fn reason(&self) -> Reason {
         match self {
-            Self::NotOwner(_) => Reason::NotOwner,
+            Self::NotOwner(_) | Self::OtherMap { .. } => Reason::NotOwner,
             Self::CorpusNotLoaded(_) => Reason::CorpusNotLoaded,
-            Self::LayoutConflict(_)
-            | Self::Layout(_)
-            | Self::OutsideLayout
-            | Self::PairsSpanShards => Reason::InvalidRequest,
+            Self::CorpusDiffers { .. } => Reason::CorpusDiffers,
+            Self::Layout(_) | Self::OutsideLayout | Self::PairsSpanShards => Reason::InvalidRequest,
             Self::TooManyJoins { .. } => Reason::Overloaded,
             Self::AnswerTooLarge { .. } => Reason::AnswerTooLarge,
             Self::ClockAhead(_) => Reason::ClockAhead,

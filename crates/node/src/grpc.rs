@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::transport::Admitted;
+use simshard_topology::MapDigest;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
@@ -29,11 +30,8 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         &self,
         request: Request<pb::CreateCorpusRequest>,
     ) -> Result<Response<pb::CreateCorpusResponse>, Status> {
-        let request = request.into_inner();
-        let uid = decode::corpus_uid(&request.corpus_uid)?;
-        self.engine
-            .create_corpus(uid, request.blocks, request.distance)
-            .await?;
+        let target = decode::target(request.into_inner().target)?;
+        self.engine.create_corpus(target).await?;
         Ok(Response::new(pb::CreateCorpusResponse {}))
     }
 
@@ -41,18 +39,35 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         &self,
         request: Request<pb::DeleteCorpusRequest>,
     ) -> Result<Response<pb::DeleteCorpusResponse>, Status> {
-        let uid = decode::corpus_uid(&request.into_inner().corpus_uid)?;
-        self.engine.delete_corpus(uid).await?;
+        let target = decode::target(request.into_inner().target)?;
+        self.engine.delete_corpus(target).await?;
         Ok(Response::new(pb::DeleteCorpusResponse {}))
+    }
+
+    async fn list_corpora(
+        &self,
+        request: Request<pb::ListCorporaRequest>,
+    ) -> Result<Response<pb::ListCorporaResponse>, Status> {
+        let map = MapDigest(request.into_inner().map_digest);
+        let held = self.engine.list(map).await?.into_iter();
+        let corpora = held.map(|(uid, layout, documents)| pb::HeldCorpus {
+            corpus_uid: uid.to_string(),
+            blocks: layout.blocks(),
+            distance: layout.distance(),
+            home_document_count: documents,
+        });
+        Ok(Response::new(pb::ListCorporaResponse {
+            corpora: corpora.collect(),
+        }))
     }
 
     async fn describe_corpus(
         &self,
         request: Request<pb::DescribeCorpusRequest>,
     ) -> Result<Response<pb::DescribeCorpusResponse>, Status> {
-        let uid = decode::corpus_uid(&request.into_inner().corpus_uid)?;
+        let target = decode::target(request.into_inner().target)?;
         let mut response = pb::DescribeCorpusResponse::default();
-        for (shard, counts) in self.engine.counts(uid).await? {
+        for (shard, counts) in self.engine.counts(target).await? {
             response.shards.push(shard.0.into());
             response.document_counts.push(counts.documents);
             response.home_document_counts.push(counts.home_documents);
@@ -87,7 +102,7 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         &self,
         request: Request<pb::ScanRequest>,
     ) -> Result<Response<Self::ScanStream>, Status> {
-        live::scan(&self.engine, request.get_ref())
+        live::scan(&self.engine, request.into_inner())
     }
 
     type FindPairsStream = live::Answers<pb::FindPairsResponse>;
@@ -96,7 +111,7 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         &self,
         request: Request<pb::FindPairsRequest>,
     ) -> Result<Response<Self::FindPairsStream>, Status> {
-        live::find_pairs(&self.engine, request.get_ref())
+        live::find_pairs(&self.engine, request.into_inner())
     }
 
     type LookUpStream = live::Answers<pb::LookUpResponse>;
@@ -114,7 +129,8 @@ impl From<NodeError> for Status {
         let shards = match &error {
             NodeError::NotOwner(shards) => Some(("shards", shards.to_string())),
             NodeError::CorpusNotLoaded(_)
-            | NodeError::LayoutConflict(_)
+            | NodeError::OtherMap { .. }
+            | NodeError::CorpusDiffers { .. }
             | NodeError::Layout(_)
             | NodeError::OutsideLayout
             | NodeError::PairsSpanShards

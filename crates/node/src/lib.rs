@@ -11,6 +11,7 @@ mod error;
 mod grpc;
 mod server;
 mod shard;
+mod target;
 
 pub use simshard_storage::Options as StorageOptions;
 

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use simshard_cluster::{MetadataError, MetadataStore};
+use simshard_cluster::{ClusterLayout, MetadataError, MetadataStore};
 use simshard_proto::shard::v1::shard_service_server::ShardServiceServer;
 use simshard_proto::transport::{self, Budget};
 use simshard_proto::{MAX_MESSAGE_BYTES, MAX_SHARD_REQUEST_BYTES, SHARD_SERVICE_DESCRIPTORS};
 use simshard_storage::{Failure, OpenError, Options, Store};
-use simshard_topology::{NodeId, ShardSet};
+use simshard_topology::NodeId;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
@@ -69,7 +69,7 @@ pub enum ServeError {
 #[derive(Debug)]
 pub struct Node {
     config: NodeConfig,
-    owned: ShardSet,
+    layout: Arc<ClusterLayout>,
     engine: Arc<Engine>,
 }
 
@@ -79,11 +79,12 @@ impl Node {
     /// # Errors
     /// If the node has no place in the layout, or what is stored cannot be opened.
     pub async fn open(config: NodeConfig, store: &dyn MetadataStore) -> Result<Self, ServeError> {
-        let owned = owned_shards(&config.node, store).await?;
-        let engine = start(&config, owned).await?;
+        let layout = store.layout().await?;
+        check_named(&config.node, &layout)?;
+        let engine = start(&config, &layout).await?;
         Ok(Self {
             config,
-            owned,
+            layout,
             engine,
         })
     }
@@ -105,10 +106,11 @@ impl Node {
     ) -> Result<(), ServeError> {
         let Self {
             config,
-            owned,
+            layout,
             engine,
         } = self;
-        info!(node = %config.node, shards = %owned, "node serves");
+        let map = layout.map();
+        info!(node = %config.node, shards = %map.shards_of(&config.node), map = %map.digest(), "node serves");
         let service = ShardServiceServer::new(ShardGrpc {
             engine: Arc::clone(&engine),
             stopping: shutdown.clone(),
@@ -134,20 +136,21 @@ impl Node {
     }
 }
 
-async fn owned_shards(node: &NodeId, store: &dyn MetadataStore) -> Result<ShardSet, ServeError> {
-    let layout = store.layout().await?;
-    if layout.node(node).is_none() {
-        let names: Vec<&str> = layout.nodes().iter().map(|node| node.id.as_str()).collect();
-        return Err(ServeError::UnknownNode {
-            node: node.clone(),
-            known: names.join(", "),
-        });
+fn check_named(node: &NodeId, layout: &ClusterLayout) -> Result<(), ServeError> {
+    if layout.node(node).is_some() {
+        return Ok(());
     }
-    Ok(layout.map().shards_of(node))
+    let names: Vec<&str> = layout.nodes().iter().map(|node| node.id.as_str()).collect();
+    Err(ServeError::UnknownNode {
+        node: node.clone(),
+        known: names.join(", "),
+    })
 }
 
 /// Opens what is stored and loads it, away from the async threads.
-async fn start(config: &NodeConfig, owned: ShardSet) -> Result<Arc<Engine>, ServeError> {
+async fn start(config: &NodeConfig, layout: &ClusterLayout) -> Result<Arc<Engine>, ServeError> {
+    let owned = layout.map().shards_of(&config.node);
+    let map = layout.map().digest();
     let NodeConfig {
         data,
         storage,
@@ -160,7 +163,12 @@ async fn start(config: &NodeConfig, owned: ShardSet) -> Result<Arc<Engine>, Serv
             None => Store::in_memory(owned),
             Some(directory) => pool.install(|| Store::open(&directory, owned, storage))?,
         };
-        Ok(Arc::new(Engine::start(store, pool, MAX_MESSAGE_BYTES)?))
+        Ok(Arc::new(Engine::start(
+            store,
+            map,
+            pool,
+            MAX_MESSAGE_BYTES,
+        )?))
     };
     let started = tokio::task::spawn_blocking(start).await;
     started.map_err(|_| ServeError::Stopped)?

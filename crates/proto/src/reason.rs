@@ -38,6 +38,8 @@ pub enum Reason {
     NotOwner,
     /// The node does not hold the corpus.
     CorpusNotLoaded,
+    /// A node holds the corpus with another layout.
+    CorpusDiffers,
     /// The answer would be over the largest message.
     AnswerTooLarge,
     /// The metadata store cannot be read or written.
@@ -60,7 +62,7 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::InvalidRequest,
         Self::RecipeMismatch,
         Self::MessageTooLarge,
@@ -70,6 +72,7 @@ impl Reason {
         Self::DeadlineTooShort,
         Self::NotOwner,
         Self::CorpusNotLoaded,
+        Self::CorpusDiffers,
         Self::AnswerTooLarge,
         Self::MetadataFailed,
         Self::DiskFull,
@@ -94,6 +97,7 @@ impl Reason {
             Self::DeadlineTooShort => "DEADLINE_TOO_SHORT",
             Self::NotOwner => "NOT_OWNER",
             Self::CorpusNotLoaded => "CORPUS_NOT_LOADED",
+            Self::CorpusDiffers => "CORPUS_DIFFERS",
             Self::AnswerTooLarge => "ANSWER_TOO_LARGE",
             Self::MetadataFailed => "METADATA_FAILED",
             Self::DiskFull => "DISK_FULL",
@@ -117,7 +121,9 @@ impl Reason {
             Self::CorpusExists => Code::AlreadyExists,
             Self::NodeUnreachable | Self::MetadataFailed | Self::Stopping => Code::Unavailable,
             Self::DeadlineTooShort => Code::DeadlineExceeded,
-            Self::NotOwner | Self::CorpusNotLoaded => Code::FailedPrecondition,
+            Self::NotOwner | Self::CorpusNotLoaded | Self::CorpusDiffers => {
+                Code::FailedPrecondition
+            }
             Self::AnswerTooLarge | Self::DiskFull | Self::Overloaded => Code::ResourceExhausted,
             Self::WriteConflict => Code::Aborted,
             Self::Internal | Self::ClockAhead | Self::StorageFailed => Code::Internal,
@@ -143,6 +149,7 @@ impl Reason {
             | Self::DeadlineTooShort
             | Self::NotOwner
             | Self::CorpusNotLoaded
+            | Self::CorpusDiffers
             | Self::AnswerTooLarge
             | Self::ClockAhead
             | Self::StorageFailed

@@ -160,12 +160,12 @@ impl RouterError {
             | Self::DistanceTooLarge { .. }
             | Self::NoTexts { .. }
             | Self::NotLoaded { .. } => true,
+            Self::Node { status, .. } => Reason::of(status) == Some(Reason::CorpusDiffers),
             Self::CorpusNotFound(_)
             | Self::CorpusExists(_)
             | Self::ForeignCorpus(_)
             | Self::Unreachable { .. }
             | Self::Late
-            | Self::Node { .. }
             | Self::Malformed { .. }
             | Self::WriteConflict
             | Self::OutOfTime
@@ -244,6 +244,7 @@ impl From<RouterError> for Status {
 fn node_reason(status: &Status) -> Reason {
     let handed_on = [
         Reason::NotOwner,
+        Reason::CorpusDiffers,
         Reason::AnswerTooLarge,
         Reason::DiskFull,
         Reason::Overloaded,

@@ -74,8 +74,8 @@ impl Router {
         Ok(corpus)
     }
 
-    /// Does `work` on a corpus as it is remembered; once more, if that fails in
-    /// a way that another router's deleting it and creating it anew explains.
+    /// Does `work` on a corpus as it is remembered; once more, if that fails in a way that another record of the
+    /// corpus explains: another router has deleted and created it anew, or a damaged record was restored.
     pub(crate) async fn on_corpus<T, F>(
         &self,
         name: &CorpusName,
@@ -86,19 +86,18 @@ impl Router {
         F: Future<Output = Result<T, RouterError>>,
     {
         let corpus = self.corpora.get(name).await?;
-        let uid = corpus.record.uid;
         let outcome = match corpus.check_recipe(recipe) {
-            Ok(()) => work(corpus).await,
+            Ok(()) => work(Arc::clone(&corpus)).await,
             Err(error) => Err(error),
         };
         match outcome {
             Err(error) if error.may_be_stale() => {
-                let corpus = self.corpora.reread(name).await?;
-                if corpus.record.uid == uid {
+                let reread = self.corpora.reread(name).await?;
+                if reread.record == corpus.record {
                     return Err(error);
                 }
-                corpus.check_recipe(recipe)?;
-                work(corpus).await
+                reread.check_recipe(recipe)?;
+                work(reread).await
             }
             outcome => outcome,
         }

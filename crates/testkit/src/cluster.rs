@@ -3,6 +3,7 @@
 use simshard_cli::embedded::{EmbeddedCluster, EmbeddedConfig};
 use simshard_client::{Client, v1};
 use simshard_cluster::{ClusterLayout, CorpusName};
+use simshard_proto::shard::v1 as shard;
 use simshard_topology::NodeId;
 
 /// Nodes `n1`, `n2`, … and a router, with a client.
@@ -35,11 +36,17 @@ impl TestCluster {
         self.cluster.layout()
     }
 
-    /// The uid that the nodes know a corpus by.
-    pub async fn corpus_uid(&self, name: &str) -> String {
+    /// What a router says of a corpus to nodes.
+    pub async fn target(&self, name: &str) -> shard::Target {
         let name = CorpusName::new(name).expect("a valid name");
         let record = self.cluster.store().corpus(&name).await;
-        record.expect("a store").expect("a corpus").uid.to_string()
+        let record = record.expect("a store").expect("a corpus");
+        shard::Target {
+            corpus_uid: record.uid.to_string(),
+            blocks: record.blocks,
+            distance: record.distance,
+            map_digest: self.layout().map().digest().0,
+        }
     }
 
     /// Creates a corpus for fingerprints.

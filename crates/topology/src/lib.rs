@@ -14,6 +14,6 @@ mod version;
 pub use corpus_uid::{CorpusUid, ParseCorpusUidError};
 pub use ids::{Epoch, NodeId, NodeIdError, ShardId};
 pub use planner::{Move, PlanError, moves, plan};
-pub use shard_map::{ShardMap, ShardMapError};
+pub use shard_map::{MapDigest, ShardMap, ShardMapError};
 pub use shard_set::{ShardRange, ShardSet};
 pub use version::{Clock, Version};

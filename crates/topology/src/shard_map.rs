@@ -9,9 +9,13 @@
 //! - M2: the replicas of a shard are distinct nodes (`a_node_listed_twice_is_refused`).
 //! - M3: equal assignments are equal maps: lists are numbered by first use
 //!   (`equal_assignments_are_equal_maps`).
+//! - M4: maps have equal digests if every shard has the same replicas in both, and only then, as far
+//!   as 64 bits can tell (`the_digest_tells_assignments_apart`).
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
+
+use xxhash_rust::xxh3::Xxh3;
 
 use crate::ids::{NodeId, ShardId};
 use crate::shard_set::ShardSet;
@@ -26,6 +30,21 @@ pub struct ShardMap {
     lists: Vec<Box<[NodeId]>>,
     /// Which of `lists` each shard has: at most 256 shards, so at most 256 lists.
     list_of: [u8; ShardId::COUNT],
+    digest: MapDigest,
+}
+
+/// What tells two assignments apart: a hash of the names of every shard's replicas, in order.
+///
+/// Processes compare it to learn whether they work with the same map. It leaves out the version, which
+/// each process counts for itself, and the addresses of the nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MapDigest(pub u64);
+
+/// 16 hexadecimal digits.
+impl fmt::Display for MapDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
 }
 
 /// Why an assignment is not a shard map.
@@ -76,6 +95,7 @@ impl ShardMap {
         Ok(ShardMap {
             version,
             nodes: nodes.into_iter().collect(),
+            digest: digest(entries),
             lists,
             list_of,
         })
@@ -114,6 +134,25 @@ impl ShardMap {
     pub fn nodes(&self) -> &[NodeId] {
         &self.nodes
     }
+
+    /// The digest of the assignment.
+    pub const fn digest(&self) -> MapDigest {
+        self.digest
+    }
+}
+
+/// XXH3-64 over the replicas of each shard in order. A length in 8 bytes precedes each list and each name.
+fn digest(entries: &[Vec<NodeId>]) -> MapDigest {
+    let mut hash = Xxh3::new();
+    let length = |hash: &mut Xxh3, length: usize| hash.update(&(length as u64).to_le_bytes());
+    for replicas in entries {
+        length(&mut hash, replicas.len());
+        for node in replicas {
+            length(&mut hash, node.as_str().len());
+            hash.update(node.as_str().as_bytes());
+        }
+    }
+    MapDigest(hash.digest())
 }
 
 fn check_replicas(shard: ShardId, replicas: &[NodeId]) -> Result<(), ShardMapError> {
@@ -186,6 +225,26 @@ mod tests {
     fn a_map_is_shown_as_runs_of_shards() {
         let map = ShardMap::new(7, &halves()).unwrap();
         assert_eq!(map.to_string(), "version 7\n00-7f a c\n80-ff b c\n");
+    }
+
+    /// M4.
+    #[test]
+    fn the_digest_tells_assignments_apart() {
+        let digest = |entries: &[Vec<NodeId>]| ShardMap::new(7, entries).unwrap().digest();
+        let map = digest(&halves());
+        assert_eq!(map, ShardMap::new(8, &halves()).unwrap().digest());
+        assert_eq!(map.to_string().len(), 16);
+        let mut moved = halves();
+        moved[127][0] = node("b");
+        assert_ne!(digest(&moved), map);
+        let mut reversed = halves();
+        reversed[3].reverse();
+        assert_ne!(digest(&reversed), map);
+        let mut shifted = halves();
+        shifted[0] = vec![node("ac")];
+        let mut other = halves();
+        other[0] = vec![node("a"), node("c")];
+        assert_ne!(digest(&shifted), digest(&other));
     }
 
     /// M3.

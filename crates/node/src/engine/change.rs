@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use simshard_cluster::CorpusUid;
 use simshard_simhash::Layout;
 use simshard_storage::{Change, Operation};
-use simshard_topology::Version;
+use simshard_topology::{ShardSet, Version};
 use tokio::sync::oneshot;
 
 use super::{Engine, Outcome};
 use crate::error::NodeError;
+use crate::target::Target;
 
 /// How far ahead of this node's clock a version may be: farther, some clock is wrong, and what it
 /// stamps would outdo every change to come.
@@ -21,38 +21,38 @@ const FEW: usize = 1024;
 
 impl Engine {
     /// Makes an empty corpus; the same layout again changes nothing.
-    pub(crate) async fn create_corpus(
-        self: &Arc<Self>,
-        uid: CorpusUid,
-        blocks: u32,
-        distance: u32,
-    ) -> Result<(), NodeError> {
-        let layout = Layout::new(blocks, distance)?;
-        if let Ok(there) = self.corpora.get(uid) {
-            return match there.tables.layout() == layout {
-                true => Ok(()),
-                false => Err(NodeError::LayoutConflict(uid)),
-            };
+    pub(crate) async fn create_corpus(self: &Arc<Self>, target: Target) -> Result<(), NodeError> {
+        let layout = Layout::new(target.blocks, target.distance)?;
+        match self.open(&target, ShardSet::EMPTY) {
+            Err(NodeError::CorpusNotLoaded(uid)) => {
+                self.commit(Operation::CreateCorpus { uid, layout }).await?;
+                Ok(())
+            }
+            opened => opened.map(drop),
         }
-        self.commit(Operation::CreateCorpus { uid, layout }).await?;
-        Ok(())
     }
 
     /// Drops a corpus. Where there is none it may be under way, so this is committed all the same.
-    pub(crate) async fn delete_corpus(self: &Arc<Self>, uid: CorpusUid) -> Result<(), NodeError> {
-        self.commit(Operation::DropCorpus { uid }).await?;
-        Ok(())
+    pub(crate) async fn delete_corpus(self: &Arc<Self>, target: Target) -> Result<(), NodeError> {
+        match self.open(&target, ShardSet::EMPTY) {
+            Ok(_) | Err(NodeError::CorpusNotLoaded(_)) => {
+                let uid = target.corpus;
+                self.commit(Operation::DropCorpus { uid }).await?;
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Changes documents in those of their shards that are meant. Once it answers, the change is durable. It is
     /// not begun after the deadline, but once it has, it goes on whether somebody waits or not.
     pub(crate) async fn change(
         self: &Arc<Self>,
+        target: Target,
         change: Change,
         deadline: Option<Instant>,
     ) -> Result<Outcome, NodeError> {
-        self.check_owned(change.shards)?;
-        self.corpora.get(change.corpus)?;
+        self.open(&target, change.shards)?;
         check_clock(change.version)?;
         if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             return Err(NodeError::Abandoned);

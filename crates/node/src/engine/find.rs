@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use rayon::prelude::*;
-use simshard_cluster::CorpusUid;
 use simshard_proto::v1::Matches;
 use simshard_simhash::{ActiveTables, Bounds, Fingerprint, Hit, LeadGroups, Search};
 use simshard_storage::Store;
@@ -19,6 +18,7 @@ use crate::collector::Collector;
 use crate::corpora::NodeCorpus;
 use crate::error::NodeError;
 use crate::shard::Shard;
+use crate::target::Target;
 
 /// Fewer queries than this are searched by one thread: waking another takes longer.
 const FEW: usize = 64;
@@ -38,7 +38,7 @@ const LOOK_AFTER: u32 = 4096;
 /// What a search asks of the shards of a node.
 #[derive(Clone, Debug)]
 pub(crate) struct NearQuery {
-    pub(crate) corpus: CorpusUid,
+    pub(crate) target: Target,
     /// The shards meant.
     pub(crate) shards: ShardSet,
     /// The active lead groups, over all nodes.
@@ -58,8 +58,7 @@ impl Engine {
         query: NearQuery,
         deadline: Option<Instant>,
     ) -> Result<Matches, NodeError> {
-        self.check_owned(query.shards)?;
-        let corpus = self.corpora.get(query.corpus)?;
+        let corpus = self.open(&query.target, query.shards)?;
         let layout = corpus.tables.layout();
         let foreign = query.active.difference(LeadGroups::all(layout));
         if query.max_distance > layout.distance() || !foreign.is_empty() {

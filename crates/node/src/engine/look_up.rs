@@ -14,6 +14,7 @@ use super::{Engine, Wanted};
 use crate::corpora::NodeCorpus;
 use crate::error::NodeError;
 use crate::shard::home;
+use crate::target::Target;
 
 /// A fingerprint, and ids of its documents.
 type Ids = (Fingerprint, vec::IntoIter<Box<str>>);
@@ -32,17 +33,17 @@ impl Engine {
     /// The documents with these fingerprints that are at home in these shards, in their order, then by id.
     pub(crate) fn look_up(
         self: &Arc<Self>,
-        corpus: CorpusUid,
+        target: Target,
         shards: ShardSet,
         fingerprints: Vec<Fingerprint>,
     ) -> Result<impl Stream<Item = Result<Documents, NodeError>> + use<>, NodeError> {
         let look_up = LookUp {
-            corpus,
+            corpus: target.corpus,
             shards,
             fingerprints: fingerprints.into_iter(),
             rest: None,
         };
-        self.pages(corpus, shards, look_up)
+        self.pages(&target, shards, look_up)
     }
 }
 

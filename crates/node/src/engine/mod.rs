@@ -3,7 +3,7 @@
 //!
 //! # Invariants
 //! - N1: a request that names a shard the node does not own changes and
-//!   answers nothing.
+//!   answers nothing. Nor does one that was planned with another map, or for another layout of the corpus.
 //! - N2: what a request writes to a shard is visible to every search that
 //!   starts after the request was answered.
 //! - N3: a search that runs on an async thread takes few steps, has few hits, reads no file and does not wait for a
@@ -22,15 +22,16 @@ use std::time::Instant;
 
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 use simshard_cluster::CorpusUid;
-use simshard_simhash::Fingerprint;
+use simshard_simhash::{Fingerprint, Layout};
 use simshard_storage::{Failure, OpenError, Store, Writer};
-use simshard_topology::{ShardId, ShardSet};
+use simshard_topology::{MapDigest, ShardId, ShardSet};
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::corpora::NodeCorpora;
+use crate::corpora::{NodeCorpora, NodeCorpus};
 use crate::error::NodeError;
 use crate::shard::ShardCounts;
+use crate::target::Target;
 pub(crate) use apply::Outcome;
 use apply::{Applier, Ticket};
 pub(crate) use find::NearQuery;
@@ -42,6 +43,8 @@ pub(crate) struct Engine {
     store: Arc<Store>,
     writer: Writer<Ticket>,
     corpora: Arc<NodeCorpora>,
+    /// The map that gives the node its shards.
+    map: MapDigest,
     pool: Arc<ThreadPool>,
     failed: watch::Receiver<Option<Failure>>,
     max_answer_bytes: usize,
@@ -53,6 +56,7 @@ impl Engine {
     /// An engine over what is stored: loads the tables of every corpus, then takes changes.
     pub(crate) fn start(
         store: Store,
+        map: MapDigest,
         pool: Arc<ThreadPool>,
         max_answer_bytes: usize,
     ) -> Result<Self, OpenError> {
@@ -70,6 +74,7 @@ impl Engine {
             store,
             writer,
             corpora,
+            map,
             pool,
             failed,
             max_answer_bytes,
@@ -105,9 +110,9 @@ impl Engine {
     /// What the node holds of a corpus, shard by shard.
     pub(crate) async fn counts(
         self: &Arc<Self>,
-        uid: CorpusUid,
+        target: Target,
     ) -> Result<Vec<(ShardId, ShardCounts)>, NodeError> {
-        let corpus = self.corpora.get(uid)?;
+        let corpus = self.open(&target, ShardSet::EMPTY)?;
         self.run(None, move |_, _| {
             let shards = corpus.shards();
             Ok(shards.map(|(id, shard)| (id, shard.counts())).collect())
@@ -115,11 +120,53 @@ impl Engine {
         .await
     }
 
-    fn check_owned(&self, shards: ShardSet) -> Result<(), NodeError> {
+    /// The corpora that the node holds, by uid: each with its layout, and how many documents are at home here.
+    pub(crate) async fn list(
+        self: &Arc<Self>,
+        map: MapDigest,
+    ) -> Result<Vec<(CorpusUid, Layout, u64)>, NodeError> {
+        self.check_map(map)?;
+        self.run(None, |engine, _| {
+            let count = |(uid, corpus): (CorpusUid, Arc<NodeCorpus>)| {
+                let shards = corpus.shards();
+                let documents = shards.map(|(_, shard)| shard.counts().home_documents).sum();
+                (uid, corpus.tables.layout(), documents)
+            };
+            Ok(engine.corpora.all().into_iter().map(count).collect())
+        })
+        .await
+    }
+
+    /// The corpus of a request about these shards, if the node and the router know the same of both (N1).
+    fn open(&self, target: &Target, shards: ShardSet) -> Result<Arc<NodeCorpus>, NodeError> {
+        self.check_map(target.map)?;
         let foreign = shards.difference(&self.store.shards());
-        match foreign.is_empty() {
+        if !foreign.is_empty() {
+            return Err(NodeError::NotOwner(foreign));
+        }
+        let corpus = self.corpora.get(target.corpus)?;
+        let held = corpus.tables.layout();
+        let &Target {
+            blocks, distance, ..
+        } = target;
+        if (held.blocks(), held.distance()) != (blocks, distance) {
+            return Err(NodeError::CorpusDiffers {
+                uid: target.corpus,
+                held,
+                blocks,
+                distance,
+            });
+        }
+        Ok(corpus)
+    }
+
+    fn check_map(&self, router: MapDigest) -> Result<(), NodeError> {
+        match router == self.map {
             true => Ok(()),
-            false => Err(NodeError::NotOwner(foreign)),
+            false => Err(NodeError::OtherMap {
+                router,
+                node: self.map,
+            }),
         }
     }
 

@@ -10,6 +10,7 @@ use simshard_topology::ShardSet;
 
 use super::{Engine, Wanted};
 use crate::error::NodeError;
+use crate::target::Target;
 
 /// With so many documents a page is sent: with the longest ids, some megabytes.
 pub(super) const PAGE: usize = 4096;
@@ -27,12 +28,12 @@ impl Engine {
     /// The pages of work on shards of a corpus.
     pub(super) fn pages<P: Pages>(
         self: &Arc<Self>,
-        corpus: CorpusUid,
+        target: &Target,
         shards: ShardSet,
         pages: P,
     ) -> Result<impl Stream<Item = Result<Documents, NodeError>> + use<P>, NodeError> {
-        self.check_owned(shards)?;
-        self.corpora.get(corpus)?;
+        self.open(target, shards)?;
+        let corpus = target.corpus;
         let next = move |(engine, mut pages): (Arc<Self>, P)| async move {
             if pages.is_done() {
                 return Ok(None);

@@ -10,7 +10,6 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use futures_util::{Stream, stream};
-use simshard_cluster::CorpusUid;
 use simshard_simhash::{Lead, Pair, PairsWanted};
 use simshard_topology::{ShardId, ShardSet};
 use tokio::sync::mpsc;
@@ -19,6 +18,7 @@ use tokio::task::JoinHandle;
 use super::Engine;
 use crate::corpora::NodeCorpus;
 use crate::error::NodeError;
+use crate::target::Target;
 
 /// So many joins a node does at a time, each with a thread and a copy of a part of a shard.
 pub(super) const MOST_JOINS: usize = 16;
@@ -29,7 +29,7 @@ const BATCH: usize = 1 << 14;
 /// What a join asks of the shards of a node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PairQuery {
-    pub(crate) corpus: CorpusUid,
+    pub(crate) target: Target,
     /// The shards meant.
     pub(crate) shards: ShardSet,
     pub(crate) max_distance: u32,
@@ -43,8 +43,7 @@ impl Engine {
         self: &Arc<Self>,
         query: PairQuery,
     ) -> Result<impl Stream<Item = Result<Vec<Pair>, NodeError>> + use<>, NodeError> {
-        self.check_owned(query.shards)?;
-        let corpus = self.corpora.get(query.corpus)?;
+        let corpus = self.open(&query.target, query.shards)?;
         if query.max_distance > corpus.tables.layout().distance() {
             return Err(NodeError::OutsideLayout);
         }

@@ -11,6 +11,7 @@ use simshard_topology::{ShardId, ShardSet};
 use super::pages::{PAGE, Pages};
 use super::{Engine, Wanted};
 use crate::error::NodeError;
+use crate::target::Target;
 
 /// Where a scan is.
 struct Scan {
@@ -25,17 +26,17 @@ impl Engine {
     /// The documents at home in these shards, each once: by shard, fingerprint, and id.
     pub(crate) fn scan(
         self: &Arc<Self>,
-        corpus: CorpusUid,
+        target: Target,
         shards: ShardSet,
     ) -> Result<impl Stream<Item = Result<Documents, NodeError>> + use<>, NodeError> {
         let mut left: Vec<ShardId> = shards.iter().collect();
         left.reverse();
         let scan = Scan {
-            corpus,
+            corpus: target.corpus,
             shards: left,
             start: None,
         };
-        self.pages(corpus, shards, scan)
+        self.pages(&target, shards, scan)
     }
 }
 

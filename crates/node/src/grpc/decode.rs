@@ -1,28 +1,38 @@
 //! From messages to domain types: what makes no sense is refused here.
 
-use simshard_cluster::CorpusUid;
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::{Violations, check_batch, check_ids, shards_into};
 use simshard_simhash::{Fingerprint, LeadGroups};
 use simshard_storage::{Change, ChangeKind, Documents};
-use simshard_topology::Version;
+use simshard_topology::{MapDigest, Version};
 use tonic::Status;
 
 use crate::engine::NearQuery;
+use crate::target::Target;
 
-pub(super) fn corpus_uid(uid: &str) -> Result<CorpusUid, Status> {
-    uid.parse()
-        .map_err(|_| Violations::of("corpus_uid", format!("is {uid:?}, which is no uid")))
+pub(super) fn target(target: Option<pb::Target>) -> Result<Target, Status> {
+    let target = target.ok_or_else(|| Violations::of("target", "is not set"))?;
+    let uid = &target.corpus_uid;
+    let wrong = |_| Violations::of("target.corpus_uid", format!("is {uid:?}, which is no uid"));
+    Ok(Target {
+        corpus: uid.parse().map_err(wrong)?,
+        blocks: target.blocks,
+        distance: target.distance,
+        map: MapDigest(target.map_digest),
+    })
 }
 
-pub(super) fn change(request: pb::Change) -> Result<Change, Status> {
-    Ok(Change {
-        kind: kind(request.kind())?,
-        corpus: corpus_uid(&request.corpus_uid)?,
+pub(super) fn change(request: pb::Change) -> Result<(Target, Change), Status> {
+    let kind = kind(request.kind())?;
+    let target = target(request.target)?;
+    let change = Change {
+        kind,
+        corpus: target.corpus,
         version: version(request.version)?,
         shards: shards_into(&request.shards)?,
         documents: documents(request.fingerprints, request.ids)?,
-    })
+    };
+    Ok((target, change))
 }
 
 pub(super) fn near_query(request: pb::FindAll) -> Result<NearQuery, Status> {
@@ -30,7 +40,7 @@ pub(super) fn near_query(request: pb::FindAll) -> Result<NearQuery, Status> {
     check_batch("fingerprints", request.fingerprints.len(), &mut violations);
     violations.check()?;
     Ok(NearQuery {
-        corpus: corpus_uid(&request.corpus_uid)?,
+        target: target(request.target)?,
         shards: shards_into(&request.shards)?,
         active: LeadGroups(request.active_lead_groups),
         max_distance: request.max_distance,

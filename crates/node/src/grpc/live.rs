@@ -10,7 +10,7 @@ use simshard_simhash::PairsWanted;
 use simshard_storage::Documents;
 use tonic::{Response, Status};
 
-use super::decode::{corpus_uid, fingerprints};
+use super::decode::{fingerprints, target};
 use crate::engine::{Engine, PairQuery};
 use crate::error::NodeError;
 
@@ -19,10 +19,10 @@ pub(super) type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send
 
 pub(super) fn scan(
     engine: &Arc<Engine>,
-    request: &pb::ScanRequest,
+    request: pb::ScanRequest,
 ) -> Result<Response<Answers<pb::ScanResponse>>, Status> {
-    let uid = corpus_uid(&request.corpus_uid)?;
-    let pages = engine.scan(uid, shards_into(&request.shards)?)?;
+    let target = target(request.target)?;
+    let pages = engine.scan(target, shards_into(&request.shards)?)?;
     Ok(answers(pages, |page| {
         let (fingerprints, ids) = columns(page);
         pb::ScanResponse { fingerprints, ids }
@@ -31,10 +31,10 @@ pub(super) fn scan(
 
 pub(super) fn find_pairs(
     engine: &Arc<Engine>,
-    request: &pb::FindPairsRequest,
+    request: pb::FindPairsRequest,
 ) -> Result<Response<Answers<pb::FindPairsResponse>>, Status> {
     let query = PairQuery {
-        corpus: corpus_uid(&request.corpus_uid)?,
+        target: target(request.target)?,
         shards: shards_into(&request.shards)?,
         max_distance: request.max_distance,
         wanted: match request.links_only {
@@ -54,12 +54,12 @@ pub(super) fn look_up(
     engine: &Arc<Engine>,
     request: pb::LookUpRequest,
 ) -> Result<Response<Answers<pb::LookUpResponse>>, Status> {
-    let uid = corpus_uid(&request.corpus_uid)?;
+    let target = target(request.target)?;
     let shards = shards_into(&request.shards)?;
     let mut violations = Violations::default();
     check_batch("fingerprints", request.fingerprints.len(), &mut violations);
     violations.check()?;
-    let pages = engine.look_up(uid, shards, fingerprints(request.fingerprints))?;
+    let pages = engine.look_up(target, shards, fingerprints(request.fingerprints))?;
     Ok(answers(pages, |page| {
         let (fingerprints, ids) = columns(page);
         pb::LookUpResponse { fingerprints, ids }

@@ -143,9 +143,9 @@ async fn outcome(
 ) -> Result<Outcome, Status> {
     match work {
         Some(Work::Change(change)) => {
-            let change = decode::change(change)?;
+            let (target, change) = decode::change(change)?;
             let documents = change.documents.fingerprints.len();
-            let outcome = engine.change(change, deadline).await?;
+            let outcome = engine.change(target, change, deadline).await?;
             Ok(Outcome::Changed(pb::Changed {
                 documents: bits_from(documents, &outcome.changed),
                 newer_version: outcome.newer.0,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use futures_util::future::join_all;
-use simshard_cluster::{CorpusName, CorpusRecord, CorpusUid, Node, random_corpus_uid};
+use simshard_cluster::{CorpusName, CorpusRecord, Node, random_corpus_uid};
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::v1::NodeState;
 use simshard_simhash::{Layout, Recipe};
@@ -68,10 +68,10 @@ impl Router {
         };
         if outcome.as_ref().is_err_and(is_certainly_unknown) {
             // The client need not wait for nodes that do not answer.
-            let CorpusRecord { name, uid, .. } = record.clone();
+            let record = record.clone();
             tokio::spawn(async move {
                 let deadline = Deadline::within(CLEANUP);
-                let _ = self.drop_from_nodes(&name, uid, deadline).await;
+                let _ = self.drop_from_nodes(&record, deadline).await;
             });
         }
         outcome.map(|()| record)
@@ -83,9 +83,7 @@ impl Router {
         deadline: Deadline,
     ) -> Result<(), RouterError> {
         let request = pb::CreateCorpusRequest {
-            corpus_uid: record.uid.to_string(),
-            blocks: record.blocks,
-            distance: record.distance,
+            target: Some(self.target(record)),
         };
         let create = async |mut client: Client, request| client.create_corpus(request).await;
         self.on_every_node(&record.name, deadline, &request, create)
@@ -113,7 +111,7 @@ impl Router {
         // Whatever came of it, what is remembered is no longer right.
         let _ = self.corpora.reread(name).await;
         deleted?;
-        if let Err(error) = self.drop_from_nodes(name, uid, deadline).await {
+        if let Err(error) = self.drop_from_nodes(&corpus.record, deadline).await {
             warn!(%error, corpus = %name, "a node keeps a deleted corpus: nobody finds it, but it takes its space");
         }
         Ok(())
@@ -131,7 +129,7 @@ impl Router {
         deadline: Deadline,
     ) -> Result<CorpusContents, RouterError> {
         let request = pb::DescribeCorpusRequest {
-            corpus_uid: corpus.record.uid.to_string(),
+            target: Some(self.target(&corpus.record)),
         };
         let describe = async |mut client: Client, request| client.describe_corpus(request).await;
         let calls = self.layout.nodes().iter().map(async |node| {
@@ -162,6 +160,16 @@ impl Router {
         Ok(contents)
     }
 
+    /// What a request about a corpus says of it to nodes, and of the map that it is planned with.
+    pub(crate) fn target(&self, corpus: &CorpusRecord) -> pb::Target {
+        pb::Target {
+            corpus_uid: corpus.uid.to_string(),
+            blocks: corpus.blocks,
+            distance: corpus.distance,
+            map_digest: self.layout.map().digest().0,
+        }
+    }
+
     /// The shards that the map gives a node.
     pub(crate) fn shards_of(&self, node: &Node) -> ShardSet {
         self.layout.map().shards_of(&node.id)
@@ -169,15 +177,15 @@ impl Router {
 
     async fn drop_from_nodes(
         &self,
-        name: &CorpusName,
-        uid: CorpusUid,
+        record: &CorpusRecord,
         deadline: Deadline,
     ) -> Result<(), RouterError> {
         let request = pb::DeleteCorpusRequest {
-            corpus_uid: uid.to_string(),
+            target: Some(self.target(record)),
         };
         let delete = async |mut client: Client, request| client.delete_corpus(request).await;
-        self.on_every_node(name, deadline, &request, delete).await
+        self.on_every_node(&record.name, deadline, &request, delete)
+            .await
     }
 
     async fn on_every_node<M, A, F>(

@@ -148,7 +148,7 @@ impl Router {
         let work = || {
             let selected = send.documents.select(&part.places);
             Work::Change(pb::Change {
-                corpus_uid: send.corpus.record.uid.to_string(),
+                target: Some(self.target(&send.corpus.record)),
                 kind: send.change.into(),
                 shards: shards_from(part.shards),
                 fingerprints: selected.fingerprints.iter().map(|value| value.0).collect(),

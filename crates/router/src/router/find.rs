@@ -204,7 +204,7 @@ impl Router {
         let work = || {
             let query = |&place: &u32| near.queries[place as usize].0;
             Work::FindAll(pb::FindAll {
-                corpus_uid: corpus.record.uid.to_string(),
+                target: Some(self.target(&corpus.record)),
                 shards: shards_from(part.shards),
                 active_lead_groups: groups.0,
                 max_distance: near.max_distance,

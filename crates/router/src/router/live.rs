@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{Stream, stream};
+use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
 use simshard_proto::{MAX_MESSAGE_BYTES, transport};
 use simshard_simhash::Layout;
@@ -93,8 +94,8 @@ impl Live {
         runs
     }
 
-    fn uid(&self) -> String {
-        self.corpus.record.uid.to_string()
+    fn target(&self) -> pb::Target {
+        self.router.target(&self.corpus.record)
     }
 
     /// Asks a node about shards of its own.

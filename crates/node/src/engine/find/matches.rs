@@ -152,7 +152,7 @@ impl Find {
             let read = NonZeroUsize::new(part);
             let ids = self
                 .store
-                .live_ids(id, self.query.corpus, fingerprint, read)?;
+                .live_ids(id, self.query.target.corpus, fingerprint, read)?;
             if ids.len() < part || part == most {
                 break ids;
             }

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use simshard_cluster::random_corpus_uid;
 use simshard_simhash::Layout;
 use simshard_simhash::synthetic::{self, Data};
+use simshard_topology::MapDigest;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
@@ -38,7 +39,12 @@ fn find(corpus: &Arc<NodeCorpus>, fingerprints: &[Fingerprint], limit: u32) -> F
         store: Arc::new(Store::in_memory(all())),
         corpus: Arc::clone(corpus),
         query: NearQuery {
-            corpus: random_corpus_uid(),
+            target: Target {
+                corpus: random_corpus_uid(),
+                blocks: corpus.tables.layout().blocks(),
+                distance: corpus.tables.layout().distance(),
+                map: MapDigest(0),
+            },
             shards: all(),
             active: LeadGroups::all(corpus.tables.layout()),
             max_distance: 3,

@@ -1,24 +1,28 @@
 //! Lanes over channels, to an engine whose one thread the test can hold up.
 
-use simshard_cluster::{CorpusUid, random_corpus_uid};
+use simshard_cluster::random_corpus_uid;
 use simshard_proto::transport::Budget;
 use simshard_proto::{MAX_MESSAGE_BYTES, Reason, status_from_bytes};
 use simshard_storage::Store;
-use simshard_topology::{ShardId, ShardSet};
+use simshard_topology::{MapDigest, ShardId, ShardSet};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::*;
 use crate::engine;
+use crate::target::Target;
 
 /// What takes longer will never be.
 const LONG: Duration = Duration::from_secs(20);
 
+/// The map of the node.
+const MAP: MapDigest = MapDigest(0x1234);
+
 /// The router's end of a lane, and what is behind the other one.
 struct Scene {
     pool: Arc<rayon::ThreadPool>,
-    corpus: CorpusUid,
+    target: pb::Target,
     requests: mpsc::Sender<Result<pb::WorkRequest, Status>>,
     answers: mpsc::Receiver<Result<pb::WorkResponse, Status>>,
     stopping: CancellationToken,
@@ -31,10 +35,15 @@ impl Scene {
         let pool = Arc::new(engine::threads(1).unwrap());
         let owned = (0..=0x7f).map(ShardId).collect::<ShardSet>();
         let store = Store::in_memory(owned);
-        let engine = Engine::start(store, Arc::clone(&pool), MAX_MESSAGE_BYTES);
+        let engine = Engine::start(store, MAP, Arc::clone(&pool), MAX_MESSAGE_BYTES);
         let engine = Arc::new(engine.unwrap());
-        let corpus = random_corpus_uid();
-        engine.create_corpus(corpus, 5, 3).await.unwrap();
+        let target = Target {
+            corpus: random_corpus_uid(),
+            blocks: 5,
+            distance: 3,
+            map: MAP,
+        };
+        engine.create_corpus(target).await.unwrap();
         let (requests, receiver) = mpsc::channel(2 * UNDER_WAY);
         let (sender, answers) = mpsc::channel(1);
         let stopping = CancellationToken::new();
@@ -46,7 +55,12 @@ impl Scene {
         };
         Self {
             pool,
-            corpus,
+            target: pb::Target {
+                corpus_uid: target.corpus.to_string(),
+                blocks: 5,
+                distance: 3,
+                map_digest: MAP.0,
+            },
             requests,
             answers,
             stopping,
@@ -66,7 +80,7 @@ impl Scene {
     /// A search of shard 00, for so much that the threads of the engine do it.
     fn find(&self) -> pb::FindAll {
         pb::FindAll {
-            corpus_uid: self.corpus.to_string(),
+            target: Some(self.target.clone()),
             shards: vec![0],
             active_lead_groups: 1,
             max_distance: 3,
@@ -119,14 +133,25 @@ async fn each_request_is_answered_and_a_refusal_ends_nothing() {
         shards: vec![0x80],
         ..scene.find()
     };
-    let unknown = pb::FindAll {
-        corpus_uid: random_corpus_uid().to_string(),
-        ..scene.find()
+    let about = |change: &dyn Fn(&mut pb::Target)| {
+        let mut target = scene.target.clone();
+        change(&mut target);
+        pb::FindAll {
+            target: Some(target),
+            ..scene.find()
+        }
     };
+    let unknown = about(&|target| target.corpus_uid = random_corpus_uid().to_string());
+    let other_map = about(&|target| target.map_digest += 1);
+    let other_blocks = about(&|target| target.blocks = 6);
+    let other_distance = about(&|target| target.distance = 2);
     let good = scene.find();
     for (sequence, find, reason) in [
         (1, foreign, Some(Reason::NotOwner)),
         (9, unknown, Some(Reason::CorpusNotLoaded)),
+        (5, other_map, Some(Reason::NotOwner)),
+        (6, other_blocks, Some(Reason::CorpusDiffers)),
+        (7, other_distance, Some(Reason::CorpusDiffers)),
         (4, pb::FindAll::default(), Some(Reason::InvalidRequest)),
         (2, good, None),
     ] {

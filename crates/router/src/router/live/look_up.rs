@@ -61,7 +61,7 @@ impl Live {
         room: &Room,
     ) -> Result<Option<ByFingerprint>, RouterError> {
         let request = pb::LookUpRequest {
-            corpus_uid: self.uid(),
+            target: Some(self.target()),
             shards: shards_from(shards),
             fingerprints,
         };

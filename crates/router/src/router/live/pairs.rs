@@ -89,7 +89,7 @@ impl Live {
         for node in self.router.layout.nodes() {
             let shards = self.router.shards_of(node);
             let request = pb::FindPairsRequest {
-                corpus_uid: self.uid(),
+                target: Some(self.target()),
                 shards: shards_from(shards),
                 max_distance: distance,
                 links_only: wanted == PairsWanted::Links,

@@ -31,7 +31,7 @@ impl Live {
         let runs = stream::iter(self.runs());
         let pages = runs.then(async |(node, shards)| {
             let request = pb::ScanRequest {
-                corpus_uid: self.uid(),
+                target: Some(self.target()),
                 shards: shards_from(shards),
             };
             let scan = async |mut client: Client, request| client.scan(request).await;

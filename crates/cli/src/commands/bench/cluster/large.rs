@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use serde::Serialize;
 use simshard_client::Fingerprint;
-use simshard_cluster::{CorpusName, CorpusUid, FileStore, MetadataStore};
+use simshard_cluster::{FileStore, MetadataStore};
 use simshard_runtime::system::anonymous_memory_of;
 use simshard_simhash::synthetic::{Data, queries};
 
 use super::super::figure;
-use super::processes::{Cluster, End};
+use super::processes::End;
 use super::session::{Session, distinct};
 use super::{BARE, BLOCKS, Case, ClusterArgs, DISTANCE, MILLION, NODES, disk, rest};
 
@@ -155,19 +155,13 @@ impl<'a> Large<'a> {
 
     /// Ends the only node, starts it again, and tells how long it was from there to its first answer.
     async fn restart(&mut self, end: End) -> anyhow::Result<Duration> {
-        let uid = uid(&self.session.cluster).await?;
+        let layout = FileStore::open(self.session.cluster.layout_file()).await?;
+        let map = layout.layout().await?.map().digest();
         let node = &mut self.session.cluster.nodes[0];
         let start: Instant = node.restart(end)?;
-        node.answers(uid).await?;
+        node.answers(map).await?;
         let taken = start.elapsed();
         self.check().await?;
         Ok(taken)
     }
-}
-
-/// What nodes call the corpus.
-async fn uid(cluster: &Cluster) -> anyhow::Result<CorpusUid> {
-    let store = FileStore::open(&cluster.layout_file()).await?;
-    let record = store.corpus(&CorpusName::new(BARE)?).await?;
-    Ok(record.context("the corpus is gone")?.uid)
 }

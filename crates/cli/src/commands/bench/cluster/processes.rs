@@ -8,11 +8,11 @@ use std::time::Instant;
 
 use anyhow::{Context, ensure};
 use rustix::process::{Pid, Signal, kill_process};
-use simshard_cluster::CorpusUid;
 use simshard_proto::shard::v1 as shard;
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
 use simshard_proto::transport;
 use simshard_proto::v1::corpus_service_client::CorpusServiceClient;
+use simshard_topology::MapDigest;
 use tempfile::TempDir;
 use tonic::transport::{Channel, Endpoint};
 
@@ -146,15 +146,13 @@ impl Node {
         Ok(start)
     }
 
-    /// Asks what it holds of a corpus, and waits for its answer. It listens, so everything is loaded.
-    pub(super) async fn answers(&self, corpus: CorpusUid) -> anyhow::Result<()> {
+    /// Asks what it holds, and waits for its answer. It listens, so everything is loaded.
+    pub(super) async fn answers(&self, map: MapDigest) -> anyhow::Result<()> {
         let endpoint = Endpoint::from_shared(self.process.url.clone())?;
         let channel = transport::endpoint(endpoint).connect_lazy();
         let mut stub = ShardServiceClient::new(channel);
-        let request = shard::DescribeCorpusRequest {
-            corpus_uid: corpus.to_string(),
-        };
-        stub.describe_corpus(request).await.map_err(refused)?;
+        let request = shard::ListCorporaRequest { map_digest: map.0 };
+        stub.list_corpora(request).await.map_err(refused)?;
         Ok(())
     }
 
