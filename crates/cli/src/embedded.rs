@@ -33,6 +33,9 @@ pub const EMBEDDED_NODE: &str = "local";
 /// How long a request may take if the client does not say.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
 
+/// Corpora beyond which none is created.
+pub const MAX_CORPORA: usize = 1_000;
+
 /// Connections that wait to be accepted.
 const BACKLOG: u32 = 1024;
 
@@ -49,6 +52,8 @@ pub struct EmbeddedConfig {
     pub storage: StorageOptions,
     /// Threads of each node that work on shards.
     pub threads: usize,
+    /// Corpora beyond which none is created.
+    pub max_corpora: usize,
     /// Bytes that the requests under way in each role may use together.
     pub in_flight_bytes: usize,
     /// How long requests under way may take after a shutdown began.
@@ -135,6 +140,7 @@ impl EmbeddedCluster {
         }
         let settings = RouterConfig {
             timeout: TIMEOUT,
+            max_corpora: config.max_corpora,
             in_flight_bytes: config.in_flight_bytes,
             drain: config.drain,
         };
@@ -230,6 +236,7 @@ impl EmbeddedConfig {
             data: None,
             storage: StorageOptions::default(),
             threads,
+            max_corpora: MAX_CORPORA,
             in_flight_bytes: IN_FLIGHT_BYTES,
             drain: DRAIN,
         }

@@ -71,7 +71,10 @@ fn is_bad_file(error: &MetadataError) -> bool {
         | MetadataError::UnknownCorporaVersion { .. }
         | MetadataError::Unreadable { .. } => true,
         MetadataError::AlreadyExists { .. }
+        | MetadataError::UidTaken { .. }
+        | MetadataError::TooMany { .. }
         | MetadataError::NotFound { .. }
+        | MetadataError::NotDeleting { .. }
         | MetadataError::Unwritable { .. }
         | MetadataError::NotDurable { .. }
         | MetadataError::Stopping => false,

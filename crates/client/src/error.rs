@@ -88,6 +88,15 @@ impl ClientError {
         nodes.split_terminator(',').map(str::to_owned).collect()
     }
 
+    /// Whether it is about a corpus that is being deleted: only repeating the deletion is of use.
+    #[must_use]
+    pub fn is_about_deletion(&self) -> bool {
+        let Self::Refused(status) = self else {
+            return false;
+        };
+        Reason::metadata(status, "state").as_deref() == Some("DELETING")
+    }
+
     /// Whether the request itself is wrong, or names a corpus that is not there, or makes one that is:
     /// trying it again is of no use.
     #[must_use]

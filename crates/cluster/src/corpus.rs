@@ -92,6 +92,15 @@ pub fn random_corpus_uid() -> CorpusUid {
     CorpusUid(Uuid::new_v4().into_bytes())
 }
 
+/// Where a corpus is in its life. A corpus that is gone has no record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CorpusState {
+    /// It can be used.
+    Live,
+    /// Its deletion has begun. It cannot be used any more, and its name is not free yet.
+    Deleting,
+}
+
 /// One corpus as the cluster remembers it. The metadata store keeps the figures as
 /// they are given; whether they make sense together is for the caller to check.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,6 +117,8 @@ pub struct CorpusRecord {
     pub recipe: String,
     /// When it was created, by the clock of whoever created it.
     pub create_time: SystemTime,
+    /// Whether it can be used.
+    pub state: CorpusState,
 }
 
 #[cfg(test)]

@@ -26,6 +26,10 @@
 //! - FS8: one thread of a process at most waits for the lock, however many changes
 //!   there are and whoever has given up on them
 //!   (`changes_that_wait_for_the_lock_hold_up_no_reading`).
+//! - FS9: a corpora file of version 2 that lost its end, or of which any bits changed, is refused
+//!   (`every_flipped_bit_is_refused`, `every_truncation_is_refused`).
+//! - FS10: what the file says is read from it each time: what was understood before serves only while all bytes are
+//!   the same (`a_file_of_the_same_size_and_time_is_read_anew`).
 
 mod corpora_file;
 mod corpora_format;
@@ -38,6 +42,7 @@ use async_trait::async_trait;
 use simshard_topology::CorpusUid;
 use tokio::sync::{Mutex, watch};
 
+use crate::corpora::Corpora;
 use crate::corpus::{CorpusName, CorpusRecord};
 use crate::layout::ClusterLayout;
 use crate::store::{MetadataError, MetadataStore};
@@ -46,8 +51,8 @@ use corpora_file::CorporaFile;
 
 /// Metadata in two files of one folder, shared by the processes of one machine.
 ///
-/// Each read of the corpora reads the file; callers on a hot path keep what they
-/// read. A change waits for the lock as long as another process holds it.
+/// Each read of the corpora reads the file, and parses it if it has changed; callers on a hot
+/// path keep what they read. A change waits for the lock as long as another process holds it.
 #[derive(Debug)]
 pub struct FileStore {
     /// Never sent to (FS3); kept so that receivers stay connected.
@@ -92,13 +97,13 @@ impl FileStore {
     /// Changes the corpora, one change after the other.
     async fn change(
         &self,
-        change: impl FnOnce(&CorporaFile) -> Result<(), MetadataError> + Send + 'static,
+        change: impl FnOnce(&mut Corpora) -> Result<(), MetadataError> + Send + 'static,
     ) -> Result<(), MetadataError> {
         let turn = Arc::clone(&self.turn).lock_owned().await;
         let file = self.corpora.clone();
         blocking(move || {
             let _until_done = turn;
-            change(&file)
+            file.change(change)
         })
         .await
     }
@@ -114,25 +119,37 @@ impl MetadataStore for FileStore {
         self.layout.subscribe()
     }
 
-    async fn corpora(&self) -> Result<Vec<CorpusRecord>, MetadataError> {
+    async fn corpora(&self) -> Result<Arc<Corpora>, MetadataError> {
         let file = self.corpora.clone();
-        let corpora = blocking(move || file.read()).await?;
-        Ok(corpora.into_values().collect())
+        blocking(move || file.read()).await
     }
 
-    async fn corpus(&self, name: &CorpusName) -> Result<Option<CorpusRecord>, MetadataError> {
-        let file = self.corpora.clone();
-        let mut corpora = blocking(move || file.read()).await?;
-        Ok(corpora.remove(name))
+    async fn create_corpus(
+        &self,
+        record: CorpusRecord,
+        max_corpora: usize,
+    ) -> Result<(), MetadataError> {
+        self.change(move |corpora| corpora.create(record, max_corpora))
+            .await
     }
 
-    async fn create_corpus(&self, record: CorpusRecord) -> Result<(), MetadataError> {
-        self.change(move |file| file.create_corpus(record)).await
-    }
-
-    async fn delete_corpus(&self, name: &CorpusName, uid: &CorpusUid) -> Result<(), MetadataError> {
+    async fn begin_deletion(
+        &self,
+        name: &CorpusName,
+        uid: &CorpusUid,
+    ) -> Result<(), MetadataError> {
         let (name, uid) = (name.clone(), *uid);
-        self.change(move |file| file.delete_corpus(&name, uid))
+        self.change(move |corpora| corpora.begin_deletion(&name, &uid))
+            .await
+    }
+
+    async fn finish_deletion(
+        &self,
+        name: &CorpusName,
+        uid: &CorpusUid,
+    ) -> Result<(), MetadataError> {
+        let (name, uid) = (name.clone(), *uid);
+        self.change(move |corpora| corpora.finish_deletion(&name, &uid))
             .await
     }
 }

@@ -5,13 +5,15 @@
 //! layout file that the operator writes. What they share is the contract in
 //! `store.rs`, and one test suite that runs against each of them.
 
+mod corpora;
 mod corpus;
 mod file;
 mod layout;
 mod memory;
 mod store;
 
-pub use corpus::{CorpusName, CorpusRecord, InvalidCorpusName, random_corpus_uid};
+pub use corpora::Corpora;
+pub use corpus::{CorpusName, CorpusRecord, CorpusState, InvalidCorpusName, random_corpus_uid};
 pub use file::FileStore;
 pub use layout::{ClusterLayout, ClusterLayoutError, Node};
 pub use memory::MemoryStore;

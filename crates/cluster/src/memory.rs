@@ -1,14 +1,13 @@
 //! The backend that forgets: metadata of one process, for tests, the demo and the
 //! embedded server.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use simshard_topology::CorpusUid;
 use tokio::sync::watch;
 
+use crate::corpora::Corpora;
 use crate::corpus::{CorpusName, CorpusRecord};
 use crate::layout::ClusterLayout;
 use crate::store::{MetadataError, MetadataStore};
@@ -17,7 +16,7 @@ use crate::store::{MetadataError, MetadataStore};
 #[derive(Debug)]
 pub struct MemoryStore {
     layout: watch::Sender<Arc<ClusterLayout>>,
-    corpora: Mutex<BTreeMap<CorpusName, CorpusRecord>>,
+    corpora: Mutex<Arc<Corpora>>,
 }
 
 impl MemoryStore {
@@ -29,9 +28,8 @@ impl MemoryStore {
         }
     }
 
-    fn corpora_guard(&self) -> MutexGuard<'_, BTreeMap<CorpusName, CorpusRecord>> {
-        // Every change is a single map operation, so a panic elsewhere while the
-        // lock was held cannot have left the map half-changed.
+    fn corpora_guard(&self) -> MutexGuard<'_, Arc<Corpora>> {
+        // A change that panics half-way would leave it half-changed, but none can.
         self.corpora.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -46,37 +44,32 @@ impl MetadataStore for MemoryStore {
         self.layout.subscribe()
     }
 
-    async fn corpora(&self) -> Result<Vec<CorpusRecord>, MetadataError> {
-        Ok(self.corpora_guard().values().cloned().collect())
+    async fn corpora(&self) -> Result<Arc<Corpora>, MetadataError> {
+        Ok(Arc::clone(&self.corpora_guard()))
     }
 
-    async fn corpus(&self, name: &CorpusName) -> Result<Option<CorpusRecord>, MetadataError> {
-        Ok(self.corpora_guard().get(name).cloned())
+    async fn create_corpus(
+        &self,
+        record: CorpusRecord,
+        max_corpora: usize,
+    ) -> Result<(), MetadataError> {
+        Arc::make_mut(&mut self.corpora_guard()).create(record, max_corpora)
     }
 
-    async fn create_corpus(&self, record: CorpusRecord) -> Result<(), MetadataError> {
-        match self.corpora_guard().entry(record.name.clone()) {
-            Entry::Vacant(free) => {
-                free.insert(record);
-                Ok(())
-            }
-            Entry::Occupied(taken) => Err(MetadataError::AlreadyExists {
-                name: record.name,
-                uid: taken.get().uid,
-            }),
-        }
+    async fn begin_deletion(
+        &self,
+        name: &CorpusName,
+        uid: &CorpusUid,
+    ) -> Result<(), MetadataError> {
+        Arc::make_mut(&mut self.corpora_guard()).begin_deletion(name, uid)
     }
 
-    async fn delete_corpus(&self, name: &CorpusName, uid: &CorpusUid) -> Result<(), MetadataError> {
-        let mut corpora = self.corpora_guard();
-        if corpora.get(name).is_some_and(|record| record.uid == *uid) {
-            corpora.remove(name);
-            return Ok(());
-        }
-        Err(MetadataError::NotFound {
-            name: name.clone(),
-            uid: *uid,
-        })
+    async fn finish_deletion(
+        &self,
+        name: &CorpusName,
+        uid: &CorpusUid,
+    ) -> Result<(), MetadataError> {
+        Arc::make_mut(&mut self.corpora_guard()).finish_deletion(name, uid)
     }
 }
 

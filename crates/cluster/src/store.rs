@@ -7,13 +7,16 @@
 //! # Invariants
 //! Every backend keeps them; the suite in `tests/contract.rs` checks them under
 //! the same ids.
-//! - MS1: `corpora` is sorted by name, and holds at most one record a name.
+//! - MS1: `corpora` is sorted by name, and holds at most one record a name and one a uid.
 //! - MS2: of concurrent creations of one name exactly one succeeds, whichever
 //!   handles of the store they came through.
 //! - MS3: a deletion that names another uid than the stored one changes nothing.
 //! - MS4: what one call has confirmed, every later read through any handle sees.
 //! - MS5: a layout is internally consistent ([`crate::ClusterLayout`] cannot be built
 //!   otherwise), and `watch_layout` starts from the current one.
+//! - MS6: the revision is 0 in a store that was never written. Each change raises it by one, and nothing else does.
+//! - MS7: a name stays taken until its deletion is finished, and only a deletion that has begun can be finished.
+//! - MS8: no creation leaves more corpora than its limit, however many there are at once.
 
 use std::io;
 use std::path::PathBuf;
@@ -23,7 +26,8 @@ use async_trait::async_trait;
 use simshard_topology::CorpusUid;
 use tokio::sync::watch;
 
-use crate::corpus::{CorpusName, CorpusRecord};
+use crate::corpora::Corpora;
+use crate::corpus::{CorpusName, CorpusRecord, CorpusState};
 use crate::layout::{ClusterLayout, ClusterLayoutError};
 
 /// Where a cluster keeps what all its processes must agree on: which nodes there
@@ -42,32 +46,53 @@ pub trait MetadataStore: Send + Sync + std::fmt::Debug {
     /// how processes will learn of nodes that join and leave while they run.
     fn watch_layout(&self) -> watch::Receiver<Arc<ClusterLayout>>;
 
-    /// Reads all corpora, sorted by name.
+    /// Reads all corpora, as they are at one moment.
     ///
     /// # Errors
     /// When the store cannot be read.
-    async fn corpora(&self) -> Result<Vec<CorpusRecord>, MetadataError>;
+    async fn corpora(&self) -> Result<Arc<Corpora>, MetadataError>;
 
-    /// Reads one corpus; `None` if there is none of that name.
+    /// Reads one corpus, in whatever state; `None` if there is none of that name.
     ///
     /// # Errors
     /// When the store cannot be read.
-    async fn corpus(&self, name: &CorpusName) -> Result<Option<CorpusRecord>, MetadataError>;
+    async fn corpus(&self, name: &CorpusName) -> Result<Option<CorpusRecord>, MetadataError> {
+        Ok(self.corpora().await?.get(name).cloned())
+    }
 
-    /// Adds a corpus if its name is free, in one step.
+    /// Adds a corpus if its name is free, and there are fewer than `max_corpora`, in one step.
     ///
     /// # Errors
-    /// [`MetadataError::AlreadyExists`] if the name is taken, else when the store
-    /// cannot be read or written.
-    async fn create_corpus(&self, record: CorpusRecord) -> Result<(), MetadataError>;
+    /// [`MetadataError::AlreadyExists`] if the name is taken, also by a corpus that is being deleted,
+    /// [`MetadataError::UidTaken`] if another corpus has the uid, [`MetadataError::TooMany`] if there are
+    /// `max_corpora`, else when the store cannot be read or written.
+    async fn create_corpus(
+        &self,
+        record: CorpusRecord,
+        max_corpora: usize,
+    ) -> Result<(), MetadataError>;
 
-    /// Deletes the corpus of this name if it is still the one with this uid, in
-    /// one step.
+    /// Turns a live corpus into one that is being deleted, if the name still belongs to this uid, in one step.
+    /// Changes nothing where that has been done.
     ///
     /// # Errors
     /// [`MetadataError::NotFound`] if the name is free or belongs to another
     /// creation, else when the store cannot be read or written.
-    async fn delete_corpus(&self, name: &CorpusName, uid: &CorpusUid) -> Result<(), MetadataError>;
+    async fn begin_deletion(&self, name: &CorpusName, uid: &CorpusUid)
+    -> Result<(), MetadataError>;
+
+    /// Removes the record of a corpus that is being deleted, so that its name is free, if it still belongs to this
+    /// uid, in one step. Call it when every node has dropped the corpus for good.
+    ///
+    /// # Errors
+    /// [`MetadataError::NotFound`] if the name is free or belongs to another
+    /// creation, [`MetadataError::NotDeleting`] if the deletion has not begun, else when the store cannot be read or
+    /// written.
+    async fn finish_deletion(
+        &self,
+        name: &CorpusName,
+        uid: &CorpusUid,
+    ) -> Result<(), MetadataError>;
 }
 
 /// Why a metadata operation failed.
@@ -76,12 +101,28 @@ pub trait MetadataStore: Send + Sync + std::fmt::Debug {
 #[derive(Debug, thiserror::Error)]
 pub enum MetadataError {
     /// The name belongs to another corpus.
-    #[error("corpus {name} exists already with uid {uid}, use it or choose another name")]
+    #[error("corpus {name} exists already with uid {uid}, {}", until_free(*state))]
     AlreadyExists {
         /// The name asked for.
         name: CorpusName,
         /// The corpus that holds it.
         uid: CorpusUid,
+        /// Whether that can be used.
+        state: CorpusState,
+    },
+    /// Another corpus has this uid.
+    #[error("corpus {name} has uid {uid}, give the new corpus a uid of its own")]
+    UidTaken {
+        /// The uid asked for.
+        uid: CorpusUid,
+        /// The corpus that has it.
+        name: CorpusName,
+    },
+    /// There are as many corpora as there may be.
+    #[error("there are {max_corpora} corpora or more, delete one or allow more")]
+    TooMany {
+        /// So many may be there.
+        max_corpora: usize,
     },
     /// No corpus has this name and uid.
     #[error("corpus {name} with uid {uid} does not exist, list the corpora to see what does")]
@@ -90,6 +131,12 @@ pub enum MetadataError {
         name: CorpusName,
         /// The uid asked for.
         uid: CorpusUid,
+    },
+    /// The deletion of this corpus has not begun, so it cannot be finished.
+    #[error("corpus {name} is not being deleted, begin its deletion first")]
+    NotDeleting {
+        /// The name asked for.
+        name: CorpusName,
     },
     /// The layout file is not well-formed.
     #[error(
@@ -117,7 +164,8 @@ pub enum MetadataError {
     /// The file of corpora is damaged. It is left as it is.
     #[error(
         "corpora file {} line {line} column {column}: {message}; \
-         it is left untouched, repair it or restore it from a backup",
+         it is left untouched: restore it from a backup, or move it away and restore each corpus \
+         with `simshard corpus recover`",
         path.display()
     )]
     CorruptCorpora {
@@ -132,7 +180,8 @@ pub enum MetadataError {
     },
     /// The file of corpora was written by a later Simshard.
     #[error(
-        "corpora file {} has version {found}, which this program cannot read; upgrade the program",
+        "corpora file {} has version {found}, which this program cannot read; upgrade the program, \
+         or restore the file from a backup if no later Simshard wrote it",
         path.display()
     )]
     UnknownCorporaVersion {
@@ -179,4 +228,13 @@ pub enum MetadataError {
     /// The process is stopping, so the outcome of the operation is not known.
     #[error("the process is stopping, read the corpora again before repeating the operation")]
     Stopping,
+}
+
+fn until_free(state: CorpusState) -> &'static str {
+    match state {
+        CorpusState::Live => "use it or choose another name",
+        CorpusState::Deleting => {
+            "and is being deleted: repeat the deletion to complete it, or choose another name"
+        }
+    }
 }

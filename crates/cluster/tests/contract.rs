@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use simshard_cluster::{
-    ClusterLayout, CorpusName, CorpusRecord, FileStore, MemoryStore, MetadataError, MetadataStore,
-    Node, random_corpus_uid,
+    ClusterLayout, CorpusName, CorpusRecord, CorpusState, CorpusUid, FileStore, MemoryStore,
+    MetadataError, MetadataStore, Node, random_corpus_uid,
 };
 use simshard_topology::NodeId;
 
@@ -34,9 +34,14 @@ async fn keeps_the_contract<F: Future<Output = Handles>>(fresh: impl Fn() -> F) 
     a_taken_name_is_refused_and_keeps_its_corpus(fresh().await).await;
     of_concurrent_creations_exactly_one_wins(fresh().await).await;
     concurrent_creations_of_different_names_all_succeed(fresh().await).await;
+    a_uid_that_another_corpus_has_is_refused(fresh().await).await;
+    there_are_never_more_corpora_than_allowed(fresh().await).await;
     only_the_matching_uid_deletes(fresh().await).await;
+    only_a_deletion_that_has_begun_is_finished(fresh().await).await;
+    a_name_is_taken_until_its_deletion_is_finished(fresh().await).await;
     a_deleted_name_is_free_again(fresh().await).await;
-    of_concurrent_deletions_exactly_one_wins(fresh().await).await;
+    of_concurrent_deletions_all_begin_and_one_finishes(fresh().await).await;
+    the_revision_counts_changes_and_nothing_else(fresh().await).await;
 }
 
 #[tokio::test]
@@ -102,11 +107,40 @@ fn corpus(text: &str) -> CorpusRecord {
         distance: 3,
         recipe: "words-v1".to_owned(),
         create_time: SystemTime::UNIX_EPOCH + Duration::new(1_700_000_000, 123_456_789),
+        state: CorpusState::Live,
     }
 }
 
+/// More corpora than any test makes.
+const MANY: usize = 1_000;
+
+impl Handles {
+    /// The two in turn.
+    fn of(&self, number: usize) -> Arc<dyn MetadataStore> {
+        match number % 2 {
+            0 => Arc::clone(&self.here),
+            _ => Arc::clone(&self.there),
+        }
+    }
+}
+
+async fn create(store: &Arc<dyn MetadataStore>, record: &CorpusRecord) {
+    store.create_corpus(record.clone(), MANY).await.unwrap();
+}
+
+async fn records(store: &Arc<dyn MetadataStore>) -> Vec<CorpusRecord> {
+    store.corpora().await.unwrap().records().cloned().collect()
+}
+
+async fn revision(store: &Arc<dyn MetadataStore>) -> u64 {
+    store.corpora().await.unwrap().revision()
+}
+
+/// MS6.
 async fn a_fresh_store_has_no_corpora(store: Handles) {
-    assert_eq!(store.here.corpora().await.unwrap(), []);
+    let corpora = store.here.corpora().await.unwrap();
+    assert!(corpora.is_empty());
+    assert_eq!(corpora.revision(), 0);
     assert_eq!(store.here.corpus(&name("default")).await.unwrap(), None);
 }
 
@@ -132,11 +166,11 @@ async fn a_created_corpus_is_read_back_exactly(store: Handles) {
         create_time: SystemTime::UNIX_EPOCH - Duration::from_millis(250),
         ..corpus("odd")
     };
-    store.here.create_corpus(record.clone()).await.unwrap();
+    create(&store.here, &record).await;
     for handle in [&store.here, &store.there] {
         let found = handle.corpus(&record.name).await.unwrap();
         assert_eq!(found, Some(record.clone()));
-        assert_eq!(handle.corpora().await.unwrap(), slice::from_ref(&record));
+        assert_eq!(records(handle).await, slice::from_ref(&record));
         assert_eq!(handle.corpus(&name("od")).await.unwrap(), None);
     }
 }
@@ -144,37 +178,83 @@ async fn a_created_corpus_is_read_back_exactly(store: Handles) {
 /// MS1.
 async fn corpora_are_sorted_by_name(store: Handles) {
     for text in ["b", "a.b", "a", "a-b", "10", "9"] {
-        store.here.create_corpus(corpus(text)).await.unwrap();
+        create(&store.here, &corpus(text)).await;
     }
     let corpora = store.there.corpora().await.unwrap();
-    let names: Vec<&str> = corpora.iter().map(|found| found.name.as_str()).collect();
+    assert_eq!(corpora.len(), 6);
+    let names: Vec<&str> = corpora.records().map(|found| found.name.as_str()).collect();
     assert_eq!(names, ["10", "9", "a", "a-b", "a.b", "b"]);
 }
 
 /// MS1.
 async fn a_taken_name_is_refused_and_keeps_its_corpus(store: Handles) {
-    let first = corpus("default");
-    let second = corpus("default");
-    store.here.create_corpus(first.clone()).await.unwrap();
-    let error = store.there.create_corpus(second).await.unwrap_err();
-    let MetadataError::AlreadyExists { name, uid } = error else {
-        panic!("{error}");
+    let (first, second) = (corpus("default"), corpus("default"));
+    create(&store.here, &first).await;
+    // Even where no corpus may be made at all, the better reason is given.
+    for most in [MANY, 1, 0] {
+        let refusal = store.there.create_corpus(second.clone(), most).await;
+        let Err(MetadataError::AlreadyExists { name, uid, state }) = refusal else {
+            panic!("{refusal:?}");
+        };
+        assert_eq!((&name, uid), (&first.name, first.uid));
+        assert_eq!(state, CorpusState::Live);
+    }
+    assert_eq!(records(&store.here).await, [first]);
+}
+
+/// MS1.
+async fn a_uid_that_another_corpus_has_is_refused(store: Handles) {
+    let first = corpus("first");
+    create(&store.here, &first).await;
+    let second = CorpusRecord {
+        uid: first.uid,
+        ..corpus("second")
     };
-    assert_eq!((name, uid), (first.name.clone(), first.uid));
-    assert_eq!(store.here.corpora().await.unwrap(), [first]);
+    let refusal = store.there.create_corpus(second, MANY).await;
+    let Err(MetadataError::UidTaken { uid, name }) = refusal else {
+        panic!("{refusal:?}");
+    };
+    assert_eq!((uid, &name), (first.uid, &first.name));
+    assert_eq!(records(&store.here).await, [first]);
+}
+
+/// MS8.
+async fn there_are_never_more_corpora_than_allowed(store: Handles) {
+    let mut attempts = tokio::task::JoinSet::new();
+    for number in 0..16 {
+        let handle = store.of(number);
+        let record = corpus(&format!("c{number}"));
+        attempts.spawn(async move { handle.create_corpus(record, 5).await });
+    }
+    let mut refused = 0;
+    for result in attempts.join_all().await {
+        match result {
+            Ok(()) => {}
+            Err(MetadataError::TooMany { max_corpora: 5 }) => refused += 1,
+            Err(other) => panic!("{other}"),
+        }
+    }
+    assert_eq!(refused, 11);
+    let corpora = records(&store.here).await;
+    assert_eq!(corpora.len(), 5);
+    // One that is being deleted counts until it is gone.
+    let gone = &corpora[0];
+    let begun = store.here.begin_deletion(&gone.name, &gone.uid).await;
+    begun.unwrap();
+    let refusal = store.there.create_corpus(corpus("new"), 5).await;
+    assert!(matches!(refusal, Err(MetadataError::TooMany { .. })));
+    let finished = store.here.finish_deletion(&gone.name, &gone.uid).await;
+    finished.unwrap();
+    store.there.create_corpus(corpus("new"), 5).await.unwrap();
 }
 
 /// MS2.
 async fn of_concurrent_creations_exactly_one_wins(store: Handles) {
     let mut attempts = tokio::task::JoinSet::new();
     for round in 0..16 {
-        let handle = if round % 2 == 0 {
-            Arc::clone(&store.here)
-        } else {
-            Arc::clone(&store.there)
-        };
+        let handle = store.of(round);
         let record = corpus("contested");
-        attempts.spawn(async move { (record.uid, handle.create_corpus(record).await) });
+        attempts.spawn(async move { (record.uid, handle.create_corpus(record, MANY).await) });
     }
     let mut winners = Vec::new();
     let mut told = Vec::new();
@@ -195,64 +275,136 @@ async fn of_concurrent_creations_exactly_one_wins(store: Handles) {
 async fn concurrent_creations_of_different_names_all_succeed(store: Handles) {
     let mut attempts = tokio::task::JoinSet::new();
     for number in 0..16 {
-        let handle = if number % 2 == 0 {
-            Arc::clone(&store.here)
-        } else {
-            Arc::clone(&store.there)
-        };
-        attempts.spawn(async move { handle.create_corpus(corpus(&format!("c{number}"))).await });
+        let handle = store.of(number);
+        let record = corpus(&format!("c{number}"));
+        attempts.spawn(async move { handle.create_corpus(record, MANY).await });
     }
     for result in attempts.join_all().await {
         result.unwrap();
     }
-    assert_eq!(store.here.corpora().await.unwrap().len(), 16);
+    assert_eq!(records(&store.here).await.len(), 16);
 }
 
 /// MS3.
 async fn only_the_matching_uid_deletes(store: Handles) {
     let record = corpus("default");
-    store.here.create_corpus(record.clone()).await.unwrap();
+    create(&store.here, &record).await;
     let wrong = [
         (record.name.clone(), random_corpus_uid()),
         (name("absent"), record.uid),
     ];
-    for (wrong_name, wrong_uid) in wrong {
-        let error = store.there.delete_corpus(&wrong_name, &wrong_uid).await;
-        match error {
-            Err(MetadataError::NotFound { name, uid }) => {
-                assert_eq!((name, uid), (wrong_name, wrong_uid));
-            }
-            other => panic!("{other:?}"),
-        }
+    for (wrong_name, wrong_uid) in &wrong {
+        let refusal = store.there.begin_deletion(wrong_name, wrong_uid).await;
+        assert_not_found(refusal, wrong_name, wrong_uid);
     }
-    let corpora = store.here.corpora().await.unwrap();
-    assert_eq!(corpora, slice::from_ref(&record));
-    let deletion = store.there.delete_corpus(&record.name, &record.uid).await;
-    deletion.unwrap();
-    assert_eq!(store.here.corpora().await.unwrap(), []);
+    assert_eq!(records(&store.here).await, slice::from_ref(&record));
+    let begun = store.there.begin_deletion(&record.name, &record.uid).await;
+    begun.unwrap();
+    for (wrong_name, wrong_uid) in &wrong {
+        let refusal = store.there.finish_deletion(wrong_name, wrong_uid).await;
+        assert_not_found(refusal, wrong_name, wrong_uid);
+    }
+    let deleting = CorpusRecord {
+        state: CorpusState::Deleting,
+        ..record.clone()
+    };
+    assert_eq!(records(&store.here).await, [deleting]);
+    let finished = store.here.finish_deletion(&record.name, &record.uid).await;
+    finished.unwrap();
+    assert_eq!(records(&store.there).await, []);
+}
+
+fn assert_not_found(refusal: Result<(), MetadataError>, name: &CorpusName, uid: &CorpusUid) {
+    match refusal {
+        Err(MetadataError::NotFound {
+            name: told,
+            uid: told_uid,
+        }) => assert_eq!((&told, &told_uid), (name, uid)),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// MS7.
+async fn only_a_deletion_that_has_begun_is_finished(store: Handles) {
+    let record = corpus("default");
+    create(&store.here, &record).await;
+    let refusal = store.there.finish_deletion(&record.name, &record.uid).await;
+    let Err(MetadataError::NotDeleting { name }) = refusal else {
+        panic!("{refusal:?}");
+    };
+    assert_eq!(name, record.name);
+    assert_eq!(records(&store.here).await, [record]);
+}
+
+/// MS7.
+async fn a_name_is_taken_until_its_deletion_is_finished(store: Handles) {
+    let record = corpus("default");
+    create(&store.here, &record).await;
+    for handle in [&store.here, &store.there, &store.here] {
+        let begun = handle.begin_deletion(&record.name, &record.uid).await;
+        begun.unwrap();
+        let refusal = store.there.create_corpus(corpus("default"), MANY).await;
+        let Err(MetadataError::AlreadyExists { uid, state, .. }) = refusal else {
+            panic!("{refusal:?}");
+        };
+        assert_eq!((uid, state), (record.uid, CorpusState::Deleting));
+    }
+    let finished = store.there.finish_deletion(&record.name, &record.uid).await;
+    finished.unwrap();
+    create(&store.here, &corpus("default")).await;
 }
 
 /// MS3: the first creation's uid has no power over the second.
 async fn a_deleted_name_is_free_again(store: Handles) {
-    let first = corpus("default");
-    let second = corpus("default");
-    store.here.create_corpus(first.clone()).await.unwrap();
-    let deletion = store.here.delete_corpus(&first.name, &first.uid).await;
-    deletion.unwrap();
-    store.there.create_corpus(second.clone()).await.unwrap();
-    let late = store.here.delete_corpus(&first.name, &first.uid).await;
-    assert!(matches!(late, Err(MetadataError::NotFound { .. })));
-    assert_eq!(store.here.corpora().await.unwrap(), [second]);
+    let (first, second) = (corpus("default"), corpus("default"));
+    create(&store.here, &first).await;
+    let begun = store.here.begin_deletion(&first.name, &first.uid).await;
+    begun.unwrap();
+    let finished = store.here.finish_deletion(&first.name, &first.uid).await;
+    finished.unwrap();
+    create(&store.there, &second).await;
+    let late = store.here.begin_deletion(&first.name, &first.uid).await;
+    assert_not_found(late, &first.name, &first.uid);
+    let late = store.here.finish_deletion(&first.name, &first.uid).await;
+    assert_not_found(late, &first.name, &first.uid);
+    assert_eq!(records(&store.here).await, [second]);
 }
 
-/// MS3.
-async fn of_concurrent_deletions_exactly_one_wins(store: Handles) {
+/// MS3, MS7.
+async fn of_concurrent_deletions_all_begin_and_one_finishes(store: Handles) {
     let record = corpus("default");
-    store.here.create_corpus(record.clone()).await.unwrap();
+    create(&store.here, &record).await;
     let (here, there) = tokio::join!(
-        store.here.delete_corpus(&record.name, &record.uid),
-        store.there.delete_corpus(&record.name, &record.uid),
+        store.here.begin_deletion(&record.name, &record.uid),
+        store.there.begin_deletion(&record.name, &record.uid),
+    );
+    assert!(here.is_ok() && there.is_ok(), "{here:?} {there:?}");
+    let (here, there) = tokio::join!(
+        store.here.finish_deletion(&record.name, &record.uid),
+        store.there.finish_deletion(&record.name, &record.uid),
     );
     assert_ne!(here.is_ok(), there.is_ok());
-    assert_eq!(store.here.corpora().await.unwrap(), []);
+    assert_eq!(records(&store.here).await, []);
+}
+
+/// MS6.
+async fn the_revision_counts_changes_and_nothing_else(store: Handles) {
+    let record = corpus("default");
+    create(&store.here, &record).await;
+    assert_eq!(revision(&store.there).await, 1);
+    let refusal = store.there.create_corpus(corpus("default"), MANY).await;
+    refusal.unwrap_err();
+    let refusal = store.there.finish_deletion(&record.name, &record.uid).await;
+    refusal.unwrap_err();
+    assert_eq!(revision(&store.here).await, 1);
+    for _again in 0..2 {
+        let begun = store.there.begin_deletion(&record.name, &record.uid).await;
+        begun.unwrap();
+        assert_eq!(revision(&store.here).await, 2);
+    }
+    let finished = store.here.finish_deletion(&record.name, &record.uid).await;
+    finished.unwrap();
+    let corpora = store.there.corpora().await.unwrap();
+    assert!(corpora.is_empty());
+    assert_eq!(corpora.revision(), 3);
 }

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use simshard_cluster::{
-    CorpusName, CorpusRecord, FileStore, MetadataError, MetadataStore, random_corpus_uid,
+    CorpusName, CorpusRecord, CorpusState, FileStore, MetadataError, MetadataStore,
+    random_corpus_uid,
 };
 
 const LAYOUT: &str = r#"
@@ -66,7 +67,19 @@ fn corpus(name: &str) -> CorpusRecord {
         distance: 3,
         recipe: "words-v1".to_owned(),
         create_time: SystemTime::UNIX_EPOCH,
+        state: CorpusState::Live,
     }
+}
+
+/// More corpora than any test makes.
+const MANY: usize = 10_000;
+
+async fn create(store: &FileStore, record: &CorpusRecord) -> Result<(), MetadataError> {
+    store.create_corpus(record.clone(), MANY).await
+}
+
+async fn records(store: &FileStore) -> Vec<CorpusRecord> {
+    store.corpora().await.unwrap().records().cloned().collect()
 }
 
 #[tokio::test]
@@ -102,11 +115,11 @@ async fn the_layout_file_is_never_written() {
     let written = fs::metadata(folder.layout()).unwrap().modified().unwrap();
     let store = folder.open().await;
     let record = corpus("default");
-    store.create_corpus(record.clone()).await.unwrap();
-    store
-        .delete_corpus(&record.name, &record.uid)
-        .await
-        .unwrap();
+    create(&store, &record).await.unwrap();
+    let begun = store.begin_deletion(&record.name, &record.uid).await;
+    begun.unwrap();
+    let finished = store.finish_deletion(&record.name, &record.uid).await;
+    finished.unwrap();
     assert_eq!(fs::read_to_string(folder.layout()).unwrap(), LAYOUT);
     let still_written = fs::metadata(folder.layout()).unwrap().modified().unwrap();
     assert_eq!(still_written, written);
@@ -128,9 +141,9 @@ async fn an_edited_layout_file_counts_from_the_next_start() {
 async fn the_corpora_file_appears_with_the_first_corpus() {
     let folder = Folder::with(LAYOUT);
     let store = folder.open().await;
-    assert_eq!(store.corpora().await.unwrap(), []);
+    assert_eq!(records(&store).await, []);
     assert_eq!(folder.file_names(), ["cluster.toml"]);
-    store.create_corpus(corpus("default")).await.unwrap();
+    create(&store, &corpus("default")).await.unwrap();
     assert_eq!(
         folder.file_names(),
         [
@@ -146,9 +159,9 @@ async fn corpora_outlive_the_store() {
     let folder = Folder::with(LAYOUT);
     let record = corpus("default");
     let store = folder.open().await;
-    store.create_corpus(record.clone()).await.unwrap();
+    create(&store, &record).await.unwrap();
     drop(store);
-    assert_eq!(folder.open().await.corpora().await.unwrap(), [record]);
+    assert_eq!(records(&folder.open().await).await, [record]);
 }
 
 /// FS5.
@@ -157,14 +170,14 @@ async fn what_a_crash_left_half_written_is_ignored() {
     let folder = Folder::with(LAYOUT);
     let store = folder.open().await;
     let (first, second) = (corpus("first"), corpus("second"));
-    store.create_corpus(first.clone()).await.unwrap();
+    create(&store, &first).await.unwrap();
     let next = folder.0.path().join("cluster.corpora.toml.next");
     fs::write(&next, "version = 1\n[[corp").unwrap();
     let reopened = folder.open().await;
-    let found = reopened.corpora().await.unwrap();
+    let found = records(&reopened).await;
     assert_eq!(found, std::slice::from_ref(&first));
-    reopened.create_corpus(second.clone()).await.unwrap();
-    assert_eq!(store.corpora().await.unwrap(), [first, second]);
+    create(&reopened, &second).await.unwrap();
+    assert_eq!(records(&store).await, [first, second]);
     assert!(!next.exists());
 }
 
@@ -174,18 +187,25 @@ async fn a_corrupt_corpora_file_is_refused_and_left_alone() {
     let folder = Folder::with(LAYOUT);
     let store = folder.open().await;
     let record = corpus("default");
-    store.create_corpus(record.clone()).await.unwrap();
+    create(&store, &record).await.unwrap();
     let whole = fs::read_to_string(folder.corpora()).unwrap();
     let blank = String::new();
     let broken = whole.replace("blocks = 5", "blocks = ?");
-    for damaged in [blank, broken] {
+    // It makes sense, but nobody wrote it.
+    let edited = whole.replace("blocks = 5", "blocks = 4");
+    for damaged in [blank, broken, edited] {
+        assert_ne!(damaged, whole);
         fs::write(folder.corpora(), &damaged).unwrap();
         let refusals = [
             store.corpora().await.unwrap_err(),
             store.corpus(&record.name).await.unwrap_err(),
-            store.create_corpus(corpus("other")).await.unwrap_err(),
+            create(&store, &corpus("other")).await.unwrap_err(),
             store
-                .delete_corpus(&record.name, &record.uid)
+                .begin_deletion(&record.name, &record.uid)
+                .await
+                .unwrap_err(),
+            store
+                .finish_deletion(&record.name, &record.uid)
                 .await
                 .unwrap_err(),
         ];
@@ -196,6 +216,8 @@ async fn a_corrupt_corpora_file_is_refused_and_left_alone() {
             );
             let message = error.to_string();
             assert!(message.contains("cluster.corpora.toml line "), "{message}");
+            assert!(message.contains("restore it from a backup"), "{message}");
+            assert!(message.contains("`simshard corpus recover`"), "{message}");
         }
         assert_eq!(fs::read_to_string(folder.corpora()).unwrap(), damaged);
     }
@@ -219,13 +241,13 @@ async fn a_damaged_corpora_file_leaves_the_layout_readable() {
 async fn a_corpora_file_of_a_later_version_is_refused_and_left_alone() {
     let folder = Folder::with(LAYOUT);
     let store = folder.open().await;
-    fs::write(folder.corpora(), "version = 2\n").unwrap();
-    let error = store.create_corpus(corpus("default")).await.unwrap_err();
+    fs::write(folder.corpora(), "version = 3\n").unwrap();
+    let error = create(&store, &corpus("default")).await.unwrap_err();
     let message = error.to_string();
-    assert!(message.contains("has version 2"), "{message}");
-    assert!(message.ends_with("upgrade the program"), "{message}");
+    assert!(message.contains("has version 3"), "{message}");
+    assert!(message.contains("upgrade the program"), "{message}");
     let kept = fs::read_to_string(folder.corpora()).unwrap();
-    assert_eq!(kept, "version = 2\n");
+    assert_eq!(kept, "version = 3\n");
 }
 
 #[tokio::test]
@@ -233,12 +255,69 @@ async fn a_change_that_cannot_be_written_changes_nothing() {
     let folder = Folder::with(LAYOUT);
     let store = folder.open().await;
     let first = corpus("first");
-    store.create_corpus(first.clone()).await.unwrap();
+    create(&store, &first).await.unwrap();
     // A folder in the way fails the write for every user, root included.
     fs::create_dir(folder.0.path().join("cluster.corpora.toml.next")).unwrap();
-    let error = store.create_corpus(corpus("second")).await.unwrap_err();
+    let error = create(&store, &corpus("second")).await.unwrap_err();
     assert!(matches!(error, MetadataError::Unwritable { .. }), "{error}");
-    assert_eq!(store.corpora().await.unwrap(), [first]);
+    assert_eq!(records(&store).await, [first]);
+}
+
+/// What version 1 wrote is read, and the next change writes it as version 2.
+#[tokio::test]
+async fn a_file_of_version_1_becomes_one_of_version_2_with_the_next_change() {
+    let folder = Folder::with(LAYOUT);
+    let (old, new) = (corpus("old"), corpus("new"));
+    let text = format!(
+        "version = 1\ncorpus_count = 1\n\n[[corpora]]\nname = \"old\"\nuid = \"{}\"\nblocks = 5\n\
+         distance = 3\nrecipe = \"words-v1\"\ncreate_time_seconds = 0\ncreate_time_nanos = 0\n",
+        old.uid
+    );
+    fs::write(folder.corpora(), &text).unwrap();
+    let store = folder.open().await;
+    let corpora = store.corpora().await.unwrap();
+    assert_eq!(corpora.revision(), 1);
+    assert_eq!(records(&store).await, std::slice::from_ref(&old));
+    assert_eq!(fs::read_to_string(folder.corpora()).unwrap(), text);
+    create(&store, &new).await.unwrap();
+    let text = fs::read_to_string(folder.corpora()).unwrap();
+    assert!(text.contains("\nversion = 2\n"), "{text}");
+    let reopened = folder.open().await;
+    assert_eq!(reopened.corpora().await.unwrap().revision(), 2);
+    assert_eq!(records(&reopened).await, [new, old]);
+}
+
+/// FS10: even an edit that no file system can tell by size or time.
+#[tokio::test]
+async fn a_file_of_the_same_size_and_time_is_read_anew() {
+    let folder = Folder::with(LAYOUT);
+    let store = folder.open().await;
+    create(&store, &corpus("a")).await.unwrap();
+    store.corpora().await.unwrap();
+    let text = fs::read_to_string(folder.corpora()).unwrap();
+    let written = fs::metadata(folder.corpora()).unwrap().modified().unwrap();
+    fs::write(folder.corpora(), text.replace("blocks = 5", "blocks = 6")).unwrap();
+    let file = fs::File::options().write(true).open(folder.corpora());
+    file.unwrap().set_modified(written).unwrap();
+    let error = store.corpora().await.unwrap_err();
+    assert!(
+        matches!(error, MetadataError::CorruptCorpora { .. }),
+        "{error}"
+    );
+    // Nor is what it said before the answer to a file that is gone.
+    fs::remove_file(folder.corpora()).unwrap();
+    let corpora = store.corpora().await.unwrap();
+    assert_eq!((corpora.len(), corpora.revision()), (0, 0));
+    fs::write(folder.corpora(), text).unwrap();
+    assert_eq!(store.corpora().await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_corpora_file_of_other_bytes_than_text_is_refused_with_their_place() {
+    let folder = Folder::with(LAYOUT);
+    fs::write(folder.corpora(), b"version = 2\n\xff").unwrap();
+    let error = folder.open().await.corpora().await.unwrap_err();
+    assert!(error.to_string().contains("line 2 column 1"), "{error}");
 }
 
 /// FS6: were the only async thread to wait for the lock, nobody could release it.
@@ -248,8 +327,9 @@ async fn waiting_for_the_lock_holds_up_no_async_thread() {
     let store = folder.open().await;
     let lock = fs::File::create(folder.0.path().join("cluster.corpora.lock")).unwrap();
     lock.lock().unwrap();
-    let (created, ()) = tokio::join!(store.create_corpus(corpus("default")), async {
-        assert_eq!(store.corpora().await.unwrap(), []);
+    let record = corpus("default");
+    let (created, ()) = tokio::join!(create(&store, &record), async {
+        assert_eq!(records(&store).await, []);
         drop(lock);
     });
     created.unwrap();
@@ -270,7 +350,7 @@ fn changes_that_wait_for_the_lock_hold_up_no_reading() {
         lock.lock().unwrap();
         let create = |number: usize| {
             let store = Arc::clone(&store);
-            tokio::spawn(async move { store.create_corpus(corpus(&format!("c{number}"))).await })
+            tokio::spawn(async move { create(&store, &corpus(&format!("c{number}"))).await })
         };
         let waiting: Vec<_> = (0..20).map(create).collect();
         let given_up: Vec<_> = (20..40).map(create).collect();
@@ -278,7 +358,7 @@ fn changes_that_wait_for_the_lock_hold_up_no_reading() {
         for change in &given_up {
             change.abort();
         }
-        assert_eq!(store.corpora().await.unwrap(), []);
+        assert_eq!(records(&store).await, []);
         drop(lock);
         for change in waiting {
             change.await.unwrap().unwrap();

@@ -30,6 +30,8 @@ pub enum Reason {
     CorpusNotFound,
     /// The name is taken.
     CorpusExists,
+    /// There are as many corpora as the router allows.
+    TooManyCorpora,
     /// A needed node does not answer.
     NodeUnreachable,
     /// A needed node did not answer in time.
@@ -62,12 +64,13 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::InvalidRequest,
         Self::RecipeMismatch,
         Self::MessageTooLarge,
         Self::CorpusNotFound,
         Self::CorpusExists,
+        Self::TooManyCorpora,
         Self::NodeUnreachable,
         Self::DeadlineTooShort,
         Self::NotOwner,
@@ -93,6 +96,7 @@ impl Reason {
             Self::MessageTooLarge => "MESSAGE_TOO_LARGE",
             Self::CorpusNotFound => "CORPUS_NOT_FOUND",
             Self::CorpusExists => "CORPUS_EXISTS",
+            Self::TooManyCorpora => "TOO_MANY_CORPORA",
             Self::NodeUnreachable => "NODE_UNREACHABLE",
             Self::DeadlineTooShort => "DEADLINE_TOO_SHORT",
             Self::NotOwner => "NOT_OWNER",
@@ -124,7 +128,9 @@ impl Reason {
             Self::NotOwner | Self::CorpusNotLoaded | Self::CorpusDiffers => {
                 Code::FailedPrecondition
             }
-            Self::AnswerTooLarge | Self::DiskFull | Self::Overloaded => Code::ResourceExhausted,
+            Self::TooManyCorpora | Self::AnswerTooLarge | Self::DiskFull | Self::Overloaded => {
+                Code::ResourceExhausted
+            }
             Self::WriteConflict => Code::Aborted,
             Self::Internal | Self::ClockAhead | Self::StorageFailed => Code::Internal,
         }
@@ -146,6 +152,7 @@ impl Reason {
             | Self::MessageTooLarge
             | Self::CorpusNotFound
             | Self::CorpusExists
+            | Self::TooManyCorpora
             | Self::DeadlineTooShort
             | Self::NotOwner
             | Self::CorpusNotLoaded

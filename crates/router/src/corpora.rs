@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use simshard_cluster::{CorpusName, CorpusRecord};
+use simshard_cluster::{CorpusName, CorpusRecord, CorpusState};
 use simshard_simhash::{Layout, Recipe, Tables, TextRecipe};
 
 use crate::error::RouterError;
@@ -41,15 +41,24 @@ impl Corpora {
         self.reread(name).await
     }
 
-    /// The corpus of this name, as the store has it now.
+    /// The corpus of this name, as the store has it now. One that is being deleted cannot be used.
     pub(crate) async fn reread(&self, name: &CorpusName) -> Result<Arc<OpenCorpus>, RouterError> {
-        self.remembered().remove(name);
+        self.forget(name);
         let Some(record) = self.metadata.corpus(name).await? else {
             return Err(RouterError::CorpusNotFound(name.clone()));
         };
+        match record.state {
+            CorpusState::Live => {}
+            CorpusState::Deleting => return Err(RouterError::CorpusDeleting(name.clone())),
+        }
         let corpus = Arc::new(OpenCorpus::new(record)?);
         self.remembered().insert(name.clone(), Arc::clone(&corpus));
         Ok(corpus)
+    }
+
+    /// Has the next request read the corpus of this name anew.
+    pub(crate) fn forget(&self, name: &CorpusName) {
+        self.remembered().remove(name);
     }
 
     fn remembered(&self) -> MutexGuard<'_, HashMap<CorpusName, Arc<OpenCorpus>>> {
@@ -58,7 +67,7 @@ impl Corpora {
 }
 
 impl OpenCorpus {
-    fn new(record: CorpusRecord) -> Result<Self, RouterError> {
+    pub(crate) fn new(record: CorpusRecord) -> Result<Self, RouterError> {
         let foreign = || RouterError::ForeignCorpus(Box::new(record.clone()));
         let recipe: Recipe = record.recipe.parse().map_err(|_| foreign())?;
         let layout = Layout::new(record.blocks, record.distance).map_err(|_| foreign())?;

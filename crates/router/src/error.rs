@@ -21,6 +21,32 @@ pub(crate) enum RouterError {
     /// The name is taken.
     #[error("corpus {0} exists: choose another name, or delete it first")]
     CorpusExists(CorpusName),
+    /// The corpus is being deleted.
+    #[error("corpus {0} is being deleted: repeat the deletion to complete it")]
+    CorpusDeleting(CorpusName),
+    /// The name is taken by a corpus that is being deleted.
+    #[error(
+        "corpus {0} is being deleted, and its name is not free yet: repeat the deletion to complete it, then create \
+         the corpus, or choose another name"
+    )]
+    NameNotFree(CorpusName),
+    /// There are as many corpora as may be created.
+    #[error(
+        "there are {max_corpora} corpora or more, those that are being deleted included: delete some, or raise \
+         max_corpora of the routers"
+    )]
+    TooManyCorpora {
+        /// The router's limit.
+        max_corpora: usize,
+    },
+    /// A deletion has begun, and could not be completed.
+    #[error("corpus {corpus} is being deleted, but not gone yet: repeat the deletion to complete it: {problem}")]
+    NotDeletedYet {
+        /// The corpus.
+        corpus: CorpusName,
+        /// What went wrong.
+        problem: Box<RouterError>,
+    },
     /// The corpus was made with another recipe.
     #[error("corpus {corpus} was made with recipe {recipe}, not {given}")]
     RecipeMismatch {
@@ -66,8 +92,8 @@ pub(crate) enum RouterError {
     Late,
     /// A node does not hold the corpus.
     #[error(
-        "node {node} does not hold corpus {corpus}: start it with the data directory that it had; if that is lost, or \
-         a deletion was cut short, delete and create the corpus, then insert its documents again"
+        "node {node} does not hold corpus {corpus}: start it with the data directory that it had; if that is lost, \
+         delete and create the corpus, then insert its documents again"
     )]
     NotLoaded {
         /// The node.
@@ -132,8 +158,10 @@ impl RouterError {
     /// The only mapping to what clients see.
     pub(crate) fn reason(&self) -> Reason {
         match self {
-            Self::CorpusNotFound(_) => Reason::CorpusNotFound,
-            Self::CorpusExists(_) => Reason::CorpusExists,
+            Self::CorpusNotFound(_) | Self::CorpusDeleting(_) => Reason::CorpusNotFound,
+            Self::CorpusExists(_) | Self::NameNotFree(_) => Reason::CorpusExists,
+            Self::TooManyCorpora { .. } => Reason::TooManyCorpora,
+            Self::NotDeletedYet { problem, .. } => problem.reason(),
             Self::RecipeMismatch { .. } => Reason::RecipeMismatch,
             Self::DistanceTooLarge { .. } | Self::NoTexts { .. } => Reason::InvalidRequest,
             Self::Unreachable { late: true, .. }
@@ -162,7 +190,11 @@ impl RouterError {
             | Self::NotLoaded { .. } => true,
             Self::Node { status, .. } => Reason::of(status) == Some(Reason::CorpusDiffers),
             Self::CorpusNotFound(_)
+            | Self::CorpusDeleting(_)
             | Self::CorpusExists(_)
+            | Self::NameNotFree(_)
+            | Self::TooManyCorpora { .. }
+            | Self::NotDeletedYet { .. }
             | Self::ForeignCorpus(_)
             | Self::Unreachable { .. }
             | Self::Late
@@ -201,12 +233,18 @@ impl RouterError {
                 vec![("nodes", node.to_string()), ("corpus", corpus.to_string())]
             }
             Self::Malformed { node, .. } => vec![("nodes", node.to_string())],
+            Self::CorpusDeleting(corpus) | Self::NameNotFree(corpus) => vec![
+                ("corpus", corpus.to_string()),
+                ("state", "DELETING".to_owned()),
+            ],
+            Self::NotDeletedYet { problem, .. } => problem.metadata(),
             Self::CorpusNotFound(corpus)
             | Self::CorpusExists(corpus)
             | Self::RecipeMismatch { corpus, .. }
             | Self::NoTexts { corpus, .. } => vec![("corpus", corpus.to_string())],
             Self::ForeignCorpus(record) => vec![("corpus", record.name.to_string())],
-            Self::DistanceTooLarge { .. }
+            Self::TooManyCorpora { .. }
+            | Self::DistanceTooLarge { .. }
             | Self::Late
             | Self::WriteConflict
             | Self::OutOfTime

@@ -152,16 +152,11 @@ impl CorpusService for CorpusGrpc {
         let deadline = self.deadline(&request);
         let name = &request.get_ref().name;
         let name = decode::corpus_name("name", name, Violations::default())?;
-        let work = async |corpus: Arc<OpenCorpus>| {
-            let contents = self.router.contents(&corpus, deadline).await?;
-            let shards = |node: &_| self.router.shards_of(node);
-            Ok(convert::get_corpus_response(
-                &corpus.record,
-                contents,
-                shards,
-            ))
-        };
-        let response = self.router.on_corpus(&name, "", work).await?;
+        // Nodes that do not hold it are described, not refused, so one that is only remembered might be gone.
+        let corpus = self.router.reread(&name, "").await?;
+        let contents = self.router.contents(&corpus, deadline).await?;
+        let shards = |node: &_| self.router.shards_of(node);
+        let response = convert::get_corpus_response(&corpus.record, contents, shards);
         Ok(Response::new(response))
     }
 
@@ -169,8 +164,8 @@ impl CorpusService for CorpusGrpc {
         &self,
         request: Request<pb::ListCorporaRequest>,
     ) -> Result<Response<pb::ListCorporaResponse>, Status> {
-        let records = self.router.list().await?;
-        let page = convert::list_corpora_response(&records, request.get_ref());
+        let corpora = self.router.list().await?;
+        let page = convert::list_corpora_response(&corpora, request.get_ref());
         Ok(Response::new(page))
     }
 

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use simshard_cluster::{CorpusName, CorpusRecord, CorpusUid, MetadataError, MetadataStore};
+use simshard_cluster::{
+    Corpora, CorpusName, CorpusRecord, CorpusState, CorpusUid, MetadataError, MetadataStore,
+};
 use tokio::time::timeout;
 
 use crate::error::RouterError;
@@ -22,7 +24,7 @@ impl Metadata {
         Self { store }
     }
 
-    pub(crate) async fn corpora(&self) -> Result<Vec<CorpusRecord>, RouterError> {
+    pub(crate) async fn corpora(&self) -> Result<Arc<Corpora>, RouterError> {
         in_time(self.store.corpora()).await
     }
 
@@ -33,16 +35,28 @@ impl Metadata {
         in_time(self.store.corpus(name)).await
     }
 
-    pub(crate) async fn create_corpus(&self, record: CorpusRecord) -> Result<(), RouterError> {
-        in_time(self.store.create_corpus(record)).await
+    pub(crate) async fn create_corpus(
+        &self,
+        record: CorpusRecord,
+        max_corpora: usize,
+    ) -> Result<(), RouterError> {
+        in_time(self.store.create_corpus(record, max_corpora)).await
     }
 
-    pub(crate) async fn delete_corpus(
+    pub(crate) async fn begin_deletion(
         &self,
         name: &CorpusName,
         uid: &CorpusUid,
     ) -> Result<(), RouterError> {
-        in_time(self.store.delete_corpus(name, uid)).await
+        in_time(self.store.begin_deletion(name, uid)).await
+    }
+
+    pub(crate) async fn finish_deletion(
+        &self,
+        name: &CorpusName,
+        uid: &CorpusUid,
+    ) -> Result<(), RouterError> {
+        in_time(self.store.finish_deletion(name, uid)).await
     }
 }
 
@@ -55,12 +69,25 @@ async fn in_time<T>(
     }
 }
 
+impl RouterError {
+    /// The name belongs to a corpus in this state.
+    pub(crate) const fn taken(name: CorpusName, state: CorpusState) -> Self {
+        match state {
+            CorpusState::Live => Self::CorpusExists(name),
+            CorpusState::Deleting => Self::NameNotFree(name),
+        }
+    }
+}
+
 impl From<MetadataError> for RouterError {
     fn from(error: MetadataError) -> Self {
         match error {
-            MetadataError::AlreadyExists { name, .. } => Self::CorpusExists(name),
+            MetadataError::AlreadyExists { name, state, .. } => Self::taken(name, state),
+            MetadataError::TooMany { max_corpora } => Self::TooManyCorpora { max_corpora },
             MetadataError::NotFound { name, .. } => Self::CorpusNotFound(name),
-            MetadataError::MalformedLayout { .. }
+            MetadataError::UidTaken { .. }
+            | MetadataError::NotDeleting { .. }
+            | MetadataError::MalformedLayout { .. }
             | MetadataError::UnusableLayout { .. }
             | MetadataError::CorruptCorpora { .. }
             | MetadataError::UnknownCorporaVersion { .. }

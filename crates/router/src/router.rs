@@ -37,6 +37,8 @@ pub(crate) struct Router {
     layout: Arc<ClusterLayout>,
     nodes: Nodes,
     corpora: Corpora,
+    /// So many may be created.
+    max_corpora: usize,
     clock: SystemClock,
     finds: Arc<Coalescer<FindKey, FindJob>>,
     changes: Arc<Coalescer<ChangeKey, ChangeJob>>,
@@ -49,11 +51,13 @@ impl Router {
         store: Arc<dyn MetadataStore>,
         layout: Arc<ClusterLayout>,
         budget: &Budget,
+        max_corpora: usize,
     ) -> Result<Self, tonic::transport::Error> {
         Ok(Self {
             nodes: Nodes::new(&layout, budget)?,
             corpora: Corpora::new(Metadata::new(Arc::clone(&store))),
             metadata: Metadata::new(store),
+            max_corpora,
             clock: SystemClock::default(),
             finds: Arc::default(),
             changes: Arc::default(),

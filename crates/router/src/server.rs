@@ -21,6 +21,8 @@ pub struct RouterConfig {
     pub timeout: Duration,
     /// Bytes that requests under way may use together.
     pub in_flight_bytes: usize,
+    /// Corpora beyond which none is created.
+    pub max_corpora: usize,
     /// How long requests under way may take after a shutdown began.
     pub drain: Duration,
 }
@@ -53,7 +55,12 @@ pub async fn serve(
     let layout = store.layout().await?;
     let nodes = layout.nodes().len();
     let budget = Budget::new(config.in_flight_bytes);
-    let router = Arc::new(Router::new(store, layout, &budget)?);
+    let router = Arc::new(Router::new(
+        store,
+        layout,
+        &budget,
+        config.max_corpora,
+    )?);
     info!(nodes, "router serves");
 
     let edge = CorpusGrpc {

@@ -1,5 +1,6 @@
 //! A cluster of real processes that keep their data, to be killed and started again.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,14 +11,20 @@ use crate::{Process, free_addresses, write_layout_file};
 /// How long its clients wait for an answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Nodes `n1`, `n2`, … with data directories, and a router, each a process.
+/// Nodes `n1`, `n2`, … with data directories, and one router or more, each a process. Nodes and routers are counted
+/// from 0, and keep their numbers and addresses when they end and start again.
 #[derive(Debug)]
 pub struct ProcessCluster {
     binary: &'static str,
     folder: tempfile::TempDir,
     nodes: Vec<Option<Process>>,
-    router: Option<Process>,
-    router_address: String,
+    routers: Vec<Router>,
+}
+
+#[derive(Debug)]
+struct Router {
+    address: SocketAddr,
+    process: Option<Process>,
 }
 
 impl ProcessCluster {
@@ -25,19 +32,18 @@ impl ProcessCluster {
     #[must_use]
     pub fn start(binary: &'static str, nodes: usize) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let addresses = free_addresses(nodes + 1);
-        write_layout_file(&folder.path().join("cluster.toml"), &addresses[..nodes]);
+        let addresses = free_addresses(nodes);
+        write_layout_file(&folder.path().join("cluster.toml"), &addresses);
         let mut cluster = Self {
             binary,
             nodes: (0..nodes).map(|_| None).collect(),
-            router: None,
-            router_address: addresses[nodes].to_string(),
+            routers: Vec::new(),
             folder,
         };
         for number in 0..nodes {
             cluster.start_node(number);
         }
-        cluster.start_router();
+        cluster.add_router();
         cluster
     }
 
@@ -47,36 +53,70 @@ impl ProcessCluster {
         self.folder.path()
     }
 
-    /// The router's URL, the same after each start.
+    /// The first router's URL, the same after each start.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://{}", self.router_address)
+        self.url_of(0)
     }
 
-    /// A client of the router.
+    /// A client of the first router.
     #[must_use]
     pub fn client(&self) -> Client {
-        let client = Client::new(&self.url()).expect("a valid URL");
+        self.client_of(0)
+    }
+
+    /// A router's URL, the same after each start.
+    #[must_use]
+    pub fn url_of(&self, router: usize) -> String {
+        format!("http://{}", self.routers[router].address)
+    }
+
+    /// A client of a router.
+    #[must_use]
+    pub fn client_of(&self, router: usize) -> Client {
+        let client = Client::new(&self.url_of(router)).expect("a valid URL");
         client.with_timeout(TIMEOUT)
     }
 
-    /// Ends a node, counted from 0, and starts it again.
+    /// Starts one more router, and returns its number.
+    pub fn add_router(&mut self) -> usize {
+        let number = self.routers.len();
+        self.routers.push(Router {
+            address: free_addresses(1)[0],
+            process: None,
+        });
+        self.start_router(number);
+        number
+    }
+
+    /// Ends a node, and starts it again.
     pub fn restart_node(&mut self, number: usize, end: End) {
-        end.of(self.nodes[number].take().expect("it runs"));
+        self.end_node(number, end);
         self.start_node(number);
     }
 
-    /// Ends the router, and starts it again.
+    /// Ends the first router, and starts it again.
     pub fn restart_router(&mut self, end: End) {
-        end.of(self.router.take().expect("it runs"));
-        self.start_router();
+        self.end_router(0, end);
+        self.start_router(0);
+    }
+
+    /// Ends a node.
+    pub fn end_node(&mut self, number: usize, end: End) {
+        end.of(self.nodes[number].take().expect("it runs"));
+    }
+
+    /// Ends a router.
+    pub fn end_router(&mut self, number: usize, end: End) {
+        end.of(self.routers[number].process.take().expect("it runs"));
     }
 
     fn layout(&self) -> PathBuf {
         self.folder.path().join("cluster.toml")
     }
 
-    fn start_node(&mut self, number: usize) {
+    /// Starts a node that has ended, with the data that it had.
+    pub fn start_node(&mut self, number: usize) {
         let name = format!("n{}", number + 1);
         let (layout, data) = (self.layout(), self.folder.path().join(&name));
         let args = [
@@ -94,17 +134,18 @@ impl ProcessCluster {
         self.nodes[number] = Some(Process::serve(self.binary, args));
     }
 
-    fn start_router(&mut self) {
-        let layout = self.layout();
+    /// Starts a router that has ended, where it was.
+    pub fn start_router(&mut self, number: usize) {
+        let (layout, address) = (self.layout(), self.routers[number].address.to_string());
         let args = [
             "serve",
             "router",
             "--cluster",
             text(&layout),
             "--listen",
-            &self.router_address,
+            &address,
         ];
-        self.router = Some(Process::serve(self.binary, args));
+        self.routers[number].process = Some(Process::serve(self.binary, args));
     }
 }
 

@@ -36,7 +36,7 @@ pub enum CorpusCommand {
     /// Show a corpus: its configuration, and what each node holds of it
     #[command(after_help = SHOW_HELP)]
     Show(NameArgs),
-    /// Delete a corpus and all its documents
+    /// Delete a corpus and all its documents, or complete a deletion that failed
     Delete(NameArgs),
     /// Write every document of a corpus
     Scan(scan::ScanArgs),
@@ -117,16 +117,17 @@ async fn create(args: CreateArgs) -> anyhow::Result<()> {
 async fn list(args: &RouterArgs) -> anyhow::Result<()> {
     let corpora = args.client()?.list_corpora().await?;
     let mut out = std::io::stdout().lock();
-    writeln!(out, "name\tblocks\tdistance\trecipe")?;
-    for v1::Corpus {
-        name,
-        blocks,
-        distance,
-        recipe,
-        ..
-    } in corpora
-    {
-        writeln!(out, "{name}\t{blocks}\t{distance}\t{recipe}")?;
+    writeln!(out, "name\tblocks\tdistance\trecipe\tstate")?;
+    for corpus in corpora {
+        let state = state(corpus.state());
+        let v1::Corpus {
+            name,
+            blocks,
+            distance,
+            recipe,
+            ..
+        } = corpus;
+        writeln!(out, "{name}\t{blocks}\t{distance}\t{recipe}\t{state}")?;
     }
     Ok(())
 }
@@ -155,10 +156,19 @@ async fn delete(args: &NameArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// `live`, or `deleting` until a deletion that has begun is repeated and completes.
+const fn state(state: v1::CorpusState) -> &'static str {
+    match state {
+        v1::CorpusState::Unspecified => "unknown",
+        v1::CorpusState::Live => "live",
+        v1::CorpusState::Deleting => "deleting",
+    }
+}
+
 /// Why a corpus cannot be shown or deleted: where it is not there, making it is not what was meant.
 fn or_absent(error: ClientError, name: &str) -> anyhow::Error {
     match error.reason() {
-        Some(Reason::CorpusNotFound) => UsageError(format!(
+        Some(Reason::CorpusNotFound) if !error.is_about_deletion() => UsageError(format!(
             "there is no corpus {name}: `simshard corpus list` lists those that exist"
         ))
         .into(),

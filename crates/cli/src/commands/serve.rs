@@ -49,9 +49,20 @@ pub struct ServeArgs {
     /// What its node keeps.
     #[command(flatten)]
     pub store: StoreArgs,
+    /// What its router allows.
+    #[command(flatten)]
+    pub limits: LimitArgs,
     /// What the process keeps to.
     #[command(flatten)]
     pub process: ProcessArgs,
+}
+
+/// What a router allows, alone or as one of several.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct LimitArgs {
+    /// Corpora beyond which none is created; more are refused as TOO_MANY_CORPORA [default: 1000]
+    #[arg(long, value_name = "N", env = "SIMSHARD_MAX_CORPORA")]
+    pub max_corpora: Option<u32>,
 }
 
 /// What a node keeps, alone or as one of several.
@@ -137,6 +148,9 @@ pub struct RouterRoleArgs {
     /// How long a request may take, in seconds; clients can ask for less [default: 30]
     #[arg(long, value_name = "SECONDS", env = "SIMSHARD_TIMEOUT_SECONDS")]
     pub timeout_seconds: Option<u32>,
+    /// What the router allows.
+    #[command(flatten)]
+    pub limits: LimitArgs,
     /// What the roles share.
     #[command(flatten)]
     pub role: RoleArgs,

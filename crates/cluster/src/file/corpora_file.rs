@@ -2,23 +2,30 @@
 //!
 //! A change is: take the lock, read, decide, write a file beside, fsync it, rename
 //! it into place, fsync the folder, release the lock. Reads need no lock, because
-//! a rename leaves them either the old file or the new one.
+//! a rename leaves them either the old file or the new one. What was read last is kept with what it says, and is
+//! not parsed again while the file has the same bytes.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use simshard_topology::CorpusUid;
-
-use super::corpora_format::{self, Corpora, FormatError};
-use crate::corpus::{CorpusName, CorpusRecord};
+use super::corpora_format::{self, FormatError};
+use crate::corpora::Corpora;
 use crate::store::MetadataError;
 
 /// The corpora file and its companions. Clones are handles on the same file.
 #[derive(Debug, Clone)]
 pub(super) struct CorporaFile {
     paths: Arc<Paths>,
+    last: Arc<Mutex<Understood>>,
+}
+
+/// The bytes of the file when it was last read or written, and what they say. Nothing says: no corpora.
+#[derive(Debug, Default)]
+struct Understood {
+    bytes: Vec<u8>,
+    corpora: Arc<Corpora>,
 }
 
 #[derive(Debug)]
@@ -46,15 +53,16 @@ impl CorporaFile {
         };
         Self {
             paths: Arc::new(paths),
+            last: Arc::default(),
         }
     }
 
-    /// All corpora; none if the file does not exist yet.
-    pub(super) fn read(&self) -> Result<Corpora, MetadataError> {
+    /// All corpora; none, at revision 0, if the file does not exist.
+    pub(super) fn read(&self) -> Result<Arc<Corpora>, MetadataError> {
         let path = &self.paths.corpora;
-        let text = match fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Corpora::new()),
+        let bytes = match fs::read(path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Arc::default()),
             Err(reason) => {
                 return Err(MetadataError::Unreadable {
                     path: path.to_owned(),
@@ -62,54 +70,60 @@ impl CorporaFile {
                 });
             }
         };
-        corpora_format::parse(&text).map_err(|error| match error {
-            FormatError::UnknownVersion { found } => MetadataError::UnknownCorporaVersion {
-                path: path.to_owned(),
-                found,
-            },
+        if let Some(corpora) = self.understood(&bytes) {
+            return Ok(corpora);
+        }
+        let corpora = corpora_format::parse(&bytes).map_err(|error| self.refusal(error))?;
+        let corpora = Arc::new(corpora);
+        self.understand(bytes, Arc::clone(&corpora));
+        Ok(corpora)
+    }
+
+    /// Makes a change, unless it is refused or leaves all as it is.
+    pub(super) fn change(
+        &self,
+        change: impl FnOnce(&mut Corpora) -> Result<(), MetadataError>,
+    ) -> Result<(), MetadataError> {
+        let _lock = self.lock()?;
+        let before = self.read()?;
+        let mut corpora = Corpora::clone(&before);
+        change(&mut corpora)?;
+        match corpora.revision() == before.revision() {
+            true => Ok(()),
+            false => self.replace(corpora),
+        }
+    }
+
+    /// What these bytes say, if they are those that were understood last. No file is empty, so none is mistaken for
+    /// one that is missing.
+    fn understood(&self, bytes: &[u8]) -> Option<Arc<Corpora>> {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_same = !bytes.is_empty() && last.bytes == bytes;
+        is_same.then(|| Arc::clone(&last.corpora))
+    }
+
+    fn understand(&self, bytes: Vec<u8>, corpora: Arc<Corpora>) {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        *last = Understood { bytes, corpora };
+    }
+
+    fn refusal(&self, error: FormatError) -> MetadataError {
+        let path = self.paths.corpora.clone();
+        match error {
+            FormatError::UnknownVersion { found } => {
+                MetadataError::UnknownCorporaVersion { path, found }
+            }
             FormatError::Corrupt {
                 line,
                 column,
                 message,
             } => MetadataError::CorruptCorpora {
-                path: path.to_owned(),
+                path,
                 line,
                 column,
                 message,
             },
-        })
-    }
-
-    /// Adds the corpus if its name is free.
-    pub(super) fn create_corpus(&self, record: CorpusRecord) -> Result<(), MetadataError> {
-        let _lock = self.lock()?;
-        let mut corpora = self.read()?;
-        if let Some(taken) = corpora.get(&record.name) {
-            return Err(MetadataError::AlreadyExists {
-                uid: taken.uid,
-                name: record.name,
-            });
         }
-        corpora.insert(record.name.clone(), record);
-        self.replace(&corpora)
-    }
-
-    /// Removes the corpus if it is still this one.
-    pub(super) fn delete_corpus(
-        &self,
-        name: &CorpusName,
-        uid: CorpusUid,
-    ) -> Result<(), MetadataError> {
-        let _lock = self.lock()?;
-        let mut corpora = self.read()?;
-        if corpora.get(name).is_none_or(|record| record.uid != uid) {
-            return Err(MetadataError::NotFound {
-                name: name.clone(),
-                uid,
-            });
-        }
-        corpora.remove(name);
-        self.replace(&corpora)
     }
 
     /// Waits until nobody else changes the corpora. Dropping the file, or the end
@@ -126,9 +140,9 @@ impl CorporaFile {
     }
 
     /// Makes `corpora` the content of the file. The lock must be held.
-    fn replace(&self, corpora: &Corpora) -> Result<(), MetadataError> {
+    fn replace(&self, corpora: Corpora) -> Result<(), MetadataError> {
         let paths = &self.paths;
-        let text = corpora_format::render(corpora)
+        let text = corpora_format::render(&corpora)
             .map_err(|error| unwritable(&paths.corpora, io::Error::other(error)))?;
         let moved = write_durably(&paths.next, &text)
             .and_then(|()| fs::rename(&paths.next, &paths.corpora));
@@ -137,6 +151,7 @@ impl CorporaFile {
             let _leftover = fs::remove_file(&paths.next);
             return Err(unwritable(&paths.corpora, reason));
         }
+        self.understand(text.into_bytes(), Arc::new(corpora));
         File::open(&paths.folder)
             .and_then(|folder| folder.sync_all())
             .map_err(|reason| MetadataError::NotDurable {

@@ -1,7 +1,11 @@
 //! The text of the corpora file.
 //!
 //! ```toml
-//! version = 1
+//! # The corpora of this cluster, kept by Simshard. Do not edit: use `simshard corpus`.
+//!
+//! version = 2
+//! checksum = "5f0c…"
+//! revision = 7
 //! corpus_count = 1
 //!
 //! [[corpora]]
@@ -12,25 +16,33 @@
 //! recipe = "words-v1"
 //! create_time_seconds = 1700000000
 //! create_time_nanos = 123456789
+//! state = "deleting"
 //! ```
 //!
 //! Corpora are sorted by name. The time is seconds since 1970 (negative before),
-//! plus nanoseconds from 0 to 999,999,999, so that it comes back exactly. The count,
-//! and the line end that closes the file, give away a file that was cut short.
+//! plus nanoseconds from 0 to 999,999,999, so that it comes back exactly. The state is left out where it is live.
+//!
+//! The checksum is the BLAKE3 hash of all bytes before its line and all bytes after it, as 64 lower-case hexadecimal
+//! digits, and its line is exactly as above: so every byte of the file counts. The line of the first mistake is named
+//! where there is one; where only the checksum is wrong, nobody knows which line is.
+//!
+//! Version 1 has no checksum, revision or state; it counts as revision 1, and the next change writes version 2. There
+//! only the count, and the line end that closes the file, give away a file that was cut short.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
-use crate::corpus::{CorpusName, CorpusRecord};
+use crate::corpora::Corpora;
+use crate::corpus::{CorpusName, CorpusRecord, CorpusState};
 
-/// The corpora of a cluster by name.
-pub(super) type Corpora = BTreeMap<CorpusName, CorpusRecord>;
+/// The version that is written.
+const VERSION: u32 = 2;
 
-/// The only version there is so far.
-const VERSION: u32 = 1;
+/// What a file of version 1 counts as: somebody has written it.
+const REVISION_OF_VERSION_1: u64 = 1;
 
 const HEADER: &str = "\
 # The corpora of this cluster, kept by Simshard. Do not edit: use `simshard corpus`.
@@ -60,7 +72,7 @@ struct RawVersion {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RawCorpora {
+struct RawVersion1 {
     #[serde(rename = "version")]
     _version: u32,
     corpus_count: usize,
@@ -68,9 +80,23 @@ struct RawCorpora {
     corpora: Vec<Spanned<RawCorpus>>,
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawVersion2 {
+    #[serde(rename = "version")]
+    _version: u32,
+    #[serde(rename = "checksum")]
+    _checksum: String,
+    revision: u64,
+    corpus_count: usize,
+    #[serde(default)]
+    corpora: Vec<Spanned<RawCorpus>>,
+}
+
+/// What follows the checksum.
 #[derive(Serialize)]
 struct WrittenCorpora {
-    version: u32,
+    revision: u64,
     corpus_count: usize,
     corpora: Vec<RawCorpus>,
 }
@@ -85,24 +111,62 @@ struct RawCorpus {
     recipe: String,
     create_time_seconds: i64,
     create_time_nanos: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<RawState>,
 }
 
-/// Reads the text of a corpora file.
-pub(super) fn parse(text: &str) -> Result<Corpora, FormatError> {
-    let corrupt = |error: &toml::de::Error| {
-        let (line, column, message) = super::locate(text, error);
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum RawState {
+    Deleting,
+}
+
+/// Reads the bytes of a corpora file.
+pub(super) fn parse(bytes: &[u8]) -> Result<Corpora, FormatError> {
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => {
+            let before = bytes.get(..error.valid_up_to()).unwrap_or_default();
+            let before = str::from_utf8(before).unwrap_or_default();
+            let message = "this is not UTF-8".to_owned();
+            return Err(corrupt_at(before, before.len(), message));
+        }
+    };
+    let RawVersion { version } = from_toml(text)?;
+    match version {
+        1 => {
+            let raw: RawVersion1 = from_toml(text)?;
+            let by_name = records(text, raw.corpus_count, raw.corpora)?;
+            Ok(Corpora::at(REVISION_OF_VERSION_1, by_name))
+        }
+        VERSION => {
+            let raw: RawVersion2 = from_toml(text)?;
+            let by_name = records(text, raw.corpus_count, raw.corpora)?;
+            check_sum(text)?;
+            Ok(Corpora::at(raw.revision, by_name))
+        }
+        found => Err(FormatError::UnknownVersion { found }),
+    }
+}
+
+fn from_toml<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, FormatError> {
+    toml::from_str(text).map_err(|error| {
+        let (line, column, message) = super::locate(text, &error);
         FormatError::Corrupt {
             line,
             column,
             message,
         }
-    };
-    let RawVersion { version } = toml::from_str(text).map_err(|error| corrupt(&error))?;
-    if version != VERSION {
-        return Err(FormatError::UnknownVersion { found: version });
-    }
-    let raw: RawCorpora = toml::from_str(text).map_err(|error| corrupt(&error))?;
-    let (expected, found) = (raw.corpus_count, raw.corpora.len());
+    })
+}
+
+/// The records of a file that is to hold so many.
+fn records(
+    text: &str,
+    expected: usize,
+    raw: Vec<Spanned<RawCorpus>>,
+) -> Result<BTreeMap<CorpusName, CorpusRecord>, FormatError> {
+    let found = raw.len();
     if expected != found {
         let message = format!("corpus_count is {expected}, but {found} corpora are here");
         return Err(corrupt_at(text, text.len(), message));
@@ -111,15 +175,43 @@ pub(super) fn parse(text: &str) -> Result<Corpora, FormatError> {
         let message = "the last line has no end".to_owned();
         return Err(corrupt_at(text, text.len(), message));
     }
-    let mut corpora = Corpora::new();
-    for raw in raw.corpora {
+    let (mut by_name, mut uids) = (BTreeMap::new(), HashSet::new());
+    for raw in raw {
         let start = raw.span().start;
-        let added = validate(raw.into_inner()).and_then(|record| insert(&mut corpora, record));
-        if let Err(message) = added {
-            return Err(corrupt_at(text, start, message));
+        let at = |message| corrupt_at(text, start, message);
+        let record = validate(raw.into_inner()).map_err(at)?;
+        if !uids.insert(record.uid) {
+            return Err(at(format!("uid {} is listed twice", record.uid)));
+        }
+        if let Some(twice) = by_name.insert(record.name.clone(), record) {
+            return Err(at(format!("corpus {} is listed twice", twice.name)));
         }
     }
-    Ok(corpora)
+    Ok(by_name)
+}
+
+/// Refuses a text of version 2 that is not, to the byte, what was written.
+fn check_sum(text: &str) -> Result<(), FormatError> {
+    // It follows another line, and no line before it looks like it.
+    let Some(start) = text.find("\nchecksum = ").map(|newline| newline + 1) else {
+        let message = "the line of the checksum is missing".to_owned();
+        return Err(corrupt_at(text, 0, message));
+    };
+    let (before, rest) = text.split_at(start);
+    let end = rest.find('\n').map_or(rest.len(), |newline| newline + 1);
+    let (line, after) = rest.split_at(end);
+    if line != checksum_line(before, after) {
+        let message = "the checksum is not that of this file, which was damaged or edited";
+        return Err(corrupt_at(text, start, message.to_owned()));
+    }
+    Ok(())
+}
+
+fn checksum_line(before: &str, after: &str) -> String {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(before.as_bytes());
+    hasher.update(after.as_bytes());
+    format!("checksum = \"{}\"\n", hasher.finalize().to_hex())
 }
 
 fn corrupt_at(text: &str, offset: usize, message: String) -> FormatError {
@@ -134,19 +226,14 @@ fn corrupt_at(text: &str, offset: usize, message: String) -> FormatError {
 /// The text of a corpora file that holds these.
 pub(super) fn render(corpora: &Corpora) -> Result<String, toml::ser::Error> {
     let written = WrittenCorpora {
-        version: VERSION,
+        revision: corpora.revision(),
         corpus_count: corpora.len(),
-        corpora: corpora.values().map(raw_from_record).collect(),
+        corpora: corpora.records().map(raw_from_record).collect(),
     };
-    Ok(format!("{HEADER}{}", toml::to_string(&written)?))
-}
-
-fn insert(corpora: &mut Corpora, record: CorpusRecord) -> Result<(), String> {
-    if corpora.contains_key(&record.name) {
-        return Err(format!("corpus {} is listed twice", record.name));
-    }
-    corpora.insert(record.name.clone(), record);
-    Ok(())
+    let before = format!("{HEADER}version = {VERSION}\n");
+    let after = toml::to_string(&written)?;
+    let checksum = checksum_line(&before, &after);
+    Ok(before + &checksum + &after)
 }
 
 fn validate(raw: RawCorpus) -> Result<CorpusRecord, String> {
@@ -163,6 +250,10 @@ fn validate(raw: RawCorpus) -> Result<CorpusRecord, String> {
         distance: raw.distance,
         recipe: raw.recipe,
         create_time,
+        state: match raw.state {
+            None => CorpusState::Live,
+            Some(RawState::Deleting) => CorpusState::Deleting,
+        },
     })
 }
 
@@ -176,6 +267,10 @@ fn raw_from_record(record: &CorpusRecord) -> RawCorpus {
         recipe: record.recipe.clone(),
         create_time_seconds,
         create_time_nanos,
+        state: match record.state {
+            CorpusState::Live => None,
+            CorpusState::Deleting => Some(RawState::Deleting),
+        },
     }
 }
 
@@ -209,150 +304,4 @@ fn time_from_unix(seconds: i64, nanos: u32) -> Option<SystemTime> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The bytes of version 1. They may never change: files like this are out there.
-    const GOLDEN: &str = r#"# The corpora of this cluster, kept by Simshard. Do not edit: use `simshard corpus`.
-
-version = 1
-corpus_count = 2
-
-[[corpora]]
-name = "default"
-uid = "67e55044-10b1-426f-9247-bb680e5fe0c8"
-blocks = 5
-distance = 3
-recipe = "words-v1"
-create_time_seconds = 1700000000
-create_time_nanos = 123456789
-
-[[corpora]]
-name = "old"
-uid = "00000000-0000-0000-0000-000000000000"
-blocks = 6
-distance = 2
-recipe = "leonsim-3"
-create_time_seconds = -1
-create_time_nanos = 750000000
-"#;
-
-    fn golden_corpora() -> Corpora {
-        let records = [
-            CorpusRecord {
-                name: CorpusName::new("default").unwrap(),
-                uid: "67e55044-10b1-426f-9247-bb680e5fe0c8".parse().unwrap(),
-                blocks: 5,
-                distance: 3,
-                recipe: "words-v1".to_owned(),
-                create_time: UNIX_EPOCH + Duration::new(1_700_000_000, 123_456_789),
-            },
-            CorpusRecord {
-                name: CorpusName::new("old").unwrap(),
-                uid: "00000000-0000-0000-0000-000000000000".parse().unwrap(),
-                blocks: 6,
-                distance: 2,
-                recipe: "leonsim-3".to_owned(),
-                create_time: UNIX_EPOCH - Duration::from_millis(250),
-            },
-        ];
-        let by_name = records
-            .into_iter()
-            .map(|record| (record.name.clone(), record));
-        by_name.collect()
-    }
-
-    #[test]
-    fn version_1_is_written_as_ever() {
-        assert_eq!(render(&golden_corpora()).unwrap(), GOLDEN);
-    }
-
-    #[test]
-    fn version_1_is_read_as_ever() {
-        assert_eq!(parse(GOLDEN), Ok(golden_corpora()));
-    }
-
-    #[test]
-    fn no_corpora_survive_a_round_trip() {
-        let text = render(&Corpora::new()).unwrap();
-        assert_eq!(parse(&text), Ok(Corpora::new()));
-    }
-
-    #[test]
-    fn times_come_back_exactly() {
-        let times = [
-            UNIX_EPOCH,
-            UNIX_EPOCH + Duration::new(0, 1),
-            UNIX_EPOCH - Duration::new(0, 1),
-            UNIX_EPOCH - Duration::from_secs(1),
-            UNIX_EPOCH + Duration::new(4_000_000_000, 999_999_999),
-            UNIX_EPOCH - Duration::new(4_000_000_000, 999_999_999),
-        ];
-        for time in times {
-            let (seconds, nanos) = unix_from_time(time);
-            assert_eq!(time_from_unix(seconds, nanos), Some(time));
-        }
-        assert_eq!(time_from_unix(0, NANOS_PER_SECOND), None);
-    }
-
-    #[test]
-    fn a_later_version_is_told_apart_from_damage() {
-        let text = "version = 2\nunheard_of = true\n";
-        assert_eq!(parse(text), Err(FormatError::UnknownVersion { found: 2 }));
-    }
-
-    #[test]
-    fn every_truncation_is_refused() {
-        for end in 0..GOLDEN.len() {
-            let result = parse(&GOLDEN[..end]);
-            assert!(
-                matches!(result, Err(FormatError::Corrupt { .. })),
-                "cut at {end} gave {result:?}"
-            );
-        }
-    }
-
-    #[test]
-    fn damage_is_located() {
-        let position_of = |from: &str, to: &str| {
-            assert!(GOLDEN.contains(from), "{from}");
-            match parse(&GOLDEN.replacen(from, to, 1)) {
-                Err(FormatError::Corrupt {
-                    line,
-                    column,
-                    message,
-                }) => (line, column, message),
-                other => panic!("{from} as {to} gave {other:?}"),
-            }
-        };
-        let (line, column, _) = position_of("blocks = 5", "blocks = five");
-        assert_eq!((line, column), (9, 10));
-        let (line, _, message) = position_of("distance = 3\n", "");
-        assert_eq!(line, 6);
-        assert!(message.contains("distance"), "{message}");
-        let (line, _, message) = position_of("distance = 2", "distance = 2\ncolour = 1");
-        assert_eq!(line, 20);
-        assert!(message.contains("colour"), "{message}");
-        let (line, _, message) = position_of("\"default\"", "\"De fault\"");
-        assert_eq!(line, 6);
-        assert!(message.contains("De fault"), "{message}");
-        let (line, _, message) = position_of("\"old\"", "\"default\"");
-        assert_eq!(line, 15);
-        assert!(message.contains("listed twice"), "{message}");
-        let (line, _, message) = position_of("67e55044-", "67e5504-");
-        assert_eq!(line, 6);
-        assert!(message.contains("no corpus uid"), "{message}");
-        let (line, _, message) = position_of("750000000", "1000000000");
-        assert_eq!(line, 15);
-        assert!(message.contains("no time"), "{message}");
-        let (line, _, message) = position_of("corpus_count = 2", "corpus_count = 3");
-        assert_eq!(line, 23);
-        assert!(
-            message.contains("corpus_count is 3, but 2 corpora"),
-            "{message}"
-        );
-        let (line, column, message) = position_of("version = 1", "");
-        assert_eq!((line, column), (1, 1));
-        assert!(message.contains("version"), "{message}");
-    }
-}
+mod tests;

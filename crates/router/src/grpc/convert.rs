@@ -1,7 +1,7 @@
 //! From domain types to responses.
 
 use prost_types::Timestamp;
-use simshard_cluster::{CorpusRecord, Node};
+use simshard_cluster::{Corpora, CorpusRecord, CorpusState, Node};
 use simshard_proto::{MAX_MESSAGE_BYTES, shards_from, v1 as pb};
 use simshard_topology::ShardSet;
 use tonic::Status;
@@ -19,6 +19,14 @@ pub(super) fn corpus(record: &CorpusRecord) -> pb::Corpus {
         distance: record.distance,
         recipe: record.recipe.clone(),
         create_time: Some(Timestamp::from(record.create_time)),
+        state: state(record.state).into(),
+    }
+}
+
+const fn state(state: CorpusState) -> pb::CorpusState {
+    match state {
+        CorpusState::Live => pb::CorpusState::Live,
+        CorpusState::Deleting => pb::CorpusState::Deleting,
     }
 }
 
@@ -57,7 +65,7 @@ pub(super) fn get_corpus_response(
 }
 
 pub(super) fn list_corpora_response(
-    records: &[CorpusRecord],
+    corpora: &Corpora,
     request: &pb::ListCorporaRequest,
 ) -> pb::ListCorporaResponse {
     let size = match request.page_size {
@@ -66,7 +74,7 @@ pub(super) fn list_corpora_response(
     };
     // The token is the last name of the page before.
     let after = |record: &&CorpusRecord| record.name.as_str() > request.page_token.as_str();
-    let mut rest = records.iter().filter(after);
+    let mut rest = corpora.records().filter(after);
     let corpora: Vec<pb::Corpus> = rest.by_ref().take(size as usize).map(corpus).collect();
     let last = corpora.last().map(|corpus| corpus.name.clone());
     pb::ListCorporaResponse {

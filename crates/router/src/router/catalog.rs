@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use futures_util::future::join_all;
-use simshard_cluster::{CorpusName, CorpusRecord, Node, random_corpus_uid};
+use simshard_cluster::{
+    Corpora, CorpusName, CorpusRecord, CorpusState, Node, random_corpus_uid,
+};
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::v1::NodeState;
 use simshard_simhash::{Layout, Recipe};
 use simshard_topology::ShardSet;
 use tonic::{Response, Status};
-use tracing::warn;
 
 use super::{Failures, Router};
 use crate::corpora::OpenCorpus;
@@ -51,8 +52,14 @@ impl Router {
         new: NewCorpus,
         deadline: Deadline,
     ) -> Result<CorpusRecord, RouterError> {
-        if self.metadata.corpus(&new.name).await?.is_some() {
-            return Err(RouterError::CorpusExists(new.name));
+        // The store decides, but by now these cost the nodes nothing.
+        let corpora = self.metadata.corpora().await?;
+        if let Some(taken) = corpora.get(&new.name) {
+            return Err(RouterError::taken(new.name, taken.state));
+        }
+        let max_corpora = self.max_corpora;
+        if corpora.len() >= max_corpora {
+            return Err(RouterError::TooManyCorpora { max_corpora });
         }
         let record = CorpusRecord {
             name: new.name,
@@ -61,9 +68,14 @@ impl Router {
             distance: new.layout.distance(),
             recipe: new.recipe.to_string(),
             create_time: SystemTime::now(),
+            state: CorpusState::Live,
         };
         let outcome = match self.create_on_nodes(&record, deadline).await {
-            Ok(()) => self.metadata.create_corpus(record.clone()).await,
+            Ok(()) => {
+                self.metadata
+                    .create_corpus(record.clone(), max_corpora)
+                    .await
+            }
             Err(error) => Err(error),
         };
         if outcome.as_ref().is_err_and(is_certainly_unknown) {
@@ -90,14 +102,44 @@ impl Router {
             .await
     }
 
-    /// Deletes a corpus: from then on nobody can use it, and then its documents.
-    /// Only if all nodes answer, as they have to let go of these.
+    /// Deletes a corpus, or completes its deletion. Goes on to its end even if the client does not wait.
     pub(crate) async fn delete(
-        &self,
+        self: &Arc<Self>,
         name: &CorpusName,
         deadline: Deadline,
     ) -> Result<(), RouterError> {
-        let corpus = self.corpora.reread(name).await?;
+        let (router, name) = (Arc::clone(self), name.clone());
+        let deletion = tokio::spawn(async move { router.delete_now(&name, deadline).await });
+        // Fails only where the runtime is going down.
+        deletion.await.unwrap_or(Err(RouterError::Stopping))
+    }
+
+    async fn delete_now(&self, name: &CorpusName, deadline: Deadline) -> Result<(), RouterError> {
+        let Some(record) = self.metadata.corpus(name).await? else {
+            return Err(RouterError::CorpusNotFound(name.clone()));
+        };
+        match record.state {
+            CorpusState::Live => self.check_all_answer(&record, deadline).await?,
+            CorpusState::Deleting => {}
+        }
+        let begun = self.metadata.begin_deletion(name, &record.uid).await;
+        // Whatever came of it, what is remembered may no longer be right.
+        self.corpora.forget(name);
+        begun?;
+        let gone = self.delete_begun(&record, deadline).await;
+        gone.map_err(|problem| RouterError::NotDeletedYet {
+            corpus: name.clone(),
+            problem: Box::new(problem),
+        })
+    }
+
+    /// Refuses to begin a deletion that cannot be completed now: until it is, nobody can use the corpus.
+    async fn check_all_answer(
+        &self,
+        record: &CorpusRecord,
+        deadline: Deadline,
+    ) -> Result<(), RouterError> {
+        let corpus = OpenCorpus::new(record.clone())?;
         let mut silent = Failures::default();
         for (node, answer) in self.contents(&corpus, deadline).await? {
             if answer == Err(NodeState::Unreachable) {
@@ -105,20 +147,27 @@ impl Router {
                 silent.nodes.insert(node.id, shards);
             }
         }
-        silent.check(name)?;
-        let uid = corpus.record.uid;
-        let deleted = self.metadata.delete_corpus(name, &uid).await;
-        // Whatever came of it, what is remembered is no longer right.
-        let _ = self.corpora.reread(name).await;
-        deleted?;
-        if let Err(error) = self.drop_from_nodes(&corpus.record, deadline).await {
-            warn!(%error, corpus = %name, "a node keeps a deleted corpus: nobody finds it, but it takes its space");
+        silent.check(&corpus.record.name)
+    }
+
+    /// Frees the name once every node has dropped the corpus for good: other routers may remember its uid, and a
+    /// node that still held it would take their documents.
+    async fn delete_begun(
+        &self,
+        record: &CorpusRecord,
+        deadline: Deadline,
+    ) -> Result<(), RouterError> {
+        self.drop_from_nodes(record, deadline).await?;
+        let finished = self.metadata.finish_deletion(&record.name, &record.uid);
+        match finished.await {
+            // Another router was faster.
+            Err(RouterError::CorpusNotFound(_)) => Ok(()),
+            outcome => outcome,
         }
-        Ok(())
     }
 
     /// All corpora, by name.
-    pub(crate) async fn list(&self) -> Result<Vec<CorpusRecord>, RouterError> {
+    pub(crate) async fn list(&self) -> Result<Arc<Corpora>, RouterError> {
         self.metadata.corpora().await
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures_util::{Stream, StreamExt, stream};
+use simshard_cluster::{CorpusRecord, CorpusState};
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::work_request::Work;
 use simshard_proto::shard::v1::work_response::Outcome;
@@ -111,11 +112,14 @@ impl Router {
         Ok(())
     }
 
-    /// Whether another router has deleted the corpus, and perhaps created it
-    /// anew: then no node holds the one that is remembered.
+    /// Whether the corpus that is remembered is deleted, or about to be, and perhaps
+    /// created anew: then nodes that do not hold it have not lost it.
     async fn is_replaced(&self, corpus: &OpenCorpus) -> Result<bool, RouterError> {
         let record = self.metadata.corpus(&corpus.record.name).await?;
-        Ok(record.is_none_or(|record| record.uid != corpus.record.uid))
+        let is_it = |record: CorpusRecord| {
+            record.uid == corpus.record.uid && record.state == CorpusState::Live
+        };
+        Ok(!record.is_some_and(is_it))
     }
 
     pub(super) async fn plan(

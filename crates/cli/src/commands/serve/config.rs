@@ -12,7 +12,7 @@ use simshard_runtime::config::load;
 use simshard_topology::NodeId;
 
 use super::{NodeArgs, RoleArgs, RouterRoleArgs, ServeArgs, seconds, threads_or_cores};
-use crate::embedded::{DRAIN, EMBEDDED_NODE, EmbeddedConfig, IN_FLIGHT_BYTES, TIMEOUT};
+use crate::embedded::{DRAIN, EMBEDDED_NODE, EmbeddedConfig, IN_FLIGHT_BYTES, MAX_CORPORA, TIMEOUT};
 use crate::exit::UsageError;
 
 /// Least memory for requests under way.
@@ -51,6 +51,8 @@ pub struct RawRouterConfig {
     pub listen: Option<SocketAddr>,
     /// How long a request may take.
     pub timeout_seconds: Option<u32>,
+    /// Corpora beyond which none is created.
+    pub max_corpora: Option<u32>,
     /// Memory that requests under way may use together.
     pub in_flight_mib: Option<u32>,
     /// How long requests under way may take after a shutdown began.
@@ -78,6 +80,7 @@ pub(super) struct RouterSettings {
     pub(super) cluster: PathBuf,
     pub(super) listen: SocketAddr,
     pub(super) timeout: Duration,
+    pub(super) max_corpora: usize,
     pub(super) in_flight_bytes: usize,
     pub(super) drain: Duration,
 }
@@ -89,6 +92,7 @@ pub(super) fn embedded(args: &ServeArgs) -> anyhow::Result<EmbeddedConfig> {
         data: args.store.data.clone(),
         storage: storage(args.store.memtable_mib)?,
         threads: threads_or_cores(args.store.threads),
+        max_corpora: max_corpora(args.limits.max_corpora)?,
         in_flight_bytes: in_flight(args.process.in_flight_mib)?,
         drain: args.process.drain_seconds.map_or(DRAIN, seconds),
     })
@@ -135,6 +139,7 @@ pub(super) fn router(args: &RouterRoleArgs) -> anyhow::Result<RouterSettings> {
             .ok_or_else(|| missing("--cluster"))?,
         listen: listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 7460))),
         timeout: timeout.map_or(TIMEOUT, seconds),
+        max_corpora: max_corpora(args.limits.max_corpora.or(file.max_corpora))?,
         in_flight_bytes: in_flight(args.role.process.in_flight_mib.or(file.in_flight_mib))?,
         drain: args
             .role
@@ -169,6 +174,14 @@ fn storage(memtable_mib: Option<u32>) -> Result<StorageOptions, UsageError> {
         Some(mib) => options.memtable_bytes = (mib as usize) << 20,
     }
     Ok(options)
+}
+
+fn max_corpora(corpora: Option<u32>) -> Result<usize, UsageError> {
+    match corpora {
+        None => Ok(MAX_CORPORA),
+        Some(0) => Err(UsageError("max_corpora must be 1 or more".to_owned())),
+        Some(corpora) => Ok(corpora as usize),
+    }
 }
 
 fn in_flight(mib: Option<u32>) -> Result<usize, UsageError> {
@@ -229,20 +242,48 @@ mod tests {
     }
 
     #[test]
+    fn the_limit_of_corpora_comes_from_flag_or_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("router.toml");
+        std::fs::write(&path, "cluster = 'cluster.toml'\nmax_corpora = 7\n").unwrap();
+        let path = path.to_str().unwrap();
+        let flag = ["--max-corpora", "8"];
+        let cases = [
+            (vec!["--cluster", "x"], 1_000),
+            (vec!["--config", path], 7),
+            ([&["--config", path], &flag[..]].concat(), 8),
+        ];
+        for (args, expected) in cases {
+            let RoleCommand::Router(args) = parse(&[&["router"], &args[..]].concat()) else {
+                panic!("a node");
+            };
+            assert_eq!(router(&args).unwrap().max_corpora, expected);
+        }
+    }
+
+    #[test]
     fn a_server_without_a_role_takes_the_settings_of_both() {
         let settings = embedded(&serve(&[])).unwrap();
         assert_eq!(settings.in_flight_bytes, IN_FLIGHT_BYTES);
         assert_eq!(settings.drain, DRAIN);
+        assert_eq!(settings.max_corpora, 1_000);
         let memtable_bytes = StorageOptions::default().memtable_bytes;
         assert_eq!(settings.storage.memtable_bytes, memtable_bytes);
 
         let in_flight = ["--in-flight-mib", "64"];
         let others = ["--memtable-mib", "2", "--drain-seconds", "3"];
-        let settings = embedded(&serve(&[&in_flight[..], &others].concat())).unwrap();
+        let corpora = ["--max-corpora", "5"];
+        let settings = embedded(&serve(&[&in_flight[..], &others, &corpora].concat())).unwrap();
+        assert_eq!(settings.max_corpora, 5);
         assert_eq!(settings.in_flight_bytes, 64 << 20);
         assert_eq!(settings.storage.memtable_bytes, 2 << 20);
         assert_eq!(settings.drain, Duration::from_secs(3));
-        for (wrong, least) in [("--in-flight-mib=63", "64"), ("--memtable-mib=0", "1")] {
+        let wrong = [
+            ("--in-flight-mib=63", "64"),
+            ("--memtable-mib=0", "1"),
+            ("--max-corpora=0", "1"),
+        ];
+        for (wrong, least) in wrong {
             let error = embedded(&serve(&[wrong])).unwrap_err();
             assert!(
                 error.to_string().contains(&format!("{least} or more")),

@@ -2,6 +2,7 @@
 
 use simshard_client::{Client, ClientError, Reason, v1};
 use simshard_runtime::shutdown::Shutdown;
+use tracing::warn;
 
 use super::roles;
 use crate::connection::block_on;
@@ -35,8 +36,14 @@ async fn make_corpus(url: &str) -> Result<(), ClientError> {
         name: CORPUS.to_owned(),
         ..v1::CreateCorpusRequest::default()
     };
-    match Client::new(url)?.create_corpus(request).await {
-        Err(error) if error.reason() != Some(Reason::CorpusExists) => Err(error),
-        _ => Ok(()),
+    let created = Client::new(url)?.create_corpus(request).await;
+    match created.as_ref().map_err(ClientError::reason) {
+        Ok(_) | Err(Some(Reason::CorpusExists)) => Ok(()),
+        // Without it the others serve all the same, and can be deleted.
+        Err(Some(Reason::TooManyCorpora)) => {
+            warn!("no corpus {CORPUS}: there are as many corpora as --max-corpora allows");
+            Ok(())
+        }
+        Err(_) => created.map(drop),
     }
 }

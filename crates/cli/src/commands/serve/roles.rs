@@ -63,6 +63,7 @@ pub(super) fn run_router(settings: &RouterSettings) -> anyhow::Result<()> {
         let listener = announce(bind(settings.listen)?)?;
         let config = RouterConfig {
             timeout: settings.timeout,
+            max_corpora: settings.max_corpora,
             in_flight_bytes: settings.in_flight_bytes,
             drain: settings.drain,
         };

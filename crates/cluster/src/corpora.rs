@@ -1,0 +1,125 @@
+//! All corpora of a cluster as one value, and the changes that this value can go through. Pure: each backend keeps
+//! the value and decides by these rules.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use simshard_topology::CorpusUid;
+
+use crate::corpus::{CorpusName, CorpusRecord, CorpusState};
+use crate::store::MetadataError;
+
+/// The corpora of a cluster, by name, as one reading of the store found them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Corpora {
+    revision: u64,
+    by_name: BTreeMap<CorpusName, CorpusRecord>,
+}
+
+impl Corpora {
+    /// Those of a store that has been written. The records must have names and uids of their own.
+    pub(crate) const fn at(revision: u64, by_name: BTreeMap<CorpusName, CorpusRecord>) -> Self {
+        Self { revision, by_name }
+    }
+
+    /// How many changes the store has seen. 0 means that it was never written: the file is missing, or the store in
+    /// memory is fresh.
+    #[must_use]
+    pub const fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// The corpus of this name, in whatever state.
+    #[must_use]
+    pub fn get(&self, name: &CorpusName) -> Option<&CorpusRecord> {
+        self.by_name.get(name)
+    }
+
+    /// All corpora, by name.
+    pub fn records(&self) -> impl ExactSizeIterator<Item = &CorpusRecord> {
+        self.by_name.values()
+    }
+
+    /// How many there are, those that are being deleted included.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.by_name.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.by_name.is_empty()
+    }
+
+    /// As [`create_corpus`](crate::MetadataStore::create_corpus).
+    pub(crate) fn create(
+        &mut self,
+        record: CorpusRecord,
+        max_corpora: usize,
+    ) -> Result<(), MetadataError> {
+        if let Some(taken) = self.by_name.get(&record.name) {
+            return Err(MetadataError::AlreadyExists {
+                name: record.name,
+                uid: taken.uid,
+                state: taken.state,
+            });
+        }
+        if let Some(other) = self.records().find(|other| other.uid == record.uid) {
+            return Err(MetadataError::UidTaken {
+                uid: record.uid,
+                name: other.name.clone(),
+            });
+        }
+        if self.len() >= max_corpora {
+            return Err(MetadataError::TooMany { max_corpora });
+        }
+        self.by_name.insert(record.name.clone(), record);
+        self.revision += 1;
+        Ok(())
+    }
+
+    /// As [`begin_deletion`](crate::MetadataStore::begin_deletion).
+    pub(crate) fn begin_deletion(
+        &mut self,
+        name: &CorpusName,
+        uid: &CorpusUid,
+    ) -> Result<(), MetadataError> {
+        let found = self.by_name.get_mut(name);
+        let Some(record) = found.filter(|record| record.uid == *uid) else {
+            return Err(not_found(name, uid));
+        };
+        if record.state == CorpusState::Live {
+            record.state = CorpusState::Deleting;
+            self.revision += 1;
+        }
+        Ok(())
+    }
+
+    /// As [`finish_deletion`](crate::MetadataStore::finish_deletion).
+    pub(crate) fn finish_deletion(
+        &mut self,
+        name: &CorpusName,
+        uid: &CorpusUid,
+    ) -> Result<(), MetadataError> {
+        let Entry::Occupied(found) = self.by_name.entry(name.clone()) else {
+            return Err(not_found(name, uid));
+        };
+        if found.get().uid != *uid {
+            return Err(not_found(name, uid));
+        }
+        if found.get().state != CorpusState::Deleting {
+            return Err(MetadataError::NotDeleting { name: name.clone() });
+        }
+        found.remove();
+        self.revision += 1;
+        Ok(())
+    }
+}
+
+fn not_found(name: &CorpusName, uid: &CorpusUid) -> MetadataError {
+    MetadataError::NotFound {
+        name: name.clone(),
+        uid: *uid,
+    }
+}
