@@ -140,6 +140,29 @@ impl Client {
         }
     }
 
+    /// Lists the corpora that nodes store, by uid, whether the metadata names them or not.
+    ///
+    /// # Errors
+    /// If the router refuses or fails it: see [`ClientError::reason`].
+    pub async fn list_stored_corpora(&self) -> Result<Vec<pb::StoredCorpus>, ClientError> {
+        let call = async |mut stub: Stub, request| stub.list_stored_corpora(request).await;
+        let answer = self.call(&pb::ListStoredCorporaRequest {}, call).await?;
+        Ok(answer.corpora)
+    }
+
+    /// Restores the lost record of a corpus that nodes store.
+    ///
+    /// # Errors
+    /// If the router refuses or fails it: see [`ClientError::reason`].
+    pub async fn recover_corpus(
+        &self,
+        request: pb::RecoverCorpusRequest,
+    ) -> Result<pb::Corpus, ClientError> {
+        let call = async |mut stub: Stub, request| stub.recover_corpus(request).await;
+        let answer = self.call_once(request, call).await?;
+        Ok(answer.corpus.unwrap_or_default())
+    }
+
     /// Deletes a corpus and all its documents.
     ///
     /// # Errors

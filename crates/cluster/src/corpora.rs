@@ -35,6 +35,12 @@ impl Corpora {
         self.by_name.get(name)
     }
 
+    /// The corpus with this uid, in whatever state.
+    #[must_use]
+    pub fn of_uid(&self, uid: CorpusUid) -> Option<&CorpusRecord> {
+        self.records().find(|record| record.uid == uid)
+    }
+
     /// All corpora, by name.
     pub fn records(&self) -> impl ExactSizeIterator<Item = &CorpusRecord> {
         self.by_name.values()
@@ -65,7 +71,7 @@ impl Corpora {
                 state: taken.state,
             });
         }
-        if let Some(other) = self.records().find(|other| other.uid == record.uid) {
+        if let Some(other) = self.of_uid(record.uid) {
             return Err(MetadataError::UidTaken {
                 uid: record.uid,
                 name: other.name.clone(),

@@ -9,6 +9,7 @@ mod corpora;
 mod engine;
 mod error;
 mod grpc;
+mod reconcile;
 mod server;
 mod shard;
 mod target;

@@ -12,10 +12,11 @@ use simshard_storage::{Failure, OpenError, Options, Store};
 use simshard_topology::NodeId;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use tracing::info;
+use tracing::{error, info, warn};
 
 use crate::engine::{self, Engine};
 use crate::grpc::ShardGrpc;
+use crate::reconcile::{Differences, Held, compare};
 
 /// What a node needs to know.
 #[derive(Clone, Debug)]
@@ -82,6 +83,7 @@ impl Node {
         let layout = store.layout().await?;
         check_named(&config.node, &layout)?;
         let engine = start(&config, &layout).await?;
+        reconcile(&engine, store).await;
         Ok(Self {
             config,
             layout,
@@ -145,6 +147,52 @@ fn check_named(node: &NodeId, layout: &ClusterLayout) -> Result<(), ServeError> 
         node: node.clone(),
         known: names.join(", "),
     })
+}
+
+/// Follows what the metadata says of the corpora that the node holds, as far as it can be read here: drops what is
+/// being deleted, and logs what is missing. Where the metadata fails, routers refuse what depends on it.
+async fn reconcile(engine: &Engine, store: &dyn MetadataStore) {
+    let corpora = match store.corpora().await {
+        Ok(corpora) => corpora,
+        Err(error) => {
+            warn!(%error, "the node cannot compare what it stores with the corpora of the cluster");
+            return;
+        }
+    };
+    let held = engine.held();
+    let held: Vec<Held> = held
+        .into_iter()
+        .map(|(uid, _, documents)| Held { uid, documents })
+        .collect();
+    let Differences {
+        deleted,
+        missing,
+        unrecorded,
+    } = compare(&held, &corpora);
+    for uid in deleted {
+        match engine.drop_corpus(uid).await {
+            Ok(()) => {
+                info!(%uid, "the node dropped a corpus that was being deleted while it was away");
+            }
+            // The deletion is not complete, and has to be repeated in any case.
+            Err(error) => {
+                warn!(%uid, %error, "the node cannot drop a corpus that is being deleted");
+            }
+        }
+    }
+    for (corpus, uid) in missing {
+        error!(
+            %corpus, %uid,
+            "the node does not hold this corpus, and refuses what concerns it: start it with the data directory that \
+             it had; if that is lost, delete and create the corpus, then insert its documents again"
+        );
+    }
+    for uid in unrecorded {
+        warn!(
+            %uid,
+            "the node stores documents of a corpus that has no record: `simshard corpus recover` restores it"
+        );
+    }
 }
 
 /// Opens what is stored and loads it, away from the async threads.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use simshard_cluster::CorpusName;
+use simshard_cluster::{CorpusName, CorpusUid};
 use simshard_proto::{Documents, Violations, check_batch, check_ids, v1};
 use simshard_simhash::{Fingerprint, Layout, Recipe};
 use tonic::Status;
@@ -212,6 +212,28 @@ pub(crate) fn fingerprint(request: v1::FingerprintRequest) -> Result<OnCorpus<()
         batch,
         rest: (),
     })
+}
+
+pub(crate) fn recover_corpus(
+    request: &v1::RecoverCorpusRequest,
+) -> Result<(CorpusUid, CorpusName, Recipe), Status> {
+    let mut violations = Violations::default();
+    let uid = request.uid.parse::<CorpusUid>();
+    if let Err(error) = &uid {
+        violations.add("uid", format!("is refused: {error}"));
+    }
+    let recipe = request.recipe.parse::<Recipe>();
+    if let Err(error) = &recipe {
+        violations.add("recipe", format!("is refused: {error}"));
+    }
+    match (uid, recipe, CorpusName::new(&request.name)) {
+        (Ok(uid), Ok(recipe), Ok(name)) => Ok((uid, name, recipe)),
+        (_, _, Ok(_)) => Err(violations.status()),
+        (_, _, Err(error)) => {
+            violations.add("name", format!("is refused: {error}"));
+            Err(violations.status())
+        }
+    }
 }
 
 pub(crate) fn new_corpus(request: &v1::CreateCorpusRequest) -> Result<NewCorpus, Status> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use simshard_cluster::{CorpusName, CorpusRecord, MetadataError};
+use simshard_cluster::{CorpusName, CorpusRecord, CorpusUid, MetadataError};
 use simshard_proto::transport::NO_MEMORY;
 use simshard_proto::{MAX_MESSAGE_BYTES, MalformedColumns, Reason, Violations};
 use simshard_simhash::{Recipe, TakesNoTexts};
@@ -40,13 +40,40 @@ pub(crate) enum RouterError {
         max_corpora: usize,
     },
     /// A deletion has begun, and could not be completed.
-    #[error("corpus {corpus} is being deleted, but not gone yet: repeat the deletion to complete it: {problem}")]
+    #[error(
+        "corpus {corpus} is being deleted, but not gone yet: repeat the deletion to complete it: {problem}"
+    )]
     NotDeletedYet {
         /// The corpus.
         corpus: CorpusName,
         /// What went wrong.
         problem: Box<RouterError>,
     },
+    /// Nodes store documents, and the metadata store was never written.
+    #[error(
+        "the file of corpora is missing, but nodes store documents of {}: put the file back, or restore each record \
+         with `simshard corpus recover`",
+        listed(.0)
+    )]
+    RecordsLost(Vec<CorpusUid>),
+    /// No node stores this corpus.
+    #[error(
+        "no node stores a corpus {0}: `simshard corpus recover` without a uid lists those that are stored"
+    )]
+    NotStored(CorpusUid),
+    /// The corpus that is to be recovered has its record.
+    #[error("corpus {uid} has a record, by the name of {name}: there is nothing to recover")]
+    IsRecorded {
+        /// The corpus.
+        uid: CorpusUid,
+        /// Its name.
+        name: CorpusName,
+    },
+    /// Nodes store a corpus with different layouts.
+    #[error(
+        "nodes store corpus {0} with different blocks or distances: they are not of one cluster"
+    )]
+    OtherLayouts(String),
     /// The corpus was made with another recipe.
     #[error("corpus {corpus} was made with recipe {recipe}, not {given}")]
     RecipeMismatch {
@@ -161,6 +188,10 @@ impl RouterError {
             Self::CorpusNotFound(_) | Self::CorpusDeleting(_) => Reason::CorpusNotFound,
             Self::CorpusExists(_) | Self::NameNotFree(_) => Reason::CorpusExists,
             Self::TooManyCorpora { .. } => Reason::TooManyCorpora,
+            Self::RecordsLost(_) => Reason::MetadataFailed,
+            Self::NotStored(_) => Reason::CorpusNotFound,
+            Self::IsRecorded { .. } => Reason::CorpusExists,
+            Self::OtherLayouts(_) => Reason::CorpusDiffers,
             Self::NotDeletedYet { problem, .. } => problem.reason(),
             Self::RecipeMismatch { .. } => Reason::RecipeMismatch,
             Self::DistanceTooLarge { .. } | Self::NoTexts { .. } => Reason::InvalidRequest,
@@ -195,6 +226,10 @@ impl RouterError {
             | Self::NameNotFree(_)
             | Self::TooManyCorpora { .. }
             | Self::NotDeletedYet { .. }
+            | Self::RecordsLost(_)
+            | Self::NotStored(_)
+            | Self::IsRecorded { .. }
+            | Self::OtherLayouts(_)
             | Self::ForeignCorpus(_)
             | Self::Unreachable { .. }
             | Self::Late
@@ -243,7 +278,11 @@ impl RouterError {
             | Self::RecipeMismatch { corpus, .. }
             | Self::NoTexts { corpus, .. } => vec![("corpus", corpus.to_string())],
             Self::ForeignCorpus(record) => vec![("corpus", record.name.to_string())],
+            Self::IsRecorded { name, .. } => vec![("corpus", name.to_string())],
             Self::TooManyCorpora { .. }
+            | Self::RecordsLost(_)
+            | Self::NotStored(_)
+            | Self::OtherLayouts(_)
             | Self::DistanceTooLarge { .. }
             | Self::Late
             | Self::WriteConflict
@@ -291,6 +330,11 @@ fn node_reason(status: &Status) -> Reason {
     ];
     let reason = Reason::of(status).filter(|reason| handed_on.contains(reason));
     reason.unwrap_or(Reason::Internal)
+}
+
+fn listed(uids: &[CorpusUid]) -> String {
+    let uids: Vec<String> = uids.iter().map(CorpusUid::to_string).collect();
+    uids.join(", ")
 }
 
 fn unreachable(nodes: &BTreeMap<NodeId, ShardSet>, late: bool) -> String {

@@ -180,6 +180,27 @@ impl CorpusService for CorpusGrpc {
         Ok(Response::new(pb::DeleteCorpusResponse {}))
     }
 
+    async fn list_stored_corpora(
+        &self,
+        request: Request<pb::ListStoredCorporaRequest>,
+    ) -> Result<Response<pb::ListStoredCorporaResponse>, Status> {
+        let deadline = self.deadline(&request);
+        let stored = self.router.list_stored(deadline).await?;
+        let corpora = stored.into_iter().map(convert::stored_corpus).collect();
+        Ok(Response::new(pb::ListStoredCorporaResponse { corpora }))
+    }
+
+    async fn recover_corpus(
+        &self,
+        request: Request<pb::RecoverCorpusRequest>,
+    ) -> Result<Response<pb::RecoverCorpusResponse>, Status> {
+        let deadline = self.deadline(&request);
+        let (uid, name, recipe) = decode::recover_corpus(request.get_ref())?;
+        let record = self.router.recover(uid, name, recipe, deadline).await?;
+        let corpus = Some(convert::corpus(&record));
+        Ok(Response::new(pb::RecoverCorpusResponse { corpus }))
+    }
+
     async fn insert(
         &self,
         request: Request<pb::InsertRequest>,

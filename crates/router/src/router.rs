@@ -5,6 +5,7 @@ mod documents;
 mod find;
 mod gather;
 mod live;
+mod recovery;
 mod round;
 mod together;
 
@@ -28,6 +29,7 @@ pub(crate) use catalog::{CorpusContents, NewCorpus};
 pub(crate) use documents::Change;
 pub(crate) use find::{Found, Near};
 pub(crate) use live::Live;
+pub(crate) use recovery::StoredCorpus;
 use together::{ChangeJob, ChangeKey, FindJob, FindKey};
 
 /// A router over the nodes of one layout.
@@ -73,9 +75,21 @@ impl Router {
         name: &CorpusName,
         recipe: &str,
     ) -> Result<Arc<OpenCorpus>, RouterError> {
-        let corpus = self.corpora.reread(name).await?;
+        let corpus = self.known(name, self.corpora.reread(name).await).await?;
         corpus.check_recipe(recipe)?;
         Ok(corpus)
+    }
+
+    /// A corpus that was looked for; if there is none, whether that is because the metadata is lost.
+    async fn known(
+        &self,
+        name: &CorpusName,
+        found: Result<Arc<OpenCorpus>, RouterError>,
+    ) -> Result<Arc<OpenCorpus>, RouterError> {
+        match found {
+            Err(RouterError::CorpusNotFound(_)) => Err(self.absent(name).await),
+            found => found,
+        }
     }
 
     /// Does `work` on a corpus as it is remembered; once more, if that fails in a way that another record of the
@@ -89,14 +103,14 @@ impl Router {
     where
         F: Future<Output = Result<T, RouterError>>,
     {
-        let corpus = self.corpora.get(name).await?;
+        let corpus = self.known(name, self.corpora.get(name).await).await?;
         let outcome = match corpus.check_recipe(recipe) {
             Ok(()) => work(Arc::clone(&corpus)).await,
             Err(error) => Err(error),
         };
         match outcome {
             Err(error) if error.may_be_stale() => {
-                let reread = self.corpora.reread(name).await?;
+                let reread = self.known(name, self.corpora.reread(name).await).await?;
                 if reread.record == corpus.record {
                     return Err(error);
                 }
@@ -177,6 +191,12 @@ impl Failures {
             },
             None => RouterError::Unreachable { nodes, late },
         }
+    }
+
+    /// The error that they amount to, for a request about all corpora.
+    fn unreachable(self) -> RouterError {
+        let Self { nodes, late, .. } = self;
+        RouterError::Unreachable { nodes, late }
     }
 
     fn check(self, corpus: &CorpusName) -> Result<(), RouterError> {

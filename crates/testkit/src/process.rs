@@ -1,8 +1,9 @@
 //! Real processes of the `simshard` binary.
 
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::mpsc;
 use std::thread;
@@ -22,23 +23,39 @@ impl Process {
     /// Starts `binary` with these arguments and waits until it listens, but not
     /// for more than a minute.
     pub fn serve<A: AsRef<OsStr>>(binary: &str, args: impl IntoIterator<Item = A>) -> Self {
+        Self::start(binary, args, Stdio::piped())
+    }
+
+    /// The same, with its log in a file.
+    pub fn serve_with_log<A: AsRef<OsStr>>(
+        binary: &str,
+        args: impl IntoIterator<Item = A>,
+        log: &Path,
+    ) -> Self {
+        let log = File::create(log).expect("a file for the log");
+        Self::start(binary, args, log.into())
+    }
+
+    fn start<A: AsRef<OsStr>>(binary: &str, args: impl IntoIterator<Item = A>, log: Stdio) -> Self {
         let mut child = command(binary)
             .args(args)
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
+            .stderr(log)
             .spawn()
             .expect("the binary starts");
         let line = first_line(child.stdout.take().expect("a pipe"));
         let Some(url) = line.trim().strip_prefix("listening on ") else {
             let _ = child.kill();
             let mut log = String::new();
-            let stderr = child.stderr.as_mut().expect("a pipe");
-            let _ = stderr.read_to_string(&mut log);
+            if let Some(stderr) = child.stderr.as_mut() {
+                let _ = stderr.read_to_string(&mut log);
+            }
             panic!("it does not listen: {line}{log}");
         };
         // What it logs from now on is read and forgotten, so that it never waits.
-        let mut stderr = child.stderr.take().expect("a pipe");
-        thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
+        if let Some(mut stderr) = child.stderr.take() {
+            thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
+        }
         Self {
             child,
             url: url.to_owned(),

@@ -1,5 +1,6 @@
 //! A cluster of real processes that keep their data, to be killed and started again.
 
+use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -117,6 +118,19 @@ impl ProcessCluster {
 
     /// Starts a node that has ended, with the data that it had.
     pub fn start_node(&mut self, number: usize) {
+        let args = self.node_args(number);
+        self.nodes[number] = Some(Process::serve(self.binary, args));
+    }
+
+    /// The same; returns what the node logs until it listens.
+    pub fn start_node_with_log(&mut self, number: usize) -> String {
+        let log = self.folder.path().join(format!("n{}.log", number + 1));
+        let args = self.node_args(number);
+        self.nodes[number] = Some(Process::serve_with_log(self.binary, args, &log));
+        fs::read_to_string(log).expect("a log")
+    }
+
+    fn node_args(&self, number: usize) -> Vec<String> {
         let name = format!("n{}", number + 1);
         let (layout, data) = (self.layout(), self.folder.path().join(&name));
         let args = [
@@ -131,7 +145,7 @@ impl ProcessCluster {
             "--memtable-mib",
             "1",
         ];
-        self.nodes[number] = Some(Process::serve(self.binary, args));
+        args.map(str::to_owned).to_vec()
     }
 
     /// Starts a router that has ended, where it was.

@@ -3,6 +3,7 @@
 mod find_clusters;
 mod find_pairs;
 mod picture;
+mod recover;
 mod scan;
 mod streaming;
 
@@ -38,6 +39,8 @@ pub enum CorpusCommand {
     Show(NameArgs),
     /// Delete a corpus and all its documents, or complete a deletion that failed
     Delete(NameArgs),
+    /// List the corpora that nodes store, or restore the lost record of one
+    Recover(recover::RecoverArgs),
     /// Write every document of a corpus
     Scan(scan::ScanArgs),
     /// Find all pairs of near-duplicates in a corpus
@@ -90,6 +93,7 @@ pub fn run(command: CorpusCommand) -> anyhow::Result<()> {
             CorpusCommand::List(args) => list(&args).await,
             CorpusCommand::Show(args) => show(&args).await,
             CorpusCommand::Delete(args) => delete(&args).await,
+            CorpusCommand::Recover(args) => recover::run(args).await,
             CorpusCommand::Scan(args) => scan::run(&args).await,
             CorpusCommand::FindPairs(args) => find_pairs::run(&args).await,
             CorpusCommand::FindClusters(args) => find_clusters::run(&args).await,

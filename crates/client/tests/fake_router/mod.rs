@@ -202,6 +202,20 @@ impl CorpusService for FakeRouter {
         unused()
     }
 
+    async fn list_stored_corpora(
+        &self,
+        _: Request<pb::ListStoredCorporaRequest>,
+    ) -> Unused<pb::ListStoredCorporaResponse> {
+        unused()
+    }
+
+    async fn recover_corpus(
+        &self,
+        _: Request<pb::RecoverCorpusRequest>,
+    ) -> Unused<pb::RecoverCorpusResponse> {
+        unused()
+    }
+
     async fn insert(&self, _: Request<pb::InsertRequest>) -> Unused<pb::InsertResponse> {
         unused()
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use simshard_cluster::CorpusUid;
 use simshard_simhash::Layout;
 use simshard_storage::{Change, Operation};
 use simshard_topology::{ShardSet, Version};
@@ -35,13 +36,15 @@ impl Engine {
     /// Drops a corpus. Where there is none it may be under way, so this is committed all the same.
     pub(crate) async fn delete_corpus(self: &Arc<Self>, target: Target) -> Result<(), NodeError> {
         match self.open(&target, ShardSet::EMPTY) {
-            Ok(_) | Err(NodeError::CorpusNotLoaded(_)) => {
-                let uid = target.corpus;
-                self.commit(Operation::DropCorpus { uid }).await?;
-                Ok(())
-            }
+            Ok(_) | Err(NodeError::CorpusNotLoaded(_)) => self.drop_corpus(target.corpus).await,
             Err(error) => Err(error),
         }
+    }
+
+    /// Drops a corpus whose deletion the metadata tells of.
+    pub(crate) async fn drop_corpus(&self, uid: CorpusUid) -> Result<(), NodeError> {
+        self.commit(Operation::DropCorpus { uid }).await?;
+        Ok(())
     }
 
     /// Changes documents in those of their shards that are meant. Once it answers, the change is durable. It is

@@ -126,15 +126,17 @@ impl Engine {
         map: MapDigest,
     ) -> Result<Vec<(CorpusUid, Layout, u64)>, NodeError> {
         self.check_map(map)?;
-        self.run(None, |engine, _| {
-            let count = |(uid, corpus): (CorpusUid, Arc<NodeCorpus>)| {
-                let shards = corpus.shards();
-                let documents = shards.map(|(_, shard)| shard.counts().home_documents).sum();
-                (uid, corpus.tables.layout(), documents)
-            };
-            Ok(engine.corpora.all().into_iter().map(count).collect())
-        })
-        .await
+        self.run(None, |engine, _| Ok(engine.held())).await
+    }
+
+    /// The same, now: it waits for shards that are being changed.
+    pub(crate) fn held(&self) -> Vec<(CorpusUid, Layout, u64)> {
+        let count = |(uid, corpus): (CorpusUid, Arc<NodeCorpus>)| {
+            let shards = corpus.shards();
+            let documents = shards.map(|(_, shard)| shard.counts().home_documents);
+            (uid, corpus.tables.layout(), documents.sum())
+        };
+        self.corpora.all().into_iter().map(count).collect()
     }
 
     /// The corpus of a request about these shards, if the node and the router know the same of both (N1).

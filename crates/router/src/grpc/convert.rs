@@ -3,11 +3,11 @@
 use prost_types::Timestamp;
 use simshard_cluster::{Corpora, CorpusRecord, CorpusState, Node};
 use simshard_proto::{MAX_MESSAGE_BYTES, shards_from, v1 as pb};
-use simshard_topology::ShardSet;
+use simshard_topology::{NodeId, ShardSet};
 use tonic::Status;
 
 use crate::error::RouterError;
-use crate::router::{CorpusContents, Found};
+use crate::router::{CorpusContents, Found, StoredCorpus};
 
 /// Most corpora of one page.
 const MAX_PAGE: u32 = 1_000;
@@ -61,6 +61,17 @@ pub(super) fn get_corpus_response(
         document_count,
         fingerprint_count,
         nodes: nodes.collect(),
+    }
+}
+
+pub(super) fn stored_corpus(stored: StoredCorpus) -> pb::StoredCorpus {
+    pb::StoredCorpus {
+        uid: stored.uid.to_string(),
+        name: stored.name.map(|name| name.to_string()).unwrap_or_default(),
+        blocks: stored.blocks,
+        distance: stored.distance,
+        document_count: stored.documents,
+        nodes: stored.nodes.iter().map(NodeId::to_string).collect(),
     }
 }
 

@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use futures_util::future::join_all;
-use simshard_cluster::{
-    Corpora, CorpusName, CorpusRecord, CorpusState, Node, random_corpus_uid,
-};
+use simshard_cluster::{Corpora, CorpusName, CorpusRecord, CorpusState, Node, random_corpus_uid};
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::v1::NodeState;
 use simshard_simhash::{Layout, Recipe};
@@ -53,7 +51,7 @@ impl Router {
         deadline: Deadline,
     ) -> Result<CorpusRecord, RouterError> {
         // The store decides, but by now these cost the nodes nothing.
-        let corpora = self.metadata.corpora().await?;
+        let corpora = self.known_corpora().await?;
         if let Some(taken) = corpora.get(&new.name) {
             return Err(RouterError::taken(new.name, taken.state));
         }
@@ -116,7 +114,7 @@ impl Router {
 
     async fn delete_now(&self, name: &CorpusName, deadline: Deadline) -> Result<(), RouterError> {
         let Some(record) = self.metadata.corpus(name).await? else {
-            return Err(RouterError::CorpusNotFound(name.clone()));
+            return Err(self.absent(name).await);
         };
         match record.state {
             CorpusState::Live => self.check_all_answer(&record, deadline).await?,
@@ -168,7 +166,7 @@ impl Router {
 
     /// All corpora, by name.
     pub(crate) async fn list(&self) -> Result<Arc<Corpora>, RouterError> {
-        self.metadata.corpora().await
+        self.known_corpora().await
     }
 
     /// What each node holds of a corpus, by node name.

@@ -1,0 +1,88 @@
+//! `simshard corpus recover`: the corpora that nodes store, and new records for those that have lost theirs.
+
+use std::io::Write;
+
+use anyhow::Context;
+use clap::Args;
+use simshard_client::v1;
+use simshard_simhash::Recipe;
+
+use crate::connection::RouterArgs;
+use crate::recipe::recipe_names;
+use crate::say::note;
+
+/// Arguments of `corpus recover`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+For a cluster whose file of corpora is lost or damaged while its nodes have
+their data. Without a UID, all corpora that nodes store are listed, as TSV:
+those without a name have no record. Blocks and distance are stored with the
+documents, name and recipe are not. Give the recipe that the corpus had: with
+another one, texts find nothing.
+
+A damaged file is never replaced. Move it away first, and restart nothing.
+
+Examples:
+  simshard corpus recover
+  simshard corpus recover 67e55044-10b1-426f-9247-bb680e5fe0c8 --name articles --recipe words-v1")]
+pub struct RecoverArgs {
+    /// The uid of the corpus whose record is lost
+    #[arg(requires = "name", requires = "recipe")]
+    pub uid: Option<String>,
+    /// The name that it gets
+    #[arg(long, value_name = "NAME", requires = "uid")]
+    pub name: Option<String>,
+    /// The recipe that made its fingerprints
+    #[arg(long, value_name = "NAME", requires = "uid", value_parser = recipe_names())]
+    pub recipe: Option<Recipe>,
+    /// The router.
+    #[command(flatten)]
+    pub router: RouterArgs,
+}
+
+/// Lists the corpora that nodes store, or makes a record for one.
+pub(super) async fn run(args: RecoverArgs) -> anyhow::Result<()> {
+    let client = args.router.client()?;
+    let Some(uid) = args.uid else {
+        return list(&client.list_stored_corpora().await?);
+    };
+    let request = v1::RecoverCorpusRequest {
+        uid,
+        name: args.name.context("clap requires a name")?,
+        recipe: args.recipe.context("clap requires a recipe")?.to_string(),
+    };
+    let corpus = client.recover_corpus(request).await?;
+    note(format!(
+        "recovered corpus {}: {}",
+        corpus.name,
+        super::describe(&corpus)
+    ));
+    let stored = client.list_stored_corpora().await?;
+    match stored.iter().filter(|one| one.name.is_empty()).count() {
+        0 => {}
+        1 => note("1 more corpus has no record".to_owned()),
+        left => note(format!("{left} more corpora have no record")),
+    }
+    Ok(())
+}
+
+fn list(stored: &[v1::StoredCorpus]) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "uid\tname\tblocks\tdistance\tdocuments\tnodes")?;
+    for corpus in stored {
+        let v1::StoredCorpus {
+            uid,
+            name,
+            blocks,
+            distance,
+            document_count,
+            nodes,
+        } = corpus;
+        let nodes = nodes.join(",");
+        writeln!(
+            out,
+            "{uid}\t{name}\t{blocks}\t{distance}\t{document_count}\t{nodes}"
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,160 @@
+//! Corpora whose records are lost, while nodes store their documents: noticing them, listing them, and restoring
+//! their records.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use futures_util::future::join_all;
+use simshard_cluster::{Corpora, CorpusName, CorpusRecord, CorpusState, CorpusUid};
+use simshard_proto::shard::v1 as pb;
+use simshard_simhash::Recipe;
+use simshard_topology::NodeId;
+
+use super::{Failures, Router};
+use crate::deadline::Deadline;
+use crate::error::RouterError;
+use crate::nodes::Client;
+
+/// How long nodes may take to say what they hold, where the metadata was never written.
+const LOOKING: Duration = Duration::from_secs(5);
+
+/// A corpus that nodes store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StoredCorpus {
+    pub(crate) uid: CorpusUid,
+    /// The name by its record, if it has one.
+    pub(crate) name: Option<CorpusName>,
+    pub(crate) blocks: u32,
+    pub(crate) distance: u32,
+    /// Documents, each counted once.
+    pub(crate) documents: u64,
+    /// The nodes that hold it, ascending.
+    pub(crate) nodes: Vec<NodeId>,
+}
+
+impl Router {
+    /// The corpora by the metadata. Where this was never written, nodes must hold no documents: else the metadata is
+    /// lost, and an empty list would hide them.
+    pub(super) async fn known_corpora(&self) -> Result<Arc<Corpora>, RouterError> {
+        let corpora = self.metadata.corpora().await?;
+        if corpora.revision() > 0 {
+            return Ok(corpora);
+        }
+        let stored = self.stored(&corpora, Deadline::within(LOOKING)).await?;
+        let mut lost = stored.into_iter().filter(|corpus| corpus.documents > 0);
+        match lost.next() {
+            None => Ok(corpora),
+            Some(first) => {
+                let uids = std::iter::once(first).chain(lost).map(|corpus| corpus.uid);
+                Err(RouterError::RecordsLost(uids.collect()))
+            }
+        }
+    }
+
+    /// Why there is no corpus of this name: it was never made, or the metadata is lost.
+    pub(super) async fn absent(&self, name: &CorpusName) -> RouterError {
+        match self.known_corpora().await {
+            Ok(_) => RouterError::CorpusNotFound(name.clone()),
+            Err(error) => error,
+        }
+    }
+
+    /// The corpora that nodes store, by uid.
+    pub(crate) async fn list_stored(
+        &self,
+        deadline: Deadline,
+    ) -> Result<Vec<StoredCorpus>, RouterError> {
+        let corpora = self.metadata.corpora().await?;
+        self.stored(&corpora, deadline).await
+    }
+
+    /// Makes the record of a corpus that nodes store, and that has none.
+    pub(crate) async fn recover(
+        &self,
+        uid: CorpusUid,
+        name: CorpusName,
+        recipe: Recipe,
+        deadline: Deadline,
+    ) -> Result<CorpusRecord, RouterError> {
+        let stored = self.list_stored(deadline).await?;
+        let stored = stored.into_iter().find(|corpus| corpus.uid == uid);
+        let stored = stored.ok_or(RouterError::NotStored(uid))?;
+        if let Some(name) = stored.name {
+            return Err(RouterError::IsRecorded { uid, name });
+        }
+        let record = CorpusRecord {
+            name,
+            uid,
+            blocks: stored.blocks,
+            distance: stored.distance,
+            recipe: recipe.to_string(),
+            create_time: SystemTime::now(),
+            state: CorpusState::Live,
+        };
+        // Its documents are there already: no limit keeps them out.
+        self.metadata
+            .create_corpus(record.clone(), usize::MAX)
+            .await?;
+        Ok(record)
+    }
+
+    /// What all nodes hold, with the names that these corpora have.
+    async fn stored(
+        &self,
+        corpora: &Corpora,
+        deadline: Deadline,
+    ) -> Result<Vec<StoredCorpus>, RouterError> {
+        let request = pb::ListCorporaRequest {
+            map_digest: self.layout.map().digest().0,
+        };
+        let list = async |mut client: Client, request| client.list_corpora(request).await;
+        let calls = self.layout.nodes().iter().map(async |node| {
+            let answer = self.nodes.call(&node.id, deadline, &request, list).await;
+            (node, answer)
+        });
+        let mut failures = Failures::default();
+        let mut held = Vec::new();
+        for (node, answer) in join_all(calls).await {
+            match answer {
+                Ok(answer) => held.push((node.id.clone(), answer.corpora)),
+                Err(error) => failures.note(node.id.clone(), self.shards_of(node), error)?,
+            }
+        }
+        if !failures.is_empty() {
+            return Err(failures.unreachable());
+        }
+        gather(held, corpora)
+    }
+}
+
+/// The corpora that nodes hold, by uid. Nodes that hold one with different layouts cannot serve it together.
+fn gather(
+    held: Vec<(NodeId, Vec<pb::HeldCorpus>)>,
+    corpora: &Corpora,
+) -> Result<Vec<StoredCorpus>, RouterError> {
+    let mut by_uid: BTreeMap<CorpusUid, StoredCorpus> = BTreeMap::new();
+    for (node, list) in held {
+        for one in list {
+            let Ok(uid) = one.corpus_uid.parse::<CorpusUid>() else {
+                return Err(RouterError::OtherLayouts(one.corpus_uid));
+            };
+            let stored = by_uid.entry(uid).or_insert_with(|| StoredCorpus {
+                uid,
+                name: corpora.of_uid(uid).map(|record| record.name.clone()),
+                blocks: one.blocks,
+                distance: one.distance,
+                documents: 0,
+                nodes: Vec::new(),
+            });
+            if (stored.blocks, stored.distance) != (one.blocks, one.distance) {
+                return Err(RouterError::OtherLayouts(one.corpus_uid));
+            }
+            stored.documents += one.home_document_count;
+            stored.nodes.push(node.clone());
+        }
+    }
+    let mut stored: Vec<StoredCorpus> = by_uid.into_values().collect();
+    stored.iter_mut().for_each(|corpus| corpus.nodes.sort());
+    Ok(stored)
+}
