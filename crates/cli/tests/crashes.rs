@@ -1,5 +1,9 @@
-//! Real nodes and routers are killed, or told to stop, at any moment while documents come and go: what was
-//! acknowledged is as it was told, what was not is one or the other. Every answer is exactly that, each document once.
+//! Real nodes and routers are killed, or told to stop, at any moment while documents come and go through two routers:
+//! what was acknowledged is as it was told, what was not is one or the other. Every answer is exactly that, each
+//! document once. Some clients give up early: what is acknowledged after that is final, whatever is still under way.
+//!
+//! Meanwhile another corpus is deleted and made anew, again and again: it shows what was inserted since, and nothing
+//! of what was deleted.
 //!
 //! The oracle lives in this process. Twenty cycles, or two hundred with `SIMSHARD_LONG`.
 
@@ -10,9 +14,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use simshard_client::{Client, Documents, FindOptions, Found, Queries, v1};
+use simshard_client::{Client, Documents, FindOptions, Found, Queries, Reason, v1};
 use simshard_simhash::Fingerprint;
 use simshard_testkit::{End, ProcessCluster};
+use tokio::task::JoinHandle;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_simshard");
 
@@ -21,7 +26,12 @@ const CORPUS: &str = "crawl";
 /// The largest of a match, in a corpus that is made without saying so.
 const DISTANCE: u32 = 3;
 
+/// A corpus that is deleted and made anew.
+const AGAIN: &str = "again";
+
 const NODES: usize = 3;
+
+const ROUTERS: usize = 2;
 
 /// Writers at work at once, each on fingerprints of its own.
 const WRITERS: u64 = 4;
@@ -31,6 +41,9 @@ const BATCHES: u64 = 40;
 
 /// A process that is told to stop under load does so before its requests would be cut off, and starts again.
 const DRAIN: Duration = Duration::from_secs(9);
+
+/// Clients that give up do so after so many milliseconds, at most.
+const IMPATIENCE: u64 = 30;
 
 /// How long a test waits for a cluster to answer again.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -82,18 +95,37 @@ impl Oracle {
     }
 }
 
-/// Ends a node, or the router, and starts it again.
+/// Ends a node, or a router, and starts it again.
 fn restart(cluster: &mut ProcessCluster, which: usize, end: End) {
-    match which {
-        NODES => cluster.restart_router(end),
-        node => cluster.restart_node(node, end),
+    match which.checked_sub(NODES) {
+        None => cluster.restart_node(which, end),
+        Some(router) => {
+            cluster.end_router(router, end);
+            cluster.start_router(router);
+        }
+    }
+}
+
+/// A client of each router.
+fn clients(cluster: &ProcessCluster) -> Vec<Client> {
+    (0..ROUTERS)
+        .map(|router| cluster.client_of(router))
+        .collect()
+}
+
+/// One of the clients; now and then one that gives up early.
+fn choose(random: &mut fastrand::Rng, clients: &[Client]) -> Client {
+    let client = clients[random.usize(0..clients.len())].clone();
+    match random.u8(0..4) {
+        0 => client.with_timeout(Duration::from_millis(random.u64(1..IMPATIENCE))),
+        _ => client,
     }
 }
 
 /// Inserts, removes and finds until it is told to stop, and notes what was acknowledged. Whatever is found, also
 /// while processes are killed, is held against that.
 async fn write(
-    client: Client,
+    clients: Vec<Client>,
     seed: u64,
     writer: u64,
     mut oracle: Oracle,
@@ -107,6 +139,7 @@ async fn write(
             .collect();
         let insert = random.u8(0..3) > 0;
         let documents = columns(&batch);
+        let client = choose(&mut random, &clients);
         let outcome = match insert {
             true => client.insert(CORPUS, documents).await,
             false => client.remove(CORPUS, documents).await,
@@ -124,12 +157,76 @@ async fn write(
             acknowledged.fetch_add(1, Ordering::Relaxed);
         }
         let queries = some_of(&mut random, &oracle);
+        let client = &clients[random.usize(0..ROUTERS)];
         let asked = Queries::Fingerprints(queries.clone());
         if let Ok(found) = client.find_all(CORPUS, asked, FindOptions::default()).await {
             compare(&oracle, &queries, found);
         }
     }
     oracle
+}
+
+/// Makes a corpus, fills it, looks into it and deletes it, each through one router or the other, until it is told to
+/// stop. Returns how often it was filled.
+async fn make_anew(clients: Vec<Client>, seed: u64, stop: Arc<AtomicBool>) -> usize {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut filled = 0;
+    while !stop.load(Ordering::Relaxed) {
+        let mut oracle = Oracle::default();
+        let mut one = || clients[random.usize(0..ROUTERS)].clone();
+        let create = v1::CreateCorpusRequest {
+            name: AGAIN.to_owned(),
+            ..v1::CreateCorpusRequest::default()
+        };
+        // One that failed may have been made all the same: it is deleted below.
+        let is_made = one().create_corpus(create).await.is_ok();
+        let client = one();
+        let batch: BTreeSet<Document> = (0..20).map(|_| document(&mut random, 0)).collect();
+        if is_made && client.insert(AGAIN, columns(&batch)).await.is_ok() {
+            filled += 1;
+            oracle
+                .live
+                .extend(batch.into_iter().map(|document| (document, true)));
+            for client in &clients {
+                look_into(client, &oracle).await;
+            }
+        }
+        let queries: Vec<Fingerprint> = oracle.fingerprints().into_iter().collect();
+        delete(&clients, &mut random).await;
+        // A creation that failed before may come to its end now: then the corpus is empty.
+        for client in &clients {
+            let asked = Queries::Fingerprints(queries.clone());
+            let found = client.find_all(AGAIN, asked, FindOptions::default());
+            for answer in found.await.into_iter().flat_map(|found| found.queries) {
+                assert!(answer.matches.is_empty(), "seed {seed}: {answer:?}");
+            }
+        }
+    }
+    filled
+}
+
+/// If there is an answer, it is exactly what the oracle knows.
+async fn look_into(client: &Client, oracle: &Oracle) {
+    let queries: Vec<Fingerprint> = oracle.fingerprints().into_iter().collect();
+    let asked = Queries::Fingerprints(queries.clone());
+    if let Ok(found) = client.find_all(AGAIN, asked, FindOptions::default()).await {
+        compare(oracle, &queries, found);
+    }
+}
+
+/// Deletes the corpus that is made anew: repeats that until it is acknowledged.
+async fn delete(clients: &[Client], random: &mut fastrand::Rng) {
+    let deleted = async {
+        loop {
+            let client = &clients[random.usize(0..ROUTERS)];
+            match client.delete_corpus(AGAIN).await {
+                Ok(()) => break,
+                Err(error) if error.reason() == Some(Reason::CorpusNotFound) => break,
+                Err(_) => tokio::task::yield_now().await,
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, deleted).await.unwrap();
 }
 
 /// A few of the fingerprints that were ever written.
@@ -254,34 +351,20 @@ async fn nothing_acknowledged_is_lost_when_processes_end() {
         None => 20,
     };
     let mut cluster = ProcessCluster::start(BINARY, NODES);
-    let client = cluster.client();
+    cluster.add_router();
+    let clients = clients(&cluster);
     let create = v1::CreateCorpusRequest {
         name: CORPUS.to_owned(),
         ..v1::CreateCorpusRequest::default()
     };
-    client.create_corpus(create).await.unwrap();
+    clients[0].create_corpus(create).await.unwrap();
     let mut oracles: Vec<Oracle> = (0..WRITERS).map(|_| Oracle::default()).collect();
+    let mut made_anew = 0;
     for cycle in 0..cycles {
-        let stop = Arc::new(AtomicBool::new(false));
-        let acknowledged = Arc::new(AtomicU64::new(0));
-        let writers: Vec<_> = (0..WRITERS)
-            .zip(oracles.drain(..))
-            .map(|(writer, oracle)| {
-                let (stop, acknowledged) = (Arc::clone(&stop), Arc::clone(&acknowledged));
-                let seed = random.u64(..);
-                tokio::spawn(write(
-                    cluster.client(),
-                    seed,
-                    writer,
-                    oracle,
-                    stop,
-                    acknowledged,
-                ))
-            })
-            .collect();
+        let load = Load::start(&cluster, &mut random, std::mem::take(&mut oracles));
         let enough = random.u64(1..BATCHES);
-        until(|| acknowledged.load(Ordering::Relaxed) >= enough).await;
-        let which = random.usize(0..=NODES);
+        until(|| load.acknowledged.load(Ordering::Relaxed) >= enough).await;
+        let which = random.usize(0..NODES + ROUTERS);
         let end = match random.u8(0..4) {
             0 => End::Stopped,
             _ => End::Killed,
@@ -290,16 +373,59 @@ async fn nothing_acknowledged_is_lost_when_processes_end() {
         tokio::task::block_in_place(|| restart(&mut cluster, which, end));
         let took = start.elapsed();
         assert!(took < DRAIN, "{which} {end:?}: {took:?}");
-        stop.store(true, Ordering::Relaxed);
-        for writer in writers {
-            oracles.push(writer.await.unwrap());
+        let filled;
+        (oracles, filled) = load.stop().await;
+        made_anew += filled;
+        for client in &clients {
+            wait_for(client).await;
         }
-        wait_for(&client).await;
         for oracle in &mut oracles {
-            check(&client, oracle).await;
-            settle(&client, oracle).await;
+            for client in &clients {
+                check(client, oracle).await;
+            }
+            settle(&clients[0], oracle).await;
         }
         println!("cycle {cycle}: {enough} batches, then {which} {end:?}, and back after {took:?}");
+    }
+    println!("the other corpus was made anew and filled {made_anew} times");
+    assert!(made_anew > 0, "nothing was tested");
+}
+
+/// What goes on while processes end.
+struct Load {
+    stop: Arc<AtomicBool>,
+    acknowledged: Arc<AtomicU64>,
+    writers: Vec<JoinHandle<Oracle>>,
+    make_anew: JoinHandle<usize>,
+}
+
+impl Load {
+    fn start(cluster: &ProcessCluster, random: &mut fastrand::Rng, oracles: Vec<Oracle>) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let acknowledged = Arc::new(AtomicU64::new(0));
+        let start = |(writer, oracle)| {
+            let (stop, acknowledged) = (Arc::clone(&stop), Arc::clone(&acknowledged));
+            let (clients, seed) = (clients(cluster), random.u64(..));
+            tokio::spawn(write(clients, seed, writer, oracle, stop, acknowledged))
+        };
+        let writers = (0..WRITERS).zip(oracles).map(start).collect();
+        let make_anew = make_anew(clients(cluster), random.u64(..), Arc::clone(&stop));
+        Self {
+            make_anew: tokio::spawn(make_anew),
+            stop,
+            acknowledged,
+            writers,
+        }
+    }
+
+    /// Ends it: what the writers know, and how often the other corpus was filled.
+    async fn stop(self) -> (Vec<Oracle>, usize) {
+        self.stop.store(true, Ordering::Relaxed);
+        let mut oracles = Vec::new();
+        for writer in self.writers {
+            oracles.push(writer.await.unwrap());
+        }
+        (oracles, self.make_anew.await.unwrap())
     }
 }
 
