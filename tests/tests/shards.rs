@@ -52,6 +52,14 @@ fn request(target: &pb::Target, shard: ShardId) -> pb::FindAll {
     }
 }
 
+/// The same with no uid that could be read.
+fn without_uid(target: &pb::Target) -> pb::Target {
+    pb::Target {
+        corpus_uid: "c".to_owned(),
+        ..target.clone()
+    }
+}
+
 /// The same for a corpus that was never made.
 fn unknown(target: &pb::Target) -> pb::Target {
     pb::Target {
@@ -171,19 +179,13 @@ async fn nonsense_is_refused_by_a_node() {
         (
             Reason::InvalidRequest,
             pb::FindAll {
-                target: Some(pb::Target {
-                    corpus_uid: "c".into(),
-                    ..target
-                }),
+                target: None,
                 ..good.clone()
             },
         ),
         (
             Reason::InvalidRequest,
-            pb::FindAll {
-                target: None,
-                ..good.clone()
-            },
+            request(&without_uid(&target), ShardId(0)),
         ),
         (
             Reason::InvalidRequest,

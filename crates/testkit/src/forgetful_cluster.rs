@@ -1,5 +1,6 @@
 //! A cluster of real processes that keep nothing.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use crate::{Process, free_addresses, write_layout_file};
@@ -13,6 +14,8 @@ pub struct ForgetfulCluster {
     pub nodes: Vec<Process>,
     binary: &'static str,
     layout: PathBuf,
+    /// Where the nodes of the layout file are.
+    addresses: Vec<SocketAddr>,
     _folder: tempfile::TempDir,
 }
 
@@ -33,7 +36,8 @@ impl ForgetfulCluster {
     ) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let layout = folder.path().join("cluster.toml");
-        write_layout_file(&layout, &free_addresses(nodes));
+        let addresses = free_addresses(nodes);
+        write_layout_file(&layout, &addresses);
         let nodes = 1..=nodes;
         let start = |number| start_node(binary, &layout, &format!("n{number}"), node_args);
         Self {
@@ -41,8 +45,17 @@ impl ForgetfulCluster {
             router: start_router(binary, &layout, router_args),
             binary,
             layout,
+            addresses,
             _folder: folder,
         }
+    }
+
+    /// Adds a node to the layout file, which running processes have read before, and starts it.
+    pub fn add_node(&mut self) {
+        self.addresses.extend(free_addresses(1));
+        write_layout_file(&self.layout, &self.addresses);
+        let name = format!("n{}", self.addresses.len());
+        self.nodes.push(self.start_node(&name));
     }
 
     /// Starts a node where one of this name was before.
