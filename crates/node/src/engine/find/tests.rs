@@ -97,7 +97,7 @@ fn a_quick_search_finds_what_others_find() {
 /// N3.
 #[test]
 fn what_may_take_long_is_left_to_others() {
-    let stored = near_each_other(2 * QUICK_HITS as u64);
+    let stored = near_each_other(2 * QUICK.hits as u64);
     let corpus = corpus(&stored);
     assert!(find(&corpus, &stored[..1], 0).nearest_at_once().is_none());
     let far = [Fingerprint(u64::MAX); FEW];

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::*;
-use crate::engine;
+use crate::engine::{Class, Threads};
 use crate::target::Target;
 
 /// What takes longer will never be.
@@ -21,7 +21,7 @@ const MAP: MapDigest = MapDigest(0x1234);
 
 /// The router's end of a lane, and what is behind the other one.
 struct Scene {
-    pool: Arc<rayon::ThreadPool>,
+    threads: Arc<Threads>,
     target: pb::Target,
     requests: mpsc::Sender<Result<pb::WorkRequest, Status>>,
     answers: mpsc::Receiver<Result<pb::WorkResponse, Status>>,
@@ -32,10 +32,10 @@ struct Scene {
 impl Scene {
     /// A node with the shards 00 to 7f, and room for more requests than a lane has under way.
     async fn new(budget: &Budget) -> Self {
-        let pool = Arc::new(engine::threads(1).unwrap());
+        let threads = Arc::new(Threads::start(1).unwrap());
         let owned = (0..=0x7f).map(ShardId).collect::<ShardSet>();
         let store = Store::in_memory(owned);
-        let engine = Engine::start(store, MAP, Arc::clone(&pool), MAX_MESSAGE_BYTES);
+        let engine = Engine::start(store, MAP, Arc::clone(&threads), MAX_MESSAGE_BYTES);
         let engine = Arc::new(engine.unwrap());
         let target = Target {
             corpus: random_corpus_uid(),
@@ -54,7 +54,7 @@ impl Scene {
             stopping: stopping.clone(),
         };
         Self {
-            pool,
+            threads,
             target: pb::Target {
                 corpus_uid: target.corpus.to_string(),
                 blocks: 5,
@@ -68,13 +68,9 @@ impl Scene {
         }
     }
 
-    /// Has the engine do nothing until what is returned is dropped.
-    fn hold_up(&self) -> std::sync::mpsc::Sender<()> {
-        let (held, until_dropped) = std::sync::mpsc::channel();
-        self.pool.spawn(move || {
-            let _ = until_dropped.recv();
-        });
-        held
+    /// Has the engine do no small work until what is returned is dropped.
+    fn hold_up(&self) -> Vec<std::sync::mpsc::Sender<()>> {
+        self.threads.hold_up(Class::Small)
     }
 
     /// A search of shard 00, for so much that the threads of the engine do it.
