@@ -10,7 +10,7 @@ use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
 use simshard_proto::shard::v1::work_request::Work;
 use simshard_proto::shard::v1::work_response::Outcome;
-use simshard_proto::transport;
+use simshard_proto::{matches_from_bytes, transport};
 use simshard_testkit::ForgetfulCluster;
 use simshard_topology::NodeId;
 use tokio::runtime::Runtime;
@@ -183,10 +183,10 @@ impl Lane {
 }
 
 fn matches(answer: Outcome) -> usize {
-    let Outcome::Matches(matches) = answer else {
+    let Outcome::Matches(bytes) = answer else {
         panic!("{answer:?}")
     };
-    matches.fingerprints.len()
+    matches_from_bytes(bytes).unwrap().fingerprints.len()
 }
 
 fn p99(mut times: Vec<Duration>) -> Duration {

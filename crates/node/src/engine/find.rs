@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use prost::bytes::Bytes;
 use rayon::prelude::*;
+use simshard_proto::matches_into_bytes;
 use simshard_proto::v1::Matches;
 use simshard_simhash::{ActiveTables, Bounds, Fingerprint, Hit, LeadGroups, Search};
 use simshard_storage::Store;
@@ -82,12 +84,12 @@ pub(crate) struct NearQuery {
 }
 
 impl Engine {
-    /// Finds the matches that the shards meant report, if it can by the deadline.
+    /// Finds the matches that the shards meant report, if it can by the deadline; encoded, as large ones take long.
     pub(crate) async fn find(
         self: &Arc<Self>,
         query: NearQuery,
         deadline: Option<Instant>,
-    ) -> Result<Matches, NodeError> {
+    ) -> Result<Bytes, NodeError> {
         let corpus = self.open(&query.target, query.shards)?;
         let layout = corpus.tables.layout();
         let foreign = query.active.difference(LeadGroups::all(layout));
@@ -105,17 +107,22 @@ impl Engine {
         }
         let nearest = match find.nearest_at_once() {
             Some(nearest) if nearest.0.is_empty() || find.corpus.is_bare() => {
-                return find.bare(nearest);
+                return Ok(matches_into_bytes(&find.bare(nearest)?));
             }
             nearest => nearest,
         };
         let find = Arc::new(find);
-        let small = Arc::clone(&find);
-        let small = move |_: &Self, wanted: &_| small.small(nearest, wanted);
-        if let Some(matches) = self.run(Class::Small, deadline, small).await? {
-            return Ok(matches);
+        if find.may_be_small() {
+            let small = Arc::clone(&find);
+            let small = move |_: &Self, wanted: &_| small.small(nearest, wanted);
+            if let Some(matches) = self.run(Class::Small, deadline, small).await? {
+                return Ok(matches_into_bytes(&matches));
+            }
         }
-        let large = move |_: &Self, wanted: &_| find.matches(find.nearest(wanted)?, wanted);
+        let large = move |_: &Self, wanted: &_| {
+            let matches = find.matches(find.nearest(wanted)?, wanted)?;
+            Ok(matches_into_bytes(&matches))
+        };
         self.run(Class::Large, deadline, large).await
     }
 }
@@ -168,7 +175,12 @@ impl Find {
         }
     }
 
-    /// The matches of a search that was begun, or not; `None` where it turns out to be large.
+    /// Whether it is worth beginning as a small search.
+    fn may_be_small(&self) -> bool {
+        self.query.fingerprints.len() * self.corpus.tables.len() <= SMALL.tables
+    }
+
+    /// The matches of a search whose nearest hits may be known already; `None` where it turns out to be large.
     fn small(
         &self,
         nearest: Option<Nearest>,

@@ -127,7 +127,7 @@ impl Engine {
         map: MapDigest,
     ) -> Result<Vec<(CorpusUid, Layout, u64)>, NodeError> {
         self.check_map(map)?;
-        self.run(None, |engine, _| {
+        self.run(Class::Small, None, |engine, _| {
             let count = |(uid, corpus): (CorpusUid, Arc<NodeCorpus>)| {
                 let shards = corpus.shards();
                 let documents = shards.map(|(_, shard)| shard.counts().home_documents).sum();

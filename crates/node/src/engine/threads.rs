@@ -100,3 +100,31 @@ impl Threads {
         (0..pool.current_num_threads()).map(hold_up).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    /// N5.
+    #[tokio::test]
+    async fn few_large_searches_have_their_turn_at_once() {
+        let threads = Threads::start(2).unwrap();
+        let mut turns = Vec::new();
+        for _ in 0..3 {
+            turns.push(threads.turn(Class::Large).now_or_never().unwrap());
+        }
+        let mut waiting = Box::pin(threads.turn(Class::Large));
+        let mut next = Box::pin(threads.turn(Class::Large));
+        assert!((&mut waiting).now_or_never().is_none());
+        assert!((&mut next).now_or_never().is_none());
+        for class in [Class::Small, Class::Change] {
+            assert!(threads.turn(class).now_or_never().is_some());
+        }
+        // Whoever is cancelled does not keep its place in the queue.
+        drop(waiting);
+        turns.pop();
+        assert!(next.now_or_never().is_some());
+    }
+}

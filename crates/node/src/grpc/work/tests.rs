@@ -85,6 +85,14 @@ impl Scene {
         }
     }
 
+    /// A search for so much that it is large from the start.
+    fn find_many(&self) -> pb::FindAll {
+        pb::FindAll {
+            fingerprints: vec![7; 1 << 12],
+            ..self.find()
+        }
+    }
+
     async fn ask(&self, sequence: u64, work: Work) {
         self.ask_within(3 * LONG, sequence, work).await;
     }
@@ -301,4 +309,53 @@ async fn where_there_is_no_room_that_is_the_answer() {
     while budget.try_take(1 << 10).is_none() {
         tokio::task::yield_now().await;
     }
+}
+
+/// N4.
+#[tokio::test]
+async fn small_work_and_changes_do_not_wait_for_large_work() {
+    let mut scene = Scene::new(&plenty()).await;
+    let held = scene.threads.hold_up(Class::Large);
+    scene.ask(1, Work::FindAll(scene.find_many())).await;
+    scene.ask(2, Work::FindAll(scene.find())).await;
+    assert_eq!(scene.answer().await, Some((2, None)));
+    let change = pb::Change {
+        target: Some(scene.target.clone()),
+        kind: pb::ChangeKind::Insert.into(),
+        shards: vec![0],
+        fingerprints: vec![7],
+        version: 1,
+        ..Default::default()
+    };
+    scene.ask(3, Work::Change(change)).await;
+    assert_eq!(scene.answer().await, Some((3, None)));
+    drop(held);
+    assert_eq!(scene.answer().await, Some((1, None)));
+}
+
+/// N4.
+#[tokio::test]
+async fn large_work_does_not_wait_for_small_work_or_changes() {
+    let mut scene = Scene::new(&plenty()).await;
+    let held = [Class::Small, Class::Change].map(|class| scene.threads.hold_up(class));
+    scene.ask(1, Work::FindAll(scene.find())).await;
+    scene.ask(2, Work::FindAll(scene.find_many())).await;
+    assert_eq!(scene.answer().await, Some((2, None)));
+    drop(held);
+    assert_eq!(scene.answer().await, Some((1, None)));
+}
+
+/// WK6.
+#[test]
+fn small_answers_go_before_large_ones_that_wait() {
+    let mut ready = Ready::default();
+    for (sequence, is_large) in [(1, true), (2, true), (3, false), (4, false)] {
+        ready.push(Done {
+            answer: response(sequence, Ok(Outcome::Matches(Default::default()))),
+            is_large,
+            _memory: plenty().take(0),
+        });
+    }
+    let sent = std::iter::from_fn(|| ready.pop()).map(|done| done.answer.sequence);
+    assert!(sent.eq([3, 4, 1, 2]));
 }
