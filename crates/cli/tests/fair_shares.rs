@@ -85,7 +85,10 @@ impl Scene {
             target: Some(self.target.clone()),
             kind: pb::ChangeKind::Insert.into(),
             shards: (0..=255).collect(),
-            ids: fingerprints.iter().map(|one| format!("{one:040}")).collect(),
+            ids: fingerprints
+                .iter()
+                .map(|one| format!("{one:040}"))
+                .collect(),
             fingerprints,
             version: 1,
         };

@@ -100,10 +100,7 @@ impl Lane {
     }
 
     /// Begins a request, or says why not. What it holds counts until its answer has gone.
-    fn begin(
-        &self,
-        request: pb::WorkRequest,
-    ) -> impl Future<Output = Done> + Send + use<> {
+    fn begin(&self, request: pb::WorkRequest) -> impl Future<Output = Done> + Send + use<> {
         let engine = Arc::clone(&self.engine);
         let memory = self.admitted.split();
         let refused = if self.stopping.is_cancelled() {
