@@ -6,7 +6,7 @@ use simshard_client::{Documents, Fingerprint, Queries, Reason};
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::work_request::Work;
 use simshard_proto::shard::v1::work_response::Outcome;
-use simshard_proto::status_from_bytes;
+use simshard_proto::{matches_from_bytes, status_from_bytes};
 use simshard_testkit::TestCluster;
 use simshard_topology::{NodeId, ShardId};
 use tonic::Status;
@@ -98,9 +98,10 @@ async fn the_worked_example_is_stored_in_four_shards_and_found_in_one() {
     for shard in ShardId::all() {
         let mut stub = stub(&cluster, cluster.layout().map().owner(shard));
         let answer = work(&mut stub, Work::FindAll(request(&target, shard))).await;
-        let Ok(Outcome::Matches(matches)) = answer else {
+        let Ok(Outcome::Matches(bytes)) = answer else {
             panic!("{answer:?}")
         };
+        let matches = matches_from_bytes(bytes).unwrap();
         if !matches.fingerprints.is_empty() {
             assert_eq!(matches.fingerprints, [STORED.0]);
             assert_eq!(

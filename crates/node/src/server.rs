@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
-use crate::engine::{self, Engine};
+use crate::engine::{Engine, Threads};
 use crate::grpc::ShardGrpc;
 use crate::reconcile::{Differences, Held, compare};
 
@@ -27,7 +27,7 @@ pub struct NodeConfig {
     pub data: Option<PathBuf>,
     /// How that directory is used.
     pub storage: Options,
-    /// Threads that work on shards.
+    /// Threads for each class of work: small searches, large ones, and changes.
     pub threads: usize,
     /// Bytes that requests under way may use together.
     pub in_flight_bytes: usize,
@@ -206,15 +206,15 @@ async fn start(config: &NodeConfig, layout: &ClusterLayout) -> Result<Arc<Engine
         ..
     } = config.clone();
     let start = move || {
-        let pool = Arc::new(engine::threads(threads)?);
+        let threads = Arc::new(Threads::start(threads)?);
         let store = match data {
             None => Store::in_memory(owned),
-            Some(directory) => pool.install(|| Store::open(&directory, owned, storage))?,
+            Some(directory) => threads.install(|| Store::open(&directory, owned, storage))?,
         };
         Ok(Arc::new(Engine::start(
             store,
             map,
-            pool,
+            threads,
             MAX_MESSAGE_BYTES,
         )?))
     };

@@ -1,8 +1,24 @@
 //! The columns of a [`Matches`] message, to and from one value a match.
 
+use prost::bytes::Bytes;
+use prost::{DecodeError, Message};
 use simshard_simhash::Fingerprint;
 
 use crate::v1::Matches;
+
+/// The encoded message, as nodes send it.
+#[must_use]
+pub fn matches_into_bytes(matches: &Matches) -> Bytes {
+    matches.encode_to_vec().into()
+}
+
+/// The message of an encoded one.
+///
+/// # Errors
+/// If it is none.
+pub fn matches_from_bytes(bytes: Bytes) -> Result<Matches, DecodeError> {
+    Matches::decode(bytes)
+}
 
 /// A match of one query of a batch; ordered by query, distance, fingerprint.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -74,7 +74,7 @@ pub struct StoreArgs {
     /// Changes held in memory before they are written to segments, in MiB [default: 48]
     #[arg(long, value_name = "MIB", env = "SIMSHARD_MEMTABLE_MIB")]
     pub memtable_mib: Option<u32>,
-    /// Threads that search and change shards [default: one a core]
+    /// Threads for each class of work: small searches, large ones, and changes [default: one a core]
     #[arg(long, value_name = "N", env = "SIMSHARD_THREADS", value_parser = threads())]
     pub threads: Option<u16>,
 }

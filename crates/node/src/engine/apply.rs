@@ -1,13 +1,12 @@
 //! Applying what the storage has committed: to the stored sets, then to the tables that searches read.
 //!
 //! One thread does this, batch by batch in the order of the log, and gives the shards of a batch to the
-//! engine's threads. So each shard sees its changes in one order, which a restart repeats.
+//! engine's threads for changes. So each shard sees its changes in one order, which a restart repeats.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use rayon::ThreadPool;
 use rayon::prelude::*;
 use simshard_storage::{
     AbortOnPanic, Change, ChangeKind, Effects, Failure, Operation, Refusal, Sink, Store,
@@ -15,7 +14,7 @@ use simshard_storage::{
 use simshard_topology::{ShardId, Version};
 use tokio::sync::{oneshot, watch};
 
-use super::group_by_shard;
+use super::{Threads, group_by_shard};
 use crate::corpora::{NodeCorpora, NodeCorpus};
 use crate::error::NodeError;
 
@@ -37,7 +36,7 @@ pub(super) type Ticket = oneshot::Sender<Result<Outcome, NodeError>>;
 pub(super) struct Applier {
     pub(super) store: Arc<Store>,
     pub(super) corpora: Arc<NodeCorpora>,
-    pub(super) pool: Arc<ThreadPool>,
+    pub(super) threads: Arc<Threads>,
     /// Told once the storage has failed for good.
     pub(super) failed: watch::Sender<Option<Failure>>,
 }
@@ -94,7 +93,7 @@ impl Applier {
 
     /// Applies changes shard by shard, then answers each.
     fn change(&self, changes: Vec<(Change, Ticket)>) {
-        let outcomes = self.pool.install(|| self.outcomes(&changes));
+        let outcomes = self.threads.install(|| self.outcomes(&changes));
         for ((_, ticket), outcome) in changes.into_iter().zip(outcomes) {
             let _ = ticket.send(outcome);
         }

@@ -9,7 +9,7 @@ use simshard_storage::{Change, Operation};
 use simshard_topology::{ShardSet, Version};
 use tokio::sync::oneshot;
 
-use super::{Engine, Outcome};
+use super::{Class, Engine, Outcome};
 use crate::error::NodeError;
 use crate::target::Target;
 
@@ -65,7 +65,7 @@ impl Engine {
             false => {
                 let engine = Arc::clone(self);
                 let queue = move |_: &Self, _: &_| engine.queue(Operation::Change(change));
-                let outcome = self.run(deadline, queue).await?;
+                let outcome = self.run(Class::Change, deadline, queue).await?;
                 outcome.await.unwrap_or(Err(NodeError::Stopping))
             }
         }

@@ -7,30 +7,62 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use prost::bytes::Bytes;
 use rayon::prelude::*;
+use simshard_proto::matches_into_bytes;
 use simshard_proto::v1::Matches;
 use simshard_simhash::{ActiveTables, Bounds, Fingerprint, Hit, LeadGroups, Search};
 use simshard_storage::Store;
 use simshard_topology::{ShardId, ShardSet};
 
-use super::{Engine, Wanted, group_by_shard, is_past};
+use super::{Class, Engine, Wanted, group_by_shard, is_past};
 use crate::collector::Collector;
 use crate::corpora::NodeCorpus;
 use crate::error::NodeError;
 use crate::shard::Shard;
 use crate::target::Target;
 
-/// Fewer queries than this are searched by one thread: waking another takes longer.
+/// Queries of a large search that are searched under one lock of a shard: a change waits for no more of them, and
+/// small searches wait for the change.
+const SLICE: usize = 1024;
+
+/// How much a search may do in one go.
+#[derive(Clone, Copy, Debug)]
+struct Reach {
+    /// Tables that all queries are permuted for, before the search knows which shards it needs.
+    tables: usize,
+    /// Steps, each a nanosecond or two.
+    steps: usize,
+    /// Hits: they are sorted as well.
+    hits: usize,
+    /// Whether it waits for a shard that is being changed.
+    waits: bool,
+}
+
+/// The reach of a search on an async thread: some 0.2 ms. There it has fewer than [`FEW`] queries.
+const QUICK: Reach = Reach {
+    tables: 1 << 12,
+    steps: 1 << 17,
+    hits: 2048,
+    waits: false,
+};
+
+/// Queries of a quick search.
 const FEW: usize = 64;
 
-/// Steps of a quick search, each a nanosecond or two.
-const QUICK: usize = 1 << 17;
+/// The reach of a small search: some milliseconds.
+const SMALL: Reach = Reach {
+    tables: 1 << 14,
+    steps: 1 << 22,
+    hits: 1 << 14,
+    waits: true,
+};
 
-/// Hits of a quick search: they are sorted as well.
-const QUICK_HITS: usize = 2048;
+/// Fingerprints whose ids a small search looks up: some milliseconds, if files have to be read.
+const SMALL_LOOK_UPS: usize = 1024;
 
-/// Tables that a quick search permutes all its queries for, before it knows which shards it needs.
-const QUICK_TABLES: usize = 4096;
+/// Bytes of the answer to a small search, about: to encode it takes a fraction of a millisecond.
+const SMALL_ANSWER: usize = 256 << 10;
 
 /// After so many hits, a search looks whether it is still wanted.
 const LOOK_AFTER: u32 = 4096;
@@ -52,12 +84,12 @@ pub(crate) struct NearQuery {
 }
 
 impl Engine {
-    /// Finds the matches that the shards meant report, if it can by the deadline.
+    /// Finds the matches that the shards meant report, if it can by the deadline; encoded, as large ones take long.
     pub(crate) async fn find(
         self: &Arc<Self>,
         query: NearQuery,
         deadline: Option<Instant>,
-    ) -> Result<Matches, NodeError> {
+    ) -> Result<Bytes, NodeError> {
         let corpus = self.open(&query.target, query.shards)?;
         let layout = corpus.tables.layout();
         let foreign = query.active.difference(LeadGroups::all(layout));
@@ -75,15 +107,23 @@ impl Engine {
         }
         let nearest = match find.nearest_at_once() {
             Some(nearest) if nearest.0.is_empty() || find.corpus.is_bare() => {
-                return find.bare(nearest);
+                return Ok(matches_into_bytes(&find.bare(nearest)?));
             }
             nearest => nearest,
         };
-        self.run(deadline, move |_, wanted| {
-            let nearest = nearest.map_or_else(|| find.nearest(wanted), Ok)?;
-            find.matches(nearest, wanted)
-        })
-        .await
+        let find = Arc::new(find);
+        if find.may_be_small() {
+            let small = Arc::clone(&find);
+            let small = move |_: &Self, wanted: &_| small.small(nearest, wanted);
+            if let Some(matches) = self.run(Class::Small, deadline, small).await? {
+                return Ok(matches_into_bytes(&matches));
+            }
+        }
+        let large = move |_: &Self, wanted: &_| {
+            let matches = find.matches(find.nearest(wanted)?, wanted)?;
+            Ok(matches_into_bytes(&matches))
+        };
+        self.run(Class::Large, deadline, large).await
     }
 }
 
@@ -106,20 +146,19 @@ impl Find {
             corpus.tables.query_shards(fingerprint, query.active)
         });
         let search = self.what();
-        let shards_at_once = match query.fingerprints.len() < FEW {
-            true => parts.len(),
-            false => 1,
-        };
         let all = Mutex::new(self.collector(query.fingerprints.len()));
-        let parts = parts.into_par_iter().with_min_len(shards_at_once);
-        parts.try_for_each(|(id, places)| {
+        let slices = parts.par_iter().flat_map(|(id, places)| {
+            let slices = places.par_chunks(SLICE);
+            slices.map(|places| (*id, places))
+        });
+        slices.try_for_each(|(id, places)| {
             let Some(shard) = corpus.read(id) else {
                 return Ok(());
             };
-            let hits = self.search(&shard, &search, &places, wanted)?;
+            let hits = self.search(&shard, &search, places, wanted)?;
             drop(shard);
             let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
-            let flow = all.absorb(hits, &places);
+            let flow = all.absorb(hits, places);
             flow.is_continue().then_some(()).ok_or(self.too_large())
         })?;
         let all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -130,9 +169,52 @@ impl Find {
     /// queries. `None` where it might take long or would have to wait: many fingerprints to compare, or a shard that
     /// is being changed.
     fn nearest_at_once(&self) -> Option<Nearest> {
+        match self.query.fingerprints.len() < FEW {
+            true => self.nearest_within(QUICK),
+            false => None,
+        }
+    }
+
+    /// Whether it is worth beginning as a small search.
+    fn may_be_small(&self) -> bool {
+        self.query.fingerprints.len() * self.corpus.tables.len() <= SMALL.tables
+    }
+
+    /// The matches of a search whose nearest hits may be known already; `None` where it turns out to be large.
+    fn small(
+        &self,
+        nearest: Option<Nearest>,
+        wanted: &Wanted,
+    ) -> Result<Option<Matches>, NodeError> {
+        let Some(nearest) = nearest.or_else(|| self.nearest_within(SMALL)) else {
+            return Ok(None);
+        };
+        if nearest.0.len() > SMALL_LOOK_UPS && !self.corpus.is_bare() {
+            return Ok(None);
+        }
+        let room = SMALL_ANSWER.min(self.room.limit);
+        let small = self.again(self.query.clone(), room);
+        match small.matches(nearest, wanted) {
+            Err(NodeError::AnswerTooLarge { .. }) => Ok(None),
+            matches => matches.map(Some),
+        }
+    }
+
+    /// A search of the same corpus.
+    fn again(&self, query: NearQuery, room: usize) -> Self {
+        Self {
+            store: Arc::clone(&self.store),
+            corpus: Arc::clone(&self.corpus),
+            query,
+            room: Room::new(room),
+        }
+    }
+
+    /// The nearest hits, by this thread alone; `None` where that takes more than it may.
+    fn nearest_within(&self, reach: Reach) -> Option<Nearest> {
         let Self { corpus, query, .. } = self;
         let number = query.fingerprints.len();
-        if number >= FEW || number * corpus.tables.len() > QUICK_TABLES {
+        if number * corpus.tables.len() > reach.tables {
             return None;
         }
         let mut parts = Vec::new();
@@ -143,11 +225,14 @@ impl Find {
         }
         parts.sort_unstable();
         parts.dedup();
-        let (search, mut bounds) = (self.what(), Bounds::new(QUICK));
+        let (search, mut bounds) = (self.what(), Bounds::new(reach.steps));
         let mut all = self.collector(number);
         let (mut queries, mut hits) = (Vec::new(), 0);
         for part in parts.chunk_by(|(one, _), (other, _)| one == other) {
-            let shard = corpus.try_read(part[0].0)?;
+            let shard = match reach.waits {
+                true => corpus.read(part[0].0),
+                false => corpus.try_read(part[0].0),
+            }?;
             queries.clear();
             queries.extend(
                 part.iter()
@@ -155,7 +240,7 @@ impl Find {
             );
             let flow = shard.search_within(&mut bounds, &search, &queries, |hit| {
                 hits += 1;
-                if hits > QUICK_HITS {
+                if hits > reach.hits {
                     return ControlFlow::Break(());
                 }
                 let query = part[hit.query as usize].1;

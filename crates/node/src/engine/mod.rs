@@ -1,5 +1,5 @@
 //! The engine of a node: checks ownership, hands changes to the storage, sorts work by shard, and runs it
-//! on threads of its own, away from the async ones. Only a search that is sure to be quick runs where it is asked for.
+//! on threads of its own (`threads`), away from the async ones. Only a search that is sure to be quick runs where it is asked for.
 //!
 //! # Invariants
 //! - N1: a request that names a shard the node does not own changes and
@@ -16,11 +16,11 @@ mod look_up;
 mod pages;
 mod pairs;
 mod scan;
+mod threads;
 
 use std::sync::Arc;
 use std::time::Instant;
 
-use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 use simshard_cluster::CorpusUid;
 use simshard_simhash::{Fingerprint, Layout};
 use simshard_storage::{Failure, OpenError, Store, Writer};
@@ -36,6 +36,7 @@ pub(crate) use apply::Outcome;
 use apply::{Applier, Ticket};
 pub(crate) use find::NearQuery;
 pub(crate) use pairs::PairQuery;
+pub(crate) use threads::{Class, Threads};
 
 /// The shards of one node, and the threads that work on them.
 #[derive(Debug)]
@@ -45,7 +46,7 @@ pub(crate) struct Engine {
     corpora: Arc<NodeCorpora>,
     /// The map that gives the node its shards.
     map: MapDigest,
-    pool: Arc<ThreadPool>,
+    threads: Arc<Threads>,
     failed: watch::Receiver<Option<Failure>>,
     max_answer_bytes: usize,
     /// A permit for each join under way.
@@ -57,16 +58,16 @@ impl Engine {
     pub(crate) fn start(
         store: Store,
         map: MapDigest,
-        pool: Arc<ThreadPool>,
+        threads: Arc<Threads>,
         max_answer_bytes: usize,
     ) -> Result<Self, OpenError> {
         let store = Arc::new(store);
-        let corpora = Arc::new(pool.install(|| NodeCorpora::load(&store))?);
+        let corpora = Arc::new(threads.install(|| NodeCorpora::load(&store))?);
         let (failing, failed) = watch::channel(None);
         let applier = Applier {
             store: Arc::clone(&store),
             corpora: Arc::clone(&corpora),
-            pool: Arc::clone(&pool),
+            threads: Arc::clone(&threads),
             failed: failing,
         };
         let writer = Writer::start(&store, applier)?;
@@ -75,7 +76,7 @@ impl Engine {
             writer,
             corpora,
             map,
-            pool,
+            threads,
             failed,
             max_answer_bytes,
             joins: Arc::new(Semaphore::new(pairs::MOST_JOINS)),
@@ -113,7 +114,7 @@ impl Engine {
         target: Target,
     ) -> Result<Vec<(ShardId, ShardCounts)>, NodeError> {
         let corpus = self.open(&target, ShardSet::EMPTY)?;
-        self.run(None, move |_, _| {
+        self.run(Class::Small, None, move |_, _| {
             let shards = corpus.shards();
             Ok(shards.map(|(id, shard)| (id, shard.counts())).collect())
         })
@@ -126,7 +127,7 @@ impl Engine {
         map: MapDigest,
     ) -> Result<Vec<(CorpusUid, Layout, u64)>, NodeError> {
         self.check_map(map)?;
-        self.run(None, |engine, _| Ok(engine.held())).await
+        self.run(Class::Small, None, |engine, _| Ok(engine.held())).await
     }
 
     /// The same, now: it waits for shards that are being changed.
@@ -172,10 +173,11 @@ impl Engine {
         }
     }
 
-    /// Runs work on the engine's threads. It can look whether anybody still
+    /// Runs work on the threads of its class. It can look whether anybody still
     /// waits for its outcome: nobody does after `deadline`.
     async fn run<T: Send + 'static>(
         self: &Arc<Self>,
+        class: Class,
         deadline: Option<Instant>,
         work: impl FnOnce(&Self, &Wanted) -> Result<T, NodeError> + Send + 'static,
     ) -> Result<T, NodeError> {
@@ -185,28 +187,21 @@ impl Engine {
             abandoned,
             deadline,
         };
+        let turn = self.threads.turn(class).await;
         let (sender, receiver) = oneshot::channel();
         let engine = Arc::clone(self);
-        self.pool.spawn(move || {
+        self.threads.spawn(class, move || {
             let outcome = match wanted.is_over() {
                 true => Err(NodeError::Abandoned),
                 false => work(&engine, &wanted),
             };
             // Whoever drops it last waits for threads: that must not be one of these.
             drop(engine);
+            drop(turn);
             let _ = sender.send(outcome);
         });
         receiver.await.unwrap_or(Err(NodeError::Stopping))
     }
-}
-
-/// Threads that search and change shards. A panic on one of them ends the process: better than to go on with
-/// tables that are half changed.
-pub(crate) fn threads(number: usize) -> Result<ThreadPool, ThreadPoolBuildError> {
-    ThreadPoolBuilder::new()
-        .num_threads(number)
-        .thread_name(|number| format!("shards-{number}"))
-        .build()
 }
 
 /// Whether somebody waits for the outcome of work: no longer, once the request

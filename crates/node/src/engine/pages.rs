@@ -8,7 +8,7 @@ use simshard_cluster::CorpusUid;
 use simshard_storage::Documents;
 use simshard_topology::ShardSet;
 
-use super::{Engine, Wanted};
+use super::{Class, Engine, Wanted};
 use crate::error::NodeError;
 use crate::target::Target;
 
@@ -38,7 +38,7 @@ impl Engine {
             if pages.is_done() {
                 return Ok(None);
             }
-            let page = engine.run(None, move |engine, wanted| {
+            let page = engine.run(Class::Large, None, move |engine, wanted| {
                 let page = pages.page(engine, wanted)?;
                 engine.check_held(corpus)?;
                 Ok((page, pages))

@@ -10,8 +10,9 @@
 //! - WK4: a node that stops answers what is under way, refuses what it reads meanwhile, and then ends the stream.
 //! - WK5: a request and its answer count until the answer has gone. Where there is no room for one of them, that is
 //!   the answer.
+//! - WK6: a small answer is sent before all large ones that are not on their way yet.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -37,6 +38,9 @@ use crate::error::NodeError;
 /// are bounded by the budget.
 const UNDER_WAY: usize = 512;
 
+/// An answer of so many bytes is large: small ones are sent first.
+const LARGE: usize = 256 << 10;
+
 /// One stream; its other end is the lane of a router.
 pub(super) struct Lane {
     pub(super) engine: Arc<Engine>,
@@ -55,17 +59,22 @@ impl Lane {
     ) {
         let mut under_way = FuturesUnordered::new();
         let mut cancels: HashMap<u64, AbortHandle> = HashMap::new();
+        let mut ready = Ready::default();
         let mut is_open = true;
-        while is_open || !under_way.is_empty() {
+        while is_open || !under_way.is_empty() || !ready.is_empty() {
             tokio::select! {
-                Some((sequence, answer)) = under_way.next() => {
+                Some((sequence, done)) = under_way.next() => {
                     cancels.remove(&sequence);
-                    let Ok((answer, _memory)) = answer else { continue };
-                    if self.answers.send(Ok(answer)).await.is_err() {
-                        return;
+                    if let Ok(done) = done {
+                        ready.push(done);
                     }
                 }
-                request = requests.next(), if is_open && under_way.len() < UNDER_WAY => {
+                Ok(place) = self.answers.reserve(), if !ready.is_empty() => {
+                    if let Some(done) = ready.pop() {
+                        place.send(Ok(done.answer));
+                    }
+                }
+                request = requests.next(), if is_open && ready.is_empty() && under_way.len() < UNDER_WAY => {
                     let Some(Ok(request)) = request else {
                         is_open = false;
                         continue;
@@ -84,17 +93,14 @@ impl Lane {
                     under_way.push(async move { (sequence, work.await) });
                 }
                 // Others are told so at once, for as long as some are under way.
-                () = self.stopping.cancelled(), if under_way.is_empty() => return,
+                () = self.stopping.cancelled(), if under_way.is_empty() && ready.is_empty() => return,
                 () = self.answers.closed() => return,
             }
         }
     }
 
     /// Begins a request, or says why not. What it holds counts until its answer has gone.
-    fn begin(
-        &self,
-        request: pb::WorkRequest,
-    ) -> impl Future<Output = (pb::WorkResponse, Taken)> + Send + use<> {
+    fn begin(&self, request: pb::WorkRequest) -> impl Future<Output = Done> + Send + use<> {
         let engine = Arc::clone(&self.engine);
         let memory = self.admitted.split();
         let refused = if self.stopping.is_cancelled() {
@@ -107,9 +113,46 @@ impl Lane {
         async move {
             match refused {
                 None => answer(engine, request, memory).await,
-                Some(status) => (response(request.sequence, Err(status)), memory),
+                Some(status) => Done {
+                    answer: response(request.sequence, Err(status)),
+                    is_large: false,
+                    _memory: memory,
+                },
             }
         }
+    }
+}
+
+/// An answer that waits to be sent.
+struct Done {
+    answer: pb::WorkResponse,
+    is_large: bool,
+    /// What it and its request take.
+    _memory: Taken,
+}
+
+/// Answers that wait to be sent.
+#[derive(Default)]
+struct Ready {
+    small: VecDeque<Done>,
+    large: VecDeque<Done>,
+}
+
+impl Ready {
+    fn is_empty(&self) -> bool {
+        self.small.is_empty() && self.large.is_empty()
+    }
+
+    fn push(&mut self, done: Done) {
+        match done.is_large {
+            true => self.large.push_back(done),
+            false => self.small.push_back(done),
+        }
+    }
+
+    /// The next to send.
+    fn pop(&mut self) -> Option<Done> {
+        self.small.pop_front().or_else(|| self.large.pop_front())
     }
 }
 
@@ -122,18 +165,20 @@ fn response(sequence: u64, outcome: Result<Outcome, Status>) -> pb::WorkResponse
 }
 
 /// Answers a request, and holds the memory for both until the answer has gone.
-async fn answer(
-    engine: Arc<Engine>,
-    request: pb::WorkRequest,
-    mut memory: Taken,
-) -> (pb::WorkResponse, Taken) {
+async fn answer(engine: Arc<Engine>, request: pb::WorkRequest, mut memory: Taken) -> Done {
     let sequence = request.sequence;
     let deadline = Instant::now().checked_add(Duration::from_micros(request.timeout_micros));
     let mut answer = response(sequence, outcome(&engine, request.work, deadline).await);
-    if !memory.try_grow(answer.encoded_len()) {
+    let bytes = answer.encoded_len();
+    let fits = memory.try_grow(bytes);
+    if !fits {
         answer = response(sequence, Err(overloaded(NO_MEMORY)));
     }
-    (answer, memory)
+    Done {
+        answer,
+        is_large: fits && bytes >= LARGE,
+        _memory: memory,
+    }
 }
 
 async fn outcome(

@@ -10,7 +10,7 @@ use simshard_proto::shard::v1::work_request::Work;
 use simshard_proto::shard::v1::work_response::Outcome;
 use simshard_proto::transport::Taken;
 use simshard_proto::v1::{Completeness, Matches};
-use simshard_proto::{MAX_MESSAGE_BYTES, shards_from};
+use simshard_proto::{MAX_MESSAGE_BYTES, matches_from_bytes, shards_from};
 use simshard_simhash::{Fingerprint, LeadGroups};
 use simshard_topology::NodeId;
 use tracing::warn;
@@ -220,7 +220,10 @@ impl Router {
         let items = part.places.len();
         let answer = self.nodes.work(node, deadline, items, work).await?;
         match answer.outcome {
-            Outcome::Matches(matches) => Ok((matches, answer.memory)),
+            Outcome::Matches(bytes) => {
+                let matches = matches_from_bytes(bytes).map_err(|_| CallError::nonsense())?;
+                Ok((matches, answer.memory))
+            }
             Outcome::Changed(_) | Outcome::Status(_) => Err(CallError::nonsense()),
         }
     }

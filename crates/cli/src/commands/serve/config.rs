@@ -35,7 +35,7 @@ pub struct RawNodeConfig {
     pub data: Option<PathBuf>,
     /// Changes held in memory before they are written to segments.
     pub memtable_mib: Option<u32>,
-    /// Threads that search and change shards.
+    /// Threads for each class of work.
     pub threads: Option<u16>,
     /// Memory that requests under way may use together.
     pub in_flight_mib: Option<u32>,

@@ -1,7 +1,6 @@
 //! The matches of hits: how many documents have each fingerprint, and their ids.
 
 use std::num::NonZeroUsize;
-use std::sync::Arc;
 
 use rayon::prelude::*;
 use simshard_proto::MatchColumns;
@@ -9,7 +8,7 @@ use simshard_proto::v1::Matches;
 use simshard_simhash::{Fingerprint, Hit};
 use simshard_topology::ShardId;
 
-use super::{Find, NearQuery, Nearest, Room};
+use super::{Find, NearQuery, Nearest, Room, SMALL_LOOK_UPS};
 use crate::collector::at_most;
 use crate::engine::Wanted;
 use crate::error::NodeError;
@@ -56,8 +55,10 @@ impl Find {
     /// Hits with the number of their documents and the ids to list, in order; without those whose last document was
     /// removed meanwhile.
     fn describe(&self, hits: Vec<Hit>, wanted: &Wanted) -> Result<Vec<Described>, NodeError> {
+        // The ids of a few are there before another thread is awake.
         let described = hits
             .into_par_iter()
+            .with_min_len(SMALL_LOOK_UPS)
             .filter_map(|hit| match wanted.is_over() {
                 true => Some(Err(NodeError::Abandoned)),
                 false => self.with_ids(hit).transpose(),
@@ -81,16 +82,12 @@ impl Find {
             }
             limit = limit.saturating_mul(2);
             let fingerprint = |&place: &u32| self.query.fingerprints[place as usize];
-            let again = Self {
-                store: Arc::clone(&self.store),
-                corpus: Arc::clone(&self.corpus),
-                query: NearQuery {
-                    limit,
-                    fingerprints: short.iter().map(fingerprint).collect(),
-                    ..self.query.clone()
-                },
-                room: Room::new(self.room.limit),
+            let query = NearQuery {
+                limit,
+                fingerprints: short.iter().map(fingerprint).collect(),
+                ..self.query.clone()
             };
+            let again = self.again(query, self.room.limit);
             let (hits, cut) = again.nearest(wanted)?;
             for (&place, cut) in short.iter().zip(cut) {
                 truncated[place as usize] = cut;

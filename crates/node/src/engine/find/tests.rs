@@ -97,7 +97,7 @@ fn a_quick_search_finds_what_others_find() {
 /// N3.
 #[test]
 fn what_may_take_long_is_left_to_others() {
-    let stored = near_each_other(2 * QUICK_HITS as u64);
+    let stored = near_each_other(2 * QUICK.hits as u64);
     let corpus = corpus(&stored);
     assert!(find(&corpus, &stored[..1], 0).nearest_at_once().is_none());
     let far = [Fingerprint(u64::MAX); FEW];
@@ -126,6 +126,42 @@ fn with_many_tables_few_queries_are_many() {
         assert!(quick(1), "({blocks}, {distance})");
         assert!(!(most + 1..FEW).any(quick), "({blocks}, {distance})");
     }
+}
+
+/// N4: or few queries could hold up all others.
+#[test]
+fn a_search_that_turns_out_large_is_no_small_one() {
+    let small = |find: &Find| find.small(None, &wanted()).unwrap().is_some();
+    let stored = near_each_other(2 * SMALL.hits as u64 / 64);
+    let corpus = corpus(&stored);
+    assert!(small(&find(&corpus, &stored[..1], 0)));
+    assert!(!small(&find(&corpus, &[stored[0]; 64], 0)));
+    // All in one bucket, and too far from the query for a hit.
+    let crowd: Vec<_> = (0..1 << 18).map(Fingerprint).collect();
+    let corpus = corpus_with(5, 3, &crowd);
+    let far = [Fingerprint(0x3f << 32); 64];
+    assert!(small(&find(&corpus, &far[..1], 0)));
+    assert!(!small(&find(&corpus, &far, 0)));
+    assert!(find(&corpus, &[Fingerprint(0); 1638], 0).may_be_small());
+    assert!(!find(&corpus, &[Fingerprint(0); 1639], 0).may_be_small());
+}
+
+/// N4: ids take longer than hits.
+#[test]
+fn a_search_with_many_ids_is_no_small_one() {
+    let stored = near_each_other(SMALL_LOOK_UPS as u64);
+    let corpus = corpus(&stored);
+    let is_small = |queries: &[Fingerprint]| {
+        let small = find(&corpus, queries, 0).small(None, &wanted());
+        small.unwrap().is_some()
+    };
+    assert!(is_small(&[stored[0]; 2]));
+    let mut shard = corpus.write(ShardId(0)).unwrap();
+    shard.came([(Fingerprint(0), "an id")], &HashSet::new());
+    corpus.note_ids(&shard);
+    drop(shard);
+    assert!(is_small(&[stored[0]; 1]));
+    assert!(!is_small(&[stored[0]; 2]));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::*;
-use crate::engine;
+use crate::engine::{Class, Threads};
 use crate::target::Target;
 
 /// What takes longer will never be.
@@ -21,7 +21,7 @@ const MAP: MapDigest = MapDigest(0x1234);
 
 /// The router's end of a lane, and what is behind the other one.
 struct Scene {
-    pool: Arc<rayon::ThreadPool>,
+    threads: Arc<Threads>,
     target: pb::Target,
     requests: mpsc::Sender<Result<pb::WorkRequest, Status>>,
     answers: mpsc::Receiver<Result<pb::WorkResponse, Status>>,
@@ -32,10 +32,10 @@ struct Scene {
 impl Scene {
     /// A node with the shards 00 to 7f, and room for more requests than a lane has under way.
     async fn new(budget: &Budget) -> Self {
-        let pool = Arc::new(engine::threads(1).unwrap());
+        let threads = Arc::new(Threads::start(1).unwrap());
         let owned = (0..=0x7f).map(ShardId).collect::<ShardSet>();
         let store = Store::in_memory(owned);
-        let engine = Engine::start(store, MAP, Arc::clone(&pool), MAX_MESSAGE_BYTES);
+        let engine = Engine::start(store, MAP, Arc::clone(&threads), MAX_MESSAGE_BYTES);
         let engine = Arc::new(engine.unwrap());
         let target = Target {
             corpus: random_corpus_uid(),
@@ -54,7 +54,7 @@ impl Scene {
             stopping: stopping.clone(),
         };
         Self {
-            pool,
+            threads,
             target: pb::Target {
                 corpus_uid: target.corpus.to_string(),
                 blocks: 5,
@@ -68,13 +68,9 @@ impl Scene {
         }
     }
 
-    /// Has the engine do nothing until what is returned is dropped.
-    fn hold_up(&self) -> std::sync::mpsc::Sender<()> {
-        let (held, until_dropped) = std::sync::mpsc::channel();
-        self.pool.spawn(move || {
-            let _ = until_dropped.recv();
-        });
-        held
+    /// Has the engine do no small work until what is returned is dropped.
+    fn hold_up(&self) -> Vec<std::sync::mpsc::Sender<()>> {
+        self.threads.hold_up(Class::Small)
     }
 
     /// A search of shard 00, for so much that the threads of the engine do it.
@@ -86,6 +82,14 @@ impl Scene {
             max_distance: 3,
             fingerprints: vec![7; 64],
             ..Default::default()
+        }
+    }
+
+    /// A search for so much that it is large from the start.
+    fn find_many(&self) -> pb::FindAll {
+        pb::FindAll {
+            fingerprints: vec![7; 1 << 12],
+            ..self.find()
         }
     }
 
@@ -305,4 +309,53 @@ async fn where_there_is_no_room_that_is_the_answer() {
     while budget.try_take(1 << 10).is_none() {
         tokio::task::yield_now().await;
     }
+}
+
+/// N4.
+#[tokio::test]
+async fn small_work_and_changes_do_not_wait_for_large_work() {
+    let mut scene = Scene::new(&plenty()).await;
+    let held = scene.threads.hold_up(Class::Large);
+    scene.ask(1, Work::FindAll(scene.find_many())).await;
+    scene.ask(2, Work::FindAll(scene.find())).await;
+    assert_eq!(scene.answer().await, Some((2, None)));
+    let change = pb::Change {
+        target: Some(scene.target.clone()),
+        kind: pb::ChangeKind::Insert.into(),
+        shards: vec![0],
+        fingerprints: vec![7],
+        version: 1,
+        ..Default::default()
+    };
+    scene.ask(3, Work::Change(change)).await;
+    assert_eq!(scene.answer().await, Some((3, None)));
+    drop(held);
+    assert_eq!(scene.answer().await, Some((1, None)));
+}
+
+/// N4.
+#[tokio::test]
+async fn large_work_does_not_wait_for_small_work_or_changes() {
+    let mut scene = Scene::new(&plenty()).await;
+    let held = [Class::Small, Class::Change].map(|class| scene.threads.hold_up(class));
+    scene.ask(1, Work::FindAll(scene.find())).await;
+    scene.ask(2, Work::FindAll(scene.find_many())).await;
+    assert_eq!(scene.answer().await, Some((2, None)));
+    drop(held);
+    assert_eq!(scene.answer().await, Some((1, None)));
+}
+
+/// WK6.
+#[test]
+fn small_answers_go_before_large_ones_that_wait() {
+    let mut ready = Ready::default();
+    for (sequence, is_large) in [(1, true), (2, true), (3, false), (4, false)] {
+        ready.push(Done {
+            answer: response(sequence, Ok(Outcome::Matches(Default::default()))),
+            is_large,
+            _memory: plenty().take(0),
+        });
+    }
+    let sent = std::iter::from_fn(|| ready.pop()).map(|done| done.answer.sequence);
+    assert!(sent.eq([3, 4, 1, 2]));
 }
