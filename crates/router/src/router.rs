@@ -5,6 +5,7 @@ mod documents;
 mod find;
 mod gather;
 mod live;
+mod pending;
 mod round;
 mod together;
 
@@ -28,6 +29,7 @@ pub(crate) use catalog::{CorpusContents, NewCorpus};
 pub(crate) use documents::Change;
 pub(crate) use find::{Found, Near};
 pub(crate) use live::Live;
+pub(crate) use pending::TooFarAhead;
 use together::{ChangeJob, ChangeKey, FindJob, FindKey};
 
 /// A router over the nodes of one layout.

@@ -1,5 +1,7 @@
 //! A cluster of real processes that keep their data, to be killed and started again.
 
+use std::fs;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -18,6 +20,7 @@ pub struct ProcessCluster {
     nodes: Vec<Option<Process>>,
     router: Option<Process>,
     router_address: String,
+    node_addresses: Vec<SocketAddr>,
 }
 
 impl ProcessCluster {
@@ -32,6 +35,7 @@ impl ProcessCluster {
             nodes: (0..nodes).map(|_| None).collect(),
             router: None,
             router_address: addresses[nodes].to_string(),
+            node_addresses: addresses[..nodes].to_vec(),
             folder,
         };
         for number in 0..nodes {
@@ -53,6 +57,41 @@ impl ProcessCluster {
         format!("http://{}", self.router_address)
     }
 
+    /// Where the nodes listen.
+    #[must_use]
+    pub fn node_addresses(&self) -> &[SocketAddr] {
+        &self.node_addresses
+    }
+
+    /// Where a node, counted from 0, keeps its data.
+    fn data(&self, number: usize) -> PathBuf {
+        self.folder.path().join(format!("n{}", number + 1))
+    }
+
+    /// The layout file.
+    #[must_use]
+    pub fn layout(&self) -> PathBuf {
+        self.folder.path().join("cluster.toml")
+    }
+
+    /// Starts one more router, which knows the nodes by these addresses, and the corpora that there are now.
+    #[must_use]
+    pub fn start_router_to(&self, nodes: &[SocketAddr]) -> Process {
+        let layout = self.folder.path().join("other.toml");
+        write_layout_file(&layout, nodes);
+        let corpora = |layout: &Path| layout.with_extension("corpora.toml");
+        fs::copy(corpora(&self.layout()), corpora(&layout)).expect("there is a corpus");
+        start_router(self.binary, &layout, "127.0.0.1:0")
+    }
+
+    /// Ends a node, counted from 0, in order, for `work` on its data, and starts it again.
+    pub fn while_stopped<T>(&mut self, number: usize, work: impl FnOnce(&Path) -> T) -> T {
+        End::Stopped.of(self.nodes[number].take().expect("it runs"));
+        let done = work(&self.data(number));
+        self.start_node(number);
+        done
+    }
+
     /// A client of the router.
     #[must_use]
     pub fn client(&self) -> Client {
@@ -72,13 +111,9 @@ impl ProcessCluster {
         self.start_router();
     }
 
-    fn layout(&self) -> PathBuf {
-        self.folder.path().join("cluster.toml")
-    }
-
     fn start_node(&mut self, number: usize) {
         let name = format!("n{}", number + 1);
-        let (layout, data) = (self.layout(), self.folder.path().join(&name));
+        let (layout, data) = (self.layout(), self.data(number));
         let args = [
             "serve",
             "node",
@@ -95,17 +130,14 @@ impl ProcessCluster {
     }
 
     fn start_router(&mut self) {
-        let layout = self.layout();
-        let args = [
-            "serve",
-            "router",
-            "--cluster",
-            text(&layout),
-            "--listen",
-            &self.router_address,
-        ];
-        self.router = Some(Process::serve(self.binary, args));
+        let router = start_router(self.binary, &self.layout(), &self.router_address);
+        self.router = Some(router);
     }
+}
+
+fn start_router(binary: &str, layout: &Path, listen: &str) -> Process {
+    let args = ["serve", "router", "--cluster", text(layout)];
+    Process::serve(binary, args.iter().chain(&["--listen", listen]))
 }
 
 fn text(path: &Path) -> &str {
