@@ -84,14 +84,7 @@ impl Scene {
                 shards,
                 ..change.clone()
             };
-            let write = |data: &Path| {
-                write(
-                    &Store::open(data, shards, Options::default())
-                        .unwrap()
-                        .into(),
-                    change,
-                )
-            };
+            let write = |data: &Path| write(data, change);
             self.cluster.while_stopped(number, write);
         }
     }
@@ -163,8 +156,10 @@ impl Sink<Sender<()>> for Applier {
     }
 }
 
-fn write(store: &Arc<Store>, change: Change) {
-    let writer = Writer::start(store, Applier(Arc::clone(store))).unwrap();
+fn write(data: &Path, change: Change) {
+    let store = Store::open(data, change.shards, Options::default()).unwrap();
+    let store = Arc::new(store);
+    let writer = Writer::start(&store, Applier(Arc::clone(&store))).unwrap();
     let (ticket, done) = channel();
     writer.append(Operation::Change(change), ticket).unwrap();
     done.recv().unwrap();
@@ -196,7 +191,7 @@ fn fingerprints(numbers: std::ops::Range<u64>) -> Vec<u64> {
 }
 
 /// Sees to it that an error is about a clock, and says what to do; returns its message.
-fn clock_ahead(error: ClientError) -> String {
+fn clock_ahead(error: &ClientError) -> String {
     assert_eq!(error.reason(), Some(Reason::ClockAhead), "{error}");
     let message = error.to_string();
     assert!(message.contains("set the clocks"), "{message}");
@@ -210,7 +205,7 @@ async fn a_document_of_tomorrow_fails_its_own_request_and_harms_no_other_documen
     let poisoned = fingerprint(1);
     scene.insert_ahead(&ALL, DAY, &[poisoned]);
     scene.until_all_answer().await;
-    let message = clock_ahead(scene.remove(&[poisoned]).await.unwrap_err());
+    let message = clock_ahead(&scene.remove(&[poisoned]).await.unwrap_err());
     assert!(message.contains("--beyond-clock"), "{message}");
     assert!(message.contains(&poisoned.to_string()), "{message}");
 
@@ -221,12 +216,12 @@ async fn a_document_of_tomorrow_fails_its_own_request_and_harms_no_other_documen
 
     // In one request: the others of it are removed, and it fails.
     let request = [&others[10..320], &[poisoned]].concat();
-    clock_ahead(scene.remove(&request).await.unwrap_err());
+    clock_ahead(&scene.remove(&request).await.unwrap_err());
     assert_eq!(scene.counts().await.0, 1 + 398 - 320);
 
     // In one batch, each with its own answer.
     let requests = (0..200).map(async |number: usize| match number % 20 {
-        0 => clock_ahead(scene.remove(&[poisoned]).await.unwrap_err()).is_empty(),
+        0 => clock_ahead(&scene.remove(&[poisoned]).await.unwrap_err()).is_empty(),
         _ => {
             scene
                 .remove(&[fingerprint(1000 + number as u64)])
@@ -256,7 +251,7 @@ async fn documents_of_any_time_are_removed_beyond_the_clock_from_all_their_shard
     let normal = fingerprint(4);
     scene.insert(CORPUS, &[normal]).await.unwrap();
     let all = [both, first, second, normal];
-    clock_ahead(scene.remove(&all).await.unwrap_err());
+    clock_ahead(&scene.remove(&all).await.unwrap_err());
     let url = scene.cluster.url();
     let args = [
         "remove",
@@ -282,7 +277,7 @@ async fn documents_of_any_time_are_removed_beyond_the_clock_from_all_their_shard
     assert_eq!(scene.remove_beyond_clock(&all).await.unwrap(), 0);
 
     // What was removed after tomorrow is not inserted before; all else is.
-    let message = clock_ahead(scene.insert(CORPUS, &[both]).await.unwrap_err());
+    let message = clock_ahead(&scene.insert(CORPUS, &[both]).await.unwrap_err());
     assert!(message.contains(&both.to_string()), "{message}");
     assert_eq!(scene.insert(CORPUS, &[normal]).await.unwrap(), 1);
     assert_eq!(scene.remove_beyond_clock(&[normal]).await.unwrap(), 1);
@@ -305,7 +300,7 @@ async fn a_document_is_removed_once_its_version_is_a_minute_ahead_and_the_clock_
     loop {
         match scene.remove(&[soon]).await {
             Ok(removed) => break assert_eq!(removed, 1),
-            Err(error) => drop(clock_ahead(error)),
+            Err(error) => drop(clock_ahead(&error)),
         }
     }
     assert_eq!(scene.counts().await, (0, 0));

@@ -138,11 +138,16 @@ mod tests {
         }));
         let (handed_on, end) = tokio::sync::oneshot::channel();
         let unlimited = Admitted::new(&Budget::new(0), None);
-        let mut stream = answers(unlimited, None, SHORT, |sink: Sink<InsertResponse>| async {
-            let end = hand_on_all(made, sink, tasks).await;
-            let _ = handed_on.send(ended.try_recv());
-            end
-        });
+        let mut stream = answers(
+            unlimited,
+            None,
+            SHORT,
+            |sink: Sink<InsertResponse>| async move {
+                let end = hand_on_all(made, sink, tasks).await;
+                let _ = handed_on.send(ended.try_recv());
+                end
+            },
+        );
         assert!(stream.next().await.unwrap().is_err());
         let closed = tokio::sync::oneshot::error::TryRecvError::Closed;
         assert_eq!(end.await.unwrap(), Err(closed));
