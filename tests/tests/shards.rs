@@ -138,6 +138,7 @@ async fn a_node_refuses_shards_that_it_does_not_own() {
             fingerprints: vec![1],
             ids: vec![],
             version: 1,
+            beyond_clock: false,
         };
         let status = work(&mut stub, Work::Change(insert)).await.unwrap_err();
         assert_eq!(Reason::of(&status), Some(Reason::NotOwner));

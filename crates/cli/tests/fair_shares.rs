@@ -91,6 +91,7 @@ impl Scene {
                 .collect(),
             fingerprints,
             version: 1,
+            beyond_clock: false,
         };
         let answer = self.lane().await.ask(Work::Change(change)).await;
         assert!(matches!(answer, Outcome::Changed(_)), "{answer:?}");

@@ -74,7 +74,12 @@ pub(crate) fn insert_request(corpus: &str, recipe: &str, documents: Documents) -
     }
 }
 
-pub(crate) fn remove_request(corpus: &str, recipe: &str, documents: Documents) -> RemoveRequest {
+pub(crate) fn remove_request(
+    corpus: &str,
+    recipe: &str,
+    documents: Documents,
+    beyond_clock: bool,
+) -> RemoveRequest {
     let (fingerprints, texts) = documents.keys.into_columns();
     RemoveRequest {
         corpus: corpus.to_owned(),
@@ -82,6 +87,7 @@ pub(crate) fn remove_request(corpus: &str, recipe: &str, documents: Documents) -
         fingerprints,
         texts,
         ids: documents.ids,
+        beyond_clock,
     }
 }
 

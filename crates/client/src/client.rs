@@ -44,6 +44,7 @@ pub struct Client {
     pub(crate) timeout: Duration,
     pub(crate) patience: Duration,
     pub(crate) tell_of_waiting: Option<TellOfWaiting>,
+    pub(crate) beyond_clock: bool,
 }
 
 impl Client {
@@ -63,6 +64,7 @@ impl Client {
             timeout: TIMEOUT,
             patience: PATIENCE,
             tell_of_waiting: None,
+            beyond_clock: false,
         })
     }
 
@@ -94,6 +96,14 @@ impl Client {
     #[must_use]
     pub fn with_recipe(mut self, recipe: &str) -> Self {
         recipe.clone_into(&mut self.recipe);
+        self
+    }
+
+    /// The same client, whose removals also remove documents that were written while a clock was over a minute ahead.
+    /// Other clients are refused with [`Reason::ClockAhead`]. For operators, once the clocks of the machines are right.
+    #[must_use]
+    pub fn removing_beyond_clock(mut self) -> Self {
+        self.beyond_clock = true;
         self
     }
 
@@ -191,7 +201,7 @@ impl Client {
     /// # Errors
     /// If the router refuses or fails it: see [`ClientError::reason`].
     pub async fn remove(&self, corpus: &str, documents: Documents) -> Result<u64, ClientError> {
-        let request = remove_request(corpus, &self.recipe, documents);
+        let request = remove_request(corpus, &self.recipe, documents, self.beyond_clock);
         let call = async |mut stub: Stub, request| stub.remove(request).await;
         Ok(self.call(&request, call).await?.removed_count)
     }

@@ -59,10 +59,14 @@ impl Client {
         let (client, corpus) = (self.clone(), corpus.to_owned());
         let open = move |batches: Batches| {
             let (mut stub, corpus) = (client.stub.clone(), corpus.clone());
-            let recipe = client.recipe.clone();
-            let requests = batches.map(move |batch| pb::RemoveStreamRequest {
-                sequence: batch.sequence,
-                batch: Some(remove_request(&corpus, &recipe, batch.documents.clone())),
+            let (recipe, beyond_clock) = (client.recipe.clone(), client.beyond_clock);
+            let requests = batches.map(move |batch| {
+                let documents = batch.documents.clone();
+                let request = remove_request(&corpus, &recipe, documents, beyond_clock);
+                pb::RemoveStreamRequest {
+                    sequence: batch.sequence,
+                    batch: Some(request),
+                }
             });
             let answers = async move { stub.remove_stream(requests).await };
             client.answers(answers, |answer| Answer {

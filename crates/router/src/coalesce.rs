@@ -230,7 +230,7 @@ impl<A> Replies<A> {
         (Self::new(vec![sender]), answer)
     }
 
-    fn new(senders: Vec<oneshot::Sender<A>>) -> Self {
+    pub(crate) fn new(senders: Vec<oneshot::Sender<A>>) -> Self {
         Self(Arc::new(Mutex::new(
             senders.into_iter().map(Some).collect(),
         )))
@@ -241,6 +241,14 @@ impl<A> Replies<A> {
         let sender = self.lock()[job].take();
         // Whoever waited may have gone.
         let _ = sender.map(|sender| sender.send(answer));
+    }
+
+    /// Whether somebody waits for the answer to a job.
+    pub(crate) fn is_wanted(&self, job: usize) -> bool {
+        let senders = self.lock();
+        senders[job]
+            .as_ref()
+            .is_some_and(|sender| !sender.is_closed())
     }
 
     /// Waits until nobody waits for an answer any more.

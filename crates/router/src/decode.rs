@@ -134,6 +134,7 @@ pub(crate) fn remove(request: v1::RemoveRequest) -> Result<OnCorpus<Vec<String>>
         fingerprints,
         texts,
         ids,
+        beyond_clock: _,
     } = request;
     documents(&corpus, recipe, fingerprints, texts, ids)
 }

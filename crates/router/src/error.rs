@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use prost_types::Timestamp;
 use simshard_cluster::{CorpusName, CorpusRecord, CorpusUid, MetadataError};
 use simshard_proto::transport::NO_MEMORY;
 use simshard_proto::{MAX_MESSAGE_BYTES, MalformedColumns, Reason, Violations};
@@ -11,6 +12,8 @@ use simshard_topology::{NodeId, ShardSet};
 use tonic::Status;
 use tonic_types::StatusExt;
 use tracing::error;
+
+use crate::router::TooFarAhead;
 
 /// Why a router refused or failed a request.
 #[derive(Debug, thiserror::Error)]
@@ -147,6 +150,9 @@ pub(crate) enum RouterError {
     /// Whatever version the router took, a node had a newer one.
     #[error("others keep changing the same documents: retry later")]
     WriteConflict,
+    /// Documents have versions over a minute ahead of wall time. The other documents of the request changed.
+    #[error("{}", too_far_ahead(.0))]
+    TooFarAhead(TooFarAhead),
     /// A stream about a whole corpus was not done by the client's deadline.
     #[error("the stream was not done by its deadline: allow more time, or set none")]
     OutOfTime,
@@ -205,6 +211,7 @@ impl RouterError {
             Self::Node { status, .. } => node_reason(status),
             Self::Malformed { .. } | Self::ForeignCorpus(_) | Self::Fault => Reason::Internal,
             Self::WriteConflict => Reason::WriteConflict,
+            Self::TooFarAhead(_) => Reason::ClockAhead,
             Self::TooManyStreams { .. } => Reason::Overloaded,
             Self::AnswerTooLarge => Reason::AnswerTooLarge,
             Self::NoMemory => Reason::Overloaded,
@@ -235,6 +242,7 @@ impl RouterError {
             | Self::Late
             | Self::Malformed { .. }
             | Self::WriteConflict
+            | Self::TooFarAhead(_)
             | Self::OutOfTime
             | Self::Stalled(_)
             | Self::TooManyStreams { .. }
@@ -286,6 +294,7 @@ impl RouterError {
             | Self::DistanceTooLarge { .. }
             | Self::Late
             | Self::WriteConflict
+            | Self::TooFarAhead(_)
             | Self::OutOfTime
             | Self::Stalled(_)
             | Self::TooManyStreams { .. }
@@ -335,6 +344,34 @@ fn node_reason(status: &Status) -> Reason {
 fn listed(uids: &[CorpusUid]) -> String {
     let uids: Vec<String> = uids.iter().map(CorpusUid::to_string).collect();
     uids.join(", ")
+}
+
+fn too_far_ahead(documents: &TooFarAhead) -> String {
+    let TooFarAhead {
+        count,
+        fingerprint,
+        version,
+    } = *documents;
+    let others = match count {
+        0 | 1 => String::new(),
+        more => format!(" and {} more of the request", more - 1),
+    };
+    format!(
+        "document {fingerprint}{others} changed at {}, which is over a minute ahead of this router's clock: set the \
+         clocks of the machines right, then send the request again after {}, or to remove documents at once use \
+         simshard remove --beyond-clock",
+        time(version.milliseconds()),
+        time(version.acceptable_at()),
+    )
+}
+
+/// A time in milliseconds since 1970, as RFC 3339 writes it, to whole seconds.
+fn time(milliseconds: u64) -> Timestamp {
+    Timestamp {
+        // A version has 48 bits for it.
+        seconds: (milliseconds / 1000) as i64,
+        nanos: 0,
+    }
 }
 
 fn unreachable(nodes: &BTreeMap<NodeId, ShardSet>, late: bool) -> String {

@@ -108,8 +108,12 @@ impl CorpusGrpc {
         request: pb::RemoveRequest,
         deadline: Deadline,
     ) -> Result<pb::RemoveResponse, Status> {
+        let change = match request.beyond_clock {
+            false => Change::Remove,
+            true => Change::RemoveBeyondClock,
+        };
         let documents = decode::remove(request)?;
-        let removed_count = self.change(Change::Remove, documents, deadline).await?;
+        let removed_count = self.change(change, documents, deadline).await?;
         Ok(pb::RemoveResponse { removed_count })
     }
 

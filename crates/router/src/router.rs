@@ -5,6 +5,7 @@ mod documents;
 mod find;
 mod gather;
 mod live;
+mod pending;
 mod recovery;
 mod round;
 mod together;
@@ -29,6 +30,7 @@ pub(crate) use catalog::{CorpusContents, NewCorpus};
 pub(crate) use documents::Change;
 pub(crate) use find::{Found, Near};
 pub(crate) use live::Live;
+pub(crate) use pending::TooFarAhead;
 pub(crate) use recovery::StoredCorpus;
 use together::{ChangeJob, ChangeKey, FindJob, FindKey};
 

@@ -25,9 +25,8 @@ use crate::segment::Segment;
 pub struct Effects {
     /// Places of the documents that became live, or ceased to be.
     pub changed: Vec<u32>,
-    /// The highest version that stood against the change, whose documents are as they were;
-    /// `Version::NONE` if there was none.
-    pub newer: Version,
+    /// Places of the documents that did not change because they have a newer version, and that version.
+    pub newer: Vec<(u32, Version)>,
     /// Why some documents could not be looked up. They are as they were, and the others changed all the same:
     /// whoever derives anything from the documents must not miss what happened to those.
     pub error: Option<ReadError>,
@@ -77,7 +76,7 @@ impl Shard {
                     effects.changed.push(place);
                 }
             } else if before.live != state.live {
-                effects.newer = effects.newer.max(before.version);
+                effects.newer.push((place, before.version));
             }
         }
         effects

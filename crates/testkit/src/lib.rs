@@ -12,6 +12,7 @@ mod layouts;
 mod oracle;
 mod process;
 mod process_cluster;
+mod stalling_proxy;
 
 pub use cluster::TestCluster;
 pub use forgetful_cluster::ForgetfulCluster;
@@ -20,3 +21,4 @@ pub use layouts::promised_layouts;
 pub use oracle::Oracle;
 pub use process::{Process, Running, run, run_with_open_input};
 pub use process_cluster::{End, ProcessCluster};
+pub use stalling_proxy::StallingProxy;

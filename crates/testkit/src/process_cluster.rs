@@ -20,6 +20,7 @@ pub struct ProcessCluster {
     folder: tempfile::TempDir,
     nodes: Vec<Option<Process>>,
     routers: Vec<Router>,
+    node_addresses: Vec<SocketAddr>,
 }
 
 #[derive(Debug)]
@@ -39,6 +40,7 @@ impl ProcessCluster {
             binary,
             nodes: (0..nodes).map(|_| None).collect(),
             routers: Vec::new(),
+            node_addresses: addresses,
             folder,
         };
         for number in 0..nodes {
@@ -58,6 +60,30 @@ impl ProcessCluster {
     #[must_use]
     pub fn url(&self) -> String {
         self.url_of(0)
+    }
+
+    /// Where the nodes listen.
+    #[must_use]
+    pub fn node_addresses(&self) -> &[SocketAddr] {
+        &self.node_addresses
+    }
+
+    /// Starts one more router, which knows the nodes by these addresses, and the corpora that there are now.
+    #[must_use]
+    pub fn start_router_to(&self, nodes: &[SocketAddr]) -> Process {
+        let layout = self.folder.path().join("other.toml");
+        write_layout_file(&layout, nodes);
+        let corpora = |layout: &Path| layout.with_extension("corpora.toml");
+        fs::copy(corpora(&self.layout()), corpora(&layout)).expect("there is a corpus");
+        start_router(self.binary, &layout, "127.0.0.1:0")
+    }
+
+    /// Ends a node in order, for `work` on its data, and starts it again.
+    pub fn while_stopped<T>(&mut self, number: usize, work: impl FnOnce(&Path) -> T) -> T {
+        self.end_node(number, End::Stopped);
+        let done = work(&self.data(number));
+        self.start_node(number);
+        done
     }
 
     /// A client of the first router.
@@ -112,8 +138,15 @@ impl ProcessCluster {
         end.of(self.routers[number].process.take().expect("it runs"));
     }
 
-    fn layout(&self) -> PathBuf {
+    /// The layout file.
+    #[must_use]
+    pub fn layout(&self) -> PathBuf {
         self.folder.path().join("cluster.toml")
+    }
+
+    /// Where a node keeps its data.
+    fn data(&self, number: usize) -> PathBuf {
+        self.folder.path().join(format!("n{}", number + 1))
     }
 
     /// Starts a node that has ended, with the data that it had.
@@ -132,7 +165,7 @@ impl ProcessCluster {
 
     fn node_args(&self, number: usize) -> Vec<String> {
         let name = format!("n{}", number + 1);
-        let (layout, data) = (self.layout(), self.folder.path().join(&name));
+        let (layout, data) = (self.layout(), self.data(number));
         let args = [
             "serve",
             "node",
@@ -150,17 +183,15 @@ impl ProcessCluster {
 
     /// Starts a router that has ended, where it was.
     pub fn start_router(&mut self, number: usize) {
-        let (layout, address) = (self.layout(), self.routers[number].address.to_string());
-        let args = [
-            "serve",
-            "router",
-            "--cluster",
-            text(&layout),
-            "--listen",
-            &address,
-        ];
-        self.routers[number].process = Some(Process::serve(self.binary, args));
+        let address = self.routers[number].address.to_string();
+        let router = start_router(self.binary, &self.layout(), &address);
+        self.routers[number].process = Some(router);
     }
+}
+
+fn start_router(binary: &str, layout: &Path, listen: &str) -> Process {
+    let args = ["serve", "router", "--cluster", text(layout)];
+    Process::serve(binary, args.iter().chain(&["--listen", listen]))
 }
 
 fn text(path: &Path) -> &str {

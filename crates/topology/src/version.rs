@@ -5,13 +5,23 @@
 //! backwards and always passes what it has seen.
 //!
 //! # Invariants
-//! - V1: a clock's readings ascend strictly, whatever wall time does.
-//! - V2: after a clock has observed a version, its readings are above it.
+//! - V1: a clock's readings ascend strictly, whatever wall time does, unless that breaks V3.
+//! - V2: after a clock has observed a version, its readings are above it, unless that breaks V3.
+//! - V3: a clock's readings are at most 30 s ahead of wall time. So nodes accept them whatever versions the clock
+//!   observed, and a clock that was wrong is right again once wall time is.
 
 use std::fmt;
 
 /// Bits of a version that count within a millisecond.
 const COUNTER_BITS: u32 = 16;
+
+/// How far ahead of wall time a version may be, in milliseconds. Beyond this some clock is wrong, and its versions would
+/// outdo all changes until then.
+const MOST_AHEAD: u64 = 60_000;
+
+/// How far ahead of wall time a clock's readings may be, in milliseconds. It leaves the other half of [`MOST_AHEAD`] for
+/// the skew between the clocks of a router and a node.
+const MOST_LEAD: u64 = MOST_AHEAD / 2;
 
 /// When an operation was stamped: milliseconds since 1970 in the high 48 bits, a counter in the
 /// low 16. The highest version of a document wins.
@@ -31,6 +41,23 @@ impl Version {
     pub const fn milliseconds(self) -> u64 {
         self.0 >> COUNTER_BITS
     }
+
+    /// The version after this one. The greatest version is its own successor.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
+
+    /// Whether it is over a minute ahead of `wall`, the wall time in milliseconds since 1970. Nodes refuse such a
+    /// version until [`acceptable_at`](Self::acceptable_at).
+    pub const fn is_too_far_ahead(self, wall: u64) -> bool {
+        self.milliseconds() > wall.saturating_add(MOST_AHEAD)
+    }
+
+    /// When nodes begin to accept it, in milliseconds since 1970.
+    pub const fn acceptable_at(self) -> u64 {
+        self.milliseconds().saturating_sub(MOST_AHEAD)
+    }
 }
 
 impl fmt::Display for Version {
@@ -47,18 +74,32 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// The next version, above all that were read or observed before; `milliseconds` is the wall
-    /// time since 1970.
-    pub fn tick(&mut self, milliseconds: u64) -> Version {
-        let next = Version(self.last.0.saturating_add(1));
-        self.last = next.max(Version::at(milliseconds));
+    /// The next version; `wall` is the wall time in milliseconds since 1970. It is above all versions that were read or
+    /// observed before. Only if that were over 30 s ahead of wall time, it is wall time instead.
+    pub fn tick(&mut self, wall: u64) -> Version {
+        let next = self.last.next();
+        let now = Version::at(wall).max(Version::NONE.next());
+        self.last = match leads(next, wall) {
+            true => now,
+            false => next.max(now),
+        };
         self.last
     }
 
-    /// Takes note of a version that another clock gave.
-    pub fn observe(&mut self, version: Version) {
+    /// Takes note of a version that another clock gave, unless that is over 30 s ahead of wall time. Returns whether it
+    /// took note, so that the next reading is above the version.
+    pub fn observe(&mut self, version: Version, wall: u64) -> bool {
+        if leads(version, wall) {
+            return false;
+        }
         self.last = self.last.max(version);
+        true
     }
+}
+
+/// Whether a version is farther ahead of wall time than a reading may be.
+const fn leads(version: Version, wall: u64) -> bool {
+    version.milliseconds() > wall.saturating_add(MOST_LEAD)
 }
 
 #[cfg(test)]
@@ -80,10 +121,45 @@ mod tests {
     #[test]
     fn readings_pass_what_was_observed() {
         let mut clock = Clock::default();
-        clock.observe(Version::at(100));
-        clock.observe(Version::at(7));
+        assert!(clock.observe(Version::at(100), 50));
+        assert!(clock.observe(Version::at(7), 50));
         assert!(clock.tick(50) > Version::at(100));
         assert_eq!(clock.tick(200), Version::at(200));
+    }
+
+    /// V3.
+    #[test]
+    fn a_version_of_tomorrow_is_not_observed() {
+        let (now, tomorrow) = (1_000_000, Version::at(1_000_000 + 86_400_000));
+        let mut clock = Clock::default();
+        assert!(!clock.observe(tomorrow, now));
+        assert!(!clock.observe(Version(u64::MAX), now));
+        assert_eq!(clock.tick(now), Version::at(now));
+        assert!(!clock.observe(Version::at(now + MOST_LEAD + 1), now));
+        assert!(clock.observe(Version::at(now + MOST_LEAD), now));
+        assert!(!clock.tick(now).is_too_far_ahead(now - MOST_LEAD));
+    }
+
+    /// V3.
+    #[test]
+    fn a_clock_that_was_a_day_ahead_is_right_again_once_wall_time_is() {
+        let (now, day) = (1_000_000, 86_400_000);
+        let mut clock = Clock::default();
+        assert_eq!(clock.tick(now + day), Version::at(now + day));
+        assert!(clock.tick(now + day) > Version::at(now + day));
+        assert_eq!(clock.tick(now), Version::at(now));
+        assert!(clock.tick(now) > Version::at(now), "it ascends again");
+        assert_eq!(clock.tick(0), Version(1), "0 is of what was never written");
+    }
+
+    #[test]
+    fn a_version_is_refused_until_it_is_a_minute_ahead() {
+        let version = Version(Version::at(100_000).0 + 7);
+        let from = version.acceptable_at();
+        assert!(version.is_too_far_ahead(from - 1));
+        assert!(!version.is_too_far_ahead(from));
+        assert_eq!(version.next().0, version.0 + 1);
+        assert_eq!(Version(u64::MAX).next(), Version(u64::MAX));
     }
 
     #[test]

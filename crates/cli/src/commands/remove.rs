@@ -16,11 +16,21 @@ not there changes nothing: an interrupted command can simply be run again.
 
 Examples:
   simshard remove pages.jsonl --text-field body
-  printf 'a\\t17\\nb\\t18\\n' | simshard remove --format tsv")]
+  printf 'a\\t17\\nb\\t18\\n' | simshard remove --format tsv
+
+Removing a document that was inserted while a clock was over a minute ahead
+fails with CLOCK_AHEAD, until a minute before the time of that clock. To remove
+it at once, set the clocks of all machines right, and give --beyond-clock.")]
 pub struct RemoveArgs {
     /// The documents.
     #[command(flatten)]
     pub documents: DocumentsArgs,
+
+    /// Also remove documents that were inserted while a clock was over a minute ahead
+    ///
+    /// They cannot be inserted again until a minute before the time of that clock.
+    #[arg(long, help_heading = "Cluster")]
+    pub beyond_clock: bool,
 }
 
 /// Removes the documents.
@@ -28,11 +38,18 @@ pub struct RemoveArgs {
 /// # Errors
 /// If the input is bad or the router fails.
 pub fn run(args: &RemoveArgs) -> anyhow::Result<()> {
-    block_on(remove(&args.documents))
+    block_on(remove(args))
 }
 
-async fn remove(args: &DocumentsArgs) -> anyhow::Result<()> {
-    let client = args.client()?;
+async fn remove(args: &RemoveArgs) -> anyhow::Result<()> {
+    let RemoveArgs {
+        documents: args,
+        beyond_clock,
+    } = args;
+    let client = match beyond_clock {
+        false => args.client()?,
+        true => args.client()?.removing_beyond_clock(),
+    };
     // Before any input is read, and even if there is none.
     client.recipe(&args.corpus.corpus).await?;
     let input = checking::open(&args.input)?;

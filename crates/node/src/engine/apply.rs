@@ -23,9 +23,9 @@ use crate::error::NodeError;
 pub(crate) struct Outcome {
     /// Places of the documents that changed in their home shard, if that was meant; in no order.
     pub(crate) changed: Vec<u32>,
-    /// The highest version that stood against the change, whose documents are as they were; `Version::NONE`
-    /// if there was none.
-    pub(crate) newer: Version,
+    /// Places of the documents that did not change in a shard because they have a newer version there, and that version.
+    /// In no order; a place is listed once for each such shard.
+    pub(crate) newer: Vec<(u32, Version)>,
 }
 
 /// Where an operation's outcome goes.
@@ -181,7 +181,7 @@ fn add(outcome: &mut Result<Outcome, NodeError>, part: Result<Outcome, NodeError
     match (outcome.as_mut(), part) {
         (Ok(sum), Ok(part)) => {
             sum.changed.extend(part.changed);
-            sum.newer = sum.newer.max(part.newer);
+            sum.newer.extend(part.newer);
         }
         (Ok(_), Err(error)) => *outcome = Err(error),
         (Err(_), _) => {}

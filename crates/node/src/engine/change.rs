@@ -1,7 +1,7 @@
 //! Changing documents and corpora: handed to the storage, answered once committed and applied.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
 use simshard_cluster::CorpusUid;
 use simshard_simhash::Layout;
@@ -12,10 +12,6 @@ use tokio::sync::oneshot;
 use super::{Class, Engine, Outcome};
 use crate::error::NodeError;
 use crate::target::Target;
-
-/// How far ahead of this node's clock a version may be: farther, some clock is wrong, and what it
-/// stamps would outdo every change to come.
-const MOST_AHEAD: Duration = Duration::from_secs(60);
 
 /// A change of fewer documents is encoded where it arrives.
 const FEW: usize = 1024;
@@ -48,15 +44,19 @@ impl Engine {
     }
 
     /// Changes documents in those of their shards that are meant. Once it answers, the change is durable. It is
-    /// not begun after the deadline, but once it has, it goes on whether somebody waits or not.
+    /// not begun after the deadline, but once it has, it goes on whether somebody waits or not. `beyond_clock` accepts a
+    /// version of any time.
     pub(crate) async fn change(
         self: &Arc<Self>,
         target: Target,
         change: Change,
+        beyond_clock: bool,
         deadline: Option<Instant>,
     ) -> Result<Outcome, NodeError> {
         self.open(&target, change.shards)?;
-        check_clock(change.version)?;
+        if !beyond_clock {
+            check_clock(change.version)?;
+        }
         if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             return Err(NodeError::Abandoned);
         }
@@ -88,8 +88,8 @@ impl Engine {
 
 fn check_clock(version: Version) -> Result<(), NodeError> {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let most = now.unwrap_or_default() + MOST_AHEAD;
-    match Duration::from_millis(version.milliseconds()) > most {
+    let now = u64::try_from(now.unwrap_or_default().as_millis()).unwrap_or(u64::MAX);
+    match version.is_too_far_ahead(now) {
         true => Err(NodeError::ClockAhead(version)),
         false => Ok(()),
     }

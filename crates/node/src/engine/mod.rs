@@ -127,7 +127,8 @@ impl Engine {
         map: MapDigest,
     ) -> Result<Vec<(CorpusUid, Layout, u64)>, NodeError> {
         self.check_map(map)?;
-        self.run(Class::Small, None, |engine, _| Ok(engine.held())).await
+        self.run(Class::Small, None, |engine, _| Ok(engine.held()))
+            .await
     }
 
     /// The same, now: it waits for shards that are being changed.

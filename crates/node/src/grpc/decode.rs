@@ -24,6 +24,9 @@ pub(super) fn target(target: Option<pb::Target>) -> Result<Target, Status> {
 
 pub(super) fn change(request: pb::Change) -> Result<(Target, Change), Status> {
     let kind = kind(request.kind())?;
+    if request.beyond_clock && kind == ChangeKind::Insert {
+        return Err(Violations::of("beyond_clock", "is set for an insert"));
+    }
     let target = target(request.target)?;
     let change = Change {
         kind,

@@ -12,7 +12,7 @@
 //!   the answer.
 //! - WK6: a small answer is sent before all large ones that are not on their way yet.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -25,12 +25,13 @@ use simshard_proto::shard::v1::work_request::Work;
 use simshard_proto::shard::v1::work_response::Outcome;
 use simshard_proto::transport::{Admitted, NO_MEMORY, Taken, overloaded};
 use simshard_proto::{Violations, bits_from, status_into_bytes};
+use simshard_topology::Version;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
 use super::decode;
-use crate::engine::Engine;
+use crate::engine::{self, Engine};
 use crate::error::NodeError;
 
 /// Requests of one stream under way at once. The next is read when one of them is answered, so a router that does
@@ -188,19 +189,33 @@ async fn outcome(
 ) -> Result<Outcome, Status> {
     match work {
         Some(Work::Change(change)) => {
+            let beyond_clock = change.beyond_clock;
             let (target, change) = decode::change(change)?;
             let documents = change.documents.fingerprints.len();
-            let outcome = engine.change(target, change, deadline).await?;
-            Ok(Outcome::Changed(pb::Changed {
-                documents: bits_from(documents, &outcome.changed),
-                newer_version: outcome.newer.0,
-            }))
+            let outcome = engine
+                .change(target, change, beyond_clock, deadline)
+                .await?;
+            Ok(Outcome::Changed(changed(documents, &outcome)))
         }
         Some(Work::FindAll(find)) => {
             let query = decode::near_query(find)?;
             Ok(Outcome::Matches(engine.find(query, deadline).await?))
         }
         Some(Work::Cancel(_)) | None => Err(Violations::of("work", "is not set")),
+    }
+}
+
+/// What a change of so many documents did, as columns.
+fn changed(documents: usize, outcome: &engine::Outcome) -> pb::Changed {
+    let mut newer: BTreeMap<u32, Version> = BTreeMap::new();
+    for &(place, version) in &outcome.newer {
+        let highest = newer.entry(place).or_default();
+        *highest = version.max(*highest);
+    }
+    pb::Changed {
+        documents: bits_from(documents, &outcome.changed),
+        newer_documents: newer.keys().copied().collect(),
+        newer_versions: newer.values().map(|version| version.0).collect(),
     }
 }
 

@@ -1,6 +1,13 @@
 //! Inserting and removing: each document to every shard that stores it.
+//!
+//! # Invariants
+//! - CH1: a version is made for a request only while its caller waits: the caller has not been answered, is not known to
+//!   have gone, and its deadline has not passed. A change in flight keeps its version, and is sent until its deadline.
+//! - CH2: a document that has a newer version in one shard is sent to all its shards again, above that version.
+//! - CH3: a document whose version is too far ahead of wall time fails its own request. The other documents of that
+//!   request change, and no other request fails.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -12,8 +19,11 @@ use simshard_proto::shard::v1::work_response::Outcome as Answer;
 use simshard_proto::{Documents, bits_into, shards_from};
 use simshard_topology::{NodeId, Version};
 
+use super::pending::{Next, Pending, groups, waiting};
 use super::round::Round;
+use super::together::{ChangeJob, last};
 use super::{Failures, Router};
+use crate::clock::Stamp;
 use crate::coalesce::Replies;
 use crate::corpora::OpenCorpus;
 use crate::deadline::Deadline;
@@ -23,70 +33,78 @@ use crate::offload::offload;
 use crate::plan::{Part, plan_documents};
 
 /// What is done with documents.
-pub(crate) use simshard_proto::shard::v1::ChangeKind as Change;
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Change {
+    /// They are inserted.
+    Insert,
+    /// They are removed.
+    Remove,
+    /// They are removed even if their versions are over a minute ahead of wall time.
+    RemoveBeyondClock,
+}
 
-/// How often a change is sent, at most, with versions ever higher, before it gives way to others.
-const ATTEMPTS: usize = 8;
+impl Change {
+    const fn kind(self) -> pb::ChangeKind {
+        match self {
+            Self::Insert => pb::ChangeKind::Insert,
+            Self::Remove | Self::RemoveBeyondClock => pb::ChangeKind::Remove,
+        }
+    }
 
-/// A request of a batch that is not done yet.
-struct Pending {
-    /// Its place in the batch.
-    job: usize,
-    documents: Arc<Documents>,
-    /// Documents of it that changed so far.
-    changed: u64,
+    fn is_beyond_clock(self) -> bool {
+        self == Self::RemoveBeyondClock
+    }
 }
 
 impl Router {
-    /// Inserts or removes the documents of several requests, and answers each how many of its documents changed
-    /// anything. Once it is answered, every shard of every document has the change, durably.
+    /// Changes the documents of several requests, all about one corpus, and answers each how many of its documents
+    /// changed anything. Once it is answered, every shard of every document has the change, durably.
     ///
     /// A request is answered as soon as the nodes that it needs have done their parts. A node that fails its part
     /// fails the requests with documents there, and no others.
     pub(super) async fn change_each(
         &self,
-        corpus: &OpenCorpus,
-        change: Change,
-        jobs: Vec<Arc<Documents>>,
-        deadline: Deadline,
+        jobs: Vec<ChangeJob>,
         replies: &Replies<Result<u64, RouterError>>,
     ) {
-        let pending = jobs
-            .into_iter()
-            .enumerate()
-            .map(|(job, documents)| Pending {
-                job,
-                documents,
-                changed: 0,
-            });
-        let mut pending: Vec<Pending> = pending.collect();
-        for _ in 0..ATTEMPTS {
-            let send = Sending {
-                corpus,
-                change,
-                version: self.clock.now(),
-                documents: all_of(&pending),
-                deadline,
-            };
-            pending = self.attempt(&send, pending, replies).await;
-            if pending.is_empty() {
-                return;
-            }
-        }
-        for request in pending {
-            replies.send(request.job, Err(RouterError::WriteConflict));
+        let Some(first) = jobs.first() else { return };
+        let (corpus, change) = (Arc::clone(&first.corpus), first.change);
+        let jobs = jobs.into_iter().enumerate();
+        let all = jobs.map(|(job, request)| Pending::new(job, request.documents, request.deadline));
+        let attempt = |group| self.attempt(&corpus, change, group, replies);
+        let mut under_way = FuturesUnordered::new();
+        under_way.push(attempt(all.collect()));
+        while let Some(left) = under_way.next().await {
+            under_way.extend(groups(left).into_iter().map(attempt));
         }
     }
 
-    /// Sends the requests once; returns those that a newer version stood against.
+    /// Sends the next parts of requests with one version; returns the requests that have parts left.
     async fn attempt(
         &self,
-        send: &Sending<'_>,
-        mut pending: Vec<Pending>,
+        corpus: &OpenCorpus,
+        change: Change,
+        pending: Vec<Pending>,
         replies: &Replies<Result<u64, RouterError>>,
     ) -> Vec<Pending> {
+        let Some(stamp) = pending.first().map(Pending::stamp) else {
+            return Vec::new();
+        };
+        let version = self.clock.version(stamp);
+        // The check comes after the version: a caller that waits now also waited when the version was made (CH1).
+        let pending = waiting(pending, Deadline::now(), replies);
+        let parts: Vec<Arc<Documents>> = pending.iter().map(Pending::documents).collect();
+        let lengths: Vec<usize> = parts.iter().map(|part| part.len()).collect();
+        let send = Sending {
+            corpus,
+            change,
+            version,
+            beyond_clock: change.is_beyond_clock() && stamp != Stamp::Reading,
+            documents: all_of(&parts),
+            deadline: last(pending.iter().map(|request| request.deadline)),
+        };
         let Ok(parts) = self
-            .part_documents(send.corpus, Arc::clone(&send.documents))
+            .part_documents(corpus, Arc::clone(&send.documents))
             .await
         else {
             for request in &pending {
@@ -94,36 +112,60 @@ impl Router {
             }
             return Vec::new();
         };
-        let lengths = pending.iter().map(|request| request.documents.len());
-        let mut round = Round::new(lengths, parts.values());
+        let round = Round::new(lengths, parts.values());
+        self.send(&send, &parts, round, pending, replies).await
+    }
+
+    /// Sends each node its part, and answers each request once its nodes have answered; returns the requests that have
+    /// parts left.
+    async fn send(
+        &self,
+        send: &Sending<'_>,
+        parts: &BTreeMap<NodeId, Part>,
+        mut round: Round,
+        pending: Vec<Pending>,
+        replies: &Replies<Result<u64, RouterError>>,
+    ) -> Vec<Pending> {
         let calls = parts
             .iter()
             .map(async |(node, part)| (node, part, self.change_on(node, send, part).await));
         let mut arriving: FuturesUnordered<_> = calls.collect();
         let mut outcome = Outcome::new(send.documents.len());
-        let mut again = BTreeSet::new();
-        let mut settle = |round: &mut Round, outcome: &Outcome<'_>| {
+        let mut pending: Vec<Option<Pending>> = pending.into_iter().map(Some).collect();
+        let mut left = Vec::new();
+        loop {
             for ready in round.take_ready() {
-                let (request, places) = (&mut pending[ready], round.places(ready));
-                request.changed += outcome.changed(&places);
-                match outcome.check(send.corpus, &places) {
-                    Err(error) => replies.send(request.job, Err(error)),
-                    Ok(()) if outcome.is_newer(&places) => drop(again.insert(ready)),
-                    Ok(()) => replies.send(request.job, Ok(request.changed)),
+                let Some(request) = pending[ready].take() else {
+                    continue;
+                };
+                let job = request.job;
+                match self.settle(send, &outcome, request, &round.places(ready)) {
+                    Next::Send(request) => left.push(request),
+                    Next::Answer(answer) => replies.send(job, answer),
                 }
             }
-        };
-        while let Some((node, part, answer)) = arriving.next().await {
+            let Some((node, part, answer)) = arriving.next().await else {
+                return left;
+            };
             round.arrived(part);
-            if let Some(newer) = outcome.note(node, part, answer) {
-                self.clock.observe(newer);
-            }
-            settle(&mut round, &outcome);
+            outcome.note(node, part, answer);
         }
-        settle(&mut round, &outcome);
-        let pending = pending.into_iter().enumerate();
-        let again = pending.filter(|(place, _)| again.contains(place));
-        again.map(|(_, request)| request).collect()
+    }
+
+    /// What comes next for a request, whose part is at these places of what was sent.
+    fn settle(
+        &self,
+        send: &Sending<'_>,
+        outcome: &Outcome<'_>,
+        request: Pending,
+        places: &Range<usize>,
+    ) -> Next {
+        if let Err(error) = outcome.check(send.corpus, places) {
+            return Next::Answer(Err(error));
+        }
+        let beyond_clock = send.change.is_beyond_clock();
+        let above = |version| self.clock.above(version, beyond_clock);
+        request.sent(outcome.changed(places), outcome.newer(places), above)
     }
 
     async fn part_documents(
@@ -149,11 +191,12 @@ impl Router {
             let selected = send.documents.select(&part.places);
             Work::Change(pb::Change {
                 target: Some(self.target(&send.corpus.record)),
-                kind: send.change.into(),
+                kind: send.change.kind().into(),
                 shards: shards_from(part.shards),
                 fingerprints: selected.fingerprints.iter().map(|value| value.0).collect(),
                 ids: selected.ids,
                 version: send.version.0,
+                beyond_clock: send.beyond_clock,
             })
         };
         let items = part.places.len();
@@ -168,8 +211,8 @@ impl Router {
 /// What the nodes made of a change so far.
 struct Outcome<'a> {
     changed: Vec<bool>,
-    /// Parts with documents that a newer version stood against.
-    newer: Vec<&'a Part>,
+    /// Places of the documents that have newer versions, and the highest of these.
+    newer: BTreeMap<usize, Version>,
     /// Parts that were not done.
     failed: Vec<(&'a NodeId, &'a Part, CallError)>,
 }
@@ -178,33 +221,32 @@ impl<'a> Outcome<'a> {
     fn new(documents: usize) -> Self {
         Self {
             changed: vec![false; documents],
-            newer: Vec::new(),
+            newer: BTreeMap::new(),
             failed: Vec::new(),
         }
     }
 
-    /// Takes note of an answer; returns the version that stood against the change, if one did.
-    fn note(
-        &mut self,
-        node: &'a NodeId,
-        part: &'a Part,
-        answer: Result<pb::Changed, CallError>,
-    ) -> Option<Version> {
-        let answer = match answer {
-            Ok(answer) => answer,
-            Err(error) => {
-                self.failed.push((node, part, error));
-                return None;
-            }
-        };
+    /// Takes note of an answer.
+    fn note(&mut self, node: &'a NodeId, part: &'a Part, answer: Result<pb::Changed, CallError>) {
+        if let Err(error) = answer.and_then(|answer| self.add(part, &answer)) {
+            self.failed.push((node, part, error));
+        }
+    }
+
+    fn add(&mut self, part: &Part, answer: &pb::Changed) -> Result<(), CallError> {
         for place in bits_into(part.places.len(), &answer.documents) {
             self.changed[part.places[place] as usize] = true;
         }
-        let newer = Version(answer.newer_version);
-        (newer != Version::NONE).then(|| {
-            self.newer.push(part);
-            newer
-        })
+        if answer.newer_documents.len() != answer.newer_versions.len() {
+            return Err(CallError::nonsense());
+        }
+        for (&place, &version) in answer.newer_documents.iter().zip(&answer.newer_versions) {
+            let place = part.places.get(place as usize);
+            let place = *place.ok_or_else(CallError::nonsense)? as usize;
+            let newer = self.newer.entry(place).or_default();
+            *newer = Version(version).max(*newer);
+        }
+        Ok(())
     }
 
     /// How many of the documents at these places changed.
@@ -213,9 +255,11 @@ impl<'a> Outcome<'a> {
         changed.map(|&changed| u64::from(changed)).sum()
     }
 
-    /// Whether a newer version may have stood against one of the documents at these places.
-    fn is_newer(&self, places: &Range<usize>) -> bool {
-        self.newer.iter().any(|part| part.has_any(places))
+    /// Those of the documents at these places that have newer versions, counted from the first place.
+    fn newer(&self, places: &Range<usize>) -> impl Iterator<Item = (usize, Version)> {
+        let first = places.start;
+        let newer = self.newer.range(places.clone());
+        newer.map(move |(&place, &version)| (place - first, version))
     }
 
     /// The failures that concern the documents at these places.
@@ -227,15 +271,13 @@ impl<'a> Outcome<'a> {
 }
 
 /// The documents of several requests, one after the other.
-fn all_of(pending: &[Pending]) -> Arc<Documents> {
-    if let [only] = pending {
-        return Arc::clone(&only.documents);
+fn all_of(requests: &[Arc<Documents>]) -> Arc<Documents> {
+    if let [only] = requests {
+        return Arc::clone(only);
     }
     let mut all = Documents::default();
-    let have_ids = pending
-        .iter()
-        .any(|request| !request.documents.ids.is_empty());
-    for Pending { documents, .. } in pending {
+    let have_ids = requests.iter().any(|documents| !documents.ids.is_empty());
+    for documents in requests {
         all.fingerprints.extend(&documents.fingerprints);
         if have_ids {
             let ids = (0..documents.len()).map(|place| documents.id(place).to_owned());
@@ -250,6 +292,8 @@ struct Sending<'a> {
     corpus: &'a OpenCorpus,
     change: Change,
     version: Version,
+    /// Whether nodes accept the version even if it is over a minute ahead.
+    beyond_clock: bool,
     documents: Arc<Documents>,
     deadline: Deadline,
 }

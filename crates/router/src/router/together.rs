@@ -53,10 +53,10 @@ pub(crate) type ChangeKey = (CorpusUid, Change);
 /// A change of one request.
 #[derive(Debug)]
 pub(crate) struct ChangeJob {
-    corpus: Arc<OpenCorpus>,
-    change: Change,
-    documents: Arc<Documents>,
-    deadline: Deadline,
+    pub(super) corpus: Arc<OpenCorpus>,
+    pub(super) change: Change,
+    pub(super) documents: Arc<Documents>,
+    pub(super) deadline: Deadline,
 }
 
 impl Job for ChangeJob {
@@ -126,15 +126,8 @@ impl Router {
         jobs: Vec<ChangeJob>,
         replies: Replies<Result<u64, RouterError>>,
     ) {
-        let Some(first) = jobs.first() else { return };
-        let (corpus, change) = (Arc::clone(&first.corpus), first.change);
-        let deadline = last(jobs.iter().map(|job| job.deadline));
-        let jobs = jobs.into_iter().map(|job| job.documents).collect();
-        // It goes on to its end even if nobody waits: half a change is worse than either.
-        let change = async move {
-            self.change_each(&corpus, change, jobs, deadline, &replies)
-                .await;
-        };
+        // A change in flight runs to its end even if its callers leave: half a change is worse than either.
+        let change = async move { self.change_each(jobs, &replies).await };
         let _ = tokio::spawn(change).await;
     }
 }

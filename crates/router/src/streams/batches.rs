@@ -7,7 +7,7 @@ use futures_util::{Stream, StreamExt};
 use prost::Message;
 use simshard_proto::transport::{Admitted, Taken, explain_size};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::AbortOnDropHandle;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use tonic::{Request, Status, Streaming};
 
 use super::{Answers, Sink, answers};
@@ -39,11 +39,13 @@ where
     let arrived = admitted.clone();
     let requests = requests.into_inner();
     let requests = requests.take_until(stopping.clone().cancelled_owned());
+    let tasks = TaskTracker::new();
+    let tracker = tasks.clone();
     let under_way = requests.map(move |request| {
         let memory = arrived.split();
         let task = request.map_err(explain_size).map(|request| {
             let answer = answer(request);
-            AbortOnDropHandle::new(tokio::spawn(within(memory, answer)))
+            AbortOnDropHandle::new(tracker.spawn(within(memory, answer)))
         });
         async {
             // A task fails only where the runtime is going down.
@@ -53,7 +55,7 @@ where
         }
     });
     answers(admitted, None, patience, |sink| async move {
-        hand_on(under_way.buffered(WINDOW), sink).await?;
+        hand_on_all(under_way.buffered(WINDOW), sink, tasks).await?;
         match stopping.is_cancelled() {
             true => Err(Status::from(RouterError::Stopping)),
             false => Ok(()),
@@ -71,6 +73,19 @@ async fn within<A: Message>(
         true => Ok((answer, memory)),
         false => Err(RouterError::NoMemory.into()),
     }
+}
+
+/// Hands answers on until they end. After an error it waits until the tasks of the other batches have been dropped, so
+/// that they do nothing more once their client hears of the error.
+async fn hand_on_all<A>(
+    answers: impl Stream<Item = Result<(A, Taken), Status>>,
+    sink: Sink<A>,
+    batches: TaskTracker,
+) -> Result<(), Status> {
+    let end = hand_on(answers, sink).await;
+    batches.close();
+    batches.wait().await;
+    end
 }
 
 /// Hands answers on until they end. Each keeps its memory until there is room for it; from then on it counts as part
@@ -104,6 +119,38 @@ mod tests {
         answers(Admitted::new(budget, None), None, SHORT, |sink| {
             hand_on(futures_util::stream::iter(made), sink)
         })
+    }
+
+    /// CH1.
+    #[tokio::test]
+    async fn batches_under_way_have_ended_when_their_client_hears_of_an_error() {
+        let tasks = TaskTracker::new();
+        let (under_way, mut ended) = tokio::sync::oneshot::channel::<()>();
+        let waits = AbortOnDropHandle::new(tasks.spawn(async move {
+            let _under_way = under_way;
+            std::future::pending::<()>().await;
+        }));
+        tokio::task::yield_now().await;
+        let error = Err(RouterError::Fault.into());
+        let made = futures_util::stream::iter([error]).chain(futures_util::stream::once(async {
+            waits.await.unwrap();
+            Err(RouterError::Fault.into())
+        }));
+        let (handed_on, end) = tokio::sync::oneshot::channel();
+        let unlimited = Admitted::new(&Budget::new(0), None);
+        let mut stream = answers(
+            unlimited,
+            None,
+            SHORT,
+            |sink: Sink<InsertResponse>| async move {
+                let end = hand_on_all(made, sink, tasks).await;
+                let _ = handed_on.send(ended.try_recv());
+                end
+            },
+        );
+        assert!(stream.next().await.unwrap().is_err());
+        let closed = tokio::sync::oneshot::error::TryRecvError::Closed;
+        assert_eq!(end.await.unwrap(), Err(closed));
     }
 
     #[tokio::test]

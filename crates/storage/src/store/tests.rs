@@ -116,7 +116,10 @@ impl Sink<Ticket> for Applier {
                         .collect();
                     let effects = self.apply(shard, change, &places);
                     changed += effects.changed.len();
-                    newer = newer.max(effects.newer);
+                    newer = effects
+                        .newer
+                        .iter()
+                        .fold(newer, |newer, (_, one)| newer.max(*one));
                 }
             }
             let _ = ticket.send(Ok((changed, newer)));

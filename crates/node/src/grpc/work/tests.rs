@@ -1,5 +1,7 @@
 //! Lanes over channels, to an engine whose one thread the test can hold up.
 
+use std::time::SystemTime;
+
 use simshard_cluster::random_corpus_uid;
 use simshard_proto::transport::Budget;
 use simshard_proto::{MAX_MESSAGE_BYTES, Reason, status_from_bytes};
@@ -358,4 +360,79 @@ fn small_answers_go_before_large_ones_that_wait() {
     }
     let sent = std::iter::from_fn(|| ready.pop()).map(|done| done.answer.sequence);
     assert!(sent.eq([3, 4, 1, 2]));
+}
+
+impl Scene {
+    /// A change of one document, whose shards are all owned, with this version.
+    fn change(&self, kind: pb::ChangeKind, version: Version) -> pb::Change {
+        pb::Change {
+            target: self.find().target,
+            kind: kind.into(),
+            shards: vec![0],
+            fingerprints: vec![7],
+            version: version.0,
+            ..Default::default()
+        }
+    }
+
+    /// What the next answer says of a change, or why it is a refusal.
+    async fn changed(&mut self) -> Result<pb::Changed, Reason> {
+        let answer = timeout(LONG, self.answers.recv()).await;
+        match answer.unwrap().unwrap().unwrap().outcome.unwrap() {
+            Outcome::Changed(changed) => Ok(changed),
+            Outcome::Status(status) => Err(Reason::of(&status_from_bytes(status)).unwrap()),
+            Outcome::Matches(matches) => panic!("{matches:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_version_of_tomorrow_is_for_removals_beyond_the_clock_only() {
+    let mut scene = Scene::new(&plenty()).await;
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let now = u64::try_from(now.unwrap().as_millis()).unwrap();
+    let (today, tomorrow) = (Version::at(now), Version::at(now + 86_400_000));
+    let (insert, remove) = (pb::ChangeKind::Insert, pb::ChangeKind::Remove);
+    let beyond = |change| pb::Change {
+        beyond_clock: true,
+        ..change
+    };
+    let changed = Ok(pb::Changed {
+        documents: vec![1],
+        ..Default::default()
+    });
+    let newer = Ok(pb::Changed {
+        documents: vec![0],
+        newer_documents: vec![0],
+        newer_versions: vec![tomorrow.0],
+    });
+    for (change, expected) in [
+        (scene.change(insert, tomorrow), Err(Reason::ClockAhead)),
+        (scene.change(remove, tomorrow), Err(Reason::ClockAhead)),
+        (
+            beyond(scene.change(insert, tomorrow)),
+            Err(Reason::InvalidRequest),
+        ),
+        (scene.change(insert, today), changed.clone()),
+        (beyond(scene.change(remove, tomorrow)), changed),
+        (scene.change(insert, today.next()), newer),
+    ] {
+        let what = format!("{change:?}");
+        scene.ask(1, Work::Change(change)).await;
+        assert_eq!(scene.changed().await, expected, "{what}");
+    }
+}
+
+#[test]
+fn a_document_with_several_newer_versions_is_listed_once_with_the_highest() {
+    let outcome = engine::Outcome {
+        changed: vec![3],
+        newer: [(4, 5), (1, 7), (4, 9), (4, 8)]
+            .map(|(place, version)| (place, Version(version)))
+            .to_vec(),
+    };
+    let columns = changed(5, &outcome);
+    assert_eq!(columns.documents, [0b1000]);
+    assert_eq!(columns.newer_documents, [1, 4]);
+    assert_eq!(columns.newer_versions, [7, 9]);
 }

@@ -60,7 +60,7 @@ fn work(number: u32) -> Work {
 /// The answer to it.
 fn done(number: u32) -> Outcome {
     Outcome::Changed(pb::Changed {
-        newer_version: number.into(),
+        newer_documents: vec![number],
         ..Default::default()
     })
 }

@@ -1,0 +1,168 @@
+//! A request to change documents that is not done yet: which documents to send next, and how to stamp them. Pure.
+//!
+//! A document with a newer version is sent again. Usually the next reading of the clock is above that version. A
+//! version far ahead of wall time is passed by that version + 1, and no other document may get that. So the documents
+//! of a request are sent in parts, one for each such version, one after the other.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use simshard_proto::Documents;
+use simshard_simhash::Fingerprint;
+use simshard_topology::Version;
+
+use crate::clock::Stamp;
+use crate::coalesce::Replies;
+use crate::deadline::Deadline;
+use crate::error::RouterError;
+
+/// A request that met newer versions this many times fails with [`RouterError::WriteConflict`].
+const MOST_CONFLICTS: usize = 8;
+
+/// A request of a batch that is not done yet.
+#[derive(Debug)]
+pub(super) struct Pending {
+    /// Its place in the batch.
+    pub(super) job: usize,
+    pub(super) deadline: Deadline,
+    documents: Arc<Documents>,
+    /// Places of the documents to send, by how they are stamped. Never empty while the request is not done.
+    parts: BTreeMap<Stamp, Vec<u32>>,
+    /// Documents that changed so far.
+    changed: u64,
+    /// Number of parts that met newer versions.
+    conflicts: usize,
+    /// Documents whose versions are too far ahead, if there are any.
+    ahead: Option<TooFarAhead>,
+}
+
+/// Documents of a request whose versions are too far ahead of wall time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TooFarAhead {
+    /// Number of them.
+    pub(crate) count: u64,
+    /// The one that is the farthest ahead.
+    pub(crate) fingerprint: Fingerprint,
+    /// Its version.
+    pub(crate) version: Version,
+}
+
+/// What to do with a request after one of its parts was sent.
+#[derive(Debug)]
+pub(super) enum Next {
+    /// Send its next part.
+    Send(Pending),
+    /// Answer it: the number of documents that changed.
+    Answer(Result<u64, RouterError>),
+}
+
+impl Pending {
+    pub(super) fn new(job: usize, documents: Arc<Documents>, deadline: Deadline) -> Self {
+        let places = (0..).zip(&documents.fingerprints).map(|(place, _)| place);
+        Self {
+            job,
+            deadline,
+            parts: BTreeMap::from([(Stamp::Reading, places.collect())]),
+            documents,
+            changed: 0,
+            conflicts: 0,
+            ahead: None,
+        }
+    }
+
+    /// How its next part is stamped.
+    pub(super) fn stamp(&self) -> Stamp {
+        let first = self.parts.first_key_value();
+        first.map_or(Stamp::Reading, |(stamp, _)| *stamp)
+    }
+
+    /// The documents of that part.
+    pub(super) fn documents(&self) -> Arc<Documents> {
+        match self.parts.first_key_value() {
+            Some((_, places)) if places.len() < self.documents.len() => {
+                Arc::new(self.documents.select(places))
+            }
+            Some(_) | None => Arc::clone(&self.documents),
+        }
+    }
+
+    /// Takes note that its next part was sent: `changed` documents of it changed, and those at some places of the part
+    /// have newer versions. `above` says how to stamp a change above a version, `None` if that is too far ahead.
+    pub(super) fn sent(
+        mut self,
+        changed: u64,
+        newer: impl IntoIterator<Item = (usize, Version)>,
+        above: impl Fn(Version) -> Option<Stamp>,
+    ) -> Next {
+        let sent = self.parts.pop_first();
+        let sent = sent.map(|(_, places)| places).unwrap_or_default();
+        self.changed += changed;
+        let mut is_refused = false;
+        for (place, version) in newer {
+            is_refused = true;
+            match above(version) {
+                Some(stamp) => self.parts.entry(stamp).or_default().push(sent[place]),
+                None => self.note_ahead(sent[place], version),
+            }
+        }
+        self.conflicts += usize::from(is_refused);
+        if !self.parts.is_empty() && self.conflicts < MOST_CONFLICTS {
+            return Next::Send(self);
+        }
+        Next::Answer(match self.ahead {
+            Some(documents) => Err(RouterError::TooFarAhead(documents)),
+            None if self.parts.is_empty() => Ok(self.changed),
+            None => Err(RouterError::WriteConflict),
+        })
+    }
+
+    fn note_ahead(&mut self, place: u32, version: Version) {
+        let one = TooFarAhead {
+            count: 1,
+            fingerprint: self.documents.fingerprints[place as usize],
+            version,
+        };
+        let before = self.ahead.unwrap_or(TooFarAhead { count: 0, ..one });
+        let farthest = if version > before.version {
+            one
+        } else {
+            before
+        };
+        self.ahead = Some(TooFarAhead {
+            count: before.count + 1,
+            ..farthest
+        });
+    }
+}
+
+/// The requests whose callers wait. Those past their deadlines are answered, and the others dropped.
+pub(super) fn waiting(
+    pending: Vec<Pending>,
+    now: Deadline,
+    replies: &Replies<Result<u64, RouterError>>,
+) -> Vec<Pending> {
+    let mut waiting = pending;
+    waiting.retain(|request| {
+        let is_late = request.deadline <= now;
+        if is_late {
+            replies.send(request.job, Err(RouterError::Late));
+        }
+        !is_late && replies.is_wanted(request.job)
+    });
+    waiting
+}
+
+/// Parts requests into those to be sent together. All that get the next reading of the clock are one group; each of the
+/// others is a group of its own.
+pub(super) fn groups(pending: Vec<Pending>) -> Vec<Vec<Pending>> {
+    let is_reading = |request: &Pending| request.stamp() == Stamp::Reading;
+    let (together, apart): (Vec<_>, Vec<_>) = pending.into_iter().partition(is_reading);
+    let mut groups: Vec<Vec<Pending>> = apart.into_iter().map(|one| vec![one]).collect();
+    if !together.is_empty() {
+        groups.push(together);
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests;
