@@ -40,7 +40,9 @@ pub(crate) enum RouterError {
         max_corpora: usize,
     },
     /// A deletion has begun, and could not be completed.
-    #[error("corpus {corpus} is being deleted, but not gone yet: repeat the deletion to complete it: {problem}")]
+    #[error(
+        "corpus {corpus} is being deleted, but not gone yet: repeat the deletion to complete it: {problem}"
+    )]
     NotDeletedYet {
         /// The corpus.
         corpus: CorpusName,

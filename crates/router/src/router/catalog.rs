@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use futures_util::future::join_all;
-use simshard_cluster::{
-    Corpora, CorpusName, CorpusRecord, CorpusState, Node, random_corpus_uid,
-};
+use simshard_cluster::{Corpora, CorpusName, CorpusRecord, CorpusState, Node, random_corpus_uid};
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::v1::NodeState;
 use simshard_simhash::{Layout, Recipe};

@@ -12,7 +12,9 @@ use simshard_runtime::config::load;
 use simshard_topology::NodeId;
 
 use super::{NodeArgs, RoleArgs, RouterRoleArgs, ServeArgs, seconds, threads_or_cores};
-use crate::embedded::{DRAIN, EMBEDDED_NODE, EmbeddedConfig, IN_FLIGHT_BYTES, MAX_CORPORA, TIMEOUT};
+use crate::embedded::{
+    DRAIN, EMBEDDED_NODE, EmbeddedConfig, IN_FLIGHT_BYTES, MAX_CORPORA, TIMEOUT,
+};
 use crate::exit::UsageError;
 
 /// Least memory for requests under way.
