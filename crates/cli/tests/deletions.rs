@@ -27,7 +27,7 @@ const NODES: usize = 2;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A deletion takes about so long, in microseconds.
-const DELETION: u64 = 40_000;
+const DELETION: u64 = 30_000;
 
 async fn create(client: &Client) -> Result<v1::Corpus, ClientError> {
     let create = v1::CreateCorpusRequest {
@@ -54,7 +54,7 @@ async fn insert(client: &Client, id: &str) {
     }
 }
 
-/// Does it until no node is away.
+/// Does it until no node and no router is away.
 async fn until_reached<T>(
     work: impl AsyncFn() -> Result<T, ClientError>,
 ) -> Result<T, ClientError> {
@@ -62,6 +62,8 @@ async fn until_reached<T>(
         loop {
             match work().await {
                 Err(error) if error.reason() == Some(Reason::NodeUnreachable) => {}
+                // The connection to a router that was killed.
+                Err(ClientError::NoRouter { .. }) => {}
                 outcome => break outcome,
             }
         }
@@ -114,30 +116,88 @@ async fn complete(client: &Client) {
     assert!(deleted.is_ok() || is_gone(&deleted), "{deleted:?}");
 }
 
-/// Deletes, and kills a node or the second router at any moment of it. Returns the outcome once that is started again.
+/// The file that a router locks while it changes the corpora.
+struct Lock(PathBuf);
+
+impl Lock {
+    fn take(&self) -> File {
+        let file = File::options().create(true).append(true).open(&self.0);
+        let file = file.unwrap();
+        file.lock().unwrap();
+        file
+    }
+
+    /// Whether another process waits for it.
+    fn is_waited_for(&self) -> bool {
+        let inode = format!(":{} ", fs::metadata(&self.0).unwrap().ino());
+        let locks = fs::read_to_string("/proc/locks").unwrap();
+        let mut waiting = locks.lines().filter(|lock| lock.contains("-> FLOCK"));
+        waiting.any(|lock| lock.contains(&inode))
+    }
+}
+
+/// When a process is killed.
+#[derive(Clone, Copy, Debug)]
+enum Moment {
+    /// So long after the deletion began, if it takes so long.
+    After(Duration),
+    /// Once the router has heard that all nodes answer, and before it has told any to drop the corpus.
+    InTheStore,
+}
+
+/// A process that is killed, and can be started again.
+#[derive(Clone, Copy, Debug)]
+enum Victim {
+    Node(usize),
+    /// The router that deletes.
+    Router,
+}
+
+impl Victim {
+    fn end(self, cluster: &mut ProcessCluster) {
+        block_in_place(|| match self {
+            Self::Node(node) => cluster.end_node(node, End::Killed),
+            Self::Router => cluster.end_router(1, End::Killed),
+        });
+    }
+
+    fn start(self, cluster: &mut ProcessCluster) {
+        block_in_place(|| match self {
+            Self::Node(node) => cluster.start_node(node),
+            Self::Router => cluster.start_router(1),
+        });
+    }
+}
+
+/// Deletes through the second router, and kills a process meanwhile.
 async fn interrupted(
     cluster: &mut ProcessCluster,
-    random: &mut fastrand::Rng,
+    moment: Moment,
+    victim: Victim,
 ) -> Result<(), ClientError> {
+    let lock = Lock(cluster.folder().join("cluster.corpora.lock"));
+    let held = matches!(moment, Moment::InTheStore).then(|| lock.take());
     let client = cluster.client_of(1);
     let mut deletion = tokio::spawn(async move { client.delete_corpus(CORPUS).await });
-    let moment = Duration::from_micros(random.u64(0..DELETION));
-    let done = tokio::time::timeout(moment, &mut deletion).await;
-    let victim = random.usize(0..=NODES);
-    block_in_place(|| match victim {
-        NODES => cluster.end_router(1, End::Killed),
-        node => cluster.end_node(node, End::Killed),
-    });
-    let outcome = match done {
-        Ok(outcome) => outcome.unwrap(),
-        Err(_elapsed) => deletion.await.unwrap(),
-    };
-    block_in_place(|| match victim {
-        NODES => cluster.start_router(1),
-        node => cluster.start_node(node),
-    });
-    println!("killed {victim} after {moment:?}: {outcome:?}");
-    outcome
+    match moment {
+        Moment::After(duration) => {
+            if let Ok(outcome) = tokio::time::timeout(duration, &mut deletion).await {
+                victim.end(cluster);
+                return outcome.unwrap();
+            }
+        }
+        Moment::InTheStore => {
+            let waited_for = async {
+                while !lock.is_waited_for() {
+                    tokio::task::yield_now().await;
+                }
+            };
+            tokio::time::timeout(PATIENCE, waited_for).await.unwrap();
+        }
+    }
+    victim.end(cluster);
+    drop(held);
+    deletion.await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -159,7 +219,17 @@ async fn no_document_goes_into_a_corpus_whose_deletion_was_interrupted() {
             .await
             .unwrap();
         insert(&remembers, "old").await;
-        let outcome = interrupted(&mut cluster, &mut random).await;
+        let moment = match round % 2 {
+            0 => Moment::InTheStore,
+            _ => Moment::After(Duration::from_micros(random.u64(0..DELETION))),
+        };
+        let victim = match random.usize(0..=NODES) {
+            NODES => Victim::Router,
+            node => Victim::Node(node),
+        };
+        let outcome = interrupted(&mut cluster, moment, victim).await;
+        victim.start(&mut cluster);
+        println!("{moment:?} {victim:?}: {outcome:?}");
         if outcome.is_ok() {
             assert_eq!(state(&deletes).await, None, "round {round}");
         } else {
@@ -174,44 +244,6 @@ async fn no_document_goes_into_a_corpus_whose_deletion_was_interrupted() {
     }
 }
 
-/// The file that a router locks while it changes the corpora.
-struct Lock(PathBuf);
-
-impl Lock {
-    fn take(&self) -> File {
-        let file = File::options().create(true).append(true).open(&self.0);
-        let file = file.unwrap();
-        file.lock().unwrap();
-        file
-    }
-
-    /// Whether another process waits for it.
-    fn is_waited_for(&self) -> bool {
-        let inode = format!(":{} ", fs::metadata(&self.0).unwrap().ino());
-        let locks = fs::read_to_string("/proc/locks").unwrap();
-        let mut waiting = locks.lines().filter(|lock| lock.contains("-> FLOCK"));
-        waiting.any(|lock| lock.contains(&inode))
-    }
-}
-
-/// Deletes through the second router; a node is killed when that has heard that all nodes answer, and before it has
-/// told them to drop the corpus.
-async fn delete_without_a_node(cluster: &mut ProcessCluster, node: usize) -> ClientError {
-    let lock = Lock(cluster.folder().join("cluster.corpora.lock"));
-    let held = lock.take();
-    let client = cluster.client_of(1);
-    let deletion = tokio::spawn(async move { client.delete_corpus(CORPUS).await });
-    let waited_for = async {
-        while !lock.is_waited_for() {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, waited_for).await.unwrap();
-    block_in_place(|| cluster.end_node(node, End::Killed));
-    drop(held);
-    deletion.await.unwrap().unwrap_err()
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deletion_that_a_node_missed_holds_the_name_until_any_router_completes_it() {
     let mut cluster = ProcessCluster::start(BINARY, NODES);
@@ -220,14 +252,16 @@ async fn a_deletion_that_a_node_missed_holds_the_name_until_any_router_completes
     create(&two).await.unwrap();
     insert(&one, "old").await;
 
-    let error = delete_without_a_node(&mut cluster, 1).await;
+    let victim = Victim::Node(1);
+    let outcome = interrupted(&mut cluster, Moment::InTheStore, victim).await;
+    let error = outcome.unwrap_err();
     assert_eq!(error.reason(), Some(Reason::NodeUnreachable), "{error}");
     assert_eq!(error.nodes(), ["n2"]);
     let message = error.to_string();
     assert!(message.contains("repeat the deletion"), "{message}");
     let error = two.delete_corpus(CORPUS).await.unwrap_err();
     assert_eq!(error.reason(), Some(Reason::NodeUnreachable), "{error}");
-    block_in_place(|| cluster.start_node(1));
+    victim.start(&mut cluster);
 
     let documents = || batches("lost")[0].clone();
     for client in [&one, &two] {
