@@ -60,6 +60,12 @@ impl ProcessCluster {
         client.with_timeout(TIMEOUT)
     }
 
+    /// The process id of a node, counted from 0.
+    #[must_use]
+    pub fn node_id(&self, number: usize) -> u32 {
+        self.nodes[number].as_ref().expect("it runs").id()
+    }
+
     /// Ends a node, counted from 0, and starts it again.
     pub fn restart_node(&mut self, number: usize, end: End) {
         end.of(self.nodes[number].take().expect("it runs"));

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 use simshard_proto::v1::Matches;
-use simshard_simhash::{ActiveTables, Bounds, Fingerprint, Hit, LeadGroups, Search};
+use simshard_simhash::{ActiveTables, Bounds, Fingerprint, Hit, LeadGroups, Search, Tables};
 use simshard_storage::Store;
 use simshard_topology::{ShardId, ShardSet};
 
@@ -59,7 +59,7 @@ impl Engine {
         deadline: Option<Instant>,
     ) -> Result<Matches, NodeError> {
         let corpus = self.open(&query.target, query.shards)?;
-        let layout = corpus.tables.layout();
+        let layout = corpus.layout();
         let foreign = query.active.difference(LeadGroups::all(layout));
         if query.max_distance > layout.distance() || !foreign.is_empty() {
             return Err(NodeError::OutsideLayout);
@@ -102,15 +102,19 @@ impl Find {
     /// The nearest hits of all shards, by query, and whose hits were cut.
     fn nearest(&self, wanted: &Wanted) -> Result<Nearest, NodeError> {
         let Self { corpus, query, .. } = self;
+        let all = self.collector(query.fingerprints.len());
+        let Some(tables) = corpus.tables() else {
+            return all.finish().ok_or(self.too_large());
+        };
         let parts = group_by_shard(query.shards, &query.fingerprints, |fingerprint| {
-            corpus.tables.query_shards(fingerprint, query.active)
+            tables.query_shards(fingerprint, query.active)
         });
-        let search = self.what();
+        let search = self.what(tables);
         let shards_at_once = match query.fingerprints.len() < FEW {
             true => parts.len(),
             false => 1,
         };
-        let all = Mutex::new(self.collector(query.fingerprints.len()));
+        let all = Mutex::new(all);
         let parts = parts.into_par_iter().with_min_len(shards_at_once);
         parts.try_for_each(|(id, places)| {
             let Some(shard) = corpus.read(id) else {
@@ -132,22 +136,31 @@ impl Find {
     fn nearest_at_once(&self) -> Option<Nearest> {
         let Self { corpus, query, .. } = self;
         let number = query.fingerprints.len();
-        if number >= FEW || number * corpus.tables.len() > QUICK_TABLES {
+        if number >= FEW {
+            return None;
+        }
+        let mut all = self.collector(number);
+        let Some(tables) = corpus.tables() else {
+            return all.finish();
+        };
+        if number * tables.len() > QUICK_TABLES {
             return None;
         }
         let mut parts = Vec::new();
         for (place, &fingerprint) in (0..).zip(&query.fingerprints) {
-            let shards = corpus.tables.query_shards(fingerprint, query.active);
+            let shards = tables.query_shards(fingerprint, query.active);
             let meant = shards.map(ShardId).filter(|id| query.shards.contains(*id));
             parts.extend(meant.map(|id| (id, place)));
         }
         parts.sort_unstable();
         parts.dedup();
-        let (search, mut bounds) = (self.what(), Bounds::new(QUICK));
-        let mut all = self.collector(number);
+        let (search, mut bounds) = (self.what(tables), Bounds::new(QUICK));
         let (mut queries, mut hits) = (Vec::new(), 0);
         for part in parts.chunk_by(|(one, _), (other, _)| one == other) {
-            let shard = corpus.try_read(part[0].0)?;
+            let Some(shard) = corpus.shard(part[0].0) else {
+                continue;
+            };
+            let shard = shard.try_read().ok()?;
             queries.clear();
             queries.extend(
                 part.iter()
@@ -195,9 +208,9 @@ impl Find {
             .ok_or(self.too_large())
     }
 
-    fn what(&self) -> Search {
+    fn what(&self, tables: &Tables) -> Search {
         Search {
-            active: ActiveTables::of_lead_groups(&self.corpus.tables, self.query.active),
+            active: ActiveTables::of_lead_groups(tables, self.query.active),
             max_distance: self.query.max_distance,
         }
     }

@@ -113,11 +113,8 @@ impl Engine {
         target: Target,
     ) -> Result<Vec<(ShardId, ShardCounts)>, NodeError> {
         let corpus = self.open(&target, ShardSet::EMPTY)?;
-        self.run(None, move |_, _| {
-            let shards = corpus.shards();
-            Ok(shards.map(|(id, shard)| (id, shard.counts())).collect())
-        })
-        .await
+        self.run(None, move |_, _| Ok(corpus.counts().collect()))
+            .await
     }
 
     /// The corpora that the node holds, by uid: each with its layout, and how many documents are at home here.
@@ -128,9 +125,9 @@ impl Engine {
         self.check_map(map)?;
         self.run(None, |engine, _| {
             let count = |(uid, corpus): (CorpusUid, Arc<NodeCorpus>)| {
-                let shards = corpus.shards();
-                let documents = shards.map(|(_, shard)| shard.counts().home_documents).sum();
-                (uid, corpus.tables.layout(), documents)
+                let counts = corpus.counts();
+                let documents = counts.map(|(_, counts)| counts.home_documents).sum();
+                (uid, corpus.layout(), documents)
             };
             Ok(engine.corpora.all().into_iter().map(count).collect())
         })
@@ -145,7 +142,7 @@ impl Engine {
             return Err(NodeError::NotOwner(foreign));
         }
         let corpus = self.corpora.get(target.corpus)?;
-        let held = corpus.tables.layout();
+        let held = corpus.layout();
         let &Target {
             blocks, distance, ..
         } = target;
