@@ -59,7 +59,9 @@ impl NodeCorpus {
                 let new = || Loader::new(id, Arc::clone(loaded.tables_for_change()));
                 loader.get_or_insert_with(new).push(fingerprint, document);
             })?;
-            if let (Some(loader), Some(mut shard)) = (loader, loaded.write(id)) {
+            if let Some(loader) = loader
+                && let Some(mut shard) = loaded.write(id)
+            {
                 *shard = loader.finish();
                 loaded.note_ids(&shard);
             }

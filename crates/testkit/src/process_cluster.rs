@@ -66,6 +66,12 @@ impl ProcessCluster {
         self.nodes[number].as_ref().expect("it runs").id()
     }
 
+    /// The process id of the router.
+    #[must_use]
+    pub fn router_id(&self) -> u32 {
+        self.router.as_ref().expect("it runs").id()
+    }
+
     /// Ends a node, counted from 0, and starts it again.
     pub fn restart_node(&mut self, number: usize, end: End) {
         end.of(self.nodes[number].take().expect("it runs"));
