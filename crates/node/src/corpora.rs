@@ -1,8 +1,14 @@
 //! The corpora that a node holds, and the shards of each.
+//!
+//! # Invariants
+//! - N6: a corpus without changes takes less than a kilobyte, whatever its layout is and however often it is searched.
+//!   A shard without documents takes 16 bytes until the first one comes.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{
+    Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+};
 
 use rayon::prelude::*;
 use simshard_cluster::CorpusUid;
@@ -11,52 +17,73 @@ use simshard_storage::{Corpus, ReadError, Store};
 use simshard_topology::{ShardId, ShardSet};
 
 use crate::error::NodeError;
-use crate::shard::{Loader, Shard};
+use crate::shard::{Loader, Shard, ShardCounts};
 
 /// One corpus on this node: a lock a shard, so that shards change independently.
+///
+/// Removing all documents frees neither the tables nor the shards, only dropping the corpus does.
 #[derive(Debug)]
 pub(crate) struct NodeCorpus {
-    pub(crate) tables: Arc<Tables>,
-    /// The owned shards, by id.
-    shards: Vec<(ShardId, RwLock<Shard>)>,
+    layout: Layout,
+    owned: ShardSet,
+    /// Made by the first change.
+    contents: OnceLock<Contents>,
     /// Whether some shard is not bare.
     has_ids: AtomicBool,
 }
 
+#[derive(Debug)]
+struct Contents {
+    tables: Arc<Tables>,
+    /// By id, each made by its first document.
+    shards: Box<[OnceLock<Box<RwLock<Shard>>>; ShardId::COUNT]>,
+}
+
 impl NodeCorpus {
-    /// Empty shards.
-    pub(crate) fn new(layout: Layout, owned: ShardSet) -> Self {
-        let tables = Arc::new(Tables::new(layout));
-        let shard = |id| (id, RwLock::new(Shard::new(id, Arc::clone(&tables))));
-        let shards = owned.iter().map(shard).collect();
+    /// A corpus without documents.
+    pub(crate) const fn new(layout: Layout, owned: ShardSet) -> Self {
         Self {
-            tables,
-            shards,
+            layout,
+            owned,
+            contents: OnceLock::new(),
             has_ids: AtomicBool::new(false),
         }
     }
 
-    /// The shards as they are stored.
+    /// The corpus as it is stored.
     fn load(store: &Store, corpus: &Corpus) -> Result<Self, ReadError> {
-        let tables = Arc::new(Tables::new(corpus.layout));
-        let owned: Vec<ShardId> = store.shards().iter().collect();
+        let loaded = Self::new(corpus.layout, store.shards());
         let load = |id: ShardId| {
-            let mut loader = Loader::new(id, Arc::clone(&tables));
+            let mut loader = None;
             store.scan(id, corpus.uid, |fingerprint, document| {
-                loader.push(fingerprint, document);
+                let new = || Loader::new(id, Arc::clone(loaded.tables_for_change()));
+                loader.get_or_insert_with(new).push(fingerprint, document);
             })?;
-            Ok((id, RwLock::new(loader.finish())))
+            if let Some(loader) = loader
+                && let Some(mut shard) = loaded.write(id)
+            {
+                *shard = loader.finish();
+                loaded.note_ids(&shard);
+            }
+            Ok(())
         };
-        let shards = owned.into_par_iter().map(load).collect::<Result<_, _>>()?;
-        let corpus = Self {
-            tables,
-            shards,
-            has_ids: AtomicBool::new(false),
-        };
-        for (_, shard) in corpus.shards() {
-            corpus.note_ids(&shard);
-        }
-        Ok(corpus)
+        let owned: Vec<ShardId> = loaded.owned.iter().collect();
+        owned.into_par_iter().try_for_each(load)?;
+        Ok(loaded)
+    }
+
+    pub(crate) const fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// The tables; `None` before the first change, when no search can find anything.
+    pub(crate) fn tables(&self) -> Option<&Arc<Tables>> {
+        self.contents.get().map(|contents| &contents.tables)
+    }
+
+    /// The tables, made if there are none yet.
+    pub(crate) fn tables_for_change(&self) -> &Arc<Tables> {
+        &self.contents().tables
     }
 
     /// Whether all documents that a search can find are bare fingerprints: each fingerprint has one, with the empty
@@ -72,35 +99,44 @@ impl NodeCorpus {
         }
     }
 
-    pub(crate) fn shards(&self) -> impl Iterator<Item = (ShardId, RwLockReadGuard<'_, Shard>)> {
-        self.shards.iter().map(|(id, shard)| (*id, read(shard)))
+    /// What each owned shard holds.
+    pub(crate) fn counts(&self) -> impl Iterator<Item = (ShardId, ShardCounts)> {
+        let counts = |id| self.read(id).map(|shard| shard.counts());
+        self.owned
+            .iter()
+            .map(move |id| (id, counts(id).unwrap_or_default()))
     }
 
-    /// A shard to read; `None` if the node does not own it.
+    /// A shard to read; `None` if it never had a document, or the node does not own it.
     pub(crate) fn read(&self, id: ShardId) -> Option<RwLockReadGuard<'_, Shard>> {
-        self.shard(id).map(read)
-    }
-
-    /// A shard to read, if nobody changes it or waits to; `None` as well if the node does not own it.
-    pub(crate) fn try_read(&self, id: ShardId) -> Option<RwLockReadGuard<'_, Shard>> {
-        self.shard(id)?.try_read().ok()
-    }
-
-    /// A shard to change; `None` if the node does not own it.
-    pub(crate) fn write(&self, id: ShardId) -> Option<RwLockWriteGuard<'_, Shard>> {
         let shard = self.shard(id)?;
+        Some(shard.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// A shard to change, made if there is none yet; `None` if the node does not own it.
+    pub(crate) fn write(&self, id: ShardId) -> Option<RwLockWriteGuard<'_, Shard>> {
+        if !self.owned.contains(id) {
+            return None;
+        }
+        let Contents { tables, shards } = self.contents();
+        let new = || Box::new(RwLock::new(Shard::new(id, Arc::clone(tables))));
+        let shard = shards[usize::from(id.0)].get_or_init(new);
         Some(shard.write().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn shard(&self, id: ShardId) -> Option<&RwLock<Shard>> {
-        let place = self.shards.binary_search_by_key(&id, |(id, _)| *id).ok()?;
-        Some(&self.shards[place].1)
+    /// A shard; `None` if it never had a document, or the node does not own it. A panic under its lock ends the
+    /// process (see `Engine`), so no lock is ever poisoned.
+    pub(crate) fn shard(&self, id: ShardId) -> Option<&RwLock<Shard>> {
+        let shard = self.contents.get()?.shards[usize::from(id.0)].get()?;
+        Some(shard)
     }
-}
 
-/// A panic under a lock ends the process (see `Engine`), so none is ever poisoned.
-fn read(shard: &RwLock<Shard>) -> RwLockReadGuard<'_, Shard> {
-    shard.read().unwrap_or_else(PoisonError::into_inner)
+    fn contents(&self) -> &Contents {
+        self.contents.get_or_init(|| Contents {
+            tables: Tables::shared(self.layout),
+            shards: Box::new([const { OnceLock::new() }; ShardId::COUNT]),
+        })
+    }
 }
 
 /// All corpora of a node, by uid.
@@ -123,10 +159,10 @@ impl NodeCorpora {
 
     /// Adds an empty corpus; one with the same layout that is there already stays.
     pub(crate) fn insert(&self, uid: CorpusUid, corpus: NodeCorpus) -> Result<(), NodeError> {
-        let layout = corpus.tables.layout();
+        let layout = corpus.layout;
         let mut by_uid = self.by_uid();
         let there = by_uid.entry(uid).or_insert_with(|| Arc::new(corpus));
-        let held = there.tables.layout();
+        let held = there.layout;
         match held == layout {
             true => Ok(()),
             false => Err(NodeError::CorpusDiffers {

@@ -2,7 +2,7 @@
 //! configuration. The metadata store decides; this only remembers.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use simshard_cluster::{CorpusName, CorpusRecord, CorpusState};
 use simshard_simhash::{Layout, Recipe, Tables, TextRecipe};
@@ -15,7 +15,9 @@ use crate::metadata::Metadata;
 pub(crate) struct OpenCorpus {
     pub(crate) record: CorpusRecord,
     pub(crate) recipe: Recipe,
-    pub(crate) tables: Arc<Tables>,
+    layout: Layout,
+    /// Made when first needed.
+    tables: OnceLock<Arc<Tables>>,
 }
 
 /// Corpora by name, read from the store when first asked for.
@@ -73,13 +75,18 @@ impl OpenCorpus {
         let layout = Layout::new(record.blocks, record.distance).map_err(|_| foreign())?;
         Ok(Self {
             recipe,
-            tables: Arc::new(Tables::new(layout)),
+            layout,
+            tables: OnceLock::new(),
             record,
         })
     }
 
-    pub(crate) fn layout(&self) -> Layout {
-        self.tables.layout()
+    pub(crate) const fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    pub(crate) fn tables(&self) -> &Arc<Tables> {
+        self.tables.get_or_init(|| Tables::shared(self.layout))
     }
 
     /// The recipe as one for texts, if it is.

@@ -13,11 +13,15 @@
 //!   share the prefix of an active table.
 
 use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::Fingerprint;
 use crate::layout::Layout;
 use crate::lead_groups::LeadGroups;
 use crate::table::Table;
+
+/// The shared tables of this process. There are 318 layouts, so the list is short.
+static SHARED: Mutex<Vec<Weak<Tables>>> = Mutex::new(Vec::new());
 
 /// The tables of a layout, in their frozen order.
 #[derive(Clone, Debug)]
@@ -53,6 +57,20 @@ impl Tables {
             groups,
             leading_byte_tables,
         }
+    }
+
+    /// The tables of `layout`, one copy a process while anybody holds them. 1,001 tables take about 300 KiB.
+    #[must_use]
+    pub fn shared(layout: Layout) -> Arc<Self> {
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = shared.iter().filter_map(Weak::upgrade);
+        if let Some(tables) = held.find(|tables| tables.layout == layout) {
+            return tables;
+        }
+        shared.retain(|tables| tables.strong_count() > 0);
+        let tables = Arc::new(Self::new(layout));
+        shared.push(Arc::downgrade(&tables));
+        tables
     }
 
     /// Blocks and distance.

@@ -116,6 +116,18 @@ impl ProcessCluster {
         number
     }
 
+    /// The process id of a node.
+    #[must_use]
+    pub fn node_id(&self, number: usize) -> u32 {
+        self.nodes[number].as_ref().expect("it runs").id()
+    }
+
+    /// The process id of the first router.
+    #[must_use]
+    pub fn router_id(&self) -> u32 {
+        self.routers[0].process.as_ref().expect("it runs").id()
+    }
+
     /// Ends a node, and starts it again.
     pub fn restart_node(&mut self, number: usize, end: End) {
         self.end_node(number, end);

@@ -134,13 +134,13 @@ impl Applier {
         change: &Change,
         places: &[u32],
     ) -> Result<Outcome, NodeError> {
-        let Some(shard) = corpus.read(id) else {
-            return Ok(Outcome::default());
-        };
+        let shard = corpus.read(id);
         // Whoever asked the index once need not ask it again.
         let known = RefCell::new(HashSet::new());
         let is_stored = |fingerprint| {
-            let is_known = shard.contains(fingerprint);
+            let is_known = shard
+                .as_ref()
+                .is_some_and(|shard| shard.contains(fingerprint));
             if is_known {
                 known.borrow_mut().insert(fingerprint);
             }
@@ -152,23 +152,26 @@ impl Applier {
             error,
         } = self.store.apply(id, change, places, is_stored);
         drop(shard);
-        let Some(mut shard) = corpus.write(id) else {
-            return Ok(Outcome::default());
-        };
-        // Nobody may search a shard that is half changed.
-        let _guard = AbortOnPanic;
         let documents = &change.documents;
         let fingerprint = |place: &u32| documents.fingerprints[*place as usize];
-        match change.kind {
-            ChangeKind::Insert => {
-                let document = |place: &u32| (fingerprint(place), documents.id(*place as usize));
-                shard.came(changed.iter().map(document), &known.into_inner());
+        // Where nothing changed, no shard is made.
+        if !changed.is_empty()
+            && let Some(mut shard) = corpus.write(id)
+        {
+            // Nobody may search a shard that is half changed.
+            let _guard = AbortOnPanic;
+            match change.kind {
+                ChangeKind::Insert => {
+                    let document =
+                        |place: &u32| (fingerprint(place), documents.id(*place as usize));
+                    shard.came(changed.iter().map(document), &known.into_inner());
+                }
+                ChangeKind::Remove => shard.went(changed.iter().map(fingerprint)),
             }
-            ChangeKind::Remove => shard.went(changed.iter().map(fingerprint)),
+            // Before anybody can find what came.
+            corpus.note_ids(&shard);
+            changed.retain(|place| shard.is_home(fingerprint(place)));
         }
-        // Before anybody can find what came.
-        corpus.note_ids(&shard);
-        changed.retain(|place| shard.is_home(fingerprint(place)));
         match error {
             None => Ok(Outcome { changed, newer }),
             Some(error) => Err(error.into()),
@@ -192,6 +195,9 @@ fn parts(change: &Change, corpus: &NodeCorpus) -> Vec<(ShardId, Vec<u32>)> {
     group_by_shard(
         change.shards,
         &change.documents.fingerprints,
-        |fingerprint| corpus.tables.document_shards(fingerprint),
+        |fingerprint| corpus.tables_for_change().document_shards(fingerprint),
     )
 }
+
+#[cfg(test)]
+mod tests;

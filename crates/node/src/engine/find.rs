@@ -11,7 +11,7 @@ use prost::bytes::Bytes;
 use rayon::prelude::*;
 use simshard_proto::matches_into_bytes;
 use simshard_proto::v1::Matches;
-use simshard_simhash::{ActiveTables, Bounds, Fingerprint, Hit, LeadGroups, Search};
+use simshard_simhash::{ActiveTables, Bounds, Fingerprint, Hit, LeadGroups, Search, Tables};
 use simshard_storage::Store;
 use simshard_topology::{ShardId, ShardSet};
 
@@ -91,7 +91,7 @@ impl Engine {
         deadline: Option<Instant>,
     ) -> Result<Bytes, NodeError> {
         let corpus = self.open(&query.target, query.shards)?;
-        let layout = corpus.tables.layout();
+        let layout = corpus.layout();
         let foreign = query.active.difference(LeadGroups::all(layout));
         if query.max_distance > layout.distance() || !foreign.is_empty() {
             return Err(NodeError::OutsideLayout);
@@ -142,11 +142,15 @@ impl Find {
     /// The nearest hits of all shards, by query, and whose hits were cut.
     fn nearest(&self, wanted: &Wanted) -> Result<Nearest, NodeError> {
         let Self { corpus, query, .. } = self;
+        let all = self.collector(query.fingerprints.len());
+        let Some(tables) = corpus.tables() else {
+            return all.finish().ok_or(self.too_large());
+        };
         let parts = group_by_shard(query.shards, &query.fingerprints, |fingerprint| {
-            corpus.tables.query_shards(fingerprint, query.active)
+            tables.query_shards(fingerprint, query.active)
         });
-        let search = self.what();
-        let all = Mutex::new(self.collector(query.fingerprints.len()));
+        let search = self.what(tables);
+        let all = Mutex::new(all);
         let slices = parts.par_iter().flat_map(|(id, places)| {
             let slices = places.par_chunks(SLICE);
             slices.map(|places| (*id, places))
@@ -177,7 +181,7 @@ impl Find {
 
     /// Whether it is worth beginning as a small search.
     fn may_be_small(&self) -> bool {
-        self.query.fingerprints.len() * self.corpus.tables.len() <= SMALL.tables
+        self.query.fingerprints.len() * self.corpus.layout().table_count() <= SMALL.tables
     }
 
     /// The matches of a search whose nearest hits may be known already; `None` where it turns out to be large.
@@ -214,25 +218,31 @@ impl Find {
     fn nearest_within(&self, reach: Reach) -> Option<Nearest> {
         let Self { corpus, query, .. } = self;
         let number = query.fingerprints.len();
-        if number * corpus.tables.len() > reach.tables {
+        let mut all = self.collector(number);
+        let Some(tables) = corpus.tables() else {
+            return all.finish();
+        };
+        if number * tables.len() > reach.tables {
             return None;
         }
         let mut parts = Vec::new();
         for (place, &fingerprint) in (0..).zip(&query.fingerprints) {
-            let shards = corpus.tables.query_shards(fingerprint, query.active);
+            let shards = tables.query_shards(fingerprint, query.active);
             let meant = shards.map(ShardId).filter(|id| query.shards.contains(*id));
             parts.extend(meant.map(|id| (id, place)));
         }
         parts.sort_unstable();
         parts.dedup();
-        let (search, mut bounds) = (self.what(), Bounds::new(reach.steps));
-        let mut all = self.collector(number);
+        let (search, mut bounds) = (self.what(tables), Bounds::new(reach.steps));
         let (mut queries, mut hits) = (Vec::new(), 0);
         for part in parts.chunk_by(|(one, _), (other, _)| one == other) {
+            let Some(shard) = corpus.shard(part[0].0) else {
+                continue;
+            };
             let shard = match reach.waits {
-                true => corpus.read(part[0].0),
-                false => corpus.try_read(part[0].0),
-            }?;
+                true => shard.read().unwrap_or_else(PoisonError::into_inner),
+                false => shard.try_read().ok()?,
+            };
             queries.clear();
             queries.extend(
                 part.iter()
@@ -280,9 +290,9 @@ impl Find {
             .ok_or(self.too_large())
     }
 
-    fn what(&self) -> Search {
+    fn what(&self, tables: &Tables) -> Search {
         Search {
-            active: ActiveTables::of_lead_groups(&self.corpus.tables, self.query.active),
+            active: ActiveTables::of_lead_groups(tables, self.query.active),
             max_distance: self.query.max_distance,
         }
     }

@@ -115,8 +115,7 @@ impl Engine {
     ) -> Result<Vec<(ShardId, ShardCounts)>, NodeError> {
         let corpus = self.open(&target, ShardSet::EMPTY)?;
         self.run(Class::Small, None, move |_, _| {
-            let shards = corpus.shards();
-            Ok(shards.map(|(id, shard)| (id, shard.counts())).collect())
+            Ok(corpus.counts().collect())
         })
         .await
     }
@@ -134,9 +133,8 @@ impl Engine {
     /// The same, now: it waits for shards that are being changed.
     pub(crate) fn held(&self) -> Vec<(CorpusUid, Layout, u64)> {
         let count = |(uid, corpus): (CorpusUid, Arc<NodeCorpus>)| {
-            let shards = corpus.shards();
-            let documents = shards.map(|(_, shard)| shard.counts().home_documents);
-            (uid, corpus.tables.layout(), documents.sum())
+            let documents = corpus.counts().map(|(_, counts)| counts.home_documents);
+            (uid, corpus.layout(), documents.sum())
         };
         self.corpora.all().into_iter().map(count).collect()
     }
@@ -149,7 +147,7 @@ impl Engine {
             return Err(NodeError::NotOwner(foreign));
         }
         let corpus = self.corpora.get(target.corpus)?;
-        let held = corpus.tables.layout();
+        let held = corpus.layout();
         let &Target {
             blocks, distance, ..
         } = target;

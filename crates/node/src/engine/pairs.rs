@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use futures_util::{Stream, stream};
-use simshard_simhash::{Lead, Pair, PairsWanted};
+use simshard_simhash::{Lead, Pair, PairsWanted, Tables};
 use simshard_topology::{ShardId, ShardSet};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -44,10 +44,12 @@ impl Engine {
         query: PairQuery,
     ) -> Result<impl Stream<Item = Result<Vec<Pair>, NodeError>> + use<>, NodeError> {
         let corpus = self.open(&query.target, query.shards)?;
-        if query.max_distance > corpus.tables.layout().distance() {
+        if query.max_distance > corpus.layout().distance() {
             return Err(NodeError::OutsideLayout);
         }
-        let leads = Lead::all(&corpus.tables).ok_or(NodeError::PairsSpanShards)?;
+        // Not kept for a corpus that is empty.
+        let tables = Tables::shared(corpus.layout());
+        let leads = Lead::all(&tables).ok_or(NodeError::PairsSpanShards)?;
         let permit = Arc::clone(&self.joins).try_acquire_owned();
         let permit = permit.map_err(|_| NodeError::TooManyJoins { most: MOST_JOINS })?;
         let (sender, receiver) = mpsc::channel(1);

@@ -173,7 +173,7 @@ impl Router {
         corpus: &OpenCorpus,
         documents: Arc<Documents>,
     ) -> Result<BTreeMap<NodeId, Part>, RouterError> {
-        let tables = Arc::clone(&corpus.tables);
+        let tables = Arc::clone(corpus.tables());
         let layout = Arc::clone(&self.layout);
         offload(documents.len(), move || {
             plan_documents(&tables, layout.map(), &documents.fingerprints)

@@ -128,7 +128,7 @@ impl Router {
         near: &Near,
         down: BTreeSet<NodeId>,
     ) -> Result<QueryPlan, RouterError> {
-        let tables = Arc::clone(&corpus.tables);
+        let tables = Arc::clone(corpus.tables());
         let layout = Arc::clone(&self.layout);
         let queries = Arc::clone(&near.queries);
         let max_distance = near.max_distance;

@@ -107,7 +107,7 @@ impl Index {
                 continue;
             }
             let value = scan::mix(table.leading_mask(), value);
-            for run in self.stores[place].runs().iter().map(Run::packed) {
+            for run in self.runs(place).iter().map(Run::packed) {
                 let bucket = run.bucket(value);
                 run.prefetch_places(bucket);
                 stops.push((place, run, value, bucket));

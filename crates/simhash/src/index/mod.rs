@@ -30,6 +30,7 @@ use crate::scan::{self, Level};
 use crate::table::Table;
 use crate::tables::{ActiveTables, Tables};
 pub use few::Bounds;
+use run::Run;
 use sort::Permuted;
 use store::Store;
 
@@ -77,6 +78,7 @@ pub struct Index {
     tables: Arc<Tables>,
     /// The leading byte whose entries are held; `None` holds all.
     shard: Option<u8>,
+    /// One a table; none before there is anything to hold.
     stores: Vec<Store>,
     /// What was inserted last and is in no store yet.
     recent: Vec<Fingerprint>,
@@ -101,12 +103,10 @@ impl Index {
     }
 
     fn with(tables: Arc<Tables>, shard: Option<u8>, level: Level) -> Self {
-        let store = |table: &Table| Store::new(table.prefix_bits());
-        let stores = tables.iter().map(store).collect();
         Self {
             tables,
             shard,
-            stores,
+            stores: Vec::new(),
             recent: Vec::new(),
             removed: HashSet::new(),
             len: 0,
@@ -135,8 +135,9 @@ impl Index {
     /// Bytes of memory behind the tables.
     #[must_use]
     pub fn memory(&self) -> usize {
-        let stores: usize = self.stores.iter().map(Store::memory).sum();
-        stores + self.recent.capacity() * size_of::<Fingerprint>()
+        let runs: usize = self.stores.iter().map(Store::memory).sum();
+        let stores = self.stores.capacity() * size_of::<Store>();
+        runs + stores + self.recent.capacity() * size_of::<Fingerprint>()
     }
 
     /// Adds fingerprints. The caller knows that they are distinct and absent,
@@ -209,6 +210,10 @@ impl Index {
             }
         };
         let tables = self.tables.iter().as_slice();
+        if self.stores.is_empty() && !fingerprints.is_empty() {
+            let store = |table: &Table| Store::new(table.prefix_bits());
+            self.stores = tables.iter().map(store).collect();
+        }
         if fingerprints.len() < PARALLEL || shard.is_some() {
             return self.stores.iter_mut().zip(tables).for_each(change);
         }
@@ -228,7 +233,7 @@ impl Index {
     /// # Panics
     /// If there is no such table.
     pub fn entries(&self, table: usize) -> impl Iterator<Item = Fingerprint> + '_ {
-        let stored = self.stores[table].iter();
+        let stored = self.runs(table).iter().flat_map(Run::iter);
         let table = self.tables.get(table);
         let is_held = |fingerprint: &Fingerprint| {
             let own = |shard| table.leading_byte(*fingerprint) == shard;
@@ -239,6 +244,11 @@ impl Index {
         let stored = stored.map(move |mixed| table.unpermute(scan::unmix(prefix, mixed)));
         let all = stored.chain(recent);
         all.filter(|&fingerprint| !self.is_removed(fingerprint))
+    }
+
+    /// The runs of a table.
+    fn runs(&self, table: usize) -> &[Run] {
+        self.stores.get(table).map_or(&[], Store::runs)
     }
 
     fn is_removed(&self, fingerprint: Fingerprint) -> bool {

@@ -101,7 +101,7 @@ impl Index {
                     }
                     ControlFlow::Continue(())
                 };
-                for run in self.stores[place].runs() {
+                for run in self.runs(place) {
                     let probe = self.probe(search, place, run.packed());
                     let mut sink = Sink {
                         found: &mut found,
@@ -118,7 +118,7 @@ impl Index {
     /// The tables that a search has to look at.
     pub(super) fn searched(&self, search: &Search) -> impl Iterator<Item = usize> {
         let looked_at =
-            |&place: &usize| search.active.contains(place) && !self.stores[place].runs().is_empty();
+            |&place: &usize| search.active.contains(place) && !self.runs(place).is_empty();
         (0..self.stores.len()).filter(looked_at)
     }
 
@@ -177,7 +177,7 @@ impl Index {
             return false;
         };
         let value = scan::mix(table.leading_mask(), table.permute(fingerprint));
-        let runs = self.stores[place].runs().iter().map(Run::packed);
+        let runs = self.runs(place).iter().map(Run::packed);
         for run in runs.clone() {
             run.prefetch_places(run.bucket(value));
         }
@@ -221,7 +221,7 @@ impl Index {
                 }
                 ControlFlow::Continue(())
             };
-            for run in self.stores[0].runs() {
+            for run in self.runs(0) {
                 let probe = Probe {
                     run: run.packed(),
                     prefix: u64::MAX,

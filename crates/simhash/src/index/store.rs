@@ -80,11 +80,6 @@ impl Store {
         }
     }
 
-    /// All values, in no order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = u64> + '_ {
-        self.runs.iter().flat_map(Run::iter)
-    }
-
     /// Bytes of memory behind the table.
     pub(super) fn memory(&self) -> usize {
         self.runs.iter().map(Run::memory).sum()
@@ -112,7 +107,7 @@ mod tests {
         let sizes: Vec<usize> = store.runs.iter().map(Run::len).collect();
         let grows = |pair: &[usize]| pair[0] > pair[1] * GROWTH;
         assert!(sizes.windows(2).all(grows), "X4: {sizes:?}");
-        let all: Vec<u64> = store.iter().collect();
+        let all: Vec<u64> = store.runs.iter().flat_map(Run::iter).collect();
         assert_eq!(all.len(), expected.len(), "X3: a value is in two runs");
         assert_eq!(all.into_iter().collect::<BTreeSet<_>>(), *expected);
     }

@@ -40,6 +40,27 @@ fn distinct(data: Data, count: usize, seed: u64) -> Vec<Fingerprint> {
     set.into_iter().collect()
 }
 
+#[test]
+fn an_index_of_few_fingerprints_takes_no_memory_for_its_tables() {
+    let tables = Arc::new(Tables::new(Layout::new(14, 4).unwrap()));
+    let search = Search {
+        active: ActiveTables::All,
+        max_distance: 4,
+    };
+    let few = Data::Random.fingerprints(100, 1);
+    let shards = [Index::new(Arc::clone(&tables)), Index::of_shard(tables, 0)];
+    for mut index in shards {
+        for queries in [&few[..1], &few] {
+            assert_eq!(hits(&index, &search, queries), []);
+        }
+        assert!(!index.contains(few[0]) && index.iter().next().is_none());
+        assert_eq!(index.memory(), 0);
+        index.insert_new(few.clone());
+        index.remove_present(&few[..50]);
+        assert!(index.memory() <= 100 * size_of::<Fingerprint>());
+    }
+}
+
 /// X5 and X6: the runs of an index, and what is recent, few queries and many.
 #[test]
 fn every_level_equals_a_linear_scan() {

@@ -17,6 +17,19 @@ fn layouts() -> Vec<(u32, u32)> {
     layouts
 }
 
+#[test]
+fn tables_are_shared_while_anybody_holds_them() {
+    let [one, other] = [(37, 2), (37, 1)].map(|(m, k)| Layout::new(m, k).unwrap());
+    let first = Tables::shared(one);
+    assert!(Arc::ptr_eq(&first, &Tables::shared(one)));
+    assert_eq!(Tables::shared(other).layout(), other);
+    assert_eq!((first.layout(), first.len()), (one, one.table_count()));
+    let last = Arc::downgrade(&first);
+    drop(first);
+    assert!(last.upgrade().is_none(), "nobody holds them");
+    assert_eq!(Tables::shared(one).len(), one.table_count());
+}
+
 /// T3.
 #[test]
 fn tables_stand_in_lexicographic_order() {

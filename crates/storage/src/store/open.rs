@@ -164,7 +164,7 @@ fn replay_log(
 struct Recovery<'a> {
     catalog: Catalog,
     shards: &'a mut BTreeMap<ShardId, Shard>,
-    tables: BTreeMap<CorpusUid, Tables>,
+    tables: BTreeMap<CorpusUid, Arc<Tables>>,
 }
 
 impl Recovery<'_> {
@@ -192,7 +192,7 @@ impl Recovery<'_> {
         let tables = self
             .tables
             .entry(change.corpus)
-            .or_insert_with(|| Tables::new(layout));
+            .or_insert_with(|| Tables::shared(layout));
         for (place, &fingerprint) in (0..).zip(&change.documents.fingerprints) {
             for id in shards_of(tables, fingerprint)
                 .intersection(&change.shards)

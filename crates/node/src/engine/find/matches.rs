@@ -115,7 +115,8 @@ impl Find {
     /// A hit with the number of its documents and their ids; nothing if its last document
     /// was removed meanwhile.
     fn with_ids(&self, hit: Hit) -> Result<Option<Described>, NodeError> {
-        let mut shards = self.corpus.tables.document_shards(hit.fingerprint);
+        let tables = self.corpus.tables().into_iter();
+        let mut shards = tables.flat_map(|tables| tables.document_shards(hit.fingerprint));
         let meant = |&id: &ShardId| self.query.shards.contains(id);
         let Some(id) = shards.find_map(|byte| Some(ShardId(byte)).filter(meant)) else {
             return Ok(None);

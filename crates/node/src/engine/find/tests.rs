@@ -23,7 +23,7 @@ fn corpus_with(blocks: u32, distance: u32, fingerprints: &[Fingerprint]) -> Arc<
     let layout = Layout::new(blocks, distance).unwrap();
     let corpus = NodeCorpus::new(layout, all());
     let parts = group_by_shard(all(), fingerprints, |fingerprint| {
-        corpus.tables.document_shards(fingerprint)
+        corpus.tables_for_change().document_shards(fingerprint)
     });
     for (id, places) in parts {
         let document = |&place: &u32| (fingerprints[place as usize], "");
@@ -41,12 +41,12 @@ fn find(corpus: &Arc<NodeCorpus>, fingerprints: &[Fingerprint], limit: u32) -> F
         query: NearQuery {
             target: Target {
                 corpus: random_corpus_uid(),
-                blocks: corpus.tables.layout().blocks(),
-                distance: corpus.tables.layout().distance(),
+                blocks: corpus.layout().blocks(),
+                distance: corpus.layout().distance(),
                 map: MapDigest(0),
             },
             shards: all(),
-            active: LeadGroups::all(corpus.tables.layout()),
+            active: LeadGroups::all(corpus.layout()),
             max_distance: 3,
             limit,
             max_ids: 0,
@@ -162,6 +162,25 @@ fn a_search_with_many_ids_is_no_small_one() {
     drop(shard);
     assert!(is_small(&[stored[0]; 1]));
     assert!(!is_small(&[stored[0]; 2]));
+}
+
+/// N6.
+#[test]
+fn searches_of_an_empty_corpus_make_no_tables() {
+    assert!(size_of::<NodeCorpus>() < 1 << 10);
+    for (blocks, distance) in [(5, 3), (14, 4), (14, 10), (64, 1)] {
+        let corpus = corpus_with(blocks, distance, &[]);
+        for number in [1, FEW - 1, FEW, 1000] {
+            let queries: Vec<_> = (0..number as u64).map(Fingerprint).collect();
+            let find = find(&corpus, &queries, 0);
+            let nothing = (Vec::new(), vec![false; number]);
+            let quick = (number < FEW).then(|| nothing.clone());
+            assert_eq!(find.nearest_at_once(), quick);
+            assert_eq!(elsewhere(&find), nothing);
+        }
+        assert_eq!(corpus.counts().count(), ShardId::COUNT);
+        assert!(corpus.tables().is_none(), "({blocks}, {distance})");
+    }
 }
 
 #[test]

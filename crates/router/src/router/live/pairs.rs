@@ -73,7 +73,7 @@ impl Live {
         distance: u32,
         wanted: PairsWanted,
     ) -> Result<Pairs<'_>, RouterError> {
-        match Lead::all(&self.corpus.tables) {
+        match Lead::all(self.corpus.tables()) {
             Some(_) => self.pairs_of_shards(distance, wanted).await,
             None => self.pairs_of_all(distance, wanted).await,
         }
