@@ -10,6 +10,7 @@ use std::io::Write;
 
 use clap::{Args, Subcommand};
 use simshard_client::{ClientError, Reason, v1};
+use simshard_runtime::terminal::escaped;
 use simshard_simhash::{Layout, Recipe};
 
 use crate::connection::{RouterArgs, block_on};
@@ -126,6 +127,7 @@ async fn list(args: &RouterArgs) -> anyhow::Result<()> {
         ..
     } in corpora
     {
+        let (name, recipe) = (escaped(&name), escaped(&recipe));
         writeln!(out, "{name}\t{blocks}\t{distance}\t{recipe}")?;
     }
     Ok(())
@@ -140,8 +142,8 @@ async fn show(args: &NameArgs) -> anyhow::Result<()> {
         None => "unknown, as not all nodes are serving".to_owned(),
     };
     let mut out = std::io::stdout().lock();
-    writeln!(out, "corpus        {}", corpus.name)?;
-    writeln!(out, "layout        {}", describe(&corpus))?;
+    writeln!(out, "corpus        {}", escaped(&corpus.name))?;
+    writeln!(out, "layout        {}", escaped(&describe(&corpus)))?;
     writeln!(out, "documents     {}", count(response.document_count))?;
     writeln!(out, "fingerprints  {}", count(response.fingerprint_count))?;
     write!(out, "\n{}", picture(&response.nodes))?;
