@@ -3,10 +3,12 @@
 use std::io;
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue};
 use simshard_client::ClientError;
 use simshard_cluster::MetadataError;
 use simshard_node::ServeError;
 use simshard_runtime::logging::LoggingError;
+use simshard_runtime::terminal::{escaped, is_obeyed};
 use simshard_storage::{OpenError, ReadError};
 
 use crate::batch::TooManyDocuments;
@@ -136,4 +138,37 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
     };
     note(format!("error: {error:#}"));
     ExitCode::from(code)
+}
+
+/// An error about the arguments, with what it quotes of them escaped.
+#[must_use]
+pub(crate) fn shown(mut error: clap::Error) -> clap::Error {
+    let quoted: Vec<(ContextKind, ContextValue)> = error
+        .context()
+        .filter_map(|(kind, value)| Some((kind, escaped_value(value)?)))
+        .collect();
+    if !quoted.is_empty() {
+        // Hints quote arguments too, among colours of their own.
+        error.remove(ContextKind::Suggested);
+    }
+    for (kind, value) in quoted {
+        error.insert(kind, value);
+    }
+    error
+}
+
+/// What takes the place of a value, where a terminal would obey it.
+fn escaped_value(value: &ContextValue) -> Option<ContextValue> {
+    if let ContextValue::String(text) = value
+        && text.contains(is_obeyed)
+    {
+        return Some(ContextValue::String(escaped(text).into_owned()));
+    }
+    if let ContextValue::Strings(texts) = value
+        && texts.iter().any(|text| text.contains(is_obeyed))
+    {
+        let shown = texts.iter().map(|text| escaped(text).into_owned());
+        return Some(ContextValue::Strings(shown.collect()));
+    }
+    None
 }

@@ -35,7 +35,12 @@ use commands::{
 /// Start with `simshard demo`, or with `simshard serve` in one terminal and
 /// `simshard insert` and `simshard find` in another.
 #[derive(Debug, Parser)]
-#[command(name = "simshard", version, propagate_version = true)]
+#[command(
+    name = "simshard",
+    bin_name = "simshard",
+    version,
+    propagate_version = true
+)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -81,6 +86,12 @@ pub enum Command {
 }
 
 impl Cli {
+    /// Reads the arguments of this process, and ends it where they are wrong or ask for help.
+    #[must_use]
+    pub fn from_arguments() -> Self {
+        Self::try_parse().unwrap_or_else(|error| exit::shown(error).exit())
+    }
+
     /// Does it.
     ///
     /// # Errors

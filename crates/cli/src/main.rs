@@ -2,11 +2,10 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use simshard_cli::{Cli, exit};
 
 fn main() -> ExitCode {
-    match Cli::parse().run() {
+    match Cli::from_arguments().run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => exit::report(&error),
     }

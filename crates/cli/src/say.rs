@@ -5,10 +5,12 @@
 use std::fmt::Display;
 use std::io::{IsTerminal, Write};
 
-/// Says something on standard error.
+use simshard_runtime::terminal::escaped;
+
+/// Says something on standard error, on one line whatever it quotes.
 pub(crate) fn note(what: impl Display) {
     // There is nobody left to tell that nobody listens.
-    let _ = writeln!(std::io::stderr(), "{what}");
+    let _ = writeln!(std::io::stderr(), "{}", escaped(&what.to_string()));
 }
 
 /// Whether somebody watches standard error.
@@ -16,7 +18,7 @@ pub(crate) fn watched() -> bool {
     std::io::stderr().is_terminal()
 }
 
-/// Prints a line on standard output.
+/// Prints lines on standard output. The caller escapes what they quote from outside.
 pub(crate) fn print(line: impl Display) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}")?;

@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 
+use crate::terminal::escaped;
+
 /// Why a configuration file could not be used.
 ///
 /// Messages are complete: they include the underlying reason, so `source()` is empty.
@@ -72,14 +74,7 @@ pub fn load<T: DeserializeOwned>(path: &Path) -> Result<T, ConfigError> {
 
 /// An explanation of the TOML reader as one line: it may quote what the file holds.
 fn one_line(message: &str) -> String {
-    let mut line = String::new();
-    for character in message.trim().replace('\n', ", ").chars() {
-        match character.is_control() {
-            true => line.extend(character.escape_default()),
-            false => line.push(character),
-        }
-    }
-    line
+    escaped(&message.trim().replace('\n', ", ")).into_owned()
 }
 
 /// Line and column, both from 1, of a byte offset.

@@ -1,5 +1,5 @@
 //! What every Simshard process needs around its real job: configuration files,
-//! logging, signals, and its own memory.
+//! logging, signals, its own memory, and what it may show on a terminal.
 //!
 //! Nothing here knows what a fingerprint, a shard or a node is.
 
@@ -8,3 +8,4 @@ pub mod heap;
 pub mod logging;
 pub mod shutdown;
 pub mod system;
+pub mod terminal;

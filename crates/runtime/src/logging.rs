@@ -5,12 +5,18 @@
 //! commands.
 
 use std::env;
-use std::io::{self, IsTerminal};
+use std::fmt;
+use std::io::{self, IsTerminal, Write};
 use std::str::FromStr;
 
 pub use tracing::Level;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::field::RecordFields;
+use tracing_subscriber::fmt::FormatFields;
+use tracing_subscriber::fmt::format::{DefaultFields, Writer};
 use tracing_subscriber::util::SubscriberInitExt;
+
+use crate::terminal::{escaped, escaped_json};
 
 /// The environment variable that filters log events.
 pub const FILTER_VARIABLE: &str = "SIMSHARD_LOG";
@@ -76,10 +82,45 @@ pub fn init(format: LogFormat, default: Level) -> Result<(), LoggingError> {
         .with_ansi(io::stderr().is_terminal() && env::var_os("NO_COLOR").is_none());
     // An error here means that a subscriber is in place already, which is fine.
     let _already_set = match format {
-        LogFormat::Human => builder.finish().try_init(),
-        LogFormat::Json => builder.json().finish().try_init(),
+        LogFormat::Human => builder.fmt_fields(OneLine).finish().try_init(),
+        LogFormat::Json => builder
+            .json()
+            .with_writer(|| EscapedJson(io::stderr()))
+            .finish()
+            .try_init(),
     };
     Ok(())
+}
+
+/// Formats the message and fields of an event without what a terminal would obey: they quote paths and messages of other
+/// processes.
+struct OneLine;
+
+impl<'writer> FormatFields<'writer> for OneLine {
+    fn format_fields<R: RecordFields>(
+        &self,
+        mut writer: Writer<'writer>,
+        fields: R,
+    ) -> fmt::Result {
+        let mut plain = String::new();
+        DefaultFields::new().format_fields(Writer::new(&mut plain), fields)?;
+        writer.write_str(&escaped(&plain))
+    }
+}
+
+/// Passes on events as JSON, each written whole, without what a terminal would obey.
+struct EscapedJson<W>(W);
+
+impl<W: Write> Write for EscapedJson<W> {
+    fn write(&mut self, event: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(event);
+        self.0.write_all(escaped_json(&text).as_bytes())?;
+        Ok(event.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// The filter that the variable's value asks for.

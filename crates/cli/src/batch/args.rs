@@ -8,7 +8,7 @@ use simshard_simhash::Recipe;
 
 use crate::exit::UsageError;
 use crate::input::InputArgs;
-use crate::output::OutputFormat;
+use crate::output::{Output, OutputFormat};
 use crate::recipe::recipe_names;
 
 /// The bytes of a window unless the caller says how many.
@@ -156,6 +156,19 @@ impl WriteArgs {
             None => OutputFormat::of_path(self.output.as_deref(), usual)?,
         };
         Ok(format.available()?)
+    }
+
+    /// Opens the output for this format; it is none of the `inputs`.
+    ///
+    /// # Errors
+    /// If it cannot be written, or is a terminal and the format is binary.
+    pub fn open(&self, format: OutputFormat, inputs: &[PathBuf]) -> anyhow::Result<Output> {
+        let output = Output::open(self.output.as_deref(), inputs)?;
+        if format == OutputFormat::Parquet && output.is_terminal() {
+            let message = "Parquet is not for a terminal: name a file with --output";
+            return Err(UsageError(message.to_owned()).into());
+        }
+        Ok(output)
     }
 }
 

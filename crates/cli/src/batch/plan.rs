@@ -28,7 +28,7 @@ impl Plan {
         let recipe = reading.effective_recipe()?;
         let format = writing.effective_format(usual)?;
         let input = reading.input_args().expanded()?;
-        let output = Output::open(writing.output.as_deref(), &input.paths)?;
+        let output = writing.open(format, &input.paths)?;
         Ok(Self {
             input,
             recipe,

@@ -11,6 +11,7 @@ use std::io::Write;
 
 use clap::{Args, Subcommand};
 use simshard_client::{ClientError, Reason, v1};
+use simshard_runtime::terminal::escaped;
 use simshard_simhash::{Layout, Recipe};
 
 use crate::connection::{RouterArgs, block_on};
@@ -131,6 +132,7 @@ async fn list(args: &RouterArgs) -> anyhow::Result<()> {
             recipe,
             ..
         } = corpus;
+        let (name, recipe) = (escaped(&name), escaped(&recipe));
         writeln!(out, "{name}\t{blocks}\t{distance}\t{recipe}\t{state}")?;
     }
     Ok(())
@@ -145,8 +147,8 @@ async fn show(args: &NameArgs) -> anyhow::Result<()> {
         None => "unknown, as not all nodes are serving".to_owned(),
     };
     let mut out = std::io::stdout().lock();
-    writeln!(out, "corpus        {}", corpus.name)?;
-    writeln!(out, "layout        {}", describe(&corpus))?;
+    writeln!(out, "corpus        {}", escaped(&corpus.name))?;
+    writeln!(out, "layout        {}", escaped(&describe(&corpus)))?;
     writeln!(out, "documents     {}", count(response.document_count))?;
     writeln!(out, "fingerprints  {}", count(response.fingerprint_count))?;
     write!(out, "\n{}", picture(&response.nodes))?;

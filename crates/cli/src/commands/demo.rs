@@ -158,7 +158,8 @@ async fn create_corpus(client: &Client, args: &DemoArgs) -> anyhow::Result<()> {
 
 async fn keep(cluster: &mut EmbeddedCluster, shutdown: &Shutdown) -> anyhow::Result<()> {
     let url = cluster.url();
-    note("\nThe cluster runs until Ctrl-C. In another terminal:");
+    note("");
+    note("The cluster runs until Ctrl-C. In another terminal:");
     note(format!("  simshard corpus show {CORPUS} --router {url}"));
     note(format!(
         "  simshard find --router {url} --corpus {CORPUS} --text 'some text'"

@@ -14,6 +14,7 @@ use simshard_client::{
 use crate::commands::{checking, pipeline};
 use crate::connection::{CorpusArgs, RouterArgs, block_on};
 use crate::input::InputArgs;
+use crate::output::write_json;
 use crate::say::note;
 
 /// Arguments of `find`.
@@ -234,7 +235,8 @@ fn guaranteed(missing: Missing) -> i64 {
 fn print(out: &mut impl Write, ids: &[String], found: &Found) -> anyhow::Result<()> {
     for (place, query) in found.queries.iter().enumerate() {
         let id = ids.get(place).map(String::as_str);
-        writeln!(out, "{}", serde_json::to_string(&line(query, id))?)?;
+        write_json(&mut *out, &line(query, id))?;
+        writeln!(out)?;
     }
     Ok(out.flush()?)
 }

@@ -2,7 +2,7 @@
 //! replaced whole.
 
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -90,6 +90,11 @@ impl Output {
     /// Whether it is standard output, by whatever name.
     pub(crate) fn is_stdout(&self) -> bool {
         self.place == Place::Stdout
+    }
+
+    /// Whether a terminal shows what is written.
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.file.is_terminal()
     }
 
     /// Whether both are the same place, or the same file or pipe by two names.

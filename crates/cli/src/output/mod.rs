@@ -13,6 +13,7 @@
 //! more of each.
 
 mod error;
+mod escaped_json;
 mod file;
 mod json;
 mod jsonl;
@@ -35,6 +36,7 @@ use clap::ValueEnum;
 use simshard_simhash::Fingerprint;
 
 pub use error::OutputError;
+pub(crate) use escaped_json::write_json;
 pub use file::{Complete, Output};
 pub(crate) use replaced::Replaced;
 

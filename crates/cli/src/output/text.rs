@@ -2,7 +2,9 @@
 
 use std::io::{self, Write};
 
-use super::{Member, Output};
+use simshard_runtime::terminal::escaped;
+
+use super::{Member, Output, write_json};
 
 /// Bytes gathered before they are written.
 const FULL: usize = 256 << 10;
@@ -11,12 +13,15 @@ const FULL: usize = 256 << 10;
 pub(super) struct Text {
     gathered: Vec<u8>,
     output: Output,
+    /// Whether a terminal shows it.
+    shown: bool,
 }
 
 impl Text {
     pub(super) fn new(output: Output) -> Self {
         Self {
             gathered: Vec::new(),
+            shown: output.is_terminal(),
             output,
         }
     }
@@ -41,7 +46,7 @@ impl Text {
     /// Adds a document's id as a JSON string, or its fingerprint as a number.
     pub(super) fn json_name(&mut self, document: &Member<'_>) -> io::Result<()> {
         match &document.id {
-            Some(id) => serde_json::to_writer(&mut self.gathered, id)?,
+            Some(id) => write_json(&mut self.gathered, id)?,
             None => self.number(document.fingerprint.0),
         }
         Ok(())
@@ -50,15 +55,16 @@ impl Text {
     /// Adds a document's id or fingerprint as a JSON string.
     pub(super) fn json_string_name(&mut self, document: &Member<'_>) -> io::Result<()> {
         match &document.id {
-            Some(id) => serde_json::to_writer(&mut self.gathered, id)?,
+            Some(id) => write_json(&mut self.gathered, id)?,
             None => self.quoted_number(document.fingerprint.0),
         }
         Ok(())
     }
 
-    /// Adds a document's id or fingerprint as it is.
+    /// Adds a document's id or fingerprint: as it is, but for a terminal, which would obey what is in it.
     pub(super) fn plain_name(&mut self, document: &Member<'_>) {
         match &document.id {
+            Some(id) if self.shown => self.raw(escaped(id).as_bytes()),
             Some(id) => self.raw(id.as_bytes()),
             None => self.number(document.fingerprint.0),
         }

@@ -1,6 +1,7 @@
 //! Text from outside: ids, paths, reasons. It may hold anything, and is shown as what it is.
 
 use maud::{Markup, html};
+use simshard_runtime::terminal::is_obeyed;
 
 /// Characters of a text that are shown; no id is longer.
 const LONGEST: usize = 1024;
@@ -54,11 +55,10 @@ fn pieces(text: &str) -> Vec<Piece<'_>> {
 /// Whether a character shows nothing of its own, or changes how others are shown. The joiners
 /// U+200C and U+200D are not among them: scripts need them.
 fn unseen(character: char) -> bool {
-    character.is_control()
+    is_obeyed(character)
         || matches!(
             character,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
-                | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+            '\u{ad}' | '\u{180e}' | '\u{200b}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
                 | '\u{fff9}'..='\u{fffb}' | '\u{fdd0}'..='\u{fdef}' | '\u{e0000}'..='\u{e007f}'
         )
         || u32::from(character) & 0xfffe == 0xfffe

@@ -4,6 +4,8 @@ use std::io::Write;
 
 use serde::Serialize;
 
+use crate::output::write_json;
+
 /// Prints a figure as a JSON line, or what it says to people.
 pub(super) fn print(
     figure: &impl Serialize,
@@ -12,7 +14,7 @@ pub(super) fn print(
 ) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     if json {
-        serde_json::to_writer(&mut out, figure)?;
+        write_json(&mut out, figure)?;
         return Ok(writeln!(out)?);
     }
     Ok(writeln!(out, "{}", line())?)

@@ -11,6 +11,7 @@
 use std::fmt::Write;
 
 use simshard_client::v1::{NodeShards, NodeState};
+use simshard_runtime::terminal::escaped;
 use simshard_topology::{ShardId, ShardSet};
 
 /// Shards of one column.
@@ -57,7 +58,7 @@ fn cells(node: &NodeShards) -> (String, String, String) {
         NodeState::CorpusNotLoaded => "memory lost".to_owned(),
         NodeState::Unspecified => "unknown".to_owned(),
     };
-    (node.node.clone(), shards.to_string(), stored)
+    (escaped(&node.node).into_owned(), shards.to_string(), stored)
 }
 
 fn columns(node: &NodeShards) -> impl Iterator<Item = u64> {

@@ -5,6 +5,7 @@ use std::io::Write;
 use anyhow::Context;
 use clap::Args;
 use simshard_client::v1;
+use simshard_runtime::terminal::escaped;
 use simshard_simhash::Recipe;
 
 use crate::connection::RouterArgs;
@@ -78,7 +79,8 @@ fn list(stored: &[v1::StoredCorpus]) -> anyhow::Result<()> {
             document_count,
             nodes,
         } = corpus;
-        let nodes = nodes.join(",");
+        let (uid, name, nodes) = (escaped(uid), escaped(name), nodes.join(","));
+        let nodes = escaped(&nodes);
         writeln!(
             out,
             "{uid}\t{name}\t{blocks}\t{distance}\t{document_count}\t{nodes}"

@@ -46,7 +46,7 @@ impl StreamArgs {
         Ok(Plan {
             client,
             format,
-            output: Output::open(self.writing.output.as_deref(), &[])?,
+            output: self.writing.open(format, &[])?,
             documents: shown.document_count,
         })
     }

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use simshard_client::v1;
+use simshard_runtime::terminal::escaped;
 
 use super::Timings;
 use super::walk::Files;
@@ -28,7 +29,7 @@ pub(super) fn print(
         out,
         "{} text files, {mib:.1} MiB, from {}",
         files.len(),
-        files.what()
+        escaped(&files.what())
     )?;
     if !files.skipped.is_empty() {
         writeln!(out, "{}", files.skipped)?;
@@ -67,7 +68,8 @@ fn print_clusters(
         )?;
         for &file in cluster.iter().take(FILES) {
             let distance = files.fingerprints[first].distance(files.fingerprints[file]);
-            writeln!(out, "  {distance:>4}  {}", files.short_path(file))?;
+            let path = escaped(files.short_path(file));
+            writeln!(out, "  {distance:>4}  {path}")?;
         }
         if cluster.len() > FILES {
             writeln!(out, "        and {} more", cluster.len() - FILES)?;
