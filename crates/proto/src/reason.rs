@@ -26,6 +26,10 @@ pub enum Reason {
     RecipeMismatch,
     /// A message is over [`MAX_MESSAGE_BYTES`](crate::MAX_MESSAGE_BYTES).
     MessageTooLarge,
+    /// The server has no such method.
+    UnknownMethod,
+    /// The messages are compressed.
+    UnsupportedEncoding,
     /// There is no such corpus.
     CorpusNotFound,
     /// The name is taken.
@@ -62,10 +66,12 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 21] = [
         Self::InvalidRequest,
         Self::RecipeMismatch,
         Self::MessageTooLarge,
+        Self::UnknownMethod,
+        Self::UnsupportedEncoding,
         Self::CorpusNotFound,
         Self::CorpusExists,
         Self::NodeUnreachable,
@@ -91,6 +97,8 @@ impl Reason {
             Self::InvalidRequest => "INVALID_REQUEST",
             Self::RecipeMismatch => "RECIPE_MISMATCH",
             Self::MessageTooLarge => "MESSAGE_TOO_LARGE",
+            Self::UnknownMethod => "UNKNOWN_METHOD",
+            Self::UnsupportedEncoding => "UNSUPPORTED_ENCODING",
             Self::CorpusNotFound => "CORPUS_NOT_FOUND",
             Self::CorpusExists => "CORPUS_EXISTS",
             Self::NodeUnreachable => "NODE_UNREACHABLE",
@@ -117,6 +125,7 @@ impl Reason {
             Self::InvalidRequest | Self::RecipeMismatch | Self::MessageTooLarge => {
                 Code::InvalidArgument
             }
+            Self::UnknownMethod | Self::UnsupportedEncoding => Code::Unimplemented,
             Self::CorpusNotFound => Code::NotFound,
             Self::CorpusExists => Code::AlreadyExists,
             Self::NodeUnreachable | Self::MetadataFailed | Self::Stopping => Code::Unavailable,
@@ -144,6 +153,8 @@ impl Reason {
             Self::InvalidRequest
             | Self::RecipeMismatch
             | Self::MessageTooLarge
+            | Self::UnknownMethod
+            | Self::UnsupportedEncoding
             | Self::CorpusNotFound
             | Self::CorpusExists
             | Self::DeadlineTooShort
