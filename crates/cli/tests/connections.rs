@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use simshard_client::{Client, Documents, FindOptions, Fingerprint, Queries, Reason, v1};
 use simshard_runtime::system::raise_open_files;
 use simshard_testkit::{ForgetfulCluster, Process, free_addresses, write_layout_file};
+use tokio::net::TcpSocket;
 use tonic::Streaming;
 use v1::corpus_service_client::CorpusServiceClient;
 
@@ -17,6 +18,9 @@ const BINARY: &str = env!("CARGO_BIN_EXE_simshard");
 
 /// The memory that requests may use, in MiB.
 const IN_FLIGHT: u64 = 64;
+
+/// Addresses that so many connections come from that none of them has more than its share.
+const PEERS: u64 = 4;
 
 /// How long a test waits for what has to come.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -65,10 +69,15 @@ fn memory(process: u32) -> u64 {
     kilobytes.parse::<u64>().unwrap() >> 10
 }
 
-/// A connection that begins HTTP/2, and says nothing more.
-fn idle_connection(router: &Process) -> TcpStream {
-    let address = router.url().trim_start_matches("http://");
-    let mut connection = TcpStream::connect(address).unwrap();
+/// A connection of one of several addresses that begins HTTP/2, and says nothing more.
+async fn idle_connection(router: &Process, number: u64) -> TcpStream {
+    let peer = u8::try_from(2 + number % PEERS).unwrap();
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind(([127, 0, 0, peer], 0).into()).unwrap();
+    let address = router.url().trim_start_matches("http://").parse();
+    let connection = socket.connect(address.unwrap()).await.unwrap();
+    let mut connection = connection.into_std().unwrap();
+    connection.set_nonblocking(false).unwrap();
     let empty_settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
     connection
         .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
@@ -85,9 +94,10 @@ async fn ten_thousand_idle_connections_cost_little_each() {
     let cluster = Cluster::start().await;
     cluster.serves().await.unwrap();
     let before = cluster.memory();
-    let connections: Vec<TcpStream> = (0..count)
-        .map(|_| idle_connection(cluster.router()))
-        .collect();
+    let mut connections = Vec::new();
+    for number in 0..count {
+        connections.push(idle_connection(cluster.router(), number).await);
+    }
     // Accepted in order: once a later one is served, so were these.
     let client = Client::new(cluster.router().url()).unwrap();
     client.with_timeout(PATIENCE).list_corpora().await.unwrap();
@@ -176,7 +186,10 @@ async fn a_router_out_of_file_descriptors_serves_again_when_some_are_free() {
         layout.display()
     );
     let router = Process::serve("sh", ["-c", &command]);
-    let connections: Vec<TcpStream> = (0..100).map(|_| idle_connection(&router)).collect();
+    let mut connections = Vec::new();
+    for number in 0..100 {
+        connections.push(idle_connection(&router, number).await);
+    }
     drop(connections);
     let client = Client::new(router.url()).unwrap().with_timeout(PATIENCE);
     assert!(client.list_corpora().await.unwrap().is_empty());

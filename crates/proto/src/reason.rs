@@ -26,6 +26,10 @@ pub enum Reason {
     RecipeMismatch,
     /// A message is over [`MAX_MESSAGE_BYTES`](crate::MAX_MESSAGE_BYTES).
     MessageTooLarge,
+    /// The server has no such method.
+    UnknownMethod,
+    /// The messages are compressed.
+    UnsupportedEncoding,
     /// There is no such corpus.
     CorpusNotFound,
     /// The name is taken.
@@ -64,10 +68,12 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 22] = [
         Self::InvalidRequest,
         Self::RecipeMismatch,
         Self::MessageTooLarge,
+        Self::UnknownMethod,
+        Self::UnsupportedEncoding,
         Self::CorpusNotFound,
         Self::CorpusExists,
         Self::TooManyCorpora,
@@ -94,6 +100,8 @@ impl Reason {
             Self::InvalidRequest => "INVALID_REQUEST",
             Self::RecipeMismatch => "RECIPE_MISMATCH",
             Self::MessageTooLarge => "MESSAGE_TOO_LARGE",
+            Self::UnknownMethod => "UNKNOWN_METHOD",
+            Self::UnsupportedEncoding => "UNSUPPORTED_ENCODING",
             Self::CorpusNotFound => "CORPUS_NOT_FOUND",
             Self::CorpusExists => "CORPUS_EXISTS",
             Self::TooManyCorpora => "TOO_MANY_CORPORA",
@@ -121,6 +129,7 @@ impl Reason {
             Self::InvalidRequest | Self::RecipeMismatch | Self::MessageTooLarge => {
                 Code::InvalidArgument
             }
+            Self::UnknownMethod | Self::UnsupportedEncoding => Code::Unimplemented,
             Self::CorpusNotFound => Code::NotFound,
             Self::CorpusExists => Code::AlreadyExists,
             Self::NodeUnreachable | Self::MetadataFailed | Self::Stopping => Code::Unavailable,
@@ -150,6 +159,8 @@ impl Reason {
             Self::InvalidRequest
             | Self::RecipeMismatch
             | Self::MessageTooLarge
+            | Self::UnknownMethod
+            | Self::UnsupportedEncoding
             | Self::CorpusNotFound
             | Self::CorpusExists
             | Self::TooManyCorpora

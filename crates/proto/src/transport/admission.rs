@@ -4,10 +4,14 @@
 //! # Invariants
 //! - AD1: every byte of a request's messages is counted from its arrival until its answer has left, or until whoever
 //!   answers a stream says that it no longer holds it.
-//! - AD2: a request beyond the limits is answered OVERLOADED; health is told all the same.
+//! - AD2: a request beyond the limits is answered OVERLOADED; health checks are answered all the same.
 //! - AD3: a request has its place until its answer has left, or until whoever answers a stream gives it up before. A
 //!   client that does not read an answer keeps a place, and the bytes of what is on its way to it, for as long as its
 //!   connection lives.
+//! - AD4: no peer has more than its share of the places, so others find some. A stream of batches takes a whole place
+//!   only while a batch is under way.
+//! - AD5: a connection is in use while one of its requests has a place, or an answer that has not left. Health checks do
+//!   not count.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -19,22 +23,30 @@ use bytes::Bytes;
 use futures_util::future::{BoxFuture, Either};
 use http::{Request, Response};
 use http_body::{Frame, SizeHint};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tonic::Status;
 use tonic::body::Body;
 use tower::{Layer, Service};
 
 use super::budget::{Budget, Taken};
+use super::incoming::{Caller, InUse};
+use super::places::{Place, Places, Size};
+use super::shares::Peer;
 use crate::Reason;
 
-/// Requests under way at once in one process. A stream counts as one.
-const MAX_REQUESTS: usize = 4096;
+/// Requests under way at once in one process. One peer gets half at most.
+const MAX_REQUESTS: usize = 8192;
 
 /// What is said where the budget does not suffice.
 pub const NO_MEMORY: &str = "requests under way use all the memory that they may";
 
-/// Health is asked under this path.
-const HEALTH: &str = "/grpc.health.";
+/// What is said where all places are taken that a peer may have.
+const NO_PLACE: &str = "too many requests from this address are under way";
+
+/// A health check has this path.
+const CHECK: &str = "/grpc.health.v1.Health/Check";
+
+/// A stream of changes of health, which lasts as long as the client wants, has this path.
+const WATCH: &str = "/grpc.health.v1.Health/Watch";
 
 /// The stream of a router's work ends in this path. What arrives on it counts, but is refused request by request by
 /// whoever answers it: an error would end the stream for all of them.
@@ -43,7 +55,7 @@ const WORK: &str = "/Work";
 /// Lets requests in while there is room.
 #[derive(Clone, Debug)]
 pub(super) struct Admission {
-    requests: Arc<Semaphore>,
+    requests: Places,
     budget: Budget,
 }
 
@@ -51,7 +63,7 @@ impl Admission {
     /// With the memory of `budget`.
     pub(super) fn new(budget: Budget) -> Self {
         Self {
-            requests: Arc::new(Semaphore::new(MAX_REQUESTS)),
+            requests: Places::new(MAX_REQUESTS),
             budget,
         }
     }
@@ -76,7 +88,9 @@ pub struct Admitted(Arc<Mutex<Held>>);
 #[derive(Debug)]
 struct Held {
     arrived: Taken,
-    place: Option<OwnedSemaphorePermit>,
+    place: Option<Place>,
+    /// Batches of a stream that are under way.
+    working: usize,
 }
 
 impl Admitted {
@@ -92,15 +106,40 @@ impl Admitted {
 
     /// A place, if they are counted; no bytes so far.
     #[must_use]
-    pub fn new(budget: &Budget, place: Option<OwnedSemaphorePermit>) -> Self {
-        let arrived = budget.take(0);
-        Self(Arc::new(Mutex::new(Held { arrived, place })))
+    pub fn new(budget: &Budget, place: Option<Place>) -> Self {
+        Self(Arc::new(Mutex::new(Held {
+            arrived: budget.take(0),
+            place,
+            working: 0,
+        })))
     }
 
     /// Takes over the bytes of what has arrived so far: they count until what is returned is dropped.
     #[must_use]
     pub fn split(&self) -> Taken {
         self.lock(|held| held.arrived.split())
+    }
+
+    /// Gives back most of the place of a stream until there is [`work`](Self::work) on it.
+    pub fn rest(&self) {
+        self.lock(Held::rest);
+    }
+
+    /// Takes a whole place for a stream, until the guard is dropped.
+    ///
+    /// # Errors
+    /// `OVERLOADED` if its peer has its share of the places in use.
+    pub fn work(&self) -> Result<Working, Status> {
+        let has_place = self.lock(|held| {
+            let place = held.place.as_mut();
+            let has_place = place.is_none_or(|place| place.resize(Size::Whole));
+            held.working += usize::from(has_place);
+            has_place
+        });
+        match has_place {
+            true => Ok(Working(self.clone())),
+            false => Err(overloaded(NO_PLACE)),
+        }
     }
 
     /// Gives the place of a stream to others: nothing more is done for it, though what was answered may not be read.
@@ -120,6 +159,30 @@ impl Admitted {
 
     fn lock<T>(&self, act: impl FnOnce(&mut Held) -> T) -> T {
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Held {
+    fn rest(&mut self) {
+        if let Some(place) = &mut self.place {
+            // What becomes smaller always fits.
+            let _ = place.resize(Size::Resting);
+        }
+    }
+}
+
+/// A batch of a stream that is under way.
+#[derive(Debug)]
+pub struct Working(Admitted);
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        self.0.lock(|held| {
+            held.working -= 1;
+            if held.working == 0 {
+                held.rest();
+            }
+        });
     }
 }
 
@@ -147,13 +210,20 @@ where
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        if request.uri().path().starts_with(HEALTH) {
+        let path = request.uri().path();
+        if path == CHECK {
             return Either::Right(Box::pin(self.inner.call(request)));
         }
-        let Ok(place) = Arc::clone(&self.admission.requests).try_acquire_owned() else {
-            let refused = overloaded("too many requests are under way").into_http();
-            return Either::Left(ready(Ok(refused)));
+        let size = match path == WATCH {
+            true => Size::Resting,
+            false => Size::Whole,
         };
+        let caller = request.extensions().get::<Caller>();
+        let peer = caller.map_or(Peer::UNKNOWN, Caller::peer);
+        let Some(place) = self.admission.requests.take_of_size(peer, size) else {
+            return Either::Left(ready(Ok(overloaded(NO_PLACE).into_http())));
+        };
+        let in_use = caller.map(Caller::begin);
         let budget = self.admission.budget.clone();
         let admitted = Admitted::new(&budget, Some(place));
         let is_work = request.uri().path().ends_with(WORK);
@@ -171,6 +241,7 @@ where
                 frame: budget.take(0),
                 budget,
                 _admitted: admitted,
+                _in_use: in_use,
             };
             Ok(answer.await?.map(|body| Body::new(leaving(body))))
         }))
@@ -225,6 +296,7 @@ struct Leaving {
     /// What was handed to the connection last, and may still be there.
     frame: Taken,
     _admitted: Admitted,
+    _in_use: Option<InUse>,
 }
 
 impl http_body::Body for Leaving {

@@ -15,7 +15,7 @@ use tonic::Status;
 use tonic::body::Body;
 use tower::{Layer, Service};
 
-use crate::Reason;
+use crate::{Reason, Violations};
 
 /// The header in which gRPC clients say how long they wait.
 const HEADER: &str = "grpc-timeout";
@@ -30,6 +30,18 @@ const MOST_AHEAD: Duration = Duration::from_millis(1);
 #[must_use]
 pub fn client_timeout(headers: &HeaderMap) -> Option<Duration> {
     parse(headers.get(HEADER)?.to_str().ok()?)
+}
+
+/// Refuses a timeout that cannot be read. To ignore it would mean to wait without an end.
+pub(super) fn check(headers: &HeaderMap) -> Result<(), Status> {
+    let said = headers.get_all(HEADER).iter().count();
+    match said == 0 || said == 1 && client_timeout(headers).is_some() {
+        true => Ok(()),
+        false => Err(Violations::of(
+            HEADER,
+            "must be there once at most: up to 8 digits and one of the units H, M, S, m, u and n",
+        )),
+    }
 }
 
 /// A timeout as gRPC writes it: up to 8 digits and a unit.
@@ -127,8 +139,10 @@ fn late() -> Status {
 
 #[cfg(test)]
 mod tests {
+    use http::HeaderValue;
     use tokio::time::timeout;
     use tonic::Code;
+    use tonic_types::StatusExt;
     use tower::{ServiceExt, service_fn};
 
     use super::*;
@@ -136,6 +150,36 @@ mod tests {
     fn request(header: &str) -> Request<Body> {
         let request = Request::builder().header(HEADER, header);
         request.body(Body::empty()).unwrap()
+    }
+
+    #[test]
+    fn what_is_no_timeout_is_refused_by_name() {
+        for bytes in [
+            &b""[..],
+            b"S",
+            b"5",
+            b"5s",
+            b"-1S",
+            b"+1S",
+            b" 1S",
+            b"1.5S",
+            b"123456789S",
+            b"5\xc3\xa9",
+            b"\xff",
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(HEADER, HeaderValue::from_bytes(bytes).unwrap());
+            let status = check(&headers).unwrap_err();
+            assert_eq!(Reason::of(&status), Some(Reason::InvalidRequest));
+            let wrong = status.get_details_bad_request().unwrap();
+            assert_eq!(wrong.field_violations[0].field, HEADER, "{bytes:?}");
+        }
+        let mut headers = HeaderMap::new();
+        assert!(check(&headers).is_ok());
+        headers.append(HEADER, HeaderValue::from_static("1S"));
+        assert!(check(&headers).is_ok());
+        headers.append(HEADER, HeaderValue::from_static("1S"));
+        assert!(check(&headers).is_err(), "which of the two is meant?");
     }
 
     #[test]

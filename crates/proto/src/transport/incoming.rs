@@ -1,26 +1,33 @@
-//! The connections of a server: so many at once, each of which has to say hello.
+//! The connections of a server: a limited number, each of which has to begin HTTP/2, shared fairly among peers.
 //!
 //! # Invariants
 //! - IN1: no more than [`MAX_CONNECTIONS`] are open; the next waits in the listener's queue.
 //! - IN2: a connection that has not begun HTTP/2 after [`GREETING`] is closed.
-//! - IN3: a failure to accept, say for want of file descriptors, delays the next attempt and ends nothing.
+//! - IN3: a failure to accept, say for want of file descriptors, ends nothing. If an idle connection can give way, it
+//!   does; else the next attempt is delayed.
 
 use std::io;
-use std::pin::Pin;
-use std::sync::Arc;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::Sleep;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Sleep, timeout};
 use tokio_stream::Stream;
-use tonic::transport::server::{Connected, TcpConnectInfo};
-use tracing::warn;
+use tonic::transport::server::Connected;
+use tracing::{debug, warn};
+
+use super::connections::{Close, Id, Table};
+use super::shares::Peer;
 
 /// Connections open at once.
 const MAX_CONNECTIONS: usize = 16_384;
+
+/// Some of them, kept for connections that are closing: a new one does not wait for the one that gives way to it.
+const CLOSING: usize = 64;
 
 /// How long a connection may take to begin HTTP/2.
 const GREETING: Duration = Duration::from_secs(10);
@@ -31,46 +38,149 @@ const PREFACE: usize = 24;
 /// The pause after a failure to accept.
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// The errors of a process, and of a system, that may open no more files: `EMFILE` and `ENFILE`.
+const OUT_OF_FILES: [i32; 2] = [24, 23];
+
 /// The connections that arrive at a listener.
 pub(super) fn connections(
     listener: TcpListener,
 ) -> impl Stream<Item = Result<Connection, io::Error>> {
-    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    limited(listener, places, GREETING)
+    let connections = Connections::new(MAX_CONNECTIONS - CLOSING, CLOSING);
+    limited(listener, connections, GREETING)
 }
 
 fn limited(
     listener: TcpListener,
-    places: Arc<Semaphore>,
+    connections: Connections,
     greeting: Duration,
 ) -> impl Stream<Item = Result<Connection, io::Error>> {
-    futures_util::stream::unfold((listener, places), move |(listener, places)| async move {
-        // The semaphore is never closed.
-        let place = Arc::clone(&places).acquire_owned().await.ok()?;
-        let stream = accept(&listener).await;
-        // Small answers leave at once; if that cannot be had, the connection is broken and will say so.
-        let _ = stream.set_nodelay(true);
-        let connection = Connection {
-            stream,
-            greeting: Some(Greeting {
-                missing: PREFACE,
-                until: Box::pin(tokio::time::sleep(greeting)),
-            }),
-            _place: place,
-        };
-        Some((Ok(connection), (listener, places)))
+    let state = (listener, connections);
+    futures_util::stream::unfold(state, move |(listener, connections)| async move {
+        loop {
+            // The semaphore is never closed.
+            let place = Arc::clone(&connections.places).acquire_owned().await.ok()?;
+            let (stream, peer) = accept(&listener, &connections).await;
+            let Some((id, close)) = connections.table().admit(peer) else {
+                debug!(?peer, "refused a connection: its peer has its share in use");
+                continue;
+            };
+            // Small answers leave at once; if that cannot be had, the connection is broken and will say so.
+            let _ = stream.set_nodelay(true);
+            let connection = Connection {
+                stream,
+                greeting: Some(Greeting {
+                    missing: PREFACE,
+                    until: Box::pin(tokio::time::sleep(greeting)),
+                }),
+                close: Some(close),
+                caller: Caller {
+                    peer,
+                    id,
+                    connections: connections.clone(),
+                },
+                _counted: Counted {
+                    id,
+                    connections: connections.clone(),
+                    _place: place,
+                },
+            };
+            return Some((Ok(connection), (listener, connections)));
+        }
     })
 }
 
-async fn accept(listener: &TcpListener) -> TcpStream {
+async fn accept(listener: &TcpListener, connections: &Connections) -> (TcpStream, Peer) {
     loop {
-        match listener.accept().await {
-            Ok((stream, _)) => return stream,
-            Err(error) => {
-                warn!(%error, "cannot accept a connection");
-                tokio::time::sleep(PAUSE).await;
-            }
+        let error = match listener.accept().await {
+            Ok((stream, address)) => return (stream, Peer::of(address.ip())),
+            Err(error) => error,
+        };
+        let mut closed = pin!(connections.closed.notified());
+        closed.as_mut().enable();
+        let is_out_of_files = error
+            .raw_os_error()
+            .is_some_and(|code| OUT_OF_FILES.contains(&code));
+        if is_out_of_files && connections.table().give_way() {
+            debug!(%error, "an idle connection gives way to a new one");
+            let _ = timeout(PAUSE, closed).await;
+        } else {
+            warn!(%error, "cannot accept a connection");
+            tokio::time::sleep(PAUSE).await;
         }
+    }
+}
+
+/// The connections that are open. Clones share them.
+#[derive(Clone, Debug)]
+struct Connections {
+    /// Those that stay open.
+    table: Arc<Mutex<Table>>,
+    /// A place for each open file, closing or not.
+    places: Arc<Semaphore>,
+    /// Notified when a file was closed.
+    closed: Arc<Notify>,
+}
+
+impl Connections {
+    /// At most `limit` that stay open, and `closing` that are told to close.
+    fn new(limit: usize, closing: usize) -> Self {
+        Self {
+            table: Arc::new(Mutex::new(Table::new(limit))),
+            places: Arc::new(Semaphore::new(limit + closing)),
+            closed: Arc::default(),
+        }
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Counts a connection until its file is closed.
+#[derive(Debug)]
+struct Counted {
+    id: Id,
+    connections: Connections,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.connections.table().remove(self.id);
+        self.connections.closed.notify_waiters();
+    }
+}
+
+/// The peer and the connection of a request, among its extensions.
+#[derive(Clone, Debug)]
+pub(super) struct Caller {
+    peer: Peer,
+    id: Id,
+    connections: Connections,
+}
+
+impl Caller {
+    pub(super) const fn peer(&self) -> Peer {
+        self.peer
+    }
+
+    /// Marks the connection as in use until the guard is dropped.
+    pub(super) fn begin(&self) -> InUse {
+        self.connections.table().begin(self.id);
+        InUse(self.clone())
+    }
+}
+
+/// Keeps a connection from giving way.
+#[derive(Debug)]
+pub(super) struct InUse(Caller);
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        let Caller {
+            id, connections, ..
+        } = &self.0;
+        connections.table().end(*id);
     }
 }
 
@@ -80,7 +190,11 @@ pub(super) struct Connection {
     stream: TcpStream,
     /// Until it has begun HTTP/2.
     greeting: Option<Greeting>,
-    _place: OwnedSemaphorePermit,
+    /// Taken away once it has told the connection to close.
+    close: Option<Close>,
+    caller: Caller,
+    /// Dropped after the stream, whose file is free then.
+    _counted: Counted,
 }
 
 #[derive(Debug)]
@@ -91,10 +205,10 @@ struct Greeting {
 }
 
 impl Connected for Connection {
-    type ConnectInfo = TcpConnectInfo;
+    type ConnectInfo = Caller;
 
-    fn connect_info(&self) -> TcpConnectInfo {
-        self.stream.connect_info()
+    fn connect_info(&self) -> Caller {
+        self.caller.clone()
     }
 }
 
@@ -106,6 +220,19 @@ impl Connection {
         };
         let late = || io::Error::new(io::ErrorKind::TimedOut, "the peer never began HTTP/2");
         greeting.until.as_mut().poll(context).map(|()| late())
+    }
+
+    /// An error once it is told to close. The task that polled the connection is woken for that.
+    fn check_open(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        let close = self.close.as_mut();
+        if close.is_some_and(|close| Pin::new(close).poll(context).is_pending()) {
+            return Ok(());
+        }
+        self.close = None;
+        Err(io::Error::new(
+            io::ErrorKind::ConnectionAborted,
+            "the connection was idle and gave way to another",
+        ))
     }
 
     fn note_read(&mut self, bytes: usize) {
@@ -124,6 +251,7 @@ impl AsyncRead for Connection {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        self.check_open(context)?;
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
         self.note_read(buffer.filled().len() - before);
@@ -140,10 +268,12 @@ impl AsyncWrite for Connection {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        self.check_open(context)?;
         Pin::new(&mut self.stream).poll_write(context, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.check_open(context)?;
         Pin::new(&mut self.stream).poll_flush(context)
     }
 
@@ -156,6 +286,7 @@ impl AsyncWrite for Connection {
         context: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        self.check_open(context)?;
         Pin::new(&mut self.stream).poll_write_vectored(context, parts)
     }
 
@@ -185,7 +316,7 @@ mod tests {
     #[tokio::test]
     async fn a_connection_that_says_nothing_is_given_up() {
         let (listener, address) = listener().await;
-        let places = Arc::new(Semaphore::new(2));
+        let places = Connections::new(4, 0);
         let mut connections = Box::pin(limited(listener, places, SHORT));
         for said in [&b""[..], &[b'P'; PREFACE - 1]] {
             let mut peer = TcpStream::connect(address).await.unwrap();
@@ -201,7 +332,7 @@ mod tests {
     #[tokio::test]
     async fn a_connection_that_greeted_may_be_silent() {
         let (listener, address) = listener().await;
-        let places = Arc::new(Semaphore::new(1));
+        let places = Connections::new(2, 0);
         let mut connections = Box::pin(limited(listener, places, SHORT));
         let mut peer = TcpStream::connect(address).await.unwrap();
         peer.write_all(&[b'P'; PREFACE]).await.unwrap();
@@ -216,7 +347,8 @@ mod tests {
     #[tokio::test]
     async fn a_connection_too_many_waits_for_a_place() {
         let (listener, address) = listener().await;
-        let places = Arc::new(Semaphore::new(1));
+        let mut places = Connections::new(9, 0);
+        places.places = Arc::new(Semaphore::new(1));
         let mut connections = Box::pin(limited(listener, places, GREETING));
         let _peers = [
             TcpStream::connect(address).await.unwrap(),
@@ -227,5 +359,54 @@ mod tests {
         assert!(second.is_err(), "there is one place only");
         drop(first);
         assert!(connections.next().await.unwrap().is_ok());
+    }
+
+    /// IN4, IN5.
+    #[tokio::test]
+    async fn beyond_its_share_a_peer_loses_its_oldest_idle_connection() {
+        let (listener, address) = listener().await;
+        let mut connections = Box::pin(limited(listener, Connections::new(4, 1), GREETING));
+        let mut peers = Vec::new();
+        let mut opened = Vec::new();
+        for _ in 0..3 {
+            peers.push(TcpStream::connect(address).await.unwrap());
+            opened.push(connections.next().await.unwrap().unwrap());
+        }
+        let error = opened[0].read(&mut [0]).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionAborted);
+        let error = opened[0].write(&[0]).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionAborted);
+        let in_use: Vec<InUse> = opened[1..]
+            .iter()
+            .map(|connection| connection.connect_info().begin())
+            .collect();
+        let mut refused = TcpStream::connect(address).await.unwrap();
+        let next = tokio::time::timeout(SHORT, connections.next());
+        assert!(next.await.is_err(), "none of them is idle");
+        assert_eq!(refused.read(&mut [0]).await.unwrap(), 0);
+        drop(in_use);
+        peers.push(TcpStream::connect(address).await.unwrap());
+        assert!(connections.next().await.unwrap().is_ok());
+        let mut byte = [0];
+        let silent = tokio::time::timeout(SHORT, opened[2].read(&mut byte));
+        assert!(silent.await.is_err(), "the other was idle for longer");
+    }
+
+    /// IN3.
+    #[tokio::test]
+    async fn a_closed_connection_leaves_its_place() {
+        let (listener, address) = listener().await;
+        let connections = Connections::new(2, 0);
+        let mut accepted = Box::pin(limited(listener, connections.clone(), GREETING));
+        for _ in 0..4 {
+            let _peer = TcpStream::connect(address).await.unwrap();
+            let connection = accepted.next().await.unwrap().unwrap();
+            let mut closed = pin!(connections.closed.notified());
+            closed.as_mut().enable();
+            drop(connection);
+            closed.await;
+        }
+        assert_eq!(connections.places.available_permits(), 2);
+        assert!(!connections.table().give_way());
     }
 }

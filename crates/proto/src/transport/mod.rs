@@ -6,8 +6,12 @@
 
 mod admission;
 mod budget;
+mod connections;
 mod deadline;
+mod headers;
 mod incoming;
+mod places;
+mod shares;
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -23,12 +27,15 @@ use tower::Service;
 use tower::util::MapResponseLayer;
 use tracing::warn;
 
-use crate::{MAX_MESSAGE_BYTES, Reason};
+use crate::{MAX_MESSAGE_BYTES, Reason, Violations};
 use admission::Admission;
-pub use admission::{Admitted, NO_MEMORY, overloaded};
+pub use admission::{Admitted, NO_MEMORY, Working, overloaded};
 pub use budget::{Budget, Taken};
 use deadline::InTime;
 pub use deadline::client_timeout;
+use headers::Headers;
+pub use places::{Place, Places};
+pub use shares::Peer;
 
 /// What a stream that is not read may send. It is little on purpose: HTTP/2 counts bytes, and small messages are many
 /// frames, of which the transport bears only so many unread ones before it closes the connection to all. Large
@@ -47,8 +54,9 @@ const CONNECTION_WINDOW: u32 = MAX_STREAMS * STREAM_WINDOW;
 /// still: this is as much as HTTP/2 allows.
 const ANSWERS_WINDOW: u32 = i32::MAX.unsigned_abs();
 
-/// Bytes of the headers of one request.
-const MAX_HEADERS: u32 = 16 << 10;
+/// Bytes of the headers of one request that HTTP/2 reads. It refuses larger ones itself, without a reason. So this is
+/// more than [`headers`] admits.
+const MAX_HEADERS_READ: u32 = 64 << 10;
 
 /// After so long a connection takes no new requests, and the peer makes another: perhaps to a server that was not
 /// there before. Requests under way, however long, are not cut off.
@@ -101,6 +109,7 @@ where
         .register_encoded_file_descriptor_set(descriptors)
         .build_v1()?;
     let server = server()
+        .layer(Headers)
         .layer(InTime)
         .layer(Admission::new(budget))
         .layer(MapResponseLayer::new(explain_response))
@@ -131,36 +140,48 @@ fn server() -> Server {
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_concurrent_streams(MAX_STREAMS)
-        .http2_max_header_list_size(MAX_HEADERS)
+        .http2_max_header_list_size(MAX_HEADERS_READ)
         .max_connection_age(CONNECTION_AGE)
 }
 
-/// Says in our own words what the transport refused by itself: a message for its size or its bytes.
+/// Gives a refusal of the transport a reason.
 fn explain_response(response: http::Response<Body>) -> http::Response<Body> {
-    let status = Status::from_header_map(response.headers());
-    let Some(status) = status.filter(|status| Reason::of(status).is_none()) else {
-        return response;
-    };
-    let (code, message) = (status.code(), status.message());
-    if code == Code::OutOfRange {
-        return explain_size(status).into_http();
+    match Status::from_header_map(response.headers()) {
+        Some(status) if Reason::of(&status).is_none() => explain(status).into_http(),
+        Some(_) | None => response,
     }
-    if code == Code::Internal && message.starts_with("failed to decode") {
-        let wrong = format!("the request is no such message: {message}");
-        return Reason::InvalidRequest.status(wrong, []).into_http();
-    }
-    response
 }
 
-/// The transport says OUT_OF_RANGE, which Simshard never does, where a message
-/// is over the limit.
+/// How errors of the transport begin that are about a malformed message.
+const MALFORMED: [&str; 4] = [
+    "failed to decode",
+    "protocol error: received message",
+    "Missing request message",
+    "Unexpected EOF decoding",
+];
+
+/// Gives an error of the transport about a request a reason: about its method, or the size or the bytes of a message.
+/// Simshard itself uses the codes OUT_OF_RANGE and UNIMPLEMENTED with a reason only.
 #[must_use]
-pub fn explain_size(status: Status) -> Status {
-    if status.code() != Code::OutOfRange {
+pub fn explain(status: Status) -> Status {
+    if Reason::of(&status).is_some() {
         return status;
     }
-    let message = format!("a message has at most {MAX_MESSAGE_BYTES} bytes: send smaller batches");
-    Reason::MessageTooLarge.status(message, [])
+    let (code, message) = (status.code(), status.message());
+    if code == Code::OutOfRange {
+        let message =
+            format!("a message has at most {MAX_MESSAGE_BYTES} bytes: send smaller batches");
+        return Reason::MessageTooLarge.status(message, []);
+    }
+    if code == Code::Unimplemented {
+        let message =
+            "there is no such method: check its name, and that this server is the one that has it";
+        return Reason::UnknownMethod.status(message, []);
+    }
+    if code == Code::Internal && MALFORMED.iter().any(|start| message.starts_with(start)) {
+        return Violations::of("message", format!("is none: {message}"));
+    }
+    status
 }
 
 /// An endpoint with the limits set, to connect to.

@@ -85,8 +85,8 @@ mod tests {
 
     use futures_util::StreamExt;
     use simshard_proto::Reason;
-    use simshard_proto::transport::Budget;
-    use tokio::sync::{Semaphore, oneshot};
+    use simshard_proto::transport::{Budget, Peer, Places};
+    use tokio::sync::oneshot;
 
     use super::*;
 
@@ -163,9 +163,9 @@ mod tests {
     /// SR3.
     #[tokio::test(start_paused = true)]
     async fn a_reader_that_is_cut_off_leaves_its_place_to_others() {
-        let places = Arc::new(Semaphore::new(1));
-        let place = Arc::clone(&places).try_acquire_owned().unwrap();
-        let admitted = Admitted::new(&Budget::new(0), Some(place));
+        let places = Places::new(1);
+        let place = places.take(Peer::UNKNOWN);
+        let admitted = Admitted::new(&Budget::new(0), place);
         let _unread = answers(admitted, None, PATIENCE, |sink| async move {
             for number in 0..3 {
                 sink.send(number).await?;
@@ -173,8 +173,8 @@ mod tests {
             Ok::<_, RouterError>(())
         });
         tokio::time::sleep(PATIENCE - Duration::from_secs(1)).await;
-        assert_eq!(places.available_permits(), 0);
+        assert_eq!(places.free(), 0);
         tokio::time::sleep(Duration::from_secs(2)).await;
-        assert_eq!(places.available_permits(), 1);
+        assert_eq!(places.free(), 1);
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::{Stream, StreamExt};
 use prost::Message;
-use simshard_proto::transport::{Admitted, Taken, explain_size};
+use simshard_proto::transport::{Admitted, Taken, Working, explain};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use tonic::{Request, Status, Streaming};
@@ -36,6 +36,7 @@ where
     F: Future<Output = Result<A, Status>> + Send + 'static,
 {
     let admitted = Admitted::of(&requests);
+    admitted.rest();
     let arrived = admitted.clone();
     let requests = requests.into_inner();
     let requests = requests.take_until(stopping.clone().cancelled_owned());
@@ -43,9 +44,13 @@ where
     let tracker = tasks.clone();
     let under_way = requests.map(move |request| {
         let memory = arrived.split();
-        let task = request.map_err(explain_size).map(|request| {
+        let task = request.map_err(explain).and_then(|request| {
+            let held = Held {
+                _working: arrived.work()?,
+                memory,
+            };
             let answer = answer(request);
-            AbortOnDropHandle::new(tracker.spawn(within(memory, answer)))
+            Ok(AbortOnDropHandle::new(tracker.spawn(within(held, answer))))
         });
         async {
             // A task fails only where the runtime is going down.
@@ -63,14 +68,21 @@ where
     })
 }
 
-/// An answer, and the memory that it and its request take.
+/// What a batch holds until there is room for its answer.
+#[derive(Debug)]
+struct Held {
+    memory: Taken,
+    _working: Working,
+}
+
+/// An answer, and what it and its request hold.
 async fn within<A: Message>(
-    mut memory: Taken,
+    mut held: Held,
     answer: impl Future<Output = Result<A, Status>>,
-) -> Result<(A, Taken), Status> {
+) -> Result<(A, Held), Status> {
     let answer = answer.await?;
-    match memory.try_grow(answer.encoded_len()) {
-        true => Ok((answer, memory)),
+    match held.memory.try_grow(answer.encoded_len()) {
+        true => Ok((answer, held)),
         false => Err(RouterError::NoMemory.into()),
     }
 }
@@ -78,7 +90,7 @@ async fn within<A: Message>(
 /// Hands answers on until they end. After an error it waits until the tasks of the other batches have been dropped, so
 /// that they do nothing more once their client hears of the error.
 async fn hand_on_all<A>(
-    answers: impl Stream<Item = Result<(A, Taken), Status>>,
+    answers: impl Stream<Item = Result<(A, Held), Status>>,
     sink: Sink<A>,
     batches: TaskTracker,
 ) -> Result<(), Status> {
@@ -88,15 +100,15 @@ async fn hand_on_all<A>(
     end
 }
 
-/// Hands answers on until they end. Each keeps its memory until there is room for it; from then on it counts as part
-/// of what leaves.
+/// Hands answers on until they end. Each keeps what it holds until there is room for it; from then on it counts as
+/// part of what leaves.
 async fn hand_on<A>(
-    answers: impl Stream<Item = Result<(A, Taken), Status>>,
+    answers: impl Stream<Item = Result<(A, Held), Status>>,
     sink: Sink<A>,
 ) -> Result<(), Status> {
     let mut answers = std::pin::pin!(answers);
     while let Some(answer) = answers.next().await {
-        let (answer, _memory) = answer?;
+        let (answer, _held) = answer?;
         sink.send(answer).await?;
     }
     Ok(())
@@ -112,9 +124,19 @@ mod tests {
 
     const SHORT: Duration = Duration::from_millis(30);
 
+    /// What a batch of so much memory holds.
+    fn holding(memory: Taken) -> Held {
+        let admitted = Admitted::new(&Budget::new(0), None);
+        Held {
+            memory,
+            _working: admitted.work().unwrap(),
+        }
+    }
+
     /// The answers 1 to 4, of which each takes 10 bytes.
     fn four(budget: &Budget) -> Answers<InsertResponse> {
-        let answer = |inserted_count, memory| Ok((InsertResponse { inserted_count }, memory));
+        let answer =
+            |inserted_count, memory| Ok((InsertResponse { inserted_count }, holding(memory)));
         let made = [1, 2, 3, 4].map(|number| answer(number, budget.take(10)));
         answers(Admitted::new(budget, None), None, SHORT, |sink| {
             hand_on(futures_util::stream::iter(made), sink)
@@ -181,11 +203,11 @@ mod tests {
         let bytes = answer.encoded_len();
         let ready = || async { Ok(answer) };
         let memory = budget.try_take(10 - bytes).unwrap();
-        let held = within(memory, ready()).await.unwrap();
+        let held = within(holding(memory), ready()).await.unwrap();
         assert!(budget.try_take(1).is_none());
         drop(held);
         let memory = budget.try_take(10).unwrap();
-        let status = within(memory, ready()).await.unwrap_err();
+        let status = within(holding(memory), ready()).await.unwrap_err();
         assert_eq!(Reason::of(&status), Some(Reason::Overloaded));
         assert!(budget.try_take(10).is_some());
     }

@@ -8,6 +8,9 @@ use tower::service_fn;
 
 use super::*;
 
+/// What one peer gets of the places if it is alone.
+const SHARE: usize = MAX_REQUESTS / 2;
+
 fn request(path: &str, bytes: usize) -> Request<Body> {
     let body = Full::new(Bytes::from(vec![7; bytes]));
     Request::builder().uri(path).body(Body::new(body)).unwrap()
@@ -100,8 +103,8 @@ async fn so_many_requests_are_under_way_and_no_more() {
     let admission = Admission::new(Budget::new(100));
     let service = admission.layer(service_fn(wait));
     let ask = || service.clone().oneshot(request("/a", 0));
-    let under_way: Vec<_> = (0..MAX_REQUESTS).map(|_| tokio::spawn(ask())).collect();
-    while admission.requests.available_permits() > 0 {
+    let under_way: Vec<_> = (0..SHARE).map(|_| tokio::spawn(ask())).collect();
+    while admission.requests.free() > MAX_REQUESTS - SHARE {
         tokio::task::yield_now().await;
     }
     let refused = ask().await.unwrap();
@@ -110,7 +113,7 @@ async fn so_many_requests_are_under_way_and_no_more() {
     for request in under_way {
         assert_eq!(reason(&request.await.unwrap().unwrap()), None);
     }
-    assert_eq!(admission.requests.available_permits(), MAX_REQUESTS);
+    assert_eq!(admission.requests.free(), MAX_REQUESTS);
 }
 
 /// AD3.
@@ -125,7 +128,7 @@ async fn a_place_is_kept_until_the_answer_has_left_or_it_is_given_up() {
     };
     let admission = Admission::new(Budget::new(100));
     let service = admission.layer(service_fn(answer));
-    let taken = || MAX_REQUESTS - admission.requests.available_permits();
+    let taken = || MAX_REQUESTS - admission.requests.free();
     for is_given_up in [false, true] {
         let request = request("/a", 0);
         let mut response = service.clone().oneshot(request).await.unwrap();
@@ -139,6 +142,48 @@ async fn a_place_is_kept_until_the_answer_has_left_or_it_is_given_up() {
         drop(response);
         assert_eq!(taken(), 0);
     }
+}
+
+/// AD4.
+#[tokio::test]
+async fn others_find_a_place_whatever_one_peer_has_open() {
+    let admission = Admission::new(Budget::new(100));
+    let places = &admission.requests;
+    let [attacker, other] = [[10, 0, 0, 1], [10, 0, 0, 2]].map(|ip| Peer::of(ip.into()));
+    let take = || places.take(attacker);
+    let taken: Vec<Place> = std::iter::from_fn(take).collect();
+    assert_eq!(taken.len(), SHARE);
+    assert!(places.take(other).is_some());
+}
+
+/// AD4.
+#[tokio::test]
+async fn a_stream_takes_a_whole_place_only_while_something_is_done_for_it() {
+    let places = Places::new(2);
+    let stream = || {
+        let place = places.take(Peer::UNKNOWN)?;
+        let admitted = Admitted::new(&Budget::new(0), Some(place));
+        admitted.rest();
+        Some(admitted)
+    };
+    let open: Vec<Admitted> = std::iter::from_fn(stream).collect();
+    assert!(open.len() > 1, "{} are open", open.len());
+    drop(open);
+
+    let stream = stream().unwrap();
+    let [one, two] = [(); 2].map(|()| stream.work().unwrap());
+    drop(one);
+    assert!(places.take(Peer::UNKNOWN).is_none(), "the other goes on");
+    drop(two);
+    let place = places.take(Peer::UNKNOWN).unwrap();
+    let refused = stream.work().unwrap_err();
+    assert_eq!(Reason::of(&refused), Some(Reason::Overloaded));
+    drop(place);
+    let working = stream.work().unwrap();
+    stream.leave();
+    drop(working);
+    drop(stream);
+    assert_eq!(places.free(), 2);
 }
 
 #[tokio::test]
