@@ -43,16 +43,17 @@ const SINGLES: usize = 300;
 /// A test that is not done by then never will be.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A node, and the corpus that all requests are about.
+/// Where a node listens, and the corpus that all requests are about.
 struct Scene {
-    cluster: ForgetfulCluster,
+    url: String,
     target: pb::Target,
     crowd: Vec<u64>,
     lonely: Vec<u64>,
 }
 
 impl Scene {
-    async fn start(seed: u64) -> Arc<Self> {
+    /// A node that runs for as long as the first of both is kept: tasks may still hold the other.
+    async fn start(seed: u64) -> (ForgetfulCluster, Arc<Self>) {
         println!("seed {seed}");
         let mut random = fastrand::Rng::with_seed(seed);
         let center = random.u64(..);
@@ -62,15 +63,16 @@ impl Scene {
         let pairs = bits.flat_map(|a| (0..a).map(move |b| 1 << a | 1 << b));
         crowd.extend(pairs.map(|pair: u64| center ^ pair));
         assert_eq!(crowd.len(), CROWD);
+        // Room for all answers at once, so that none is refused.
+        let cluster = ForgetfulCluster::start_with(BINARY, 1, &["--in-flight-mib", "2048"], &[]);
         let scene = Self {
-            // Room for all answers at once, so that none is refused.
-            cluster: ForgetfulCluster::start_with(BINARY, 1, &["--in-flight-mib", "2048"], &[]),
+            url: cluster.nodes[0].url().to_owned(),
             target: target(),
             crowd,
             lonely: (0..LONELY).map(|_| random.u64(..)).collect(),
         };
         scene.fill().await;
-        Arc::new(scene)
+        (cluster, Arc::new(scene))
     }
 
     async fn fill(&self) {
@@ -99,8 +101,8 @@ impl Scene {
 
     /// The node's interface, on a connection of its own.
     fn stub(&self) -> Stub {
-        let url = self.cluster.nodes[0].url().to_owned();
-        let endpoint = transport::endpoint(Endpoint::from_shared(url).unwrap());
+        let endpoint = Endpoint::from_shared(self.url.clone()).unwrap();
+        let endpoint = transport::endpoint(endpoint);
         Stub::new(endpoint.connect_lazy()).max_decoding_message_size(usize::MAX)
     }
 
@@ -255,7 +257,7 @@ impl Drop for Batches {
 /// N4.
 #[tokio::test]
 async fn a_single_search_does_not_wait_for_large_batches() {
-    let scene = Scene::start(1).await;
+    let (_cluster, scene) = Scene::start(1).await;
     let mut lane = scene.lane().await;
     // The first ones find nothing warm.
     scene.singles(&mut lane, SINGLES / 10).await;
@@ -272,7 +274,7 @@ async fn a_single_search_does_not_wait_for_large_batches() {
 /// N4.
 #[tokio::test]
 async fn large_batches_go_on_beside_constant_small_searches() {
-    let scene = Scene::start(2).await;
+    let (_cluster, scene) = Scene::start(2).await;
     let mut small = JoinSet::new();
     for _ in 0..64 {
         let (scene, mut lane) = (Arc::clone(&scene), scene.lane().await);
