@@ -185,6 +185,11 @@ async fn a_router_out_of_file_descriptors_serves_again_when_some_are_free() {
         "ulimit -n 64; exec {BINARY} serve router --listen 127.0.0.1:0 --cluster {}",
         layout.display()
     );
+    let layout = layout.to_str().unwrap();
+    let _node = Process::serve(
+        BINARY,
+        ["serve", "node", "--cluster", layout, "--name", "n1"],
+    );
     let router = Process::serve("sh", ["-c", &command]);
     let mut connections = Vec::new();
     for number in 0..100 {

@@ -113,8 +113,13 @@ impl ClientError {
 
     /// A status from the transport or the router.
     pub(crate) fn from_status(status: Status, url: &str) -> Self {
-        let from_router = Reason::of(&status).is_some();
-        if !from_router && status.code() == Code::Unimplemented {
+        let reason = Reason::of(&status);
+        let from_router = reason.is_some();
+        let is_unknown = match reason {
+            None => status.code() == Code::Unimplemented,
+            Some(reason) => reason == Reason::UnknownMethod,
+        };
+        if is_unknown {
             return Self::NotARouter {
                 url: url.to_owned(),
             };

@@ -297,12 +297,18 @@ impl AsyncWrite for Connection {
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
     use std::net::SocketAddr;
 
+    use http::{Request, Response, Uri};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio_stream::StreamExt;
+    use tonic::body::Body;
+    use tower::{Layer, ServiceExt, service_fn};
 
     use super::*;
+    use crate::transport::Budget;
+    use crate::transport::admission::Admission;
 
     const SHORT: Duration = Duration::from_millis(30);
 
@@ -390,6 +396,29 @@ mod tests {
         let mut byte = [0];
         let silent = tokio::time::timeout(SHORT, opened[2].read(&mut byte));
         assert!(silent.await.is_err(), "the other was idle for longer");
+    }
+
+    /// AD5.
+    #[tokio::test]
+    async fn a_connection_is_in_use_until_its_answers_have_left() {
+        let (listener, address) = listener().await;
+        let connections = Connections::new(2, 0);
+        let mut accepted = Box::pin(limited(listener, connections.clone(), GREETING));
+        let _peer = TcpStream::connect(address).await.unwrap();
+        let connection = accepted.next().await.unwrap().unwrap();
+        let answer = service_fn(async |_| Ok::<_, Infallible>(Response::new(Body::default())));
+        let service = Admission::new(Budget::new(100)).layer(answer);
+        let ask = async |path| {
+            let mut request = Request::new(Body::default());
+            *request.uri_mut() = Uri::from_static(path);
+            request.extensions_mut().insert(connection.connect_info());
+            service.clone().oneshot(request).await.unwrap()
+        };
+        let answer = ask("/a").await;
+        assert!(!connections.table().give_way());
+        drop(answer);
+        let _checked = ask("/grpc.health.v1.Health/Check").await;
+        assert!(connections.table().give_way(), "a health check is no use");
     }
 
     /// IN3.

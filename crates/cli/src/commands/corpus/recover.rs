@@ -25,7 +25,7 @@ A damaged file is never replaced. Move it away first, and restart nothing.
 
 Examples:
   simshard corpus recover
-  simshard corpus recover 67e55044-10b1-426f-9247-bb680e5fe0c8 --name articles --recipe words-v1")]
+  simshard corpus recover UID --name articles --recipe words-v1")]
 pub struct RecoverArgs {
     /// The uid of the corpus whose record is lost
     #[arg(requires = "name", requires = "recipe")]
