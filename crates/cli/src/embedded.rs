@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow};
 use futures_util::future;
 use simshard_cluster::{ClusterLayout, FileStore, MemoryStore, MetadataStore, Node};
 use simshard_node::{NodeConfig, StorageOptions};
@@ -130,9 +130,6 @@ impl EmbeddedCluster {
         for (id, socket) in config.nodes.iter().zip(sockets) {
             let settings = config.node(id);
             let node = simshard_node::Node::open(settings, store.as_ref()).await?;
-            if let Some(data) = config.data.as_deref().filter(|_| node.holds_corpora()) {
-                check_names(data)?;
-            }
             let listener = listen(socket)?;
             roles.push(Role::start(node_name(id), |stop| {
                 node.serve(listener, stop)
@@ -280,19 +277,6 @@ fn check_is_no_node(data: &Path) -> Result<(), UsageError> {
     }
 }
 
-/// Documents whose corpora have lost their names cannot be found: better to stop than to start empty.
-fn check_names(data: &Path) -> anyhow::Result<()> {
-    let names = FileStore::corpora_file(&layout_file(data));
-    if names.exists() {
-        return Ok(());
-    }
-    bail!(
-        "{} is missing, and {} holds documents of the corpora that it names: put the file back",
-        names.display(),
-        data.display()
-    )
-}
-
 /// Takes an address, or says which one is taken. Nobody can connect before it listens.
 pub(crate) fn bind(address: SocketAddr) -> anyhow::Result<TcpSocket> {
     let bind = || {
@@ -337,6 +321,7 @@ fn cannot_listen(address: &SocketAddr) -> String {
 
 #[cfg(test)]
 mod tests {
+    use anyhow::bail;
     use futures_util::FutureExt;
 
     use super::*;

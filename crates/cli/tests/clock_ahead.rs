@@ -21,8 +21,12 @@ use simshard_storage::{
 };
 use simshard_testkit::{End, ProcessCluster, run};
 use simshard_topology::{NodeId, ShardId, Version};
+use tokio::time::timeout;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_simshard");
+
+/// How long a test waits for a cluster to answer.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 const CORPUS: &str = "c";
 
@@ -109,9 +113,12 @@ impl Scene {
             let all = Queries::Fingerprints(all.clone());
             self.client.find_all(CORPUS, all, FindOptions::default())
         };
-        while find().await.is_err() {
-            tokio::task::yield_now().await;
-        }
+        let answered = async {
+            while find().await.is_err() {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(PATIENCE, answered).await.unwrap();
     }
 
     /// Documents of the corpus, and of all its shards together.
@@ -297,12 +304,15 @@ async fn a_document_is_removed_once_its_version_is_a_minute_ahead_and_the_clock_
     scene.insert_ahead(&ALL, Duration::from_secs(65), &[soon]);
     scene.until_all_answer().await;
     assert_eq!(scene.remove(&[near]).await.unwrap(), 1);
-    loop {
-        match scene.remove(&[soon]).await {
-            Ok(removed) => break assert_eq!(removed, 1),
-            Err(error) => drop(clock_ahead(&error)),
+    let removed = async {
+        loop {
+            match scene.remove(&[soon]).await {
+                Ok(removed) => break removed,
+                Err(error) => drop(clock_ahead(&error)),
+            }
         }
-    }
+    };
+    assert_eq!(timeout(PATIENCE, removed).await.unwrap(), 1);
     assert_eq!(scene.counts().await, (0, 0));
     // The clock has not followed: what it stamps is no later than what another removes that is 35 s ahead.
     let others = fingerprints(3..50);

@@ -13,6 +13,7 @@ use simshard_client::{Client, FindOptions, Fingerprint, Queries, v1};
 use simshard_runtime::system::raise_open_files;
 use simshard_testkit::{ForgetfulCluster, Process};
 use tokio::net::TcpSocket;
+use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::timeout;
 use tonic::transport::Channel;
 use v1::corpus_service_client::CorpusServiceClient;
@@ -21,6 +22,9 @@ const BINARY: &str = env!("CARGO_BIN_EXE_simshard");
 
 /// More connections than a process serves, if as many may be open.
 const CONNECTIONS: u64 = 17_000;
+
+/// Connections that one address may have.
+const SHARE: u64 = 8160;
 
 /// Connections with streams on them, as many on each as there may be.
 const WITH_STREAMS: usize = 20;
@@ -36,8 +40,12 @@ const OTHER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 const OF_BATCHES: &str = "/simshard.v1.CorpusService/InsertStream";
 const OF_WORK: &str = "/simshard.shard.v1.ShardService/Work";
 
-/// A node, a router, and a corpus of a document.
-async fn start() -> (ForgetfulCluster, Client) {
+/// Held by the attack that is under way: two need more files than one process may have open.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
+
+/// A node, a router, and an empty corpus, for one attack at a time.
+async fn start() -> (MutexGuard<'static, ()>, ForgetfulCluster, Client) {
+    let alone = ONE_AT_A_TIME.lock().await;
     let cluster = ForgetfulCluster::start(BINARY, 1);
     let client = Client::new(cluster.router.url()).unwrap();
     let corpus = v1::CreateCorpusRequest {
@@ -45,7 +53,7 @@ async fn start() -> (ForgetfulCluster, Client) {
         ..Default::default()
     };
     client.create_corpus(corpus).await.unwrap();
-    (cluster, client)
+    (alone, cluster, client)
 }
 
 /// Whoever attacks, from an address that nobody else has.
@@ -95,6 +103,10 @@ impl Attacker {
     async fn connect_to(&mut self, process: &Process) -> Vec<TcpStream> {
         let files = raise_open_files().unwrap_or(u64::MAX);
         let count = files.saturating_sub(500).min(CONNECTIONS);
+        assert!(
+            count > SHARE,
+            "too few files may be open: raise the hard limit, `ulimit -Hn`"
+        );
         let mut connections = Vec::new();
         for _ in 0..count {
             connections.extend(self.connect(process).await);
@@ -170,11 +182,15 @@ async fn assert_others_are_answered(router: &Process) {
         let endpoint = Channel::from_shared(router.url().to_owned()).unwrap();
         let channel = endpoint.local_address(Some(OTHER)).connect_lazy();
         let mut stub = CorpusServiceClient::new(channel);
-        let answer = stub.list_corpora(v1::ListCorporaRequest::default());
+        let answer = stub.find_all(v1::FindAllRequest {
+            corpus: "c".to_owned(),
+            fingerprints: vec![1 << 40],
+            ..Default::default()
+        });
         let answer = timeout(PROMPT, answer).await;
         let took = start.elapsed();
-        let corpora = answer.expect("there is an answer in time").unwrap();
-        assert_eq!(corpora.into_inner().corpora.len(), 1);
+        let found = answer.expect("there is an answer in time").unwrap();
+        assert_eq!(found.into_inner().queries, [1 << 40]);
         eprintln!("attempt {attempt} took {took:?}");
     }
 }
@@ -189,7 +205,7 @@ async fn assert_found(client: &Client) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connections_of_one_address_do_not_keep_another_from_a_router() {
-    let (cluster, _) = start().await;
+    let (_alone, cluster, _) = start().await;
     let mut attacker = Attacker::new();
     let mut connections = attacker.connect_to(&cluster.router).await;
     assert_others_are_answered(&cluster.router).await;
@@ -204,7 +220,7 @@ async fn connections_of_one_address_do_not_keep_another_from_a_router() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn idle_streams_of_one_address_do_not_keep_another_from_a_router() {
-    let (cluster, _) = start().await;
+    let (_alone, cluster, _) = start().await;
     let _streams = Attacker::new()
         .open_all_streams(&cluster.router, OF_BATCHES)
         .await;
@@ -213,7 +229,7 @@ async fn idle_streams_of_one_address_do_not_keep_another_from_a_router() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connections_of_one_address_do_not_keep_routers_from_a_node() {
-    let (mut cluster, client) = start().await;
+    let (_alone, mut cluster, client) = start().await;
     let _connections = Attacker::new().connect_to(&cluster.nodes[0]).await;
     assert_found(&client).await;
     cluster.restart_router();
@@ -222,7 +238,7 @@ async fn connections_of_one_address_do_not_keep_routers_from_a_node() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn idle_streams_of_one_address_do_not_keep_routers_from_a_node() {
-    let (mut cluster, client) = start().await;
+    let (_alone, mut cluster, client) = start().await;
     let _streams = Attacker::new()
         .open_all_streams(&cluster.nodes[0], OF_WORK)
         .await;
@@ -234,7 +250,7 @@ async fn idle_streams_of_one_address_do_not_keep_routers_from_a_node() {
 /// IN3: an idle connection gives way where no more files may be open.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_idle_connection_gives_way_where_file_descriptors_run_out() {
-    let (cluster, _) = start().await;
+    let (_alone, cluster, _) = start().await;
     assert_others_are_answered(&cluster.router).await;
     let router = Pid::from_raw(i32::try_from(cluster.router.id()).unwrap());
     let few = Rlimit {

@@ -294,14 +294,16 @@ fn a_server_without_a_role_keeps_corpora_and_documents_too() {
 }
 
 /// Each would start empty beside what is stored, and so would be found wanting too late.
+/// The arguments of a server that keeps its documents here.
+fn serve(data: &Path) -> [String; 5] {
+    let data = data.to_str().unwrap();
+    ["serve", "--listen", "127.0.0.1:0", "--data", data].map(str::to_owned)
+}
+
 #[test]
 fn a_server_does_not_start_empty_beside_what_is_stored() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
-    let serve = |data: &Path| {
-        let data = data.to_str().unwrap().to_owned();
-        ["serve", "--listen", "127.0.0.1:0", "--data", &data].map(str::to_owned)
-    };
     let server = Process::serve(BINARY, serve(&data));
     assert_eq!(server.terminate(), Some(0));
     let refusal = |args: &[String]| {
@@ -328,14 +330,44 @@ fn a_server_does_not_start_empty_beside_what_is_stored() {
     let (code, log) = refusal(&node);
     assert_eq!(code, Some(2), "{log}");
     assert!(log.contains("is not empty"), "{log}");
+}
 
+/// It serves all the same, so that the records can be restored, and refuses whatever needs them until then.
+#[test]
+fn a_server_without_its_file_of_corpora_is_not_empty_and_can_be_recovered() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let server = Process::serve(BINARY, serve(&data));
+    let client = |server: &Process, args: &[&str]| {
+        let args = [args, &["--router", server.url()]].concat();
+        run(BINARY, args, "a document of four words\n")
+    };
+    assert!(client(&server, &["insert"]).status.success());
+    assert_eq!(server.terminate(), Some(0));
     let names = data.join("cluster.corpora.toml");
     let aside = folder.path().join("aside");
     fs::rename(&names, &aside).unwrap();
-    let (code, log) = refusal(&serve(&data));
-    assert_eq!(code, Some(1), "{log}");
-    assert!(log.contains("put the file back"), "{log}");
+
+    let server = Process::serve(BINARY, serve(&data));
+    for args in [&["corpus", "list"][..], &["find"]] {
+        let output = client(&server, args);
+        let log = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success());
+        assert!(log.contains("put the file back"), "{log}");
+    }
+    let stored = client(&server, &["corpus", "recover"]).stdout;
+    let stored = String::from_utf8(stored).unwrap();
+    let uid = stored.lines().nth(1).unwrap().split('\t').next().unwrap();
+    let named = ["--name", "default", "--recipe", "words-v1"];
+    let recover = [&["corpus", "recover", uid], &named[..]].concat();
+    assert!(client(&server, &recover).status.success());
+    let found = String::from_utf8(client(&server, &["find"]).stdout).unwrap();
+    assert!(found.contains(r#""distance":0"#), "{found}");
+    assert_eq!(server.terminate(), Some(0));
+
     fs::rename(&aside, &names).unwrap();
     let server = Process::serve(BINARY, serve(&data));
+    let again = String::from_utf8(client(&server, &["find"]).stdout).unwrap();
+    assert_eq!(again, found, "the file that was put back serves as well");
     assert_eq!(server.terminate(), Some(0));
 }

@@ -185,10 +185,6 @@ impl NodeCorpora {
         all
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.by_uid().is_empty()
-    }
-
     /// Takes a corpus out, if there is one.
     pub(crate) fn remove(&self, uid: CorpusUid) -> Option<Arc<NodeCorpus>> {
         self.by_uid().remove(&uid)

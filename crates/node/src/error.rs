@@ -12,7 +12,10 @@ use simshard_topology::{MapDigest, ShardSet, Version};
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum NodeError {
     /// The map gives some of the shards to others.
-    #[error("this node does not own the shards {0}: its map and the router's differ")]
+    #[error(
+        "this node does not own the shards {0}, though it has the router's map: an address of the layout file leads to \
+         another node"
+    )]
     NotOwner(ShardSet),
     /// The router works with another map.
     #[error(

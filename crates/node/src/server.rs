@@ -91,12 +91,6 @@ impl Node {
         })
     }
 
-    /// Whether a corpus was stored.
-    #[must_use]
-    pub fn holds_corpora(&self) -> bool {
-        self.engine.holds_any()
-    }
-
     /// Serves the node's shards on `listener` until `shutdown`, then lets requests under way finish.
     ///
     /// # Errors

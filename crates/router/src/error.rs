@@ -280,7 +280,13 @@ impl RouterError {
                 ("corpus", corpus.to_string()),
                 ("state", "DELETING".to_owned()),
             ],
-            Self::NotDeletedYet { problem, .. } => problem.metadata(),
+            Self::NotDeletedYet { corpus, problem } => {
+                let mut metadata = problem.metadata();
+                metadata.retain(|(name, _)| *name != "corpus");
+                metadata.push(("corpus", corpus.to_string()));
+                metadata.push(("state", "DELETING".to_owned()));
+                metadata
+            }
             Self::CorpusNotFound(corpus)
             | Self::CorpusExists(corpus)
             | Self::RecipeMismatch { corpus, .. }

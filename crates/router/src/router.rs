@@ -41,7 +41,7 @@ pub(crate) struct Router {
     layout: Arc<ClusterLayout>,
     nodes: Nodes,
     corpora: Corpora,
-    /// So many may be created.
+    /// Most corpora that may exist.
     max_corpora: usize,
     clock: SystemClock,
     finds: Arc<Coalescer<FindKey, FindJob>>,

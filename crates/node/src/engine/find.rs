@@ -91,7 +91,7 @@ impl Engine {
         deadline: Option<Instant>,
     ) -> Result<Bytes, NodeError> {
         let corpus = self.open(&query.target, query.shards)?;
-        let layout = corpus.layout();
+        let (uid, layout) = (query.target.corpus, corpus.layout());
         let foreign = query.active.difference(LeadGroups::all(layout));
         if query.max_distance > layout.distance() || !foreign.is_empty() {
             return Err(NodeError::OutsideLayout);
@@ -114,13 +114,18 @@ impl Engine {
         let find = Arc::new(find);
         if find.may_be_small() {
             let small = Arc::clone(&find);
-            let small = move |_: &Self, wanted: &_| small.small(nearest, wanted);
+            let small = move |engine: &Self, wanted: &_| {
+                let matches = small.small(nearest, wanted)?;
+                engine.check_held(uid)?;
+                Ok(matches)
+            };
             if let Some(matches) = self.run(Class::Small, deadline, small).await? {
                 return Ok(matches_into_bytes(&matches));
             }
         }
-        let large = move |_: &Self, wanted: &_| {
+        let large = move |engine: &Self, wanted: &_| {
             let matches = find.matches(find.nearest(wanted)?, wanted)?;
+            engine.check_held(uid)?;
             Ok(matches_into_bytes(&matches))
         };
         self.run(Class::Large, deadline, large).await

@@ -96,11 +96,6 @@ impl Engine {
         }
     }
 
-    /// Whether it has a corpus.
-    pub(crate) fn holds_any(&self) -> bool {
-        !self.corpora.is_empty()
-    }
-
     /// Finishes the changes under way; takes none any more. Answers how the storage failed, if it did, even now.
     pub(crate) fn close(&self) -> Result<(), Failure> {
         self.writer.close();
@@ -160,6 +155,14 @@ impl Engine {
             });
         }
         Ok(corpus)
+    }
+
+    /// Refuses to answer from a corpus that was dropped meanwhile: what was read of it is not all.
+    fn check_held(&self, corpus: CorpusUid) -> Result<(), NodeError> {
+        match self.store.holds(corpus) {
+            true => Ok(()),
+            false => Err(NodeError::CorpusNotLoaded(corpus)),
+        }
     }
 
     fn check_map(&self, router: MapDigest) -> Result<(), NodeError> {

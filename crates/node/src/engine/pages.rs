@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use futures_util::{Stream, stream};
-use simshard_cluster::CorpusUid;
 use simshard_storage::Documents;
 use simshard_topology::ShardSet;
 
@@ -47,13 +46,5 @@ impl Engine {
             Ok(Some((page, (engine, pages))))
         };
         Ok(stream::try_unfold((Arc::clone(self), pages), next))
-    }
-
-    /// Refuses to go on with a corpus that is no longer held: what was read of it is not all.
-    fn check_held(&self, corpus: CorpusUid) -> Result<(), NodeError> {
-        match self.store.holds(corpus) {
-            true => Ok(()),
-            false => Err(NodeError::CorpusNotLoaded(corpus)),
-        }
     }
 }

@@ -300,7 +300,9 @@ mod tests {
     use std::convert::Infallible;
     use std::net::SocketAddr;
 
+    use bytes::Bytes;
     use http::{Request, Response, Uri};
+    use http_body_util::Full;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio_stream::StreamExt;
     use tonic::body::Body;
@@ -406,7 +408,10 @@ mod tests {
         let mut accepted = Box::pin(limited(listener, connections.clone(), GREETING));
         let _peer = TcpStream::connect(address).await.unwrap();
         let connection = accepted.next().await.unwrap().unwrap();
-        let answer = service_fn(async |_| Ok::<_, Infallible>(Response::new(Body::default())));
+        let answer = service_fn(async |_| {
+            let body = Full::new(Bytes::from_static(b"an answer"));
+            Ok::<_, Infallible>(Response::new(Body::new(body)))
+        });
         let service = Admission::new(Budget::new(100)).layer(answer);
         let ask = async |path| {
             let mut request = Request::new(Body::default());

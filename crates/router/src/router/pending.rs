@@ -4,7 +4,7 @@
 //! version far ahead of wall time is passed by that version + 1, and no other document may get that. So the documents
 //! of a request are sent in parts, one for each such version, one after the other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use simshard_proto::Documents;
@@ -26,8 +26,8 @@ pub(super) struct Pending {
     pub(super) job: usize,
     pub(super) deadline: Deadline,
     documents: Arc<Documents>,
-    /// Places of the documents to send, by how they are stamped. Never empty while the request is not done.
-    parts: BTreeMap<Stamp, Vec<u32>>,
+    /// Places of the documents to send, ascending, by how they are stamped. Never empty while the request is not done.
+    parts: BTreeMap<Stamp, BTreeSet<u32>>,
     /// Documents that changed so far.
     changed: u64,
     /// Number of parts that met newer versions.
@@ -80,7 +80,8 @@ impl Pending {
     pub(super) fn documents(&self) -> Arc<Documents> {
         match self.parts.first_key_value() {
             Some((_, places)) if places.len() < self.documents.len() => {
-                Arc::new(self.documents.select(places))
+                let places: Vec<u32> = places.iter().copied().collect();
+                Arc::new(self.documents.select(&places))
             }
             Some(_) | None => Arc::clone(&self.documents),
         }
@@ -95,13 +96,13 @@ impl Pending {
         above: impl Fn(Version) -> Option<Stamp>,
     ) -> Next {
         let sent = self.parts.pop_first();
-        let sent = sent.map(|(_, places)| places).unwrap_or_default();
+        let sent: Vec<u32> = sent.into_iter().flat_map(|(_, places)| places).collect();
         self.changed += changed;
         let mut is_refused = false;
         for (place, version) in newer {
             is_refused = true;
             match above(version) {
-                Some(stamp) => self.parts.entry(stamp).or_default().push(sent[place]),
+                Some(stamp) => drop(self.parts.entry(stamp).or_default().insert(sent[place])),
                 None => self.note_ahead(sent[place], version),
             }
         }

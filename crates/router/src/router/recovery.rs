@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use futures_util::future::join_all;
-use simshard_cluster::{Corpora, CorpusName, CorpusRecord, CorpusState, CorpusUid};
+use simshard_cluster::{Corpora, CorpusName, CorpusRecord, CorpusState, CorpusUid, MetadataError};
 use simshard_proto::shard::v1 as pb;
 use simshard_simhash::Recipe;
 use simshard_topology::NodeId;
@@ -46,6 +46,11 @@ impl Router {
         match lost.next() {
             None => Ok(corpora),
             Some(first) => {
+                // Another router may have made the first corpus meanwhile.
+                let now = self.metadata.corpora().await?;
+                if now.revision() > 0 {
+                    return Ok(now);
+                }
                 let uids = std::iter::once(first).chain(lost).map(|corpus| corpus.uid);
                 Err(RouterError::RecordsLost(uids.collect()))
             }
@@ -93,10 +98,15 @@ impl Router {
             state: CorpusState::Live,
         };
         // Its documents are there already: no limit keeps them out.
-        self.metadata
-            .create_corpus(record.clone(), usize::MAX)
-            .await?;
-        Ok(record)
+        let recorded = self.metadata.create_corpus(record.clone(), usize::MAX);
+        match recorded.await {
+            Ok(()) => Ok(record),
+            // Another operator was faster.
+            Err(RouterError::Metadata(MetadataError::UidTaken { uid, name })) => {
+                Err(RouterError::IsRecorded { uid, name })
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// What all nodes hold, with the names that these corpora have.

@@ -21,7 +21,9 @@ those without a name have no record. Blocks and distance are stored with the
 documents, name and recipe are not. Give the recipe that the corpus had: with
 another one, texts find nothing.
 
-A damaged file is never replaced. Move it away first, and restart nothing.
+A damaged file is never replaced: move it away first. Restore all corpora
+before clients come. Once there is a file, a name without a record is that of
+no corpus, and can be created anew.
 
 Examples:
   simshard corpus recover

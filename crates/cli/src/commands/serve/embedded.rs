@@ -44,6 +44,13 @@ async fn make_corpus(url: &str) -> Result<(), ClientError> {
             warn!("no corpus {CORPUS}: there are as many corpora as --max-corpora allows");
             Ok(())
         }
+        // The router refuses whatever needs the records, until they are restored.
+        Err(Some(Reason::MetadataFailed)) => {
+            if let Err(error) = created {
+                warn!("no corpus {CORPUS}: {error}");
+            }
+            Ok(())
+        }
         Err(_) => created.map(drop),
     }
 }

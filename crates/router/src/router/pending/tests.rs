@@ -87,6 +87,18 @@ fn only_documents_that_newer_versions_stood_against_are_sent_again_each_above_it
     assert_eq!(answer(sent(rest, 1, &[])).unwrap(), 6);
 }
 
+/// CH2: whatever the order in which documents meet newer versions.
+#[test]
+fn what_is_refused_of_a_part_is_what_was_sent_at_its_place() {
+    let rest = left(sent(request(2), 0, &[(0, 7), (1, 200)]));
+    assert_eq!(fingerprints(&rest), [0]);
+    let both = left(sent(rest, 0, &[(0, 200)]));
+    assert_eq!(fingerprints(&both), [0, 10]);
+    let first = left(sent(both, 1, &[(0, 300)]));
+    assert_eq!(fingerprints(&first), [0]);
+    assert_eq!(answer(sent(first, 1, &[])).unwrap(), 2);
+}
+
 /// CH3.
 #[test]
 fn documents_too_far_ahead_are_named_once_all_others_are_done() {
