@@ -100,7 +100,8 @@ async fn an_empty_corpus_takes_16_kib_at_most_searched_or_loaded() {
     restart_nodes(&mut cluster);
     let loaded = memory(&cluster);
     create_and_search(&client, (4, 1), 20).await;
-    let corpora = corpora();
+    // All layouts together stay below the limit of corpora.
+    let corpora = corpora().min(240);
     for layout in LAYOUTS {
         let before = memory(&cluster);
         create_and_search(&client, layout, corpora).await;
