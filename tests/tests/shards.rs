@@ -153,15 +153,55 @@ async fn a_node_refuses_shards_that_it_does_not_own() {
 #[tokio::test]
 async fn a_corpus_that_was_deleted_before_it_was_made_is_not_made() {
     let (cluster, target) = cluster_with_the_worked_example().await;
-    let mut stub = stub(&cluster, cluster.layout().map().owner(ShardId(0)));
-    let target = Some(unknown(&target));
+    let node = cluster.layout().map().owner(ShardId(0));
+    let mut stub = stub(&cluster, node);
+    let (target, node) = (Some(unknown(&target)), node.to_string());
     let delete = pb::DeleteCorpusRequest {
         target: target.clone(),
+        node: node.clone(),
     };
     stub.delete_corpus(delete).await.unwrap();
-    let create = pb::CreateCorpusRequest { target };
+    let create = pb::CreateCorpusRequest { target, node };
     let status = stub.create_corpus(create).await.unwrap_err();
     assert_eq!(Reason::of(&status), Some(Reason::CorpusNotLoaded));
+    cluster.stop().await;
+}
+
+/// Else a deletion could be acknowledged by one node twice, while another still answers from the corpus.
+#[tokio::test]
+async fn a_node_refuses_what_concerns_a_whole_corpus_on_another_node() {
+    let (cluster, target) = cluster_with_the_worked_example().await;
+    let map_digest = target.map_digest;
+    let nodes = cluster.layout().map().nodes();
+    for (node, meant) in [(&nodes[0], nodes[1].to_string()), (&nodes[1], String::new())] {
+        let mut stub = stub(&cluster, node);
+        let (target, node) = (Some(target.clone()), meant);
+        let create = pb::CreateCorpusRequest {
+            target: target.clone(),
+            node: node.clone(),
+        };
+        let delete = pb::DeleteCorpusRequest {
+            target: target.clone(),
+            node: node.clone(),
+        };
+        let describe = pb::DescribeCorpusRequest {
+            target,
+            node: node.clone(),
+        };
+        let list = pb::ListCorporaRequest { map_digest, node };
+        for outcome in [
+            stub.create_corpus(create).await.map(drop),
+            stub.delete_corpus(delete).await.map(drop),
+            stub.describe_corpus(describe).await.map(drop),
+            stub.list_corpora(list).await.map(drop),
+        ] {
+            let status = outcome.unwrap_err();
+            assert_eq!(Reason::of(&status), Some(Reason::NotOwner), "{status}");
+            assert!(status.message().contains("layout file"), "{status}");
+        }
+    }
+    let shown = cluster.client.get_corpus("c").await.unwrap();
+    assert_eq!(shown.document_count, Some(1));
     cluster.stop().await;
 }
 

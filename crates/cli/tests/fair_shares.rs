@@ -79,6 +79,7 @@ impl Scene {
         let mut stub = self.stub();
         let created = stub.create_corpus(pb::CreateCorpusRequest {
             target: Some(self.target.clone()),
+            node: "n1".to_owned(),
         });
         created.await.unwrap();
         let documents = self.crowd.iter().chain(&self.lonely);

@@ -137,6 +137,34 @@ async fn nodes_refuse_a_corpus_of_another_layout() {
     assert_eq!(insert(&client, "a").await.unwrap(), 0);
 }
 
+/// The file of corpora is removed while all of them are empty, so that a name can be made anew.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_router_that_makes_a_name_anew_forgets_what_it_had_before() {
+    let (mut cluster, client) = cluster().await;
+    client.delete_corpus("a").await.unwrap();
+    assert_eq!(found(&client, "b").await.unwrap(), 0);
+    fs::remove_file(corpora_file(&cluster)).unwrap();
+    create(&client, "b").await.unwrap();
+    assert_eq!(insert(&client, "b").await.unwrap(), DOCUMENTS);
+    restart_router(&mut cluster);
+    assert_eq!(found(&client, "b").await.unwrap(), DOCUMENTS as usize);
+}
+
+/// What a creation leaves on the nodes is dropped where its record was certainly not written.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_creation_whose_record_cannot_be_written_leaves_nothing() {
+    let (cluster, client) = cluster().await;
+    let in_the_way = cluster.folder().join("cluster.corpora.toml.next");
+    fs::create_dir(&in_the_way).unwrap();
+    let error = create(&client, "c").await.unwrap_err();
+    assert_eq!(error.reason(), Some(Reason::MetadataFailed), "{error}");
+    fs::remove_dir(&in_the_way).unwrap();
+    while client.list_stored_corpora().await.unwrap().len() > 2 {
+        tokio::task::yield_now().await;
+    }
+    create(&client, "c").await.unwrap();
+}
+
 /// Runs `simshard corpus recover` with these arguments; what it prints.
 fn recover(router: &str, args: &[&str]) -> Result<String, String> {
     let output = run(

@@ -230,6 +230,14 @@ pub enum MetadataError {
     Stopping,
 }
 
+impl MetadataError {
+    /// Whether a change that failed like this may have been made all the same.
+    #[must_use]
+    pub const fn may_have_written(&self) -> bool {
+        matches!(self, Self::NotDurable { .. } | Self::Stopping)
+    }
+}
+
 fn until_free(state: CorpusState) -> &'static str {
     match state {
         CorpusState::Live => "use it or choose another name",

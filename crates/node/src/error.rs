@@ -6,7 +6,7 @@ use simshard_cluster::CorpusUid;
 use simshard_proto::Reason;
 use simshard_simhash::{Layout, LayoutError};
 use simshard_storage::{Failure, ReadError, Refusal, Shortage};
-use simshard_topology::{MapDigest, ShardSet, Version};
+use simshard_topology::{MapDigest, NodeId, ShardSet, Version};
 
 /// Why a node refused or failed an operation.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -27,6 +27,17 @@ pub(crate) enum NodeError {
         router: MapDigest,
         /// The digest of this node's map.
         node: MapDigest,
+    },
+    /// The request means another node.
+    #[error(
+        "this is node {node}, and the request is for {meant:?}: an address of the router's layout file leads to the \
+         wrong node"
+    )]
+    OtherNode {
+        /// The node that the router means.
+        meant: String,
+        /// This node.
+        node: NodeId,
     },
     /// The node has no such corpus.
     #[error("this node does not hold corpus {0}")]
@@ -100,7 +111,7 @@ impl NodeError {
     /// The only mapping to what clients see.
     pub(crate) const fn reason(&self) -> Reason {
         match self {
-            Self::NotOwner(_) | Self::OtherMap { .. } => Reason::NotOwner,
+            Self::NotOwner(_) | Self::OtherMap { .. } | Self::OtherNode { .. } => Reason::NotOwner,
             Self::CorpusNotLoaded(_) => Reason::CorpusNotLoaded,
             Self::CorpusDiffers { .. } => Reason::CorpusDiffers,
             Self::Layout(_) | Self::OutsideLayout | Self::PairsSpanShards => Reason::InvalidRequest,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::transport::Admitted;
-use simshard_topology::MapDigest;
+use simshard_topology::{MapDigest, NodeId};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
@@ -20,8 +20,21 @@ use crate::error::NodeError;
 /// `simshard.shard.v1.ShardService` over an engine.
 pub(crate) struct ShardGrpc {
     pub(crate) engine: Arc<Engine>,
+    /// The name of the node.
+    pub(crate) node: NodeId,
     /// Once it is cancelled, streams of work take no more.
     pub(crate) stopping: CancellationToken,
+}
+
+impl ShardGrpc {
+    /// Refuses a request that means another node. Its shards would not tell, as it concerns the whole corpus.
+    fn check_node(&self, meant: String) -> Result<(), NodeError> {
+        if meant == self.node.as_str() {
+            return Ok(());
+        }
+        let node = self.node.clone();
+        Err(NodeError::OtherNode { meant, node })
+    }
 }
 
 #[tonic::async_trait]
@@ -30,7 +43,9 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         &self,
         request: Request<pb::CreateCorpusRequest>,
     ) -> Result<Response<pb::CreateCorpusResponse>, Status> {
-        let target = decode::target(request.into_inner().target)?;
+        let request = request.into_inner();
+        self.check_node(request.node)?;
+        let target = decode::target(request.target)?;
         self.engine.create_corpus(target).await?;
         Ok(Response::new(pb::CreateCorpusResponse {}))
     }
@@ -39,7 +54,9 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         &self,
         request: Request<pb::DeleteCorpusRequest>,
     ) -> Result<Response<pb::DeleteCorpusResponse>, Status> {
-        let target = decode::target(request.into_inner().target)?;
+        let request = request.into_inner();
+        self.check_node(request.node)?;
+        let target = decode::target(request.target)?;
         self.engine.delete_corpus(target).await?;
         Ok(Response::new(pb::DeleteCorpusResponse {}))
     }
@@ -48,7 +65,9 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         &self,
         request: Request<pb::ListCorporaRequest>,
     ) -> Result<Response<pb::ListCorporaResponse>, Status> {
-        let map = MapDigest(request.into_inner().map_digest);
+        let request = request.into_inner();
+        self.check_node(request.node)?;
+        let map = MapDigest(request.map_digest);
         let held = self.engine.list(map).await?.into_iter();
         let corpora = held.map(|(uid, layout, documents)| pb::HeldCorpus {
             corpus_uid: uid.to_string(),
@@ -65,7 +84,9 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         &self,
         request: Request<pb::DescribeCorpusRequest>,
     ) -> Result<Response<pb::DescribeCorpusResponse>, Status> {
-        let target = decode::target(request.into_inner().target)?;
+        let request = request.into_inner();
+        self.check_node(request.node)?;
+        let target = decode::target(request.target)?;
         let mut response = pb::DescribeCorpusResponse::default();
         for (shard, counts) in self.engine.counts(target).await? {
             response.shards.push(shard.0.into());
@@ -130,6 +151,7 @@ impl From<NodeError> for Status {
             NodeError::NotOwner(shards) => Some(("shards", shards.to_string())),
             NodeError::CorpusNotLoaded(_)
             | NodeError::OtherMap { .. }
+            | NodeError::OtherNode { .. }
             | NodeError::CorpusDiffers { .. }
             | NodeError::Layout(_)
             | NodeError::OutsideLayout

@@ -109,6 +109,7 @@ impl Node {
         info!(node = %config.node, shards = %map.shards_of(&config.node), map = %map.digest(), "node serves");
         let service = ShardServiceServer::new(ShardGrpc {
             engine: Arc::clone(&engine),
+            node: config.node.clone(),
             stopping: shutdown.clone(),
         })
         .max_decoding_message_size(MAX_SHARD_REQUEST_BYTES)

@@ -76,6 +76,8 @@ impl Router {
             }
             Err(error) => Err(error),
         };
+        // If the record of a corpus was lost, this router may remember it under the same name.
+        self.corpora.forget(&record.name);
         if outcome.as_ref().is_err_and(is_certainly_unknown) {
             // The client need not wait for nodes that do not answer.
             let record = record.clone();
@@ -92,11 +94,12 @@ impl Router {
         record: &CorpusRecord,
         deadline: Deadline,
     ) -> Result<(), RouterError> {
-        let request = pb::CreateCorpusRequest {
+        let request = |node: &Node| pb::CreateCorpusRequest {
             target: Some(self.target(record)),
+            node: node.id.to_string(),
         };
         let create = async |mut client: Client, request| client.create_corpus(request).await;
-        self.on_every_node(&record.name, deadline, &request, create)
+        self.on_every_node(&record.name, deadline, request, create)
             .await
     }
 
@@ -175,11 +178,13 @@ impl Router {
         corpus: &OpenCorpus,
         deadline: Deadline,
     ) -> Result<CorpusContents, RouterError> {
-        let request = pb::DescribeCorpusRequest {
+        let request = |node: &Node| pb::DescribeCorpusRequest {
             target: Some(self.target(&corpus.record)),
+            node: node.id.to_string(),
         };
         let describe = async |mut client: Client, request| client.describe_corpus(request).await;
         let calls = self.layout.nodes().iter().map(async |node| {
+            let request = request(node);
             let answer = self
                 .nodes
                 .call(&node.id, deadline, &request, describe)
@@ -227,11 +232,12 @@ impl Router {
         record: &CorpusRecord,
         deadline: Deadline,
     ) -> Result<(), RouterError> {
-        let request = pb::DeleteCorpusRequest {
+        let request = |node: &Node| pb::DeleteCorpusRequest {
             target: Some(self.target(record)),
+            node: node.id.to_string(),
         };
         let delete = async |mut client: Client, request| client.delete_corpus(request).await;
-        self.on_every_node(&record.name, deadline, &request, delete)
+        self.on_every_node(&record.name, deadline, request, delete)
             .await
     }
 
@@ -239,16 +245,17 @@ impl Router {
         &self,
         name: &CorpusName,
         deadline: Deadline,
-        request: &M,
+        request: impl Fn(&Node) -> M,
         method: impl Fn(Client, M) -> F,
     ) -> Result<(), RouterError>
     where
         M: Clone,
         F: Future<Output = Result<Response<A>, Status>>,
     {
-        let method = &method;
+        let (request, method) = (&request, &method);
         let calls = self.layout.nodes().iter().map(async |node| {
-            let answer = self.nodes.call(&node.id, deadline, request, method).await;
+            let request = request(node);
+            let answer = self.nodes.call(&node.id, deadline, &request, method).await;
             (node, answer)
         });
         let mut failures = Failures::default();
@@ -261,11 +268,10 @@ impl Router {
     }
 }
 
-/// Whether a creation failed before the metadata store can have heard of it, or
-/// by its refusal: then nobody will ever use what the nodes made.
+/// Whether a creation left no record for certain: then nobody will ever use what the nodes made.
 fn is_certainly_unknown(error: &RouterError) -> bool {
-    !matches!(
-        error,
-        RouterError::Metadata(_) | RouterError::MetadataLate(_)
-    )
+    if let RouterError::Metadata(error) = error {
+        return !error.may_have_written();
+    }
+    !matches!(error, RouterError::MetadataLate(_))
 }

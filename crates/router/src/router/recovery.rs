@@ -115,11 +115,12 @@ impl Router {
         corpora: &Corpora,
         deadline: Deadline,
     ) -> Result<Vec<StoredCorpus>, RouterError> {
-        let request = pb::ListCorporaRequest {
-            map_digest: self.layout.map().digest().0,
-        };
         let list = async |mut client: Client, request| client.list_corpora(request).await;
         let calls = self.layout.nodes().iter().map(async |node| {
+            let request = pb::ListCorporaRequest {
+                map_digest: self.layout.map().digest().0,
+                node: node.id.to_string(),
+            };
             let answer = self.nodes.call(&node.id, deadline, &request, list).await;
             (node, answer)
         });

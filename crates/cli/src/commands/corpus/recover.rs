@@ -23,7 +23,8 @@ another one, texts find nothing.
 
 A damaged file is never replaced: move it away first. Restore all corpora
 before clients come. Once there is a file, a name without a record is that of
-no corpus, and can be created anew.
+no corpus, and can be created anew. Restart routers that ran meanwhile: they
+remember the corpora that they have used.
 
 Examples:
   simshard corpus recover

@@ -151,7 +151,10 @@ impl Node {
         let endpoint = Endpoint::from_shared(self.process.url.clone())?;
         let channel = transport::endpoint(endpoint).connect_lazy();
         let mut stub = ShardServiceClient::new(channel);
-        let request = shard::ListCorporaRequest { map_digest: map.0 };
+        let request = shard::ListCorporaRequest {
+            map_digest: map.0,
+            node: self.name.clone(),
+        };
         stub.list_corpora(request).await.map_err(refused)?;
         Ok(())
     }
