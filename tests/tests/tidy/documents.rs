@@ -104,7 +104,9 @@ fn resolved(file: &str, target: &str) -> PathBuf {
     path.pop();
     for part in Path::new(target).components() {
         match part {
-            Component::ParentDir => drop(path.pop()),
+            Component::ParentDir => {
+                path.pop();
+            }
             part => path.push(part),
         }
     }
