@@ -173,7 +173,10 @@ async fn a_node_refuses_what_concerns_a_whole_corpus_on_another_node() {
     let (cluster, target) = cluster_with_the_worked_example().await;
     let map_digest = target.map_digest;
     let nodes = cluster.layout().map().nodes();
-    for (node, meant) in [(&nodes[0], nodes[1].to_string()), (&nodes[1], String::new())] {
+    for (node, meant) in [
+        (&nodes[0], nodes[1].to_string()),
+        (&nodes[1], String::new()),
+    ] {
         let mut stub = stub(&cluster, node);
         let (target, node) = (Some(target.clone()), meant);
         let create = pb::CreateCorpusRequest {
