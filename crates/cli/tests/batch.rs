@@ -346,7 +346,7 @@ fn cluster_members(args: &[&str], input: &str) -> Vec<[String; 3]> {
 }
 
 /// ChenghaoMou's options, short and long, and where its results are others: each line of this
-/// stands in the README's table.
+/// is in the table of `docs/migrating.md`.
 #[test]
 fn chenghaomous_options_are_taken_and_the_differences_are_those_told() {
     let input = "{\"key\": 7, \"body\": \"the same bytes in both of these\"}\n\

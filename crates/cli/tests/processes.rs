@@ -6,7 +6,7 @@ use simshard_testkit::{ForgetfulCluster, Process, run};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_simshard");
 
-/// Three nodes and a router that share a layout file, started as the README says.
+/// Three nodes and a router that share a layout file, started as `docs/operating.md` says.
 fn cluster() -> ForgetfulCluster {
     ForgetfulCluster::start(BINARY, 3)
 }

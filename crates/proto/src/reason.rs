@@ -271,10 +271,10 @@ mod tests {
     }
 
     #[test]
-    fn every_reason_is_in_the_readme() {
-        let readme = include_str!("../../../README.md");
+    fn every_reason_is_in_the_page() {
+        let page = include_str!("../../../docs/grpc.md");
         for reason in Reason::ALL {
-            let row = readme
+            let row = page
                 .lines()
                 .find(|line| line.starts_with(&format!("| `{reason}` | ")))
                 .unwrap_or_else(|| panic!("{reason} is not in the table"));

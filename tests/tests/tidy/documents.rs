@@ -1,6 +1,7 @@
 //! What a newcomer meets first: the two commands, the licences, and links that lead somewhere.
 
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path, PathBuf};
 
 use anyhow::Result;
 
@@ -28,29 +29,91 @@ fn commands_missing(text: &str, commands: &[&str]) -> Vec<String> {
 fn broken_links(file: &TextFile, exists: impl Fn(&Path) -> bool) -> Vec<String> {
     let folder = Path::new(&file.path).parent().unwrap_or(Path::new(""));
     let mut problems = Vec::new();
-    let mut in_code = false;
-    for (index, line) in file.text.lines().enumerate() {
-        if line.trim_start().starts_with("```") {
-            in_code = !in_code;
+    for (line, target) in links(&file.text) {
+        let path = target.split('#').next().unwrap_or_default();
+        if is_relative(&target) && !exists(&folder.join(path)) {
+            problems.push(format!("{}:{line}: `{target}` leads nowhere", file.path));
         }
-        if in_code {
-            continue;
-        }
-        for target in targets(line)
-            .into_iter()
-            .filter(|target| is_relative(target))
-        {
-            let path = target.split('#').next().unwrap_or_default();
-            if !exists(&folder.join(path)) {
-                problems.push(format!(
-                    "{}:{}: `{target}` leads nowhere",
-                    file.path,
-                    index + 1
-                ));
+    }
+    problems
+}
+
+/// The links of Markdown files to sections of them that are not there.
+fn missing_sections(files: &[TextFile]) -> Vec<String> {
+    let sections = |file: &TextFile| (PathBuf::from(&file.path), sections(&file.text));
+    let sections: BTreeMap<PathBuf, BTreeSet<String>> = files.iter().map(sections).collect();
+    let mut problems = Vec::new();
+    for file in files {
+        for (line, target) in links(&file.text) {
+            let Some((path, section)) = target.split_once('#') else {
+                continue;
+            };
+            let page = match path {
+                "" => PathBuf::from(&file.path),
+                path => resolved(&file.path, path),
+            };
+            if sections
+                .get(&page)
+                .is_some_and(|all| !all.contains(section))
+            {
+                let place = format!("{}:{line}", file.path);
+                problems.push(format!("{place}: `{target}` leads to no section"));
             }
         }
     }
     problems
+}
+
+/// The lines of a Markdown text that are not code, each with its number from 1.
+fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut in_code = false;
+    let lines = text.lines().enumerate().filter(move |(_, line)| {
+        let is_fence = line.trim_start().starts_with("```");
+        in_code ^= is_fence;
+        !in_code && !is_fence
+    });
+    lines.map(|(index, line)| (index + 1, line))
+}
+
+/// The targets of all links in a Markdown text, each with the number of its line.
+fn links(text: &str) -> Vec<(usize, String)> {
+    let of_line = |(number, line)| {
+        targets(line)
+            .into_iter()
+            .map(move |target| (number, target))
+    };
+    prose(text).flat_map(of_line).collect()
+}
+
+/// The names of the sections of a Markdown text, as links have them.
+fn sections(text: &str) -> BTreeSet<String> {
+    let headings = prose(text).filter(|(_, line)| line.starts_with('#'));
+    let name = |(_, line): (usize, &str)| {
+        let heading = line.trim_start_matches('#').trim().to_lowercase();
+        let kept = heading
+            .chars()
+            .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+        kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+    };
+    headings.map(name).collect()
+}
+
+/// The path from the root of what a link in a file leads to.
+fn resolved(file: &str, target: &str) -> PathBuf {
+    let mut path = PathBuf::from(file);
+    path.pop();
+    for part in Path::new(target).components() {
+        match part {
+            Component::ParentDir => {
+                path.pop();
+            }
+            Component::Prefix(_)
+            | Component::RootDir
+            | Component::CurDir
+            | Component::Normal(_) => path.push(part),
+        }
+    }
+    path
 }
 
 /// The targets of `[text](target)` and `[name]: target` in a line.
@@ -126,6 +189,14 @@ fn every_link_between_documents_leads_somewhere() -> Result<()> {
 }
 
 #[test]
+fn every_link_to_a_section_leads_to_one() -> Result<()> {
+    let mut files = repository::text_files()?;
+    files.retain(|file| file.path.ends_with(".md"));
+    assert_none(&missing_sections(&files));
+    Ok(())
+}
+
+#[test]
 fn a_missing_command_is_reported() {
     let text = "```sh\n$ cargo run --release -- demo --verify\ncargo xtask tests\n```\n";
     assert_none(&commands_missing(text, &[DEMO]));
@@ -142,6 +213,18 @@ fn a_broken_link_is_reported() {
     let file = TextFile::sample("docs/page.md", text);
     let problems = broken_links(&file, |path| path == Path::new("docs/there.md"));
     assert_eq!(problems.len(), 3, "{problems:?}");
+}
+
+#[test]
+fn a_link_to_a_section_that_is_not_there_is_reported() {
+    let there = "# A `b-c`, d\n```text\n# No heading\n```\n[e](#a-b-c-d)\n";
+    let text = "[f](../there.md#a-b-c-d) [g](../there.md#no-heading) [h](#gone) [i](x.rs#l)\n";
+    let files = [
+        TextFile::sample("there.md", there),
+        TextFile::sample("docs/page.md", text),
+    ];
+    let problems = missing_sections(&files);
+    assert_eq!(problems.len(), 2, "{problems:?}");
 }
 
 #[test]

@@ -1,16 +1,16 @@
-//! Every invariant that a module states by an id is named where it is tested or asserted, and listed in the document
-//! about the design.
+//! Every invariant that a module states by an id is named where it is tested or asserted, and listed on the page of
+//! invariants, whose paths exist.
 
 use std::collections::BTreeSet;
 
 use anyhow::{Result, ensure};
 
 use crate::assert_none;
-use crate::repository::{TextFile, read, rust_files};
+use crate::repository::{TextFile, read, root, rust_files};
 use crate::rust_source::{code_only, has_word, lines_in_test_modules};
 
 /// Where all of them are listed.
-const DESIGN: &str = "docs/design.md";
+const PAGE: &str = "docs/design/invariants.md";
 
 #[test]
 fn every_invariant_is_named_by_a_test_or_an_assertion() -> Result<()> {
@@ -22,9 +22,28 @@ fn every_invariant_is_named_by_a_test_or_an_assertion() -> Result<()> {
 }
 
 #[test]
-fn every_invariant_is_in_the_table_of_the_design() -> Result<()> {
-    assert_none(&unlisted(&crates()?, &read(DESIGN)?));
+fn every_invariant_is_in_the_table_of_the_page() -> Result<()> {
+    assert_none(&unlisted(&crates()?, &read(PAGE)?));
     Ok(())
+}
+
+#[test]
+fn every_path_of_the_table_exists() -> Result<()> {
+    let root = root();
+    let exists = |path: &str| root.join(path).exists() || root.join("crates").join(path).exists();
+    assert_none(&missing_paths(&read(PAGE)?, exists));
+    Ok(())
+}
+
+#[test]
+fn a_path_that_does_not_exist_is_reported() {
+    let table =
+        "| Z1 | x | `a/src/b.rs` | `a/tests/`, `is_named`, and `a/gone.rs` |\nprose `a/c.rs`\n";
+    let exists = |path: &str| !path.contains("gone") && path != "a/c.rs";
+    assert_eq!(
+        missing_paths(table, exists),
+        ["docs/design/invariants.md: there is no a/gone.rs"]
+    );
 }
 
 #[test]
@@ -34,7 +53,7 @@ fn an_invariant_that_the_table_lacks_is_reported() {
     let table = "| id | promise |\n|---|---|\n| Z1-Z3 | some, not Y1 |\n| X1, Y2 | more |\n";
     assert_eq!(
         unlisted(&[file], table),
-        ["crates/a/src/b.rs: the table in docs/design.md lacks Y1"]
+        ["crates/a/src/b.rs: the table in docs/design/invariants.md lacks Y1"]
     );
 }
 
@@ -79,10 +98,20 @@ fn unlisted(files: &[TextFile], document: &str) -> Vec<String> {
         let missing = ids(&file.text)
             .into_iter()
             .filter(|id| !listed.contains(id));
-        let problem = |id| format!("{}: the table in {DESIGN} lacks {id}", file.path);
+        let problem = |id| format!("{}: the table in {PAGE} lacks {id}", file.path);
         problems.extend(missing.map(problem));
     }
     problems
+}
+
+/// The paths in the rows of the tables of a document that lead nowhere.
+fn missing_paths(document: &str, exists: impl Fn(&str) -> bool) -> Vec<String> {
+    let rows = document.lines().filter(|line| line.starts_with("| "));
+    let code = rows.flat_map(|row| row.split('`').skip(1).step_by(2));
+    let missing = code.filter(|code| code.contains('/') && !exists(code));
+    missing
+        .map(|path| format!("{PAGE}: there is no {path}"))
+        .collect()
 }
 
 /// The ids in the first cell of a row: `| X1, X2 | …` or `| X1-X9 | …`.

@@ -10,9 +10,9 @@
 //! | `shape` | every Rust file has a header; files and functions stay short |
 //! | `unsafety` | `unsafe` stands only among the processor-specific scans |
 //! | `leftovers` | nothing unfinished, no ignored test, no test that waits by the clock |
-//! | `invariants` | every invariant with an id is named where it is tested |
+//! | `invariants` | every invariant with an id is named where it is tested, and listed on its page |
 //! | `words` | nothing points outside the repository |
-//! | `documents` | the documents show the two commands, and their links lead somewhere |
+//! | `documents` | the pages show the two commands, and their links lead to files and sections |
 
 mod crate_table;
 mod documents;

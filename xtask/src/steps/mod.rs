@@ -30,7 +30,7 @@ pub(crate) enum Step {
     Tests,
     /// The release build finds all near-duplicates among files of this machine, checked by scan
     Demo,
-    /// The examples of README.md print what it says: Python, `buf curl`, and commands without a server
+    /// The examples of all pages print what the pages show: commands, Python and `buf curl`
     Examples,
     /// The HTML report shows what it should in a real browser, and asks nothing of the network
     Browser,

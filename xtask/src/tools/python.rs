@@ -29,8 +29,9 @@ pub(super) const TEST: Kind = Kind {
     folder: "python",
     requirements: "requirements.txt",
     purpose: "  \
-  buf, grpcio-tools,   to lint the protobuf files, to run the gRPC examples of README.md, and to
-  simhash              compare fingerprints with those of the package that made them first.",
+  buf, grpcio-tools,   to lint the protobuf files, to run the examples of the pages, and to compare
+  grpcio-status,       fingerprints with those of the package that made them first.
+  simhash",
 };
 
 /// What `cargo xtask bench` compares with.

@@ -1,17 +1,17 @@
-//! The names of columns and keys, as README.md lists them.
+//! The names of columns and keys, as `docs/formats.md` lists them.
 
 use std::fs;
 use std::path::Path;
 
 use super::{FOX, Folder, succeed};
 
-/// The README's columns of a command's `jsonl` and `parquet`, and of its `tsv`.
+/// The page's columns of a command's `jsonl` and `parquet`, and of its `tsv`.
 fn documented(command: &str) -> [Vec<String>; 2] {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
-    let readme = fs::read_to_string(path).unwrap();
-    let mut lines = readme.lines();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/formats.md");
+    let page = fs::read_to_string(path).unwrap();
+    let mut lines = page.lines();
     let head = "| command | `json` | `jsonl`, `parquet` | `tsv` |";
-    assert!(lines.any(|line| line == head), "the README has no {head}");
+    assert!(lines.any(|line| line == head), "the page has no {head}");
     let start = format!("| `{command}` |");
     let row = lines.find(|line| line.starts_with(&start)).unwrap();
     let cells: Vec<&str> = row.split(" | ").collect();
@@ -39,7 +39,7 @@ fn keys(object: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_columns_of_every_format_are_those_of_the_readme() {
+fn the_columns_of_every_format_are_those_of_the_page() {
     let folder = Folder::new();
     let texts = folder.write("texts.txt", format!("{FOX}\n{FOX}\n").as_bytes());
     for command in ["find-all", "find-clusters", "hash"] {
