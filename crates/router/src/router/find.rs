@@ -1,4 +1,8 @@
 //! Finding: ask the needed shards, plan again around nodes that are lost.
+//!
+//! # Invariants
+//! - FI1: a search waits only for the nodes that it needs, whatever other requests wait for.
+//! - FI2: a search that can go around a lost node does so at the latest at half of the time that it has left.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
