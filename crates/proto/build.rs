@@ -13,7 +13,7 @@ const SERVICES: [(&str, &str); 2] = [
 ];
 
 /// A field that is megabytes of another message: passed on without a copy.
-const ENCODED: &str = ".simshard.shard.v1.WorkResponse.matches";
+const ENCODED: &str = ".simshard.shard.v1.WorkOutcome.matches";
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../../proto");

@@ -4,8 +4,8 @@
 
 use simshard_client::{Documents, Fingerprint, Queries, Reason};
 use simshard_proto::shard::v1 as pb;
-use simshard_proto::shard::v1::work_request::Work;
-use simshard_proto::shard::v1::work_response::Outcome;
+use simshard_proto::shard::v1::work_item::Work;
+use simshard_proto::shard::v1::work_outcome::Outcome;
 use simshard_proto::{matches_from_bytes, status_from_bytes};
 use simshard_testkit::TestCluster;
 use simshard_topology::{NodeId, ShardId};
@@ -27,14 +27,16 @@ fn stub(cluster: &TestCluster, node: &NodeId) -> Stub {
 
 /// What a node makes of one piece of work, on a stream of its own.
 async fn work(stub: &mut Stub, work: impl Into<Option<Work>>) -> Result<Outcome, Status> {
-    let request = pb::WorkRequest {
+    let item = pb::WorkItem {
         sequence: 7,
         timeout_micros: 10_000_000,
         work: work.into(),
     };
+    let request = pb::WorkRequest { items: vec![item] };
     let answers = stub.work(tokio_stream::iter([request])).await?;
-    let answer = answers.into_inner().message().await?.unwrap();
-    assert_eq!(answer.sequence, 7);
+    let mut message = answers.into_inner().message().await?.unwrap();
+    let answer = message.outcomes.pop().unwrap();
+    assert_eq!((answer.sequence, message.outcomes.len()), (7, 0));
     match answer.outcome.unwrap() {
         Outcome::Status(status) => Err(status_from_bytes(status)),
         outcome @ (Outcome::Changed(_) | Outcome::Matches(_)) => Ok(outcome),

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use simshard_cluster::{ClusterLayout, Node, random_corpus_uid};
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
-use simshard_proto::shard::v1::work_request::Work;
-use simshard_proto::shard::v1::work_response::Outcome;
+use simshard_proto::shard::v1::work_item::Work;
+use simshard_proto::shard::v1::work_outcome::Outcome;
 use simshard_proto::{matches_from_bytes, transport};
 use simshard_testkit::ForgetfulCluster;
 use simshard_topology::NodeId;
@@ -178,14 +178,15 @@ impl Lane {
     }
 
     async fn ask(&mut self, work: Work) -> Outcome {
-        let request = pb::WorkRequest {
+        let item = pb::WorkItem {
             sequence: 1,
             timeout_micros: u64::try_from(PATIENCE.as_micros()).unwrap(),
             work: Some(work),
         };
+        let request = pb::WorkRequest { items: vec![item] };
         self.requests.send(request).await.unwrap();
-        let answer = self.answers.message().await.unwrap();
-        answer.unwrap().outcome.unwrap()
+        let mut answer = self.answers.message().await.unwrap().unwrap();
+        answer.outcomes.pop().unwrap().outcome.unwrap()
     }
 }
 

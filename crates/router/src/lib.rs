@@ -6,7 +6,6 @@
 //! listener.
 
 mod clock;
-mod coalesce;
 mod corpora;
 mod deadline;
 mod decode;

@@ -8,7 +8,6 @@
 //! - R3: of a query's active lead groups, every needed shard is asked.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 
 use simshard_simhash::{Fingerprint, LeadGroups, Tables};
 use simshard_topology::{NodeId, ShardId, ShardMap, ShardSet};
@@ -23,15 +22,6 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// Whether it has documents or queries at these places.
-    pub(crate) fn has_any(&self, places: &Range<usize>) -> bool {
-        let first = self
-            .places
-            .partition_point(|&place| (place as usize) < places.start);
-        let first = self.places.get(first);
-        first.is_some_and(|&place| (place as usize) < places.end)
-    }
-
     fn add(&mut self, place: u32, shard: ShardId) {
         self.shards.insert(shard);
         if self.places.last() != Some(&place) {

@@ -3,15 +3,11 @@
 mod catalog;
 mod documents;
 mod find;
-mod gather;
 mod live;
 mod pending;
 mod recovery;
-mod round;
-mod together;
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::Arc;
 
 use simshard_cluster::{ClusterLayout, CorpusName, MetadataStore};
@@ -20,19 +16,16 @@ use simshard_topology::{NodeId, ShardSet};
 use tokio::sync::Semaphore;
 
 use crate::clock::SystemClock;
-use crate::coalesce::Coalescer;
 use crate::corpora::{Corpora, OpenCorpus};
 use crate::error::RouterError;
 use crate::metadata::Metadata;
 use crate::nodes::{CallError, Nodes};
-use crate::plan::Part;
 pub(crate) use catalog::{CorpusContents, NewCorpus};
 pub(crate) use documents::Change;
 pub(crate) use find::{Found, Near};
 pub(crate) use live::Live;
 pub(crate) use pending::TooFarAhead;
 pub(crate) use recovery::StoredCorpus;
-use together::{ChangeJob, ChangeKey, FindJob, FindKey};
 
 /// A router over the nodes of one layout.
 #[derive(Debug)]
@@ -44,8 +37,6 @@ pub(crate) struct Router {
     /// Most corpora that may exist.
     max_corpora: usize,
     clock: SystemClock,
-    finds: Arc<Coalescer<FindKey, FindJob>>,
-    changes: Arc<Coalescer<ChangeKey, ChangeJob>>,
     /// A permit for each stream about a whole corpus.
     live: Arc<Semaphore>,
 }
@@ -63,8 +54,6 @@ impl Router {
             metadata: Metadata::new(store),
             max_corpora,
             clock: SystemClock::default(),
-            finds: Arc::default(),
-            changes: Arc::default(),
             live: Arc::new(Semaphore::new(live::MOST_AT_ONCE)),
             layout,
         })
@@ -154,20 +143,6 @@ impl Failures {
         Ok(())
     }
 
-    /// Those of the parts that failed which concern these places of a batch.
-    fn at<'a>(
-        places: &Range<usize>,
-        failed: impl IntoIterator<Item = (&'a NodeId, &'a Part, &'a CallError)>,
-    ) -> Result<Self, RouterError> {
-        let mut failures = Self::default();
-        for (node, part, error) in failed {
-            if part.has_any(places) {
-                failures.note(node.clone(), part.shards, error.clone())?;
-            }
-        }
-        Ok(failures)
-    }
-
     fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
@@ -202,9 +177,9 @@ impl Failures {
     }
 
     fn check(self, corpus: &CorpusName) -> Result<(), RouterError> {
-        match self.is_empty() {
-            true => Ok(()),
-            false => Err(self.error(corpus)),
+        if self.is_empty() {
+            return Ok(());
         }
+        Err(self.error(corpus))
     }
 }

@@ -1,15 +1,15 @@
-//! A stream of work from a router: many requests under way at once, answered as they are done.
+//! A stream of work from a router: many items under way at once, answered as they are done.
 //!
 //! # Invariants
-//! - WK1: a request that was read is answered once, with its sequence, unless it is cancelled or the router goes. A
+//! - WK1: an item that was read is answered once, with its sequence, unless it is cancelled or the router goes. A
 //!   refusal is an answer, and does not end the stream.
-//! - WK2: at most [`UNDER_WAY`] requests of a stream are under way, and none is read while an answer waits for the
+//! - WK2: no message is read while [`UNDER_WAY`] items of a stream are under way, or while an answer waits for the
 //!   router to take it.
 //! - WK3: what is cancelled is not answered, and given up, as all is once the router goes: a search ends, a change
 //!   that was begun goes on.
 //! - WK4: a node that stops answers what is under way, refuses what it reads meanwhile, and then ends the stream.
-//! - WK5: a request and its answer count until the answer has gone. Where there is no room for one of them, that is
-//!   the answer.
+//! - WK5: an item and its answer count until the answer has gone. Where there is no room for one of them, that is
+//!   the answer. A message counts until all its items are answered.
 //! - WK6: a small answer is sent before all large ones that are not on their way yet.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -18,11 +18,11 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::FuturesUnordered;
-use futures_util::{Stream, StreamExt};
+use futures_util::{FutureExt, Stream, StreamExt};
 use prost::Message;
 use simshard_proto::shard::v1 as pb;
-use simshard_proto::shard::v1::work_request::Work;
-use simshard_proto::shard::v1::work_response::Outcome;
+use simshard_proto::shard::v1::work_item::Work;
+use simshard_proto::shard::v1::work_outcome::Outcome;
 use simshard_proto::transport::{Admitted, NO_MEMORY, Taken, overloaded};
 use simshard_proto::{Violations, bits_from, status_into_bytes};
 use simshard_topology::Version;
@@ -34,10 +34,10 @@ use super::decode;
 use crate::engine::{self, Engine};
 use crate::error::NodeError;
 
-/// Requests of one stream under way at once. The next is read when one of them is answered, so a router that does
+/// Items of one stream under way at once. The next message is read when one of them is answered, so a router that does
 /// not read stops its own writing. Enough that a word to cancel one of them seldom waits; the bytes of all of them
 /// are bounded by the budget.
-const UNDER_WAY: usize = 512;
+const UNDER_WAY: usize = 4096;
 
 /// An answer of so many bytes is large: small ones are sent first.
 const LARGE: usize = 256 << 10;
@@ -53,10 +53,10 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    /// Does what the requests ask for, until they or the interest in the answers end, or the node is to stop.
+    /// Does what the messages ask for, until they or the interest in the answers end, or the node is to stop.
     pub(super) async fn run(
         self,
-        mut requests: impl Stream<Item = Result<pb::WorkRequest, Status>> + Unpin,
+        mut messages: impl Stream<Item = Result<pb::WorkRequest, Status>> + Unpin,
     ) {
         let mut under_way = FuturesUnordered::new();
         let mut cancels: HashMap<u64, AbortHandle> = HashMap::new();
@@ -64,34 +64,37 @@ impl Lane {
         let mut is_open = true;
         while is_open || !under_way.is_empty() || !ready.is_empty() {
             tokio::select! {
-                Some((sequence, done)) = under_way.next() => {
-                    cancels.remove(&sequence);
-                    if let Ok(done) = done {
-                        ready.push(done);
+                Some(first) = under_way.next() => {
+                    // What is done by now goes in one message.
+                    let more = std::iter::from_fn(|| under_way.next().now_or_never().flatten());
+                    for (sequence, done) in std::iter::once(first).chain(more) {
+                        cancels.remove(&sequence);
+                        if let Ok(done) = done {
+                            ready.push(done);
+                        }
                     }
                 }
                 Ok(place) = self.answers.reserve(), if !ready.is_empty() => {
-                    if let Some(done) = ready.pop() {
-                        place.send(Ok(done.answer));
-                    }
+                    place.send(Ok(ready.message()));
                 }
-                request = requests.next(), if is_open && ready.is_empty() && under_way.len() < UNDER_WAY => {
-                    let Some(Ok(request)) = request else {
+                message = messages.next(), if is_open && ready.is_empty() && under_way.len() < UNDER_WAY => {
+                    let Some(Ok(message)) = message else {
                         is_open = false;
                         continue;
                     };
-                    if let Some(Work::Cancel(sequence)) = request.work {
-                        if let Some(handle) = cancels.remove(&sequence) {
-                            handle.abort();
+                    let memory = Arc::new(self.admitted.split());
+                    for item in message.items {
+                        let sequence = item.sequence;
+                        if let Some(Work::Cancel(sequence)) = item.work {
+                            cancels.remove(&sequence).as_ref().map(AbortHandle::abort);
+                            continue;
                         }
-                        continue;
+                        let (handle, registration) = AbortHandle::new_pair();
+                        let work = self.begin(item, Arc::clone(&memory));
+                        let work = Abortable::new(work, registration);
+                        cancels.insert(sequence, handle);
+                        under_way.push(async move { (sequence, work.await) });
                     }
-                    let sequence = request.sequence;
-                    let (handle, registration) = AbortHandle::new_pair();
-                    let work = self.begin(request);
-                    let work = Abortable::new(work, registration);
-                    cancels.insert(sequence, handle);
-                    under_way.push(async move { (sequence, work.await) });
                 }
                 // Others are told so at once, for as long as some are under way.
                 () = self.stopping.cancelled(), if under_way.is_empty() && ready.is_empty() => return,
@@ -100,22 +103,29 @@ impl Lane {
         }
     }
 
-    /// Begins a request, or says why not. What it holds counts until its answer has gone.
-    fn begin(&self, request: pb::WorkRequest) -> impl Future<Output = Done> + Send + use<> {
+    /// Begins an item, or says why not. What it holds counts until its answer has gone.
+    fn begin(
+        &self,
+        item: pb::WorkItem,
+        message: Arc<Taken>,
+    ) -> impl Future<Output = Done> + Send + use<> {
         let engine = Arc::clone(&self.engine);
-        let memory = self.admitted.split();
+        let memory = Memory {
+            own: self.admitted.split(),
+            _message: message,
+        };
         let refused = if self.stopping.is_cancelled() {
             Some(NodeError::Stopping.into())
-        } else if !memory.fits() {
+        } else if !memory.own.fits() {
             Some(overloaded(NO_MEMORY))
         } else {
             None
         };
         async move {
             match refused {
-                None => answer(engine, request, memory).await,
+                None => answer(engine, item, memory).await,
                 Some(status) => Done {
-                    answer: response(request.sequence, Err(status)),
+                    answer: response(item.sequence, Err(status)),
                     is_large: false,
                     _memory: memory,
                 },
@@ -124,12 +134,19 @@ impl Lane {
     }
 }
 
+/// What an item and its answer take.
+struct Memory {
+    /// The answer.
+    own: Taken,
+    /// The message that brought the item, and others with it.
+    _message: Arc<Taken>,
+}
+
 /// An answer that waits to be sent.
 struct Done {
-    answer: pb::WorkResponse,
+    answer: pb::WorkOutcome,
     is_large: bool,
-    /// What it and its request take.
-    _memory: Taken,
+    _memory: Memory,
 }
 
 /// Answers that wait to be sent.
@@ -145,33 +162,46 @@ impl Ready {
     }
 
     fn push(&mut self, done: Done) {
-        match done.is_large {
-            true => self.large.push_back(done),
-            false => self.small.push_back(done),
-        }
+        let answers = if done.is_large {
+            &mut self.large
+        } else {
+            &mut self.small
+        };
+        answers.push_back(done);
     }
 
-    /// The next to send.
-    fn pop(&mut self) -> Option<Done> {
-        self.small.pop_front().or_else(|| self.large.pop_front())
+    /// What is sent next: all small answers, up to [`LARGE`] bytes, or a large one.
+    fn message(&mut self) -> pb::WorkResponse {
+        let mut bytes = 0;
+        let mut outcomes = Vec::new();
+        while bytes < LARGE
+            && let Some(done) = self.small.pop_front()
+        {
+            bytes += done.answer.encoded_len();
+            outcomes.push(done.answer);
+        }
+        if outcomes.is_empty() {
+            outcomes.extend(self.large.pop_front().map(|done| done.answer));
+        }
+        pb::WorkResponse { outcomes }
     }
 }
 
-fn response(sequence: u64, outcome: Result<Outcome, Status>) -> pb::WorkResponse {
+fn response(sequence: u64, outcome: Result<Outcome, Status>) -> pb::WorkOutcome {
     let status = |status| Outcome::Status(status_into_bytes(&status));
-    pb::WorkResponse {
+    pb::WorkOutcome {
         sequence,
         outcome: Some(outcome.unwrap_or_else(status)),
     }
 }
 
-/// Answers a request, and holds the memory for both until the answer has gone.
-async fn answer(engine: Arc<Engine>, request: pb::WorkRequest, mut memory: Taken) -> Done {
-    let sequence = request.sequence;
-    let deadline = Instant::now().checked_add(Duration::from_micros(request.timeout_micros));
-    let mut answer = response(sequence, outcome(&engine, request.work, deadline).await);
+/// Answers an item, and holds the memory for both until the answer has gone.
+async fn answer(engine: Arc<Engine>, item: pb::WorkItem, mut memory: Memory) -> Done {
+    let sequence = item.sequence;
+    let deadline = Instant::now().checked_add(Duration::from_micros(item.timeout_micros));
+    let mut answer = response(sequence, outcome(&engine, item.work, deadline).await);
     let bytes = answer.encoded_len();
-    let fits = memory.try_grow(bytes);
+    let fits = memory.own.try_grow(bytes);
     if !fits {
         answer = response(sequence, Err(overloaded(NO_MEMORY)));
     }

@@ -1,4 +1,5 @@
-//! A lane: one long-lived stream of work to a node, many requests on it at once.
+//! A lane: one long-lived stream of work to a node, many requests on it at once. Those that wait for the transport at
+//! one time go as one message, so messages grow with the load, and an idle lane adds no latency.
 //!
 //! # Invariants
 //! - LN1: a request is answered at most once, by the answer that has its sequence; no other request of the lane has
@@ -19,20 +20,22 @@ use futures_util::future::{BoxFuture, Shared};
 use futures_util::{FutureExt, Stream, StreamExt};
 use prost::Message;
 use simshard_proto::shard::v1 as pb;
-use simshard_proto::shard::v1::work_request::Work;
-use simshard_proto::shard::v1::work_response::Outcome;
+use simshard_proto::shard::v1::work_item::Work;
+use simshard_proto::shard::v1::work_outcome::Outcome;
 use simshard_proto::status_from_bytes;
 use simshard_proto::transport::{Budget, Taken};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
-use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
 
 use super::{CallError, Client};
 use crate::deadline::Deadline;
 
-/// Requests that wait for the transport. Whoever has one more waits as well.
-const QUEUE: usize = 16;
+/// Items that wait for the transport. Whoever has one more waits as well.
+const QUEUE: usize = 1024;
+
+/// Bytes of the items that are sent as one message, unless a single one has more.
+const MESSAGE: usize = 64 << 10;
 
 /// A lane that is being opened, or what came of that, for all who need it.
 type Opening = Shared<BoxFuture<'static, Result<Arc<Lane>, CallError>>>;
@@ -93,28 +96,28 @@ type Sender = oneshot::Sender<Result<Answer, CallError>>;
 /// A stream of work, open until the connection breaks or the node stops.
 #[derive(Debug)]
 pub(super) struct Lane {
-    requests: mpsc::Sender<pb::WorkRequest>,
+    items: mpsc::Sender<pb::WorkItem>,
     waiting: Arc<Waiting>,
     next: AtomicU64,
 }
 
 impl Lane {
     async fn open(mut client: Client, budget: Budget) -> Result<Self, Status> {
-        let (requests, receiver) = mpsc::channel(QUEUE);
-        let answers = client.work(ReceiverStream::new(receiver)).await?;
-        Ok(Self::over(requests, answers.into_inner(), budget))
+        let (items, receiver) = mpsc::channel(QUEUE);
+        let answers = client.work(messages(receiver)).await?;
+        Ok(Self::over(items, answers.into_inner(), budget))
     }
 
     /// The lane that a stream of requests and one of answers are.
     fn over(
-        requests: mpsc::Sender<pb::WorkRequest>,
+        items: mpsc::Sender<pb::WorkItem>,
         answers: impl Stream<Item = Result<pb::WorkResponse, Status>> + Send + Unpin + 'static,
         budget: Budget,
     ) -> Self {
         let waiting = Arc::new(Waiting::default());
         tokio::spawn(receive(answers, Arc::clone(&waiting), budget));
         Self {
-            requests,
+            items,
             waiting,
             next: AtomicU64::new(0),
         }
@@ -128,10 +131,10 @@ impl Lane {
             lane: self,
             sequence,
         };
-        let room = self.requests.reserve().await;
+        let room = self.items.reserve().await;
         let room = room.map_err(|_| CallError::Unreachable)?;
         let left = deadline.instant().saturating_duration_since(Instant::now());
-        room.send(pb::WorkRequest {
+        room.send(pb::WorkItem {
             sequence,
             timeout_micros: u64::try_from(left.as_micros()).unwrap_or(u64::MAX),
             work: Some(work),
@@ -153,12 +156,12 @@ struct Wanted<'a> {
 impl Drop for Wanted<'_> {
     fn drop(&mut self) {
         if self.lane.waiting.take(self.sequence).is_some() {
-            let cancel = pb::WorkRequest {
+            let cancel = pb::WorkItem {
                 work: Some(Work::Cancel(self.sequence)),
-                ..pb::WorkRequest::default()
+                ..pb::WorkItem::default()
             };
             // If there is no room, the node gives the work up at its deadline.
-            let _ = self.lane.requests.try_send(cancel);
+            let _ = self.lane.items.try_send(cancel);
         }
     }
 }
@@ -209,20 +212,50 @@ async fn receive(
     budget: Budget,
 ) {
     while let Some(Ok(response)) = answers.next().await {
-        let Some(sender) = waiting.take(response.sequence) else {
-            continue;
-        };
-        let answer = match budget.try_take(response.encoded_len()) {
-            None => Err(CallError::NoMemory),
-            Some(memory) => {
-                let outcome = response.outcome.ok_or_else(CallError::nonsense);
-                outcome.map(|outcome| Answer { outcome, memory })
-            }
-        };
-        // Whoever waited may have gone just now.
-        let _ = sender.send(answer);
+        for outcome in response.outcomes {
+            hand_out(outcome, &waiting, &budget);
+        }
     }
     waiting.close();
+}
+
+fn hand_out(outcome: pb::WorkOutcome, waiting: &Waiting, budget: &Budget) {
+    let Some(sender) = waiting.take(outcome.sequence) else {
+        return;
+    };
+    let answer = match budget.try_take(outcome.encoded_len()) {
+        None => Err(CallError::NoMemory),
+        Some(memory) => {
+            let outcome = outcome.outcome.ok_or_else(CallError::nonsense);
+            outcome.map(|outcome| Answer { outcome, memory })
+        }
+    };
+    // The caller may have gone just now.
+    let _ = sender.send(answer);
+}
+
+/// The messages that items are sent in: all that wait at one time, up to [`MESSAGE`] bytes.
+fn messages(
+    receiver: mpsc::Receiver<pb::WorkItem>,
+) -> impl Stream<Item = pb::WorkRequest> + Send + 'static {
+    futures_util::stream::unfold((receiver, None), |(mut receiver, next)| async move {
+        let first: pb::WorkItem = match next {
+            Some(item) => item,
+            None => receiver.recv().await?,
+        };
+        let mut bytes = first.encoded_len();
+        let mut items = vec![first];
+        while bytes < MESSAGE
+            && let Ok(item) = receiver.try_recv()
+        {
+            bytes += item.encoded_len();
+            if bytes > MESSAGE {
+                return Some((pb::WorkRequest { items }, (receiver, Some(item))));
+            }
+            items.push(item);
+        }
+        Some((pb::WorkRequest { items }, (receiver, None)))
+    })
 }
 
 #[cfg(test)]

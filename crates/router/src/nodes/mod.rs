@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use backon::{ExponentialBuilder, Retryable};
 use simshard_cluster::ClusterLayout;
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
-use simshard_proto::shard::v1::work_request::Work;
+use simshard_proto::shard::v1::work_item::Work;
 use simshard_proto::transport::{self, Budget};
 use simshard_proto::{MAX_MESSAGE_BYTES, Reason};
 use simshard_topology::NodeId;
@@ -25,8 +25,8 @@ use lane::Slot;
 /// Connections to each node for work on many documents or queries.
 const LARGE: usize = 2;
 
-/// Work on so many documents or queries is large. What is smaller has a connection of its own, on which it does not
-/// wait behind the megabytes of batches.
+/// Work on so many documents or queries is large. Smaller work has connections of its own, on which it does not wait
+/// behind the megabytes of batches.
 const MANY: usize = 1024;
 
 /// A node's answer is bounded by it, plus the columns that count.
@@ -66,6 +66,15 @@ impl CallError {
     }
 }
 
+/// How much there is to do, by which the connection is chosen.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Load {
+    /// A search with this many queries.
+    Queries(usize),
+    /// A change of this many documents.
+    Documents(usize),
+}
+
 pub(crate) type Client = ShardServiceClient<Channel>;
 
 /// The connections to every node of a layout.
@@ -76,7 +85,10 @@ pub(crate) struct Nodes {
 
 #[derive(Debug)]
 struct Connections {
-    small: Slot,
+    /// For searches with few queries.
+    queries: Slot,
+    /// For changes of few documents: searches do not wait for their syncs.
+    documents: Slot,
     large: Vec<Slot>,
     next: AtomicUsize,
     /// When the node was last found unreachable, and not reached since.
@@ -98,7 +110,8 @@ impl Nodes {
                     .max_encoding_message_size(usize::MAX)
             };
             let connections = Connections {
-                small: Slot::new(client(), budget.clone()),
+                queries: Slot::new(client(), budget.clone()),
+                documents: Slot::new(client(), budget.clone()),
                 large: (0..LARGE)
                     .map(|_| Slot::new(client(), budget.clone()))
                     .collect(),
@@ -125,24 +138,23 @@ impl Nodes {
     {
         let connections = self.connections(node)?;
         let attempt = || async {
-            let answer = method(connections.small.client(), message.clone()).await;
+            let answer = method(connections.queries.client(), message.clone()).await;
             answer.map(Response::into_inner).map_err(CallError::from)
         };
         connections.again(node, deadline, attempt).await
     }
 
-    /// Has one node do work on so many documents or queries; again where the connection failed, as all work may be
-    /// repeated.
+    /// Has one node do work; again where the connection failed, as all work may be repeated.
     pub(crate) async fn work(
         &self,
         node: &NodeId,
         deadline: Deadline,
-        items: usize,
+        load: Load,
         work: impl Fn() -> Work,
     ) -> Result<Answer, CallError> {
         let connections = self.connections(node)?;
         let attempt = || async {
-            let lane = connections.slot(items).lane().await?;
+            let lane = connections.slot(load).lane().await?;
             lane.work(deadline, work()).await
         };
         connections.again(node, deadline, attempt).await
@@ -186,12 +198,15 @@ impl Connections {
         answer
     }
 
-    fn slot(&self, items: usize) -> &Slot {
-        if items < MANY {
-            return &self.small;
+    fn slot(&self, load: Load) -> &Slot {
+        match load {
+            Load::Queries(..MANY) => &self.queries,
+            Load::Documents(..MANY) => &self.documents,
+            Load::Queries(_) | Load::Documents(_) => {
+                let next = self.next.fetch_add(1, Ordering::Relaxed);
+                &self.large[next % self.large.len()]
+            }
         }
-        let next = self.next.fetch_add(1, Ordering::Relaxed);
-        &self.large[next % self.large.len()]
     }
 
     fn retries(&self) -> usize {

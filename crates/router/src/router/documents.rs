@@ -5,30 +5,27 @@
 //!   have gone, and its deadline has not passed. A change in flight keeps its version, and is sent until its deadline.
 //! - CH2: a document that has a newer version in one shard is sent to all its shards again, above that version.
 //! - CH3: a document whose version is too far ahead of wall time fails its own request. The other documents of that
-//!   request change, and no other request fails.
+//!   request change.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use simshard_proto::shard::v1 as pb;
-use simshard_proto::shard::v1::work_request::Work;
-use simshard_proto::shard::v1::work_response::Outcome as Answer;
+use simshard_proto::shard::v1::work_item::Work;
+use simshard_proto::shard::v1::work_outcome::Outcome as Answer;
 use simshard_proto::{Documents, bits_into, shards_from};
 use simshard_topology::{NodeId, Version};
+use tokio::sync::oneshot;
 
-use super::pending::{Next, Pending, groups, waiting};
-use super::round::Round;
-use super::together::{ChangeJob, last};
+use super::pending::{Next, Pending};
 use super::{Failures, Router};
 use crate::clock::Stamp;
-use crate::coalesce::Replies;
 use crate::corpora::OpenCorpus;
 use crate::deadline::Deadline;
 use crate::error::RouterError;
-use crate::nodes::CallError;
+use crate::nodes::{CallError, Load};
 use crate::offload::offload;
 use crate::plan::{Part, plan_documents};
 
@@ -57,124 +54,92 @@ impl Change {
 }
 
 impl Router {
-    /// Changes the documents of several requests, all about one corpus, and answers each how many of its documents
-    /// changed anything. Once it is answered, every shard of every document has the change, durably.
-    ///
-    /// A request is answered as soon as the nodes that it needs have done their parts. A node that fails its part
-    /// fails the requests with documents there, and no others.
-    pub(super) async fn change_each(
+    /// Inserts or removes documents; returns how many of them changed anything. Then every shard of every document has
+    /// the change, durably.
+    pub(crate) async fn change(
+        self: &Arc<Self>,
+        corpus: &Arc<OpenCorpus>,
+        change: Change,
+        documents: Arc<Documents>,
+        deadline: Deadline,
+    ) -> Result<u64, RouterError> {
+        let (router, corpus) = (Arc::clone(self), Arc::clone(corpus));
+        let (answer, changed) = oneshot::channel();
+        // A change in flight runs to its end even if its caller leaves: half a change is worse than either.
+        tokio::spawn(async move {
+            let caller = Caller { answer, deadline };
+            let outcome = router.change_for(&caller, &corpus, change, documents);
+            let outcome = outcome.await;
+            // The caller may have gone.
+            let _ = caller.answer.send(outcome);
+        });
+        changed.await.unwrap_or(Err(RouterError::Fault))
+    }
+
+    /// Sends the documents, and those that have newer versions again, above these, until all are changed.
+    async fn change_for(
         &self,
-        jobs: Vec<ChangeJob>,
-        replies: &Replies<Result<u64, RouterError>>,
-    ) {
-        let Some(first) = jobs.first() else { return };
-        let (corpus, change) = (Arc::clone(&first.corpus), first.change);
-        let jobs = jobs.into_iter().enumerate();
-        let all = jobs.map(|(job, request)| Pending::new(job, request.documents, request.deadline));
-        let attempt = |group| self.attempt(&corpus, change, group, replies);
-        let mut under_way = FuturesUnordered::new();
-        under_way.push(attempt(all.collect()));
-        while let Some(left) = under_way.next().await {
-            under_way.extend(groups(left).into_iter().map(attempt));
+        caller: &Caller,
+        corpus: &OpenCorpus,
+        change: Change,
+        documents: Arc<Documents>,
+    ) -> Result<u64, RouterError> {
+        let mut pending = Pending::new(documents);
+        loop {
+            let stamp = pending.stamp();
+            let version = self.clock.version(stamp);
+            // The check comes after the version: a caller that waits now also waited when the version was made (CH1).
+            caller.check()?;
+            let send = Sending {
+                corpus,
+                change,
+                version,
+                beyond_clock: change.is_beyond_clock() && stamp != Stamp::Reading,
+                documents: pending.documents(),
+                deadline: caller.deadline,
+            };
+            let Outcome { changed, newer } = self.send(&send).await?;
+            let above = |version| self.clock.above(version, change.is_beyond_clock());
+            match pending.sent(
+                changed.iter().map(|&changed| u64::from(changed)).sum(),
+                newer,
+                above,
+            ) {
+                Next::Send(rest) => pending = rest,
+                Next::Answer(answer) => return answer,
+            }
         }
     }
 
-    /// Sends the next parts of requests with one version; returns the requests that have parts left.
-    async fn attempt(
-        &self,
-        corpus: &OpenCorpus,
-        change: Change,
-        pending: Vec<Pending>,
-        replies: &Replies<Result<u64, RouterError>>,
-    ) -> Vec<Pending> {
-        let Some(stamp) = pending.first().map(Pending::stamp) else {
-            return Vec::new();
-        };
-        let version = self.clock.version(stamp);
-        // The check comes after the version: a caller that waits now also waited when the version was made (CH1).
-        let pending = waiting(pending, Deadline::now(), replies);
-        let parts: Vec<Arc<Documents>> = pending.iter().map(Pending::documents).collect();
-        let lengths: Vec<usize> = parts.iter().map(|part| part.len()).collect();
-        let send = Sending {
-            corpus,
-            change,
-            version,
-            beyond_clock: change.is_beyond_clock() && stamp != Stamp::Reading,
-            documents: all_of(&parts),
-            deadline: last(pending.iter().map(|request| request.deadline)),
-        };
-        let Ok(parts) = self
-            .part_documents(corpus, Arc::clone(&send.documents))
-            .await
-        else {
-            for request in &pending {
-                replies.send(request.job, Err(RouterError::Stopping));
-            }
-            return Vec::new();
-        };
-        let round = Round::new(lengths, parts.values());
-        self.send(&send, &parts, round, pending, replies).await
-    }
-
-    /// Sends each node its part, and answers each request once its nodes have answered; returns the requests that have
-    /// parts left.
-    async fn send(
-        &self,
-        send: &Sending<'_>,
-        parts: &BTreeMap<NodeId, Part>,
-        mut round: Round,
-        pending: Vec<Pending>,
-        replies: &Replies<Result<u64, RouterError>>,
-    ) -> Vec<Pending> {
+    /// Sends each node its part, and waits for all answers.
+    async fn send(&self, send: &Sending<'_>) -> Result<Outcome, RouterError> {
+        let parts = self.part_documents(send).await?;
         let calls = parts
             .iter()
             .map(async |(node, part)| (node, part, self.change_on(node, send, part).await));
         let mut arriving: FuturesUnordered<_> = calls.collect();
         let mut outcome = Outcome::new(send.documents.len());
-        let mut pending: Vec<Option<Pending>> = pending.into_iter().map(Some).collect();
-        let mut left = Vec::new();
-        loop {
-            for ready in round.take_ready() {
-                let Some(request) = pending[ready].take() else {
-                    continue;
-                };
-                let job = request.job;
-                match self.settle(send, &outcome, request, &round.places(ready)) {
-                    Next::Send(request) => left.push(request),
-                    Next::Answer(answer) => replies.send(job, answer),
-                }
+        let mut failures = Failures::default();
+        let mut refusal = None;
+        while let Some((node, part, answer)) = arriving.next().await {
+            if let Err(error) = answer.and_then(|answer| outcome.add(part, &answer)) {
+                let noted = failures.note(node.clone(), part.shards, error);
+                refusal = refusal.or(noted.err());
             }
-            let Some((node, part, answer)) = arriving.next().await else {
-                return left;
-            };
-            round.arrived(part);
-            outcome.note(node, part, answer);
         }
+        refusal.map_or(Ok(()), Err)?;
+        failures.check(&send.corpus.record.name)?;
+        Ok(outcome)
     }
 
-    /// What comes next for a request, whose part is at these places of what was sent.
-    fn settle(
-        &self,
-        send: &Sending<'_>,
-        outcome: &Outcome<'_>,
-        request: Pending,
-        places: &Range<usize>,
-    ) -> Next {
-        if let Err(error) = outcome.check(send.corpus, places) {
-            return Next::Answer(Err(error));
-        }
-        let beyond_clock = send.change.is_beyond_clock();
-        let above = |version| self.clock.above(version, beyond_clock);
-        request.sent(outcome.changed(places), outcome.newer(places), above)
-    }
-
+    /// The documents that each node stores.
     async fn part_documents(
         &self,
-        corpus: &OpenCorpus,
-        documents: Arc<Documents>,
+        send: &Sending<'_>,
     ) -> Result<BTreeMap<NodeId, Part>, RouterError> {
-        let tables = Arc::clone(corpus.tables());
+        let tables = Arc::clone(send.corpus.tables());
         let layout = Arc::clone(&self.layout);
+        let documents = Arc::clone(&send.documents);
         offload(documents.len(), move || {
             plan_documents(&tables, layout.map(), &documents.fingerprints)
         })
@@ -199,8 +164,8 @@ impl Router {
                 beyond_clock: send.beyond_clock,
             })
         };
-        let items = part.places.len();
-        let answer = self.nodes.work(node, send.deadline, items, work).await?;
+        let load = Load::Documents(part.places.len());
+        let answer = self.nodes.work(node, send.deadline, load, work).await?;
         match answer.outcome {
             Answer::Changed(changed) => Ok(changed),
             Answer::Matches(_) | Answer::Status(_) => Err(CallError::nonsense()),
@@ -208,28 +173,35 @@ impl Router {
     }
 }
 
+/// The caller of a change.
+struct Caller {
+    answer: oneshot::Sender<Result<u64, RouterError>>,
+    deadline: Deadline,
+}
+
+impl Caller {
+    /// Fails once the deadline has passed, or the caller is known to have gone.
+    fn check(&self) -> Result<(), RouterError> {
+        if self.answer.is_closed() || self.deadline <= Deadline::now() {
+            return Err(RouterError::Late);
+        }
+        Ok(())
+    }
+}
+
 /// What the nodes made of a change so far.
-struct Outcome<'a> {
+struct Outcome {
+    /// For each document, whether it changed.
     changed: Vec<bool>,
     /// Places of the documents that have newer versions, and the highest of these.
     newer: BTreeMap<usize, Version>,
-    /// Parts that were not done.
-    failed: Vec<(&'a NodeId, &'a Part, CallError)>,
 }
 
-impl<'a> Outcome<'a> {
+impl Outcome {
     fn new(documents: usize) -> Self {
         Self {
             changed: vec![false; documents],
             newer: BTreeMap::new(),
-            failed: Vec::new(),
-        }
-    }
-
-    /// Takes note of an answer.
-    fn note(&mut self, node: &'a NodeId, part: &'a Part, answer: Result<pb::Changed, CallError>) {
-        if let Err(error) = answer.and_then(|answer| self.add(part, &answer)) {
-            self.failed.push((node, part, error));
         }
     }
 
@@ -248,43 +220,6 @@ impl<'a> Outcome<'a> {
         }
         Ok(())
     }
-
-    /// How many of the documents at these places changed.
-    fn changed(&self, places: &Range<usize>) -> u64 {
-        let changed = self.changed[places.clone()].iter();
-        changed.map(|&changed| u64::from(changed)).sum()
-    }
-
-    /// Those of the documents at these places that have newer versions, counted from the first place.
-    fn newer(&self, places: &Range<usize>) -> impl Iterator<Item = (usize, Version)> {
-        let first = places.start;
-        let newer = self.newer.range(places.clone());
-        newer.map(move |(&place, &version)| (place - first, version))
-    }
-
-    /// The failures that concern the documents at these places.
-    fn check(&self, corpus: &OpenCorpus, places: &Range<usize>) -> Result<(), RouterError> {
-        let failed = self.failed.iter();
-        let failed = failed.map(|(node, part, error)| (*node, *part, error));
-        Failures::at(places, failed)?.check(&corpus.record.name)
-    }
-}
-
-/// The documents of several requests, one after the other.
-fn all_of(requests: &[Arc<Documents>]) -> Arc<Documents> {
-    if let [only] = requests {
-        return Arc::clone(only);
-    }
-    let mut all = Documents::default();
-    let have_ids = requests.iter().any(|documents| !documents.ids.is_empty());
-    for documents in requests {
-        all.fingerprints.extend(&documents.fingerprints);
-        if have_ids {
-            let ids = (0..documents.len()).map(|place| documents.id(place).to_owned());
-            all.ids.extend(ids);
-        }
-    }
-    Arc::new(all)
 }
 
 /// A change as it is sent to the nodes.
@@ -296,4 +231,27 @@ struct Sending<'a> {
     beyond_clock: bool,
     documents: Arc<Documents>,
     deadline: Deadline,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// CH1.
+    #[test]
+    fn a_version_is_made_only_for_a_caller_that_waits_in_time() {
+        let caller = |deadline| {
+            let (answer, changed) = oneshot::channel();
+            (Caller { answer, deadline }, changed)
+        };
+        let soon = Deadline::within(Duration::from_secs(60));
+        let (waiting, changed) = caller(soon);
+        assert!(waiting.check().is_ok());
+        drop(changed);
+        assert!(waiting.check().is_err());
+        let (late, _changed) = caller(Deadline::now());
+        assert!(late.check().is_err());
+    }
 }

@@ -1,4 +1,8 @@
 //! Finding: ask the needed shards, plan again around nodes that are lost.
+//!
+//! # Invariants
+//! - FI1: a search waits only for the nodes that it needs, whatever other requests wait for.
+//! - FI2: a search that can go around a lost node does so at the latest at half of the time that it has left.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,8 +10,8 @@ use std::sync::Arc;
 use futures_util::{Stream, StreamExt, stream};
 use simshard_cluster::{CorpusRecord, CorpusState};
 use simshard_proto::shard::v1 as pb;
-use simshard_proto::shard::v1::work_request::Work;
-use simshard_proto::shard::v1::work_response::Outcome;
+use simshard_proto::shard::v1::work_item::Work;
+use simshard_proto::shard::v1::work_outcome::Outcome;
 use simshard_proto::transport::Taken;
 use simshard_proto::v1::{Completeness, Matches};
 use simshard_proto::{MAX_MESSAGE_BYTES, matches_from_bytes, shards_from};
@@ -20,7 +24,7 @@ use crate::corpora::OpenCorpus;
 use crate::deadline::Deadline;
 use crate::error::RouterError;
 use crate::merge::{Merge, certificate};
-use crate::nodes::CallError;
+use crate::nodes::{CallError, Load};
 use crate::offload::offload;
 use crate::plan::{Part, QueryPlan, plan_queries};
 
@@ -49,27 +53,16 @@ pub(crate) struct Found {
 
 impl Router {
     /// Finds the matches of every query.
-    pub(super) async fn find_alone(
-        &self,
-        corpus: &OpenCorpus,
-        near: &Near,
-        deadline: Deadline,
-    ) -> Result<Found, RouterError> {
-        self.find_around(corpus, near, deadline, Failures::default())
-            .await
-    }
-
-    /// Finds the matches of every query, around nodes that are lost already.
     ///
     /// Each round asks the nodes that were not lost in the rounds before, so
     /// there are at most as many rounds as nodes.
-    pub(super) async fn find_around(
+    pub(crate) async fn find(
         &self,
         corpus: &OpenCorpus,
         near: &Near,
         deadline: Deadline,
-        mut lost: Failures,
     ) -> Result<Found, RouterError> {
+        let mut lost = Failures::default();
         loop {
             if !lost.is_empty() {
                 self.warn_of(corpus, &lost).await?;
@@ -80,8 +73,7 @@ impl Router {
                 lost.nodes = plan.unreachable;
                 return Err(lost.error(&corpus.record.name));
             }
-            let others = self.layout.nodes().len() > lost.nodes.len() + 1;
-            let round = match others && self.may_go_around(corpus, near) {
+            let round = match self.may_go_around(corpus, near, &lost) {
                 true => deadline.half(),
                 false => deadline,
             };
@@ -122,7 +114,7 @@ impl Router {
         Ok(!record.is_some_and(is_it))
     }
 
-    pub(super) async fn plan(
+    async fn plan(
         &self,
         corpus: &OpenCorpus,
         near: &Near,
@@ -138,11 +130,11 @@ impl Router {
         .await
     }
 
-    /// Whether another round could follow one that loses a node, so that it
-    /// should be left some time.
-    pub(super) fn may_go_around(&self, corpus: &OpenCorpus, near: &Near) -> bool {
+    /// Whether another round could follow one that loses one more node, so that it should be left some time.
+    fn may_go_around(&self, corpus: &OpenCorpus, near: &Near, lost: &Failures) -> bool {
         let fewer_groups = near.max_distance < corpus.layout().distance();
-        (near.allow_partial || fewer_groups) && self.layout.nodes().len() > 1
+        let others = self.layout.nodes().len() > lost.nodes.len() + 1;
+        (near.allow_partial || fewer_groups) && others
     }
 
     /// Asks every node of a plan: the answers of those that gave one, each with
@@ -178,7 +170,7 @@ impl Router {
 
     /// The answers of the nodes of a plan as they arrive, each with the place of its request and the memory that it
     /// takes.
-    pub(super) fn answers<'a>(
+    fn answers<'a>(
         &'a self,
         corpus: &'a OpenCorpus,
         near: &'a Near,
@@ -217,8 +209,8 @@ impl Router {
                 fingerprints: part.places.iter().map(query).collect(),
             })
         };
-        let items = part.places.len();
-        let answer = self.nodes.work(node, deadline, items, work).await?;
+        let load = Load::Queries(part.places.len());
+        let answer = self.nodes.work(node, deadline, load, work).await?;
         match answer.outcome {
             Outcome::Matches(bytes) => {
                 let matches = matches_from_bytes(bytes).map_err(|_| CallError::nonsense())?;
@@ -230,14 +222,14 @@ impl Router {
 }
 
 /// Bytes of an answer, about, from below.
-pub(super) fn size(matches: &Matches) -> usize {
+fn size(matches: &Matches) -> usize {
     let ids: usize = matches.ids.iter().map(String::len).sum();
     ids + 10 * matches.fingerprints.len()
 }
 
 /// Most bytes of all answers together. Where a limit may still cut them, they
 /// are allowed to be more than fit the merged answer.
-pub(super) fn most_bytes(near: &Near) -> usize {
+fn most_bytes(near: &Near) -> usize {
     match near.limit {
         0 => MAX_MESSAGE_BYTES,
         _ => 8 * MAX_MESSAGE_BYTES,
@@ -265,7 +257,7 @@ async fn complete(
 }
 
 /// The answers of nodes in one.
-pub(super) fn merged(
+fn merged(
     queries: usize,
     limit: u32,
     plan: &QueryPlan,

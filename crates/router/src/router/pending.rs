@@ -12,19 +12,14 @@ use simshard_simhash::Fingerprint;
 use simshard_topology::Version;
 
 use crate::clock::Stamp;
-use crate::coalesce::Replies;
-use crate::deadline::Deadline;
 use crate::error::RouterError;
 
 /// A request that met newer versions this many times fails with [`RouterError::WriteConflict`].
 const MOST_CONFLICTS: usize = 8;
 
-/// A request of a batch that is not done yet.
+/// A request that is not done yet.
 #[derive(Debug)]
 pub(super) struct Pending {
-    /// Its place in the batch.
-    pub(super) job: usize,
-    pub(super) deadline: Deadline,
     documents: Arc<Documents>,
     /// Places of the documents to send, ascending, by how they are stamped. Never empty while the request is not done.
     parts: BTreeMap<Stamp, BTreeSet<u32>>,
@@ -57,11 +52,9 @@ pub(super) enum Next {
 }
 
 impl Pending {
-    pub(super) fn new(job: usize, documents: Arc<Documents>, deadline: Deadline) -> Self {
+    pub(super) fn new(documents: Arc<Documents>) -> Self {
         let places = (0..).zip(&documents.fingerprints).map(|(place, _)| place);
         Self {
-            job,
-            deadline,
             parts: BTreeMap::from([(Stamp::Reading, places.collect())]),
             documents,
             changed: 0,
@@ -134,35 +127,6 @@ impl Pending {
             ..farthest
         });
     }
-}
-
-/// The requests whose callers wait. Those past their deadlines are answered, and the others dropped.
-pub(super) fn waiting(
-    pending: Vec<Pending>,
-    now: Deadline,
-    replies: &Replies<Result<u64, RouterError>>,
-) -> Vec<Pending> {
-    let mut waiting = pending;
-    waiting.retain(|request| {
-        let is_late = request.deadline <= now;
-        if is_late {
-            replies.send(request.job, Err(RouterError::Late));
-        }
-        !is_late && replies.is_wanted(request.job)
-    });
-    waiting
-}
-
-/// Parts requests into those to be sent together. All that get the next reading of the clock are one group; each of the
-/// others is a group of its own.
-pub(super) fn groups(pending: Vec<Pending>) -> Vec<Vec<Pending>> {
-    let is_reading = |request: &Pending| request.stamp() == Stamp::Reading;
-    let (together, apart): (Vec<_>, Vec<_>) = pending.into_iter().partition(is_reading);
-    let mut groups: Vec<Vec<Pending>> = apart.into_iter().map(|one| vec![one]).collect();
-    if !together.is_empty() {
-        groups.push(together);
-    }
-    groups
 }
 
 #[cfg(test)]

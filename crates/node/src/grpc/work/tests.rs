@@ -1,5 +1,6 @@
 //! Lanes over channels, to an engine whose one thread the test can hold up.
 
+use std::collections::VecDeque;
 use std::time::SystemTime;
 
 use simshard_cluster::random_corpus_uid;
@@ -27,6 +28,8 @@ struct Scene {
     target: pb::Target,
     requests: mpsc::Sender<Result<pb::WorkRequest, Status>>,
     answers: mpsc::Receiver<Result<pb::WorkResponse, Status>>,
+    /// Outcomes of the last message that were not looked at yet.
+    outcomes: VecDeque<pb::WorkOutcome>,
     stopping: CancellationToken,
     lane: JoinHandle<()>,
 }
@@ -65,6 +68,7 @@ impl Scene {
             },
             requests,
             answers,
+            outcomes: VecDeque::new(),
             stopping,
             lane: tokio::spawn(lane.run(ReceiverStream::new(receiver))),
         }
@@ -100,12 +104,21 @@ impl Scene {
     }
 
     async fn ask_within(&self, time: Duration, sequence: u64, work: Work) {
-        let request = pb::WorkRequest {
+        let item = pb::WorkItem {
             sequence,
             timeout_micros: u64::try_from(time.as_micros()).unwrap(),
             work: Some(work),
         };
-        self.requests.send(Ok(request)).await.unwrap();
+        self.send([item]).await;
+    }
+
+    /// Sends items as one message.
+    async fn send(&self, items: impl IntoIterator<Item = pb::WorkItem>) {
+        let items = items.into_iter().collect();
+        self.requests
+            .send(Ok(pb::WorkRequest { items }))
+            .await
+            .unwrap();
     }
 
     /// Waits until the lane has read so many of the requests.
@@ -115,10 +128,19 @@ impl Scene {
         }
     }
 
+    /// The next outcome; `None` once the lane has ended.
+    async fn outcome(&mut self) -> Option<pb::WorkOutcome> {
+        while self.outcomes.is_empty() {
+            let message = timeout(LONG, self.answers.recv()).await;
+            self.outcomes
+                .extend(message.expect("an answer")?.unwrap().outcomes);
+        }
+        self.outcomes.pop_front()
+    }
+
     /// The sequence of the next answer, and why it is a refusal if it is one; `None` once the lane has ended.
     async fn answer(&mut self) -> Option<(u64, Option<Reason>)> {
-        let answer = timeout(LONG, self.answers.recv()).await;
-        let answer = answer.expect("an answer")?.unwrap();
+        let answer = self.outcome().await?;
         let reason = match answer.outcome.unwrap() {
             Outcome::Changed(_) | Outcome::Matches(_) => None,
             Outcome::Status(status) => Some(Reason::of(&status_from_bytes(status)).unwrap()),
@@ -164,8 +186,7 @@ async fn each_request_is_answered_and_a_refusal_ends_nothing() {
         scene.ask(sequence, Work::FindAll(find)).await;
         assert_eq!(scene.answer().await, Some((sequence, reason)));
     }
-    let nothing = pb::WorkRequest::default();
-    scene.requests.send(Ok(nothing)).await.unwrap();
+    scene.send([pb::WorkItem::default()]).await;
     let refusal = Some((0, Some(Reason::InvalidRequest)));
     assert_eq!(scene.answer().await, refusal);
 }
@@ -227,6 +248,34 @@ async fn nothing_is_read_from_a_router_that_does_not_read() {
     for _ in 0..100 {
         scene.answer().await.unwrap();
     }
+}
+
+/// WK1, WK3: items of one message have nothing else in common.
+#[tokio::test]
+async fn the_items_of_a_message_are_answered_as_each_is_done() {
+    let mut scene = Scene::new(&plenty()).await;
+    let held = scene.hold_up();
+    let item = |sequence, work| pb::WorkItem {
+        sequence,
+        timeout_micros: u64::try_from(LONG.as_micros()).unwrap(),
+        work: Some(work),
+    };
+    let refused = Work::FindAll(pb::FindAll::default());
+    scene
+        .send([
+            item(1, Work::FindAll(scene.find())),
+            item(2, Work::FindAll(scene.find())),
+            item(3, refused),
+            item(0, Work::Cancel(2)),
+        ])
+        .await;
+    let refusal = Some((3, Some(Reason::InvalidRequest)));
+    assert_eq!(scene.answer().await, refusal);
+    drop(held);
+    assert_eq!(scene.answer().await, Some((1, None)));
+    drop(scene.requests);
+    timeout(LONG, scene.lane).await.unwrap().unwrap();
+    assert!(scene.answers.recv().await.is_none(), "nothing else");
 }
 
 /// WK3.
@@ -294,11 +343,12 @@ async fn where_there_is_no_room_that_is_the_answer() {
     assert_eq!(scene.answer().await, overloaded(2));
     drop(answer_does_not_fit);
 
-    for sequence in [3, 4] {
-        scene.ask(sequence, Work::FindAll(scene.find())).await;
-    }
     // One waits to be taken, one for the place of that.
-    scene.until_read(0).await;
+    scene.ask(3, Work::FindAll(scene.find())).await;
+    while scene.answers.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    scene.ask(4, Work::FindAll(scene.find())).await;
     let counted = async {
         while budget.try_take(1 << 10).is_some() {
             tokio::task::yield_now().await;
@@ -355,11 +405,17 @@ fn small_answers_go_before_large_ones_that_wait() {
         ready.push(Done {
             answer: response(sequence, Ok(Outcome::Matches(Default::default()))),
             is_large,
-            _memory: plenty().take(0),
+            _memory: Memory {
+                own: plenty().take(0),
+                _message: Arc::new(plenty().take(0)),
+            },
         });
     }
-    let sent = std::iter::from_fn(|| ready.pop()).map(|done| done.answer.sequence);
-    assert!(sent.eq([3, 4, 1, 2]));
+    let sent = std::iter::from_fn(|| (!ready.is_empty()).then(|| ready.message()));
+    let sequences = |message: pb::WorkResponse| -> Vec<u64> {
+        message.outcomes.iter().map(|one| one.sequence).collect()
+    };
+    assert!(sent.map(sequences).eq([vec![3, 4], vec![1], vec![2]]));
 }
 
 impl Scene {
@@ -377,8 +433,7 @@ impl Scene {
 
     /// What the next answer says of a change, or why it is a refusal.
     async fn changed(&mut self) -> Result<pb::Changed, Reason> {
-        let answer = timeout(LONG, self.answers.recv()).await;
-        match answer.unwrap().unwrap().unwrap().outcome.unwrap() {
+        match self.outcome().await.unwrap().outcome.unwrap() {
             Outcome::Changed(changed) => Ok(changed),
             Outcome::Status(status) => Err(Reason::of(&status_from_bytes(status)).unwrap()),
             Outcome::Matches(matches) => panic!("{matches:?}"),

@@ -8,6 +8,7 @@ use simshard_proto::{Reason, status_into_bytes};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
 use tokio::time::timeout;
+use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::Endpoint;
 
 use super::*;
@@ -17,14 +18,14 @@ const LONG: Duration = Duration::from_secs(20);
 
 /// The other end of a lane.
 struct Node {
-    requests: mpsc::Receiver<pb::WorkRequest>,
+    items: mpsc::Receiver<pb::WorkItem>,
     answers: mpsc::Sender<Result<pb::WorkResponse, Status>>,
 }
 
 impl Node {
     /// A request, and the time that it has.
     async fn request(&mut self) -> (u64, Work, Duration) {
-        let request = timeout(LONG, self.requests.recv()).await;
+        let request = timeout(LONG, self.items.recv()).await;
         let request = request.expect("a request").unwrap();
         let time = Duration::from_micros(request.timeout_micros);
         (request.sequence, request.work.unwrap(), time)
@@ -32,16 +33,21 @@ impl Node {
 
     async fn answer(&self, sequence: u64, outcome: Outcome) {
         let outcome = Some(outcome);
-        let answer = pb::WorkResponse { sequence, outcome };
+        self.send(pb::WorkOutcome { sequence, outcome }).await;
+    }
+
+    async fn send(&self, outcome: pb::WorkOutcome) {
+        let outcomes = vec![outcome];
+        let answer = pb::WorkResponse { outcomes };
         self.answers.send(Ok(answer)).await.unwrap();
     }
 }
 
 fn lane(budget: &Budget) -> (Arc<Lane>, Node) {
-    let (sender, requests) = mpsc::channel(QUEUE);
+    let (sender, items) = mpsc::channel(QUEUE);
     let (answers, receiver) = mpsc::channel(1);
     let lane = Lane::over(sender, ReceiverStream::new(receiver), budget.clone());
-    (Arc::new(lane), Node { requests, answers })
+    (Arc::new(lane), Node { items, answers })
 }
 
 fn plenty() -> Budget {
@@ -117,7 +123,7 @@ async fn each_request_gets_the_one_answer_that_has_its_sequence() {
         panic!("the second one was refused");
     };
     assert_eq!(Reason::of(&status), Some(Reason::NotOwner));
-    assert!(node.requests.try_recv().is_err(), "nothing to cancel");
+    assert!(node.items.try_recv().is_err(), "nothing to cancel");
 }
 
 /// LN2.
@@ -135,7 +141,7 @@ async fn the_end_of_a_lane_is_told_to_those_who_wait_and_to_those_who_come() {
         assert!(is_unreachable(&answer(waiting).await));
         assert!(lane.waiting.is_closed());
         assert!(is_unreachable(&lane.work(soon(), work(1)).await));
-        assert!(node.requests.try_recv().is_err(), "nobody sends any more");
+        assert!(node.items.try_recv().is_err(), "nobody sends any more");
     }
 }
 
@@ -165,7 +171,7 @@ async fn a_request_that_nobody_waits_for_is_cancelled_and_forgotten() {
 async fn where_there_is_no_room_to_cancel_the_node_knows_the_time() {
     let (lane, mut node) = lane(&plenty());
     let asked: Vec<Asked> = (0..QUEUE).map(|_| ask(&lane, 0)).collect();
-    while lane.requests.capacity() > 0 {
+    while lane.items.capacity() > 0 {
         tokio::task::yield_now().await;
     }
     for asked in asked {
@@ -178,14 +184,14 @@ async fn where_there_is_no_room_to_cancel_the_node_knows_the_time() {
         assert_eq!(asked_for, work(0));
         assert!(time > Duration::from_secs(50), "{time:?}");
     }
-    assert!(node.requests.try_recv().is_err());
+    assert!(node.items.try_recv().is_err());
 }
 
 /// LN4.
 #[tokio::test]
 async fn an_answer_that_does_not_fit_fails_alone() {
     let (sequence, outcome) = (1, Some(done(1)));
-    let bytes = pb::WorkResponse { sequence, outcome }.encoded_len();
+    let bytes = pb::WorkOutcome { sequence, outcome }.encoded_len();
     let budget = Budget::new(bytes);
     let (lane, mut node) = lane(&budget);
     let asked = [ask(&lane, 1), ask(&lane, 1)];
@@ -208,8 +214,7 @@ async fn an_answer_that_says_nothing_is_nonsense() {
     let asked = ask(&lane, 0);
     let (sequence, ..) = node.request().await;
     let outcome = None;
-    let says_nothing = pb::WorkResponse { sequence, outcome };
-    node.answers.send(Ok(says_nothing)).await.unwrap();
+    node.send(pb::WorkOutcome { sequence, outcome }).await;
     assert!(matches!(answer(asked).await, Err(CallError::Refused(_))));
 }
 
@@ -265,4 +270,29 @@ async fn who_gives_up_opening_a_lane_leaves_it_to_the_others() {
     drop(connection);
     drop(listener);
     assert!(is_unreachable(&second.await.unwrap()));
+}
+
+#[tokio::test]
+async fn items_that_wait_at_one_time_go_as_one_message_of_bounded_size() {
+    let item = |sequence: u64, queries: usize| pb::WorkItem {
+        sequence,
+        work: Some(Work::FindAll(pb::FindAll {
+            fingerprints: vec![1; queries],
+            ..Default::default()
+        })),
+        ..Default::default()
+    };
+    let (sender, receiver) = mpsc::channel(QUEUE);
+    let large = MESSAGE / 8;
+    let queries = [1, 1, 1, large, 1, large / 2, large / 3];
+    for (sequence, queries) in (0..).zip(queries) {
+        sender.send(item(sequence, queries)).await.unwrap();
+    }
+    drop(sender);
+    let messages: Vec<_> = messages(receiver).collect().await;
+    let sequences = messages.iter().map(|message| {
+        let items = message.items.iter();
+        items.map(|item| item.sequence).collect::<Vec<u64>>()
+    });
+    assert!(sequences.eq([vec![0, 1, 2], vec![3], vec![4, 5, 6]]));
 }

@@ -1,9 +1,6 @@
-//! Requests that are answered in parts, and callers that go.
-
-use std::time::Duration;
+//! Requests that are sent in parts.
 
 use simshard_proto::Reason;
-use tokio::sync::oneshot;
 
 use super::*;
 
@@ -29,11 +26,7 @@ fn request(documents: u64) -> Pending {
             .collect(),
         ids: Vec::new(),
     };
-    Pending::new(
-        0,
-        Arc::new(documents),
-        Deadline::within(Duration::from_secs(60)),
-    )
+    Pending::new(Arc::new(documents))
 }
 
 fn fingerprints(request: &Pending) -> Vec<u64> {
@@ -134,34 +127,4 @@ fn a_request_gives_way_after_so_many_conflicts_however_many_parts_it_has() {
     }
     assert_eq!(answer(sent(rest, 1, &[])).unwrap(), 20);
     assert_eq!(answer(sent(request(0), 0, &[])).unwrap(), 0);
-}
-
-/// CH1.
-#[test]
-fn nothing_is_sent_again_for_callers_that_have_gone_were_told_or_are_late() {
-    let (senders, mut answers): (Vec<_>, Vec<_>) = (0..4).map(|_| oneshot::channel()).unzip();
-    let replies = Replies::new(senders);
-    let now = Deadline::now();
-    let pending: Vec<Pending> = (0..4).map(|job| Pending { job, ..request(1) }).collect();
-    let mut pending = waiting(pending, now, &replies);
-    assert_eq!(pending.len(), 4);
-
-    drop(answers.remove(0));
-    replies.send(1, Err(RouterError::Fault));
-    pending[2].deadline = now;
-    let pending = waiting(pending, now, &replies);
-    assert_eq!(pending.iter().map(|one| one.job).collect::<Vec<_>>(), [3]);
-    let late = answers[1].try_recv().unwrap().unwrap_err();
-    assert_eq!(late.reason(), Reason::DeadlineTooShort);
-}
-
-/// CH3.
-#[test]
-fn a_request_with_a_version_of_its_own_is_sent_by_itself() {
-    let apart = |version| left(sent(request(2), 0, &[(0, version)]));
-    let pending = vec![request(1), apart(200), apart(9), apart(200), request(1)];
-    let groups = groups(pending);
-    let lengths: Vec<usize> = groups.iter().map(Vec::len).collect();
-    assert_eq!(lengths, [1, 1, 3]);
-    assert!(groups[2].iter().all(|one| one.stamp() == Stamp::Reading));
 }

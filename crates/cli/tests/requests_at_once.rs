@@ -1,4 +1,4 @@
-//! Single requests that go together, many clients at once: each has its own answer, and fails for its own nodes only.
+//! Many requests of one document or query at once: each has its own answer, and fails for its own nodes only.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -201,7 +201,7 @@ fn by_need(set: &[Fingerprint]) -> (Vec<Fingerprint>, Vec<Fingerprint>) {
     set.iter().partition(|&&one| is_on(one, "n3"))
 }
 
-/// CL2: there were places for 64 slow batches, and then for no other.
+/// FI1.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn however_many_requests_wait_for_a_frozen_node_others_are_answered() {
     let cluster = Cluster::start().await;
@@ -219,7 +219,7 @@ async fn however_many_requests_wait_for_a_frozen_node_others_are_answered() {
     cluster.processes.nodes[2].thaw();
 }
 
-/// GA1, GA2.
+/// FI2.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_partial_search_waits_for_a_frozen_node_if_it_needs_it_and_half_of_its_own_time() {
     let cluster = Cluster::start().await;
