@@ -28,6 +28,12 @@ impl MemoryStore {
         }
     }
 
+    /// Replaces the layout. Processes that watch it follow: routers reach nodes at their new addresses. The shard map
+    /// must stay as it is, because nodes keep the shards that they started with.
+    pub fn set_layout(&self, layout: ClusterLayout) {
+        self.layout.send_replace(Arc::new(layout));
+    }
+
     fn corpora_guard(&self) -> MutexGuard<'_, Arc<Corpora>> {
         // A change that panics half-way would leave it half-changed, but none can.
         self.corpora.lock().unwrap_or_else(PoisonError::into_inner)

@@ -42,8 +42,8 @@ pub trait MetadataStore: Send + Sync + std::fmt::Debug {
 
     /// Follows the layout. The value is the newest that this process has heard of,
     /// which may be older than what [`MetadataStore::layout`] reads. The receiver
-    /// ends when the store is dropped. No backend changes an open layout yet; this is
-    /// how processes will learn of nodes that join and leave while they run.
+    /// ends when the store is dropped. Routers follow it with every round of a request.
+    /// Only the backend in memory changes an open layout yet.
     fn watch_layout(&self) -> watch::Receiver<Arc<ClusterLayout>>;
 
     /// Reads all corpora, as they are at one moment.

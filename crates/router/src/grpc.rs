@@ -159,7 +159,8 @@ impl CorpusService for CorpusGrpc {
         // Nodes that do not hold it are described, not refused, so one that is only remembered might be gone.
         let corpus = self.router.reread(&name, "").await?;
         let contents = self.router.contents(&corpus, deadline).await?;
-        let shards = |node: &_| self.router.shards_of(node);
+        let cluster = self.router.cluster();
+        let shards = |node: &_| cluster.shards_of(node);
         let response = convert::get_corpus_response(&corpus.record, contents, shards);
         Ok(Response::new(response))
     }

@@ -6,6 +6,7 @@
 //! listener.
 
 mod clock;
+mod cluster;
 mod corpora;
 mod deadline;
 mod decode;

@@ -10,16 +10,17 @@ mod recovery;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use simshard_cluster::{ClusterLayout, CorpusName, MetadataStore};
+use simshard_cluster::{CorpusName, MetadataStore};
 use simshard_proto::transport::Budget;
 use simshard_topology::{NodeId, ShardSet};
 use tokio::sync::Semaphore;
 
 use crate::clock::SystemClock;
+use crate::cluster::{ClusterView, WatchedCluster};
 use crate::corpora::{Corpora, OpenCorpus};
 use crate::error::RouterError;
 use crate::metadata::Metadata;
-use crate::nodes::{CallError, Nodes};
+use crate::nodes::CallError;
 pub(crate) use catalog::{CorpusContents, NewCorpus};
 pub(crate) use documents::Change;
 pub(crate) use find::{Found, Near};
@@ -27,12 +28,11 @@ pub(crate) use live::Live;
 pub(crate) use pending::TooFarAhead;
 pub(crate) use recovery::StoredCorpus;
 
-/// A router over the nodes of one layout.
+/// A router over the nodes of a cluster.
 #[derive(Debug)]
 pub(crate) struct Router {
     metadata: Metadata,
-    layout: Arc<ClusterLayout>,
-    nodes: Nodes,
+    cluster: WatchedCluster,
     corpora: Corpora,
     /// Most corpora that may exist.
     max_corpora: usize,
@@ -44,19 +44,22 @@ pub(crate) struct Router {
 impl Router {
     pub(crate) fn new(
         store: Arc<dyn MetadataStore>,
-        layout: Arc<ClusterLayout>,
         budget: &Budget,
         max_corpora: usize,
     ) -> Result<Self, tonic::transport::Error> {
         Ok(Self {
-            nodes: Nodes::new(&layout, budget)?,
+            cluster: WatchedCluster::new(store.watch_layout(), budget)?,
             corpora: Corpora::new(Metadata::new(Arc::clone(&store))),
             metadata: Metadata::new(store),
             max_corpora,
             clock: SystemClock::default(),
             live: Arc::new(Semaphore::new(live::MOST_AT_ONCE)),
-            layout,
         })
+    }
+
+    /// The cluster as it is now.
+    pub(crate) fn cluster(&self) -> Arc<ClusterView> {
+        self.cluster.view()
     }
 
     /// The corpus of this name as the metadata store has it now, if the

@@ -55,7 +55,7 @@ pub async fn serve(
     let layout = store.layout().await?;
     let nodes = layout.nodes().len();
     let budget = Budget::new(config.in_flight_bytes);
-    let router = Arc::new(Router::new(store, layout, &budget, config.max_corpora)?);
+    let router = Arc::new(Router::new(store, &budget, config.max_corpora)?);
     info!(nodes, "router serves");
 
     let edge = CorpusGrpc {

@@ -4,11 +4,11 @@ mod lane;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use backon::{ExponentialBuilder, Retryable};
-use simshard_cluster::ClusterLayout;
+use simshard_cluster::{ClusterLayout, Node};
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
 use simshard_proto::shard::v1::work_item::Work;
 use simshard_proto::transport::{self, Budget};
@@ -16,7 +16,7 @@ use simshard_proto::{MAX_MESSAGE_BYTES, Reason};
 use simshard_topology::NodeId;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Response, Status};
-use tracing::debug;
+use tracing::{debug, warn};
 
 use crate::deadline::Deadline;
 pub(crate) use lane::Answer;
@@ -80,11 +80,13 @@ pub(crate) type Client = ShardServiceClient<Channel>;
 /// The connections to every node of a layout.
 #[derive(Debug)]
 pub(crate) struct Nodes {
-    by_id: HashMap<NodeId, Connections>,
+    budget: Budget,
+    by_id: HashMap<NodeId, Arc<Connections>>,
 }
 
 #[derive(Debug)]
 struct Connections {
+    address: String,
     /// For searches with few queries.
     queries: Slot,
     /// For changes of few documents: searches do not wait for their syncs.
@@ -103,24 +105,32 @@ impl Nodes {
     ) -> Result<Self, tonic::transport::Error> {
         let mut by_id = HashMap::new();
         for node in layout.nodes() {
-            let endpoint = transport::endpoint(Endpoint::from_shared(node.address.clone())?);
-            let client = || {
-                ShardServiceClient::new(endpoint.connect_lazy())
-                    .max_decoding_message_size(MAX_ANSWER_BYTES)
-                    .max_encoding_message_size(usize::MAX)
-            };
-            let connections = Connections {
-                queries: Slot::new(client(), budget.clone()),
-                documents: Slot::new(client(), budget.clone()),
-                large: (0..LARGE)
-                    .map(|_| Slot::new(client(), budget.clone()))
-                    .collect(),
-                next: AtomicUsize::new(0),
-                lost: Mutex::default(),
-            };
+            let connections = Arc::new(Connections::new(&node.address, budget)?);
             by_id.insert(node.id.clone(), connections);
         }
-        Ok(Self { by_id })
+        let budget = budget.clone();
+        Ok(Self { budget, by_id })
+    }
+
+    /// The connections to the nodes of another layout. Nodes whose address is the same keep theirs. A node with an
+    /// address that is none is unreachable.
+    pub(crate) fn of_layout(&self, layout: &ClusterLayout) -> Self {
+        let connections = |node: &Node| match self.by_id.get(&node.id) {
+            Some(known) if known.address == node.address => Some(Arc::clone(known)),
+            Some(_) | None => match Connections::new(&node.address, &self.budget) {
+                Ok(new) => Some(Arc::new(new)),
+                Err(error) => {
+                    warn!(node = %node.id, address = node.address, %error, "the layout has an address that is none");
+                    None
+                }
+            },
+        };
+        let nodes = layout.nodes().iter();
+        let by_id = nodes.filter_map(|node| Some((node.id.clone(), connections(node)?)));
+        Self {
+            by_id: by_id.collect(),
+            budget: self.budget.clone(),
+        }
     }
 
     /// Makes one call to one node; again where the connection failed, as every
@@ -161,11 +171,30 @@ impl Nodes {
     }
 
     fn connections(&self, node: &NodeId) -> Result<&Connections, CallError> {
-        self.by_id.get(node).ok_or(CallError::Unreachable)
+        let connections = self.by_id.get(node);
+        connections.map(|one| &**one).ok_or(CallError::Unreachable)
     }
 }
 
 impl Connections {
+    fn new(address: &str, budget: &Budget) -> Result<Self, tonic::transport::Error> {
+        let endpoint = transport::endpoint(Endpoint::from_shared(address.to_owned())?);
+        let slot = || {
+            let client = ShardServiceClient::new(endpoint.connect_lazy())
+                .max_decoding_message_size(MAX_ANSWER_BYTES)
+                .max_encoding_message_size(usize::MAX);
+            Slot::new(client, budget.clone())
+        };
+        Ok(Self {
+            address: address.to_owned(),
+            queries: slot(),
+            documents: slot(),
+            large: (0..LARGE).map(|_| slot()).collect(),
+            next: AtomicUsize::new(0),
+            lost: Mutex::default(),
+        })
+    }
+
     /// Does `attempt`; again where the connection failed.
     async fn again<A, F>(
         &self,

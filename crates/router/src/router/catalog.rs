@@ -8,10 +8,10 @@ use simshard_cluster::{Corpora, CorpusName, CorpusRecord, CorpusState, Node, ran
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::v1::NodeState;
 use simshard_simhash::{Layout, Recipe};
-use simshard_topology::ShardSet;
 use tonic::{Response, Status};
 
 use super::{Failures, Router};
+use crate::cluster::ClusterView;
 use crate::corpora::OpenCorpus;
 use crate::deadline::Deadline;
 use crate::error::RouterError;
@@ -94,8 +94,8 @@ impl Router {
         record: &CorpusRecord,
         deadline: Deadline,
     ) -> Result<(), RouterError> {
-        let request = |node: &Node| pb::CreateCorpusRequest {
-            target: Some(self.target(record)),
+        let request = |cluster: &ClusterView, node: &Node| pb::CreateCorpusRequest {
+            target: Some(cluster.target(record)),
             node: node.id.to_string(),
         };
         let create = async |mut client: Client, request| client.create_corpus(request).await;
@@ -144,7 +144,7 @@ impl Router {
         let mut silent = Failures::default();
         for (node, answer) in self.contents(&corpus, deadline).await? {
             if answer == Err(NodeState::Unreachable) {
-                let shards = self.shards_of(&node);
+                let shards = self.cluster.view().shards_of(&node);
                 silent.nodes.insert(node.id, shards);
             }
         }
@@ -178,14 +178,14 @@ impl Router {
         corpus: &OpenCorpus,
         deadline: Deadline,
     ) -> Result<CorpusContents, RouterError> {
-        let request = |node: &Node| pb::DescribeCorpusRequest {
-            target: Some(self.target(&corpus.record)),
-            node: node.id.to_string(),
-        };
+        let cluster = &*self.cluster.view();
         let describe = async |mut client: Client, request| client.describe_corpus(request).await;
-        let calls = self.layout.nodes().iter().map(async |node| {
-            let request = request(node);
-            let answer = self
+        let calls = cluster.layout.nodes().iter().map(async |node| {
+            let request = pb::DescribeCorpusRequest {
+                target: Some(cluster.target(&corpus.record)),
+                node: node.id.to_string(),
+            };
+            let answer = cluster
                 .nodes
                 .call(&node.id, deadline, &request, describe)
                 .await;
@@ -212,28 +212,13 @@ impl Router {
         Ok(contents)
     }
 
-    /// What a request about a corpus says of it to nodes, and of the map that it is planned with.
-    pub(crate) fn target(&self, corpus: &CorpusRecord) -> pb::Target {
-        pb::Target {
-            corpus_uid: corpus.uid.to_string(),
-            blocks: corpus.blocks,
-            distance: corpus.distance,
-            map_digest: self.layout.map().digest().0,
-        }
-    }
-
-    /// The shards that the map gives a node.
-    pub(crate) fn shards_of(&self, node: &Node) -> ShardSet {
-        self.layout.map().shards_of(&node.id)
-    }
-
     async fn drop_from_nodes(
         &self,
         record: &CorpusRecord,
         deadline: Deadline,
     ) -> Result<(), RouterError> {
-        let request = |node: &Node| pb::DeleteCorpusRequest {
-            target: Some(self.target(record)),
+        let request = |cluster: &ClusterView, node: &Node| pb::DeleteCorpusRequest {
+            target: Some(cluster.target(record)),
             node: node.id.to_string(),
         };
         let delete = async |mut client: Client, request| client.delete_corpus(request).await;
@@ -245,23 +230,25 @@ impl Router {
         &self,
         name: &CorpusName,
         deadline: Deadline,
-        request: impl Fn(&Node) -> M,
+        request: impl Fn(&ClusterView, &Node) -> M,
         method: impl Fn(Client, M) -> F,
     ) -> Result<(), RouterError>
     where
         M: Clone,
         F: Future<Output = Result<Response<A>, Status>>,
     {
+        let cluster = &*self.cluster.view();
         let (request, method) = (&request, &method);
-        let calls = self.layout.nodes().iter().map(async |node| {
-            let request = request(node);
-            let answer = self.nodes.call(&node.id, deadline, &request, method).await;
+        let calls = cluster.layout.nodes().iter().map(async |node| {
+            let request = request(cluster, node);
+            let answer = cluster.nodes.call(&node.id, deadline, &request, method);
+            let answer = answer.await;
             (node, answer)
         });
         let mut failures = Failures::default();
         for (node, answer) in join_all(calls).await {
             if let Err(error) = answer {
-                failures.note(node.id.clone(), self.shards_of(node), error)?;
+                failures.note(node.id.clone(), cluster.shards_of(node), error)?;
             }
         }
         failures.check(name)

@@ -22,6 +22,7 @@ use tokio::sync::oneshot;
 use super::pending::{Next, Pending};
 use super::{Failures, Router};
 use crate::clock::Stamp;
+use crate::cluster::ClusterView;
 use crate::corpora::OpenCorpus;
 use crate::deadline::Deadline;
 use crate::error::RouterError;
@@ -113,10 +114,11 @@ impl Router {
 
     /// Sends each node its part, and waits for all answers.
     async fn send(&self, send: &Sending<'_>) -> Result<Outcome, RouterError> {
-        let parts = self.part_documents(send).await?;
+        let cluster = &*self.cluster.view();
+        let parts = part_documents(cluster, send).await?;
         let calls = parts
             .iter()
-            .map(async |(node, part)| (node, part, self.change_on(node, send, part).await));
+            .map(async |(node, part)| (node, part, change_on(cluster, node, send, part).await));
         let mut arriving: FuturesUnordered<_> = calls.collect();
         let mut outcome = Outcome::new(send.documents.len());
         let mut failures = Failures::default();
@@ -131,45 +133,45 @@ impl Router {
         failures.check(&send.corpus.record.name)?;
         Ok(outcome)
     }
+}
 
-    /// The documents that each node stores.
-    async fn part_documents(
-        &self,
-        send: &Sending<'_>,
-    ) -> Result<BTreeMap<NodeId, Part>, RouterError> {
-        let tables = Arc::clone(send.corpus.tables());
-        let layout = Arc::clone(&self.layout);
-        let documents = Arc::clone(&send.documents);
-        offload(documents.len(), move || {
-            plan_documents(&tables, layout.map(), &documents.fingerprints)
+/// The documents that each node stores.
+async fn part_documents(
+    cluster: &ClusterView,
+    send: &Sending<'_>,
+) -> Result<BTreeMap<NodeId, Part>, RouterError> {
+    let tables = Arc::clone(send.corpus.tables());
+    let layout = Arc::clone(&cluster.layout);
+    let documents = Arc::clone(&send.documents);
+    offload(documents.len(), move || {
+        plan_documents(&tables, layout.map(), &documents.fingerprints)
+    })
+    .await
+}
+
+async fn change_on(
+    cluster: &ClusterView,
+    node: &NodeId,
+    send: &Sending<'_>,
+    part: &Part,
+) -> Result<pb::Changed, CallError> {
+    let work = || {
+        let selected = send.documents.select(&part.places);
+        Work::Change(pb::Change {
+            target: Some(cluster.target(&send.corpus.record)),
+            kind: send.change.kind().into(),
+            shards: shards_from(part.shards),
+            fingerprints: selected.fingerprints.iter().map(|value| value.0).collect(),
+            ids: selected.ids,
+            version: send.version.0,
+            beyond_clock: send.beyond_clock,
         })
-        .await
-    }
-
-    async fn change_on(
-        &self,
-        node: &NodeId,
-        send: &Sending<'_>,
-        part: &Part,
-    ) -> Result<pb::Changed, CallError> {
-        let work = || {
-            let selected = send.documents.select(&part.places);
-            Work::Change(pb::Change {
-                target: Some(self.target(&send.corpus.record)),
-                kind: send.change.kind().into(),
-                shards: shards_from(part.shards),
-                fingerprints: selected.fingerprints.iter().map(|value| value.0).collect(),
-                ids: selected.ids,
-                version: send.version.0,
-                beyond_clock: send.beyond_clock,
-            })
-        };
-        let load = Load::Documents(part.places.len());
-        let answer = self.nodes.work(node, send.deadline, load, work).await?;
-        match answer.outcome {
-            Answer::Changed(changed) => Ok(changed),
-            Answer::Matches(_) | Answer::Status(_) => Err(CallError::nonsense()),
-        }
+    };
+    let load = Load::Documents(part.places.len());
+    let answer = cluster.nodes.work(node, send.deadline, load, work).await?;
+    match answer.outcome {
+        Answer::Changed(changed) => Ok(changed),
+        Answer::Matches(_) | Answer::Status(_) => Err(CallError::nonsense()),
     }
 }
 

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use futures_util::{Stream, StreamExt, stream};
+use futures_util::{StreamExt, stream};
 use simshard_cluster::{CorpusRecord, CorpusState};
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::work_item::Work;
@@ -20,6 +20,7 @@ use simshard_topology::NodeId;
 use tracing::warn;
 
 use super::{Failures, Router};
+use crate::cluster::ClusterView;
 use crate::corpora::OpenCorpus;
 use crate::deadline::Deadline;
 use crate::error::RouterError;
@@ -68,16 +69,26 @@ impl Router {
                 self.warn_of(corpus, &lost).await?;
             }
             let down = lost.nodes.keys().cloned().collect();
-            let plan = self.plan(corpus, near, down).await?;
+            let cluster = self.cluster.view();
+            let plan = plan(&cluster, corpus, near, down).await?;
             if !plan.unreachable.is_empty() && !near.allow_partial {
                 lost.nodes = plan.unreachable;
                 return Err(lost.error(&corpus.record.name));
             }
-            let round = match self.may_go_around(corpus, near, &lost) {
-                true => deadline.half(),
-                false => deadline,
+            let others = cluster.layout.nodes().len() > lost.nodes.len() + 1;
+            let round = if others && may_go_around(corpus, near) {
+                deadline.half()
+            } else {
+                deadline
             };
-            let (answers, _memory, failures) = self.ask(corpus, near, &plan, round).await?;
+            let asked = Asked {
+                cluster: &cluster,
+                corpus,
+                near,
+                plan: &plan,
+                deadline: round,
+            };
+            let (answers, _memory, failures) = asked.answers().await?;
             if failures.is_empty() {
                 return complete(corpus, near, plan, answers).await;
             }
@@ -113,46 +124,55 @@ impl Router {
         };
         Ok(!record.is_some_and(is_it))
     }
+}
 
-    async fn plan(
-        &self,
-        corpus: &OpenCorpus,
-        near: &Near,
-        down: BTreeSet<NodeId>,
-    ) -> Result<QueryPlan, RouterError> {
-        let tables = Arc::clone(corpus.tables());
-        let layout = Arc::clone(&self.layout);
-        let queries = Arc::clone(&near.queries);
-        let max_distance = near.max_distance;
-        offload(near.queries.len(), move || {
-            plan_queries(&tables, layout.map(), &queries, max_distance, &down)
-        })
-        .await
-    }
+async fn plan(
+    cluster: &ClusterView,
+    corpus: &OpenCorpus,
+    near: &Near,
+    down: BTreeSet<NodeId>,
+) -> Result<QueryPlan, RouterError> {
+    let tables = Arc::clone(corpus.tables());
+    let layout = Arc::clone(&cluster.layout);
+    let queries = Arc::clone(&near.queries);
+    let max_distance = near.max_distance;
+    offload(near.queries.len(), move || {
+        plan_queries(&tables, layout.map(), &queries, max_distance, &down)
+    })
+    .await
+}
 
-    /// Whether another round could follow one that loses one more node, so that it should be left some time.
-    fn may_go_around(&self, corpus: &OpenCorpus, near: &Near, lost: &Failures) -> bool {
-        let fewer_groups = near.max_distance < corpus.layout().distance();
-        let others = self.layout.nodes().len() > lost.nodes.len() + 1;
-        (near.allow_partial || fewer_groups) && others
-    }
+/// Whether a lost node may be gone around, so that a round should leave time for another.
+fn may_go_around(corpus: &OpenCorpus, near: &Near) -> bool {
+    near.allow_partial || near.max_distance < corpus.layout().distance()
+}
 
-    /// Asks every node of a plan: the answers of those that gave one, each with
-    /// the place of its request.
-    async fn ask(
-        &self,
-        corpus: &OpenCorpus,
-        near: &Near,
-        plan: &QueryPlan,
-        deadline: Deadline,
-    ) -> Result<(Vec<(usize, Matches)>, Vec<Taken>, Failures), RouterError> {
-        let mut arriving = std::pin::pin!(self.answers(corpus, near, plan, deadline));
-        let mut answers = Vec::with_capacity(plan.requests.len());
-        let mut memory = Vec::with_capacity(plan.requests.len());
+/// One round of a search.
+struct Asked<'a> {
+    cluster: &'a ClusterView,
+    corpus: &'a OpenCorpus,
+    near: &'a Near,
+    plan: &'a QueryPlan,
+    deadline: Deadline,
+}
+
+impl Asked<'_> {
+    /// Asks every node of the plan: the answers of those that gave one, each with the place of its request, and the
+    /// memory that they take.
+    async fn answers(&self) -> Result<(Vec<(usize, Matches)>, Vec<Taken>, Failures), RouterError> {
+        let requests = &self.plan.requests;
+        let calls = requests.iter().enumerate().map(async |(place, request)| {
+            let (groups, node, part) = request;
+            (place, self.answer_of(node, *groups, part).await)
+        });
+        let calls: Vec<_> = calls.collect();
+        let mut arriving = stream::iter(calls).buffer_unordered(AT_ONCE);
+        let mut answers = Vec::with_capacity(requests.len());
+        let mut memory = Vec::with_capacity(requests.len());
         let mut lost = Failures::default();
         let mut bytes = 0;
         while let Some((place, answer)) = arriving.next().await {
-            let (_, node, part) = &plan.requests[place];
+            let (_, node, part) = &requests[place];
             match answer {
                 Ok((matches, taken)) => {
                     bytes += size(&matches);
@@ -161,46 +181,25 @@ impl Router {
                 }
                 Err(error) => lost.note(node.clone(), part.shards, error)?,
             }
-            if bytes > most_bytes(near) {
+            if bytes > most_bytes(self.near) {
                 return Err(RouterError::AnswerTooLarge);
             }
         }
         Ok((answers, memory, lost))
     }
 
-    /// The answers of the nodes of a plan as they arrive, each with the place of its request and the memory that it
-    /// takes.
-    fn answers<'a>(
-        &'a self,
-        corpus: &'a OpenCorpus,
-        near: &'a Near,
-        plan: &'a QueryPlan,
-        deadline: Deadline,
-    ) -> impl Stream<Item = (usize, Result<(Matches, Taken), CallError>)> + 'a {
-        let requests = plan.requests.iter().enumerate();
-        let calls = requests.map(move |(place, (groups, node, part))| async move {
-            let answer = self
-                .find_on(node, corpus, near, *groups, part, deadline)
-                .await;
-            (place, answer)
-        });
-        let calls: Vec<_> = calls.collect();
-        stream::iter(calls).buffer_unordered(AT_ONCE)
-    }
-
-    async fn find_on(
+    /// The answer of one node, and the memory that it takes.
+    async fn answer_of(
         &self,
         node: &NodeId,
-        corpus: &OpenCorpus,
-        near: &Near,
         groups: LeadGroups,
         part: &Part,
-        deadline: Deadline,
     ) -> Result<(Matches, Taken), CallError> {
+        let &Self { cluster, near, .. } = self;
         let work = || {
             let query = |&place: &u32| near.queries[place as usize].0;
             Work::FindAll(pb::FindAll {
-                target: Some(self.target(&corpus.record)),
+                target: Some(cluster.target(&self.corpus.record)),
                 shards: shards_from(part.shards),
                 active_lead_groups: groups.0,
                 max_distance: near.max_distance,
@@ -210,7 +209,7 @@ impl Router {
             })
         };
         let load = Load::Queries(part.places.len());
-        let answer = self.nodes.work(node, deadline, load, work).await?;
+        let answer = cluster.nodes.work(node, self.deadline, load, work).await?;
         match answer.outcome {
             Outcome::Matches(bytes) => {
                 let matches = matches_from_bytes(bytes).map_err(|_| CallError::nonsense())?;

@@ -21,6 +21,7 @@ use tonic::transport::Endpoint;
 use tonic::{Response, Status, Streaming};
 
 use super::{Failures, Router};
+use crate::cluster::ClusterView;
 use crate::corpora::OpenCorpus;
 use crate::deadline::Deadline;
 use crate::error::RouterError;
@@ -39,7 +40,8 @@ const OPENING: Duration = Duration::from_secs(30);
 /// A corpus, and connections to all nodes, for one stream about it.
 #[derive(Debug)]
 pub(crate) struct Live {
-    router: Arc<Router>,
+    /// The cluster as it was when the stream began.
+    cluster: Arc<ClusterView>,
     corpus: Arc<OpenCorpus>,
     connections: HashMap<NodeId, Client>,
     /// Held by all that works for the stream, threads that outlive it for a moment included.
@@ -60,14 +62,15 @@ impl Live {
         let permit = Arc::clone(&router.live).try_acquire_owned();
         let permit = permit.map_err(|_| RouterError::TooManyStreams { most: MOST_AT_ONCE })?;
         let mut connections = HashMap::new();
-        for node in router.layout.nodes() {
-            // An address that is none was refused when the router started.
+        let cluster = router.cluster.view();
+        for node in cluster.layout.nodes() {
+            // A node with an address that is none is unreachable.
             if let Ok(endpoint) = Endpoint::from_shared(node.address.clone()) {
                 connections.insert(node.id.clone(), connection(endpoint));
             }
         }
         Ok(Self {
-            router: Arc::clone(router),
+            cluster,
             corpus,
             connections,
             permit: Arc::new(permit),
@@ -80,7 +83,7 @@ impl Live {
 
     /// The nodes and their shards: one run of neighbours after the other, from the first shard to the last.
     fn runs(&self) -> Vec<(NodeId, ShardSet)> {
-        let map = self.router.layout.map();
+        let map = self.cluster.layout.map();
         let mut runs: Vec<(NodeId, ShardSet)> = Vec::new();
         for shard in ShardId::all() {
             let owner = map.owner(shard);
@@ -95,7 +98,7 @@ impl Live {
     }
 
     fn target(&self) -> pb::Target {
-        self.router.target(&self.corpus.record)
+        self.cluster.target(&self.corpus.record)
     }
 
     /// Asks a node about shards of its own.
@@ -115,7 +118,7 @@ impl Live {
         };
         let call = |_shared: Client, request| method(own.clone(), request);
         let deadline = Deadline::within(OPENING);
-        let answers = self.router.nodes.call(&node, deadline, &request, call);
+        let answers = self.cluster.nodes.call(&node, deadline, &request, call);
         match answers.await {
             Ok(answers) => Ok(FromNode {
                 node,

@@ -116,12 +116,13 @@ impl Router {
         deadline: Deadline,
     ) -> Result<Vec<StoredCorpus>, RouterError> {
         let list = async |mut client: Client, request| client.list_corpora(request).await;
-        let calls = self.layout.nodes().iter().map(async |node| {
+        let cluster = &*self.cluster.view();
+        let calls = cluster.layout.nodes().iter().map(async |node| {
             let request = pb::ListCorporaRequest {
-                map_digest: self.layout.map().digest().0,
+                map_digest: cluster.layout.map().digest().0,
                 node: node.id.to_string(),
             };
-            let answer = self.nodes.call(&node.id, deadline, &request, list).await;
+            let answer = cluster.nodes.call(&node.id, deadline, &request, list).await;
             (node, answer)
         });
         let mut failures = Failures::default();
@@ -129,7 +130,7 @@ impl Router {
         for (node, answer) in join_all(calls).await {
             match answer {
                 Ok(answer) => held.push((node.id.clone(), answer.corpora)),
-                Err(error) => failures.note(node.id.clone(), self.shards_of(node), error)?,
+                Err(error) => failures.note(node.id.clone(), cluster.shards_of(node), error)?,
             }
         }
         if !failures.is_empty() {

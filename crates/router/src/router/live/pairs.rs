@@ -86,8 +86,8 @@ impl Live {
         wanted: PairsWanted,
     ) -> Result<Pairs<'_>, RouterError> {
         let mut streams = Vec::new();
-        for node in self.router.layout.nodes() {
-            let shards = self.router.shards_of(node);
+        for node in self.cluster.layout.nodes() {
+            let shards = self.cluster.shards_of(node);
             let request = pb::FindPairsRequest {
                 target: Some(self.target()),
                 shards: shards_from(shards),

@@ -1,0 +1,72 @@
+//! The cluster as one round of a request sees it: a layout, and connections to its nodes.
+//!
+//! # Invariants
+//! - CV1: a round plans, names its map and reaches its nodes by one layout. A newer layout is for the next round.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use simshard_cluster::{ClusterLayout, CorpusRecord, Node};
+use simshard_proto::shard::v1 as pb;
+use simshard_proto::transport::Budget;
+use simshard_topology::ShardSet;
+use tokio::sync::watch;
+
+use crate::nodes::Nodes;
+
+/// A layout, and connections to its nodes.
+#[derive(Debug)]
+pub(crate) struct ClusterView {
+    pub(crate) layout: Arc<ClusterLayout>,
+    pub(crate) nodes: Nodes,
+}
+
+impl ClusterView {
+    /// What a request about a corpus says of it to nodes, and of the map that it is planned with.
+    pub(crate) fn target(&self, corpus: &CorpusRecord) -> pb::Target {
+        pb::Target {
+            corpus_uid: corpus.uid.to_string(),
+            blocks: corpus.blocks,
+            distance: corpus.distance,
+            map_digest: self.layout.map().digest().0,
+        }
+    }
+
+    /// The shards that the map gives a node.
+    pub(crate) fn shards_of(&self, node: &Node) -> ShardSet {
+        self.layout.map().shards_of(&node.id)
+    }
+}
+
+/// The newest layout that the metadata store has told of.
+#[derive(Debug)]
+pub(crate) struct WatchedCluster {
+    layouts: watch::Receiver<Arc<ClusterLayout>>,
+    newest: Mutex<Arc<ClusterView>>,
+}
+
+impl WatchedCluster {
+    /// Follows the layouts. `budget` is the memory for answers of nodes.
+    ///
+    /// # Errors
+    /// If an address of the first layout is none.
+    pub(crate) fn new(
+        mut layouts: watch::Receiver<Arc<ClusterLayout>>,
+        budget: &Budget,
+    ) -> Result<Self, tonic::transport::Error> {
+        let layout = Arc::clone(&layouts.borrow_and_update());
+        let nodes = Nodes::new(&layout, budget)?;
+        let newest = Mutex::new(Arc::new(ClusterView { layout, nodes }));
+        Ok(Self { layouts, newest })
+    }
+
+    /// The cluster now, for one round of a request.
+    pub(crate) fn view(&self) -> Arc<ClusterView> {
+        let layout = Arc::clone(&self.layouts.borrow());
+        let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
+        if !Arc::ptr_eq(&newest.layout, &layout) {
+            let nodes = newest.nodes.of_layout(&layout);
+            *newest = Arc::new(ClusterView { layout, nodes });
+        }
+        Arc::clone(&newest)
+    }
+}
