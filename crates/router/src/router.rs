@@ -30,7 +30,6 @@ pub(crate) use catalog::{CorpusContents, NewCorpus};
 pub(crate) use documents::Change;
 pub(crate) use find::{Found, Near};
 pub(crate) use live::Live;
-pub(crate) use pending::TooFarAhead;
 pub(crate) use recovery::StoredCorpus;
 use together::{ChangeJob, ChangeKey, FindJob, FindKey};
 

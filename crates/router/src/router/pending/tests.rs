@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use simshard_proto::Reason;
+use simshard_simhash::Fingerprint;
 use tokio::sync::oneshot;
 
 use super::*;
