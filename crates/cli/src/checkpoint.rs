@@ -25,10 +25,9 @@
 mod file;
 
 use serde::{Deserialize, Serialize};
+use simshard_input::{Digest, InputIdentity, Position};
 
 pub(crate) use file::{CheckpointError, CheckpointFile};
-
-use crate::input::{Digest, InputIdentity, Position};
 
 /// The version of the format.
 const VERSION: u32 = 1;

@@ -4,17 +4,17 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
+use simshard_batch::{JobError, OutputError};
+use simshard_bench::BadSettings;
 use simshard_client::ClientError;
 use simshard_cluster::MetadataError;
+use simshard_input::{InputError, WithoutParquet};
 use simshard_node::ServeError;
 use simshard_runtime::logging::LoggingError;
 use simshard_runtime::terminal::{escaped, is_obeyed};
 use simshard_storage::{OpenError, ReadError};
 
-use crate::batch::TooManyDocuments;
 use crate::checkpoint::CheckpointError;
-use crate::input::InputError;
-use crate::output::OutputError;
 use crate::say::note;
 
 /// Something failed. The same command may succeed later.
@@ -35,7 +35,9 @@ pub fn code(error: &anyhow::Error) -> Option<u8> {
         if cause.is::<InputError>() || cause.is::<UsageError>() || cause.is::<LoggingError>() {
             return Some(BAD_INPUT);
         }
-        if cause.is::<TooManyDocuments>()
+        if cause.is::<WithoutParquet>()
+            || cause.is::<BadSettings>()
+            || cause.downcast_ref().is_some_and(JobError::is_bad_input)
             || cause
                 .downcast_ref()
                 .is_some_and(OutputError::is_bad_argument)

@@ -1,22 +1,19 @@
 //! The `simshard` command: the roles of a cluster, the client commands, and the
-//! batch tools, one file a verb in `commands`.
+//! batch tools, one file a verb in `commands`. The arguments that several share
+//! are in `args`; what the commands do is in the other crates.
 
-pub mod batch;
+pub mod args;
 mod checkpoint;
 pub mod commands;
 mod connection;
 pub mod embedded;
 pub mod exit;
-pub mod input;
-pub mod output;
 mod progress;
 mod recipe;
-pub mod report;
 mod say;
-#[cfg(not(feature = "parquet"))]
-pub mod without_parquet;
+mod sources;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use simshard_runtime::logging::{self, Level, LogFormat};
 
@@ -115,7 +112,7 @@ impl Cli {
             Command::Recipes(args) => recipes::run(args),
             Command::Storage(command) => storage::run(command),
             Command::Bench(command) => bench::run(command),
-            Command::Completions(args) => completions::run(args),
+            Command::Completions(args) => completions::run(args, Self::command()),
         }
     }
 }

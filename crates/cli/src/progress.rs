@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use simshard_batch::{Bar, Progress};
 
 use crate::say::watched;
 
@@ -60,8 +61,54 @@ impl Drop for Spinner {
 }
 
 fn target() -> ProgressDrawTarget {
-    match watched() {
-        true => ProgressDrawTarget::stderr(),
-        false => ProgressDrawTarget::hidden(),
+    if watched() {
+        ProgressDrawTarget::stderr()
+    } else {
+        ProgressDrawTarget::hidden()
+    }
+}
+
+/// Shows a batch job with the bars and spinners of all commands.
+pub(crate) struct OnTerminal;
+
+impl Progress for OnTerminal {
+    type Bar = JobBar;
+    type Spinner = Spinner;
+
+    fn bar(&self, what: &'static str, steps: Option<u64>) -> JobBar {
+        JobBar {
+            what,
+            bar: bar(what, steps),
+        }
+    }
+
+    fn spinner(&self, what: &'static str) -> Spinner {
+        spinner(what)
+    }
+}
+
+/// A bar of a batch job.
+pub(crate) struct JobBar {
+    what: &'static str,
+    bar: ProgressBar,
+}
+
+impl Bar for JobBar {
+    fn add(&self, steps: u64) {
+        self.bar.inc(steps);
+    }
+
+    fn set(&self, done: u64, steps: u64) {
+        self.bar.set_length(steps);
+        self.bar.set_position(done);
+    }
+
+    fn found_pairs(&self, pairs: u64) {
+        let message = format!("{}, {} pairs,", self.what, HumanCount(pairs));
+        self.bar.set_message(message);
+    }
+
+    fn finish(&self) {
+        self.bar.finish_and_clear();
     }
 }

@@ -5,6 +5,7 @@
 use std::fmt::Display;
 use std::io::{IsTerminal, Write};
 
+use simshard_batch::Summary;
 use simshard_runtime::terminal::escaped;
 
 /// Says something on standard error, on one line whatever it quotes.
@@ -16,6 +17,17 @@ pub(crate) fn note(what: impl Display) {
 /// Whether somebody watches standard error.
 pub(crate) fn watched() -> bool {
     std::io::stderr().is_terminal()
+}
+
+/// Says what a batch job left out and, to people, what it came to.
+pub(crate) fn summary(summary: &Summary) {
+    if !summary.skipped.is_empty() {
+        note(summary.skipped);
+    }
+    if watched() {
+        let seconds = summary.elapsed.as_secs_f64();
+        note(format!("{}, {seconds:.2} s", summary.found));
+    }
 }
 
 /// Prints lines on standard output. The caller escapes what they quote from outside.

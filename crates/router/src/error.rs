@@ -13,7 +13,7 @@ use tonic::Status;
 use tonic_types::StatusExt;
 use tracing::error;
 
-use crate::router::TooFarAhead;
+use crate::too_far_ahead::TooFarAhead;
 
 /// Why a router refused or failed a request.
 #[derive(Debug, thiserror::Error)]

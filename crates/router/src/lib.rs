@@ -21,5 +21,6 @@ mod plan;
 mod router;
 mod server;
 mod streams;
+mod too_far_ahead;
 
 pub use server::{RouterConfig, ServeError, serve};

@@ -25,7 +25,6 @@ pub(crate) use catalog::{CorpusContents, NewCorpus};
 pub(crate) use documents::Change;
 pub(crate) use find::{Found, Near};
 pub(crate) use live::Live;
-pub(crate) use pending::TooFarAhead;
 pub(crate) use recovery::StoredCorpus;
 
 /// A router over the nodes of a cluster.

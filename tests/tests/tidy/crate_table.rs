@@ -1,4 +1,5 @@
-//! The crates of the project and who may use whom. A new arrow is a change of the design.
+//! The crates of the project and who uses whom: the table is equal to what the manifests say. A new
+//! arrow is a change of the design.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,39 +7,57 @@ use std::fs;
 use anyhow::{Context, Result};
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 
+use crate::rust_source::{code_only, has_word};
 use crate::{assert_none, repository};
 
-/// Each folder of `crates/` and the crates of ours that it may use.
-const TABLE: [(&str, &[&str]); 11] = [
-    ("simhash", &[]),
-    ("topology", &[]),
-    ("proto", &["simhash", "topology"]),
-    ("storage", &["simhash", "topology"]),
-    ("cluster", &["topology"]),
-    ("client", &["proto", "simhash", "topology"]),
+/// Each folder of `crates/`, the crates of ours that it uses, and those that only its tests use
+/// besides.
+const TABLE: [(&str, &[&str], &[&str]); 14] = [
+    ("simhash", &[], &[]),
+    ("topology", &[], &[]),
+    ("proto", &["simhash", "topology"], &[]),
+    ("storage", &["simhash", "topology"], &[]),
+    ("cluster", &["topology"], &[]),
+    ("client", &["proto", "simhash"], &[]),
     (
         "node",
         &["simhash", "topology", "proto", "storage", "cluster"],
+        &[],
+    ),
+    ("router", &["simhash", "topology", "proto", "cluster"], &[]),
+    ("runtime", &[], &[]),
+    ("input", &["simhash"], &[]),
+    // `runtime` owns the rule which characters a terminal obeys, and results go to terminals.
+    ("batch", &["simhash", "runtime", "input"], &[]),
+    // It reads what processes take (`runtime`), and asks nodes and the layout file by themselves
+    // when it measures a restart (`proto`, `topology`, `cluster`).
+    (
+        "bench",
+        &[
+            "simhash", "topology", "proto", "cluster", "client", "runtime", "input", "batch",
+        ],
+        &[],
     ),
     (
-        "router",
-        &["simhash", "topology", "proto", "cluster", "client"],
+        "cli",
+        &[
+            "simhash", "topology", "storage", "cluster", "client", "node", "router", "runtime",
+            "input", "batch", "bench",
+        ],
+        &["proto", TESTKIT],
     ),
-    ("runtime", &[]),
-    ("cli", ALL_BUT_TESTKIT),
-    ("testkit", ALL_BUT_TESTKIT),
+    (
+        TESTKIT,
+        &["topology", "proto", "cluster", "client", "cli"],
+        &[],
+    ),
 ];
 
-const ALL_BUT_TESTKIT: &[&str] = &[
-    "simhash", "topology", "proto", "storage", "cluster", "client", "node", "router", "runtime",
-    "cli",
-];
-
-/// Whoever tests may use it; nothing that ships may.
+/// No crate that ships may use it, except in tests.
 const TESTKIT: &str = "testkit";
 
 /// An arrow between two crates of ours, by folder.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Arrow {
     from: String,
     to: String,
@@ -55,8 +74,8 @@ fn metadata() -> Result<Metadata> {
 }
 
 /// The declared dependencies between packages under `crates/`, optional ones included.
-fn arrows(metadata: &Metadata) -> Vec<Arrow> {
-    let mut arrows = Vec::new();
+fn arrows(metadata: &Metadata) -> BTreeSet<Arrow> {
+    let mut arrows = BTreeSet::new();
     for package in metadata.workspace_packages() {
         let Some(from) = folder_of(package.manifest_path.parent().map(|path| path.as_str())) else {
             continue;
@@ -64,7 +83,7 @@ fn arrows(metadata: &Metadata) -> Vec<Arrow> {
         for dependency in &package.dependencies {
             if let Some(to) = folder_of(dependency.path.as_ref().map(|path| path.as_str())) {
                 let for_tests = dependency.kind == DependencyKind::Development;
-                arrows.push(Arrow {
+                arrows.insert(Arrow {
                     from: from.clone(),
                     to,
                     for_tests,
@@ -82,28 +101,43 @@ fn folder_of(path: Option<&str>) -> Option<String> {
     (!folder.contains('/')).then(|| folder.to_owned())
 }
 
-fn forbidden_arrows(arrows: &[Arrow]) -> Vec<String> {
-    let mut problems = Vec::new();
-    for Arrow {
-        from,
-        to,
-        for_tests,
-    } in arrows
-    {
-        let row = TABLE.iter().find(|(name, _)| name == from);
-        let in_table = row.is_some_and(|(_, uses)| uses.contains(&to.as_str()));
-        let allowed = in_table || (*for_tests && to == TESTKIT);
-        if !allowed {
-            problems.push(format!(
-                "crates/{from} may not use crates/{to}: change the design first, or move the code"
-            ));
+/// The arrows of the table.
+fn arrows_of_the_table() -> BTreeSet<Arrow> {
+    let mut arrows = BTreeSet::new();
+    for (from, uses, tests_use) in TABLE {
+        for (to, for_tests) in [(uses, false), (tests_use, true)]
+            .into_iter()
+            .flat_map(|(names, for_tests)| names.iter().map(move |to| (to, for_tests)))
+        {
+            arrows.insert(Arrow {
+                from: from.to_owned(),
+                to: (*to).to_owned(),
+                for_tests,
+            });
         }
     }
-    problems
+    arrows
+}
+
+/// Arrows that the table lacks, and arrows that only the table has.
+fn differences(found: &BTreeSet<Arrow>) -> Vec<String> {
+    let table = arrows_of_the_table();
+    let verb = |arrow: &Arrow| if arrow.for_tests { "test with" } else { "use" };
+    let added = found.difference(&table).map(|arrow| {
+        let (Arrow { from, to, .. }, verb) = (arrow, verb(arrow));
+        format!(
+            "crates/{from} may not {verb} crates/{to}: change the design first, or move the code"
+        )
+    });
+    let gone = table.difference(found).map(|arrow| {
+        let (Arrow { from, to, .. }, verb) = (arrow, verb(arrow));
+        format!("crates/{from} does not {verb} crates/{to}: take the arrow out of the table")
+    });
+    added.chain(gone).collect()
 }
 
 fn strange_folders(folders: &BTreeSet<String>) -> Vec<String> {
-    let known: BTreeSet<String> = TABLE.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let known: BTreeSet<String> = TABLE.iter().map(|(name, ..)| (*name).to_owned()).collect();
     let strange = folders.difference(&known);
     let mut problems: Vec<String> = strange
         .map(|name| format!("crates/{name} is not in the table of crates"))
@@ -146,14 +180,27 @@ fn packages_are_named_after_their_folders() -> Result<()> {
 }
 
 #[test]
-fn crates_use_only_what_the_table_allows() -> Result<()> {
-    let arrows = arrows(&metadata()?);
-    assert!(
-        arrows
-            .iter()
-            .any(|arrow| arrow.from == "node" && arrow.to == "simhash")
-    );
-    assert_none(&forbidden_arrows(&arrows));
+fn crates_use_what_the_table_says_and_nothing_else() -> Result<()> {
+    assert_none(&differences(&arrows(&metadata()?)));
+    Ok(())
+}
+
+/// A manifest may name a crate that the code does not: then the arrow is none.
+#[test]
+fn every_arrow_is_drawn_by_code() -> Result<()> {
+    let files = repository::rust_files()?;
+    let mut problems = Vec::new();
+    for Arrow { from, to, .. } in arrows(&metadata()?) {
+        let folder = format!("crates/{from}/");
+        let name = format!("simshard_{to}");
+        let mut sources = files.iter().filter(|file| file.path.starts_with(&folder));
+        if !sources.any(|file| has_word(&code_only(&file.text), &name)) {
+            problems.push(format!(
+                "crates/{from} names crates/{to} only in its manifest"
+            ));
+        }
+    }
+    assert_none(&problems);
     Ok(())
 }
 
@@ -180,31 +227,35 @@ fn an_arrow_outside_the_table_is_reported() {
         to: to.to_owned(),
         for_tests,
     };
+    assert_none(&differences(&arrows_of_the_table()));
     for bad in [
         arrow("simhash", "topology", false),
         arrow("client", "node", false),
         arrow("client", "node", true),
+        arrow("input", "proto", false),
         arrow("node", TESTKIT, false),
         arrow("cli", TESTKIT, false),
+        arrow("cli", "proto", false),
         arrow("utils", "simhash", false),
     ] {
-        assert_eq!(
-            forbidden_arrows(std::slice::from_ref(&bad)).len(),
-            1,
-            "{bad:?}"
-        );
+        let mut found = arrows_of_the_table();
+        found.insert(bad.clone());
+        assert_eq!(differences(&found).len(), 1, "{bad:?}");
     }
-    for good in [
-        arrow("router", "client", false),
-        arrow("node", TESTKIT, true),
-    ] {
-        assert_none(&forbidden_arrows(&[good]));
+}
+
+#[test]
+fn an_arrow_that_only_the_table_has_is_reported() {
+    for unused in arrows_of_the_table() {
+        let mut found = arrows_of_the_table();
+        found.remove(&unused);
+        assert_eq!(differences(&found).len(), 1, "{unused:?}");
     }
 }
 
 #[test]
 fn an_unknown_or_missing_folder_is_reported() {
-    let mut folders: BTreeSet<String> = TABLE.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let mut folders: BTreeSet<String> = TABLE.iter().map(|(name, ..)| (*name).to_owned()).collect();
     assert_none(&strange_folders(&folders));
     folders.remove("node");
     folders.insert("utils".to_owned());

@@ -6,6 +6,7 @@
 //! | module | rule |
 //! |---|---|
 //! | `crate_table` | the crates and the arrows between them are those of the design |
+//! | `import_circles` | no import circle leads through files of different folders |
 //! | `purity` | `simhash` and `topology` know no async, I/O, serde or clock |
 //! | `shape` | every Rust file has a header; files and functions stay short |
 //! | `unsafety` | `unsafe` stands only among the processor-specific scans |
@@ -16,6 +17,7 @@
 
 mod crate_table;
 mod documents;
+mod import_circles;
 mod invariants;
 mod leftovers;
 mod purity;

@@ -8,7 +8,7 @@ use crate::workspace::Workspace;
 
 pub(super) fn verify(workspace: &Workspace, tools: &Tools) -> anyhow::Result<String> {
     let browser = tools.browser()?;
-    let build = "build --package simshard-cli --all-features --example report_page";
+    let build = "build --package simshard-batch --all-features --example report_page";
     process::run(workspace.cargo().args(build.split(' ')))?;
     let program = scripts::release_program(workspace)?;
 

@@ -4,9 +4,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use simshard_batch::{OutputError, Replaced};
+use simshard_input::Position;
+
 use super::{Checkpoint, Subject, Unusable};
-use crate::input::Position;
-use crate::output::{OutputError, Replaced};
 
 /// How long what is acknowledged may wait until it is written. A load that is killed does so much again.
 const INTERVAL: Duration = Duration::from_secs(1);

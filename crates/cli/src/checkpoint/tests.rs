@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use simshard_input::{Format, InputOptions, Needs};
 use tempfile::TempDir;
 
 use super::*;
-use crate::input::{Format, InputArgs, Needs};
 
 /// A folder with an input and the place for a checkpoint.
 struct Scene {
@@ -25,9 +25,9 @@ impl Scene {
     }
 
     fn subject(&self) -> Subject {
-        let args = InputArgs {
+        let args = InputOptions {
             format: Some(Format::Tsv),
-            ..InputArgs::walking(vec![self.path("a.tsv")])
+            ..InputOptions::walking(vec![self.path("a.tsv")])
         };
         Subject {
             corpus: CorpusIdentity {

@@ -2,10 +2,13 @@
 
 mod batch;
 mod cluster;
+mod data;
 mod engine;
-mod figure;
+mod numbers;
 
 use clap::Subcommand;
+
+use crate::connection::block_on;
 
 /// What is measured.
 #[derive(Debug, Subcommand)]
@@ -24,8 +27,8 @@ pub enum BenchCommand {
 /// If the arguments make no corpus, a process fails, or an answer is wrong.
 pub fn run(command: BenchCommand) -> anyhow::Result<()> {
     match command {
-        BenchCommand::Engine(args) => engine::run(&args),
-        BenchCommand::Batch(args) => batch::run(&args),
-        BenchCommand::Cluster(args) => cluster::run(&args),
+        BenchCommand::Engine(args) => simshard_bench::engine::run(&args.settings()),
+        BenchCommand::Batch(args) => simshard_bench::batch::run(&args.settings()),
+        BenchCommand::Cluster(args) => block_on(simshard_bench::cluster::run(&args.settings())),
     }
 }

@@ -2,13 +2,14 @@
 
 use std::io::{self, IsTerminal};
 
-use crate::input::{Input, InputArgs, InputError, Needs};
+use simshard_input::{Input, InputError, InputOptions, Needs};
+
 use crate::progress;
 
 /// Opens and checks the input.
-pub(super) fn open(args: &InputArgs) -> Result<Input, InputError> {
+pub(super) fn open(options: &InputOptions) -> Result<Input, InputError> {
     // A spinner would write over what somebody types.
-    let typed = args.reads_stdin() && io::stdin().is_terminal();
+    let typed = options.reads_stdin() && io::stdin().is_terminal();
     let _spinner = (!typed).then(|| progress::spinner("checking the input"));
-    Input::open(args, Needs::CLIENT)
+    Input::open(options, Needs::CLIENT)
 }

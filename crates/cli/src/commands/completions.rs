@@ -2,10 +2,8 @@
 
 use std::io::{self, Write};
 
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::{Shell, generate};
-
-use crate::Cli;
 
 /// Arguments of `completions`.
 #[derive(Args, Clone, Copy, Debug)]
@@ -17,12 +15,12 @@ pub struct CompletionsArgs {
     pub shell: Shell,
 }
 
-/// Prints the script.
+/// Prints the script for this program.
 ///
 /// # Errors
 /// If standard output cannot be written.
-pub fn run(args: CompletionsArgs) -> anyhow::Result<()> {
+pub fn run(args: CompletionsArgs, mut program: Command) -> anyhow::Result<()> {
     let mut script = Vec::new();
-    generate(args.shell, &mut Cli::command(), "simshard", &mut script);
+    generate(args.shell, &mut program, "simshard", &mut script);
     Ok(io::stdout().write_all(&script)?)
 }

@@ -4,7 +4,7 @@
 mod report;
 mod search;
 mod verify;
-pub(super) mod walk;
+mod walk;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -122,14 +122,14 @@ async fn on_cluster(
     }
     let contents = client.get_corpus(CORPUS).await?;
     report::print(files, &clusters.groups(), &contents, timings)?;
-    let outcome = match args.verify {
-        true => verify::verify(files, &answers, args.distance),
-        false => Ok(()),
-    };
-    let kept = match args.keep {
-        true => keep(&mut cluster, shutdown).await,
-        false => Ok(()),
-    };
+    let mut outcome = Ok(());
+    if args.verify {
+        outcome = verify::verify(files, &answers, args.distance);
+    }
+    let mut kept = Ok(());
+    if args.keep {
+        kept = keep(&mut cluster, shutdown).await;
+    }
     let stopped = cluster.stop().await;
     outcome.and(kept).and(stopped)
 }

@@ -7,10 +7,11 @@ use clap::Args;
 use futures_util::Stream;
 use futures_util::stream::BoxStream;
 use simshard_client::{Acknowledged, Client, ClientError, Documents, Reason};
+use simshard_input::{self as input, Position, Skipped};
 
 use super::pipeline;
+use crate::args::InputArgs;
 use crate::connection::{CorpusArgs, RouterArgs};
-use crate::input::{self, InputArgs, Position, Skipped};
 use crate::say::note;
 
 /// Which documents, and where they are or go.

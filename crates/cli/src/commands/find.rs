@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
+use simshard_batch::write_json;
 use simshard_client::v1::{NodeShards, NodeState};
 use simshard_client::{
     Client, ClientError, FindOptions, Fingerprint, Found, Missing, Queries, QueryMatches, Reason,
 };
 
+use crate::args::InputArgs;
 use crate::commands::{checking, pipeline};
 use crate::connection::{CorpusArgs, RouterArgs, block_on};
-use crate::input::InputArgs;
-use crate::output::write_json;
 use crate::say::note;
 
 /// Arguments of `find`.
@@ -141,7 +141,7 @@ async fn find(which: Which, args: &FindFirstArgs, limit: u32) -> anyhow::Result<
     }
     // Before any input is read, and even if there is none.
     client.recipe(corpus).await?;
-    let input = checking::open(&args.input)?;
+    let input = checking::open(&args.input.options())?;
     let mut missing = BTreeSet::new();
     let request = |batch: simshard_client::Documents| request(batch.keys);
     let skipped = pipeline::run("searching", input, request, |ids, found| {
@@ -173,10 +173,10 @@ fn find_error(error: ClientError) -> anyhow::Error {
         Reason::CorpusNotLoaded,
     ];
     let is_missing = |reason| can_be_missing.contains(&reason) && !error.nodes().is_empty();
-    match error.reason().is_some_and(is_missing) {
-        true => MissingNodes(error).into(),
-        false => error.into(),
+    if error.reason().is_some_and(is_missing) {
+        return MissingNodes(error).into();
     }
+    error.into()
 }
 
 /// Names the nodes that some answers do without, and says what is the matter with each.

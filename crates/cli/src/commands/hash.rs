@@ -3,14 +3,14 @@
 use std::io;
 
 use clap::Args;
+use simshard_batch::{DocumentSink, Member, Output, OutputError, OutputFormat};
+use simshard_input::{
+    Carries, Check, Columns, Format, Ids, Input, InputOptions, Needs, Skipped, for_each_part,
+};
 use simshard_simhash::Recipe;
 
-use crate::batch::{Plan, ReadArgs, WriteArgs};
+use crate::args::{Plan, ReadArgs, WriteArgs};
 use crate::exit::UsageError;
-use crate::input::{
-    Carries, Check, Columns, Format, Ids, Input, InputArgs, Needs, Skipped, for_each_part,
-};
-use crate::output::{DocumentSink, Member, Output, OutputError, OutputFormat};
 use crate::progress;
 use crate::say::note;
 
@@ -69,14 +69,14 @@ pub fn run(args: &HashArgs) -> anyhow::Result<()> {
 }
 
 /// Opens documents that have no fingerprints yet.
-fn open(args: &InputArgs, ids: Ids, recipe: Recipe) -> anyhow::Result<Input> {
+fn open(options: &InputOptions, ids: Ids, recipe: Recipe) -> anyhow::Result<Input> {
     let needs = Needs {
         ids,
         check: Check::AsRead,
         preferred_format: Format::Lines,
         recipe,
     };
-    let input = Input::open(args, needs)?;
+    let input = Input::open(options, needs)?;
     if input.carries() == Carries::Fingerprints {
         let message = "these documents carry fingerprints already: hash needs texts";
         return Err(UsageError(message.to_owned()).into());

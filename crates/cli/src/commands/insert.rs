@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::{Args, ValueHint};
 use simshard_client::Client;
+use simshard_input::{InputIdentity, Needs, Position};
 
 use super::checking;
 use super::documents::{self, DocumentsArgs, Done, Rest, count};
 use crate::checkpoint::{CheckpointFile, CorpusIdentity, Subject};
 use crate::connection::block_on;
-use crate::input::{InputIdentity, Needs, Position};
 use crate::progress;
 use crate::say::note;
 
@@ -99,12 +99,12 @@ async fn insert(args: &InsertArgs) -> anyhow::Result<()> {
 
 /// The checkpoint of this load.
 async fn open(file: &Path, args: &InsertArgs, client: &Client) -> anyhow::Result<CheckpointFile> {
-    let input = &args.documents.input;
+    let input = args.documents.input.options();
     let subject = Subject {
-        input: InputIdentity::of(input, Needs::CLIENT)?,
+        input: InputIdentity::of(&input, Needs::CLIENT)?,
         corpus: corpus(&args.documents.corpus.corpus, client).await?,
     };
-    let inputs = input.clone().expanded()?.paths;
+    let inputs = input.expanded()?.paths;
     Ok(CheckpointFile::open(file, subject, &inputs)?)
 }
 
@@ -122,7 +122,7 @@ async fn corpus(name: &str, client: &Client) -> anyhow::Result<CorpusIdentity> {
 
 /// The documents that are to be inserted yet.
 fn rest(args: &InsertArgs, checkpoint: Option<&CheckpointFile>) -> anyhow::Result<Rest> {
-    let input = checking::open(&args.documents.input)?;
+    let input = checking::open(&args.documents.input.options())?;
     let document_count = input.document_count();
     let mut documents = input.documents();
     let mut from = Position::default();

@@ -5,12 +5,12 @@ use anyhow::Context;
 use futures_util::stream::BoxStream;
 use futures_util::{Stream, StreamExt};
 use simshard_client::{Acknowledged, Batcher, ClientError, Documents, Fingerprint, Queries};
+use simshard_input::{self as input, Content, Document, Input, InputError, Position, Skipped};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::documents::Rest;
-use crate::input::{self, Content, Document, Input, InputError, Position, Skipped};
 use crate::progress;
 
 /// Documents of one request.
@@ -21,6 +21,9 @@ const UNDER_WAY: usize = 4;
 
 /// Batches read ahead of the requests.
 const READ_AHEAD: usize = 2;
+
+/// The reader of the input takes exactly the ids that a corpus takes.
+const _: () = assert!(simshard_input::MAX_ID_BYTES == simshard_client::MAX_ID_BYTES);
 
 const READER_FAILED: &str = "reading the documents failed";
 
@@ -148,9 +151,10 @@ fn columns(documents: Vec<Document>) -> Documents {
         }
     }
     debug_assert!(texts.is_empty() || fingerprints.is_empty());
-    let keys = match texts.is_empty() {
-        true => Queries::Fingerprints(fingerprints),
-        false => Queries::Texts(texts),
+    let keys = if texts.is_empty() {
+        Queries::Fingerprints(fingerprints)
+    } else {
+        Queries::Texts(texts)
     };
     Documents { keys, ids }
 }

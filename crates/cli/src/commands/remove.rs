@@ -1,11 +1,11 @@
 //! `simshard remove`.
 
 use clap::Args;
+use simshard_input::Position;
 
 use super::checking;
 use super::documents::{self, DocumentsArgs, Rest, count};
 use crate::connection::block_on;
-use crate::input::Position;
 use crate::say::note;
 
 /// Arguments of `remove`.
@@ -46,13 +46,13 @@ async fn remove(args: &RemoveArgs) -> anyhow::Result<()> {
         documents: args,
         beyond_clock,
     } = args;
-    let client = match beyond_clock {
-        false => args.client()?,
-        true => args.client()?.removing_beyond_clock(),
-    };
+    let mut client = args.client()?;
+    if *beyond_clock {
+        client = client.removing_beyond_clock();
+    }
     // Before any input is read, and even if there is none.
     client.recipe(&args.corpus.corpus).await?;
-    let input = checking::open(&args.input)?;
+    let input = checking::open(&args.input.options())?;
     let rest = Rest {
         document_count: input.document_count(),
         documents: input.documents(),

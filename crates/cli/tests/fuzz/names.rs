@@ -1,7 +1,7 @@
 //! What is given as an argument or in a request: names, numbers and the like.
 
 use bolero::check;
-use simshard_cli::batch::Blocks;
+use simshard_cli::args::Blocks;
 use simshard_cluster::CorpusName;
 use simshard_simhash::{Fingerprint, Recipe};
 use simshard_topology::{CorpusUid, NodeId};

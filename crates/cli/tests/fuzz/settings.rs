@@ -1,6 +1,7 @@
 //! The TOML files: settings of the roles, the layout of a cluster, and its corpora.
 
 use std::fs::{self, File};
+use std::io::{Seek, Write};
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,15 @@ use simshard_runtime::config::{self, ConfigError};
 use tokio::runtime::{Builder, Runtime};
 
 use super::splice::{Bytes, Spliced};
-use super::{assert_printable, cases, rewrite};
+use super::{assert_printable, cases};
+
+/// Makes some bytes the content of a file. A file system takes its time over one that is emptied
+/// first, or made anew, a million times.
+fn rewrite(mut file: &File, bytes: &[u8]) {
+    file.rewind().unwrap();
+    file.write_all(bytes).unwrap();
+    file.set_len(bytes.len() as u64).unwrap();
+}
 
 /// Settings of every type that the roles have.
 #[derive(Debug, Deserialize)]

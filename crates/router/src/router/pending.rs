@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use simshard_proto::Documents;
-use simshard_simhash::Fingerprint;
 use simshard_topology::Version;
 
 use crate::clock::Stamp;
 use crate::error::RouterError;
+use crate::too_far_ahead::TooFarAhead;
 
 /// A request that met newer versions this many times fails with [`RouterError::WriteConflict`].
 const MOST_CONFLICTS: usize = 8;
@@ -29,17 +29,6 @@ pub(super) struct Pending {
     conflicts: usize,
     /// Documents whose versions are too far ahead, if there are any.
     ahead: Option<TooFarAhead>,
-}
-
-/// Documents of a request whose versions are too far ahead of wall time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TooFarAhead {
-    /// Number of them.
-    pub(crate) count: u64,
-    /// The one that is the farthest ahead.
-    pub(crate) fingerprint: Fingerprint,
-    /// Its version.
-    pub(crate) version: Version,
 }
 
 /// What to do with a request after one of its parts was sent.

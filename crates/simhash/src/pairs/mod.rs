@@ -1,6 +1,7 @@
 //! All near pairs of a set of fingerprints, and the clusters that they make.
 //!
 //! ```text
+//! pair.rs       two fingerprints
 //! set.rs        distinct fingerprints, sorted
 //! directory.rs  where in the set to look for one
 //! path.rs       which blocks agree, which do not: the tables of a layout, step by step
@@ -17,6 +18,7 @@ mod delivery;
 mod directory;
 mod join;
 mod lead;
+mod pair;
 mod partition;
 mod path;
 mod set;
@@ -30,35 +32,11 @@ use crate::{Clusters, Fingerprint};
 use delivery::{AtOnce, InOrder, Linking};
 use join::Join;
 pub use lead::Lead;
+pub use pair::Pair;
 use path::Path;
 pub use set::FingerprintSet;
 pub use worker::PairsWanted;
 use worker::Worker;
-
-/// Two different fingerprints.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(C)]
-pub struct Pair {
-    /// The smaller one.
-    pub a: Fingerprint,
-    /// The larger one.
-    pub b: Fingerprint,
-}
-
-impl Pair {
-    pub(crate) fn new(one: Fingerprint, other: Fingerprint) -> Self {
-        Self {
-            a: one.min(other),
-            b: one.max(other),
-        }
-    }
-
-    /// Number of bits that differ, 1 to 64.
-    #[must_use]
-    pub const fn distance(self) -> u32 {
-        self.a.distance(self.b)
-    }
-}
 
 /// How to search a set for all pairs within a distance.
 #[derive(Clone, Copy, Debug)]

@@ -1,40 +1,11 @@
-//! `simshard bench cluster`: real processes on this machine, asked by a client of their own.
+//! The arguments of `simshard bench cluster`.
 
-mod check;
-mod disk;
-mod figures;
-mod large;
-mod processes;
-mod requests;
-mod rest;
-mod served;
-mod session;
-mod single;
-mod streams;
+use std::path::PathBuf;
 
-use std::path::{Path, PathBuf};
-
-use anyhow::bail;
 use clap::{Args, ValueEnum, ValueHint};
-use simshard_runtime::shutdown::Shutdown;
-use tonic::Status;
+use simshard_bench::cluster::{Case, Settings};
 
-use super::engine::count;
-use crate::connection::block_on;
-
-/// How the corpora cut and search.
-const BLOCKS: u32 = 5;
-const DISTANCE: u32 = 3;
-
-/// Documents, unless told otherwise; a large corpus has ten times as many.
-const MILLION: usize = 1_000_000;
-
-/// Nodes of a cluster.
-const NODES: usize = 3;
-
-/// The corpus of bare fingerprints, and that of documents with ids.
-const BARE: &str = "bare";
-const WITH_IDS: &str = "with-ids";
+use super::numbers::count;
 
 /// Arguments of `bench cluster`.
 #[derive(Args, Debug)]
@@ -51,7 +22,7 @@ what the system still has in memory of the files. Memory is RssAnon of Linux.")]
 pub struct ClusterArgs {
     /// Measure only this case, besides the insert that all need; may be given several times
     #[arg(long = "case", value_name = "CASE", value_enum)]
-    pub cases: Vec<Case>,
+    pub cases: Vec<CaseArg>,
     /// Documents in the corpus [default: 1000000; of restart, memory and disk 10000000]
     #[arg(long, value_name = "N", value_parser = count())]
     pub n: Option<u64>,
@@ -90,7 +61,7 @@ pub struct ClusterArgs {
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "snake_case")]
-pub enum Case {
+pub enum CaseArg {
     /// Bare fingerprints into an empty corpus, by streams
     InsertStreamBare,
     /// All matches of all queries, by streams
@@ -113,66 +84,39 @@ pub enum Case {
     Disk,
 }
 
-impl ClusterArgs {
-    fn asks_for(&self, case: Case) -> bool {
-        self.cases.is_empty() || self.cases.contains(&case)
-    }
-
-    fn n_or(&self, default: usize) -> usize {
-        self.n.map_or(default, |n| n as usize)
-    }
-
-    fn queries(&self) -> usize {
-        self.queries as usize
-    }
-
-    fn batch(&self) -> usize {
-        self.batch as usize
-    }
-
-    fn requests(&self) -> usize {
-        self.requests as usize
-    }
-
-    fn alone(&self) -> usize {
-        self.alone as usize
-    }
-
-    fn folder(&self) -> &Path {
-        self.folder.as_deref().unwrap_or(Path::new("."))
-    }
-}
-
-/// Measures and prints.
-///
-/// # Errors
-/// If a process fails, a request does, or an answer is wrong.
-pub(super) fn run(args: &ClusterArgs) -> anyhow::Result<()> {
-    disk::check_is_disk(args.folder())?;
-    block_on(async {
-        let shutdown = Shutdown::on_signals()?;
-        // What is dropped here takes its processes and its folder with it.
-        tokio::select! {
-            measured = measure(args) => measured,
-            () = shutdown.triggered() => bail!("stopped before all was measured"),
+impl From<CaseArg> for Case {
+    fn from(case: CaseArg) -> Self {
+        match case {
+            CaseArg::InsertStreamBare => Self::InsertStreamBare,
+            CaseArg::FindAllStream => Self::FindAllStream,
+            CaseArg::FindAllUnary => Self::FindAllUnary,
+            CaseArg::FindAllAlone => Self::FindAllAlone,
+            CaseArg::InsertAlone => Self::InsertAlone,
+            CaseArg::Mixed => Self::Mixed,
+            CaseArg::InsertStreamIds => Self::InsertStreamIds,
+            CaseArg::Restart => Self::Restart,
+            CaseArg::Memory => Self::Memory,
+            CaseArg::Disk => Self::Disk,
         }
-    })
+    }
 }
 
-async fn measure(args: &ClusterArgs) -> anyhow::Result<()> {
-    if served::CASES.into_iter().any(|case| args.asks_for(case)) {
-        served::measure(args).await?;
+impl ClusterArgs {
+    /// What these arguments ask for.
+    pub(super) fn settings(&self) -> Settings {
+        Settings {
+            cases: self.cases.iter().copied().map(Case::from).collect(),
+            n: self.n,
+            queries: self.queries,
+            requests: self.requests,
+            alone: self.alone,
+            in_flight: self.in_flight,
+            batch: self.batch,
+            streams: self.streams,
+            seed: self.seed,
+            folder: self.folder.clone(),
+            check: self.check,
+            json: self.json,
+        }
     }
-    if args.asks_for(Case::Restart) {
-        large::restart(args).await?;
-    }
-    if args.asks_for(Case::Memory) || args.asks_for(Case::Disk) {
-        large::sizes(args).await?;
-    }
-    Ok(())
-}
-
-/// What a request that failed says.
-fn refused(status: Status) -> anyhow::Error {
-    anyhow::Error::new(status).context("a request failed")
 }

@@ -1,29 +1,12 @@
-//! `simshard bench engine`: the in-memory corpus on made-up fingerprints, its
-//! answers checked by linear scan.
+//! The arguments of `simshard bench engine`.
 
-use std::collections::HashSet;
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::path::PathBuf;
 
-use anyhow::{Context, bail};
 use clap::{Args, ValueEnum, ValueHint};
-use rayon::ThreadPoolBuilder;
-use rayon::prelude::*;
-use serde::Serialize;
-use simshard_runtime::system::resident_memory;
-use simshard_simhash::synthetic::{self, Data};
-use simshard_simhash::{Corpus, Fingerprint, Layout, Match};
+use simshard_bench::engine::{Case, Settings};
 
-use super::figure;
-use crate::exit::UsageError;
-
-/// Queries whose answers are checked by linear scan.
-const CHECKED: usize = 50;
-
-/// Most fingerprints that are inserted one by one, each followed by a search.
-const INTERLEAVED: usize = 200_000;
+use super::data::DataArg;
+use super::numbers::count;
 
 /// Arguments of `bench engine`.
 #[derive(Args, Debug)]
@@ -55,7 +38,7 @@ pub struct EngineArgs {
     pub seed: u64,
     /// Measure only this case, besides the insert that all need; may be given several times
     #[arg(long = "case", value_name = "CASE", value_enum)]
-    pub cases: Vec<Case>,
+    pub cases: Vec<CaseArg>,
     /// Hold all answers, rather than a sample, against a linear scan
     #[arg(long)]
     pub check: bool,
@@ -67,14 +50,10 @@ pub struct EngineArgs {
     pub json: bool,
 }
 
-pub(super) fn count() -> clap::builder::RangedU64ValueParser {
-    clap::value_parser!(u64).range(1..=1 << 31)
-}
-
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "snake_case")]
-pub enum Case {
+pub enum CaseArg {
     /// All fingerprints at once into an empty corpus; always measured
     InsertBulk,
     /// All matches of all queries
@@ -87,267 +66,33 @@ pub enum Case {
     RemoveBulk,
 }
 
-/// How made-up fingerprints are spread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum DataArg {
-    /// Uniform and independent
-    Random,
-    /// Groups of 2 to 16 near a common centre
-    Clustered,
-    /// Each bit with a probability of its own, a tenth in clusters
-    Skewed,
-}
-
-impl From<DataArg> for Data {
-    fn from(data: DataArg) -> Self {
-        match data {
-            DataArg::Random => Self::Random,
-            DataArg::Clustered => Self::Clustered,
-            DataArg::Skewed => Self::Skewed,
+impl From<CaseArg> for Case {
+    fn from(case: CaseArg) -> Self {
+        match case {
+            CaseArg::InsertBulk => Self::InsertBulk,
+            CaseArg::FindAllBulk => Self::FindAllBulk,
+            CaseArg::FindFirstBulk => Self::FindFirstBulk,
+            CaseArg::Interleaved => Self::Interleaved,
+            CaseArg::RemoveBulk => Self::RemoveBulk,
         }
     }
 }
 
-/// One measurement.
-#[derive(Serialize)]
-struct Figure {
-    case: &'static str,
-    n: usize,
-    queries: usize,
-    blocks: u32,
-    distance: u32,
-    threads: u16,
-    data: &'static str,
-    seed: u64,
-    seconds: f64,
-    per_second: f64,
-    /// Matches that a search found.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    matches: Option<usize>,
-    bytes_per_fingerprint: Option<f64>,
-}
-
-/// Measures and prints.
-///
-/// # Errors
-/// If the arguments make no corpus, or an answer is wrong.
-pub(super) fn run(args: &EngineArgs) -> anyhow::Result<()> {
-    Layout::new(args.blocks, args.distance).map_err(|error| UsageError(error.to_string()))?;
-    let pool = ThreadPoolBuilder::new()
-        .num_threads(args.threads.into())
-        .build()
-        .context("cannot start the threads")?;
-    pool.install(|| Bench::new(args)?.run())
-}
-
-struct Bench<'a> {
-    args: &'a EngineArgs,
-    fingerprints: Vec<Fingerprint>,
-    queries: Vec<Fingerprint>,
-    corpus: Corpus,
-    bytes_per_fingerprint: Option<f64>,
-}
-
-impl<'a> Bench<'a> {
-    fn new(args: &'a EngineArgs) -> anyhow::Result<Self> {
-        let n = usize::try_from(args.n)?;
-        let fingerprints = Data::from(args.data).fingerprints(n, args.seed);
-        let count = usize::try_from(args.queries)?;
-        let queries = synthetic::queries(&fingerprints, count, args.distance, args.seed ^ 1);
-        if let Some(folder) = &args.save {
-            save(&folder.join("fingerprints.u64le"), &fingerprints)?;
-            save(&folder.join("queries.u64le"), &queries)?;
-        }
-        Ok(Self {
-            args,
-            fingerprints,
-            queries,
-            corpus: Corpus::new(args.blocks, args.distance)?,
-            bytes_per_fingerprint: None,
-        })
-    }
-
-    fn run(mut self) -> anyhow::Result<()> {
-        self.insert_bulk()?;
-        let cases = &self.args.cases;
-        let is_chosen = |case| cases.is_empty() || cases.contains(&case);
-        if is_chosen(Case::FindAllBulk) {
-            self.find_all_bulk()?;
-        }
-        if is_chosen(Case::FindFirstBulk) {
-            self.find_first_bulk()?;
-        }
-        if is_chosen(Case::Interleaved) {
-            self.interleaved()?;
-        }
-        if is_chosen(Case::RemoveBulk) {
-            self.remove_bulk()?;
-        }
-        Ok(())
-    }
-
-    fn insert_bulk(&mut self) -> anyhow::Result<()> {
-        let before = resident_memory();
-        let start = Instant::now();
-        let inserted = self.corpus.insert_bulk(&self.fingerprints);
-        let seconds = start.elapsed().as_secs_f64();
-        self.bytes_per_fingerprint = match (before, resident_memory()) {
-            (Some(before), Some(after)) => {
-                Some(after.saturating_sub(before) as f64 / inserted as f64)
-            }
-            _ => None,
-        };
-        self.print("insert_bulk", self.fingerprints.len(), seconds, None)
-    }
-
-    fn find_all_bulk(&self) -> anyhow::Result<()> {
-        let start = Instant::now();
-        let found = self.corpus.find_all_bulk(&self.queries);
-        let seconds = start.elapsed().as_secs_f64();
-        self.check("find_all", &self.fingerprints, |place, expected| {
-            found.get(place) == expected
-        })?;
-        let matches = found.iter().map(<[Match]>::len).sum();
-        self.print("find_all_bulk", self.queries.len(), seconds, Some(matches))
-    }
-
-    fn find_first_bulk(&self) -> anyhow::Result<()> {
-        let start = Instant::now();
-        let found = self.corpus.find_first_bulk(&self.queries);
-        let seconds = start.elapsed().as_secs_f64();
-        self.check("find_first", &self.fingerprints, |place, expected| {
-            found[place] == expected.first().copied()
-        })?;
-        let matches = found.iter().flatten().count();
-        self.print("find_first_bulk", found.len(), seconds, Some(matches))
-    }
-
-    /// Inserts one by one, and after each searches for one query. What it inserted
-    /// goes again, so that the next case finds the set that it expects.
-    fn interleaved(&mut self) -> anyhow::Result<()> {
-        let count = self.queries.len().min(INTERLEAVED);
-        let new = Data::from(self.args.data).fingerprints(count, self.args.seed ^ 2);
-        let held: Vec<bool> = new.iter().map(|&f| self.corpus.contains(f)).collect();
-        let mut matches = Vec::with_capacity(count);
-        let start = Instant::now();
-        for (&new, &query) in new.iter().zip(&self.queries) {
-            self.corpus.insert(new);
-            matches.push(self.corpus.find_all(query));
-        }
-        let seconds = start.elapsed().as_secs_f64();
-        let before = self.fingerprints.len();
-        let all = [&self.fingerprints[..], &new].concat();
-        self.check("interleaved find_all", &all, |place, expected| {
-            // Of the new ones a query sees those inserted before it.
-            let later = |one: &Match| all[before + place + 1..].contains(&one.fingerprint);
-            let unseen =
-                |one: &Match| later(one) && !all[..=before + place].contains(&one.fingerprint);
-            let seen = expected.iter().filter(|one| !unseen(one));
-            place >= count || seen.eq(&matches[place])
-        })?;
-        let found = matches.iter().map(Vec::len).sum();
-        self.print("interleaved", count, seconds, Some(found))?;
-        let added = new.iter().zip(held).filter(|(_, held)| !held);
-        let added: Vec<Fingerprint> = added.map(|(&new, _)| new).collect();
-        self.corpus.remove_bulk(&added);
-        Ok(())
-    }
-
-    fn remove_bulk(&mut self) -> anyhow::Result<()> {
-        let half = self.fingerprints.len().div_ceil(2);
-        let gone = self.fingerprints.drain(..half).collect::<Vec<_>>();
-        let start = Instant::now();
-        self.corpus.remove_bulk(&gone);
-        let seconds = start.elapsed().as_secs_f64();
-        // A fingerprint that was drawn twice is gone from both halves.
-        let gone: HashSet<Fingerprint> = gone.into_iter().collect();
-        self.fingerprints.retain(|kept| !gone.contains(kept));
-        let found = self.corpus.find_all_bulk(&self.queries);
-        self.check(
-            "find_all after a removal",
-            &self.fingerprints,
-            |place, expected| found.get(place) == expected,
-        )?;
-        self.print("remove_bulk", half, seconds, None)
-    }
-
-    /// Holds answers, all of them or a sample that is spread over all queries, against a linear
-    /// scan of `set`. `is_right` gets the place of a query and its matches.
-    fn check(
-        &self,
-        what: &str,
-        set: &[Fingerprint],
-        is_right: impl Fn(usize, &[Match]) -> bool + Sync,
-    ) -> anyhow::Result<()> {
-        // An odd step alternates between queries with and without a match.
-        let step = match self.args.check {
-            true => 1,
-            false => (self.queries.len() / CHECKED).max(1) | 1,
-        };
-        let places = (0..self.queries.len()).into_par_iter().step_by(step);
-        let wrong = places.find_any(|&place| {
-            let expected = linear_scan(set, self.queries[place], self.args.distance);
-            !is_right(place, &expected)
-        });
-        match wrong {
-            None => Ok(()),
-            Some(place) => bail!("{what} is wrong for query {}", self.queries[place]),
+impl EngineArgs {
+    /// What these arguments ask for.
+    pub(super) fn settings(&self) -> Settings {
+        Settings {
+            n: self.n,
+            queries: self.queries,
+            blocks: self.blocks,
+            distance: self.distance,
+            threads: self.threads,
+            data: self.data.into(),
+            seed: self.seed,
+            cases: self.cases.iter().copied().map(Case::from).collect(),
+            check: self.check,
+            save: self.save.clone(),
+            json: self.json,
         }
     }
-
-    fn print(
-        &self,
-        case: &'static str,
-        items: usize,
-        seconds: f64,
-        matches: Option<usize>,
-    ) -> anyhow::Result<()> {
-        let figure = Figure {
-            case,
-            n: usize::try_from(self.args.n)?,
-            queries: self.queries.len(),
-            blocks: self.args.blocks,
-            distance: self.args.distance,
-            threads: self.args.threads,
-            data: Data::from(self.args.data).name(),
-            seed: self.args.seed,
-            seconds,
-            per_second: items as f64 / seconds,
-            matches,
-            bytes_per_fingerprint: self.bytes_per_fingerprint,
-        };
-        figure::print(&figure, self.args.json, || {
-            let millions = figure.per_second / 1e6;
-            let memory = match figure.bytes_per_fingerprint {
-                Some(bytes) => format!("{bytes:.1} bytes a fingerprint"),
-                None => String::new(),
-            };
-            format!("{case:16} {millions:8.2} M/s  {seconds:8.3} s  {memory}")
-        })
-    }
-}
-
-/// The matches of a query, by looking at every fingerprint.
-pub(super) fn linear_scan(set: &[Fingerprint], query: Fingerprint, distance: u32) -> Vec<Match> {
-    let near = set.iter().filter(|one| one.distance(query) <= distance);
-    let mut matches: Vec<Match> = near
-        .map(|&fingerprint| Match {
-            distance: fingerprint.distance(query),
-            fingerprint,
-        })
-        .collect();
-    matches.sort_unstable();
-    matches.dedup();
-    matches
-}
-
-fn save(path: &Path, fingerprints: &[Fingerprint]) -> anyhow::Result<()> {
-    let write = || {
-        let mut file = BufWriter::new(File::create(path)?);
-        for fingerprint in fingerprints {
-            file.write_all(&fingerprint.0.to_le_bytes())?;
-        }
-        file.flush()
-    };
-    write().with_context(|| format!("cannot write {}", path.display()))
 }

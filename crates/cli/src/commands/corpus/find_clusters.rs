@@ -4,10 +4,10 @@ use std::pin::pin;
 
 use clap::Args;
 use futures_util::TryStreamExt;
+use simshard_batch::{ClusterSink, Output, OutputError, OutputFormat};
 use simshard_client::{ClusterMember, Fingerprint};
 
 use super::streaming::{Plan, StreamArgs, member};
-use crate::output::{ClusterSink, Output, OutputError, OutputFormat};
 use crate::progress;
 
 /// Arguments of `corpus find-clusters`.
@@ -70,8 +70,8 @@ fn end_other(
     sink: &mut dyn ClusterSink,
 ) -> std::io::Result<()> {
     let before = std::mem::replace(current, next);
-    match before.is_some() && before != next {
-        true => sink.end_cluster(),
-        false => Ok(()),
+    if before.is_some() && before != next {
+        sink.end_cluster()?;
     }
+    Ok(())
 }

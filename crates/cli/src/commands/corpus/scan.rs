@@ -4,9 +4,9 @@ use std::pin::pin;
 
 use clap::Args;
 use futures_util::TryStreamExt;
+use simshard_batch::{Member, Output, OutputError, OutputFormat};
 
 use super::streaming::{Plan, StreamArgs, writable};
-use crate::output::{Member, Output, OutputError, OutputFormat};
 use crate::progress;
 
 /// Arguments of `corpus scan`.

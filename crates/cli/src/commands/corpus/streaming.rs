@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 
 use clap::Args;
+use simshard_batch::{Member, Output, OutputFormat};
 use simshard_client::{Client, Fingerprint};
 
-use crate::batch::WriteArgs;
+use crate::args::WriteArgs;
 use crate::connection::{RecipeArgs, RouterArgs};
 use crate::exit::UsageError;
-use crate::output::{Member, Output, OutputFormat};
 
 /// The corpus, and where what is found goes.
 #[derive(Args, Debug)]
@@ -54,12 +54,12 @@ impl StreamArgs {
 
 /// An id, if the format can hold it.
 pub(super) fn writable(id: &str, format: OutputFormat) -> Result<Cow<'_, str>, UsageError> {
-    match format.ids().hold(id) {
-        true => Ok(Cow::Borrowed(id)),
-        false => Err(UsageError(format!(
-            "the id {id:?} cannot stand in TSV: choose another --output-format"
-        ))),
+    if format.ids().hold(id) {
+        return Ok(Cow::Borrowed(id));
     }
+    Err(UsageError(format!(
+        "the id {id:?} cannot stand in TSV: choose another --output-format"
+    )))
 }
 
 /// A document as results show it, if the format can hold its id. One without an id is called by its fingerprint.

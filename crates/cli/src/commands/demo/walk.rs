@@ -1,14 +1,14 @@
 //! The files of the demo: which ones, and their fingerprints.
 
 use std::collections::HashSet;
-use std::env;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
+use simshard_input::{Content, Document, Input, InputOptions, Needs, Skipped};
 use simshard_simhash::{Fingerprint, TextRecipe};
 
-use crate::input::{Content, Document, Input, InputArgs, Needs, Skipped};
 use crate::progress;
+use crate::sources::files_or_sources;
 
 /// Text fingerprinted together, on all cores.
 const BATCH_BYTES: usize = 8 << 20;
@@ -48,10 +48,7 @@ impl Files {
 
 /// Reads and fingerprints the first `max_mib` MiB of text below `paths`.
 pub(super) fn read(paths: &[PathBuf], max_mib: u32, recipe: TextRecipe) -> anyhow::Result<Files> {
-    let roots = match paths.is_empty() {
-        true => vec![default_root()],
-        false => paths.to_vec(),
-    };
+    let roots = files_or_sources(paths);
     let mut files = Files {
         roots: roots.clone(),
         paths: Vec::new(),
@@ -61,7 +58,7 @@ pub(super) fn read(paths: &[PathBuf], max_mib: u32, recipe: TextRecipe) -> anyho
     };
     let most = u64::from(max_mib) << 20;
     let bar = progress::bar("reading files", None);
-    let mut documents = Input::open(&InputArgs::walking(roots), Needs::CLIENT)?.documents();
+    let mut documents = Input::open(&InputOptions::walking(roots), Needs::CLIENT)?.documents();
     let mut seen = HashSet::new();
     let mut batch = Vec::new();
     let mut batch_bytes = 0;
@@ -98,14 +95,4 @@ pub(super) fn read(paths: &[PathBuf], max_mib: u32, recipe: TextRecipe) -> anyho
     bar.finish_and_clear();
     files.skipped = documents.skipped();
     Ok(files)
-}
-
-/// The sources of the crates that were ever built here: plenty of real text,
-/// with near-duplicates in it.
-pub(in crate::commands) fn default_root() -> PathBuf {
-    let home = env::var_os("CARGO_HOME").map(PathBuf::from);
-    let home = home.or_else(|| Some(env::home_dir()?.join(".cargo")));
-    home.map(|home| home.join("registry").join("src"))
-        .filter(|sources| sources.is_dir())
-        .unwrap_or_else(|| PathBuf::from("."))
 }

@@ -1,6 +1,7 @@
 //! Requests that are sent in parts.
 
 use simshard_proto::Reason;
+use simshard_simhash::Fingerprint;
 
 use super::*;
 

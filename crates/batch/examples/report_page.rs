@@ -1,0 +1,154 @@
+//! Prints a report's page, for the test in a browser: `report_page (everything|extremes|nothing)
+//! [ID]...`. The ids are those of documents, and may hold anything.
+
+use std::time::Duration;
+
+use simshard_batch::report::{ClusterSample, Degenerate, HeavyPrefix, Member, Report, Why, page};
+
+fn main() -> anyhow::Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let kind = arguments.next().unwrap_or_default();
+    let ids: Vec<String> = arguments.collect();
+    let report = match kind.as_str() {
+        "everything" => everything(&ids),
+        "extremes" => extremes(&ids),
+        "nothing" => nothing(),
+        _ => anyhow::bail!("no page `{kind}`: name everything, extremes or nothing"),
+    };
+    println!("{}", page(&report));
+    Ok(())
+}
+
+/// Some large clusters, these ids among their members.
+fn clusters(ids: &[String]) -> Vec<ClusterSample> {
+    let member = |number: u32| Member {
+        id: format!("https://www.example.org/articles/2024/{number}.html"),
+        distance: number % 37,
+    };
+    let clusters = (1..=8).map(|index| ClusterSample {
+        id: member(index * 37).id,
+        size: 9000 / u64::from(index * index),
+        members: (index * 37..).take(4).map(member).collect(),
+    });
+    let mut clusters: Vec<_> = clusters.collect();
+    for (id, cluster) in ids.iter().zip(&mut clusters) {
+        cluster.id.clone_from(id);
+        cluster.members[1].id.clone_from(id);
+    }
+    clusters
+}
+
+/// What a run over a middling set of real documents finds.
+fn everything(ids: &[String]) -> Report {
+    let prefixes = (0..20_u16).map(|index| HeavyPrefix {
+        prefix: 0x3fa2_u16.wrapping_mul(index + 1),
+        documents: 48_211 / u64::from(index + 3),
+    });
+    Report {
+        command: "find-clusters",
+        version: "0.1.0",
+        inputs: (0..60)
+            .map(|part| format!("crawl/part-{part:05}.jsonl.gz"))
+            .chain(ids.iter().cloned())
+            .collect(),
+        settings: [
+            ("recipe", "words-v1"),
+            ("distance", "3"),
+            ("blocks", "4, chosen from the number of documents"),
+            ("threads", "2"),
+            ("output", "clusters.tsv"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into(),
+        documents: 1_250_000,
+        fingerprints: 1_184_302,
+        pairs_by_distance: vec![812_345, 1_204, 18_411, 61_782],
+        cluster_sizes: (0..14)
+            .map(|step| (2_u64.pow(step) + 1, 54_321 >> step))
+            .collect(),
+        largest_clusters: clusters(ids),
+        heaviest_prefixes: prefixes.collect(),
+        degenerate: vec![
+            degenerate(0xa81e_22c4_55d0_913b, 3_204, Why::EmptyText, ids),
+            degenerate(0, 118, Why::AllZero, &["about.html".to_owned()]),
+            degenerate(u64::MAX, 1, Why::AllOne, &["broken.bin".to_owned()]),
+            degenerate(0x77c3_01fe_9a04_d2b8, 9_000, Why::Crowded, ids),
+        ],
+        timings: [
+            ("read and hash", 1_890),
+            ("sort", 61),
+            ("join", 38),
+            ("cluster", 22),
+            ("write", 240),
+        ]
+        .map(|(phase, time)| (phase.to_owned(), Duration::from_millis(time)))
+        .into(),
+        skipped: vec![
+            ("empty text".to_owned(), 3),
+            ("not UTF-8".to_owned(), 12_034),
+        ],
+    }
+}
+
+fn degenerate(fingerprint: u64, documents: u64, why: Why, samples: &[String]) -> Degenerate {
+    Degenerate {
+        fingerprint,
+        documents,
+        samples: samples.to_vec(),
+        why,
+    }
+}
+
+/// The largest numbers, the longest lists.
+fn extremes(ids: &[String]) -> Report {
+    let id = "long-".repeat(204) + "id.";
+    let cluster = |size: u64| ClusterSample {
+        id: id.clone(),
+        size,
+        members: vec![
+            Member {
+                id: id.clone(),
+                distance: 64,
+            };
+            100
+        ],
+    };
+    Report {
+        command: "find-all",
+        version: "0.1.0",
+        inputs: vec![id.clone(); 5_000],
+        settings: vec![(id.clone(), id.clone()); 3],
+        documents: u64::MAX,
+        fingerprints: u64::MAX,
+        pairs_by_distance: vec![u64::MAX, 0, 1, 10, 1_000_000, u64::MAX, 3, u64::MAX / 2],
+        cluster_sizes: [(2, u64::MAX), (1_000_000_000, 1), (u64::MAX, 1)].into(),
+        largest_clusters: vec![cluster(u64::MAX), cluster(1_000_000_000)],
+        heaviest_prefixes: vec![
+            HeavyPrefix {
+                prefix: u16::MAX,
+                documents: u64::MAX,
+            },
+            HeavyPrefix {
+                prefix: 0,
+                documents: 1,
+            },
+        ],
+        degenerate: vec![degenerate(u64::MAX, u64::MAX, Why::AllOne, ids)],
+        timings: vec![
+            ("read".to_owned(), Duration::from_secs(u64::MAX / 4)),
+            (id.clone(), Duration::from_nanos(1)),
+        ],
+        skipped: vec![(id, u64::MAX)],
+    }
+}
+
+/// A run that had nothing to find.
+fn nothing() -> Report {
+    Report {
+        command: "find-clusters",
+        version: "0.1.0",
+        inputs: vec!["standard input".to_owned()],
+        pairs_by_distance: vec![0; 4],
+        ..Report::default()
+    }
+}

@@ -1,0 +1,258 @@
+//! The steps that both searches have in common, from the options to the sorted documents and from
+//! the result to its place.
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use rayon::{ThreadPoolBuildError, ThreadPoolBuilder};
+use simshard_input::{InputError, InputOptions, Skipped, columns};
+use simshard_simhash::{Layout, LayoutError, PairSearch, Recipe};
+
+use crate::documents::{DocumentSet, TooManyDocuments};
+use crate::output::{Complete, Output, OutputError, OutputFormat};
+use crate::progress::{Bar, Progress};
+use crate::report::page;
+use crate::reported::{About, report};
+use crate::statistics::{ClusterSizes, Statistics, Timings};
+
+/// A search that is ready to begin: its outputs can be written.
+pub struct Job {
+    /// The command's name, for the report.
+    pub command: &'static str,
+    /// What is read, with patterns expanded.
+    pub input: InputOptions,
+    /// How texts become fingerprints.
+    pub recipe: Recipe,
+    /// How many documents are read, the first ones; 0 means all.
+    pub sample: u64,
+    /// The largest distance of a pair, in bits.
+    pub distance: u32,
+    /// The blocks that fingerprints are cut into; `None` leaves the choice to the search.
+    pub blocks: Option<u32>,
+    /// The threads that work; 0 means one a core.
+    pub threads: usize,
+    /// How the result is written.
+    pub format: OutputFormat,
+    /// Where the result goes.
+    pub output: Output,
+    /// Where the report goes, if one is asked for.
+    pub report: Option<Output>,
+    /// When the command began.
+    pub start: Instant,
+}
+
+/// Why a job failed. Each message is that of its cause.
+#[derive(Debug, thiserror::Error)]
+pub enum JobError {
+    /// No search has this distance and these blocks.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// The documents cannot be read.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// The documents cannot be numbered.
+    #[error(transparent)]
+    TooMany(#[from] TooManyDocuments),
+    /// A result cannot be written.
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    /// The system gives no threads.
+    #[error("cannot start the threads")]
+    Threads(#[from] ThreadPoolBuildError),
+}
+
+impl JobError {
+    /// Whether the arguments or the input are to blame: then the same job fails again.
+    #[must_use]
+    pub fn is_bad_input(&self) -> bool {
+        match self {
+            Self::Layout(_) | Self::Input(_) | Self::TooMany(_) => true,
+            Self::Output(error) => error.is_bad_argument(),
+            Self::Threads(_) => false,
+        }
+    }
+}
+
+/// What a job came to, for people.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// What was read and found, such as `5 documents, 4 distinct fingerprints, 3 pairs`.
+    pub found: String,
+    /// What was left out.
+    pub skipped: Skipped,
+    /// How long the command took.
+    pub elapsed: Duration,
+}
+
+/// Documents that were read and sorted.
+pub(crate) struct Sorted {
+    pub(crate) documents: DocumentSet,
+    pub(crate) search: PairSearch,
+    pub(crate) timings: Timings,
+    about: About,
+    report: Option<Output>,
+    start: Instant,
+}
+
+impl Job {
+    /// Reads and sorts the documents, and does the rest of the command with them, on the job's
+    /// threads.
+    pub(crate) fn run(
+        self,
+        progress: &impl Progress,
+        search: impl FnOnce(Sorted, OutputFormat, Output) -> Result<Summary, JobError> + Send,
+    ) -> Result<Summary, JobError> {
+        let pool = ThreadPoolBuilder::new().num_threads(self.threads).build()?;
+        pool.install(|| {
+            let format = self.format;
+            let (sorted, output) = self.sort(progress)?;
+            search(sorted, format, output)
+        })
+    }
+
+    /// Reads the documents and sorts their fingerprints.
+    fn sort(self, progress: &impl Progress) -> Result<(Sorted, Output), JobError> {
+        let bar = progress.bar("reading", None);
+        let columns = columns(
+            &self.input,
+            self.format.ids(),
+            self.recipe,
+            Some(self.sample),
+            &mut |documents| bar.add(documents),
+        )?;
+        bar.finish();
+        let read = self.start.elapsed();
+        let (skipped, by_recipe) = (columns.skipped, columns.by_recipe);
+        let documents = {
+            let _spinner = progress.spinner("sorting");
+            DocumentSet::new(columns, self.format.bare_name())?
+        };
+        let timings = Timings {
+            read,
+            sort: self.start.elapsed() - read,
+            ..Timings::default()
+        };
+        let fingerprints = documents.fingerprints().len();
+        let search = PairSearch::new(self.distance, self.blocks, fingerprints)?;
+        let recipe = by_recipe.then_some(self.recipe);
+        let about = About {
+            command: self.command,
+            inputs: self.input.names(),
+            settings: settings(self.sample, recipe, search.layout()),
+            empty_text: recipe
+                .and_then(|recipe| recipe.for_texts().ok())
+                .map(|recipe| recipe.fingerprint("").0),
+            skipped,
+        };
+        let sorted = Sorted {
+            documents,
+            search,
+            timings,
+            about,
+            report: self.report,
+            start: self.start,
+        };
+        Ok((sorted, self.output))
+    }
+}
+
+/// What a result depends on, and what its time does.
+fn settings(sample: u64, recipe: Option<Recipe>, layout: Layout) -> Vec<(String, String)> {
+    let recipe = recipe.map_or("none: the input holds fingerprints".to_owned(), |recipe| {
+        recipe.to_string()
+    });
+    let mut settings = vec![
+        ("recipe".to_owned(), recipe),
+        ("distance".to_owned(), layout.distance().to_string()),
+        ("blocks".to_owned(), layout.blocks().to_string()),
+        ("tables".to_owned(), layout.table_count().to_string()),
+        (
+            "threads".to_owned(),
+            rayon::current_num_threads().to_string(),
+        ),
+    ];
+    if sample > 0 {
+        settings.push(("sample".to_owned(), sample.to_string()));
+    }
+    settings
+}
+
+fn write_report(page: &str, mut place: Output) -> Result<Complete, OutputError> {
+    let name = place.name().to_owned();
+    let written = place.write_all(page.as_bytes());
+    let complete = written.and_then(|()| place.complete());
+    complete.map_err(OutputError::failed(name))
+}
+
+impl Sorted {
+    /// Writes the report, puts it and the output in their places once both are complete (W3), and
+    /// tells what was found, such as `3 pairs`, and what was left out.
+    pub(crate) fn close(
+        self,
+        output: Complete,
+        statistics: Statistics,
+        found: &str,
+    ) -> Result<Summary, JobError> {
+        let Self {
+            documents,
+            about,
+            report: place,
+            start,
+            ..
+        } = self;
+        let skipped = about.skipped;
+        let found = format!(
+            "{} documents, {} distinct fingerprints, {found}",
+            statistics.documents, statistics.fingerprints,
+        );
+        let report = match place {
+            Some(place) => {
+                let page = page(&report(about, &documents, statistics));
+                Some(write_report(&page, place)?)
+            }
+            None => None,
+        };
+        output.commit()?;
+        if let Some(report) = report {
+            report.commit()?;
+        }
+        Ok(Summary {
+            found,
+            skipped,
+            elapsed: start.elapsed(),
+        })
+    }
+
+    /// The statistics of what was read, with the times so far.
+    pub(crate) fn statistics(&self) -> Statistics {
+        Statistics {
+            documents: self.documents.len() as u64,
+            fingerprints: self.documents.fingerprints().len() as u64,
+            layout: self.search.layout(),
+            pairs_by_distance: Vec::new(),
+            clusters: ClusterSizes::default(),
+            timings: self.timings,
+        }
+    }
+}
+
+/// Adds up the time that one of several tasks by turns takes.
+#[derive(Debug, Default)]
+pub(crate) struct Stopwatch {
+    pub(crate) total: Duration,
+}
+
+impl Stopwatch {
+    /// Does something and counts the time.
+    pub(crate) fn time<T>(&mut self, task: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let done = task();
+        self.total += start.elapsed();
+        done
+    }
+}
+
+/// Tells how far a search is.
+pub(crate) fn show(bar: &impl Bar) -> impl Fn(u64, u64) + Sync + '_ {
+    |done, steps| bar.set(done, steps)
+}

@@ -1,0 +1,44 @@
+//! Pairs and clusters of near-duplicates among files, and how results of any command are written.
+//!
+//! [`find_pairs`] and [`find_clusters`] read all documents, sort their distinct fingerprints, join
+//! these with themselves, and write documents for fingerprints. No step holds pairs: memory is
+//! O(input). Outputs and the sinks that write to them serve the other commands as well.
+//!
+//! | module | job |
+//! |---|---|
+//! | `documents`, `clusters` | the documents of a fingerprint, of a cluster |
+//! | `job`, `find_pairs`, `find_clusters` | the searches, step by step |
+//! | `statistics`, `reported`, `report` | what was found, in numbers and as a page |
+//! | `output` | results in their forms, in files that are replaced whole |
+//!
+//! Nothing here writes on a terminal but results: [`Progress`] is told how far a search is.
+
+mod clusters;
+mod documents;
+mod find_clusters;
+mod find_pairs;
+mod job;
+#[cfg(test)]
+mod made_up;
+mod member;
+mod output;
+mod progress;
+pub mod report;
+mod reported;
+mod statistics;
+
+pub use clusters::{Cluster, DocumentClusters};
+pub use documents::{DocumentSet, Group, TooManyDocuments};
+pub use find_clusters::find_clusters;
+pub use find_pairs::find_pairs;
+pub use job::{Job, JobError, Summary};
+pub use member::{BareName, Member};
+pub use output::{
+    ClusterSink, Complete, DocumentSink, Output, OutputError, OutputFormat, PairSink, Replaced,
+    write_json,
+};
+pub use progress::{Bar, Progress};
+pub use statistics::{
+    ClusterSample, ClusterSizes, CrowdedFingerprint, HeavyPrefix, MemberSample, Statistics,
+    Timings, crowded_fingerprints, heaviest_prefixes,
+};

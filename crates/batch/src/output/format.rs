@@ -1,0 +1,180 @@
+//! The forms of results, and the writer of each.
+
+use std::io;
+use std::path::Path;
+
+use simshard_input::{Ids, WithoutParquet};
+
+use super::error::OutputError;
+use super::file::{self, Output};
+#[cfg(feature = "parquet")]
+use super::parquet_sinks;
+use super::sinks::{ClusterSink, DocumentSink, PairSink};
+use super::{json, jsonl, tsv};
+use crate::member::BareName;
+
+/// How results are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputFormat {
+    /// One JSON array a line: a pair, or all members of a cluster.
+    Json,
+    /// One JSON object a line: a pair, a member of a cluster, or a document.
+    Jsonl,
+    /// A table of the same columns.
+    Parquet,
+    /// Under a header, a line of columns for a pair, a member of a cluster, or a document.
+    Tsv,
+}
+
+/// The extensions that name formats, in any case.
+const EXTENSIONS: [(&str, OutputFormat); 5] = [
+    ("json", OutputFormat::Json),
+    ("jsonl", OutputFormat::Jsonl),
+    ("ndjson", OutputFormat::Jsonl),
+    ("tsv", OutputFormat::Tsv),
+    ("parquet", OutputFormat::Parquet),
+];
+
+/// They as a sentence lists them.
+fn known_extensions() -> String {
+    let names = EXTENSIONS.map(|(name, _)| format!(".{name}"));
+    let [others @ .., last] = &names;
+    format!("{} or {last}", others.join(", "))
+}
+
+impl OutputFormat {
+    /// The format that a path's extension names; `usual` for standard output and names without an
+    /// extension.
+    ///
+    /// # Errors
+    /// If the extension names no format.
+    pub fn of_path(path: Option<&Path>, usual: Self) -> Result<Self, OutputError> {
+        let Some((path, extension)) = path.and_then(|path| Some((path, path.extension()?))) else {
+            return Ok(usual);
+        };
+        file::refuse_compressed(path)?;
+        let is_named = |(name, _): &(&str, Self)| extension.eq_ignore_ascii_case(name);
+        match EXTENSIONS.into_iter().find(is_named) {
+            Some((_, format)) => Ok(format),
+            None => Err(OutputError::Refused {
+                output: path.display().to_string(),
+                reason: format!(
+                    "its extension names no format: say one with --output-format, or end the name \
+                     in {}",
+                    known_extensions()
+                ),
+            }),
+        }
+    }
+
+    /// The format itself, if this program can write it.
+    ///
+    /// # Errors
+    /// If it was built without it.
+    pub fn available(self) -> Result<Self, WithoutParquet> {
+        #[cfg(not(feature = "parquet"))]
+        if self == Self::Parquet {
+            return Err(WithoutParquet);
+        }
+        Ok(self)
+    }
+
+    /// The ids that it can hold.
+    #[must_use]
+    pub fn ids(self) -> Ids {
+        match self {
+            Self::Json | Self::Jsonl | Self::Parquet => Ids::Any,
+            Self::Tsv => Ids::Tsv,
+        }
+    }
+
+    /// What stands for a document of bare hashes, which have no ids.
+    #[must_use]
+    pub fn bare_name(self) -> BareName {
+        match self {
+            Self::Json => BareName::Fingerprint,
+            Self::Jsonl | Self::Tsv | Self::Parquet => BareName::Line,
+        }
+    }
+
+    /// A writer of pairs.
+    ///
+    /// # Errors
+    /// If the output cannot be written.
+    pub fn pairs(self, output: Output) -> io::Result<Box<dyn PairSink>> {
+        Ok(match self {
+            Self::Json => Box::new(json::JsonPairs::new(output)),
+            Self::Jsonl => Box::new(jsonl::JsonlPairs::new(output)),
+            Self::Tsv => Box::new(tsv::TsvPairs::new(output)),
+            #[cfg(feature = "parquet")]
+            Self::Parquet => Box::new(parquet_sinks::ParquetPairs::new(output)?),
+            #[cfg(not(feature = "parquet"))]
+            Self::Parquet => return Err(io::Error::other(WithoutParquet)),
+        })
+    }
+
+    /// A writer of clusters.
+    ///
+    /// # Errors
+    /// If the output cannot be written.
+    pub fn clusters(self, output: Output) -> io::Result<Box<dyn ClusterSink>> {
+        Ok(match self {
+            Self::Json => Box::new(json::JsonClusters::new(output)),
+            Self::Jsonl => Box::new(jsonl::JsonlClusters::new(output)),
+            Self::Tsv => Box::new(tsv::TsvClusters::new(output)),
+            #[cfg(feature = "parquet")]
+            Self::Parquet => Box::new(parquet_sinks::ParquetClusters::new(output)?),
+            #[cfg(not(feature = "parquet"))]
+            Self::Parquet => return Err(io::Error::other(WithoutParquet)),
+        })
+    }
+
+    /// A writer of documents.
+    ///
+    /// # Errors
+    /// If the output cannot be written.
+    pub fn documents(self, output: Output) -> io::Result<Box<dyn DocumentSink>> {
+        Ok(match self {
+            Self::Json | Self::Jsonl => Box::new(jsonl::JsonlDocuments::new(output)),
+            Self::Tsv => Box::new(tsv::TsvDocuments::new(output)),
+            #[cfg(feature = "parquet")]
+            Self::Parquet => Box::new(parquet_sinks::ParquetDocuments::new(output)?),
+            #[cfg(not(feature = "parquet"))]
+            Self::Parquet => return Err(io::Error::other(WithoutParquet)),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extensions_name_formats() {
+        use OutputFormat::{Json, Jsonl, Parquet, Tsv};
+        for (path, format) in [
+            ("pairs.json", Some(Json)),
+            ("pairs.jsonl", Some(Jsonl)),
+            ("pairs.NDJSON", Some(Jsonl)),
+            ("a.b/pairs.tsv", Some(Tsv)),
+            ("a.Parquet", Some(Parquet)),
+            ("tsv", Some(Tsv)),
+            ("-", Some(Tsv)),
+            ("/dev/null", Some(Tsv)),
+            ("pairs.csv", None),
+            ("pairs.tsv.gz", None),
+        ] {
+            let found = OutputFormat::of_path(Some(Path::new(path)), Tsv);
+            assert_eq!(found.ok(), format, "{path}");
+        }
+        assert_eq!(OutputFormat::of_path(None, Json).unwrap(), Json);
+    }
+
+    #[test]
+    fn a_refusal_lists_the_extensions() {
+        assert_eq!(
+            known_extensions(),
+            ".json, .jsonl, .ndjson, .tsv or .parquet"
+        );
+    }
+}

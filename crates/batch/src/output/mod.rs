@@ -1,0 +1,38 @@
+//! Where the batch commands write, and in which form.
+//!
+//! | format    | a pair                                  | clusters                                     | a document                 |
+//! |-----------|-----------------------------------------|----------------------------------------------|----------------------------|
+//! | `json`    | `[4, 5]`, or `["a", "b"]` by ids        | `[4, 5, 7]`: all members of one on a line    | as `jsonl`                 |
+//! | `jsonl`   | an object with both documents' fields   | an object a member: id, fingerprint, cluster | an object: id, fingerprint |
+//! | `tsv`     | `id_a<TAB>id_b<TAB>distance`            | `id<TAB>hash<TAB>cluster`, a line a member   | `id<TAB>hash`              |
+//! | `parquet` | a row with both documents' fields       | a row a member: id, fingerprint, cluster     | a row: id, fingerprint     |
+//!
+//! `parquet` is there in programs that were built with the feature of its name.
+//!
+//! Commands know [`PairSink`], [`ClusterSink`] and [`DocumentSink`] alone: a further format is one
+//! more of each.
+
+mod error;
+mod escaped_json;
+mod file;
+mod format;
+mod json;
+mod jsonl;
+#[cfg(feature = "parquet")]
+mod parquet;
+#[cfg(feature = "parquet")]
+mod parquet_sinks;
+mod place;
+mod replaced;
+mod same_file;
+mod sinks;
+mod text;
+mod tsv;
+mod unfinished;
+
+pub use error::OutputError;
+pub use escaped_json::write_json;
+pub use file::{Complete, Output};
+pub use format::OutputFormat;
+pub use replaced::Replaced;
+pub use sinks::{ClusterSink, DocumentSink, PairSink};

@@ -1,0 +1,79 @@
+//! The page around the sections: head, title, contents and what is said of a run at the top.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::content::Report;
+use super::section::Section;
+use super::{sections, summary};
+
+/// Nothing is loaded and nothing is run, whatever the page may hold.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; \
+                      base-uri 'none'; form-action 'none'";
+
+const STYLE: &str = include_str!("style.css");
+
+/// The report as an HTML page.
+#[must_use]
+pub fn page(report: &Report) -> String {
+    html_page(report).into_string()
+}
+
+fn html_page(report: &Report) -> Markup {
+    let sections = sections::all(report);
+    let title = title(report.command);
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="generator" content={ "simshard " (report.version) };
+                title { (title) " – simshard " (report.command) }
+                // Without it a browser would ask the page's server for one.
+                link rel="icon" href="data:,";
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                header {
+                    p.program { "simshard " (report.command) " " span { (report.version) } }
+                    h1 { (title) }
+                    (summary::verdict(report))
+                    (summary::tiles(report))
+                    (contents(&sections))
+                }
+                main { @for section in &sections { (draw(section)) } }
+            }
+        }
+    }
+}
+
+fn title(command: &str) -> &'static str {
+    match command {
+        "find-all" => "Near-duplicate pairs",
+        "find-clusters" => "Near-duplicate clusters",
+        _ => "Near-duplicates",
+    }
+}
+
+fn contents(sections: &[Section]) -> Markup {
+    html! {
+        nav aria-label="Sections" {
+            ul { @for section in sections { li { a href={ "#" (section.id) } { (section.title) } } } }
+        }
+    }
+}
+
+fn draw(section: &Section) -> Markup {
+    let heading = format!("{}-heading", section.id);
+    html! {
+        section id=(section.id) aria-labelledby=(heading) {
+            div.lead {
+                h2 id=(heading) { (section.title) }
+                p { (section.lead) }
+            }
+            div.body { (section.body) }
+        }
+    }
+}

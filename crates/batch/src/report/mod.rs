@@ -1,0 +1,26 @@
+//! The report of a batch command: one HTML page that needs nothing else.
+//!
+//! [`page`] is a pure function of a [`Report`]: no clock, no files, no network. The page carries its
+//! style, draws its charts as SVG beside the numbers that they show, and runs no script. Ids, paths
+//! and reasons are text from outside: they pass through the templates' escaping, and their control
+//! characters are spelled out.
+//!
+//! # Invariants
+//! - H1: whatever the text from outside, it adds no element and no attribute to the page.
+//! - H2: the page asks nothing of the network and runs no script, and says so to the browser.
+//! - H3: the page's size is bounded, however much the report holds.
+
+mod bars;
+mod content;
+mod layout;
+mod numbers;
+mod scale;
+mod section;
+mod sections;
+mod summary;
+#[cfg(test)]
+mod tests;
+mod text;
+
+pub use content::{ClusterSample, Degenerate, HeavyPrefix, Member, Report, Why};
+pub use layout::page;

@@ -1,0 +1,122 @@
+//! How the fingerprints are spread: heavy prefixes, and fingerprints that deserve a look.
+
+use maud::{Markup, html};
+
+use super::list::{ENTRIES, SAMPLES, first, more};
+use crate::report::bars::{Bars, Row};
+use crate::report::numbers::{count, factor, share};
+use crate::report::scale::Scale;
+use crate::report::section::Section;
+use crate::report::text::outside;
+use crate::report::{Degenerate, Report, Why};
+
+/// All prefixes of 16 bits.
+const PREFIXES: f64 = 65_536.0;
+
+/// A factor says something from this mean on: an even spread then puts at most about twice as many on
+/// any prefix. Among fewer documents, two that share one by chance are many times the mean.
+const LEAST_MEAN: f64 = 16.0;
+
+pub(super) fn prefixes(report: &Report) -> Option<Section> {
+    let prefixes = first(&report.heaviest_prefixes, ENTRIES);
+    if prefixes.is_empty() {
+        return None;
+    }
+    let mean = report.documents as f64 / PREFIXES;
+    let has_factors = mean >= LEAST_MEAN;
+    let counts = prefixes.iter().map(|heavy| u128::from(heavy.documents));
+    let rows = prefixes.iter().map(|heavy| Row {
+        label: html! { code { (format!("{:04x}", heavy.prefix)) } },
+        number: heavy.documents.into(),
+        aside: html! {
+            @if has_factors { (factor(heavy.documents as f64 / mean)) }
+            @else { (share(heavy.documents.into(), report.documents.into())) }
+        },
+    });
+    let bars = Bars {
+        caption: "Documents by the leading 16 bits of their fingerprint, as four hexadecimal digits",
+        heads: [
+            "Prefix",
+            "Documents",
+            if has_factors { "× mean" } else { "Share" },
+        ],
+        scale: Scale::fitting(counts),
+        rows: rows.collect(),
+    };
+    Some(Section {
+        id: "prefixes",
+        title: "Heaviest prefixes",
+        lead: html! {
+            "The leading bits that most documents share, and "
+            @if has_factors {
+                "how many times the mean of all 65 536 that is. A factor far above the rest"
+            } @else {
+                "which part of all documents that is. A part far above the rest"
+            }
+            " is boilerplate, or bits that are skewed: it slows the search, so strip what those texts "
+            "have in common, or try another recipe."
+        },
+        body: html! {
+            (bars.table())
+            (more(report.heaviest_prefixes.len() as u64, prefixes.len()))
+        },
+    })
+}
+
+pub(super) fn degenerate(report: &Report) -> Option<Section> {
+    let all = &report.degenerate;
+    if all.is_empty() {
+        return None;
+    }
+    let shown = first(all, ENTRIES);
+    Some(Section {
+        id: "degenerate",
+        title: "Degenerate fingerprints",
+        lead: html! {
+            "Fingerprints that stand for little text, or for very many documents. They match each "
+            "other whatever their texts were about, so leave those documents out if the samples are "
+            "empty or all boilerplate."
+        },
+        body: html! {
+            ul.cards { @for one in shown { (card(one, report.documents)) } }
+            (more(all.len() as u64, shown.len()))
+        },
+    })
+}
+
+fn card(one: &Degenerate, documents: u64) -> Markup {
+    let samples = first(&one.samples, SAMPLES);
+    html! {
+        li {
+            h3 { code title=(format!("{:016x} in hexadecimal", one.fingerprint)) { (one.fingerprint) } }
+            p.size {
+                (count(one.documents)) @if one.documents == 1 { " document" } @else { " documents" }
+                " (" (share(one.documents.into(), documents.into())) ")"
+            }
+            p { (explained(one.why)) }
+            @if !samples.is_empty() {
+                ul.samples aria-label="Some of the documents" {
+                    @for id in samples { li { (outside(id)) } }
+                }
+                (more(one.documents, samples.len()))
+            }
+        }
+    }
+}
+
+fn explained(why: Why) -> &'static str {
+    match why {
+        Why::EmptyText => "What the recipe makes of an empty text: these documents have no words.",
+        Why::AllZero => {
+            "Every bit is 0. Empty texts often have this fingerprint, and programs that write 0 for \
+             a missing one."
+        }
+        Why::AllOne => {
+            "Every bit is 1. Texts hardly ever have this fingerprint: it is likely a mark for a \
+             missing one."
+        }
+        Why::Crowded => {
+            "Shared by many documents: exact copies, or texts that are all boilerplate."
+        }
+    }
+}

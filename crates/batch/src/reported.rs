@@ -1,0 +1,106 @@
+//! The statistics of a run as a report.
+
+use std::time::Duration;
+
+use simshard_input::Skipped;
+
+use crate::documents::DocumentSet;
+use crate::report::{ClusterSample, Degenerate, HeavyPrefix, Member, Report, Why};
+use crate::statistics::{self, Statistics, Timings, crowded_fingerprints, heaviest_prefixes};
+
+/// Prefixes that are listed.
+const PREFIXES: usize = 20;
+
+/// Crowded fingerprints that are listed.
+const CROWDED: usize = 20;
+
+/// What the run was about.
+#[derive(Debug)]
+pub(crate) struct About {
+    /// The command's name.
+    pub(crate) command: &'static str,
+    /// What was read.
+    pub(crate) inputs: Vec<String>,
+    /// What the result depends on.
+    pub(crate) settings: Vec<(String, String)>,
+    /// What the recipe makes of the empty text; `None` if none was used.
+    pub(crate) empty_text: Option<u64>,
+    /// What was left out.
+    pub(crate) skipped: Skipped,
+}
+
+/// The report of a run.
+pub(crate) fn report(about: About, documents: &DocumentSet, statistics: Statistics) -> Report {
+    let largest = statistics.clusters.largest();
+    Report {
+        command: about.command,
+        version: env!("CARGO_PKG_VERSION"),
+        inputs: about.inputs,
+        settings: about.settings,
+        documents: statistics.documents,
+        fingerprints: statistics.fingerprints,
+        pairs_by_distance: statistics.pairs_by_distance,
+        largest_clusters: largest.into_iter().map(cluster).collect(),
+        cluster_sizes: statistics.clusters.by_size,
+        heaviest_prefixes: prefixes(documents),
+        degenerate: degenerate(documents, about.empty_text),
+        timings: timings(statistics.timings),
+        skipped: skipped(about.skipped),
+    }
+}
+
+fn cluster((size, sample): (u64, statistics::ClusterSample)) -> ClusterSample {
+    let members = sample.members.into_iter().map(|member| Member {
+        id: member.name,
+        distance: member.distance,
+    });
+    ClusterSample {
+        id: sample.cluster.0.to_string(),
+        size,
+        members: members.collect(),
+    }
+}
+
+fn prefixes(documents: &DocumentSet) -> Vec<HeavyPrefix> {
+    let heavy = heaviest_prefixes(documents, PREFIXES).into_iter();
+    let heavy = heavy.map(|heavy| HeavyPrefix {
+        prefix: heavy.prefix,
+        documents: heavy.documents,
+    });
+    heavy.collect()
+}
+
+fn degenerate(documents: &DocumentSet, empty_text: Option<u64>) -> Vec<Degenerate> {
+    let crowded = crowded_fingerprints(documents, CROWDED).into_iter();
+    let degenerate = crowded.map(|one| Degenerate {
+        fingerprint: one.fingerprint.0,
+        documents: one.documents,
+        samples: one.samples,
+        why: Why::of(one.fingerprint.0, empty_text),
+    });
+    degenerate.collect()
+}
+
+fn timings(timings: Timings) -> Vec<(String, Duration)> {
+    let Timings {
+        read,
+        sort,
+        join,
+        write,
+    } = timings;
+    let phases = [
+        ("read", read),
+        ("sort", sort),
+        ("join", join),
+        ("write", write),
+    ];
+    phases.map(|(name, time)| (name.to_owned(), time)).to_vec()
+}
+
+fn skipped(skipped: Skipped) -> Vec<(String, u64)> {
+    let reasons = skipped.reasons().into_iter();
+    let reasons = reasons.filter(|&(_, count)| count > 0);
+    reasons
+        .map(|(name, count)| (name.to_owned(), count))
+        .collect()
+}

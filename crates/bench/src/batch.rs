@@ -1,0 +1,222 @@
+//! `simshard bench batch`: all pairs and clusters of made-up fingerprints, and recipes over real
+//! text.
+
+mod check;
+mod text;
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::Context;
+use rayon::ThreadPoolBuilder;
+use serde::Serialize;
+use simshard_input::{Ids, columns};
+use simshard_runtime::system::peak_resident_memory;
+use simshard_simhash::synthetic::Data;
+use simshard_simhash::{Clusters, Fingerprint, FingerprintSet, PairSearch, TextRecipe};
+
+use crate::figure;
+use crate::settings::BadSettings;
+
+/// What to measure, and with what.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The cases; empty means all.
+    pub cases: Vec<Case>,
+    /// Fingerprints in the set.
+    pub n: u64,
+    /// Largest distance of a pair.
+    pub distance: u32,
+    /// Blocks that a fingerprint is cut into; `None` leaves the choice to the search.
+    pub blocks: Option<u32>,
+    /// Threads that work.
+    pub threads: u16,
+    /// How the fingerprints are spread.
+    pub data: Data,
+    /// Seed of the fingerprints.
+    pub seed: u64,
+    /// How texts become fingerprints.
+    pub recipe: TextRecipe,
+    /// Files or folders with text.
+    pub texts: Vec<PathBuf>,
+    /// Most MiB of text.
+    pub max_mib: u32,
+    /// Whether all answers are held against another method.
+    pub check: bool,
+    /// Whether figures are JSON lines, instead of a table.
+    pub json: bool,
+}
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Case {
+    /// All pairs within the distance.
+    AllPairs,
+    /// The connected components of these pairs.
+    Clusters,
+    /// The fingerprints of texts.
+    Hash,
+}
+
+/// A measurement of all pairs or clusters.
+#[derive(Serialize)]
+struct SetFigure {
+    case: &'static str,
+    n: usize,
+    distance: u32,
+    blocks: u32,
+    threads: u16,
+    data: &'static str,
+    seed: u64,
+    /// Pairs, or clusters of two or more.
+    found: u64,
+    seconds: f64,
+    per_second: f64,
+    peak_bytes: Option<u64>,
+}
+
+/// A measurement of a recipe.
+#[derive(Serialize)]
+struct HashFigure {
+    case: &'static str,
+    recipe: String,
+    documents: usize,
+    megabytes: f64,
+    threads: u16,
+    seconds: f64,
+    megabytes_per_second: f64,
+}
+
+/// Measures and prints.
+///
+/// # Errors
+/// If the arguments make no search, no text is found, or an answer is wrong.
+pub fn run(settings: &Settings) -> anyhow::Result<()> {
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(settings.threads.into())
+        .build()
+        .context("cannot start the threads")?;
+    let is_chosen = |case| settings.cases.is_empty() || settings.cases.contains(&case);
+    pool.install(|| {
+        if is_chosen(Case::AllPairs) {
+            all_pairs(settings)?;
+        }
+        if is_chosen(Case::Clusters) {
+            clusters(settings)?;
+        }
+        if is_chosen(Case::Hash) {
+            hash(settings)?;
+        }
+        Ok(())
+    })
+}
+
+fn fingerprints(settings: &Settings) -> anyhow::Result<(Vec<Fingerprint>, PairSearch)> {
+    let n = usize::try_from(settings.n)?;
+    let search = PairSearch::new(settings.distance, settings.blocks, n)
+        .map_err(|error| BadSettings(error.to_string()))?;
+    Ok((settings.data.fingerprints(n, settings.seed), search))
+}
+
+fn all_pairs(settings: &Settings) -> anyhow::Result<()> {
+    let (fingerprints, search) = fingerprints(settings)?;
+    let expected = settings
+        .check
+        .then(|| check::pairs(&fingerprints, settings.distance));
+    let mut pairs = Vec::new();
+    let mut found = 0;
+    let start = Instant::now();
+    let set = FingerprintSet::from_unsorted(fingerprints);
+    let _ = search.pairs(&set, &|_, _| {}, &mut |batch| {
+        found += batch.len() as u64;
+        if settings.check {
+            pairs.extend(batch.iter().map(|pair| (pair.a, pair.b)));
+        }
+        ControlFlow::Continue(())
+    });
+    let seconds = start.elapsed().as_secs_f64();
+    if let Some(expected) = expected {
+        check::same_pairs(pairs, &expected)?;
+    }
+    print_set(settings, "all_pairs", &search, found, seconds)
+}
+
+fn clusters(settings: &Settings) -> anyhow::Result<()> {
+    let (fingerprints, search) = fingerprints(settings)?;
+    let expected = settings
+        .check
+        .then(|| check::pairs(&fingerprints, settings.distance));
+    let start = Instant::now();
+    let set = FingerprintSet::from_unsorted(fingerprints);
+    let clusters: Clusters = search.clusters(&set, &|_, _| {});
+    let groups = clusters.groups();
+    let seconds = start.elapsed().as_secs_f64();
+    if let Some(expected) = expected {
+        check::same_clusters(&set, &groups, &expected)?;
+    }
+    print_set(settings, "clusters", &search, groups.len() as u64, seconds)
+}
+
+fn print_set(
+    settings: &Settings,
+    case: &'static str,
+    search: &PairSearch,
+    found: u64,
+    seconds: f64,
+) -> anyhow::Result<()> {
+    let figure = SetFigure {
+        case,
+        n: usize::try_from(settings.n)?,
+        distance: settings.distance,
+        blocks: search.layout().blocks(),
+        threads: settings.threads,
+        data: settings.data.name(),
+        seed: settings.seed,
+        found,
+        seconds,
+        per_second: settings.n as f64 / seconds,
+        peak_bytes: peak_resident_memory(),
+    };
+    let memory = figure.peak_bytes.unwrap_or(0) as f64 / 1e9;
+    figure::print(&figure, settings.json, || {
+        let millions = figure.per_second / 1e6;
+        format!(
+            "{case:16} {millions:8.2} M/s  {seconds:8.3} s  {found} found, {memory:.3} GB at most"
+        )
+    })
+}
+
+fn hash(settings: &Settings) -> anyhow::Result<()> {
+    let texts = text::collect(&settings.texts, settings.max_mib)?;
+    let start = Instant::now();
+    let found = columns(
+        &texts.options(),
+        Ids::Any,
+        settings.recipe.into(),
+        None,
+        &mut |_| {},
+    )?;
+    let seconds = start.elapsed().as_secs_f64();
+    if settings.check {
+        check::texts(&texts, settings.recipe, &found)?;
+    }
+    let megabytes = texts.bytes as f64 / 1e6;
+    let figure = HashFigure {
+        case: "hash",
+        recipe: settings.recipe.to_string(),
+        documents: found.fingerprints.len(),
+        megabytes,
+        threads: settings.threads,
+        seconds,
+        megabytes_per_second: megabytes / seconds,
+    };
+    figure::print(&figure, settings.json, || {
+        let rate = figure.megabytes_per_second;
+        let documents = figure.documents;
+        format!(
+            "hash             {rate:8.1} MB/s {seconds:8.3} s  {documents} documents, {}",
+            settings.recipe
+        )
+    })
+}

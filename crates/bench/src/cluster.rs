@@ -1,0 +1,49 @@
+//! `simshard bench cluster`: real processes on this machine, asked by a client of their own.
+
+mod check;
+mod disk;
+mod figures;
+mod large;
+mod processes;
+mod requests;
+mod rest;
+mod served;
+mod session;
+mod settings;
+mod single;
+mod streams;
+
+use anyhow::bail;
+use simshard_runtime::shutdown::Shutdown;
+
+pub use settings::{Case, Settings};
+
+/// Measures and prints.
+///
+/// # Errors
+/// If a process fails, a request does, or an answer is wrong.
+pub async fn run(settings: &Settings) -> anyhow::Result<()> {
+    disk::check_is_disk(settings.folder())?;
+    let shutdown = Shutdown::on_signals()?;
+    // What is dropped here takes its processes and its folder with it.
+    tokio::select! {
+        measured = measure(settings) => measured,
+        () = shutdown.triggered() => bail!("stopped before all was measured"),
+    }
+}
+
+async fn measure(settings: &Settings) -> anyhow::Result<()> {
+    if served::CASES
+        .into_iter()
+        .any(|case| settings.asks_for(case))
+    {
+        served::measure(settings).await?;
+    }
+    if settings.asks_for(Case::Restart) {
+        large::restart(settings).await?;
+    }
+    if settings.asks_for(Case::Memory) || settings.asks_for(Case::Disk) {
+        large::sizes(settings).await?;
+    }
+    Ok(())
+}

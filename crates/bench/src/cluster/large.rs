@@ -1,0 +1,173 @@
+//! The cases of a large corpus: what it takes of memory and disk, and of time when a node starts again.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use serde::Serialize;
+use simshard_client::Fingerprint;
+use simshard_cluster::{FileStore, MetadataStore};
+use simshard_runtime::system::anonymous_memory_of;
+use simshard_simhash::synthetic::{Data, queries};
+
+use super::processes::End;
+use super::session::{Session, distinct};
+use super::settings::{BARE, BLOCKS, Case, DISTANCE, MILLION, NODES, Settings};
+use super::{disk, rest};
+use crate::figure;
+
+/// Documents, unless told otherwise.
+const TEN_MILLION: usize = 10 * MILLION;
+
+/// Queries whose answers are looked at after a start.
+const QUERIES: usize = 50;
+
+/// A measurement of what all nodes take together.
+#[derive(Serialize)]
+struct Size {
+    case: &'static str,
+    n: usize,
+    nodes: usize,
+    blocks: u32,
+    distance: u32,
+    seed: u64,
+    /// Once all was inserted and the nodes were at rest.
+    bytes: u64,
+    /// Once they had started again, and were at rest.
+    bytes_after_restart: u64,
+    /// The larger of both.
+    bytes_per_document: f64,
+}
+
+/// A measurement of a node's start.
+#[derive(Serialize)]
+struct Restart {
+    case: &'static str,
+    n: usize,
+    nodes: usize,
+    blocks: u32,
+    distance: u32,
+    seed: u64,
+    /// From the start of the process to its first answer, after it was asked to stop.
+    seconds_after_stop: f64,
+    /// The same after it was killed.
+    seconds_after_kill: f64,
+    /// The longer of both.
+    seconds: f64,
+}
+
+/// Memory and disk of a cluster, before and after all its nodes were started again.
+pub(super) async fn sizes(settings: &Settings) -> anyhow::Result<()> {
+    let mut large = Large::start(settings, NODES).await?;
+    let loaded = large.sizes()?;
+    for place in 0..NODES {
+        large.session.cluster.nodes[place].restart(End::Stop)?;
+    }
+    large.check().await?;
+    rest::wait(&large.session.cluster).await?;
+    let restarted = large.sizes()?;
+    let cases = [(Case::Memory, "memory"), (Case::Disk, "disk")];
+    for (place, (case, name)) in cases.into_iter().enumerate() {
+        if settings.asks_for(case) {
+            large.print_size(name, loaded[place], restarted[place])?;
+        }
+    }
+    large.session.cluster.stop()
+}
+
+/// The start of the only node of a cluster.
+pub(super) async fn restart(settings: &Settings) -> anyhow::Result<()> {
+    let mut large = Large::start(settings, 1).await?;
+    let after_stop = large.restart(End::Stop).await?.as_secs_f64();
+    let after_kill = large.restart(End::Kill).await?.as_secs_f64();
+    let figure = Restart {
+        case: "restart",
+        n: large.stored.len(),
+        nodes: 1,
+        blocks: BLOCKS,
+        distance: DISTANCE,
+        seed: settings.seed,
+        seconds_after_stop: after_stop,
+        seconds_after_kill: after_kill,
+        seconds: after_stop.max(after_kill),
+    };
+    figure::print(&figure, settings.json, || {
+        format!(
+            "restart            {after_stop:8.3} s after a stop, {after_kill:.3} s after a kill"
+        )
+    })?;
+    large.session.cluster.stop()
+}
+
+/// A cluster at rest that holds a large corpus.
+struct Large<'a> {
+    session: Session<'a>,
+    stored: Vec<Fingerprint>,
+}
+
+impl<'a> Large<'a> {
+    async fn start(settings: &'a Settings, nodes: usize) -> anyhow::Result<Self> {
+        let stored = Data::Random.fingerprints(settings.n_or(TEN_MILLION), settings.seed);
+        let session = Session::start(settings, nodes)?;
+        session.fill("load", BARE, &stored, &[]).await?;
+        rest::wait(&session.cluster).await?;
+        Ok(Self { session, stored })
+    }
+
+    /// Sees that all is there, and found.
+    async fn check(&self) -> anyhow::Result<()> {
+        let count = distinct(&self.stored);
+        self.session.check_count(BARE, count).await?;
+        let queries = queries(
+            &self.stored,
+            QUERIES,
+            DISTANCE,
+            self.session.settings.seed ^ 1,
+        );
+        let found = self.session.find_all(BARE, &queries).await?;
+        let question = self.session.question(&queries, &self.stored, &[]);
+        question.check(found.answers)
+    }
+
+    /// What all nodes take of memory and disk.
+    fn sizes(&self) -> anyhow::Result<[u64; 2]> {
+        let [mut memory, mut bytes] = [0, 0];
+        for node in &self.session.cluster.nodes {
+            let anonymous = anonymous_memory_of(node.id());
+            memory += anonymous.context("this system does not say what memory a process has")?;
+            bytes += disk::bytes_below(node.data())?;
+        }
+        Ok([memory, bytes])
+    }
+
+    fn print_size(&self, case: &'static str, bytes: u64, after: u64) -> anyhow::Result<()> {
+        let settings = self.session.settings;
+        let n = self.stored.len();
+        let figure = Size {
+            case,
+            n,
+            nodes: NODES,
+            blocks: BLOCKS,
+            distance: DISTANCE,
+            seed: settings.seed,
+            bytes,
+            bytes_after_restart: after,
+            bytes_per_document: bytes.max(after) as f64 / n as f64,
+        };
+        figure::print(&figure, settings.json, || {
+            let [before, after] = [bytes, after].map(|bytes| bytes as f64 / n as f64);
+            format!("{case:18} {before:8.1} bytes a document, {after:.1} after a restart")
+        })
+    }
+
+    /// Ends the only node, starts it again, and tells how long it was from there to its first answer.
+    async fn restart(&mut self, end: End) -> anyhow::Result<Duration> {
+        let layout = FileStore::open(self.session.cluster.layout_file()).await?;
+        let map = layout.layout().await?.map().digest();
+        let node = &mut self.session.cluster.nodes[0];
+        let start: Instant = node.restart(end)?;
+        node.answers(map).await?;
+        let taken = start.elapsed();
+        self.check().await?;
+        Ok(taken)
+    }
+}

@@ -1,0 +1,230 @@
+//! A cluster of real processes on this machine, made of the program that runs now, and gone when it is dropped.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, ensure};
+use rustix::process::{Pid, Signal, kill_process};
+use simshard_proto::shard::v1 as shard;
+use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
+use simshard_proto::transport;
+use simshard_proto::v1::corpus_service_client::CorpusServiceClient;
+use simshard_topology::MapDigest;
+use tempfile::TempDir;
+use tonic::transport::{Channel, Endpoint};
+
+use super::requests::refused;
+
+/// The raw interface of the router.
+pub(super) type Stub = CorpusServiceClient<Channel>;
+
+/// Where a process listens if any free port will do.
+const ANY_PORT: &str = "127.0.0.1:0";
+
+/// Nodes and a router. The processes end before their folder goes.
+pub(super) struct Cluster {
+    pub(super) nodes: Vec<Node>,
+    router: Process,
+    folder: TempDir,
+}
+
+/// A node and where its documents are.
+pub(super) struct Node {
+    name: String,
+    /// Where the layout file is.
+    folder: PathBuf,
+    data: PathBuf,
+    process: Process,
+}
+
+/// How a process is ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum End {
+    /// As an operator does.
+    Stop,
+    /// Without any warning.
+    Kill,
+}
+
+/// A process that is killed when it is dropped.
+struct Process {
+    child: Child,
+    /// Where it listens.
+    url: String,
+}
+
+impl Cluster {
+    /// Starts this many nodes and a router, with their data in a new folder of `parent`.
+    pub(super) fn start(parent: &Path, nodes: usize) -> anyhow::Result<Self> {
+        let folder = tempfile::Builder::new()
+            .prefix("simshard-bench-")
+            .tempdir_in(parent)
+            .with_context(|| format!("cannot make a folder in {}", parent.display()))?;
+        // Nodes only read of each other's names, so they come first, on any free ports.
+        let names: Vec<String> = (1..=nodes).map(|number| format!("n{number}")).collect();
+        let unknown = (1..).map(|port| format!("http://127.0.0.1:{port}"));
+        write_layout(folder.path(), names.iter().cloned().zip(unknown))?;
+        let nodes = names
+            .iter()
+            .map(|name| Node::start(folder.path(), name, ANY_PORT));
+        let nodes = nodes.collect::<anyhow::Result<Vec<Node>>>()?;
+        let known = nodes.iter().map(|node| node.process.url.clone());
+        write_layout(folder.path(), names.iter().cloned().zip(known))?;
+        let mut router = Command::new(std::env::current_exe()?);
+        router.args(["serve", "router", "--listen", ANY_PORT, "--cluster"]);
+        router.arg(layout_file(folder.path()));
+        let router = Process::start(router).context("the router does not start")?;
+        Ok(Self {
+            nodes,
+            router,
+            folder,
+        })
+    }
+
+    /// Where the router listens.
+    pub(super) fn url(&self) -> &str {
+        &self.router.url
+    }
+
+    /// The layout file of its processes.
+    pub(super) fn layout_file(&self) -> PathBuf {
+        layout_file(self.folder.path())
+    }
+
+    /// Where its data lies.
+    pub(super) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// New connections to the router.
+    pub(super) fn connections(&self, count: usize) -> anyhow::Result<Vec<Stub>> {
+        let connect = |_| {
+            let endpoint = Endpoint::from_shared(self.router.url.clone())?;
+            let channel = transport::endpoint(endpoint).connect_lazy();
+            Ok(Stub::new(channel).max_decoding_message_size(usize::MAX))
+        };
+        (0..count).map(connect).collect()
+    }
+
+    /// Asks all processes to stop, the router first.
+    pub(super) fn stop(mut self) -> anyhow::Result<()> {
+        self.router.end(End::Stop).context("the router")?;
+        for node in &mut self.nodes {
+            let name = &node.name;
+            node.process.end(End::Stop).with_context(|| name.clone())?;
+        }
+        Ok(())
+    }
+}
+
+impl Node {
+    /// Starts it in a folder that holds the layout file.
+    fn start(folder: &Path, name: &str, listen: &str) -> anyhow::Result<Self> {
+        let data = folder.join(name);
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["serve", "node", "--name", name, "--listen", listen]);
+        command.arg("--cluster").arg(layout_file(folder));
+        command.arg("--data").arg(&data);
+        let process = Process::start(command);
+        Ok(Self {
+            name: name.to_owned(),
+            folder: folder.to_owned(),
+            data,
+            process: process.with_context(|| format!("node {name} does not start"))?,
+        })
+    }
+
+    /// Ends it, and starts it again where it was; tells when.
+    pub(super) fn restart(&mut self, end: End) -> anyhow::Result<Instant> {
+        self.process.end(end).with_context(|| self.name.clone())?;
+        let listen = self.process.url.trim_start_matches("http://").to_owned();
+        let start = Instant::now();
+        *self = Self::start(&self.folder, &self.name, &listen)?;
+        Ok(start)
+    }
+
+    /// Asks what it holds, and waits for its answer. It listens, so everything is loaded.
+    pub(super) async fn answers(&self, map: MapDigest) -> anyhow::Result<()> {
+        let endpoint = Endpoint::from_shared(self.process.url.clone())?;
+        let channel = transport::endpoint(endpoint).connect_lazy();
+        let mut stub = ShardServiceClient::new(channel);
+        let request = shard::ListCorporaRequest {
+            map_digest: map.0,
+            node: self.name.clone(),
+        };
+        stub.list_corpora(request).await.map_err(refused)?;
+        Ok(())
+    }
+
+    /// Its process.
+    pub(super) fn id(&self) -> u32 {
+        self.process.child.id()
+    }
+
+    /// Its data directory.
+    pub(super) fn data(&self) -> &Path {
+        &self.data
+    }
+}
+
+impl Process {
+    /// Starts a role, and waits until it listens.
+    fn start(mut command: Command) -> anyhow::Result<Self> {
+        // Settings of whoever measures are not meant for these processes.
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("SIMSHARD_") {
+                command.env_remove(name);
+            }
+        }
+        command.env("SIMSHARD_LOG", "warn");
+        let command = command.stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut process = Self {
+            child: command.spawn()?,
+            url: String::new(),
+        };
+        let mut line = String::new();
+        if let Some(stdout) = process.child.stdout.take() {
+            BufReader::new(stdout).read_line(&mut line)?;
+        }
+        let url = line.trim_end().strip_prefix("listening on ");
+        process.url = url.context("it ended before it listened")?.to_owned();
+        Ok(process)
+    }
+
+    /// Ends it, and waits until it has.
+    fn end(&mut self, end: End) -> anyhow::Result<()> {
+        match end {
+            End::Stop => kill_process(Pid::from_child(&self.child), Signal::TERM)?,
+            End::Kill => self.child.kill()?,
+        }
+        let status = self.child.wait()?;
+        let is_due = status.success() || matches!(end, End::Kill);
+        ensure!(is_due, "it did not stop in order: {status}");
+        Ok(())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // One that has ended already is left in peace.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn layout_file(folder: &Path) -> PathBuf {
+    folder.join("cluster.toml")
+}
+
+fn write_layout(
+    folder: &Path,
+    nodes: impl Iterator<Item = (String, String)>,
+) -> anyhow::Result<()> {
+    let node = |(name, url)| format!("[[nodes]]\nname = \"{name}\"\naddress = \"{url}\"\n");
+    let path = layout_file(folder);
+    fs::write(&path, nodes.map(node).collect::<String>())
+        .with_context(|| format!("cannot write {}", path.display()))
+}

@@ -1,0 +1,125 @@
+//! A cluster, connected to, and the corpora in it.
+
+use std::time::{Duration, Instant};
+
+use anyhow::ensure;
+use simshard_client::{Client, v1 as pb};
+use simshard_simhash::Fingerprint;
+
+use super::check::{Question, Sample};
+use super::figures::Requests;
+use super::processes::{Cluster, Stub};
+use super::settings::{BLOCKS, DISTANCE, Settings};
+use super::streams;
+
+/// Nodes that serve have found each other by then.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How often they are asked.
+const INTERVAL: Duration = Duration::from_millis(50);
+
+/// A cluster that can be asked.
+pub(super) struct Session<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) cluster: Cluster,
+    /// A connection for each stream.
+    pub(super) connections: Vec<Stub>,
+    client: Client,
+}
+
+impl<'a> Session<'a> {
+    pub(super) fn start(settings: &'a Settings, nodes: usize) -> anyhow::Result<Self> {
+        let cluster = Cluster::start(settings.folder(), nodes)?;
+        Ok(Self {
+            settings,
+            client: Client::new(cluster.url())?,
+            connections: cluster.connections(settings.streams.into())?,
+            cluster,
+        })
+    }
+
+    /// Makes a corpus and inserts these documents, bare ones unless there are ids, by streams.
+    pub(super) async fn fill(
+        &self,
+        case: &'static str,
+        corpus: &str,
+        fingerprints: &[Fingerprint],
+        ids: &[String],
+    ) -> anyhow::Result<Requests> {
+        let request = pb::CreateCorpusRequest {
+            name: corpus.to_owned(),
+            blocks: Some(BLOCKS),
+            distance: Some(DISTANCE),
+            ..pb::CreateCorpusRequest::default()
+        };
+        self.client.create_corpus(request).await?;
+        let (n, size) = (fingerprints.len(), self.settings.batch());
+        let batches = streams::insert_batches(corpus, fingerprints, ids, size);
+        let (seconds, inserted) = streams::insert(self.connections.clone(), batches).await?;
+        let expected = match ids {
+            [] => distinct(fingerprints),
+            ids => ids.len(),
+        };
+        ensure!(
+            inserted == expected as u64,
+            "{inserted} of {expected} documents were inserted"
+        );
+        self.check_count(corpus, expected).await?;
+        Ok(Requests::new(self.settings, case, n, n, seconds).in_batches(self.settings))
+    }
+
+    /// Sees that a corpus holds so many documents, once all nodes serve.
+    pub(super) async fn check_count(&self, corpus: &str, expected: usize) -> anyhow::Result<()> {
+        let start = Instant::now();
+        let count = loop {
+            if let Some(count) = self.client.get_corpus(corpus).await?.document_count {
+                break count;
+            }
+            ensure!(start.elapsed() < PATIENCE, "not all nodes serve {corpus}");
+            tokio::time::sleep(INTERVAL).await;
+        };
+        ensure!(
+            count == expected as u64,
+            "{corpus} holds {count} documents, not {expected}"
+        );
+        Ok(())
+    }
+
+    /// Searches by streams, and keeps the answers of a sample.
+    pub(super) async fn find_all(
+        &self,
+        corpus: &str,
+        queries: &[Fingerprint],
+    ) -> anyhow::Result<streams::Found> {
+        let (size, sample) = (self.settings.batch(), self.sample(queries));
+        streams::find_all(self.connections.clone(), corpus, queries, size, sample).await
+    }
+
+    /// The queries whose answers are checked.
+    pub(super) fn sample(&self, queries: &[Fingerprint]) -> Sample {
+        Sample::of(queries.len(), self.settings.check)
+    }
+
+    /// What was asked of a corpus of bare documents: those of `set`, and those of `coming`, which came meanwhile.
+    pub(super) fn question<'b>(
+        &self,
+        queries: &'b [Fingerprint],
+        set: &'b [Fingerprint],
+        coming: &'b [Fingerprint],
+    ) -> Question<'b> {
+        Question {
+            queries,
+            sample: self.sample(queries),
+            set,
+            coming,
+        }
+    }
+}
+
+/// How many different fingerprints there are: each is one bare document.
+pub(super) fn distinct(fingerprints: &[Fingerprint]) -> usize {
+    let mut sorted = fingerprints.to_vec();
+    sorted.sort_unstable();
+    sorted.dedup();
+    sorted.len()
+}

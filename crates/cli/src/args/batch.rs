@@ -1,0 +1,149 @@
+//! The arguments of `find-all` and `find-clusters`.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Instant;
+
+use clap::{Args, ValueHint};
+use simshard_batch::{Job, Output, OutputFormat};
+use simshard_simhash::PairSearch;
+
+use super::{Plan, ReadArgs, WriteArgs};
+use crate::exit::UsageError;
+
+/// Arguments of `find-all` and `find-clusters`.
+#[derive(Args, Debug)]
+pub struct BatchArgs {
+    /// What to read.
+    #[command(flatten)]
+    pub reading: ReadArgs,
+
+    /// The largest distance of a pair, in bits; 0 finds equal fingerprints
+    #[arg(
+        short,
+        long,
+        value_name = "BITS",
+        default_value_t = 3,
+        help_heading = "Search"
+    )]
+    pub distance: u32,
+    /// The number of blocks that fingerprints are cut into: `auto`, or a number above the distance
+    ///
+    /// It affects the time and the order of the pairs, not which pairs are found.
+    #[arg(
+        short,
+        long,
+        value_name = "N",
+        default_value = "auto",
+        help_heading = "Search"
+    )]
+    pub blocks: Blocks,
+    /// Use this many threads, 1 to 256 [default: one a core]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u16).range(1..=256),
+        help_heading = "Search"
+    )]
+    pub threads: Option<u16>,
+
+    /// Where results go.
+    #[command(flatten)]
+    pub writing: WriteArgs,
+    /// Write a page about the result too, for a browser: distances or clusters, crowded
+    /// fingerprints, timings; into a file, not to standard output
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub report: Option<PathBuf>,
+}
+
+impl BatchArgs {
+    /// The job that these arguments ask for, its outputs open; nothing is read before.
+    pub(crate) fn job(&self, command: &'static str) -> anyhow::Result<Job> {
+        let start = Instant::now();
+        let blocks = self.blocks.fixed();
+        PairSearch::new(self.distance, blocks, 0).map_err(|error| UsageError(error.to_string()))?;
+        let Plan {
+            input,
+            recipe,
+            format,
+            output,
+        } = Plan::new(&self.reading, &self.writing, OutputFormat::Json)?;
+        let report = self.open_report(&input.paths, &output)?;
+        Ok(Job {
+            command,
+            input,
+            recipe,
+            sample: self.reading.sample,
+            distance: self.distance,
+            blocks,
+            threads: self.threads.map_or(0, usize::from),
+            format,
+            output,
+            report,
+            start,
+        })
+    }
+
+    /// Opens the place of the report, if one is asked for.
+    fn open_report(&self, inputs: &[PathBuf], output: &Output) -> anyhow::Result<Option<Output>> {
+        let Some(path) = &self.report else {
+            return Ok(None);
+        };
+        let report = Output::open(Some(path), inputs)?;
+        if report.is_stdout() {
+            let message = "--report is not written to standard output: name a file for it";
+            return Err(UsageError(message.to_owned()).into());
+        }
+        if report.is_the_same_as(output)? {
+            let message = "--report and --output name the same file: choose another for one";
+            return Err(UsageError(message.to_owned()).into());
+        }
+        Ok(Some(report))
+    }
+}
+
+/// A number of blocks, or the choice left to the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blocks {
+    /// Chosen from the number of fingerprints and the distance.
+    Auto,
+    /// As many as the caller says.
+    Fixed(u32),
+}
+
+impl Blocks {
+    /// The number, where the caller says it.
+    #[must_use]
+    pub fn fixed(self) -> Option<u32> {
+        match self {
+            Self::Auto => None,
+            Self::Fixed(blocks) => Some(blocks),
+        }
+    }
+}
+
+impl FromStr for Blocks {
+    type Err = UsageError;
+
+    fn from_str(text: &str) -> Result<Self, UsageError> {
+        if text == "auto" {
+            return Ok(Self::Auto);
+        }
+        let message = || UsageError("write auto or a number".to_owned());
+        text.parse().map(Self::Fixed).map_err(|_| message())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_auto_or_a_number() {
+        assert_eq!("auto".parse::<Blocks>().unwrap(), Blocks::Auto);
+        assert_eq!("6".parse::<Blocks>().unwrap(), Blocks::Fixed(6));
+        for text in ["", "Auto", "-1", "6x", "4294967296"] {
+            assert!(text.parse::<Blocks>().is_err(), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! The arguments that say where documents come from and how they are written.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, ValueHint};
+use simshard_input::{Format, InputOptions};
+
+/// Where documents come from and how they are written.
+#[derive(Args, Clone, Debug)]
+pub struct InputArgs {
+    /// Files to read, or folders with `--format files`; `-` or nothing reads standard input
+    ///
+    /// A path with `*`, `?` or `[` in it that does not exist is a pattern: the files that match
+    /// are read in the order of their names. Files may be compressed with gzip or zstd, whatever
+    /// they are called.
+    ///
+    /// Commands that talk to a router check all input before they use any of it: a bad line stops
+    /// them before anything is sent. For this, standard input and pipes are first copied to a
+    /// temporary file; with --skip-bad-lines they are used as they arrive. The other commands
+    /// read once. Parquet that does not stand in a file of its own is copied to a temporary file in any
+    /// case.
+    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub paths: Vec<PathBuf>,
+
+    /// How documents are written [default: by the paths, else as the command says]
+    ///
+    /// Without this option a folder among the paths means `files`, unless it holds files with one of
+    /// the extensions below: name these by a pattern. Paths that all end in .jsonl or .ndjson mean `jsonl`; likewise .tsv means `tsv`, .parquet `parquet`, .warc and .wet `warc`,
+    /// each with or without a further .gz or .zst; it cannot be left out where only some end so.
+    /// Anything else is `lines`, or `hashes` where a command compares fingerprints; .json and .csv are
+    /// taken for `lines` only where this option says so.
+    ///
+    /// Input is UTF-8; a line, a text or a file is at most 8 MiB, an id at most 1024 bytes.
+    #[arg(short, long, value_enum, help_heading = "Input")]
+    pub format: Option<FormatArg>,
+
+    /// jsonl, parquet: the field or column that holds a document's id, a string or a number
+    /// [default: id]
+    #[arg(
+        short = 'x',
+        long,
+        visible_alias = "id_column",
+        value_name = "NAME",
+        help_heading = "Input"
+    )]
+    pub id_field: Option<String>,
+
+    /// jsonl, parquet: the field or column that holds a document's text [default: text]
+    #[arg(
+        short,
+        long,
+        visible_alias = "text_column",
+        value_name = "NAME",
+        help_heading = "Input"
+    )]
+    pub text_field: Option<String>,
+
+    /// jsonl, parquet: the field or column that holds a document's fingerprint, instead of a text
+    ///
+    /// The fingerprint is a number or a string of decimal digits, 0 to 18446744073709551615.
+    #[arg(
+        long,
+        value_name = "NAME",
+        conflicts_with = "text_field",
+        help_heading = "Input"
+    )]
+    pub fingerprint_field: Option<String>,
+
+    /// jsonl: the field that holds a document's features, instead of a text [default: features,
+    /// with the recipe `features`]
+    ///
+    /// Features are an object of weights by hash, {"17":2,"18":1}, or an array of hashes and
+    /// [hash, weight] pairs, [[17,2],18]; hashes and weights are integers from 0 to
+    /// 18446744073709551615, hashes may be strings.
+    #[arg(
+        long,
+        value_name = "NAME",
+        conflicts_with_all = ["text_field", "fingerprint_field"],
+        help_heading = "Input"
+    )]
+    pub features_field: Option<String>,
+
+    /// Leave out lines, rows and records that cannot be read, and count them, instead of stopping
+    ///
+    /// Nothing is checked ahead, so standard input and pipes are used as they arrive.
+    #[arg(long, help_heading = "Input")]
+    pub skip_bad_lines: bool,
+}
+
+/// How documents are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FormatArg {
+    /// One fingerprint a line, a decimal number; the id is the line number, as for `lines`
+    Hashes,
+    /// One text a line; the id is the line number from 1, or path:line where there are several
+    /// paths; blank lines are passed over
+    Lines,
+    /// One JSON object a line, see --id-field, --text-field, --fingerprint-field and
+    /// --features-field; blank lines are passed over; also called `json`
+    #[value(alias = "json")]
+    Jsonl,
+    /// One `id<TAB>fingerprint` a line; a first line whose second column is a word, such as
+    /// `hash`, is a header; also called `hash`
+    #[value(alias = "hash")]
+    Tsv,
+    /// A table in Parquet, a document a row, see --id-field, --text-field and --fingerprint-field;
+    /// for programs that were built with it: `cargo build --release --features parquet`
+    Parquet,
+    /// A crawl's WET or WARC file, a document a record of plain text; the id is the address of the
+    /// page; records of anything else, such as HTML, are counted and left out; also called `wet`
+    #[value(alias = "wet")]
+    Warc,
+    /// One document a file, whatever it is called; folders are walked, without hidden files and
+    /// links; the id is the path; binary files and those over 8 MiB are skipped
+    Files,
+}
+
+impl From<FormatArg> for Format {
+    fn from(format: FormatArg) -> Self {
+        match format {
+            FormatArg::Hashes => Self::Hashes,
+            FormatArg::Lines => Self::Lines,
+            FormatArg::Jsonl => Self::Jsonl,
+            FormatArg::Tsv => Self::Tsv,
+            FormatArg::Parquet => Self::Parquet,
+            FormatArg::Warc => Self::Warc,
+            FormatArg::Files => Self::Files,
+        }
+    }
+}
+
+impl InputArgs {
+    /// What these arguments ask for.
+    #[must_use]
+    pub fn options(&self) -> InputOptions {
+        InputOptions {
+            paths: self.paths.clone(),
+            format: self.format.map(Format::from),
+            id_field: self.id_field.clone(),
+            text_field: self.text_field.clone(),
+            fingerprint_field: self.fingerprint_field.clone(),
+            features_field: self.features_field.clone(),
+            skip_bad_lines: self.skip_bad_lines,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,171 @@
+//! The batches that all input comes in: chunks of lines, or documents that were read one by one.
+
+use std::sync::Arc;
+
+use crate::chunk::{Chunk, Chunks};
+use crate::document::{Content, Document, Record};
+use crate::error::InputError;
+use crate::format::Format;
+use crate::found::Found;
+use crate::needs::Needs;
+use crate::options::InputOptions;
+use crate::parse::{LineParser, Outcome};
+use crate::records::RecordReader;
+use crate::skipped::Skipped;
+use crate::source::Source;
+
+/// Some documents in their order, not yet parsed where they are lines.
+#[derive(Debug)]
+pub(crate) enum Batch {
+    /// Lines, and how to parse them.
+    Lines(Chunk, Arc<LineParser>),
+    /// Documents, and what was left out beside them.
+    Documents(Vec<Document>, Skipped),
+}
+
+/// How sources are read.
+pub(crate) enum SourceReader {
+    /// Line by line.
+    Lines(Arc<LineParser>),
+    /// Row by row, or record by record.
+    Records(RecordReader),
+}
+
+/// The batches of an input.
+pub(crate) enum Batches {
+    Lines(Chunks, Arc<LineParser>),
+    Documents(DocumentBatches),
+}
+
+/// Gathers documents.
+pub(crate) struct DocumentBatches {
+    source: Box<dyn Iterator<Item = Found> + Send>,
+    /// Why nothing follows the batch returned last.
+    failed: Option<InputError>,
+}
+
+impl Batch {
+    /// Hands each record to `take`, up to the first bad line.
+    pub(crate) fn parse<'a>(&'a self, mut take: impl FnMut(Record<'a>)) -> Outcome {
+        match self {
+            Self::Lines(chunk, parser) => parser.parse_chunk(chunk, take),
+            Self::Documents(documents, skipped) => {
+                for document in documents {
+                    take(document.into());
+                }
+                Outcome {
+                    skipped: *skipped,
+                    error: None,
+                }
+            }
+        }
+    }
+
+    /// About how many bytes of input it holds.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Lines(chunk, _) => chunk.bytes().len(),
+            Self::Documents(documents, _) => documents.iter().map(bytes).sum(),
+        }
+    }
+}
+
+fn bytes(document: &Document) -> usize {
+    let content = match &document.content {
+        Content::Text(text) => text.len(),
+        Content::Fingerprint(_) => size_of::<u64>(),
+    };
+    document.id.len() + content
+}
+
+impl SourceReader {
+    /// The reader of a format; `None` for `files`, which is read from folders.
+    ///
+    /// # Errors
+    /// If the program was built without the format.
+    pub(crate) fn new(
+        options: &InputOptions,
+        needs: Needs,
+        format: Format,
+        several_sources: bool,
+    ) -> Result<Option<Self>, InputError> {
+        if let Some(parser) = LineParser::new(options, needs, format, several_sources) {
+            return Ok(Some(Self::Lines(Arc::new(parser))));
+        }
+        let records = RecordReader::new(options, needs.ids, format)?;
+        Ok(records.map(Self::Records))
+    }
+
+    /// The source twice, to be read one after the other.
+    pub(crate) fn twice(&self, source: Source) -> Result<(Source, Source), InputError> {
+        match self {
+            Self::Lines(_) => source.twice(),
+            Self::Records(records) => records.twice(source),
+        }
+    }
+
+    /// What the sources hold.
+    pub(crate) fn batches(&self, sources: Vec<Source>) -> Batches {
+        match self {
+            Self::Lines(parser) => {
+                let chunks = Chunks::new(sources, parser.skips_bad_lines());
+                Batches::Lines(chunks, parser.clone())
+            }
+            Self::Records(records) => {
+                let documents = records.clone().documents(sources);
+                Batches::Documents(DocumentBatches::new(documents))
+            }
+        }
+    }
+}
+
+impl Batches {
+    /// The next batch. Documents that are read one by one are gathered until they take
+    /// `least_bytes`.
+    pub(crate) fn next(&mut self, least_bytes: usize) -> Option<Result<Batch, InputError>> {
+        match self {
+            Self::Lines(chunks, parser) => {
+                let chunk = chunks.next()?;
+                Some(chunk.map(|chunk| Batch::Lines(chunk, parser.clone())))
+            }
+            Self::Documents(documents) => documents.next(least_bytes),
+        }
+    }
+
+    /// Takes back a batch that is done with.
+    pub(crate) fn reuse(&mut self, batch: Batch) {
+        if let (Self::Lines(chunks, _), Batch::Lines(chunk, _)) = (self, batch) {
+            chunks.reuse(chunk);
+        }
+    }
+}
+
+impl DocumentBatches {
+    pub(crate) fn new(source: impl Iterator<Item = Found> + Send + 'static) -> Self {
+        Self {
+            source: Box::new(source),
+            failed: None,
+        }
+    }
+
+    fn next(&mut self, least_bytes: usize) -> Option<Result<Batch, InputError>> {
+        let mut documents = Vec::new();
+        let mut skipped = Skipped::default();
+        let mut gathered = 0;
+        while gathered < least_bytes && self.failed.is_none() {
+            match self.source.next() {
+                None => break,
+                Some(Found::Skipped(more)) => skipped += more,
+                Some(Found::Failed(error)) => self.failed = Some(error),
+                Some(Found::Document(document)) => {
+                    gathered += bytes(&document).max(1);
+                    documents.push(document);
+                }
+            }
+        }
+        if documents.is_empty() && skipped.is_empty() {
+            return self.failed.take().map(Err);
+        }
+        Some(Ok(Batch::Documents(documents, skipped)))
+    }
+}

@@ -1,0 +1,290 @@
+//! All documents of an input at once, as columns: what the batch commands work on.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use simshard_simhash::{Fingerprint, Recipe, TextRecipe};
+
+use crate::batches::Batch;
+use crate::document::{Carries, Record, RecordContent, RecordId};
+use crate::error::InputError;
+use crate::format::Format;
+use crate::ids::Ids;
+use crate::input::Input;
+use crate::needs::{Check, Needs};
+use crate::options::InputOptions;
+use crate::skipped::Skipped;
+
+/// The documents of an input in its order, one element each in every column.
+#[derive(Debug, Default)]
+pub struct Columns {
+    /// Their fingerprints, computed by the recipe where the input carries none.
+    pub fingerprints: Vec<Fingerprint>,
+    /// Their ids; `None` for bare fingerprints (`hashes`): see [`Columns::id`].
+    pub ids: Option<IdColumn>,
+    /// Whether the recipe made the fingerprints, of texts or features; the input may carry them.
+    pub by_recipe: bool,
+    /// What was left out. With a sample this may tell of lines beyond its end.
+    pub skipped: Skipped,
+    /// Where bare fingerprints stood.
+    lines: Vec<Run>,
+}
+
+/// Bare fingerprints on lines that follow one another.
+#[derive(Clone, Debug)]
+struct Run {
+    /// The first of them, by its place from 0.
+    document: usize,
+    /// Its line, from 1.
+    line: u64,
+    /// Its source, where there are several.
+    source: Option<String>,
+}
+
+/// Ids one after another in one string.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IdColumn {
+    text: String,
+    /// Where each id ends.
+    ends: Vec<usize>,
+}
+
+impl Columns {
+    /// The id of a document, by its place from 0. That of a bare fingerprint is the number of its
+    /// line from 1, as `path:line` where there are several paths.
+    ///
+    /// # Panics
+    /// If there is no such document.
+    #[must_use]
+    pub fn id(&self, document: usize) -> Cow<'_, str> {
+        if let Some(ids) = &self.ids {
+            return Cow::Borrowed(ids.get(document));
+        }
+        assert!(document < self.fingerprints.len(), "no document {document}");
+        let after = self.lines.partition_point(|run| run.document <= document);
+        let run = &self.lines[after - 1];
+        let id = RecordId::Number {
+            source: run.source.as_deref(),
+            number: run.line + (document - run.document) as u64,
+        };
+        Cow::Owned(id.to_string())
+    }
+}
+
+impl IdColumn {
+    /// The id of a document, by its place from 0.
+    ///
+    /// # Panics
+    /// If there is no such document.
+    #[must_use]
+    pub fn get(&self, document: usize) -> &str {
+        let start = document.checked_sub(1).map_or(0, |last| self.ends[last]);
+        &self.text[start..self.ends[document]]
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    fn push(&mut self, id: &RecordId<'_>) {
+        match id {
+            RecordId::Given(id) => self.text.push_str(id),
+            // Writing to a string does not fail.
+            RecordId::Number { .. } => drop(write!(self.text, "{id}")),
+        }
+        self.ends.push(self.text.len());
+    }
+
+    /// Keeps the first `count` ids.
+    fn truncate(&mut self, count: usize) {
+        self.ends.truncate(count);
+        self.text.truncate(self.ends.last().copied().unwrap_or(0));
+    }
+
+    /// Appends the ids of another column.
+    fn append(&mut self, other: &Self) {
+        let before = self.text.len();
+        self.text.push_str(&other.text);
+        self.ends.extend(other.ends.iter().map(|end| before + end));
+    }
+}
+
+/// What a batch gives.
+#[derive(Default)]
+struct Part {
+    columns: Columns,
+    error: Option<InputError>,
+}
+
+/// Reads all documents that `options` name, or the first `sample` of them (0 means all),
+/// fingerprinted by `recipe` where they carry texts. Tells `progress` how many came each time.
+///
+/// Where neither `options` nor the paths say a format, it is `hashes`. The input is read once.
+///
+/// # Errors
+/// What cannot be read, arguments that contradict each other, and the first bad line; a line
+/// whose id `ids` does not allow is one. What follows the last document of a sample is not looked
+/// at.
+pub fn columns(
+    options: &InputOptions,
+    ids: Ids,
+    recipe: Recipe,
+    sample: Option<u64>,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Columns, InputError> {
+    let needs = Needs {
+        ids,
+        check: Check::AsRead,
+        preferred_format: Format::Hashes,
+        recipe,
+    };
+    let input = Input::open(options, needs)?;
+    let recipe = input.text_recipe(recipe)?;
+    read(input, recipe, sample, progress)
+}
+
+pub(crate) fn read(
+    input: Input,
+    recipe: TextRecipe,
+    sample: Option<u64>,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Columns, InputError> {
+    let mut columns = Columns {
+        ids: (!input.is_bare()).then(IdColumn::default),
+        by_recipe: input.carries() != Carries::Fingerprints,
+        ..Columns::default()
+    };
+    for_each_part(input, recipe, sample, |part| -> Result<(), InputError> {
+        columns.append(&part);
+        progress(part.fingerprints.len() as u64);
+        Ok(())
+    })?;
+    Ok(columns)
+}
+
+/// Hands the documents of an input, or the first `sample` of them (0 means all), to `take`, many
+/// at once, in the order of the input.
+///
+/// # Errors
+/// As [`columns`], after the documents before the bad line were taken, and those of `take`.
+pub fn for_each_part<E: From<InputError>>(
+    input: Input,
+    recipe: TextRecipe,
+    sample: Option<u64>,
+    mut take: impl FnMut(Columns) -> Result<(), E>,
+) -> Result<(), E> {
+    let is_bare = input.is_bare();
+    let mut room = match sample {
+        None | Some(0) => usize::MAX,
+        Some(most) => usize::try_from(most).unwrap_or(usize::MAX),
+    };
+    input.for_each_batch(
+        |batch| part_of(batch, recipe, is_bare),
+        |parts| {
+            for part in parts {
+                let Part { mut columns, error } = part?;
+                columns.truncate(room);
+                room -= columns.fingerprints.len();
+                take(columns)?;
+                if room == 0 {
+                    return Ok(false);
+                }
+                if let Some(error) = error {
+                    return Err(error.into());
+                }
+            }
+            Ok(true)
+        },
+    )
+}
+
+/// The documents of a batch. No generic function, so that it is compiled here, where the parsers
+/// are, whatever crate reads.
+fn part_of(batch: &Batch, recipe: TextRecipe, is_bare: bool) -> Part {
+    let mut part = Part::default();
+    let mut ids = IdColumn::default();
+    let outcome = batch.parse(|record| {
+        part.columns
+            .push(&record, recipe, (!is_bare).then_some(&mut ids));
+    });
+    part.columns.ids = (!is_bare).then_some(ids);
+    part.columns.skipped = outcome.skipped;
+    part.error = outcome.error;
+    part
+}
+
+impl Columns {
+    #[inline]
+    fn push(&mut self, record: &Record<'_>, recipe: TextRecipe, ids: Option<&mut IdColumn>) {
+        match ids {
+            Some(ids) => ids.push(&record.id),
+            None => self.place(&record.id),
+        }
+        self.fingerprints.push(match &record.content {
+            RecordContent::Text(text) => recipe.fingerprint(text),
+            RecordContent::Fingerprint(fingerprint) => *fingerprint,
+        });
+    }
+
+    /// Notes on which line the next bare fingerprint stands.
+    #[inline]
+    fn place(&mut self, id: &RecordId<'_>) {
+        let RecordId::Number { source, number } = *id else {
+            return;
+        };
+        let document = self.fingerprints.len();
+        if let Some(run) = self.lines.last()
+            && run.line + (document - run.document) as u64 == number
+        {
+            return;
+        }
+        self.lines.push(Run {
+            document,
+            line: number,
+            source: source.map(str::to_owned),
+        });
+    }
+
+    /// Keeps the first `count` documents.
+    fn truncate(&mut self, count: usize) {
+        if count >= self.fingerprints.len() {
+            return;
+        }
+        self.fingerprints.truncate(count);
+        self.lines.retain(|run| run.document < count);
+        if let Some(ids) = &mut self.ids {
+            ids.truncate(count);
+        }
+    }
+
+    /// Appends the documents of others.
+    fn append(&mut self, other: &Self) {
+        let before = self.fingerprints.len();
+        for run in &other.lines {
+            let document = before + run.document;
+            let goes_on = self.lines.last().is_some_and(|last| {
+                last.source == run.source
+                    && last.line + (document - last.document) as u64 == run.line
+            });
+            if !goes_on {
+                self.lines.push(Run {
+                    document,
+                    ..run.clone()
+                });
+            }
+        }
+        self.fingerprints.extend_from_slice(&other.fingerprints);
+        if let (Some(ids), Some(others)) = (&mut self.ids, &other.ids) {
+            ids.append(others);
+        }
+        self.skipped += other.skipped;
+    }
+}

@@ -1,0 +1,218 @@
+//! Compressed input, recognised by its first bytes, whatever its name says: only of data that ends
+//! before they do, the name says that the rest is missing.
+
+use std::fmt;
+use std::io::{self, BufReader, Cursor, ErrorKind, Read};
+use std::path::Path;
+
+use crate::gzip::Members;
+
+/// How much is read at first, to see what it is.
+const HEAD_BYTES: usize = 64 << 10;
+
+const GZIP: &[u8] = &[0x1F, 0x8B];
+const ZSTD: &[u8] = &[0x28, 0xB5, 0x2F, 0xFD];
+/// A frame without content, which may stand before others; its first byte is 0x50 to 0x5F.
+const ZSTD_SKIPPABLE: &[u8] = &[0x2A, 0x4D, 0x18];
+
+/// The largest window of zstd data that is decompressed, as a power of two: 128 MiB. It is held in
+/// memory, so it is bounded; `zstd` writes larger ones if told so, with `--long=28` to 31.
+const ZSTD_WINDOW_LOG: u32 = 27;
+
+/// What the decoder says of a larger window.
+const WINDOW_TOO_LARGE: &str = "Frame requires too much memory for decoding";
+
+/// How bytes are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compression {
+    /// One or more members, perhaps with zeros after them.
+    Gzip,
+    /// One or more frames.
+    Zstd,
+}
+
+impl fmt::Display for Compression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Gzip => "gzip",
+            Self::Zstd => "zstd",
+        })
+    }
+}
+
+impl Compression {
+    /// What a name promises.
+    pub(crate) fn of_name(path: &Path) -> Option<Self> {
+        let extension = path.extension()?;
+        let is = |ending: &str| extension.eq_ignore_ascii_case(ending);
+        match (is("gz"), is("zst")) {
+            (true, _) => Some(Self::Gzip),
+            (_, true) => Some(Self::Zstd),
+            (false, false) => None,
+        }
+    }
+}
+
+/// A source's content, decompressed where it is compressed.
+pub(crate) struct Decompressed {
+    reader: Box<dyn Read + Send>,
+    compression: Option<Compression>,
+}
+
+/// Why a read failed.
+pub(crate) enum ReadError {
+    /// The operating system refused.
+    Refused(io::Error),
+    /// What was read is not what a compressor wrote.
+    Damaged(Compression, io::Error),
+}
+
+impl Decompressed {
+    /// Reads the first bytes of what has this name to find out what they are. Waits for as few as
+    /// will do.
+    pub(crate) fn new(name: &Path, mut reader: Box<dyn Read + Send>) -> io::Result<Self> {
+        let mut head = vec![0; HEAD_BYTES];
+        let mut filled = 0;
+        while may_be_compressed(&head[..filled]) {
+            match reader.read(&mut head[filled..]) {
+                Ok(0) => break,
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        head.truncate(filled);
+        if let Some(compression) = Compression::of_name(name).filter(|_| may_be_compressed(&head)) {
+            return Ok(Self {
+                reader: Box::new(CutOff),
+                compression: Some(compression),
+            });
+        }
+        let compression = compression(&head);
+        let whole = Cursor::new(head).chain(reader);
+        let reader: Box<dyn Read + Send> = match compression {
+            None => Box::new(whole),
+            Some(Compression::Gzip) => {
+                let buffered = BufReader::with_capacity(HEAD_BYTES, whole);
+                Box::new(Members::new(buffered))
+            }
+            Some(Compression::Zstd) => {
+                let mut decoder = zstd::stream::read::Decoder::new(whole)?;
+                decoder.window_log_max(ZSTD_WINDOW_LOG)?;
+                Box::new(decoder)
+            }
+        };
+        Ok(Self {
+            reader,
+            compression,
+        })
+    }
+
+    /// Reads once, as much as there is and fits.
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, ReadError> {
+        loop {
+            match self.reader.read(buffer) {
+                Ok(read) => return Ok(read),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.explain(error)),
+            }
+        }
+    }
+
+    /// Appends everything to `content`, but at most `most` bytes.
+    pub(crate) fn read_to_end(self, content: &mut Vec<u8>, most: u64) -> Result<(), ReadError> {
+        let compression = self.compression;
+        match self.reader.take(most).read_to_end(content) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(explain(compression, error)),
+        }
+    }
+
+    /// Whether what is read was compressed.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn is_compressed(&self) -> bool {
+        self.compression.is_some()
+    }
+
+    /// A plain reader, whose errors tell of damage in words.
+    pub(crate) fn into_reader(self) -> Box<dyn Read + Send> {
+        Box::new(Plain(self))
+    }
+
+    fn explain(&self, error: io::Error) -> ReadError {
+        explain(self.compression, error)
+    }
+}
+
+/// Compressed data that ends before it says how it is compressed: an empty file, most often.
+struct CutOff;
+
+impl Read for CutOff {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        Err(ErrorKind::UnexpectedEof.into())
+    }
+}
+
+struct Plain(Decompressed);
+
+impl Read for Plain {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buffer).map_err(|error| match error {
+            ReadError::Refused(error) => error,
+            ReadError::Damaged(compression, error) => {
+                let kind = ErrorKind::InvalidData;
+                io::Error::new(kind, damage(compression, &error))
+            }
+        })
+    }
+}
+
+/// What is wrong with compressed data, in words.
+pub(crate) fn damage(compression: Compression, error: &io::Error) -> String {
+    if error.kind() == ErrorKind::UnexpectedEof {
+        return format!("the {compression} data ends too early: the file is not complete");
+    }
+    let reason = error.to_string();
+    if compression == Compression::Zstd && reason == WINDOW_TOO_LARGE {
+        let limit = 1 << (ZSTD_WINDOW_LOG - 20);
+        return format!(
+            "the zstd data needs a window of more than {limit} MiB: decompress it first, as in \
+             `zstd -dc --long=31 FILE | simshard ...`"
+        );
+    }
+    format!("the {compression} data is damaged: {reason}")
+}
+
+/// A decoder passes on what the operating system says; anything else is its own finding.
+fn explain(compression: Option<Compression>, error: io::Error) -> ReadError {
+    match compression {
+        Some(compression) if error.raw_os_error().is_none() => {
+            ReadError::Damaged(compression, error)
+        }
+        Some(_) | None => ReadError::Refused(error),
+    }
+}
+
+/// What these first bytes say; `None` where they are not compressed.
+fn compression(head: &[u8]) -> Option<Compression> {
+    if head.starts_with(GZIP) {
+        return Some(Compression::Gzip);
+    }
+    let skippable = |head: &[u8]| head[0] & 0xF0 == 0x50 && head[1..].starts_with(ZSTD_SKIPPABLE);
+    if head.starts_with(ZSTD) || (!head.is_empty() && skippable(head)) {
+        return Some(Compression::Zstd);
+    }
+    None
+}
+
+/// Whether more bytes are needed to tell.
+fn may_be_compressed(head: &[u8]) -> bool {
+    let Some(&first) = head.first() else {
+        return true;
+    };
+    let begins = |magic: &[u8]| head.len() < magic.len() && magic.starts_with(head);
+    let skippable = first & 0xF0 == 0x50
+        && head.len() <= ZSTD_SKIPPABLE.len()
+        && ZSTD_SKIPPABLE.starts_with(&head[1..]);
+    begins(GZIP) || begins(ZSTD) || skippable
+}

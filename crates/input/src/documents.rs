@@ -1,0 +1,72 @@
+//! Documents one by one, for callers that send them on.
+
+use std::collections::VecDeque;
+
+use crate::batches::{Batch, Batches};
+use crate::document::Document;
+use crate::error::InputError;
+use crate::skipped::Skipped;
+
+/// As many bytes as one document has at least: none is kept waiting for others.
+const LEAST_BYTES: usize = 1;
+
+/// The documents of an [`Input`](crate::Input), read as they are asked for. Ends after the first
+/// error.
+pub struct Documents {
+    batches: Batches,
+    ready: VecDeque<Document>,
+    skipped: Skipped,
+    error: Option<InputError>,
+    ended: bool,
+}
+
+impl Documents {
+    pub(crate) fn new(batches: Batches) -> Self {
+        Self {
+            batches,
+            ready: VecDeque::new(),
+            skipped: Skipped::default(),
+            error: None,
+            ended: false,
+        }
+    }
+
+    /// What has been left out so far.
+    #[must_use]
+    pub fn skipped(&self) -> Skipped {
+        self.skipped
+    }
+
+    /// Parses a batch.
+    fn take(&mut self, batch: Batch) {
+        let ready = &mut self.ready;
+        let outcome = batch.parse(|record| ready.push_back(record.into()));
+        self.skipped += outcome.skipped;
+        self.error = outcome.error;
+        self.batches.reuse(batch);
+    }
+}
+
+impl Iterator for Documents {
+    type Item = Result<Document, InputError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(document) = self.ready.pop_front() {
+                return Some(Ok(document));
+            }
+            if let Some(error) = self.error.take() {
+                self.ended = true;
+                return Some(Err(error));
+            }
+            if self.ended {
+                return None;
+            }
+            match self.batches.next(LEAST_BYTES) {
+                Some(Ok(batch)) => self.take(batch),
+                Some(Err(error)) => self.error = Some(error),
+                None => self.ended = true,
+            }
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Which fields of a JSON object are read.
+
+/// The fields to read.
+#[derive(Clone, Debug)]
+pub(crate) struct JsonFields {
+    /// The field of the id.
+    pub(crate) id: String,
+    /// The field of the content.
+    pub(crate) content: JsonContent,
+}
+
+/// The field of the content, and what it holds.
+#[derive(Clone, Debug)]
+pub(crate) enum JsonContent {
+    /// A text.
+    Text(String),
+    /// A fingerprint.
+    Fingerprint(String),
+    /// Hashes with their weights.
+    Features(String),
+}
+
+impl JsonContent {
+    /// The field.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Text(name) | Self::Fingerprint(name) | Self::Features(name) => name,
+        }
+    }
+
+    /// The arguments that name the field.
+    pub(crate) fn flags(&self) -> &'static str {
+        match self {
+            Self::Text(_) => "--text-field or --fingerprint-field",
+            Self::Fingerprint(_) => "--fingerprint-field",
+            Self::Features(_) => "--features-field",
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! The `files` format: folders walked in a fixed order, one document a file.
+//!
+//! Ignore files have no say: what is a duplicate does not depend on what is under version control.
+//! Hidden files and symbolic links are passed over, except where the caller names them.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use ignore::{DirEntry, Walk, WalkBuilder};
+
+use crate::decompress::{Compression, Decompressed, ReadError, damage};
+use crate::document::{Content, Document, MAX_RECORD_BYTES};
+use crate::error::InputError;
+use crate::found::Found;
+use crate::ids::Ids;
+use crate::paths::is_stdin;
+use crate::skipped::Skipped;
+
+const BYTE_ORDER_MARK: char = '\u{FEFF}';
+
+/// Reads the documents below some paths, one by one.
+pub(crate) struct FileDocuments {
+    walk: Walk,
+    ids: Ids,
+    found_any: bool,
+    skipped: Skipped,
+}
+
+/// Why a file is no document.
+enum Refusal {
+    Unreadable(io::Error),
+    Damaged(Compression, io::Error),
+    TooLarge,
+    Binary,
+    InvalidUtf8,
+    /// The reason why its path cannot be an id.
+    Unnameable(String),
+}
+
+/// Refuses paths that do not exist: a misspelt path is no unreadable file to be skipped.
+pub(crate) fn check_roots(roots: &[PathBuf]) -> Result<(), InputError> {
+    if roots.is_empty() {
+        return Err(InputError::FilesFromStdin);
+    }
+    for root in roots {
+        if is_stdin(root) {
+            return Err(InputError::FilesFromStdin);
+        }
+        fs::metadata(root).map_err(|error| InputError::Unreadable {
+            file: root.display().to_string(),
+            error,
+        })?;
+    }
+    Ok(())
+}
+
+/// Counts the files below `roots` by their metadata, without those that are sure to be skipped.
+pub(crate) fn count(roots: &[PathBuf]) -> u64 {
+    let mut documents = 0;
+    for entry in walk(roots).flatten() {
+        if !is_candidate(&entry) {
+            continue;
+        }
+        // The link itself where a root is one: follow it, as reading will.
+        let bytes = fs::metadata(entry.path()).map_or(0, |metadata| metadata.len());
+        if bytes <= MAX_RECORD_BYTES as u64 {
+            documents += 1;
+        }
+    }
+    documents
+}
+
+/// The paths of the files below `roots`, whether they will turn out to be documents or not, in the
+/// order in which they are read.
+pub(crate) fn candidates(roots: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
+    let entries = walk(roots).flatten().filter(is_candidate);
+    entries.map(DirEntry::into_path)
+}
+
+/// The first file below `roots` whose path is as asked for, and how many steps it is below its root.
+pub(crate) fn first(roots: &[PathBuf], is: impl Fn(&Path) -> bool) -> Option<(PathBuf, usize)> {
+    let mut files = walk(roots).flatten().filter(is_candidate);
+    let file = files.find(|entry| is(entry.path()))?;
+    let depth = file.depth();
+    Some((file.into_path(), depth))
+}
+
+impl FileDocuments {
+    pub(crate) fn new(roots: &[PathBuf], ids: Ids) -> Self {
+        Self {
+            walk: walk(roots),
+            ids,
+            found_any: false,
+            skipped: Skipped::default(),
+        }
+    }
+
+    /// The next document, or what is skipped before it.
+    fn next_file(&mut self) -> Option<Result<Document, Skipped>> {
+        loop {
+            let entry = match self.walk.next()? {
+                Ok(entry) => entry,
+                Err(error) => {
+                    tracing::warn!(%error, "skipped: cannot be read");
+                    return Some(Err(Skipped {
+                        unreadable_files: 1,
+                        ..Skipped::default()
+                    }));
+                }
+            };
+            if is_candidate(&entry) {
+                let document = read(entry.path(), self.ids);
+                return Some(document.map_err(|refusal| refusal.record(&entry)));
+            }
+        }
+    }
+
+    /// What is to be said at the end: nothing, unless all there was has been skipped. Says it once.
+    fn at_end(&mut self) -> Option<Found> {
+        let skipped = std::mem::take(&mut self.skipped);
+        let nothing_left = !self.found_any && !skipped.is_empty();
+        nothing_left.then_some(Found::Failed(InputError::NoDocuments(skipped)))
+    }
+}
+
+impl Iterator for FileDocuments {
+    type Item = Found;
+
+    fn next(&mut self) -> Option<Found> {
+        match self.next_file() {
+            Some(Ok(document)) => {
+                self.found_any = true;
+                Some(Found::Document(document))
+            }
+            Some(Err(skipped)) => {
+                self.skipped += skipped;
+                Some(Found::Skipped(skipped))
+            }
+            None => self.at_end(),
+        }
+    }
+}
+
+impl Refusal {
+    /// Says why a file is no document, and counts it. Those of a folder are many: they are worth a
+    /// warning only where something is wrong, one that was named itself always is.
+    fn record(&self, entry: &DirEntry) -> Skipped {
+        let path = entry.path();
+        if entry.depth() == 0 || self.is_fault() {
+            tracing::warn!(?path, "skipped: {self}");
+        } else {
+            tracing::debug!(?path, "skipped: {self}");
+        }
+        let mut skipped = Skipped::default();
+        *match self {
+            Self::Unreadable(_) | Self::Damaged(..) => &mut skipped.unreadable_files,
+            Self::Unnameable(_) => &mut skipped.unnameable_files,
+            Self::TooLarge => &mut skipped.too_large_files,
+            Self::Binary => &mut skipped.binary_files,
+            Self::InvalidUtf8 => &mut skipped.invalid_utf8_files,
+        } += 1;
+        skipped
+    }
+
+    /// Whether something is wrong with the file, rather than that it is of another kind.
+    fn is_fault(&self) -> bool {
+        match self {
+            Self::Unreadable(_) | Self::Damaged(..) | Self::Unnameable(_) => true,
+            Self::TooLarge | Self::Binary | Self::InvalidUtf8 => false,
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreadable(error) => write!(f, "cannot be read: {error}"),
+            Self::Damaged(compression, error) => f.write_str(&damage(*compression, error)),
+            Self::Unnameable(reason) => write!(f, "its path cannot be an id: {reason}"),
+            Self::TooLarge => write!(f, "larger than {MAX_RECORD_BYTES} bytes"),
+            Self::Binary => f.write_str("binary"),
+            Self::InvalidUtf8 => f.write_str("no UTF-8"),
+        }
+    }
+}
+
+fn walk(roots: &[PathBuf]) -> Walk {
+    let mut roots = roots.iter();
+    let first = roots.next().map_or(Path::new("."), PathBuf::as_path);
+    let mut builder = WalkBuilder::new(first);
+    for root in roots {
+        builder.add(root);
+    }
+    builder
+        .standard_filters(false)
+        .hidden(true)
+        .follow_links(false)
+        .sort_by_file_name(|a, b| a.cmp(b))
+        .build()
+}
+
+/// Whether an entry is to be read: below a root only regular files, since opening a named pipe
+/// would wait for ever; a root itself whatever it is, since the caller chose it.
+fn is_candidate(entry: &DirEntry) -> bool {
+    if entry.depth() == 0 {
+        return !entry.path().is_dir();
+    }
+    entry.file_type().is_some_and(|kind| kind.is_file())
+}
+
+fn read(path: &Path, ids: Ids) -> Result<Document, Refusal> {
+    let id = id(path, ids).map_err(Refusal::Unnameable)?;
+    let file = File::open(path).map_err(Refusal::Unreadable)?;
+    let metadata = file.metadata().map_err(Refusal::Unreadable)?;
+    if metadata.len() > MAX_RECORD_BYTES as u64 {
+        return Err(Refusal::TooLarge);
+    }
+    let mut content = Vec::new();
+    // One byte more than allowed shows a file that has grown, or that had no length.
+    let most = MAX_RECORD_BYTES as u64 + 1;
+    let reader = Decompressed::new(path, Box::new(file)).map_err(Refusal::Unreadable)?;
+    reader
+        .read_to_end(&mut content, most)
+        .map_err(|error| match error {
+            ReadError::Refused(error) => Refusal::Unreadable(error),
+            ReadError::Damaged(compression, error) => Refusal::Damaged(compression, error),
+        })?;
+    if content.len() > MAX_RECORD_BYTES {
+        return Err(Refusal::TooLarge);
+    }
+    if memchr::memchr(0, &content).is_some() {
+        return Err(Refusal::Binary);
+    }
+    let mut text = String::from_utf8(content).map_err(|_| Refusal::InvalidUtf8)?;
+    if text.starts_with(BYTE_ORDER_MARK) {
+        text.drain(..BYTE_ORDER_MARK.len_utf8());
+    }
+    let content = Content::Text(text);
+    Ok(Document { id, content })
+}
+
+/// The id of the file at `path`, or the reason why it can have none.
+fn id(path: &Path, ids: Ids) -> Result<String, String> {
+    let Some(id) = path.to_str() else {
+        return Err("an id is UTF-8".to_owned());
+    };
+    match ids.check(id) {
+        Ok(()) => Ok(id.to_owned()),
+        Err(problem) => Err(problem.to_string()),
+    }
+}

@@ -1,0 +1,16 @@
+//! What a source that is not made of lines yields.
+
+use crate::document::Document;
+use crate::error::InputError;
+use crate::skipped::Skipped;
+
+/// What a source that is not made of lines has next.
+#[derive(Debug)]
+pub(crate) enum Found {
+    /// A document.
+    Document(Document),
+    /// Something that is left out, counted under its reason.
+    Skipped(Skipped),
+    /// The end of all reading.
+    Failed(InputError),
+}

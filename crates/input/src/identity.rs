@@ -1,0 +1,131 @@
+//! What tells an input from others without reading it: its paths, the arguments that say how it is
+//! read, and the sizes and modification times of its files.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::digest::Digest;
+use crate::error::InputError;
+use crate::files;
+use crate::format::Format;
+use crate::needs::Needs;
+use crate::options::InputOptions;
+
+/// What tells an input from others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InputIdentity {
+    /// The paths and patterns as they were given.
+    paths: Vec<String>,
+    /// The format, whether it was given or suggested by the paths.
+    format: String,
+    id_field: Option<String>,
+    text_field: Option<String>,
+    fingerprint_field: Option<String>,
+    features_field: Option<String>,
+    skip_bad_lines: bool,
+    file_count: u64,
+    byte_count: u64,
+    /// Of the path, size and modification time of every file, in the order in which they are read.
+    files: Digest,
+}
+
+impl InputIdentity {
+    /// That of the input that `options` name.
+    ///
+    /// # Errors
+    /// If some of it can be read only once, or there is no such input.
+    pub fn of(options: &InputOptions, needs: Needs) -> Result<Self, InputError> {
+        let (paths, format) = options.resolve(needs.preferred_format)?;
+        let mut identity = Self {
+            paths: options.names(),
+            format: format.to_string(),
+            id_field: options.id_field.clone(),
+            text_field: options.text_field.clone(),
+            fingerprint_field: options.fingerprint_field.clone(),
+            features_field: options.features_field.clone(),
+            skip_bad_lines: options.skip_bad_lines,
+            file_count: 0,
+            byte_count: 0,
+            files: Digest::default(),
+        };
+        if options.reads_stdin() {
+            return Err(read_once(Path::new("standard input")));
+        }
+        match format {
+            Format::Files => {
+                for path in files::candidates(&paths) {
+                    identity.add(&path)?;
+                }
+            }
+            Format::Hashes
+            | Format::Lines
+            | Format::Jsonl
+            | Format::Tsv
+            | Format::Parquet
+            | Format::Warc => {
+                for path in &paths {
+                    identity.add(path)?;
+                }
+            }
+        }
+        Ok(identity)
+    }
+
+    /// In what this differs from the identity `before` it, for people.
+    #[must_use]
+    pub fn differences(&self, before: &Self) -> Vec<String> {
+        let facts = before.facts().into_iter().zip(self.facts());
+        let mut differences: Vec<String> = facts
+            .filter(|(then, now)| then != now)
+            .map(|((what, then), (_, now))| format!("{what} {then} then, {now} now"))
+            .collect();
+        if differences.is_empty() && self.files != before.files {
+            differences.push("a file was modified, renamed or replaced".to_owned());
+        }
+        differences
+    }
+
+    fn add(&mut self, path: &Path) -> Result<(), InputError> {
+        let metadata = fs::metadata(path).map_err(|error| InputError::Unreadable {
+            file: path.display().to_string(),
+            error,
+        })?;
+        // Folders are refused with a better reason where the format has none.
+        if !metadata.is_file() && !metadata.is_dir() {
+            return Err(read_once(path));
+        }
+        self.file_count += 1;
+        self.byte_count += metadata.len();
+        self.files.add(path.as_os_str().as_bytes());
+        self.files.add(&metadata.len().to_le_bytes());
+        self.files.add(&metadata.mtime().to_le_bytes());
+        self.files.add(&metadata.mtime_nsec().to_le_bytes());
+        Ok(())
+    }
+
+    fn facts(&self) -> [(&'static str, String); 9] {
+        let field = |field: &Option<String>| field.as_deref().unwrap_or("not given").to_owned();
+        [
+            ("input", self.paths.join(" ")),
+            ("--format", self.format.clone()),
+            ("--id-field", field(&self.id_field)),
+            ("--text-field", field(&self.text_field)),
+            ("--fingerprint-field", field(&self.fingerprint_field)),
+            ("--features-field", field(&self.features_field)),
+            ("--skip-bad-lines", self.skip_bad_lines.to_string()),
+            ("files", self.file_count.to_string()),
+            ("bytes", self.byte_count.to_string()),
+        ]
+    }
+}
+
+fn read_once(path: &Path) -> InputError {
+    InputError::ReadOnce {
+        path: PathBuf::from(path),
+    }
+}

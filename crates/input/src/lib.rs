@@ -1,0 +1,91 @@
+//! Reading documents: from fingerprints, text lines, JSON lines, TSV, Parquet, WARC or whole files.
+//!
+//! | format   | a document is      | its id                             | it carries                       |
+//! |----------|--------------------|------------------------------------|----------------------------------|
+//! | `hashes` | one line           | line number (`path:line` if many)  | a fingerprint                    |
+//! | `lines`  | one line           | line number (`path:line` if many)  | text                             |
+//! | `jsonl`  | one JSON object    | the id field, string or number     | text, a fingerprint, or features |
+//! | `tsv`    | `id<TAB>number`    | first column                       | a fingerprint                    |
+//! | `parquet`| one row            | the id column, string or integer   | text, or a fingerprint           |
+//! | `warc`   | a record of text   | the address of its page            | text                             |
+//! | `files`  | one file           | its path                           | text                             |
+//!
+//! Each file may be compressed. Parquet is there in programs that were built with the feature of its
+//! name; it is read from its end, so what is no file, or is compressed, is first copied to one. Data
+//! flows one way:
+//!
+//! ```text
+//!     options ─▶ paths ─▶ source ─▶ decompress ─▶ chunk ─▶ parse ──▶ documents   (one by one, owned)
+//!                  │        └──▶ warc, parquet ─▶ records ─┐  └─▶ in_order ─▶ columns  (many at once)
+//!                  └─▶ files ──▶ decompress ───────────▶ batches
+//! ```
+//!
+//! A raw NUL byte is in no text: it is an error of its line or record, and makes a file binary. A
+//! `\u0000` in JSON, and the same in a value of Parquet, is data as it was meant.
+//!
+//! # Invariants
+//! - I1: where a command asks for it and bad lines are not skipped, every line, row and record of
+//!   every source has been read without fault before the first document is handed out, so a caller
+//!   never acts on half an input.
+//! - I2: no more than [`MAX_RECORD_BYTES`] of one record is ever held, however long the record is.
+//! - I3: nothing is dropped in silence but blank lines, TSV headers, hidden files and links;
+//!   the rest is an error or counted in [`Skipped`].
+//! - I5: how a source is cut into reads and chunks, and whether it is compressed, changes no record
+//!   and no error.
+//!
+//! Everything here blocks on I/O: keep it off async threads.
+
+mod batches;
+mod chunk;
+mod columns;
+mod decompress;
+mod digest;
+mod document;
+mod documents;
+mod error;
+mod fields;
+mod files;
+mod format;
+mod found;
+mod gzip;
+mod identity;
+mod ids;
+mod in_order;
+mod input;
+mod needs;
+mod options;
+#[cfg(feature = "parquet")]
+pub mod parquet;
+mod parse;
+mod paths;
+mod position;
+mod problem;
+mod records;
+mod skipped;
+mod source;
+mod suggested;
+#[cfg(test)]
+mod tests;
+pub mod warc;
+mod without_parquet;
+
+pub use chunk::Chunk;
+pub use columns::{Columns, IdColumn, columns, for_each_part};
+pub use decompress::Compression;
+pub use digest::Digest;
+pub use document::{
+    Carries, Content, Document, MAX_ID_BYTES, MAX_RECORD_BYTES, Record, RecordContent, RecordId,
+};
+pub use documents::Documents;
+pub use error::InputError;
+pub use format::Format;
+pub use identity::InputIdentity;
+pub use ids::Ids;
+pub use input::{Input, parse_bytes};
+pub use needs::{Check, Needs};
+pub use options::InputOptions;
+pub use parse::{LineParser, Outcome, parse_decimal};
+pub use position::Position;
+pub use problem::LineProblem;
+pub use skipped::Skipped;
+pub use without_parquet::WithoutParquet;

@@ -1,0 +1,177 @@
+//! Where documents come from and how they are written.
+
+use std::path::PathBuf;
+
+use simshard_simhash::{Recipe, Takes};
+
+use crate::document::Carries;
+use crate::error::InputError;
+use crate::fields::{JsonContent, JsonFields};
+use crate::format::Format;
+#[cfg(feature = "parquet")]
+use crate::parquet::{ContentColumn, ParquetColumns};
+use crate::paths::{self, is_stdin};
+use crate::suggested;
+
+/// Where documents come from and how they are written.
+#[derive(Clone, Debug)]
+pub struct InputOptions {
+    /// Files, folders and patterns; `-` or nothing is standard input.
+    pub paths: Vec<PathBuf>,
+    /// How documents are written; without it by the paths, else as the command says.
+    pub format: Option<Format>,
+    /// The field or column of the id; without it `id`.
+    pub id_field: Option<String>,
+    /// The field or column of the text; without it `text`.
+    pub text_field: Option<String>,
+    /// The field or column of the fingerprint, instead of a text.
+    pub fingerprint_field: Option<String>,
+    /// The field of the features, instead of a text; without it `features`, where the recipe
+    /// takes these.
+    pub features_field: Option<String>,
+    /// Whether lines, rows and records that cannot be read are counted, instead of stopping.
+    pub skip_bad_lines: bool,
+}
+
+impl InputOptions {
+    const ID_FIELD: &str = "id";
+    const TEXT_FIELD: &str = "text";
+    const FEATURES_FIELD: &str = "features";
+
+    /// Options that walk these files and folders.
+    /// Nothing is measured ahead, so a caller that wants only the first documents pays for no more.
+    #[must_use]
+    pub fn walking(paths: Vec<PathBuf>) -> Self {
+        Self {
+            paths,
+            format: Some(Format::Files),
+            id_field: None,
+            text_field: None,
+            fingerprint_field: None,
+            features_field: None,
+            skip_bad_lines: true,
+        }
+    }
+
+    /// The paths with patterns expanded, and the format asked for, or the one that the paths
+    /// suggest, or the one that the command prefers.
+    pub(crate) fn resolve(&self, preferred: Format) -> Result<(Vec<PathBuf>, Format), InputError> {
+        let paths = paths::expand(&self.paths)?;
+        let format = match self.format {
+            Some(format) => format,
+            None => match suggested::format(&paths)? {
+                Some(format) => format,
+                None if preferred == Format::Lines => suggested::lines(&paths)?,
+                None => preferred,
+            },
+        };
+        self.check_fields(format)?;
+        Ok((paths, format))
+    }
+
+    /// Refuses a field that the format does not have: ignoring it would fingerprint, say, the JSON
+    /// around it.
+    fn check_fields(&self, format: Format) -> Result<(), InputError> {
+        let named = [Format::Jsonl, Format::Parquet].as_slice();
+        let json = [Format::Jsonl].as_slice();
+        for (flag, field, homes) in [
+            ("--id-field", &self.id_field, named),
+            ("--text-field", &self.text_field, named),
+            ("--fingerprint-field", &self.fingerprint_field, named),
+            ("--features-field", &self.features_field, json),
+        ] {
+            if field.is_some() && !homes.contains(&format) {
+                return Err(InputError::FieldOfOtherFormat {
+                    flag,
+                    homes,
+                    format,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The same options with the files that patterns among the paths match.
+    ///
+    /// # Errors
+    /// If a pattern matches nothing, or is none.
+    pub fn expanded(self) -> Result<Self, InputError> {
+        Ok(Self {
+            paths: paths::expand(&self.paths)?,
+            ..self
+        })
+    }
+
+    /// What is read, for people.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        if self.paths.is_empty() {
+            return vec!["<stdin>".to_owned()];
+        }
+        let name = |path: &PathBuf| {
+            if is_stdin(path) {
+                return "<stdin>".to_owned();
+            }
+            path.display().to_string()
+        };
+        self.paths.iter().map(name).collect()
+    }
+
+    /// Whether some of the documents come from standard input.
+    #[must_use]
+    pub fn reads_stdin(&self) -> bool {
+        self.paths.is_empty() || self.paths.iter().any(|path| is_stdin(path))
+    }
+
+    /// What all documents carry.
+    pub(crate) fn carries(&self, format: Format, recipe: Recipe) -> Carries {
+        match format {
+            Format::Hashes | Format::Tsv => Carries::Fingerprints,
+            Format::Lines | Format::Files | Format::Warc => Carries::Texts,
+            Format::Jsonl => match self.json_fields(recipe).content {
+                JsonContent::Fingerprint(_) => Carries::Fingerprints,
+                JsonContent::Text(_) => Carries::Texts,
+                JsonContent::Features(_) => Carries::Features,
+            },
+            Format::Parquet => match self.fingerprint_field {
+                Some(_) => Carries::Fingerprints,
+                None => Carries::Texts,
+            },
+        }
+    }
+
+    /// The columns to read.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn parquet_columns(&self) -> ParquetColumns {
+        let content = match &self.fingerprint_field {
+            Some(name) => ContentColumn::Fingerprint(name.clone()),
+            None => ContentColumn::Text(named(&self.text_field, Self::TEXT_FIELD)),
+        };
+        ParquetColumns {
+            id: named(&self.id_field, Self::ID_FIELD),
+            content,
+        }
+    }
+
+    /// The fields to read; the recipe says whether they are texts or features unless the options
+    /// do.
+    pub(crate) fn json_fields(&self, recipe: Recipe) -> JsonFields {
+        let content = match (&self.fingerprint_field, &self.features_field) {
+            (Some(name), _) => JsonContent::Fingerprint(name.clone()),
+            (None, Some(name)) => JsonContent::Features(name.clone()),
+            (None, None) if recipe.takes() == Takes::Features && self.text_field.is_none() => {
+                JsonContent::Features(Self::FEATURES_FIELD.to_owned())
+            }
+            (None, None) => JsonContent::Text(named(&self.text_field, Self::TEXT_FIELD)),
+        };
+        JsonFields {
+            id: named(&self.id_field, Self::ID_FIELD),
+            content,
+        }
+    }
+}
+
+/// The name of a field, given or not.
+fn named(given: &Option<String>, default: &str) -> String {
+    given.clone().unwrap_or_else(|| default.to_owned())
+}

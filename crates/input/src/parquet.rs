@@ -1,0 +1,309 @@
+//! The Parquet format: a document is a row, and what it carries stands in two columns.
+//!
+//! | column      | may be                                                                        |
+//! |-------------|-------------------------------------------------------------------------------|
+//! | id          | a string, or an integer of any width                                          |
+//! | text        | a string                                                                      |
+//! | fingerprint | an integer of any width, or a string of decimal digits                        |
+//!
+//! A string is a BYTE_ARRAY that is marked as STRING, ENUM or JSON, or not marked at all, and holds
+//! UTF-8. A column inside structs is named by its path, `meta.url`; lists are refused. An integer
+//! that is marked unsigned is read so; any other is signed, and no fingerprint where it is negative,
+//! since nothing says that its bits were meant.
+//!
+//! # Invariants
+//! - PQ1: no page that claims more than [`MAX_PAGE_BYTES`] is unpacked, and of each column one page,
+//!   its dictionary and [`BATCH_ROWS`] values are held, however large the file is. (The library
+//!   unpacks a page that claims less than it holds all the same.)
+//! - PQ2: a damaged file is an error that names it, never a panic, and never fewer rows in silence:
+//!   every row that the file says it has is a document or an error.
+
+mod column;
+mod delta;
+mod error;
+mod guard;
+mod pages;
+#[cfg(test)]
+mod tests;
+
+use std::fs::File;
+use std::sync::Arc;
+
+use parquet::errors::ParquetError as LibraryError;
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
+
+pub use column::BATCH_ROWS;
+use column::{Cell, Column, Values};
+pub use error::{ParquetError, RowProblem};
+use guard::guarded;
+use pages::BoundedPages;
+pub use pages::MAX_PAGE_BYTES;
+
+use crate::document::{Content, Document, MAX_RECORD_BYTES};
+use crate::ids::Ids;
+use crate::problem::{LineProblem, excerpt};
+
+/// Which columns hold what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParquetColumns {
+    /// The documents' ids.
+    pub id: String,
+    /// What they carry.
+    pub content: ContentColumn,
+}
+
+/// The column that says what a document carries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ContentColumn {
+    /// Texts.
+    Text(String),
+    /// Fingerprints.
+    Fingerprint(String),
+}
+
+/// The documents of one file, read as they are asked for. After [`ParquetError::BadRow`] it goes on
+/// with the next row; after any other error it ends.
+pub struct ParquetDocuments {
+    name: String,
+    pages: Arc<BoundedPages>,
+    metadata: ParquetMetaData,
+    id: Column,
+    content: Column,
+    content_is_text: bool,
+    ids: Ids,
+    next_group: usize,
+    group: Option<Group>,
+    row: u64,
+    failed: bool,
+}
+
+/// The row group being read.
+struct Group {
+    rows_left: u64,
+    id: Values,
+    content: Values,
+}
+
+/// Why a row is no document: the row's own fault, or the file's.
+enum Fault {
+    Row(RowProblem),
+    File(LibraryError),
+}
+
+impl ParquetDocuments {
+    /// Opens a file and finds its columns. `name` stands for it in errors. Reading moves the
+    /// position of `file`, also as other handles to it see it.
+    ///
+    /// # Errors
+    /// If the file is no Parquet file or damaged, lacks a column, or has a column of a type that
+    /// cannot be what it is to be.
+    pub fn open(
+        name: String,
+        file: File,
+        columns: &ParquetColumns,
+        ids: Ids,
+    ) -> Result<Self, ParquetError> {
+        let pages = BoundedPages::new(file);
+        let metadata = match guarded(|| read_metadata(&pages)) {
+            Ok(metadata) => metadata,
+            Err(error) => return Err(ParquetError::not_parquet(name, &error)),
+        };
+        let schema = metadata.file_metadata().schema_descr();
+        let id = Column::find_id(&name, schema, &columns.id)?;
+        let (content, content_is_text) = match &columns.content {
+            ContentColumn::Text(column) => (Column::find_text(&name, schema, column)?, true),
+            ContentColumn::Fingerprint(column) => {
+                (Column::find_fingerprint(&name, schema, column)?, false)
+            }
+        };
+        Ok(Self {
+            name,
+            pages: Arc::new(pages),
+            metadata,
+            id,
+            content,
+            content_is_text,
+            ids,
+            next_group: 0,
+            group: None,
+            row: 0,
+            failed: false,
+        })
+    }
+
+    /// Whether there is a row to read; opens the next row groups until there is.
+    fn has_row(&mut self) -> Result<bool, LibraryError> {
+        loop {
+            if let Some(group) = &mut self.group {
+                if group.rows_left > 0 {
+                    return Ok(true);
+                }
+                group.expect_end()?;
+                self.group = None;
+            }
+            if self.next_group == self.metadata.num_row_groups() {
+                return Ok(false);
+            }
+            self.next_group += 1;
+            self.group = Some(self.open_group(self.next_group - 1)?);
+        }
+    }
+
+    fn open_group(&self, index: usize) -> Result<Group, LibraryError> {
+        let group = self.metadata.row_group(index);
+        let rows = u64::try_from(group.num_rows())
+            .map_err(|_| LibraryError::General(format!("{} rows", group.num_rows())))?;
+        let open = |column: &Column| column.open(&self.pages, group, rows);
+        Ok(Group {
+            rows_left: rows,
+            id: open(&self.id)?,
+            content: open(&self.content)?,
+        })
+    }
+
+    /// Reads the row that [`Self::has_row`] found. Takes every column's value before it looks at
+    /// any, so that a bad one leaves the columns in step.
+    fn read_row(&mut self) -> Result<Document, Fault> {
+        let Some(group) = &mut self.group else {
+            return Err(Fault::File(LibraryError::EOF("no row group".to_owned())));
+        };
+        group.rows_left -= 1;
+        let id = group.id.next().map_err(Fault::File)?;
+        let content = group.content.next().map_err(Fault::File)?;
+        let id = id_of(&id, &self.id)?;
+        self.ids.check(&id)?;
+        let content = if self.content_is_text {
+            Content::Text(text_of(&content, &self.content, MAX_RECORD_BYTES)?.to_owned())
+        } else {
+            fingerprint_of(&content, &self.content)?
+        };
+        Ok(Document { id, content })
+    }
+
+    fn located(&self, fault: Fault) -> ParquetError {
+        match fault {
+            Fault::Row(problem) => ParquetError::BadRow {
+                file: self.name.clone(),
+                row: self.row,
+                problem,
+            },
+            Fault::File(error) => ParquetError::Damaged {
+                file: self.name.clone(),
+                row: self.row,
+                group: self.next_group,
+                groups: self.metadata.num_row_groups(),
+                reason: error::reason(&error),
+            },
+        }
+    }
+}
+
+impl Iterator for ParquetDocuments {
+    type Item = Result<Document, ParquetError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.failed {
+            return None;
+        }
+        let read = match self.has_row() {
+            Ok(true) => {
+                self.row += 1;
+                self.read_row()
+            }
+            Ok(false) => return None,
+            Err(error) => Err(Fault::File(error)),
+        };
+        self.failed = matches!(read, Err(Fault::File(_)));
+        Some(read.map_err(|fault| self.located(fault)))
+    }
+}
+
+impl Group {
+    /// Complains about values beyond the rows that the file says it has.
+    fn expect_end(&mut self) -> Result<(), LibraryError> {
+        for values in [&mut self.id, &mut self.content] {
+            values.expect_end()?;
+        }
+        Ok(())
+    }
+}
+
+impl From<RowProblem> for Fault {
+    fn from(problem: RowProblem) -> Self {
+        Self::Row(problem)
+    }
+}
+
+impl From<LineProblem> for Fault {
+    fn from(problem: LineProblem) -> Self {
+        Self::Row(problem.into())
+    }
+}
+
+/// Reads a file's end, which says where everything stands.
+fn read_metadata(pages: &BoundedPages) -> Result<ParquetMetaData, LibraryError> {
+    let metadata = ParquetMetaDataReader::new().parse_and_finish(pages)?;
+    let rows = metadata.file_metadata().num_rows();
+    let mut in_groups: i64 = 0;
+    for group in metadata.row_groups() {
+        in_groups = in_groups.saturating_add(group.num_rows());
+    }
+    if rows != in_groups {
+        return Err(LibraryError::General(format!(
+            "it says to have {rows} rows, but has {in_groups} in its row groups"
+        )));
+    }
+    Ok(metadata)
+}
+
+fn id_of(cell: &Cell, column: &Column) -> Result<String, RowProblem> {
+    match cell {
+        Cell::Null => Err(column.null()),
+        Cell::Signed(number) => Ok(number.to_string()),
+        Cell::Unsigned(number) => Ok(number.to_string()),
+        Cell::Bytes(_) => Ok(text_of(cell, column, MAX_RECORD_BYTES)?.to_owned()),
+    }
+}
+
+fn text_of<'a>(cell: &'a Cell, column: &Column, most: usize) -> Result<&'a str, RowProblem> {
+    let bytes = match cell {
+        Cell::Bytes(bytes) => bytes.data(),
+        Cell::Null | Cell::Signed(_) | Cell::Unsigned(_) => return Err(column.null()),
+    };
+    if bytes.len() > most {
+        return Err(RowProblem::TooLong {
+            column: column.name.clone(),
+            bytes: bytes.len(),
+        });
+    }
+    std::str::from_utf8(bytes).map_err(|error| {
+        RowProblem::Value(LineProblem::NotUtf8 {
+            value: excerpt(&String::from_utf8_lossy(bytes)),
+            byte: error.valid_up_to() + 1,
+        })
+    })
+}
+
+fn fingerprint_of(cell: &Cell, column: &Column) -> Result<Content, RowProblem> {
+    let fingerprint = match cell {
+        Cell::Null => return Err(column.null()),
+        Cell::Unsigned(number) => *number,
+        Cell::Signed(number) => u64::try_from(*number).map_err(|_| RowProblem::Negative {
+            column: column.name.clone(),
+            value: *number,
+        })?,
+        Cell::Bytes(_) => {
+            let digits = text_of(cell, column, MAX_RECORD_BYTES)?;
+            return match digits.parse() {
+                Ok(fingerprint) => Ok(Content::Fingerprint(fingerprint)),
+                Err(error) => Err(RowProblem::Value(LineProblem::NotFingerprint {
+                    value: excerpt(digits),
+                    error,
+                })),
+            };
+        }
+    };
+    Ok(Content::Fingerprint(simshard_simhash::Fingerprint(
+        fingerprint,
+    )))
+}

@@ -1,0 +1,353 @@
+//! One column: what it must be, and its values one by one.
+
+use std::sync::Arc;
+
+use parquet::basic::{ConvertedType, LogicalType, Type};
+use parquet::column::page::PageReader;
+use parquet::column::reader::ColumnReaderImpl;
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::errors::ParquetError as LibraryError;
+use parquet::file::metadata::RowGroupMetaData;
+use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor, SchemaDescriptor};
+
+use super::guard::guarded;
+use super::pages::{BoundedPages, CheckedPages};
+use super::{ParquetError, RowProblem};
+use crate::problem::excerpt;
+
+/// How many integers are decoded at a time. Strings are decoded one by one, since each may hold on
+/// to a page of its own.
+pub const BATCH_ROWS: usize = 4096;
+
+/// How many columns an error names.
+const NAMED_COLUMNS: usize = 20;
+
+const SHORT_PAGE: &str = "a page has fewer values than it says";
+
+const STRING: &str = "strings";
+/// The arguments that name another column than that of texts.
+const TEXT_FLAGS: &str = "--text-field or --fingerprint-field";
+
+const STRING_OR_INTEGER: &str = "strings or integers";
+
+/// A column that was asked for.
+pub(super) struct Column {
+    pub(super) name: String,
+    index: usize,
+    kind: Kind,
+    descriptor: ColumnDescPtr,
+}
+
+/// What its values are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Bytes,
+    Int32 { signed: bool },
+    Int64 { signed: bool },
+}
+
+/// A value.
+pub(super) enum Cell {
+    Null,
+    Bytes(ByteArray),
+    Signed(i64),
+    Unsigned(u64),
+}
+
+/// The values of a column in one row group.
+pub(super) enum Values {
+    Bytes(Cells<ByteArrayType>),
+    Int32(Cells<Int32Type>, bool),
+    Int64(Cells<Int64Type>, bool),
+}
+
+/// Values of one physical type, some rows ahead.
+pub(super) struct Cells<T: DataType> {
+    reader: ColumnReaderImpl<T>,
+    batch_rows: usize,
+    /// The level of a value that is there; 0 where every value is.
+    full_level: i16,
+    levels: Vec<i16>,
+    /// The values that are there, the last one first.
+    values: Vec<T::T>,
+    rows: usize,
+    next: usize,
+}
+
+impl Column {
+    pub(super) fn find_id(
+        file: &str,
+        schema: &SchemaDescriptor,
+        name: &str,
+    ) -> Result<Self, ParquetError> {
+        Self::find(file, schema, name, STRING_OR_INTEGER, "--id-field")
+    }
+
+    pub(super) fn find_text(
+        file: &str,
+        schema: &SchemaDescriptor,
+        name: &str,
+    ) -> Result<Self, ParquetError> {
+        let column = Self::find(file, schema, name, STRING, TEXT_FLAGS)?;
+        if column.kind == Kind::Bytes {
+            return Ok(column);
+        }
+        Err(wrong_type(file, name, &column.descriptor, STRING))
+    }
+
+    pub(super) fn find_fingerprint(
+        file: &str,
+        schema: &SchemaDescriptor,
+        name: &str,
+    ) -> Result<Self, ParquetError> {
+        Self::find(file, schema, name, STRING_OR_INTEGER, "--fingerprint-field")
+    }
+
+    fn find(
+        file: &str,
+        schema: &SchemaDescriptor,
+        name: &str,
+        expected: &'static str,
+        flags: &'static str,
+    ) -> Result<Self, ParquetError> {
+        let columns = schema.columns();
+        let mut found = (0..columns.len()).filter(|index| path(&columns[*index]) == name);
+        let Some(index) = found.next() else {
+            return Err(ParquetError::MissingColumn {
+                file: file.to_owned(),
+                column: name.to_owned(),
+                present: names(columns),
+                flags,
+            });
+        };
+        if found.next().is_some() {
+            return Err(ParquetError::RepeatedColumn {
+                file: file.to_owned(),
+                column: name.to_owned(),
+            });
+        }
+        let descriptor = Arc::clone(&columns[index]);
+        let kind = match Kind::of(&descriptor) {
+            Some(kind) if descriptor.max_rep_level() == 0 => kind,
+            Some(_) | None => return Err(wrong_type(file, name, &descriptor, expected)),
+        };
+        Ok(Self {
+            name: name.to_owned(),
+            index,
+            kind,
+            descriptor,
+        })
+    }
+
+    /// The problem of a row without a value here.
+    pub(super) fn null(&self) -> RowProblem {
+        RowProblem::Null {
+            column: self.name.clone(),
+        }
+    }
+
+    /// Its values in one row group of `rows` rows.
+    pub(super) fn open(
+        &self,
+        pages: &Arc<BoundedPages>,
+        group: &RowGroupMetaData,
+        rows: u64,
+    ) -> Result<Values, LibraryError> {
+        let Some(chunk) = group.columns().get(self.index) else {
+            return Err(LibraryError::General(format!(
+                "the row group lacks the column \"{}\"",
+                self.name
+            )));
+        };
+        let pages = Box::new(CheckedPages::open(pages, chunk, rows)?);
+        let descriptor = &self.descriptor;
+        Ok(match self.kind {
+            Kind::Bytes => Values::Bytes(Cells::new(descriptor, pages, 1)),
+            Kind::Int32 { signed } => {
+                Values::Int32(Cells::new(descriptor, pages, BATCH_ROWS), signed)
+            }
+            Kind::Int64 { signed } => {
+                Values::Int64(Cells::new(descriptor, pages, BATCH_ROWS), signed)
+            }
+        })
+    }
+}
+
+impl Kind {
+    /// What a column's values are, if they can be read at all.
+    fn of(descriptor: &ColumnDescriptor) -> Option<Self> {
+        let physical = descriptor.physical_type();
+        if physical == Type::BYTE_ARRAY {
+            return is_string(descriptor).then_some(Self::Bytes);
+        }
+        let signed = is_signed(descriptor)?;
+        if physical == Type::INT32 {
+            return Some(Self::Int32 { signed });
+        }
+        (physical == Type::INT64).then_some(Self::Int64 { signed })
+    }
+}
+
+fn is_string(descriptor: &ColumnDescriptor) -> bool {
+    if let Some(logical) = descriptor.logical_type_ref() {
+        return matches!(
+            logical,
+            LogicalType::String | LogicalType::Enum | LogicalType::Json
+        );
+    }
+    matches!(
+        descriptor.converted_type(),
+        ConvertedType::NONE | ConvertedType::UTF8 | ConvertedType::ENUM | ConvertedType::JSON
+    )
+}
+
+/// Whether integers are signed; `None` where they stand for something else, such as a date.
+fn is_signed(descriptor: &ColumnDescriptor) -> Option<bool> {
+    use ConvertedType as Converted;
+    if let Some(logical) = descriptor.logical_type_ref() {
+        let LogicalType::Integer(integer) = logical else {
+            return None;
+        };
+        return Some(integer.is_signed);
+    }
+    let converted = descriptor.converted_type();
+    if matches!(
+        converted,
+        Converted::UINT_8 | Converted::UINT_16 | Converted::UINT_32 | Converted::UINT_64
+    ) {
+        return Some(false);
+    }
+    matches!(
+        converted,
+        Converted::NONE
+            | Converted::INT_8
+            | Converted::INT_16
+            | Converted::INT_32
+            | Converted::INT_64
+    )
+    .then_some(true)
+}
+
+fn path(column: &ColumnDescriptor) -> String {
+    column.path().string()
+}
+
+fn names(columns: &[ColumnDescPtr]) -> String {
+    let shown = columns.iter().take(NAMED_COLUMNS);
+    let shown: Vec<_> = shown
+        .map(|column| format!("\"{}\"", excerpt(&path(column))))
+        .collect();
+    let mut names = shown.join(", ");
+    if columns.len() > NAMED_COLUMNS {
+        names.push_str(&format!(" and {} more", columns.len() - NAMED_COLUMNS));
+    }
+    names
+}
+
+fn wrong_type(
+    file: &str,
+    name: &str,
+    descriptor: &ColumnDescriptor,
+    expected: &'static str,
+) -> ParquetError {
+    let mut found = descriptor.physical_type().to_string();
+    if descriptor.converted_type() != ConvertedType::NONE {
+        found = format!("{found} ({})", descriptor.converted_type());
+    } else if let Some(logical) = descriptor.logical_type_ref() {
+        found = format!("{found} ({logical:?})");
+    }
+    if descriptor.max_rep_level() > 0 {
+        found = format!("a list of {found}");
+    }
+    ParquetError::WrongType {
+        file: file.to_owned(),
+        column: name.to_owned(),
+        found,
+        expected,
+    }
+}
+
+impl Values {
+    /// The value of the next row.
+    pub(super) fn next(&mut self) -> Result<Cell, LibraryError> {
+        let cell = match self {
+            Self::Bytes(cells) => {
+                let value = cells.next()?;
+                // The library's stand-in for a value that the page lacks. It cannot be looked into.
+                if value.as_ref() == Some(&ByteArray::new()) {
+                    return Err(LibraryError::EOF(SHORT_PAGE.to_owned()));
+                }
+                value.map(Cell::Bytes)
+            }
+            Self::Int32(cells, true) => cells.next()?.map(|value| Cell::Signed(value.into())),
+            Self::Int32(cells, false) => {
+                let value = cells.next()?.map(i32::cast_unsigned);
+                value.map(|value| Cell::Unsigned(value.into()))
+            }
+            Self::Int64(cells, true) => cells.next()?.map(Cell::Signed),
+            Self::Int64(cells, false) => {
+                let value = cells.next()?.map(i64::cast_unsigned);
+                value.map(Cell::Unsigned)
+            }
+        };
+        Ok(cell.unwrap_or(Cell::Null))
+    }
+
+    /// Reads on after the last row, since a page that goes beyond the rows is refused.
+    pub(super) fn expect_end(&mut self) -> Result<(), LibraryError> {
+        match self {
+            Self::Bytes(cells) => cells.has_next()?,
+            Self::Int32(cells, _) => cells.has_next()?,
+            Self::Int64(cells, _) => cells.has_next()?,
+        };
+        Ok(())
+    }
+}
+
+impl<T: DataType> Cells<T> {
+    fn new(descriptor: &ColumnDescPtr, pages: Box<dyn PageReader>, batch_rows: usize) -> Self {
+        Self {
+            reader: ColumnReaderImpl::new(Arc::clone(descriptor), pages),
+            batch_rows,
+            full_level: descriptor.max_def_level(),
+            levels: Vec::new(),
+            values: Vec::new(),
+            rows: 0,
+            next: 0,
+        }
+    }
+
+    fn next(&mut self) -> Result<Option<T::T>, LibraryError> {
+        if !self.has_next()? {
+            return Err(LibraryError::EOF(
+                "a column has fewer values than the row group has rows".to_owned(),
+            ));
+        }
+        let row = self.next;
+        self.next += 1;
+        if self.full_level > 0 && self.levels.get(row) != Some(&self.full_level) {
+            return Ok(None);
+        }
+        match self.values.pop() {
+            Some(value) => Ok(Some(value)),
+            None => Err(LibraryError::EOF(SHORT_PAGE.to_owned())),
+        }
+    }
+
+    /// Whether there is a row; decodes the next ones where none is left.
+    fn has_next(&mut self) -> Result<bool, LibraryError> {
+        if self.next < self.rows {
+            return Ok(true);
+        }
+        self.next = 0;
+        self.levels.clear();
+        self.values.clear();
+        let (levels, values) = (&mut self.levels, &mut self.values);
+        let reader = &mut self.reader;
+        let (rows, _, _) =
+            guarded(|| reader.read_records(self.batch_rows, Some(levels), None, values))?;
+        self.values.reverse();
+        self.rows = rows;
+        Ok(rows > 0)
+    }
+}

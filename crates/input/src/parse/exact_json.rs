@@ -1,0 +1,198 @@
+//! The JSON lines format by all its rules, whatever a line holds, with the reason where it is bad.
+//!
+//! Fields are kept as they are written, not as a parser would represent them: a number never
+//! passes through a float, so 2^64-1 and an id of `1.50` alike arrive intact.
+
+use std::borrow::Cow;
+
+use serde::de::IgnoredAny;
+
+use super::{decimal, features};
+use crate::document::{Record, RecordContent, RecordId};
+use crate::fields::{JsonContent, JsonFields};
+use crate::problem::{LineProblem, excerpt};
+
+/// About how much a message says of the fields that there are.
+const NAMES_BYTES: usize = 100;
+
+/// What JSON calls white space.
+const SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
+
+/// Reads a line that is not blank.
+pub(super) fn parse<'a>(fields: &JsonFields, line: &'a str) -> Result<Record<'a>, LineProblem> {
+    let id = ("--id-field", fields.id.as_str());
+    let content = (fields.content.flags(), fields.content.name());
+    let [id, content] = find_fields(line, [id, content])?;
+    let id = match decode(id) {
+        Decoded::String(id) => id,
+        Decoded::Number(id) => Cow::Borrowed(id),
+        Decoded::Other => return Err(wrong_type(&fields.id, id, "a string or a number")),
+    };
+    let id = RecordId::Given(id);
+    let content = parse_content(&fields.content, content)?;
+    Ok(Record { id, content })
+}
+
+fn parse_content<'a>(
+    kind: &JsonContent,
+    written: &'a str,
+) -> Result<RecordContent<'a>, LineProblem> {
+    let fingerprint = match kind {
+        JsonContent::Text(name) => {
+            return match decode(written) {
+                Decoded::String(text) => Ok(RecordContent::Text(text)),
+                Decoded::Number(_) | Decoded::Other => Err(wrong_type(name, written, "a string")),
+            };
+        }
+        JsonContent::Fingerprint(name) => match decode(written) {
+            Decoded::String(digits) => decimal::fingerprint(digits.as_bytes())?,
+            Decoded::Number(digits) => decimal::fingerprint(digits.as_bytes())?,
+            Decoded::Other => {
+                return Err(wrong_type(name, written, "a number or a string of digits"));
+            }
+        },
+        JsonContent::Features(name) => {
+            let features = features::parse(written)
+                .ok_or_else(|| wrong_type(name, written, features::EXPECTED))?;
+            let too_large = || LineProblem::WeightsTooLarge { name: name.clone() };
+            features.fingerprint().ok_or_else(too_large)?
+        }
+    };
+    Ok(RecordContent::Fingerprint(fingerprint))
+}
+
+fn wrong_type(name: &str, value: &str, expected: &'static str) -> LineProblem {
+    LineProblem::WrongType {
+        name: name.to_owned(),
+        value: excerpt(value),
+        expected,
+    }
+}
+
+/// A value as far as it matters here.
+enum Decoded<'a> {
+    String(Cow<'a, str>),
+    Number(&'a str),
+    Other,
+}
+
+/// Decodes one valid JSON value. A string whose escapes make no Unicode text is `Other`.
+fn decode(written: &str) -> Decoded<'_> {
+    if let Some(text) = decode_string(written) {
+        return Decoded::String(text);
+    }
+    if written.starts_with(|first: char| first == '-' || first.is_ascii_digit()) {
+        return Decoded::Number(written);
+    }
+    Decoded::Other
+}
+
+fn decode_string(written: &str) -> Option<Cow<'_, str>> {
+    let inner = written.strip_prefix('"')?.strip_suffix('"')?;
+    if !inner.contains('\\') {
+        return Some(Cow::Borrowed(inner));
+    }
+    serde_json::from_str(written).ok().map(Cow::Owned)
+}
+
+/// The values of two fields of the object on a line, as they are written. Each has the arguments
+/// that name it, for whom it lacks.
+fn find_fields<'a>(
+    line: &'a str,
+    fields: [(&'static str, &str); 2],
+) -> Result<[&'a str; 2], LineProblem> {
+    let mut found = [None; 2];
+    let mut rest = open_object(line).ok_or_else(|| no_object(line))?;
+    while let Some(inside) = rest {
+        let (field, after) = next_field(inside).ok_or_else(|| no_object(line))?;
+        for ((_, name), slot) in fields.iter().zip(&mut found) {
+            if field.name != *name {
+                continue;
+            }
+            if slot.replace(field.value).is_some() {
+                return Err(LineProblem::RepeatedField {
+                    value: excerpt(line),
+                    name: (*name).to_owned(),
+                });
+            }
+        }
+        rest = after;
+    }
+    let require = |index: usize| {
+        let (flags, name) = fields[index];
+        found[index].ok_or_else(|| LineProblem::MissingField {
+            value: excerpt(line),
+            name: name.to_owned(),
+            present: names(line),
+            flags,
+        })
+    };
+    Ok([require(0)?, require(1)?])
+}
+
+/// The names of an object's fields, as many as make a message of some length.
+fn names(line: &str) -> String {
+    let mut names = String::new();
+    let mut rest = open_object(line).flatten();
+    while let Some((field, after)) = rest.and_then(next_field) {
+        if names.len() >= NAMES_BYTES {
+            return names + ", …";
+        }
+        let lead = if names.is_empty() { "" } else { ", " };
+        names += &format!("{lead}\"{}\"", excerpt(&field.name));
+        rest = after;
+    }
+    names
+}
+
+struct Field<'a> {
+    name: Cow<'a, str>,
+    value: &'a str,
+}
+
+/// Steps into an object: what follows its brace, or `Some(None)` where it is empty.
+fn open_object(line: &str) -> Option<Option<&str>> {
+    let inside = line.trim_matches(SPACE).strip_prefix('{')?;
+    if inside.trim_start_matches(SPACE) == "}" {
+        return Some(None);
+    }
+    Some(Some(inside))
+}
+
+/// Reads one field and what separates it from the next; `None` beside it where it was the last.
+fn next_field(rest: &str) -> Option<(Field<'_>, Option<&str>)> {
+    let (name, rest) = next_value(rest)?;
+    let name = decode_string(name)?;
+    let rest = rest.trim_start_matches(SPACE).strip_prefix(':')?;
+    let (value, rest) = next_value(rest)?;
+    let field = Field { name, value };
+    let rest = rest.trim_start_matches(SPACE);
+    if rest == "}" {
+        return Some((field, None));
+    }
+    Some((field, Some(rest.strip_prefix(',')?)))
+}
+
+/// Splits one JSON value, as it is written, from what follows it.
+fn next_value(rest: &str) -> Option<(&str, &str)> {
+    let mut values = serde_json::Deserializer::from_str(rest).into_iter::<IgnoredAny>();
+    values.next()?.ok()?;
+    let (value, rest) = rest.split_at_checked(values.byte_offset())?;
+    Some((value.trim_start_matches(SPACE), rest))
+}
+
+/// Says why a line is no object, in the words of the JSON parser where it has any.
+fn no_object(line: &str) -> LineProblem {
+    let reason = match serde_json::from_str::<IgnoredAny>(line) {
+        Ok(_) => "expected {\"name\": value, …}".to_owned(),
+        Err(error) => {
+            let text = error.to_string();
+            let words = text.split(" at line ").next().unwrap_or(&text);
+            format!("{words} (column {})", error.column())
+        }
+    };
+    LineProblem::NotJsonObject {
+        value: excerpt(line),
+        reason,
+    }
+}

@@ -1,0 +1,18 @@
+//! From a chunk of lines to its records, whatever the format.
+//!
+//! Nothing here reads, waits or keeps state: the same chunk gives the same records. A record
+//! borrows from its chunk, and text is copied only where it was written with escapes.
+
+mod decimal;
+mod exact_json;
+mod features;
+mod hashes;
+mod json;
+mod lines;
+mod parser;
+mod tsv;
+mod walk;
+
+pub use decimal::parse_decimal;
+pub use parser::LineParser;
+pub use walk::Outcome;

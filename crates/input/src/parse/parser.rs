@@ -1,0 +1,72 @@
+//! The parser of the formats that are made of lines.
+
+use super::walk::{Outcome, Rules, Walk};
+use super::{hashes, json, lines, tsv};
+use crate::chunk::Chunk;
+use crate::document::Record;
+use crate::fields::JsonFields;
+use crate::format::Format;
+use crate::needs::Needs;
+use crate::options::InputOptions;
+
+/// How to read lines.
+#[derive(Clone, Debug)]
+pub struct LineParser {
+    format: LineFormat,
+    rules: Rules,
+}
+
+/// What a line is.
+#[derive(Clone, Debug)]
+enum LineFormat {
+    /// The line is a fingerprint.
+    Hashes,
+    /// The line is the text.
+    Lines,
+    /// The line is a JSON object.
+    Jsonl(JsonFields),
+    /// The line is an id, a tab and a fingerprint.
+    Tsv,
+}
+
+impl LineParser {
+    /// The parser of a format; `None` where that is not made of lines.
+    #[must_use]
+    pub fn new(
+        options: &InputOptions,
+        needs: Needs,
+        format: Format,
+        several_sources: bool,
+    ) -> Option<Self> {
+        let format = match format {
+            Format::Hashes => LineFormat::Hashes,
+            Format::Lines => LineFormat::Lines,
+            Format::Jsonl => LineFormat::Jsonl(options.json_fields(needs.recipe)),
+            Format::Tsv => LineFormat::Tsv,
+            Format::Parquet | Format::Warc | Format::Files => return None,
+        };
+        let rules = Rules {
+            ids: needs.ids,
+            ids_name_the_source: several_sources,
+            skip_bad_lines: options.skip_bad_lines,
+        };
+        Some(Self { format, rules })
+    }
+
+    /// Whether bad lines are counted rather than errors.
+    pub(crate) fn skips_bad_lines(&self) -> bool {
+        self.rules.skip_bad_lines
+    }
+
+    /// Hands the records of a chunk to `take`, up to the first bad line, or around bad lines
+    /// where they are skipped.
+    pub fn parse_chunk<'a>(&'a self, chunk: &'a Chunk, take: impl FnMut(Record<'a>)) -> Outcome {
+        let walk = Walk::new(&self.rules, chunk, take);
+        match &self.format {
+            LineFormat::Hashes => hashes::parse(walk),
+            LineFormat::Lines => walk.each_text(lines::parse),
+            LineFormat::Tsv => walk.each_text(|line, text| tsv::parse(line.number, text)),
+            LineFormat::Jsonl(fields) => walk.each_text(|_, text| json::parse(fields, text)),
+        }
+    }
+}

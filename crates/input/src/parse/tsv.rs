@@ -1,0 +1,43 @@
+//! The TSV format: `id<TAB>fingerprint`.
+
+use std::borrow::Cow;
+
+use super::decimal;
+use crate::document::{Record, RecordContent, RecordId};
+use crate::problem::{LineProblem, excerpt, refuse_nul};
+
+/// Reads line `number`; `None` for a header.
+pub(super) fn parse(number: u64, line: &str) -> Result<Option<Record<'_>>, LineProblem> {
+    refuse_nul(line)?;
+    if number == 1 && is_header(line) {
+        return Ok(None);
+    }
+    let Some((id, digits)) = two_columns(line) else {
+        return Err(LineProblem::NotTwoColumns {
+            value: excerpt(line),
+            found: line.split('\t').count(),
+        });
+    };
+    let content = RecordContent::Fingerprint(decimal::fingerprint(digits.as_bytes())?);
+    let id = RecordId::Given(Cow::Borrowed(id));
+    Ok(Some(Record { id, content }))
+}
+
+/// Whether a file's first line is a header: two columns, the second of which nobody can have meant
+/// as a number. A blank, or what begins like a number (`12abc`, `-1`, 2^64), is a bad fingerprint
+/// instead: a header is dropped in silence, a damaged document must not be.
+fn is_header(line: &str) -> bool {
+    let Some((_, second)) = two_columns(line) else {
+        return false;
+    };
+    match second.trim().chars().next() {
+        Some(first) => !first.is_numeric() && !matches!(first, '+' | '-' | '.'),
+        None => false,
+    }
+}
+
+fn two_columns(line: &str) -> Option<(&str, &str)> {
+    let (first, second) = line.split_at(memchr::memchr(b'\t', line.as_bytes())?);
+    let second = &second[1..];
+    (!second.contains('\t')).then_some((first, second))
+}

@@ -1,0 +1,184 @@
+//! The walk over the lines of a chunk, which all formats have in common.
+
+use crate::chunk::Chunk;
+use crate::document::{MAX_RECORD_BYTES, Record, RecordId};
+use crate::error::InputError;
+use crate::ids::Ids;
+use crate::problem::{LineProblem, not_utf8};
+use crate::skipped::Skipped;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// What holds for the lines of every format.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rules {
+    pub(super) ids: Ids,
+    /// Whether ids are `source:number` rather than the line number alone, where a line has none
+    /// of its own.
+    pub(super) ids_name_the_source: bool,
+    /// Whether bad lines are counted rather than errors.
+    pub(super) skip_bad_lines: bool,
+}
+
+/// What else there was in a chunk.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// What was left out.
+    pub skipped: Skipped,
+    /// The bad line that ended the parsing.
+    pub error: Option<InputError>,
+}
+
+/// A walk over the lines of a chunk.
+pub(super) struct Walk<'a, T> {
+    rules: &'a Rules,
+    chunk: &'a Chunk,
+    take: T,
+    /// Where the next line begins.
+    start: usize,
+    /// Its number.
+    number: u64,
+    outcome: Outcome,
+}
+
+/// A line without its line break, on its way to a record.
+pub(super) struct Line<'a> {
+    pub(super) number: u64,
+    pub(super) bytes: &'a [u8],
+    /// The source, where ids name it.
+    source: Option<&'a str>,
+}
+
+impl<'a> Line<'a> {
+    /// The id of a line that has none of its own.
+    #[inline]
+    pub(super) fn id(&self) -> RecordId<'a> {
+        RecordId::Number {
+            source: self.source,
+            number: self.number,
+        }
+    }
+
+    fn text(&self) -> Result<&'a str, LineProblem> {
+        std::str::from_utf8(self.bytes).map_err(|error| not_utf8(self.bytes, &error))
+    }
+}
+
+impl<'a, T: FnMut(Record<'a>)> Walk<'a, T> {
+    pub(super) fn new(rules: &'a Rules, chunk: &'a Chunk, take: T) -> Self {
+        Self {
+            rules,
+            chunk,
+            take,
+            start: 0,
+            number: chunk.first_line,
+            outcome: Outcome::default(),
+        }
+    }
+
+    /// Does `parse` with the text of each line and takes the records.
+    pub(super) fn each_text(
+        mut self,
+        parse: impl Fn(&Line<'a>, &'a str) -> Result<Option<Record<'a>>, LineProblem>,
+    ) -> Outcome {
+        while self.line(|line| parse(line, line.text()?)) {}
+        self.finish()
+    }
+
+    /// What is left of the chunk.
+    #[inline]
+    pub(super) fn rest(&self) -> &'a [u8] {
+        &self.chunk.bytes()[self.start..]
+    }
+
+    /// Hands on a record.
+    #[inline]
+    pub(super) fn take(&mut self, record: Record<'a>) {
+        (self.take)(record);
+    }
+
+    /// Steps over a line of so many bytes and its `\n`.
+    #[inline]
+    pub(super) fn skip_line(&mut self, bytes: usize) -> Line<'a> {
+        let line = Line {
+            number: self.number,
+            bytes: &self.rest()[..bytes],
+            source: self
+                .rules
+                .ids_name_the_source
+                .then_some(&*self.chunk.source),
+        };
+        self.start = (self.start + bytes + 1).min(self.chunk.bytes().len());
+        self.number += 1;
+        line
+    }
+
+    /// Does `parse` with the next line and takes its record. False where there is no next line, or
+    /// where this one is bad and ends the walk.
+    #[inline]
+    pub(super) fn line(
+        &mut self,
+        parse: impl FnOnce(&Line<'a>) -> Result<Option<Record<'a>>, LineProblem>,
+    ) -> bool {
+        let rest = self.rest();
+        if rest.is_empty() {
+            return false;
+        }
+        let line_break = memchr::memchr(b'\n', rest);
+        let mut line = self.skip_line(line_break.unwrap_or(rest.len()));
+        if line_break.is_some() {
+            line.bytes = line.bytes.strip_suffix(b"\r").unwrap_or(line.bytes);
+        }
+        let parsed = if line.bytes.len() > MAX_RECORD_BYTES {
+            Err(LineProblem::TooLong)
+        } else {
+            if line.number == 1 {
+                let bytes = line.bytes;
+                line.bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
+            }
+            parse(&line)
+        };
+        match parsed.and_then(|record| self.check_id(record)) {
+            Ok(Some(record)) => self.take(record),
+            Ok(None) => {}
+            Err(problem) => self.bad_line(line.number, problem),
+        }
+        self.outcome.error.is_none()
+    }
+
+    /// What there was beside the records.
+    pub(super) fn finish(mut self) -> Outcome {
+        if self.chunk.then_too_long && self.outcome.error.is_none() {
+            self.bad_line(self.number, LineProblem::TooLong);
+        }
+        self.outcome
+    }
+
+    #[inline]
+    fn check_id(&self, record: Option<Record<'a>>) -> Result<Option<Record<'a>>, LineProblem> {
+        let Some(record) = record else {
+            return Ok(None);
+        };
+        match &record.id {
+            RecordId::Given(id) => self.rules.ids.check(id)?,
+            RecordId::Number { source: None, .. } => {}
+            id @ RecordId::Number { .. } => self.rules.ids.check(&id.to_string())?,
+        }
+        Ok(Some(record))
+    }
+
+    #[cold]
+    fn bad_line(&mut self, line: u64, problem: LineProblem) {
+        let error = InputError::BadLine {
+            file: self.chunk.source.to_string(),
+            line,
+            problem,
+        };
+        if self.rules.skip_bad_lines {
+            tracing::debug!(%error, "bad line skipped");
+            self.outcome.skipped.bad_lines += 1;
+        } else {
+            self.outcome.error = Some(error);
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! What can be wrong with one document, in words that are safe to print.
+
+use std::str::Utf8Error;
+
+use simshard_simhash::ParseFingerprintError;
+
+use crate::document::{MAX_ID_BYTES, MAX_RECORD_BYTES};
+use crate::format::Format;
+
+/// How much of a bad value is shown.
+const EXCERPT_CHARS: usize = 60;
+
+/// What is wrong with a line. Values are excerpts, safe to print.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LineProblem {
+    /// More than [`MAX_RECORD_BYTES`].
+    #[error(
+        "the line takes more than {MAX_RECORD_BYTES} bytes, which is the limit: add \
+         --skip-bad-lines to leave such lines out"
+    )]
+    TooLong,
+    /// Bytes that are no UTF-8.
+    #[error("\"{value}\" is no text: its byte {byte} is not valid UTF-8")]
+    NotUtf8 {
+        /// The beginning of the line.
+        value: String,
+        /// Where the fault is, from 1.
+        byte: usize,
+    },
+    /// A raw NUL byte, which no text has.
+    #[error("\"{value}\" is no text: its byte {byte} is NUL")]
+    NulByte {
+        /// The beginning of the line.
+        value: String,
+        /// Where it is, from 1.
+        byte: usize,
+    },
+    /// An id of more than [`MAX_ID_BYTES`].
+    #[error("the id \"{value}\" takes {bytes} bytes: at most {MAX_ID_BYTES} are allowed")]
+    IdTooLong {
+        /// Its beginning.
+        value: String,
+        /// Its length.
+        bytes: usize,
+    },
+    /// An id that cannot stand in TSV, where it is to be printed as TSV.
+    #[error("the id \"{value}\" has a tab, a line break or a NUL byte, which TSV cannot hold")]
+    IdNotTsv {
+        /// Its beginning.
+        value: String,
+    },
+    /// No unsigned 64-bit decimal.
+    #[error("\"{value}\" is no fingerprint: {error}")]
+    NotFingerprint {
+        /// What is there.
+        value: String,
+        /// Why it is none.
+        error: ParseFingerprintError,
+    },
+    /// A TSV line with other than two columns.
+    #[error("\"{value}\": expected two columns, id<TAB>fingerprint, found {found}")]
+    NotTwoColumns {
+        /// The line.
+        value: String,
+        /// The number of its columns.
+        found: usize,
+    },
+    /// No JSON, or JSON other than an object.
+    #[error("{value} is no JSON object: {reason}")]
+    NotJsonObject {
+        /// The line.
+        value: String,
+        /// What was expected.
+        reason: String,
+    },
+    /// A first line that is written as those of another format are.
+    #[error("{problem}: for lines such as this, add --format {format}")]
+    OtherFormat {
+        /// What is wrong with it here.
+        problem: Box<Self>,
+        /// The other format.
+        format: Format,
+    },
+    /// A JSON object without a field that it needs.
+    #[error("{value} has no field \"{name}\"{}", choice(present, flags))]
+    MissingField {
+        /// The object.
+        value: String,
+        /// The field.
+        name: String,
+        /// The fields that there are, empty if there are none.
+        present: String,
+        /// The arguments that name another.
+        flags: &'static str,
+    },
+    /// A JSON object that says something twice.
+    #[error("{value} has the field \"{name}\" more than once")]
+    RepeatedField {
+        /// The object.
+        value: String,
+        /// The field.
+        name: String,
+    },
+    /// Weights whose sum is too large to count.
+    #[error("the field \"{name}\" has weights of 2^64 or more in all")]
+    WeightsTooLarge {
+        /// The field.
+        name: String,
+    },
+    /// A JSON field of the wrong type.
+    #[error("the field \"{name}\" is {value}: expected {expected}")]
+    WrongType {
+        /// The field.
+        name: String,
+        /// What it holds.
+        value: String,
+        /// What it should hold.
+        expected: &'static str,
+    },
+}
+
+fn choice(present: &str, flags: &str) -> String {
+    match present {
+        "" => String::new(),
+        present => format!(": it has {present}; say with {flags} which to read"),
+    }
+}
+
+/// What is wrong with bytes that are no text.
+pub(crate) fn not_utf8(bytes: &[u8], error: &Utf8Error) -> LineProblem {
+    // More than is shown, but not more than need be.
+    let beginning = &bytes[..bytes.len().min(4 * EXCERPT_CHARS + 4)];
+    LineProblem::NotUtf8 {
+        value: excerpt(&String::from_utf8_lossy(beginning)),
+        byte: error.valid_up_to() + 1,
+    }
+}
+
+/// Refuses a text with a raw NUL byte in it.
+pub(crate) fn refuse_nul(text: &str) -> Result<(), LineProblem> {
+    match memchr::memchr(0, text.as_bytes()) {
+        None => Ok(()),
+        Some(place) => Err(LineProblem::NulByte {
+            value: excerpt(text),
+            byte: place + 1,
+        }),
+    }
+}
+
+/// The beginning of a value, control characters escaped. Quotes and backslashes stay, so that JSON
+/// is shown as it was written.
+pub(crate) fn excerpt(value: &str) -> String {
+    beginning(value, EXCERPT_CHARS)
+}
+
+/// The first `most` characters of a text from outside, control characters escaped.
+pub(crate) fn beginning(text: &str, most: usize) -> String {
+    let mut shown = String::new();
+    for character in text.chars().take(most) {
+        match character {
+            '"' | '\'' | '\\' => shown.push(character),
+            other => shown.extend(other.escape_debug()),
+        }
+    }
+    if text.chars().nth(most).is_some() {
+        shown.push('…');
+    }
+    shown
+}

@@ -1,0 +1,173 @@
+//! Documents from sources that are not made of lines: rows of Parquet, records of WARC.
+//!
+//! A bad row or record is an error, or counted where such are skipped; reading ends where it cannot
+//! go on.
+
+use std::iter;
+use std::path::Path;
+
+use crate::decompress::Decompressed;
+use crate::document::Document;
+use crate::error::InputError;
+use crate::format::Format;
+use crate::found::Found;
+use crate::ids::Ids;
+use crate::options::InputOptions;
+#[cfg(feature = "parquet")]
+use crate::parquet::{ParquetColumns, ParquetDocuments, ParquetError};
+use crate::skipped::Skipped;
+use crate::source::Source;
+use crate::warc::{WarcDocuments, WarcError};
+#[cfg(not(feature = "parquet"))]
+use crate::without_parquet::WithoutParquet;
+
+/// How to read sources that are not made of lines.
+#[derive(Clone)]
+pub(crate) struct RecordReader {
+    format: RecordFormat,
+    ids: Ids,
+    skip_bad: bool,
+}
+
+/// What a source holds.
+#[derive(Clone)]
+enum RecordFormat {
+    #[cfg(feature = "parquet")]
+    Parquet(ParquetColumns),
+    Warc,
+}
+
+type Documents = Box<dyn Iterator<Item = Found> + Send>;
+
+impl RecordReader {
+    /// The reader of a format; `None` where its sources are made of lines, or it walks folders.
+    ///
+    /// # Errors
+    /// If the program was built without it.
+    pub(crate) fn new(
+        options: &InputOptions,
+        ids: Ids,
+        format: Format,
+    ) -> Result<Option<Self>, InputError> {
+        let format = match format {
+            #[cfg(feature = "parquet")]
+            Format::Parquet => RecordFormat::Parquet(options.parquet_columns()),
+            #[cfg(not(feature = "parquet"))]
+            Format::Parquet => return Err(InputError::WithoutParquet(WithoutParquet)),
+            Format::Warc => RecordFormat::Warc,
+            Format::Hashes | Format::Lines | Format::Jsonl | Format::Tsv | Format::Files => {
+                return Ok(None);
+            }
+        };
+        Ok(Some(Self {
+            format,
+            ids,
+            skip_bad: options.skip_bad_lines,
+        }))
+    }
+
+    /// The source twice, to be read one after the other, copied only where it must be.
+    pub(crate) fn twice(&self, source: Source) -> Result<(Source, Source), InputError> {
+        match self.format {
+            #[cfg(feature = "parquet")]
+            RecordFormat::Parquet(_) => source.seekable()?.twice(),
+            RecordFormat::Warc => source.twice(),
+        }
+    }
+
+    /// The documents of several sources, each opened when its turn comes.
+    pub(crate) fn documents(
+        self,
+        sources: Vec<Source>,
+    ) -> impl Iterator<Item = Found> + Send + 'static {
+        sources.into_iter().flat_map(move |source| {
+            let opened = self.open(source);
+            opened.unwrap_or_else(|error| Box::new(iter::once(Found::Failed(error))))
+        })
+    }
+
+    fn open(&self, source: Source) -> Result<Documents, InputError> {
+        let skip_bad = self.skip_bad;
+        let name = source.name.clone();
+        match &self.format {
+            #[cfg(feature = "parquet")]
+            RecordFormat::Parquet(columns) => {
+                let file = source.open_file()?;
+                let documents = ParquetDocuments::open(name, file, columns, self.ids)
+                    .map_err(InputError::Parquet)?;
+                Ok(Box::new(
+                    documents.map(move |document| found_row(document, skip_bad)),
+                ))
+            }
+            RecordFormat::Warc => {
+                let reader = Decompressed::new(Path::new(&name), source.open()?);
+                let reader = reader.map_err(|error| InputError::Unreadable {
+                    file: name.clone(),
+                    error,
+                })?;
+                Ok(Box::new(WarcFound {
+                    documents: WarcDocuments::new(name, reader.into_reader(), self.ids),
+                    skip_bad,
+                    others: 0,
+                    next: None,
+                }))
+            }
+        }
+    }
+}
+
+#[cfg(feature = "parquet")]
+fn found_row(document: Result<Document, ParquetError>, skip_bad: bool) -> Found {
+    match document {
+        Ok(document) => Found::Document(document),
+        Err(error) if skip_bad && error.is_bad_row() => Found::Skipped(Skipped {
+            bad_rows: 1,
+            ..Skipped::default()
+        }),
+        Err(error) => Found::Failed(InputError::Parquet(error)),
+    }
+}
+
+fn found_record(document: Result<Document, WarcError>, skip_bad: bool) -> Found {
+    match document {
+        Ok(document) => Found::Document(document),
+        Err(error) if skip_bad && error.is_bad_record() => Found::Skipped(Skipped {
+            bad_records: 1,
+            ..Skipped::default()
+        }),
+        Err(error) => Found::Failed(InputError::Warc(error)),
+    }
+}
+
+/// The documents of a WARC file, and the records between them that are left out.
+struct WarcFound {
+    documents: WarcDocuments,
+    skip_bad: bool,
+    /// Records that were left out, as far as they have been told of.
+    others: u64,
+    /// What came after the records that were told of last.
+    next: Option<Found>,
+}
+
+impl Iterator for WarcFound {
+    type Item = Found;
+
+    fn next(&mut self) -> Option<Found> {
+        if let Some(found) = self.next.take() {
+            return Some(found);
+        }
+        let found = self.documents.next();
+        let found = found.map(|document| found_record(document, self.skip_bad));
+        let others = self.documents.other_records();
+        if others == self.others {
+            return found;
+        }
+        let left_out = others - self.others;
+        self.others = others;
+        self.next = found;
+        Some(Found::Skipped(Skipped {
+            other_records: left_out,
+            ..Skipped::default()
+        }))
+    }
+}

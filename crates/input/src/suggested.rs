@@ -1,0 +1,114 @@
+//! The format that paths suggest, where nobody says one.
+
+use std::path::{Path, PathBuf};
+
+use glob::Pattern;
+
+use crate::decompress::Compression;
+use crate::error::InputError;
+use crate::files;
+use crate::format::Format;
+use crate::paths::is_stdin;
+
+/// The format that all these paths suggest, by their extensions or because there is a folder among
+/// them; `None` where none of them suggests any.
+pub(crate) fn format(paths: &[PathBuf]) -> Result<Option<Format>, InputError> {
+    if let Some(folder) = paths.iter().find(|path| !is_stdin(path) && path.is_dir()) {
+        refuse_data(paths, folder)?;
+        return Ok(Some(Format::Files));
+    }
+    let suggestions = || paths.iter().map(|path| (path, by_extension(path)));
+    let Some((path, suggested)) = suggestions().find_map(|(path, format)| Some((path, format?)))
+    else {
+        return Ok(None);
+    };
+    // Reading all of them as lines would fingerprint the JSON or the TSV.
+    match suggestions().find(|(_, format)| *format != Some(suggested)) {
+        None => Ok(Some(suggested)),
+        Some((other, _)) => Err(InputError::MixedFormats {
+            path: path.clone(),
+            suggested,
+            other: other.clone(),
+        }),
+    }
+}
+
+/// `lines`, unless the name of a path says that its lines are no texts: nothing in them would show
+/// it, and each would be fingerprinted with its braces or commas.
+pub(crate) fn lines(paths: &[PathBuf]) -> Result<Format, InputError> {
+    for path in paths {
+        let hint = match plain_extension(path).as_deref() {
+            Some("json") => "add --format jsonl if each of them is an object",
+            Some("csv") => "write them as jsonl or tsv",
+            Some(_) | None => continue,
+        };
+        let path = path.clone();
+        return Err(InputError::LinesOfData { path, hint });
+    }
+    Ok(Format::Lines)
+}
+
+/// Refuses a file of many documents among those that would be one document each.
+fn refuse_data(paths: &[PathBuf], folder: &Path) -> Result<(), InputError> {
+    let suggesting = |path: &Path| by_extension(path).is_some();
+    let Some((path, depth)) = files::first(paths, suggesting) else {
+        return Ok(());
+    };
+    let Some(suggested) = by_extension(&path) else {
+        return Ok(());
+    };
+    Err(match depth {
+        0 => InputError::MixedFormats {
+            path,
+            suggested,
+            other: folder.to_owned(),
+        },
+        _ => InputError::DataInFolder {
+            pattern: pattern(&path, depth),
+            path,
+            suggested,
+        },
+    })
+}
+
+/// The pattern of all files that are written as `path` is, below the folder so many steps above it.
+fn pattern(path: &Path, depth: usize) -> String {
+    let folder = path.ancestors().nth(depth).unwrap_or(path);
+    let folder = Pattern::escape(&folder.display().to_string());
+    let name = path.file_name().unwrap_or_default();
+    let stem = if Compression::of_name(path).is_some() {
+        Path::new(name).with_extension("")
+    } else {
+        PathBuf::from(name)
+    };
+    let stem = stem.file_stem().unwrap_or_default().to_string_lossy().len();
+    let ending = &name.to_string_lossy()[stem..];
+    let any = match depth {
+        1 => format!("*{ending}"),
+        _ => format!("**/*{ending}"),
+    };
+    Path::new(&folder).join(any).display().to_string()
+}
+
+fn by_extension(path: &Path) -> Option<Format> {
+    Some(match plain_extension(path)?.as_str() {
+        "jsonl" | "ndjson" => Format::Jsonl,
+        "tsv" => Format::Tsv,
+        "parquet" => Format::Parquet,
+        "warc" | "wet" => Format::Warc,
+        _ => return None,
+    })
+}
+
+/// The extension in lower case, that of what is compressed where a name says so.
+fn plain_extension(path: &Path) -> Option<String> {
+    let stem;
+    let extension = match Compression::of_name(path) {
+        Some(_) => {
+            stem = path.with_extension("");
+            stem.extension()?
+        }
+        None => path.extension()?,
+    };
+    Some(extension.to_str()?.to_ascii_lowercase())
+}

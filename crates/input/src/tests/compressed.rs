@@ -1,0 +1,200 @@
+//! Compressed input, and what is wrong with it.
+
+use super::cutting::{gzip, zstd};
+use super::*;
+
+const PLAIN: &str = "a\t1\nb\t2\n";
+
+#[test]
+fn compression_is_told_by_content_and_not_by_name() {
+    let folder = Folder::new();
+    for (name, content) in [
+        ("plain.tsv.gz", PLAIN.as_bytes().to_vec()),
+        ("gzip.tsv", gzip(PLAIN.as_bytes())),
+        ("zstd.tsv.gz", zstd(PLAIN.as_bytes())),
+        ("two.tsv", [gzip(b"a\t1\nb"), gzip(b"\t2\n")].concat()),
+    ] {
+        let path = folder.write(name, &content);
+        let input = open_bytes(&args(Format::Tsv, &[path]), b"").unwrap();
+        assert_eq!(input.document_count(), Some(2));
+        assert_eq!(all(input), [print("a", 1), print("b", 2)], "{name}");
+        assert_eq!(read(Format::Tsv, &content), [print("a", 1), print("b", 2)]);
+    }
+}
+
+/// As programs for tapes leave a file, whose blocks are of one size.
+#[test]
+fn zeros_after_a_member_are_passed_over() {
+    let two = [gzip(b"a\t1\nb"), vec![0; 3], gzip(b"\t2\n")].concat();
+    for zeros in [0, 1, 512, 200_000] {
+        let padded = [&two[..], &vec![0; zeros]].concat();
+        assert_eq!(read(Format::Tsv, padded), [print("a", 1), print("b", 2)]);
+    }
+    assert_eq!(read(Format::Tsv, [gzip(b""), vec![0; 10]].concat()), []);
+}
+
+#[test]
+fn what_follows_the_last_member_is_an_error_that_names_the_file() {
+    let folder = Folder::new();
+    for trailing in [&b"17\n"[..], b"\0\0c\t3\n", b"\xFF", b"\0\x8B"] {
+        let path = folder.write("a.tsv.gz", [&gzip(PLAIN.as_bytes()), trailing].concat());
+        let name = path.display().to_string();
+        let message = message(open_bytes(&args(Format::Tsv, &[path]), b""));
+        let problem = "the gzip data is damaged: trailing data after the gzip data";
+        assert_eq!(message, format!("{name}:3: {problem}"), "{trailing:?}");
+    }
+    for (trailing, problem) in [
+        (&b"\x1F"[..], "the gzip data ends too early: "),
+        (b"\0\x1F\x8B\x08", "the gzip data ends too early: "),
+        (b"\x1F\x8B\x08\xFF", "the gzip data ends too early: "),
+        (b"\x1F\x1F________", "the gzip data is damaged: "),
+    ] {
+        let message = refusal(Format::Tsv, [&gzip(PLAIN.as_bytes()), trailing].concat());
+        let expected = format!("<stdin>:3: {problem}");
+        assert!(message.starts_with(&expected), "{trailing:?}: {message}");
+    }
+}
+
+#[test]
+fn a_frame_that_is_to_be_skipped_is_skipped() {
+    let skippable = b"\x5A\x2A\x4D\x18\x03\0\0\0xyz";
+    let content = [&skippable[..], &zstd(PLAIN.as_bytes())].concat();
+    assert_eq!(read(Format::Tsv, content), [print("a", 1), print("b", 2)]);
+    assert_eq!(read(Format::Lines, "P*"), [text("1", "P*")]);
+}
+
+#[test]
+fn data_that_is_cut_off_names_file_and_line() {
+    let lines: String = (0..50_000_u64)
+        .map(|line| format!("{}\n", line * line))
+        .collect();
+    for (compressed, name) in [
+        (gzip(lines.as_bytes()), "gzip"),
+        (zstd(lines.as_bytes()), "zstd"),
+    ] {
+        let half = &compressed[..compressed.len() / 2];
+        let refused = refusal(Format::Hashes, half);
+        let (place, problem) = refused.split_once(": ").unwrap();
+        let line: u64 = place.strip_prefix("<stdin>:").unwrap().parse().unwrap();
+        assert!((2..50_000).contains(&line), "{refused}");
+        let expected = format!("the {name} data ends too early: the file is not complete");
+        assert_eq!(problem, expected);
+        // Skipping is for lines, not for files.
+        let input = open_bytes(&skipping(Format::Hashes, &[]), half).unwrap();
+        let last = input.documents().last().unwrap().unwrap_err();
+        assert_eq!(last.to_string(), refused);
+    }
+}
+
+#[test]
+fn the_shortest_and_the_damaged_are_errors_too() {
+    let ends = "<stdin>:1: the gzip data ends too early: the file is not complete";
+    assert_eq!(refusal(Format::Lines, b"\x1F\x8B"), ends);
+    let ends = "<stdin>:1: the zstd data ends too early: the file is not complete";
+    assert_eq!(refusal(Format::Lines, b"\x28\xB5\x2F\xFD"), ends);
+    let mut damaged = gzip(PLAIN.as_bytes());
+    let checksum = damaged.len() - 8;
+    damaged[checksum] ^= 1;
+    let message = refusal(Format::Tsv, &damaged);
+    assert!(
+        message.contains(": the gzip data is damaged: "),
+        "{message}"
+    );
+    for short in [&b"\x1F"[..], b"\x28", b"\x28\xB5\x2F", b"P"] {
+        let error = crate::parse_bytes(&args(Format::Tsv, &[]), Needs::CLIENT, short.to_vec());
+        assert!(
+            matches!(error, Err(InputError::BadLine { .. })),
+            "{short:?}"
+        );
+    }
+}
+
+#[test]
+fn a_line_of_a_gibibyte_is_refused_when_it_is_compressed_too() {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    let mut line = std::io::repeat(b'x').take(1 << 30);
+    std::io::copy(&mut line, &mut encoder).unwrap();
+    let message = refusal(Format::Jsonl, encoder.finish().unwrap());
+    assert!(
+        message.starts_with("<stdin>:1: the line takes more than 8388608"),
+        "{message}"
+    );
+}
+
+#[test]
+fn files_in_folders_may_be_compressed() {
+    let folder = Folder::new();
+    folder.write("a.txt.gz", gzip(b"one\n"));
+    folder.write("b.txt", zstd(b"two\n"));
+    folder.write("c.tar.gz", gzip(b"ustar\0\0"));
+    folder.write("d.gz", &gzip(&[b'x'; 4000])[..20]);
+    folder.write("e.gz", gzip(&vec![b'x'; (8 << 20) + 1]));
+    let (read, documents) = drain(open_bytes(&args(Format::Files, &[folder.path()]), b"").unwrap());
+    let texts: Vec<_> = read.into_iter().map(|document| document.content).collect();
+    assert_eq!(
+        texts,
+        ["one\n", "two\n"].map(|text| Content::Text(text.to_owned()))
+    );
+    assert_eq!(
+        documents.skipped().to_string(),
+        "skipped 1 binary file, 1 unreadable file, 1 too large file"
+    );
+}
+
+/// A frame with a window of 2^`log` bytes, which takes none to write.
+fn with_window(log: u8, content: &[u8]) -> Vec<u8> {
+    let header = [0x28, 0xB5, 0x2F, 0xFD, 0, (log - 10) << 3];
+    let last_block = (content.len() as u32) << 3 | 1;
+    [&header, &last_block.to_le_bytes()[..3], content].concat()
+}
+
+#[test]
+fn a_window_over_the_limit_is_refused_with_the_way_around_it() {
+    let folder = Folder::new();
+    assert_eq!(
+        read(Format::Tsv, with_window(27, PLAIN.as_bytes())),
+        [print("a", 1), print("b", 2)]
+    );
+    let expected = "the zstd data needs a window of more than 128 MiB: decompress it first, as in \
+                    `zstd -dc --long=31 FILE | simshard ...`";
+    for log in [28, 31] {
+        let frame = with_window(log, PLAIN.as_bytes());
+        let path = folder.write("a.tsv.zst", &frame);
+        let name = path.display().to_string();
+        let found = message(open_bytes(&args(Format::Tsv, &[path]), b""));
+        assert_eq!(found, format!("{name}:1: {expected}"));
+        let warc = refusal(Format::Warc, frame);
+        assert!(warc.contains(expected), "{warc}");
+    }
+}
+
+/// As a full disk leaves it: not an input without documents.
+#[test]
+fn an_empty_file_that_is_called_compressed_is_cut_off() {
+    let folder = Folder::new();
+    for (name, compression) in [
+        ("a.gz", "gzip"),
+        ("a.tsv.GZ", "gzip"),
+        ("a.zst", "zstd"),
+        ("a.jsonl.zst", "zstd"),
+    ] {
+        for content in [&b""[..], b"\x1F", b"\x28\xB5\x2F"] {
+            for format in [Format::Hashes, Format::Lines, Format::Jsonl, Format::Tsv] {
+                let path = folder.write(name, content);
+                let shown = path.display().to_string();
+                let found = message(open_bytes(&args(format, &[path]), b""));
+                let problem = "data ends too early: the file is not complete";
+                assert_eq!(found, format!("{shown}:1: the {compression} {problem}"));
+            }
+            let path = folder.write(name, content);
+            let found = message(open_bytes(&args(Format::Warc, &[path]), b""));
+            assert!(found.contains("ends too early"), "{found}");
+        }
+    }
+    for name in ["empty", "empty.txt", "gz"] {
+        let path = folder.write(name, b"");
+        let input = open_bytes(&args(Format::Tsv, &[path]), b"").unwrap();
+        assert_eq!(all(input), [], "{name}");
+    }
+    assert_eq!(read(Format::Tsv, b""), []);
+}

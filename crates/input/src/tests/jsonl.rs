@@ -1,0 +1,245 @@
+//! The `jsonl` format.
+
+use super::*;
+
+fn print_args() -> InputOptions {
+    InputOptions {
+        fingerprint_field: Some("hash".to_owned()),
+        ..args(Format::Jsonl, &[])
+    }
+}
+
+#[test]
+fn a_line_is_an_object_with_an_id_and_a_text() {
+    assert_eq!(
+        read(
+            Format::Jsonl,
+            "{\"id\":\"a\",\"text\":\"x\"}\r\n\n  \n { \"text\" : \"\" , \"id\" : \"\" } \n"
+        ),
+        [text("a", "x"), text("", "")]
+    );
+}
+
+#[test]
+fn a_number_as_id_is_kept_as_it_is_written() {
+    for id in ["0", "-0", "1.50", "1e9", "123456789012345678901234567890"] {
+        let line = format!("{{\"id\": {id}, \"text\": \"x\"}}");
+        assert_eq!(read(Format::Jsonl, line), [text(id, "x")]);
+    }
+}
+
+#[test]
+fn escapes_are_decoded_in_names_and_values() {
+    assert_eq!(
+        read(
+            Format::Jsonl,
+            r#"{"i\u0064": "tab\t\"q\" \ud83d\ude00", "text": "line\nbreak \\ \u0000"}"#
+        ),
+        [text("tab\t\"q\" 😀", "line\nbreak \\ \0")]
+    );
+}
+
+#[test]
+fn other_fields_of_any_shape_are_ignored() {
+    let line = r#"{"a":[{"id":"no","text":["}"]},"]}",null,1e999],"id":1,"b":{},"text":"x"}"#;
+    assert_eq!(read(Format::Jsonl, line), [text("1", "x")]);
+}
+
+#[test]
+fn deep_nesting_exhausts_no_stack() {
+    let deep = 1_000_000;
+    let nest = format!("{}{}", "[".repeat(deep), "]".repeat(deep));
+    let line = format!(
+        "{{\"a\":{nest},\"id\":1,\"text\":\"x\"}}\n{}",
+        "[".repeat(deep)
+    );
+    let message = refusal(Format::Jsonl, line);
+    assert!(message.starts_with("<stdin>:2: [[["), "{message}");
+}
+
+#[test]
+fn the_fields_can_be_named() {
+    let args = InputOptions {
+        id_field: Some("url".to_owned()),
+        text_field: Some("body".to_owned()),
+        ..args(Format::Jsonl, &[])
+    };
+    let stdin = br#"{"url":"u","id":1,"text":"no","body":"yes"}"#;
+    assert_eq!(all(open_bytes(&args, stdin).unwrap()), [text("u", "yes")]);
+}
+
+#[test]
+fn one_field_can_be_both_id_and_text() {
+    let args = InputOptions {
+        id_field: Some("text".to_owned()),
+        ..args(Format::Jsonl, &[])
+    };
+    let input = open_bytes(&args, br#"{"text":"x"}"#).unwrap();
+    assert_eq!(all(input), [text("x", "x")]);
+}
+
+#[test]
+fn fingerprints_are_exact_as_numbers_and_as_strings() {
+    for value in [0, 1, (1 << 53) + 1, u64::MAX] {
+        for written in [value.to_string(), format!("\"{value}\"")] {
+            let line = format!("{{\"id\":\"a\",\"hash\":{written}}}");
+            let input = open_bytes(&print_args(), line.as_bytes()).unwrap();
+            assert_eq!(all(input), [print("a", value)]);
+        }
+    }
+}
+
+#[test]
+fn what_is_no_fingerprint_is_named() {
+    let cases = [
+        (
+            "18446744073709551616",
+            "\"18446744073709551616\" is no fingerprint",
+        ),
+        ("\"18446744073709551616\"", "at most 18446744073709551615"),
+        ("-1", "\"-1\" is no fingerprint"),
+        ("1.0", "\"1.0\" is no fingerprint"),
+        ("1e3", "\"1e3\" is no fingerprint"),
+        ("\"12abc\"", "\"12abc\" is no fingerprint"),
+        ("\"\"", "\"\" is no fingerprint"),
+        ("null", "the field \"hash\" is null: expected a number or"),
+        ("[1]", "the field \"hash\" is [1]: expected a number or"),
+    ];
+    for (written, expected) in cases {
+        let stdin = format!("{{\"id\":1,\"hash\":1}}\n{{\"id\":2,\"hash\":{written}}}\n");
+        let message = message(open_bytes(&print_args(), stdin.as_bytes()));
+        assert!(message.starts_with("<stdin>:2: "), "{message}");
+        assert!(message.contains(expected), "{message}");
+    }
+}
+
+/// However many and long they are, and whatever is in them.
+#[test]
+fn a_missing_field_is_told_with_some_that_there_are() {
+    let many = (0..5000).map(|n| format!("\"name {n}\":{n}"));
+    let many = format!("{{{}}}", many.collect::<Vec<_>>().join(","));
+    let refused = refusal(Format::Jsonl, many);
+    assert!(refused.contains("\"name 0\", \"name 1\", "), "{refused}");
+    assert!(refused.ends_with(", …; say with --id-field which to read"));
+    assert!(refused.len() < 400, "{refused}");
+
+    let hostile = format!("{{\"\\u001b[2J\\n{}\":1}}", "\u{202e}".repeat(9000));
+    let refused = refusal(Format::Jsonl, hostile);
+    assert!(
+        refused.contains("it has \"\\u{1b}[2J\\n\\u{202e}"),
+        "{refused}"
+    );
+    assert!(refused.len() < 1500 && !refused.contains('\n'), "{refused}");
+
+    for (args, flag) in [
+        (print_args(), "--fingerprint-field"),
+        (
+            InputOptions {
+                features_field: Some("f".to_owned()),
+                ..args(Format::Jsonl, &[])
+            },
+            "--features-field",
+        ),
+    ] {
+        let refused = message(open_bytes(&args, b"{\"id\":1}"));
+        let expected = format!("it has \"id\"; say with {flag} which to read");
+        assert!(refused.ends_with(&expected), "{refused}");
+    }
+}
+
+#[test]
+fn faults_say_what_is_expected() {
+    let cases = [
+        (
+            r#"{"text":"x"}"#,
+            r#"{"text":"x"} has no field "id": it has "text"; say with --id-field which to read"#,
+        ),
+        (
+            r#"{"id":1,"b\u006fdy":""}"#,
+            r#"{"id":1,"b\u006fdy":""} has no field "text": it has "id", "body"; say with --text-field or --fingerprint-field which to read"#,
+        ),
+        ("{}", r#"{} has no field "id""#),
+        (
+            r#"{"id":null,"text":"x"}"#,
+            r#"the field "id" is null: expected a string or a number"#,
+        ),
+        (
+            r#"{"id":1,"text":12}"#,
+            r#"the field "text" is 12: expected a string"#,
+        ),
+        (
+            r#"{"id":1,"text":"\ud800"}"#,
+            r#"the field "text" is "\ud800": expected a string"#,
+        ),
+        (
+            r#"{"id":1,"id":1,"text":"x"}"#,
+            r#"{"id":1,"id":1,"text":"x"} has the field "id" more than once"#,
+        ),
+        (
+            "[1]",
+            r#"[1] is no JSON object: expected {"name": value, …}"#,
+        ),
+        (
+            r#"{"id":1,"text":"x""#,
+            r#"{"id":1,"text":"x" is no JSON object: EOF while parsing an object (column 18)"#,
+        ),
+    ];
+    for (line, expected) in cases {
+        assert_eq!(
+            refusal(Format::Jsonl, line),
+            format!("<stdin>:1: {expected}")
+        );
+    }
+}
+
+#[test]
+fn damaged_json_is_refused_wherever_the_damage_is() {
+    let damaged = [
+        r#"{"id":1,"text":"x"}}"#,
+        r#"{"id":1,"text":"x"} {}"#,
+        r#"{"id":1,"text":"x",}"#,
+        r#"{,"id":1,"text":"x"}"#,
+        r#"{"id":1 "text":"x"}"#,
+        r#"{"id" 1,"text":"x"}"#,
+        r#"{"id":1,"text":"x","a"}"#,
+        r#"{"id":1,"text":"x",3:4}"#,
+        r#"{"id":01,"text":"x"}"#,
+        r#"{"id":1,"text":"x","a":nul}"#,
+        r#"{"id":1,"text":"x","a":[1,]}"#,
+        r#"{"id":1,"text":"\q"}"#,
+        "{\"id\":1,\"text\":\"a\u{1}b\"}",
+        "{\"id\":1,\u{A0}\"text\":\"x\"}",
+        r#"{"id":1,"text":'x'}"#,
+        "null",
+        "{",
+    ];
+    for line in damaged {
+        let message = refusal(Format::Jsonl, line);
+        assert!(message.contains("is no JSON object: "), "{line}: {message}");
+    }
+}
+
+#[test]
+fn an_id_that_tsv_cannot_hold_is_a_bad_line_where_ids_must_fit() {
+    for (id, shown) in [
+        ("a\\tb", "a\\tb"),
+        ("a\\nb", "a\\nb"),
+        ("a\\r", "a\\r"),
+        ("\\u0000", "\\0"),
+    ] {
+        let stdin = format!("{{\"id\":1,\"text\":\"x\"}}\n{{\"id\":\"{id}\",\"text\":\"y\"}}\n");
+        let refused = open_for_tsv(&args(Format::Jsonl, &[]), stdin.as_bytes());
+        assert_eq!(
+            message(refused),
+            format!(
+                "<stdin>:2: the id \"{shown}\" has a tab, a line break or a NUL byte, which \
+                 TSV cannot hold"
+            )
+        );
+        let skipping = open_for_tsv(&skipping(Format::Jsonl, &[]), stdin.as_bytes());
+        let (read, documents) = drain(skipping.unwrap());
+        assert_eq!(read, [text("1", "x")]);
+        assert_eq!(documents.skipped().bad_lines, 1);
+        assert_eq!(read.len() + 1, self::read(Format::Jsonl, &stdin).len());
+    }
+}

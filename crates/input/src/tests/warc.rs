@@ -1,0 +1,161 @@
+//! WARC among the formats: its documents are the texts of its records.
+
+use std::io::Write;
+
+use flate2::Compression as Level;
+use flate2::write::GzEncoder;
+
+use super::*;
+
+/// A record of a type, at an address, with some content.
+fn record(kind: &str, uri: &str, content_type: &str, block: &[u8]) -> Vec<u8> {
+    let header = format!(
+        "WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Target-URI: {uri}\r\nContent-Type: {content_type}\r\n\
+         Content-Length: {}\r\n\r\n",
+        block.len()
+    );
+    [header.as_bytes(), block, b"\r\n\r\n"].concat()
+}
+
+fn page(uri: &str, text: &str) -> Vec<u8> {
+    record("conversion", uri, "text/plain", text.as_bytes())
+}
+
+fn image(uri: &str) -> Vec<u8> {
+    record("resource", uri, "image/png", b"\x89PNG")
+}
+
+/// A text that is no text.
+fn bad_page(uri: &str) -> Vec<u8> {
+    record("conversion", uri, "text/plain", b"caf\xe9")
+}
+
+/// Each record in a member of its own, as crawls have it.
+fn gzip(records: &[Vec<u8>]) -> Vec<u8> {
+    let members = records.iter().flat_map(|record| {
+        let mut encoder = GzEncoder::new(Vec::new(), Level::fast());
+        encoder.write_all(record).unwrap();
+        encoder.finish().unwrap()
+    });
+    members.collect()
+}
+
+#[test]
+fn documents_are_the_texts_of_all_sources_compressed_or_not() {
+    let folder = Folder::new();
+    let paths = [
+        folder.write(
+            "a.warc.wet.gz",
+            gzip(&[page("http://a", "one"), image("i")]),
+        ),
+        PathBuf::from("-"),
+        folder.write("b.wet", page("http://b", "two")),
+    ];
+    let stdin = page("http://s", "three");
+    let input = open_bytes(&args(Format::Warc, &paths), &stdin).unwrap();
+    assert_eq!(input.document_count(), Some(3));
+    assert_eq!(input.carries(), crate::Carries::Texts);
+    let (read, documents) = drain(input);
+    let expected = [
+        text("http://a", "one"),
+        text("http://s", "three"),
+        text("http://b", "two"),
+    ];
+    assert_eq!(read, expected);
+    assert_eq!(documents.skipped().other_records, 1);
+}
+
+/// I1.
+#[test]
+fn a_bad_record_at_the_end_of_the_last_source_stops_before_the_first_document() {
+    let folder = Folder::new();
+    let good = folder.write("good.wet", page("http://a", "one"));
+    let bad = [page("http://b", "two"), bad_page("http://c")];
+    for (name, content) in [("bad.wet", bad.concat()), ("bad.wet.gz", gzip(&bad))] {
+        let bad = folder.write(name, content);
+        let paths = [good.clone(), bad.clone()];
+        let message = message(open_bytes(&args(Format::Warc, &paths), b""));
+        let expected = format!("{}: record 2 at byte ", bad.display());
+        assert!(message.starts_with(&expected), "{message}");
+        assert!(message.contains("is not valid UTF-8"), "{message}");
+    }
+}
+
+#[test]
+fn a_nul_byte_makes_a_bad_record() {
+    let records = [page("http://a", "a\0b"), page("http://b", "two")].concat();
+    let refused = message(open_bytes(&args(Format::Warc, &[]), &records));
+    assert!(
+        refused.starts_with("<stdin>: record 1 at byte 0"),
+        "{refused}"
+    );
+    assert!(refused.contains("its byte 2 is NUL"), "{refused}");
+    let (read, documents) = drain(open_bytes(&skipping(Format::Warc, &[]), &records).unwrap());
+    assert_eq!(read, [text("http://b", "two")]);
+    assert_eq!(documents.skipped().bad_records, 1);
+}
+
+#[test]
+fn bad_records_are_counted_where_they_may_be_skipped() {
+    let records = [
+        image("i"),
+        bad_page("http://a"),
+        image("j"),
+        page("http://b", "two"),
+        image("k"),
+    ];
+    let input = open_bytes(&skipping(Format::Warc, &[]), &records.concat()).unwrap();
+    assert_eq!(input.document_count(), None);
+    let (read, documents) = drain(input);
+    assert_eq!(read, [text("http://b", "two")]);
+    let skipped = documents.skipped();
+    assert_eq!((skipped.bad_records, skipped.other_records), (1, 3));
+    assert_eq!(
+        skipped.to_string(),
+        "skipped 1 bad record, 3 non-text records"
+    );
+}
+
+#[test]
+fn a_file_that_ends_too_early_is_an_error_even_when_bad_records_are_skipped() {
+    let whole = gzip(&[page("http://a", "one"), page("http://b", "two")]);
+    let folder = Folder::new();
+    let path = folder.write("cut.wet.gz", &whole[..whole.len() - 40]);
+    let paths = [path.clone()];
+    let expected = format!(
+        "cannot read {} on, in record 2: the gzip data ends too early: the file is not complete",
+        path.display()
+    );
+    assert_eq!(
+        message(open_bytes(&args(Format::Warc, &paths), b"")),
+        expected
+    );
+    let input = open_bytes(&skipping(Format::Warc, &paths), b"").unwrap();
+    let results: Vec<_> = input.documents().collect();
+    assert_eq!(results.len(), 2);
+    assert_eq!(results[0].as_ref().unwrap(), &text("http://a", "one"));
+    assert_eq!(results[1].as_ref().unwrap_err().to_string(), expected);
+}
+
+#[test]
+fn a_source_without_any_text_is_refused() {
+    for make in [args, skipping] {
+        let input = open_bytes(&make(Format::Warc, &[]), &image("i"));
+        let error = input.and_then(|input| input.documents().collect::<Result<Vec<_>, _>>());
+        let message = error.unwrap_err().to_string();
+        assert!(
+            message.starts_with("<stdin> holds no plain text"),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn an_id_that_cannot_be_printed_is_a_bad_record() {
+    let opened = open_for_tsv(&args(Format::Warc, &[]), &page("http://a\tb", "one"));
+    let message = message(opened);
+    assert!(
+        message.contains("has a tab, a line break or a NUL byte"),
+        "{message}"
+    );
+}

@@ -1,0 +1,257 @@
+//! The WARC format, and WET, which is WARC with texts in it: a document is a record.
+//!
+//! | record                | its document                                                      |
+//! |-----------------------|-------------------------------------------------------------------|
+//! | `conversion`          | its block, if that is plain text: a WET file                      |
+//! | `resource`            | its block, if that is plain text                                  |
+//! | `response`            | the payload of an HTTP response of status 200, if that is plain text, with chunks put together and gzip undone |
+//! | `warcinfo`, `request`, `metadata`, `revisit` | none: they tell of a crawl, and hold no content |
+//!
+//! Plain text is `text/plain` in UTF-8, without NUL bytes. Everything else, HTML above all, is counted and left out,
+//! since it would have to be turned into text first; a file that holds nothing but that is refused.
+//! The id is the `WARC-Target-URI`, or the `WARC-Record-ID` of a record without one.
+//!
+//! What is read here is not compressed: a `.gz` holds each record in a gzip member of its own, and
+//! must be opened by a decoder that goes on after the first.
+//!
+//! # Invariants
+//! - WA1: of a record no more is held than its header, of at most [`MAX_HEADER_BYTES`], and
+//!   [`MAX_BLOCK_BYTES`] of its block, before and after decoding.
+//! - WA2: a file that ends within a record is an error, and so is a length that leads to where no
+//!   record ends, which is with two line breaks, both CRLF or both LF; only the end of the file may
+//!   come before these. No record is shortened, lengthened or lost in silence.
+
+mod error;
+mod fields;
+mod http;
+mod record;
+#[cfg(test)]
+mod tests;
+
+use std::io::Read;
+
+pub use error::{BrokenProblem, RecordProblem, WarcError};
+pub use record::{MAX_BLOCK_BYTES, MAX_HEADER_BYTES};
+
+use fields::Fields;
+use http::Payload;
+use record::{Block, Broken, Records};
+
+use crate::document::{Content, Document, MAX_RECORD_BYTES};
+use crate::ids::Ids;
+use crate::problem::{LineProblem, excerpt, refuse_nul};
+
+/// The documents of one file, read as they are asked for. After [`WarcError::BadRecord`] it goes on
+/// with the next record; after any other error it ends.
+pub struct WarcDocuments {
+    name: String,
+    records: Records,
+    ids: Ids,
+    /// Records that hold plain text, be it good or bad.
+    texts: u64,
+    other_records: u64,
+    ended: bool,
+}
+
+/// What a record's type says of it.
+enum Role {
+    /// Its block is what was captured.
+    Block,
+    /// Its block is an HTTP response.
+    Response,
+    /// It holds no content.
+    Aside,
+    /// It holds content of a kind that is not read.
+    Other,
+}
+
+/// What a record comes to.
+enum Outcome {
+    Document(Document),
+    Aside,
+    Other,
+}
+
+/// Why a record is no document: its own fault, or the file's.
+enum Fault {
+    Record(RecordProblem),
+    File(Broken),
+}
+
+impl WarcDocuments {
+    /// Documents from uncompressed WARC. `name` stands for the file in errors.
+    #[must_use]
+    pub fn new(name: String, from: Box<dyn Read + Send>, ids: Ids) -> Self {
+        Self {
+            name,
+            records: Records::new(from),
+            ids,
+            texts: 0,
+            other_records: 0,
+            ended: false,
+        }
+    }
+
+    /// How many records have been left out so far, since what they hold is not plain text.
+    #[must_use]
+    pub fn other_records(&self) -> u64 {
+        self.other_records
+    }
+
+    /// What the next record comes to; `None` at the end.
+    fn read_record(&mut self) -> Result<Option<Outcome>, Fault> {
+        let Some(header) = self.records.next_header()? else {
+            return Ok(None);
+        };
+        let fields = Fields::of(&header);
+        let text = match role(fields) {
+            Role::Aside => return Ok(Some(Outcome::Aside)),
+            Role::Other => return Ok(Some(Outcome::Other)),
+            Role::Block => whole_text(&self.records.block()?)?,
+            Role::Response => match http::payload(&self.records.block()?)? {
+                Payload::Text(text) => text,
+                Payload::Other => return Ok(Some(Outcome::Other)),
+            },
+        };
+        let id = id_of(fields)?;
+        self.ids.check(&id).map_err(RecordProblem::Value)?;
+        let content = Content::Text(to_text(text)?);
+        Ok(Some(Outcome::Document(Document { id, content })))
+    }
+
+    fn located(&self, fault: Fault) -> WarcError {
+        let file = self.name.clone();
+        let record = self.records.number();
+        let offset = self.records.offset();
+        match fault {
+            Fault::Record(problem) => WarcError::BadRecord {
+                file,
+                record,
+                offset,
+                problem,
+            },
+            Fault::File(Broken::Problem(problem)) => WarcError::Broken {
+                file,
+                record,
+                offset,
+                problem,
+            },
+            Fault::File(Broken::Unreadable(error)) => WarcError::Unreadable {
+                file,
+                record,
+                error,
+            },
+        }
+    }
+
+    /// What is to be said at the end of the file: nothing, unless all its content was left out.
+    fn at_end(&self) -> Option<WarcError> {
+        (self.texts == 0 && self.other_records > 0).then(|| WarcError::NoTexts {
+            file: self.name.clone(),
+            others: self.other_records,
+        })
+    }
+}
+
+impl Iterator for WarcDocuments {
+    type Item = Result<Document, WarcError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while !self.ended {
+            match self.read_record() {
+                Ok(Some(Outcome::Document(document))) => {
+                    self.texts += 1;
+                    return Some(Ok(document));
+                }
+                Ok(Some(Outcome::Aside)) => {}
+                Ok(Some(Outcome::Other)) => self.other_records += 1,
+                Ok(None) => {
+                    self.ended = true;
+                    return self.at_end().map(Err);
+                }
+                Err(fault) => {
+                    self.ended = matches!(fault, Fault::File(_));
+                    self.texts += 1;
+                    return Some(Err(self.located(fault)));
+                }
+            }
+        }
+        None
+    }
+}
+
+impl From<RecordProblem> for Fault {
+    fn from(problem: RecordProblem) -> Self {
+        Self::Record(problem)
+    }
+}
+
+impl From<Broken> for Fault {
+    fn from(broken: Broken) -> Self {
+        Self::File(broken)
+    }
+}
+
+fn whole_text(block: &Block<'_>) -> Result<Vec<u8>, RecordProblem> {
+    if !block.is_whole || block.bytes.len() > MAX_RECORD_BYTES {
+        return Err(RecordProblem::TooLong);
+    }
+    Ok(block.bytes.to_vec())
+}
+
+fn role(fields: Fields<'_>) -> Role {
+    let kind = fields.get("WARC-Type").unwrap_or_default();
+    let is = |name: &str| kind.eq_ignore_ascii_case(name.as_bytes());
+    if ["warcinfo", "request", "metadata", "revisit"]
+        .into_iter()
+        .any(is)
+    {
+        return Role::Aside;
+    }
+    // A part of a record is no text of its own.
+    if fields.get("WARC-Segment-Number").is_some() {
+        return Role::Other;
+    }
+    let content_type = fields.get("Content-Type");
+    if is("response") {
+        let is_http = content_type.is_some_and(|value| {
+            fields::media_type(&value).eq_ignore_ascii_case("application/http")
+        });
+        return if is_http { Role::Response } else { Role::Other };
+    }
+    let is_text = match content_type {
+        Some(value) => fields::is_plain_text(&value),
+        None => is("conversion"),
+    };
+    if is_text && (is("conversion") || is("resource")) {
+        return Role::Block;
+    }
+    Role::Other
+}
+
+fn id_of(fields: Fields<'_>) -> Result<String, RecordProblem> {
+    let id = match fields.get("WARC-Target-URI") {
+        // Some crawlers put it in angle brackets.
+        Some(uri) => match uri
+            .strip_prefix(b"<")
+            .and_then(|uri| uri.strip_suffix(b">"))
+        {
+            Some(inner) => inner.to_vec(),
+            None => uri.into_owned(),
+        },
+        None => match fields.get("WARC-Record-ID") {
+            Some(id) => id.into_owned(),
+            None => return Err(RecordProblem::NoId),
+        },
+    };
+    to_text(id)
+}
+
+fn to_text(bytes: Vec<u8>) -> Result<String, RecordProblem> {
+    let text = String::from_utf8(bytes).map_err(|error| LineProblem::NotUtf8 {
+        value: excerpt(&String::from_utf8_lossy(error.as_bytes())),
+        byte: error.utf8_error().valid_up_to() + 1,
+    })?;
+    refuse_nul(&text)?;
+    Ok(text)
+}

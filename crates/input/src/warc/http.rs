@@ -1,0 +1,162 @@
+//! The payload of an HTTP response as a crawler stored it.
+
+use std::io::Read;
+
+use super::error::RecordProblem;
+use super::fields::{Fields, is_plain_text};
+use super::record::{Block, MAX_HEADER_BYTES};
+use crate::document::MAX_RECORD_BYTES;
+use crate::gzip::Members;
+
+const GZIP_MAGIC: &[u8] = &[0x1F, 0x8B];
+
+/// What a response holds.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Payload {
+    /// A plain text, at most [`MAX_RECORD_BYTES`] of bytes that should be UTF-8.
+    Text(Vec<u8>),
+    /// Anything else.
+    Other,
+}
+
+/// What is done to a payload, outermost last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Coding {
+    Chunked,
+    Gzip,
+}
+
+/// The payload of the response in a block.
+pub(super) fn payload(block: &Block<'_>) -> Result<Payload, RecordProblem> {
+    let Some((header, payload)) = split(block.bytes) else {
+        return Ok(Payload::Other);
+    };
+    let fields = Fields::of(header);
+    let is_text = fields
+        .get("Content-Type")
+        .is_some_and(|value| is_plain_text(&value));
+    if !is_ok(header) || !is_text {
+        return Ok(Payload::Other);
+    }
+    let Some(codings) = codings(fields) else {
+        return Ok(Payload::Other);
+    };
+    if !block.is_whole {
+        return Err(RecordProblem::TooLong);
+    }
+    let mut text = payload.to_vec();
+    for coding in codings {
+        text = match coding {
+            Coding::Chunked => without_chunks(&text)?,
+            Coding::Gzip => without_gzip(&text)?,
+        };
+    }
+    if text.len() > MAX_RECORD_BYTES {
+        return Err(RecordProblem::TooLong);
+    }
+    Ok(Payload::Text(text))
+}
+
+/// Splits a message after the blank line that ends its header.
+fn split(message: &[u8]) -> Option<(&[u8], &[u8])> {
+    let mut end = 0;
+    for line in message.split_inclusive(|byte| *byte == b'\n') {
+        end += line.len();
+        if end > MAX_HEADER_BYTES || !line.ends_with(b"\n") {
+            return None;
+        }
+        if line.trim_ascii().is_empty() {
+            return Some(message.split_at(end));
+        }
+    }
+    None
+}
+
+/// Whether the first line is `HTTP/… 200 …`: a redirect or an error page is no document.
+fn is_ok(header: &[u8]) -> bool {
+    let line = header
+        .split(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default();
+    let mut words = line.split(u8::is_ascii_whitespace);
+    let is_http = words.next().is_some_and(|word| word.starts_with(b"HTTP/"));
+    is_http && words.next() == Some(b"200")
+}
+
+/// More codings than this are no honest payload.
+const MOST_CODINGS: usize = 4;
+
+/// What is to be undone, in this order; `None` where one of them is not known, or they are too many.
+fn codings(fields: Fields<'_>) -> Option<Vec<Coding>> {
+    let mut codings = Vec::new();
+    for field in ["Transfer-Encoding", "Content-Encoding"] {
+        let Some(value) = fields.get(field) else {
+            continue;
+        };
+        let text = std::str::from_utf8(&value).ok()?.to_ascii_lowercase();
+        // The one named last was applied last.
+        for name in text.rsplit(',').map(str::trim) {
+            match name {
+                "chunked" => codings.push(Coding::Chunked),
+                "gzip" | "x-gzip" => codings.push(Coding::Gzip),
+                "identity" | "" => {}
+                _ => return None,
+            }
+        }
+    }
+    (codings.len() <= MOST_CODINGS).then_some(codings)
+}
+
+/// Puts chunks together: each has its size in hexadecimal digits on a line before it, the last is
+/// empty.
+fn without_chunks(chunked: &[u8]) -> Result<Vec<u8>, RecordProblem> {
+    let bad = |reason: &str| RecordProblem::BadPayload {
+        coding: "chunked",
+        reason: reason.to_owned(),
+    };
+    let mut whole = Vec::new();
+    let mut rest = chunked;
+    loop {
+        let end = rest.iter().position(|byte| *byte == b'\n');
+        let end = end.ok_or_else(|| bad("it ends before its last chunk"))?;
+        let size = chunk_size(&rest[..end]).ok_or_else(|| bad("a chunk has no size"))?;
+        rest = &rest[end + 1..];
+        if size == 0 {
+            return Ok(whole);
+        }
+        let (chunk, after) = rest
+            .split_at_checked(size)
+            .ok_or_else(|| bad("it ends within a chunk"))?;
+        whole.extend_from_slice(chunk);
+        let after = after.strip_prefix(b"\r").unwrap_or(after);
+        rest = after
+            .strip_prefix(b"\n")
+            .ok_or_else(|| bad("a chunk is longer than its size"))?;
+    }
+}
+
+fn chunk_size(line: &[u8]) -> Option<usize> {
+    let line = std::str::from_utf8(line).ok()?;
+    let digits = line.split(';').next().unwrap_or_default().trim();
+    let is_number = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_number
+        .then(|| usize::from_str_radix(digits, 16).ok())
+        .flatten()
+}
+
+/// Undoes gzip, as far as a text may go. Some crawlers undo it themselves and keep the header, so
+/// what does not begin as gzip is left as it is.
+fn without_gzip(compressed: &[u8]) -> Result<Vec<u8>, RecordProblem> {
+    if !compressed.starts_with(GZIP_MAGIC) {
+        return Ok(compressed.to_vec());
+    }
+    let mut whole = Vec::new();
+    // One byte more shows that it is too long.
+    let most = MAX_RECORD_BYTES as u64 + 1;
+    let read = Members::new(compressed).take(most).read_to_end(&mut whole);
+    read.map_err(|error| RecordProblem::BadPayload {
+        coding: "gzip",
+        reason: error.to_string(),
+    })?;
+    Ok(whole)
+}

@@ -1,0 +1,257 @@
+//! Records one after another: a header, and a block as long as the header says.
+
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
+
+use super::error::BrokenProblem;
+use super::fields::Fields;
+use crate::document::MAX_RECORD_BYTES;
+use crate::problem::excerpt;
+
+/// The longest header, of a record or an HTTP response: 64 KiB.
+pub const MAX_HEADER_BYTES: usize = 64 << 10;
+/// The most of a block that is held: the longest text after the longest HTTP header.
+pub const MAX_BLOCK_BYTES: usize = MAX_RECORD_BYTES + MAX_HEADER_BYTES;
+
+const BUFFER_BYTES: usize = 64 << 10;
+const VERSION: &[u8] = b"WARC/";
+/// The versions of the format, which are read alike.
+pub(super) const VERSIONS: [&str; 4] = ["WARC/0.17", "WARC/0.18", "WARC/1.0", "WARC/1.1"];
+
+/// What ends a record, after its block; some programs write the second.
+const ENDS: [&[u8]; 2] = [b"\r\n\r\n", b"\n\n"];
+/// How much is looked at for a record's end: more than is shown of what stands there instead.
+const END_BYTES: u64 = 256;
+
+/// Reads records.
+pub(super) struct Records {
+    reader: BufReader<Box<dyn Read + Send>>,
+    /// Bytes read so far.
+    position: u64,
+    /// Where the record begins.
+    offset: u64,
+    number: u64,
+    /// What is left of the record's block.
+    block_left: u64,
+    block: Vec<u8>,
+}
+
+/// A record's block.
+pub(super) struct Block<'a> {
+    pub(super) bytes: &'a [u8],
+    /// Whether `bytes` are all of it.
+    pub(super) is_whole: bool,
+}
+
+/// Where a line ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LineEnd {
+    Break,
+    File,
+    Limit,
+}
+
+/// Why nothing more can be read.
+pub(super) enum Broken {
+    Problem(BrokenProblem),
+    Unreadable(io::Error),
+}
+
+impl From<BrokenProblem> for Broken {
+    fn from(problem: BrokenProblem) -> Self {
+        Self::Problem(problem)
+    }
+}
+
+impl From<io::Error> for Broken {
+    fn from(error: io::Error) -> Self {
+        Self::Unreadable(error)
+    }
+}
+
+impl Records {
+    pub(super) fn new(from: Box<dyn Read + Send>) -> Self {
+        Self {
+            reader: BufReader::with_capacity(BUFFER_BYTES, from),
+            position: 0,
+            offset: 0,
+            number: 0,
+            block_left: 0,
+            block: Vec::new(),
+        }
+    }
+
+    /// The number of the record whose header was returned last, from 1.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Where it begins, from 0.
+    pub(super) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The header of the next record, `None` at the end. Passes over what is left of the last one.
+    pub(super) fn next_header(&mut self) -> Result<Option<Vec<u8>>, Broken> {
+        match self.number {
+            0 => self.pass_over_line_breaks()?,
+            _ => {
+                self.pass_over_block()?;
+                self.pass_over_end()?;
+            }
+        }
+        if self.is_at_end()? {
+            return Ok(None);
+        }
+        self.offset = self.position;
+        self.number += 1;
+        let mut header = Vec::new();
+        let mut line_start = 0;
+        loop {
+            let end = self.read_line(&mut header)?;
+            let cut_in_version = end == LineEnd::File && VERSION.starts_with(&header);
+            if !cut_in_version && !header.starts_with(VERSION) {
+                let value = excerpt(String::from_utf8_lossy(&header).trim_end());
+                return Err(BrokenProblem::NoRecord { value }.into());
+            }
+            match end {
+                LineEnd::File => return Err(BrokenProblem::CutShort.into()),
+                LineEnd::Limit => return Err(BrokenProblem::HeaderTooLong.into()),
+                LineEnd::Break if header[line_start..].trim_ascii().is_empty() => break,
+                LineEnd::Break => line_start = header.len(),
+            }
+        }
+        check_version(&header)?;
+        self.block_left = length(&header)?;
+        Ok(Some(header))
+    }
+
+    /// The block of the record whose header was returned last, or as much of it as is ever held.
+    pub(super) fn block(&mut self) -> Result<Block<'_>, Broken> {
+        self.block.clear();
+        let most = self.block_left.min(MAX_BLOCK_BYTES as u64);
+        let read = self
+            .reader
+            .by_ref()
+            .take(most)
+            .read_to_end(&mut self.block)? as u64;
+        self.advance(read);
+        if read < most {
+            return Err(BrokenProblem::CutShort.into());
+        }
+        Ok(Block {
+            bytes: &self.block,
+            is_whole: self.block_left == 0,
+        })
+    }
+
+    fn pass_over_block(&mut self) -> Result<(), Broken> {
+        let mut block = self.reader.by_ref().take(self.block_left);
+        let passed = io::copy(&mut block, &mut io::sink())?;
+        self.advance(passed);
+        if self.block_left > 0 {
+            return Err(BrokenProblem::CutShort.into());
+        }
+        Ok(())
+    }
+
+    /// Passes over what ends a record. A file may end within it, since nothing is lost then.
+    fn pass_over_end(&mut self) -> Result<(), Broken> {
+        let mut end = Vec::new();
+        for _ in 0..2 {
+            let mut bounded = self.reader.by_ref().take(END_BYTES);
+            bounded.read_until(b'\n', &mut end)?;
+            if !matches!(end.as_slice(), b"\r\n" | b"\n") {
+                break;
+            }
+        }
+        self.position += end.len() as u64;
+        let is_cut = self.is_at_end()? && ENDS.iter().any(|whole| whole.starts_with(&end));
+        if is_cut || ENDS.contains(&end.as_slice()) {
+            return Ok(());
+        }
+        let value = excerpt(&String::from_utf8_lossy(&end));
+        Err(BrokenProblem::NoEnd { value }.into())
+    }
+
+    /// Passes over the line breaks before the first record.
+    fn pass_over_line_breaks(&mut self) -> io::Result<()> {
+        loop {
+            let held = self.held()?;
+            let breaks = held.iter().take_while(|byte| matches!(byte, b'\r' | b'\n'));
+            let breaks = breaks.count();
+            if breaks == 0 {
+                return Ok(());
+            }
+            self.reader.consume(breaks);
+            self.position += breaks as u64;
+        }
+    }
+
+    fn is_at_end(&mut self) -> io::Result<bool> {
+        Ok(self.held()?.is_empty())
+    }
+
+    /// What is read next, or some of it; nothing at the end.
+    fn held(&mut self) -> io::Result<&[u8]> {
+        while let Err(error) = self.reader.fill_buf() {
+            if error.kind() != ErrorKind::Interrupted {
+                return Err(error);
+            }
+        }
+        Ok(self.reader.buffer())
+    }
+
+    /// Adds a line to a header, which stays within its limit.
+    fn read_line(&mut self, header: &mut Vec<u8>) -> io::Result<LineEnd> {
+        let most = MAX_HEADER_BYTES - header.len();
+        let mut bounded = self.reader.by_ref().take(most as u64);
+        let read = bounded.read_until(b'\n', header)?;
+        self.position += read as u64;
+        if read > 0 && header.ends_with(b"\n") {
+            return Ok(LineEnd::Break);
+        }
+        if read == most {
+            return Ok(LineEnd::Limit);
+        }
+        Ok(LineEnd::File)
+    }
+
+    fn advance(&mut self, bytes: u64) {
+        self.position += bytes;
+        self.block_left -= bytes;
+    }
+
+    #[cfg(test)]
+    pub(super) fn held_bytes(&self) -> usize {
+        self.block.capacity() + self.reader.capacity()
+    }
+}
+
+fn check_version(header: &[u8]) -> Result<(), BrokenProblem> {
+    let line = header.split(|byte| *byte == b'\n').next();
+    let version = String::from_utf8_lossy(line.unwrap_or_default().trim_ascii_end());
+    if VERSIONS.contains(&&*version) {
+        return Ok(());
+    }
+    let value = excerpt(&version);
+    Err(BrokenProblem::UnknownVersion { value })
+}
+
+fn length(header: &[u8]) -> Result<u64, BrokenProblem> {
+    let mut values = Fields::of(header).all("Content-Length");
+    let Some(first) = values.next() else {
+        return Err(BrokenProblem::NoLength);
+    };
+    let text = String::from_utf8_lossy(&first);
+    if let Some(other) = values.find(|other| *other != first) {
+        return Err(BrokenProblem::TwoLengths {
+            first: excerpt(&text),
+            other: excerpt(&String::from_utf8_lossy(&other)),
+        });
+    }
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let number = is_number.then(|| text.parse().ok()).flatten();
+    number.ok_or_else(|| BrokenProblem::BadLength {
+        value: excerpt(&text),
+    })
+}
