@@ -51,7 +51,7 @@ impl LogOptions {
 
 /// Why a batch was not written.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(crate) enum Fault {
     /// There is no space, say. Nothing of the batch is left, and the next one may fit.
     Shortage(Shortage),
     /// Nobody knows what is on disk: nothing may be written ever again.
@@ -74,7 +74,7 @@ impl From<WriteError> for Fault {
 }
 
 /// The end of the log. After `Fault::Failed` it must not be used.
-pub(super) struct Appender {
+pub(crate) struct Appender {
     files: Arc<Files>,
     header: FileHeader,
     seed: u32,
@@ -94,7 +94,7 @@ pub(super) struct Appender {
 }
 
 impl Appender {
-    pub(super) fn new(tail: Tail, options: LogOptions) -> Self {
+    pub(crate) fn new(tail: Tail, options: LogOptions) -> Self {
         Self {
             files: Arc::new(Files::new(tail.directory, tail.files)),
             header: tail.header,
@@ -112,7 +112,7 @@ impl Appender {
     }
 
     /// The files of the log; shared, as others delete some.
-    pub(super) fn files(&self) -> Arc<Files> {
+    pub(crate) fn files(&self) -> Arc<Files> {
         Arc::clone(&self.files)
     }
 
@@ -122,7 +122,7 @@ impl Appender {
     }
 
     /// Writes a batch and syncs it; answers its first sequence.
-    pub(super) fn commit<'a>(
+    pub(crate) fn commit<'a>(
         &mut self,
         bodies: impl Iterator<Item = &'a Body> + Clone,
     ) -> Result<u64, Fault> {
@@ -141,7 +141,7 @@ impl Appender {
 
     /// Writes a mark, unless there is one, and does not sync it: who reads it later knows that what is
     /// before it was on disk. Where the disk is full there is none.
-    pub(super) fn mark(&mut self) -> io::Result<()> {
+    pub(crate) fn mark(&mut self) -> io::Result<()> {
         if self.is_marked {
             return Ok(());
         }
@@ -154,7 +154,7 @@ impl Appender {
     }
 
     /// Writes a mark and syncs it.
-    pub(super) fn finish(&mut self) -> io::Result<()> {
+    pub(crate) fn finish(&mut self) -> io::Result<()> {
         self.mark()?;
         self.file.sync_data()
     }

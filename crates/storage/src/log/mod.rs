@@ -44,10 +44,12 @@ mod record;
 mod recover;
 mod tail;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod writer;
 
 pub(crate) use appender::LogOptions;
+#[cfg(test)]
+pub(crate) use appender::{Appender, Fault};
 pub(crate) use error::LogError;
 pub(crate) use file::{begin, has_begun};
 pub(crate) use record::Record;

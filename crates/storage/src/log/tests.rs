@@ -65,7 +65,7 @@ fn open(memory: &ForgetfulDirectory, options: LogOptions) -> Appender {
     Appender::new(recover(memory, 1).unwrap().0, options)
 }
 
-fn commit(appender: &mut Appender, batch: &[Record]) -> Result<u64, Fault> {
+pub(crate) fn commit(appender: &mut Appender, batch: &[Record]) -> Result<u64, Fault> {
     let bodies = batch.iter().map(|record| record.encode().unwrap());
     let bodies: Vec<Body> = bodies.map(Body::new).collect();
     appender.commit(bodies.iter())

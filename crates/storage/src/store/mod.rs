@@ -6,8 +6,8 @@
 //! ```
 //!
 //! # Invariants
-//! - ST1: what was acknowledged is found after any end of the process: in the log, or in segments that the
-//!   manifest names.
+//! - ST1: what was acknowledged is found after any end of the process or of the machine: in the log, or in segments
+//!   that the manifest names.
 //! - ST2: the log keeps every record from the manifest's first sequence on, and all before it are in segments.
 //! - ST3: files that no manifest names are deleted only when everything that it names has been read.
 //! - ST4: memtables that take changes have at most twice their limit and one batch, and those that are being written
