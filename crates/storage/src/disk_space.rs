@@ -2,10 +2,11 @@
 //!
 //! Inserts are refused while there still is some, so that removals, compaction and the log itself go on.
 
-use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use crate::directory::{Directory, Space};
 
 /// The answer is good for so long.
 const FRESH: Duration = Duration::from_millis(100);
@@ -19,15 +20,15 @@ const ENOUGH: u64 = 16 << 30;
 /// The space of the disk that holds a directory.
 #[derive(Debug)]
 pub(crate) struct DiskSpace {
-    directory: PathBuf,
+    directory: Arc<dyn Directory>,
     last: Mutex<Option<(Instant, bool)>>,
 }
 
 impl DiskSpace {
     /// Of the disk that holds this directory.
-    pub(crate) fn new(directory: &Path) -> Self {
+    pub(crate) fn new(directory: Arc<dyn Directory>) -> Self {
         Self {
-            directory: directory.to_owned(),
+            directory,
             last: Mutex::default(),
         }
     }
@@ -38,9 +39,10 @@ impl DiskSpace {
         match *last {
             Some((when, answer)) if when.elapsed() < FRESH => answer,
             before => {
-                let answer = measure(&self.directory).unwrap_or(true);
+                let space = self.directory.space();
+                let answer = space.map_or(true, is_enough);
                 if before.is_none_or(|(_, was)| was) != answer {
-                    report(&self.directory, answer);
+                    report(self.directory.path(), answer);
                 }
                 *last = Some((Instant::now(), answer));
                 answer
@@ -57,15 +59,9 @@ fn report(directory: &Path, is_enough: bool) {
     };
 }
 
-fn measure(directory: &Path) -> io::Result<bool> {
-    let disk = rustix::fs::statvfs(directory)?;
-    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
-    let used = disk.f_blocks.saturating_sub(disk.f_bfree);
-    Ok(has_space(used.saturating_mul(disk.f_frsize), free))
-}
-
-/// Whether so many used bytes, and so many free ones, leave space for inserts.
-fn has_space(used: u64, free: u64) -> bool {
+/// Whether this leaves space for inserts.
+fn is_enough(space: Space) -> bool {
+    let Space { used, free } = space;
     let used_share = u128::from(used) * 100;
     let most = (u128::from(used) + u128::from(free)) * u128::from(MOST_PERCENT);
     free >= ENOUGH || used_share < most
@@ -77,18 +73,12 @@ mod tests {
 
     #[test]
     fn the_last_part_of_a_disk_is_kept_free() {
+        let has_space = |used, free| is_enough(Space { used, free });
         assert!(has_space(0, 1));
         assert!(has_space(91, 9));
         assert!(!has_space(92, 8));
         assert!(!has_space(100, 0));
         assert!(has_space(u64::MAX / 2, ENOUGH));
         assert!(!has_space(u64::MAX / 2, ENOUGH - 1));
-    }
-
-    #[test]
-    fn the_space_of_a_directory_is_known() {
-        let directory = tempfile::tempdir().unwrap();
-        measure(directory.path()).unwrap();
-        assert!(measure(Path::new("/nowhere/at/all")).is_err());
     }
 }

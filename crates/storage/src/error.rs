@@ -178,12 +178,25 @@ pub enum WriteError {
 
 impl WriteError {
     /// Makes an error of the system one of writing.
-    pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
         let path = path.to_owned();
         move |source| Self::Io {
             doing,
             path,
             source,
+        }
+    }
+
+    /// What there was too little of, if that is all that is wrong. A file that could not be made leaves nothing half
+    /// done, whatever the system lacked.
+    pub(crate) fn shortage(&self) -> Option<Shortage> {
+        match self {
+            Self::Create { source, .. } => Shortage::of(source),
+            Self::Io { source, .. } => Shortage::of_space(source),
+            Self::OutOfOrder { .. }
+            | Self::IdTooLong { .. }
+            | Self::Abandoned { .. }
+            | Self::Refused { .. } => None,
         }
     }
 }
@@ -207,15 +220,13 @@ pub(crate) enum MaintenanceError {
 
 impl MaintenanceError {
     /// What there was too little of, if that is all that is wrong: then it may work later. A file that could not be
-    /// made or read leaves nothing half done, whatever the system lacked.
+    /// read leaves nothing half done, whatever the system lacked.
     pub(crate) fn shortage(&self) -> Option<Shortage> {
         match self {
-            Self::Write(WriteError::Create { source, .. })
-            | Self::Read(ReadError::Io { source, .. }) => Shortage::of(source),
-            Self::Write(WriteError::Io { source, .. }) | Self::Trim(source) => {
-                Shortage::of_space(source)
-            }
-            Self::Read(_) | Self::Write(_) | Self::Stopped => None,
+            Self::Write(error) => error.shortage(),
+            Self::Read(ReadError::Io { source, .. }) => Shortage::of(source),
+            Self::Trim(source) => Shortage::of_space(source),
+            Self::Read(_) | Self::Stopped => None,
         }
     }
 }

@@ -1,236 +1,228 @@
-//! Small steps with files, from which everything durable is made.
-//!
-//! A file is written beside its place, synced, and renamed; then its directory is synced. Only after that
-//! may another file name it.
+//! How a file comes into being: it is written beside its place, synced, and renamed; then its directory is synced. Only
+//! after that may another file name it.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
+use crate::directory::{Directory, Opening, StoredFile};
 use crate::error::WriteError;
 
 /// The extension of files that are not finished.
 const UNFINISHED: &str = "new";
 
-/// Bytes that can be read anywhere, by several readers at once.
-pub(crate) trait ReadAt {
-    /// How many bytes there are.
-    fn length(&self) -> io::Result<u64>;
-
-    /// Fills the buffer with the bytes from `offset` on.
-    fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
-}
-
-impl ReadAt for File {
-    fn length(&self) -> io::Result<u64> {
-        Ok(self.metadata()?.len())
-    }
-
-    fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-        FileExt::read_exact_at(self, buffer, offset)
-    }
-}
-
-impl ReadAt for &[u8] {
-    fn length(&self) -> io::Result<u64> {
-        Ok(self.len() as u64)
-    }
-
-    fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-        let start = usize::try_from(offset).ok();
-        let from = start.and_then(|start| self.get(start..));
-        let bytes = from.and_then(|from| from.get(..buffer.len()));
-        buffer.copy_from_slice(bytes.ok_or(io::ErrorKind::UnexpectedEof)?);
-        Ok(())
-    }
-}
-
-/// A file that is being written beside its place; removed again unless it is finished.
+/// A file that is being written beside its place; removed again unless it is put there.
 #[derive(Debug)]
 pub(crate) struct NewFile {
-    file: File,
-    target: PathBuf,
-    /// Where it stands until it is finished.
-    unfinished: Option<PathBuf>,
+    file: Box<dyn StoredFile>,
+    /// Bytes that were written.
+    length: u64,
+    place: Place,
 }
 
 impl NewFile {
-    /// Makes an empty file beside `target`, in place of one that was not finished.
-    pub(crate) fn create(target: PathBuf) -> Result<Self, WriteError> {
-        let unfinished = target.with_extension(UNFINISHED);
-        match File::create(&unfinished) {
+    /// Makes an empty file beside the place of this name, instead of one that was not finished.
+    pub(crate) fn create(directory: &Arc<dyn Directory>, name: &str) -> Result<Self, WriteError> {
+        let unfinished = unfinished_name(name);
+        match directory.open(&unfinished, Opening::Truncate) {
             Ok(file) => Ok(Self {
                 file,
-                target,
-                unfinished: Some(unfinished),
+                length: 0,
+                place: Place {
+                    directory: Arc::clone(directory),
+                    name: name.to_owned(),
+                    unfinished: Some(unfinished),
+                },
             }),
             Err(source) => Err(WriteError::Create {
-                path: unfinished,
+                path: directory.path().join(unfinished),
                 source,
             }),
         }
     }
 
+    /// Syncs the file.
+    pub(crate) fn sync(&self) -> Result<(), WriteError> {
+        let synced = self.file.sync_all();
+        synced.map_err(self.place.failed_to("sync"))
+    }
+
+    /// Puts the file, which is synced, in its place. That lasts once the directory is synced too.
+    pub(crate) fn put_in_place(mut self) -> Result<Box<dyn StoredFile>, WriteError> {
+        self.place.take()?;
+        Ok(self.file)
+    }
+
     /// Syncs the file and puts it in its place. That lasts once the directory is synced too.
-    pub(crate) fn finish(mut self) -> Result<(), WriteError> {
-        if let Some(unfinished) = &self.unfinished {
-            let synced = self.file.sync_all();
-            synced.map_err(WriteError::io("sync", unfinished))?;
-            let renamed = fs::rename(unfinished, &self.target);
-            renamed.map_err(WriteError::io("rename", unfinished))?;
-        }
-        self.unfinished = None;
-        Ok(())
+    pub(crate) fn finish(self) -> Result<(), WriteError> {
+        self.sync()?;
+        self.put_in_place().map(drop)
     }
 }
 
 impl Write for NewFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes)
+        self.file.write_at(bytes, self.length)?;
+        self.length += bytes.len() as u64;
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+        Ok(())
     }
 }
 
-impl Drop for NewFile {
-    fn drop(&mut self) {
-        if let Some(unfinished) = &self.unfinished {
-            // What stays is replaced by the next one, or deleted at the next start.
-            let _ = fs::remove_file(unfinished);
-        }
-    }
-}
-
-/// Whether a path is that of a file that was not finished.
-pub(crate) fn is_unfinished(path: &Path) -> bool {
-    path.extension() == Some(OsStr::new(UNFINISHED))
-}
-
-/// Deletes a file that is needed no longer; one that is not there is none to delete.
-pub(crate) fn delete(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        deleted => deleted,
-    }
-}
-
-/// A directory that stays open: its names can be made to last even when no more files may be open.
+/// Where a file is to be, and where it is until then.
 #[derive(Debug)]
-pub(crate) struct Folder {
-    path: PathBuf,
-    opened: File,
+struct Place {
+    directory: Arc<dyn Directory>,
+    name: String,
+    /// None once the file is in its place.
+    unfinished: Option<String>,
 }
 
-impl Folder {
-    /// Opens a directory that exists.
-    pub(crate) fn open(path: PathBuf) -> Result<Self, WriteError> {
-        match File::open(&path) {
-            Ok(opened) => Ok(Self { path, opened }),
-            Err(source) => Err(WriteError::io("open directory", &path)(source)),
+impl Place {
+    fn take(&mut self) -> Result<(), WriteError> {
+        if let Some(unfinished) = &self.unfinished {
+            let renamed = self.directory.rename(unfinished, &self.name);
+            renamed.map_err(self.failed_to("rename"))?;
+        }
+        self.unfinished = None;
+        Ok(())
+    }
+
+    fn failed_to(&self, doing: &'static str) -> impl FnOnce(io::Error) -> WriteError + use<> {
+        let name = self.unfinished.as_ref().unwrap_or(&self.name);
+        WriteError::io(doing, &self.directory.path().join(name))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Some(unfinished) = &self.unfinished
+            && let Err(error) = self.directory.remove(unfinished)
+        {
+            // It is replaced by the next one, or deleted at the next start.
+            let path = self.directory.path().join(unfinished);
+            tracing::warn!(path = %path.display(), %error, "cannot delete an unfinished file");
         }
     }
+}
 
-    /// Where it is.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
+/// The name that a file has until it is finished.
+pub(crate) fn unfinished_name(name: &str) -> String {
+    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    format!("{stem}.{UNFINISHED}")
+}
 
-    /// Makes the names in it last.
-    pub(crate) fn sync(&self) -> Result<(), WriteError> {
-        let synced = self.opened.sync_all();
-        synced.map_err(WriteError::io("sync directory", &self.path))
-    }
+/// Whether this is the name of a file that was not finished.
+pub(crate) fn is_unfinished(name: &str) -> bool {
+    Path::new(name).extension() == Some(OsStr::new(UNFINISHED))
+}
 
-    /// Puts a file with these bytes in the place of the one of this name; when this returns, that lasts.
-    pub(crate) fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), WriteError> {
-        let target = self.path.join(name);
-        let mut new = NewFile::create(target.clone())?;
-        let written = new.write_all(bytes);
-        written.map_err(WriteError::io("write", &target))?;
-        new.finish()?;
-        self.sync()
-    }
+/// Puts a file with these bytes in the place of the one of this name; when this returns, that lasts.
+pub(crate) fn replace(
+    directory: &Arc<dyn Directory>,
+    name: &str,
+    bytes: &[u8],
+) -> Result<(), WriteError> {
+    let mut new = NewFile::create(directory, name)?;
+    let written = new.write_all(bytes);
+    written.map_err(WriteError::io("write", &directory.path().join(name)))?;
+    new.finish()?;
+    sync(&**directory)
+}
+
+/// Makes the names in a directory last.
+pub(crate) fn sync(directory: &dyn Directory) -> Result<(), WriteError> {
+    let synced = directory.sync();
+    synced.map_err(WriteError::io("sync directory", directory.path()))
+}
+
+/// Opens a folder of a directory.
+pub(crate) fn folder(
+    directory: &dyn Directory,
+    name: &str,
+) -> Result<Arc<dyn Directory>, WriteError> {
+    let opened = directory.folder(name);
+    opened.map_err(WriteError::io(
+        "open directory",
+        &directory.path().join(name),
+    ))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::fs;
 
-    fn names(directory: &Path) -> Vec<String> {
-        let entries = fs::read_dir(directory).unwrap();
-        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        let mut names: Vec<String> = names.collect();
+    use super::*;
+    use crate::directory::DiskDirectory;
+
+    fn names(directory: &dyn Directory) -> Vec<String> {
+        let mut names = directory.names().unwrap();
         names.sort();
         names
+    }
+
+    fn opened(path: &Path) -> Arc<dyn Directory> {
+        Arc::new(DiskDirectory::open(path).unwrap())
     }
 
     #[test]
     fn a_file_is_replaced_whole_and_an_unfinished_one_vanishes() {
         let directory = tempfile::tempdir().unwrap();
-        let folder = Folder::open(directory.path().to_owned()).unwrap();
-        folder.replace("a", b"old").unwrap();
-        let mut new = NewFile::create(directory.path().join("a")).unwrap();
+        let path = directory.path();
+        let directory = opened(path);
+        replace(&directory, "a", b"old").unwrap();
+        let mut new = NewFile::create(&directory, "a").unwrap();
         new.write_all(b"half").unwrap();
-        assert_eq!(names(directory.path()), ["a", "a.new"]);
+        assert_eq!(names(&*directory), ["a", "a.new"]);
         drop(new);
-        assert_eq!(names(directory.path()), ["a"]);
-        assert_eq!(fs::read(directory.path().join("a")).unwrap(), b"old");
+        assert_eq!(names(&*directory), ["a"]);
+        assert_eq!(fs::read(path.join("a")).unwrap(), b"old");
 
-        fs::write(directory.path().join("a.new"), b"of a crash, and longer").unwrap();
-        folder.replace("a", b"new").unwrap();
-        assert_eq!(names(directory.path()), ["a"]);
-        assert_eq!(fs::read(directory.path().join("a")).unwrap(), b"new");
+        fs::write(path.join("a.new"), b"of a crash, and longer").unwrap();
+        replace(&directory, "a", b"new").unwrap();
+        assert_eq!(names(&*directory), ["a"]);
+        assert_eq!(fs::read(path.join("a")).unwrap(), b"new");
+    }
+
+    #[test]
+    fn what_is_written_in_pieces_stands_in_order() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut new = NewFile::create(&opened(directory.path()), "a").unwrap();
+        for piece in ["one ", "", "two ", "three"] {
+            new.write_all(piece.as_bytes()).unwrap();
+        }
+        new.finish().unwrap();
+        let written = fs::read(directory.path().join("a")).unwrap();
+        assert_eq!(written, b"one two three");
     }
 
     #[test]
     fn unfinished_files_are_told_by_their_names() {
-        assert!(is_unfinished(Path::new("d/3f-07.new")));
-        assert!(!is_unfinished(Path::new("d.new/3f-07.seg")));
-    }
-
-    #[test]
-    fn a_file_is_deleted_if_it_is_there() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("a");
-        fs::write(&path, b"").unwrap();
-        delete(&path).unwrap();
-        assert!(!path.exists());
-        delete(&path).unwrap();
-        delete(directory.path()).unwrap_err();
+        for name in ["3f-07.seg", "3f-07", "a.b.log"] {
+            assert!(!is_unfinished(name), "{name}");
+            assert!(is_unfinished(&unfinished_name(name)), "{name}");
+        }
+        assert_eq!(unfinished_name("a.b.log"), "a.b.new");
+        assert!(!is_unfinished(".new"));
     }
 
     #[test]
     fn what_fails_is_said_with_its_path() {
-        let error = NewFile::create(PathBuf::from("/nowhere/a")).unwrap_err();
+        let nowhere: Arc<dyn Directory> = opened(Path::new("/dev/null"));
+        let error = NewFile::create(&nowhere, "a").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "cannot create /nowhere/a.new, check the disk, its space and the permissions"
+            "cannot create /dev/null/a.new, check the disk, its space and the permissions"
         );
         assert!(std::error::Error::source(&error).is_some());
-    }
-
-    #[test]
-    fn bytes_in_memory_are_read_like_a_file() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("a");
-        fs::write(&path, b"0123").unwrap();
-        let file = File::open(&path).unwrap();
-        let bytes = &b"0123"[..];
-        assert_eq!(ReadAt::length(&file).unwrap(), bytes.length().unwrap());
-        for (start, length) in [(0, 4), (2, 2), (4, 0), (3, 2), (9, 1)] {
-            let (mut a, mut b) = ([0; 4], [0; 4]);
-            let from_file = ReadAt::read_exact_at(&file, &mut a[..length], start);
-            let from_memory = bytes.read_exact_at(&mut b[..length], start);
-            let kinds = (
-                from_file.map_err(|e| e.kind()),
-                from_memory.map_err(|e| e.kind()),
-            );
-            assert_eq!(kinds.0, kinds.1, "{start} {length}");
-            assert!(kinds.0.is_err() || a == b, "{start} {length}");
-        }
+        let error = folder(&*nowhere, "a").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "cannot open directory /dev/null/a, check the disk, its space and the permissions"
+        );
     }
 }

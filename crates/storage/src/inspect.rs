@@ -1,14 +1,15 @@
 //! Looking at a data directory that no process uses, without changing anything in it.
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
 use uuid::Uuid;
 
+use crate::directory::{Directory, DiskDirectory, StoredFile};
 use crate::error::ReadError;
+use crate::files;
 use crate::log::{Record, survey};
 use crate::manifest::Manifest;
 use crate::merge::Cursor;
@@ -40,10 +41,10 @@ pub struct Inspection {
     pub abrupt_end: Option<AbruptEnd>,
     /// What the store has left word of, if it has failed for good.
     pub failed: Option<LeftWord>,
-    directory: PathBuf,
+    folder: Arc<dyn Directory>,
     manifest: Manifest,
     /// `None` if the directory has no file to lock.
-    lock: Option<File>,
+    lock: Option<Box<dyn StoredFile>>,
 }
 
 /// A segment, as the manifest names it.
@@ -87,18 +88,23 @@ pub struct AbruptEnd {
 /// # Errors
 /// If there is none, a process uses it, or they cannot be read.
 pub fn inspect(directory: &Path) -> Result<Inspection, OpenError> {
+    inspect_in(&DiskDirectory::read_only(directory))
+}
+
+/// `inspect`, in any directory.
+pub(crate) fn inspect_in(directory: &dyn Directory) -> Result<Inspection, OpenError> {
     let lock = lock_for_looking(directory)?;
     let manifest = Manifest::read(directory).map_err(OpenError::Manifest)?;
     let manifest = manifest.ok_or_else(|| OpenError::NoStore {
-        path: directory.to_owned(),
+        path: directory.path().to_owned(),
     })?;
     let visit = |_: u64, _: Record| Ok::<(), OpenError>(());
-    let log = directory.join(LOG);
-    let survey = survey(&log, manifest.store, manifest.first_sequence, visit)?;
-    let folder = directory.join(SEGMENTS);
+    let log = files::folder(directory, LOG)?;
+    let survey = survey(log, manifest.store, manifest.first_sequence, visit)?;
+    let folder = files::folder(directory, SEGMENTS)?;
     let segments = manifest.segments.iter().map(|(id, meta)| SegmentFile {
         shard: id.shard,
-        path: folder.join(id.to_string()),
+        path: folder.path().join(id.to_string()),
         bytes: meta.bytes,
         elements: meta.elements,
         highest_version: meta.highest_version,
@@ -124,7 +130,7 @@ pub fn inspect(directory: &Path) -> Result<Inspection, OpenError> {
             .abrupt_end
             .map(|(path, bytes)| AbruptEnd { path, bytes }),
         failed: left_word(directory)?,
-        directory: directory.to_owned(),
+        folder,
         manifest,
         lock,
     })
@@ -143,10 +149,9 @@ impl Inspection {
     /// # Errors
     /// The first damage that is found, with its file and offset.
     pub fn verify(&self, mut progress: impl FnMut(u64)) -> Result<(), ReadError> {
-        let folder = self.directory.join(SEGMENTS);
         let cache = Arc::new(BlockCache::new(0));
         for (&id, &meta) in &self.manifest.segments {
-            let segment = Segment::open(&folder, self.store, id, meta, Arc::clone(&cache))?;
+            let segment = Segment::open(&*self.folder, self.store, id, meta, Arc::clone(&cache))?;
             segment.verify(|_| true)?;
             walk(&segment)?;
             progress(meta.bytes);

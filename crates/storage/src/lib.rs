@@ -10,6 +10,7 @@
 //! from this, in memory, by whoever serves searches. `FORMAT.md` describes the bytes.
 
 mod bytes;
+mod directory;
 mod disk_space;
 mod element;
 mod error;

@@ -6,9 +6,9 @@
 //! - MF3: no manifest is written that reading would refuse.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use simshard_simhash::Layout;
 use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
@@ -16,8 +16,9 @@ use uuid::Uuid;
 
 use crate::FORMAT_VERSION;
 use crate::bytes::{Bytes, Put};
+use crate::directory::{Directory, Opening};
 use crate::error::{Fault, ReadError, WriteError};
-use crate::files::Folder;
+use crate::files;
 use crate::seal::{SEAL_BYTES, seal, unseal};
 use crate::segment::{SegmentId, SegmentMeta};
 
@@ -72,9 +73,10 @@ impl Manifest {
     }
 
     /// Reads the manifest of a data directory; none if there is none.
-    pub(crate) fn read(directory: &Path) -> Result<Option<Self>, ReadError> {
-        let path = directory.join(NAME);
-        match fs::read(&path) {
+    pub(crate) fn read(directory: &dyn Directory) -> Result<Option<Self>, ReadError> {
+        let path = directory.path().join(NAME);
+        let opened = directory.open(NAME, Opening::Read);
+        match opened.and_then(|file| file.read(usize::MAX)) {
             Ok(bytes) => match Self::decode(&bytes) {
                 Ok(manifest) => Ok(Some(manifest)),
                 Err(fault) => Err(fault.in_file(&path)),
@@ -85,14 +87,14 @@ impl Manifest {
     }
 
     /// Puts this manifest in the place of the one before. When this returns, that lasts.
-    pub(crate) fn write(&self, directory: &Folder) -> Result<(), WriteError> {
+    pub(crate) fn write(&self, directory: &Arc<dyn Directory>) -> Result<(), WriteError> {
         let bytes = self.encode();
         if let Err(fault) = Self::decode(&bytes) {
             let path = directory.path().join(NAME);
             let source = Box::new(fault.in_file(&path));
             return Err(WriteError::Refused { path, source });
         }
-        directory.replace(NAME, &bytes)
+        files::replace(directory, NAME, &bytes)
     }
 
     /// The bytes of the file.

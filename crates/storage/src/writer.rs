@@ -83,10 +83,7 @@ impl<T: Send + 'static> Writer<T> {
     pub fn start(store: &Arc<Store>, sink: impl Sink<T>) -> Result<Self, OpenError> {
         let sink = Arc::new(sink);
         let tail = store.take_tail().ok_or(OpenError::HasWriter)?;
-        let committer = Committer {
-            store: Arc::clone(store),
-            sink: Arc::clone(&sink),
-        };
+        let committer = Committer::new(store, &sink);
         let log = Log::start(tail, store.log_options(), committer)?;
         let log = Arc::new(RwLock::new(Some(log)));
         let maintain = {
@@ -182,9 +179,18 @@ fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
 }
 
 /// Hands what the log has committed to the sink, and keeps account of it.
-struct Committer<S> {
+pub(crate) struct Committer<S> {
     store: Arc<Store>,
     sink: Arc<S>,
+}
+
+impl<S> Committer<S> {
+    pub(crate) fn new(store: &Arc<Store>, sink: &Arc<S>) -> Self {
+        Self {
+            store: Arc::clone(store),
+            sink: Arc::clone(sink),
+        }
+    }
 }
 
 impl<T: Send + 'static, S: Sink<T>> log::Sink<T> for Committer<S> {

@@ -1,13 +1,15 @@
 //! The open end of the log: batches become frames, frames become durable, full files make way for new ones.
 
-use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::io::{self, Write};
+use std::sync::Arc;
 
-use super::disk::{Directory, LogFile};
-use super::file;
+use super::file::{self, Files};
 use super::frame::{Body, FileHeader, MAX_BODY_BYTES, MAX_FILE_BYTES, put_frame};
 use super::record::mark;
 use super::tail::Tail;
+use crate::directory::StoredFile;
+use crate::error::WriteError;
+use crate::files::NewFile;
 use crate::shortage::Shortage;
 
 /// How a log is written.
@@ -49,7 +51,7 @@ impl LogOptions {
 
 /// Why a batch was not written.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(crate) enum Fault {
     /// There is no space, say. Nothing of the batch is left, and the next one may fit.
     Shortage(Shortage),
     /// Nobody knows what is on disk: nothing may be written ever again.
@@ -62,21 +64,21 @@ impl From<io::Error> for Fault {
     }
 }
 
-impl Fault {
-    /// The fault where a file could not be made, and nothing was changed.
-    fn of_creating(error: io::Error) -> Self {
-        Shortage::of(&error).map_or(Self::Failed(error), Self::Shortage)
+impl From<WriteError> for Fault {
+    fn from(error: WriteError) -> Self {
+        match error.shortage() {
+            Some(shortage) => Self::Shortage(shortage),
+            None => Self::Failed(io::Error::other(error)),
+        }
     }
 }
 
 /// The end of the log. After `Fault::Failed` it must not be used.
-pub(super) struct Appender {
-    directory: Arc<dyn Directory>,
+pub(crate) struct Appender {
+    files: Arc<Files>,
     header: FileHeader,
     seed: u32,
-    file: Box<dyn LogFile>,
-    /// The first sequence of each file, ascending; the last is open.
-    files: Arc<Mutex<Vec<u64>>>,
+    file: Box<dyn StoredFile>,
     /// Where the next frame goes.
     position: u64,
     /// All before it is on disk.
@@ -92,13 +94,12 @@ pub(super) struct Appender {
 }
 
 impl Appender {
-    pub(super) fn new(tail: Tail, options: LogOptions) -> Self {
+    pub(crate) fn new(tail: Tail, options: LogOptions) -> Self {
         Self {
-            directory: tail.directory,
+            files: Arc::new(Files::new(tail.directory, tail.files)),
             header: tail.header,
             seed: tail.header.seed(),
             file: tail.file,
-            files: Arc::new(Mutex::new(tail.files)),
             position: tail.position,
             synced: tail.position,
             allocated: tail.length,
@@ -110,8 +111,8 @@ impl Appender {
         }
     }
 
-    /// The first sequence of each file; shared, as others delete files.
-    pub(super) fn files(&self) -> Arc<Mutex<Vec<u64>>> {
+    /// The files of the log; shared, as others delete some.
+    pub(crate) fn files(&self) -> Arc<Files> {
         Arc::clone(&self.files)
     }
 
@@ -121,7 +122,7 @@ impl Appender {
     }
 
     /// Writes a batch and syncs it; answers its first sequence.
-    pub(super) fn commit<'a>(
+    pub(crate) fn commit<'a>(
         &mut self,
         bodies: impl Iterator<Item = &'a Body> + Clone,
     ) -> Result<u64, Fault> {
@@ -140,7 +141,7 @@ impl Appender {
 
     /// Writes a mark, unless there is one, and does not sync it: who reads it later knows that what is
     /// before it was on disk. Where the disk is full there is none.
-    pub(super) fn mark(&mut self) -> io::Result<()> {
+    pub(crate) fn mark(&mut self) -> io::Result<()> {
         if self.is_marked {
             return Ok(());
         }
@@ -153,7 +154,7 @@ impl Appender {
     }
 
     /// Writes a mark and syncs it.
-    pub(super) fn finish(&mut self) -> io::Result<()> {
+    pub(crate) fn finish(&mut self) -> io::Result<()> {
         self.mark()?;
         self.file.sync_data()
     }
@@ -215,18 +216,18 @@ impl Appender {
             first: self.sequence,
             ..self.header
         };
-        let file = file::create(&*self.directory, header.first).map_err(Fault::of_creating)?;
-        file::fill(&*self.directory, &*file, &header)?;
+        let directory = self.files.directory();
+        let mut new = NewFile::create(directory, &file::name(header.first))?;
+        new.write_all(&header.encode())?;
+        new.sync()?;
         let truncated = self.file.truncate(self.position);
         let synced = truncated.and_then(|()| self.file.sync_all());
         synced.map_err(Fault::Failed)?;
         self.synced = self.position;
         self.allocated = self.position;
-        file::publish(&*self.directory, header.first)?;
-        self.directory.sync().map_err(Fault::Failed)?;
-        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        files.push(header.first);
-        drop(files);
+        let file = new.put_in_place()?;
+        directory.sync().map_err(Fault::Failed)?;
+        self.files.add(header.first);
         self.file = file;
         self.header = header;
         self.seed = header.seed();

@@ -1,15 +1,14 @@
-//! Names of log files, and how a file comes into being: under another name, until it is sure to have a header.
+//! The files of a log: their names, the first of them, and which there are.
 
-use std::ffi::OsString;
-use std::fs;
 use std::io;
-use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use uuid::Uuid;
 
-use super::disk::{Directory, Disk, LogFile};
-use super::error::LogError;
 use super::frame::{FILE_HEADER_BYTES, FileHeader};
+use crate::directory::{Directory, Opening};
+use crate::error::WriteError;
+use crate::files::{replace, unfinished_name};
 
 /// Digits of a sequence in a name.
 const DIGITS: usize = 20;
@@ -20,11 +19,6 @@ const FIRST: u64 = 1;
 /// The name of the file that starts with this sequence.
 pub(super) fn name(first: u64) -> String {
     format!("{first:0DIGITS$}.log")
-}
-
-/// Its name until it is finished.
-fn unfinished_name(first: u64) -> String {
-    format!("{first:0DIGITS$}.new")
 }
 
 /// The sequence that a file with this name starts with, if it is one of a log.
@@ -43,86 +37,69 @@ fn digits(stem: &str) -> Option<u64> {
     stem.parse().ok().filter(|_| is_sequence)
 }
 
-/// Makes an empty file that nobody reads yet. If that fails, nothing of it stays.
-pub(super) fn create(directory: &dyn Directory, first: u64) -> io::Result<Box<dyn LogFile>> {
-    let created = directory.create(&unfinished_name(first));
-    created.inspect_err(|_| discard(directory, first))
-}
-
-/// Gives a new file its header, and syncs it. If that fails, nothing of it stays.
-pub(super) fn fill(
-    directory: &dyn Directory,
-    file: &dyn LogFile,
-    header: &FileHeader,
-) -> io::Result<()> {
-    let written = file.write_at(&header.encode(), 0);
-    let synced = written.and_then(|()| file.sync_all());
-    synced.inspect_err(|_| discard(directory, header.first))
-}
-
-/// Deletes a prepared file; where this fails it is deleted at the next start.
-fn discard(directory: &dyn Directory, first: u64) {
-    let name = unfinished_name(first);
-    if let Err(error) = directory.remove(&name) {
-        let directory = directory.path().display();
-        tracing::warn!(%directory, name, %error, "cannot delete an unfinished log file");
-    }
-}
-
-/// Makes a prepared file part of the log; that is sure once the directory is synced. If that fails,
-/// nothing of it stays.
-pub(super) fn publish(directory: &dyn Directory, first: u64) -> io::Result<()> {
-    let renamed = directory.rename(&unfinished_name(first), &name(first));
-    renamed.inspect_err(|_| discard(directory, first))
-}
-
 /// Begins the log of a new data directory: a file without a record. It takes the place of one that is so.
-pub(crate) fn begin(directory: &Path, store: Uuid) -> Result<(), LogError> {
-    match Disk::open(directory) {
-        Ok(directory) => begin_in(&directory, store),
-        Err(source) => Err(LogError::Io {
-            action: "open",
-            path: directory.to_owned(),
-            source,
-        }),
-    }
-}
-
-/// `begin`, in any directory.
-pub(super) fn begin_in(directory: &dyn Directory, store: Uuid) -> Result<(), LogError> {
-    let header = FileHeader {
-        store,
-        first: FIRST,
-    };
-    let made = create(directory, header.first).and_then(|file| {
-        fill(directory, &*file, &header)?;
-        publish(directory, header.first)?;
-        directory.sync()
-    });
-    made.map_err(|source| LogError::Io {
-        action: "create",
-        path: directory.path().join(name(header.first)),
-        source,
-    })
+pub(crate) fn begin(directory: &Arc<dyn Directory>, store: Uuid) -> Result<(), WriteError> {
+    let first = FIRST;
+    let header = FileHeader { store, first };
+    replace(directory, &name(first), &header.encode())
 }
 
 /// Whether a folder has more than the first file of a log, without a record, finished or not: that is what stays
 /// of a data directory that was being made.
-pub(crate) fn has_begun(folder: &Path) -> io::Result<bool> {
-    let entries = match fs::read_dir(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        entries => entries?,
-    };
-    for entry in entries {
-        let entry = entry?;
-        let is_first = [name(FIRST), unfinished_name(FIRST)]
-            .map(OsString::from)
-            .contains(&entry.file_name());
-        if !is_first || entry.metadata()?.len() > START {
+pub(crate) fn has_begun(folder: &dyn Directory) -> io::Result<bool> {
+    let first = name(FIRST);
+    let unfinished = unfinished_name(&first);
+    for name in folder.names()? {
+        let is_first = name == first || name == unfinished;
+        if !is_first || folder.open(&name, Opening::Read)?.length()? > START {
             return Ok(true);
         }
     }
     Ok(false)
+}
+
+/// The files of a log, for all who make or delete them.
+#[derive(Debug)]
+pub(crate) struct Files {
+    directory: Arc<dyn Directory>,
+    /// The first sequence of each file, ascending; the last is open.
+    firsts: Mutex<Vec<u64>>,
+}
+
+impl Files {
+    pub(super) fn new(directory: Arc<dyn Directory>, firsts: Vec<u64>) -> Self {
+        let firsts = Mutex::new(firsts);
+        Self { directory, firsts }
+    }
+
+    pub(super) fn directory(&self) -> &Arc<dyn Directory> {
+        &self.directory
+    }
+
+    /// Adds the file that is open from now on.
+    pub(super) fn add(&self, first: u64) {
+        self.firsts().push(first);
+    }
+
+    /// Deletes the files whose records are all below `sequence`, oldest first.
+    pub(crate) fn trim(&self, below: u64) -> io::Result<()> {
+        let mut firsts = self.firsts();
+        let mut is_trimmed = false;
+        while firsts.get(1).is_some_and(|next| *next <= below) {
+            self.directory.remove(&name(firsts[0]))?;
+            firsts.remove(0);
+            is_trimmed = true;
+        }
+        drop(firsts);
+        if is_trimmed {
+            self.directory.sync()?;
+        }
+        Ok(())
+    }
+
+    fn firsts(&self) -> MutexGuard<'_, Vec<u64>> {
+        self.firsts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Where the first frame of a file stands.

@@ -14,8 +14,7 @@
 //! | module | job |
 //! |---|---|
 //! | `record`, `frame` | pure: bytes, and the verdict on what stands behind the last sound frame |
-//! | `disk` | the file system, as the log sees it |
-//! | `file` | names of files, and how they come into being |
+//! | `file` | the files: their names, the first of them, and which there are |
 //! | `recover` | reading a log back |
 //! | `appender` | the open end: batches, marks, shortages, new files |
 //! | `queue`, `writer` | group commit |
@@ -37,7 +36,6 @@
 //! - L11: what recovery found is on disk when it returns, even if a sync of it had failed before.
 
 mod appender;
-mod disk;
 mod error;
 mod file;
 mod frame;
@@ -46,10 +44,12 @@ mod record;
 mod recover;
 mod tail;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod writer;
 
 pub(crate) use appender::LogOptions;
+#[cfg(test)]
+pub(crate) use appender::{Appender, Fault};
 pub(crate) use error::LogError;
 pub(crate) use file::{begin, has_begun};
 pub(crate) use record::Record;

@@ -6,28 +6,17 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use super::disk::{Directory, Disk, LogFile};
 use super::error::{Damage, LogError};
 use super::file;
 use super::frame::{FILE_HEADER_BYTES, FileHeader, Frames, MAX_FILE_BYTES, Rest};
 use super::record::{Record, is_mark};
 use super::tail::{Cut, Tail};
+use crate::directory::{Directory, Opening, StoredFile};
 
-/// Reads the log of a directory that exists, and visits its records from `first_needed` on, marks included,
-/// in order of sequence. A torn tail is cut off, and everything is on disk before this returns (L11). If it
-/// fails, what was visited counts for nothing.
+/// Reads the log in a directory, and visits its records from `first_needed` on, marks included, in order of sequence.
+/// A torn tail is cut off, and everything is on disk before this returns (L11). If it fails, what was visited counts
+/// for nothing.
 pub(crate) fn recover<E: From<LogError>>(
-    directory: &Path,
-    store: Uuid,
-    first_needed: u64,
-    visit: impl FnMut(u64, Record) -> Result<(), E>,
-) -> Result<Tail, E> {
-    let opened = Disk::open(directory).map_err(io("open", directory))?;
-    recover_in(Arc::new(opened), store, first_needed, visit)
-}
-
-/// `recover`, on any directory.
-pub(super) fn recover_in<E: From<LogError>>(
     directory: Arc<dyn Directory>,
     store: Uuid,
     first_needed: u64,
@@ -35,6 +24,7 @@ pub(super) fn recover_in<E: From<LogError>>(
 ) -> Result<Tail, E> {
     let reader = Reader {
         directory,
+        opening: Opening::Write,
         store,
         first_needed,
     };
@@ -59,21 +49,6 @@ pub(crate) struct Survey {
 
 /// Reads a log like `recover`, and changes nothing.
 pub(crate) fn survey<E: From<LogError>>(
-    directory: &Path,
-    store: Uuid,
-    first_needed: u64,
-    visit: impl FnMut(u64, Record) -> Result<(), E>,
-) -> Result<Survey, E> {
-    survey_in(
-        Arc::new(Disk::read_only(directory)),
-        store,
-        first_needed,
-        visit,
-    )
-}
-
-/// `survey`, on any directory.
-pub(super) fn survey_in<E: From<LogError>>(
     directory: Arc<dyn Directory>,
     store: Uuid,
     first_needed: u64,
@@ -81,6 +56,7 @@ pub(super) fn survey_in<E: From<LogError>>(
 ) -> Result<Survey, E> {
     let reader = Reader {
         directory,
+        opening: Opening::Read,
         store,
         first_needed,
     };
@@ -102,7 +78,7 @@ pub(super) fn survey_in<E: From<LogError>>(
 /// A file that was read.
 struct Contents {
     path: PathBuf,
-    file: Box<dyn LogFile>,
+    file: Box<dyn StoredFile>,
     header: FileHeader,
     bytes: Vec<u8>,
 }
@@ -125,6 +101,8 @@ struct End {
 /// What recovery knows before it begins.
 struct Reader {
     directory: Arc<dyn Directory>,
+    /// How it opens files.
+    opening: Opening,
     store: Uuid,
     first_needed: u64,
 }
@@ -194,7 +172,7 @@ impl Reader {
 
     fn read(&self, first: u64) -> Result<Contents, LogError> {
         let path = self.path(first);
-        let opened = self.directory.open(&file::name(first));
+        let opened = self.directory.open(&file::name(first), self.opening);
         let file = opened.map_err(io("open", &path))?;
         let read = file.read(MAX_FILE_BYTES + 1);
         let bytes = read.map_err(io("read", &path))?;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use super::disk::{Directory, LogFile, Nowhere};
 use super::file;
 use super::frame::FileHeader;
+use crate::directory::{Directory, Nowhere, StoredFile};
 
 /// Bytes that were cut off the end of the log: a write that was never acknowledged.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(crate) struct Cut {
 pub(crate) struct Tail {
     pub(super) directory: Arc<dyn Directory>,
     pub(super) header: FileHeader,
-    pub(super) file: Box<dyn LogFile>,
+    pub(super) file: Box<dyn StoredFile>,
     /// The first sequence of each file, ascending; the last is open.
     pub(super) files: Vec<u64>,
     /// Where the next frame goes.

@@ -6,7 +6,6 @@ mod ends;
 mod fuzz;
 mod golden;
 mod group;
-mod memory;
 mod records;
 mod refusals;
 
@@ -17,12 +16,11 @@ use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
 use uuid::Uuid;
 
 use super::appender::{Appender, Fault};
-use super::file::begin_in;
 use super::frame::Body;
-use super::recover::recover_in;
-use super::{LogError, LogOptions, Record, Tail};
+use super::{LogError, LogOptions, Record, Tail, begin};
+use crate::directory::Directory;
 use crate::element::{Change, ChangeKind, Documents};
-use memory::Memory;
+use crate::tests::ForgetfulDirectory;
 
 const STORE: Uuid = Uuid::from_bytes([0x5A; 16]);
 const CORPUS: CorpusUid = CorpusUid([0xC0; 16]);
@@ -47,24 +45,27 @@ fn insert(number: u64, count: u64) -> Record {
     })
 }
 
-fn recover(memory: &Memory, first_needed: u64) -> Result<(Tail, Numbered), LogError> {
+fn shared(memory: &ForgetfulDirectory) -> Arc<dyn Directory> {
+    Arc::new(memory.clone())
+}
+
+fn recover(memory: &ForgetfulDirectory, first_needed: u64) -> Result<(Tail, Numbered), LogError> {
     let mut seen = Vec::new();
     if memory.file_names().is_empty() {
-        begin_in(memory, STORE).unwrap();
+        begin(&shared(memory), STORE).unwrap();
     }
-    let directory = Arc::new(memory.clone());
-    let tail = recover_in(directory, STORE, first_needed, |sequence, record| {
+    let tail = super::recover(shared(memory), STORE, first_needed, |sequence, record| {
         seen.push((sequence, record));
         Ok::<(), LogError>(())
     })?;
     Ok((tail, seen))
 }
 
-fn open(memory: &Memory, options: LogOptions) -> Appender {
+fn open(memory: &ForgetfulDirectory, options: LogOptions) -> Appender {
     Appender::new(recover(memory, 1).unwrap().0, options)
 }
 
-fn commit(appender: &mut Appender, batch: &[Record]) -> Result<u64, Fault> {
+pub(crate) fn commit(appender: &mut Appender, batch: &[Record]) -> Result<u64, Fault> {
     let bodies = batch.iter().map(|record| record.encode().unwrap());
     let bodies: Vec<Body> = bodies.map(Body::new).collect();
     appender.commit(bodies.iter())

@@ -2,9 +2,8 @@
 //! the next batch is on its way.
 
 use super::appender::{Appender, Fault, LogOptions};
-use super::disk::Directory;
 use super::error::LogError;
-use super::file;
+use super::file::Files;
 use super::frame::Body;
 use super::queue::{Queue, Refusal};
 use super::record::{EncodeError, Record};
@@ -12,8 +11,8 @@ use super::tail::Tail;
 use crate::shortage::Shortage;
 use crate::thread::Thread;
 use std::io;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// Batches that wait for the sink, besides the one that it deals with.
 const HANDED_OVER: usize = 1;
@@ -60,8 +59,7 @@ pub(crate) enum AppendError {
 /// A log that is open for appending. Dropping it is closing it, without hearing how that went.
 pub(crate) struct Log<T> {
     queue: Arc<Queue<Entry<T>>>,
-    directory: Arc<dyn Directory>,
-    files: Arc<Mutex<Vec<u64>>>,
+    files: Arc<Files>,
     writer: Option<Thread<io::Result<()>>>,
 }
 
@@ -78,7 +76,6 @@ impl<T: Send + 'static> Log<T> {
         options: LogOptions,
         sink: impl Sink<T>,
     ) -> Result<Self, LogError> {
-        let directory = Arc::clone(&tail.directory);
         let appender = Appender::new(tail, options);
         let files = appender.files();
         let queue = Arc::new(Queue::new(options.queue_bytes));
@@ -90,15 +87,15 @@ impl<T: Send + 'static> Log<T> {
             outcomes,
         };
         let started = start_threads(writer, received, sink);
+        let writer = started.map_err(|source| LogError::Io {
+            action: "start a thread for the log in",
+            path: files.directory().path().to_owned(),
+            source,
+        })?;
         Ok(Self {
             queue,
             files,
-            writer: Some(started.map_err(|source| LogError::Io {
-                action: "start a thread for the log in",
-                path: directory.path().to_owned(),
-                source,
-            })?),
-            directory,
+            writer: Some(writer),
         })
     }
 
@@ -124,18 +121,7 @@ impl<T: Send + 'static> Log<T> {
 
     /// Deletes the files whose records are all below `sequence`, oldest first.
     pub(crate) fn trim(&self, below: u64) -> io::Result<()> {
-        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut is_trimmed = false;
-        while files.get(1).is_some_and(|next| *next <= below) {
-            self.directory.remove(&file::name(files[0]))?;
-            files.remove(0);
-            is_trimmed = true;
-        }
-        drop(files);
-        if is_trimmed {
-            self.directory.sync()?;
-        }
-        Ok(())
+        self.files.trim(below)
     }
 
     /// Writes what is queued and a mark, and returns once the sink has heard of everything.
@@ -154,7 +140,7 @@ impl<T> Log<T> {
 impl<T> Drop for Log<T> {
     fn drop(&mut self) {
         if let Err(error) = self.end() {
-            let directory = self.directory.path().display();
+            let directory = self.files.directory().path().display();
             tracing::error!(%directory, %error, "the log was not closed");
         }
     }

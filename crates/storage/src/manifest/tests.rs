@@ -1,12 +1,19 @@
 //! Manifests written, read, damaged, and byte by byte.
 
+use std::fs;
+
 use bolero::check;
 
 use super::*;
+use crate::directory::DiskDirectory;
 use crate::tests::{Changes, changed, compare_with_golden, fuzz_cases};
 
-fn folder(path: &Path) -> Folder {
-    Folder::open(path.to_owned()).unwrap()
+fn folder(path: &Path) -> Arc<dyn Directory> {
+    Arc::new(DiskDirectory::open(path).unwrap())
+}
+
+fn read(path: &Path) -> Result<Option<Manifest>, ReadError> {
+    Manifest::read(&*folder(path))
 }
 
 fn uid(byte: u8) -> CorpusUid {
@@ -58,14 +65,14 @@ fn resealed(change: impl FnOnce(&mut [u8])) -> Vec<u8> {
 #[test]
 fn a_manifest_is_read_as_it_was_written_and_replaces_the_one_before() {
     let directory = tempfile::tempdir().unwrap();
-    assert_eq!(Manifest::read(directory.path()).unwrap(), None);
+    assert_eq!(read(directory.path()).unwrap(), None);
     let mut manifest = Manifest::new(Uuid::from_bytes([7; 16]));
     manifest.write(&folder(directory.path())).unwrap();
-    assert_eq!(Manifest::read(directory.path()).unwrap(), Some(manifest));
+    assert_eq!(read(directory.path()).unwrap(), Some(manifest));
     manifest = sample();
     fs::write(directory.path().join("manifest.new"), b"of a crash").unwrap();
     manifest.write(&folder(directory.path())).unwrap();
-    assert_eq!(Manifest::read(directory.path()).unwrap(), Some(manifest));
+    assert_eq!(read(directory.path()).unwrap(), Some(manifest));
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
 }
 
@@ -169,7 +176,7 @@ fn foreign_newer_and_damaged_manifests_are_told_apart() {
     let directory = tempfile::tempdir().unwrap();
     let message = |bytes: &[u8]| {
         fs::write(directory.path().join(NAME), bytes).unwrap();
-        let error = Manifest::read(directory.path()).unwrap_err().to_string();
+        let error = read(directory.path()).unwrap_err().to_string();
         error.replace(directory.path().to_str().unwrap(), "DIR")
     };
     assert_eq!(
@@ -189,7 +196,7 @@ fn foreign_newer_and_damaged_manifests_are_told_apart() {
     );
     fs::remove_file(directory.path().join(NAME)).unwrap();
     fs::create_dir(directory.path().join(NAME)).unwrap();
-    let error = Manifest::read(directory.path()).unwrap_err();
+    let error = read(directory.path()).unwrap_err();
     assert!(matches!(error, ReadError::Io { .. }), "{error}");
 }
 
@@ -212,7 +219,7 @@ fn what_reading_would_refuse_is_not_written() {
         };
         assert!(source.to_string().contains(what), "{source}");
     }
-    assert_eq!(Manifest::read(directory.path()).unwrap(), Some(sample()));
+    assert_eq!(read(directory.path()).unwrap(), Some(sample()));
 }
 
 /// MF2.

@@ -1,6 +1,5 @@
 //! Reading a segment: the index stays in memory, blocks come from the cache or the file.
 
-use std::fs::File;
 use std::io;
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
@@ -16,16 +15,16 @@ use super::frame::{FRAME_BYTES, Footer, Header};
 use super::index::Index;
 use super::scan::Scan;
 use super::{SegmentId, SegmentMeta};
+use crate::directory::{Directory, Opening, ReadAt, StoredFile};
 use crate::element::{Element, State};
 use crate::error::{Fault, ReadError};
-use crate::files::ReadAt;
 
 /// Bytes that are read at once where a whole file is.
 const CHUNK_BYTES: usize = 1 << 18;
 
 /// A segment that is open.
 #[derive(Debug)]
-pub(crate) struct Segment<S = File> {
+pub(crate) struct Segment<S = Box<dyn StoredFile>> {
     source: S,
     path: PathBuf,
     header: Header,
@@ -41,14 +40,15 @@ pub(crate) struct Segment<S = File> {
 impl Segment {
     /// Opens a segment in the directory of segments. Its header, footer and index are read and checked.
     pub(crate) fn open(
-        directory: &Path,
+        directory: &dyn Directory,
         store: Uuid,
         id: SegmentId,
         meta: SegmentMeta,
         cache: Arc<BlockCache>,
     ) -> Result<Self, ReadError> {
-        let path = directory.join(id.to_string());
-        match File::open(&path) {
+        let name = id.to_string();
+        let path = directory.path().join(&name);
+        match directory.open(&name, Opening::Read) {
             Ok(file) => Self::from_source(file, path, Header { store, id }, meta, cache),
             Err(source) => Err(ReadError::Io { path, source }),
         }

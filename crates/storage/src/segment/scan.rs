@@ -1,7 +1,6 @@
 //! Walking over the elements of a segment in order, with one block in memory.
 
 use std::collections::VecDeque;
-use std::fs::File;
 use std::ops::Range;
 
 use simshard_simhash::Fingerprint;
@@ -9,14 +8,14 @@ use simshard_topology::CorpusUid;
 
 use super::block::Block;
 use super::reader::Segment;
+use crate::directory::{ReadAt, StoredFile};
 use crate::element::Element;
 use crate::error::ReadError;
-use crate::files::ReadAt;
 use crate::merge::Cursor;
 
 /// A cursor over elements of a segment.
 #[derive(Debug)]
-pub(crate) struct Scan<'a, S = File> {
+pub(crate) struct Scan<'a, S = Box<dyn StoredFile>> {
     segment: &'a Segment<S>,
     /// Corpora, and the places of their blocks that are still to be read.
     ahead: VecDeque<(CorpusUid, Range<usize>)>,

@@ -1,7 +1,8 @@
 //! Writing a segment: elements go in by ascending key, and a file comes out whole.
 
 use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use simshard_simhash::Fingerprint;
 use simshard_topology::{CorpusUid, Version};
@@ -11,6 +12,7 @@ use super::block::Block;
 use super::frame::{Footer, Header};
 use super::index::{BlockEntry, Index};
 use super::{SegmentId, SegmentMeta};
+use crate::directory::Directory;
 use crate::element::{Element, MAX_ID_BYTES};
 use crate::error::WriteError;
 use crate::files::NewFile;
@@ -37,9 +39,14 @@ pub(crate) struct SegmentWriter {
 
 impl SegmentWriter {
     /// Begins the segment of this id in the directory of segments.
-    pub(crate) fn create(directory: &Path, store: Uuid, id: SegmentId) -> Result<Self, WriteError> {
-        let path = directory.join(id.to_string());
-        let new = NewFile::create(path.clone())?;
+    pub(crate) fn create(
+        directory: &Arc<dyn Directory>,
+        store: Uuid,
+        id: SegmentId,
+    ) -> Result<Self, WriteError> {
+        let name = id.to_string();
+        let path = directory.path().join(&name);
+        let new = NewFile::create(directory, &name)?;
         let mut writer = Self {
             output: Some(BufWriter::with_capacity(BUFFER_BYTES, new)),
             path,

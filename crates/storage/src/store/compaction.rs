@@ -14,8 +14,8 @@ use simshard_topology::{CorpusUid, ShardId};
 
 use super::catalog::Catalog;
 use super::upkeep::Upkeep;
-use crate::error::{MaintenanceError, WriteError};
-use crate::files::delete;
+use crate::error::MaintenanceError;
+use crate::files;
 use crate::merge::Merge;
 use crate::segment::Segment;
 
@@ -119,10 +119,10 @@ impl Upkeep<'_> {
         let id = disk.next_segment(shard);
         let make_way = || self.make_way(shard);
         let meta = disk.write_segment(id, Merge::new(streams?), make_way)?;
-        disk.segments.sync()?;
+        files::sync(&*disk.segments)?;
         let opened = meta.map(|meta| disk.open(id, meta)).transpose();
         // No manifest names it yet.
-        let opened = opened.inspect_err(|_| drop(delete(&disk.path_of(id))))?;
+        let opened = opened.inspect_err(|_| drop(disk.delete_segment(id)))?;
         self.commit(|manifest| {
             for segment in merged {
                 manifest.segments.remove(&segment.id());
@@ -167,8 +167,7 @@ impl Upkeep<'_> {
     /// Deletes the files of segments that no manifest names any more.
     fn delete_all(&self, segments: &[Arc<Segment>]) -> Result<(), MaintenanceError> {
         for segment in segments {
-            let path = self.disk.path_of(segment.id());
-            delete(&path).map_err(WriteError::io("delete", &path))?;
+            self.disk.delete_segment(segment.id())?;
         }
         Ok(())
     }

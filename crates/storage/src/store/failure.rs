@@ -3,11 +3,11 @@
 //! After a write or sync that failed, what the system holds in memory may differ from what is on disk, so that
 //! everything looks well until it is needed. One copy of the documents is too few to go on by itself.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
 
 use super::{OpenError, Store};
+use crate::directory::{Directory, Opening};
 use crate::writer::Failure;
 
 /// The name of the file.
@@ -23,21 +23,22 @@ pub struct LeftWord {
 }
 
 /// Refuses a directory whose store has failed.
-pub(super) fn check(directory: &Path) -> Result<(), OpenError> {
+pub(super) fn check(directory: &dyn Directory) -> Result<(), OpenError> {
     match left_word(directory)? {
         None => Ok(()),
         Some(LeftWord { path, reason }) => Err(OpenError::Failed {
             path,
-            directory: directory.to_owned(),
+            directory: directory.path().to_owned(),
             reason,
         }),
     }
 }
 
 /// What the store of a directory has left word of, if it has failed.
-pub(crate) fn left_word(directory: &Path) -> Result<Option<LeftWord>, OpenError> {
-    let path = directory.join(NAME);
-    match fs::read(&path) {
+pub(crate) fn left_word(directory: &dyn Directory) -> Result<Option<LeftWord>, OpenError> {
+    let path = directory.path().join(NAME);
+    let opened = directory.open(NAME, Opening::Read);
+    match opened.and_then(|file| file.read(usize::MAX)) {
         Ok(reason) => Ok(Some(LeftWord {
             path,
             reason: String::from_utf8_lossy(reason.trim_ascii()).into_owned(),
@@ -55,20 +56,21 @@ impl Store {
     /// Leaves word that the store has failed, as well as its disk allows. The first failure stays.
     pub(crate) fn leave_word(&self, failure: &Failure) {
         let Some(disk) = &self.disk else { return };
-        let path = disk.directory.path().join(NAME);
-        match write(&path, failure) {
+        let directory = &*disk.directory;
+        match write(directory, failure) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                let path = directory.path().join(NAME);
                 let path = path.display();
                 tracing::error!(%path, %error, "cannot leave word that the storage has failed");
             }
-            _ => drop(disk.directory.sync()),
+            _ => drop(directory.sync()),
         }
     }
 }
 
 /// The name alone tells; the reason is for people.
-fn write(path: &Path, failure: &Failure) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
-    writeln!(file, "{failure}")?;
+fn write(directory: &dyn Directory, failure: &Failure) -> io::Result<()> {
+    let file = directory.open(NAME, Opening::CreateNew)?;
+    file.write_at(format!("{failure}\n").as_bytes(), 0)?;
     file.sync_all()
 }

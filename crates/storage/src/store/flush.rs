@@ -11,7 +11,7 @@ use super::catalog::Catalog;
 use super::upkeep::Upkeep;
 use super::{Disk, Store};
 use crate::error::MaintenanceError;
-use crate::files::delete;
+use crate::files;
 use crate::manifest::Manifest;
 use crate::memtable::Memtable;
 use crate::merge::Cursor;
@@ -36,7 +36,7 @@ impl Upkeep<'_> {
             Err(error) => {
                 // No manifest names these yet.
                 for (id, _) in written {
-                    let _ = delete(&self.disk.path_of(id));
+                    let _ = self.disk.delete_segment(id);
                 }
                 return Err(error);
             }
@@ -66,7 +66,7 @@ impl Upkeep<'_> {
         for (id, _) in &self.store.shards {
             written.extend(self.write_frozen(*id)?);
         }
-        self.disk.segments.sync()?;
+        files::sync(&*self.disk.segments)?;
         written
             .iter()
             .map(|(id, meta)| self.disk.open(*id, *meta))
@@ -171,7 +171,7 @@ impl Disk {
         make_way: impl Fn() -> Result<(), MaintenanceError>,
     ) -> Result<Option<SegmentMeta>, MaintenanceError> {
         let store = self.manifest().store;
-        let mut writer = SegmentWriter::create(self.segments.path(), store, id)?;
+        let mut writer = SegmentWriter::create(&self.segments, store, id)?;
         for number in 0_u64.. {
             if number.is_multiple_of(ELEMENTS_AT_ONCE) {
                 make_way()?;
@@ -193,6 +193,6 @@ impl Disk {
     ) -> Result<Segment, MaintenanceError> {
         let store = self.manifest().store;
         let cache = Arc::clone(&self.cache);
-        Ok(Segment::open(self.segments.path(), store, id, meta, cache)?)
+        Ok(Segment::open(&*self.segments, store, id, meta, cache)?)
     }
 }

@@ -1,21 +1,20 @@
 //! The file `lock`: one process uses a directory, or any number look at it.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Write};
-use std::path::Path;
+use std::fs::TryLockError;
+use std::io;
 
 use super::OpenError;
 use super::open::failed;
+use crate::directory::{Directory, Opening, StoredFile};
 
 /// The name of the file.
 pub(super) const NAME: &str = "lock";
 
 /// Keeps everybody else out of a directory, as long as the file is open.
-pub(super) fn lock(directory: &Path) -> Result<File, OpenError> {
-    let path = directory.join(NAME);
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
-    let mut file = options.open(&path).map_err(failed("open", &path))?;
+pub(super) fn lock(directory: &dyn Directory) -> Result<Box<dyn StoredFile>, OpenError> {
+    let path = directory.path().join(NAME);
+    let opened = directory.open(NAME, Opening::Create);
+    let file = opened.map_err(failed("open", &path))?;
     if let Err(error) = file.try_lock() {
         // Who looks leaves no note: what stands there is of a process that has ended.
         let holder = match file.try_lock_shared() {
@@ -25,10 +24,9 @@ pub(super) fn lock(directory: &Path) -> Result<File, OpenError> {
         return Err(not_locked(directory, error, holder));
     }
     // Who holds it is said for people; the lock itself does not depend on it.
-    let written = file
-        .set_len(0)
-        .and_then(|()| writeln!(file, "process {}", std::process::id()));
-    if let Err(error) = written {
+    let note = format!("process {}\n", std::process::id());
+    let cut = file.truncate(0);
+    if let Err(error) = cut.and_then(|()| file.write_at(note.as_bytes(), 0)) {
         let path = path.display();
         tracing::warn!(%path, %error, "cannot note which process uses the directory");
     }
@@ -37,11 +35,12 @@ pub(super) fn lock(directory: &Path) -> Result<File, OpenError> {
 
 /// Keeps out who would use a directory that is looked at, and writes nothing: it may be read-only here, or somebody
 /// else's. `None` if there is no file to lock.
-pub(crate) fn lock_for_looking(directory: &Path) -> Result<Option<File>, OpenError> {
-    let path = directory.join(NAME);
-    let file = match File::open(&path) {
+pub(crate) fn lock_for_looking(
+    directory: &dyn Directory,
+) -> Result<Option<Box<dyn StoredFile>>, OpenError> {
+    let file = match directory.open(NAME, Opening::Read) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        opened => opened.map_err(failed("open", &path))?,
+        opened => opened.map_err(failed("open", &directory.path().join(NAME)))?,
     };
     let locked = file.try_lock_shared();
     locked.map_err(|error| not_locked(directory, error, noted(directory)))?;
@@ -49,13 +48,15 @@ pub(crate) fn lock_for_looking(directory: &Path) -> Result<Option<File>, OpenErr
 }
 
 /// Which process used the directory last, or does now.
-fn noted(directory: &Path) -> String {
-    let note = fs::read_to_string(directory.join(NAME));
+fn noted(directory: &dyn Directory) -> String {
+    let opened = directory.open(NAME, Opening::Read);
+    let note = opened.and_then(|file| file.read(usize::MAX));
+    let note = String::from_utf8(note.unwrap_or_default());
     note.unwrap_or_default().trim().to_owned()
 }
 
-fn not_locked(directory: &Path, error: TryLockError, holder: String) -> OpenError {
-    let path = directory.to_owned();
+fn not_locked(directory: &dyn Directory, error: TryLockError, holder: String) -> OpenError {
+    let path = directory.path().to_owned();
     match error {
         TryLockError::WouldBlock => OpenError::Locked { path, holder },
         TryLockError::Error(source) => failed("lock", &path.join(NAME))(source),
@@ -64,14 +65,16 @@ fn not_locked(directory: &Path, error: TryLockError, holder: String) -> OpenErro
 
 #[cfg(test)]
 mod tests {
+    use std::fs::{self, OpenOptions};
     use std::process::Command;
 
     use super::*;
+    use crate::directory::DiskDirectory;
 
     #[test]
     fn who_looks_and_who_uses_a_directory_keep_each_other_out() {
         let directory = tempfile::tempdir().unwrap();
-        let directory = directory.path();
+        let directory = &DiskDirectory::open(directory.path()).unwrap();
         let user = lock(directory).unwrap();
         let process = format!("in use by another process (process {})", std::process::id());
         for refused in [lock(directory).err(), lock_for_looking(directory).err()] {
@@ -92,7 +95,8 @@ mod tests {
     #[test]
     fn who_looks_makes_no_file() {
         let directory = tempfile::tempdir().unwrap();
-        assert!(lock_for_looking(directory.path()).unwrap().is_none());
+        let opened = DiskDirectory::open(directory.path()).unwrap();
+        assert!(lock_for_looking(&opened).unwrap().is_none());
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 
@@ -101,6 +105,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("file");
         fs::write(&file, "no directory").unwrap();
+        let file = DiskDirectory::open(&file).unwrap();
         for refused in [lock(&file).err(), lock_for_looking(&file).err()] {
             let refused = refused.unwrap().to_string();
             assert!(refused.starts_with("cannot open"), "{refused}");
@@ -115,7 +120,8 @@ mod tests {
         let pipe = directory.path().join(NAME);
         let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
         assert!(made.success());
-        let _user = lock(directory.path()).unwrap();
+        let opened = DiskDirectory::open(directory.path()).unwrap();
+        let _user = lock(&opened).unwrap();
         let other = OpenOptions::new().read(true).write(true).open(&pipe);
         assert!(other.unwrap().try_lock().is_err());
     }

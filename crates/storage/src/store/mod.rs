@@ -6,8 +6,8 @@
 //! ```
 //!
 //! # Invariants
-//! - ST1: what was acknowledged is found after any end of the process: in the log, or in segments that the
-//!   manifest names.
+//! - ST1: what was acknowledged is found after any end of the process or of the machine: in the log, or in segments
+//!   that the manifest names.
 //! - ST2: the log keeps every record from the manifest's first sequence on, and all before it are in segments.
 //! - ST3: files that no manifest names are deleted only when everything that it names has been read.
 //! - ST4: memtables that take changes have at most twice their limit and one batch, and those that are being written
@@ -33,19 +33,17 @@ mod scrub;
 mod tests;
 mod upkeep;
 
-use std::fs::File;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use simshard_simhash::Fingerprint;
 use simshard_topology::{CorpusUid, ShardId, ShardSet};
 
+use crate::directory::{Directory, StoredFile};
 use crate::disk_space::DiskSpace;
 use crate::element::{Change, Operation};
-use crate::error::ReadError;
-use crate::files::Folder;
+use crate::error::{ReadError, WriteError};
 use crate::log::{LogOptions, Tail};
 use crate::manifest::Manifest;
 use crate::merge::{Cursor, Merge};
@@ -114,14 +112,14 @@ pub struct Store {
 /// The data directory of a store.
 #[derive(Debug)]
 struct Disk {
-    directory: Folder,
-    segments: Folder,
+    directory: Arc<dyn Directory>,
+    segments: Arc<dyn Directory>,
     manifest: Mutex<Manifest>,
     cache: Arc<BlockCache>,
     space: DiskSpace,
     resting: Mutex<Resting>,
     /// Locked as long as it is open.
-    _lock: File,
+    _lock: Box<dyn StoredFile>,
 }
 
 impl Store {
@@ -355,8 +353,11 @@ impl Store {
 }
 
 impl Disk {
-    fn path_of(&self, id: SegmentId) -> PathBuf {
-        self.segments.path().join(id.to_string())
+    /// Deletes the file of a segment that no manifest names.
+    fn delete_segment(&self, id: SegmentId) -> Result<(), WriteError> {
+        let name = id.to_string();
+        let deleted = self.segments.remove(&name);
+        deleted.map_err(WriteError::io("delete", &self.segments.path().join(name)))
     }
 
     /// Numbers the next segment of a shard. It counts once a manifest names it.

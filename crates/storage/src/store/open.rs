@@ -1,7 +1,6 @@
 //! Opening a data directory: manifest, segments, log, then memtables as they were.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::AtomicUsize;
@@ -13,11 +12,12 @@ use simshard_topology::{CorpusUid, ShardId, ShardSet};
 use super::catalog::Catalog;
 use super::lock::lock;
 use super::{Disk, Maintenance, OpenError, Options, Store, create, failure};
+use crate::directory::{Directory, DiskDirectory};
 use crate::disk_space::DiskSpace;
 use crate::element::{Change, Operation};
 use crate::error::ReadError;
-use crate::files::{self, Folder};
-use crate::log::{Record, Tail, recover};
+use crate::files;
+use crate::log::{LogError, Record, Tail, recover};
 use crate::manifest::Manifest;
 use crate::segment::{BlockCache, Segment, SegmentId};
 use crate::shard::Shard;
@@ -35,29 +35,35 @@ impl Store {
     /// # Errors
     /// If the directory is in use, damaged, of another format, or does not hold the shards.
     pub fn open(directory: &Path, owned: ShardSet, options: Options) -> Result<Self, OpenError> {
-        create::folder(directory)?;
-        create::check_is_free(directory)?;
-        let lock = lock(directory)?;
-        failure::check(directory)?;
-        let mut manifest = match Manifest::read(directory).map_err(OpenError::Manifest)? {
+        DiskDirectory::make(directory).map_err(failed("make", directory))?;
+        let opened = DiskDirectory::open(directory).map_err(failed("open", directory))?;
+        Self::open_in(Arc::new(opened), owned, options)
+    }
+
+    /// `open`, in any directory.
+    pub(super) fn open_in(
+        directory: Arc<dyn Directory>,
+        owned: ShardSet,
+        options: Options,
+    ) -> Result<Self, OpenError> {
+        create::check_is_free(&*directory)?;
+        let lock = lock(&*directory)?;
+        failure::check(&*directory)?;
+        let mut manifest = match Manifest::read(&*directory).map_err(OpenError::Manifest)? {
             Some(manifest) => manifest,
-            None => create::manifest(directory, owned)?,
+            None => create::manifest(&directory, owned)?,
         };
+        let segments = files::folder(&*directory, SEGMENTS)?;
         let cache = Arc::new(BlockCache::new(options.cache_bytes));
-        let mut shards = open_segments(directory, &manifest, &cache)?;
-        let (tail, catalog) = replay_log(directory, &manifest, &mut shards)?;
-        let (directory_shown, segments) = (directory.display(), manifest.segments.len());
-        let records = tail.next_sequence() - manifest.first_sequence;
-        let cut_bytes = tail.cut().map_or(0, |cut| cut.bytes);
-        tracing::info!(directory = %directory_shown, segments, records, cut_bytes, "opened what is stored");
+        let mut shards = open_segments(&*segments, &manifest, &cache)?;
+        let (tail, catalog) = replay_log(&*directory, &manifest, &mut shards)?;
+        report(&*directory, &manifest, &tail);
         // A process that was killed may have left names of files in memory only.
-        let folder = Folder::open(directory.to_owned())?;
-        let segments = Folder::open(directory.join(SEGMENTS))?;
-        folder.sync()?;
-        segments.sync()?;
-        hold(&folder, &mut manifest, owned, &catalog)?;
+        files::sync(&*directory)?;
+        files::sync(&*segments)?;
+        hold(&directory, &mut manifest, owned, &catalog)?;
         shards.retain(|id, _| owned.contains(*id));
-        delete_leftovers(directory, &manifest)?;
+        delete_leftovers(&*segments, &manifest)?;
         let memory = shards.values().map(|shard| shard.memtable.bytes()).sum();
         let shards = owned.iter().map(|id| {
             let shard = shards.remove(&id).unwrap_or_default();
@@ -71,8 +77,8 @@ impl Store {
             memory: AtomicUsize::new(memory),
             logged: AtomicUsize::new(tail.needed_bytes()),
             disk: Some(Disk {
-                space: DiskSpace::new(directory),
-                directory: folder,
+                space: DiskSpace::new(Arc::clone(&directory)),
+                directory,
                 segments,
                 manifest: Mutex::new(manifest),
                 cache,
@@ -91,6 +97,13 @@ impl Store {
     }
 }
 
+fn report(directory: &dyn Directory, manifest: &Manifest, tail: &Tail) {
+    let (directory, segments) = (directory.path().display(), manifest.segments.len());
+    let records = tail.next_sequence() - manifest.first_sequence;
+    let cut_bytes = tail.cut().map_or(0, |cut| cut.bytes);
+    tracing::info!(%directory, segments, records, cut_bytes, "opened what is stored");
+}
+
 pub(super) fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> OpenError {
     let path = path.to_owned();
     move |source| OpenError::Io {
@@ -102,7 +115,7 @@ pub(super) fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error
 
 /// Gives shards to a directory that has no documents yet. One that has is of use for its own shards only.
 fn hold(
-    directory: &Folder,
+    directory: &Arc<dyn Directory>,
     manifest: &mut Manifest,
     owned: ShardSet,
     catalog: &Catalog,
@@ -126,14 +139,13 @@ fn hold(
 
 /// Opens every segment that the manifest names; nothing in memory yet.
 fn open_segments(
-    directory: &Path,
+    folder: &dyn Directory,
     manifest: &Manifest,
     cache: &Arc<BlockCache>,
 ) -> Result<BTreeMap<ShardId, Shard>, ReadError> {
-    let folder = directory.join(SEGMENTS);
     let mut shards: BTreeMap<ShardId, Shard> = BTreeMap::new();
     for (&id, &meta) in &manifest.segments {
-        let segment = Segment::open(&folder, manifest.store, id, meta, Arc::clone(cache))?;
+        let segment = Segment::open(folder, manifest.store, id, meta, Arc::clone(cache))?;
         let shard = shards.entry(id.shard).or_default();
         Arc::make_mut(&mut shard.segments).push(Arc::new(segment));
     }
@@ -142,7 +154,7 @@ fn open_segments(
 
 /// Reads the log that is needed, into memtables and the catalog.
 fn replay_log(
-    directory: &Path,
+    directory: &dyn Directory,
     manifest: &Manifest,
     shards: &mut BTreeMap<ShardId, Shard>,
 ) -> Result<(Tail, Catalog), OpenError> {
@@ -151,12 +163,16 @@ fn replay_log(
         shards,
         tables: BTreeMap::new(),
     };
-    let log = directory.join(LOG);
+    let log = directory.folder(LOG).map_err(|source| LogError::Io {
+        action: "open",
+        path: directory.path().join(LOG),
+        source,
+    })?;
     let visit = |sequence, record| {
         recovery.replay(sequence, record);
         Ok::<(), OpenError>(())
     };
-    let tail = recover(&log, manifest.store, manifest.first_sequence, visit)?;
+    let tail = recover(log, manifest.store, manifest.first_sequence, visit)?;
     Ok((tail, recovery.catalog))
 }
 
@@ -211,17 +227,15 @@ fn shards_of(tables: &Tables, fingerprint: Fingerprint) -> ShardSet {
 
 /// Deletes segments that were never finished, or that no manifest names any more: those that it would name if the
 /// step that made or replaced them had come to its end. Other files are left alone.
-fn delete_leftovers(directory: &Path, manifest: &Manifest) -> Result<(), OpenError> {
-    let folder = directory.join(SEGMENTS);
-    let entries = fs::read_dir(&folder).map_err(failed("list", &folder))?;
+fn delete_leftovers(folder: &dyn Directory, manifest: &Manifest) -> Result<(), OpenError> {
+    let names = folder.names().map_err(failed("list", folder.path()))?;
     let mut files = 0;
-    for entry in entries {
-        let path = entry.map_err(failed("list", &folder))?.path();
-        let named = path.file_name().and_then(|name| name.to_str());
-        let id: Option<SegmentId> = named.and_then(|name| name.parse().ok());
+    for name in names {
+        let id: Option<SegmentId> = name.parse().ok();
         let is_leftover = id.is_some_and(|id| !manifest.segments.contains_key(&id));
-        if is_leftover || files::is_unfinished(&path) {
-            files::delete(&path).map_err(failed("delete", &path))?;
+        if is_leftover || files::is_unfinished(&name) {
+            let path = folder.path().join(&name);
+            folder.remove(&name).map_err(failed("delete", &path))?;
             tracing::debug!(file = %path.display(), "deleted a file that no manifest names");
             files += 1;
         }

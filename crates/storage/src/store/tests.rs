@@ -8,6 +8,7 @@ mod inspect;
 mod limits;
 mod model;
 mod open;
+mod power;
 mod scrub;
 mod shortage;
 mod upkeep;

@@ -1,4 +1,7 @@
-//! What the tests of several modules share: golden files, damage for fuzz targets, and processes of their own.
+//! What the tests of several modules share: a directory that forgets, golden files, damage for fuzz targets, and
+//! processes of their own.
+
+mod forgetful;
 
 use std::fs;
 use std::ops::Bound;
@@ -7,6 +10,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use bolero::{Driver, ValueGenerator};
+pub(crate) use forgetful::{ForgetfulDirectory, Trouble};
 use rustix::process::{Resource, Rlimit, Signal, setrlimit};
 
 /// Set for a test that runs in a process of its own.

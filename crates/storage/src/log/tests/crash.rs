@@ -2,12 +2,12 @@
 
 use fastrand::Rng;
 
-use super::memory::{Memory, Trouble};
 use super::{Fault, LogOptions, Numbered, commit, insert, open, recover, without_marks};
+use crate::directory::{Directory, Opening};
 use crate::log::appender::Appender;
-use crate::log::disk::Directory;
 use crate::log::{Record, file};
 use crate::tests::is_long;
+use crate::tests::{ForgetfulDirectory, Trouble};
 
 /// Small, so that a few batches meet every kind of step.
 const SMALL: LogOptions = LogOptions {
@@ -61,7 +61,7 @@ impl History {
 
     /// L1, L2, L5, L7: recovery after a crash now finds all that was committed, then a prefix of what was under
     /// way, and nothing else. And again, after the log went on from there.
-    fn check(&self, memory: &Memory, rng: &mut Rng, context: &str) {
+    fn check(&self, memory: &ForgetfulDirectory, rng: &mut Rng, context: &str) {
         for _ in 0..IMAGES {
             let image = memory.crash_image(rng);
             let (tail, read) = recover(&image, 1).unwrap_or_else(|e| panic!("{context}: {e}"));
@@ -97,8 +97,8 @@ fn seeds() -> std::ops::Range<u64> {
 }
 
 /// A log that has begun, and trouble some calls later.
-fn begun(seed: u64, troubles: &[(usize, Trouble)]) -> (Memory, Appender) {
-    let memory = Memory::default();
+fn begun(seed: u64, troubles: &[(usize, Trouble)]) -> (ForgetfulDirectory, Appender) {
+    let memory = ForgetfulDirectory::default();
     if seed.is_multiple_of(3) {
         memory.forbid_allocation();
     }
@@ -111,7 +111,10 @@ fn begun(seed: u64, troubles: &[(usize, Trouble)]) -> (Memory, Appender) {
 }
 
 /// Does the same with a trouble at every call, as long as there are calls.
-fn at_every_call(trouble: Trouble, mut check: impl FnMut(&Memory, &History, &mut Rng, &str)) {
+fn at_every_call(
+    trouble: Trouble,
+    mut check: impl FnMut(&ForgetfulDirectory, &History, &mut Rng, &str),
+) {
     for seed in seeds() {
         let mut rng = Rng::with_seed(seed);
         for call in 0.. {
@@ -224,7 +227,7 @@ fn what_was_read_is_on_disk() {
         );
         if is_torn {
             memory
-                .open(&file::name(1))
+                .open(&file::name(1), Opening::Write)
                 .unwrap()
                 .write_at(&[1], 500)
                 .unwrap();
@@ -257,7 +260,7 @@ fn what_is_read_after_an_error_of_the_device_survives_a_crash_later() {
 #[test]
 fn a_log_fills_the_disk_and_goes_on_once_there_is_space() {
     for cannot_allocate in [false, true] {
-        let memory = Memory::default();
+        let memory = ForgetfulDirectory::default();
         if cannot_allocate {
             memory.forbid_allocation();
         }

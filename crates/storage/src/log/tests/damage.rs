@@ -1,11 +1,11 @@
 //! A log that was cut anywhere, or of which any bit is wrong: a prefix of its records, or a refusal.
 
-use super::memory::Memory;
 use super::{LogOptions, Numbered, commit, insert, open, recover};
 use crate::log::LogError;
 use crate::log::error::Damage;
 use crate::log::file;
 use crate::log::frame::{FILE_HEADER_BYTES, FileHeader, Frames, Rest};
+use crate::tests::ForgetfulDirectory;
 use crate::tests::is_long;
 
 const FIXTURE_BYTES: usize = 1 << 16;
@@ -25,7 +25,7 @@ struct Fixture {
 impl Fixture {
     /// A log of batches of so many records.
     fn new(batch: u64) -> Self {
-        let memory = Memory::default();
+        let memory = ForgetfulDirectory::default();
         memory.forbid_allocation();
         let mut appender = open(&memory, LogOptions::default());
         let mut batches = Vec::new();
@@ -66,8 +66,8 @@ impl Fixture {
         recover(&self.memory(&self.bytes), 1).unwrap().1
     }
 
-    fn memory(&self, bytes: &[u8]) -> Memory {
-        Memory::with([(file::name(1), bytes.to_vec())])
+    fn memory(&self, bytes: &[u8]) -> ForgetfulDirectory {
+        ForgetfulDirectory::with([(file::name(1), bytes.to_vec())])
     }
 }
 
@@ -131,7 +131,7 @@ fn a_batch_that_is_torn_in_its_midst_is_cut_off_from_there() {
     let (tail, records) = recover(&memory, 1).unwrap();
     assert_eq!(records, fixture.records()[..torn]);
     let cut = tail.cut().unwrap();
-    assert_eq!(cut.path.to_str(), Some("log/00000000000000000001.log"));
+    assert_eq!(cut.path.to_str(), Some("disk/00000000000000000001.log"));
     assert_eq!(cut.offset, fixture.bounds[torn]);
     let zeros = bytes.iter().rev().take_while(|byte| **byte == 0).count();
     assert_eq!(cut.bytes, bytes.len() - zeros - fixture.bounds[torn]);

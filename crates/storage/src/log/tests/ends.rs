@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use super::memory::{Memory, Trouble};
-use super::{LogOptions, STORE, commit, insert, open, recover};
+use super::{LogOptions, STORE, commit, insert, open, recover, shared};
+use crate::directory::{Directory, DiskDirectory, Opening};
 use crate::log::appender::Fault;
-use crate::log::disk::{Directory, Disk};
-use crate::log::recover::{Survey, survey_in};
-use crate::log::{LogError, file};
+use crate::log::recover::Survey;
+use crate::log::{LogError, begin, file};
 use crate::shortage::Shortage;
+use crate::tests::{ForgetfulDirectory, Trouble};
 
 /// Small, so that a second record may begin a second file.
 const SMALL: LogOptions = LogOptions {
@@ -19,11 +19,11 @@ const SMALL: LogOptions = LogOptions {
     queue_bytes: 1 << 20,
 };
 
-fn survey(memory: &Memory) -> Survey {
+fn survey(memory: &ForgetfulDirectory) -> Survey {
     let before = memory.file_names().into_iter();
     let before: Vec<_> = before.map(|name| memory.bytes(&name)).collect();
     let visit = |_, _| Ok::<(), LogError>(());
-    let survey = survey_in(Arc::new(memory.clone()), STORE, 1, visit).unwrap();
+    let survey = crate::log::survey(shared(memory), STORE, 1, visit).unwrap();
     let after = memory.file_names().into_iter();
     let after: Vec<_> = after.map(|name| memory.bytes(&name)).collect();
     assert!(before == after, "a survey changes nothing");
@@ -31,13 +31,13 @@ fn survey(memory: &Memory) -> Survey {
 }
 
 /// Where the log ends abruptly.
-fn abrupt_end(memory: &Memory) -> Option<u64> {
+fn abrupt_end(memory: &ForgetfulDirectory) -> Option<u64> {
     survey(memory).abrupt_end.map(|(_, length)| length)
 }
 
 /// A log of one record and a mark, closed.
-fn closed() -> (Memory, usize) {
-    let memory = Memory::default();
+fn closed() -> (ForgetfulDirectory, usize) {
+    let memory = ForgetfulDirectory::default();
     let mut appender = open(&memory, SMALL);
     commit(&mut appender, &[insert(1, 3)]).unwrap();
     appender.finish().unwrap();
@@ -53,7 +53,7 @@ fn zeros_behind_the_last_frame_show_that_writing_ended_there() {
     let bytes = memory.bytes(&file::name(1));
     assert!(bytes.len() > end + 8);
     for length in end + 1..=bytes.len() {
-        let memory = Memory::with([(file::name(1), bytes[..length].to_vec())]);
+        let memory = ForgetfulDirectory::with([(file::name(1), bytes[..length].to_vec())]);
         assert_eq!(abrupt_end(&memory), None, "{length}");
     }
 }
@@ -63,7 +63,7 @@ fn a_file_that_ends_with_its_frames_or_within_one_may_have_been_cut_short() {
     let (memory, end) = closed();
     let bytes = memory.bytes(&file::name(1));
     for length in file::START as usize..=end {
-        let memory = Memory::with([(file::name(1), bytes[..length].to_vec())]);
+        let memory = ForgetfulDirectory::with([(file::name(1), bytes[..length].to_vec())]);
         assert_eq!(abrupt_end(&memory), Some(length as u64), "{length}");
         // A write that was cut off leaves the same where nothing is allocated ahead.
         recover(&memory, 1).unwrap();
@@ -76,7 +76,7 @@ fn a_write_that_was_torn_within_allocated_space_does_not_end_abruptly() {
     let mut bytes = memory.bytes(&file::name(1));
     let half = file::START as usize + 60;
     bytes[half..end].fill(0);
-    let survey = survey(&Memory::with([(file::name(1), bytes)]));
+    let survey = survey(&ForgetfulDirectory::with([(file::name(1), bytes)]));
     assert_eq!(survey.torn.unwrap().offset, file::START as usize);
     assert_eq!(survey.abrupt_end, None);
 }
@@ -90,34 +90,35 @@ fn a_file_that_ends_within_a_write_whose_first_bytes_are_gone_may_have_been_cut_
     bytes[start..start + 8].fill(0);
     bytes[end - 9] = 1;
     for (length, is_abrupt) in [(end - 8, true), (end + 8, false)] {
-        let cut = Memory::with([(file::name(1), bytes[..length].to_vec())]);
+        let cut = ForgetfulDirectory::with([(file::name(1), bytes[..length].to_vec())]);
         assert_eq!(abrupt_end(&cut).is_some(), is_abrupt, "{length}");
     }
 }
 
 #[test]
-fn files_of_a_directory_that_is_only_read_are_opened_for_reading() {
+fn files_that_are_only_read_are_opened_for_reading() {
     let directory = tempfile::tempdir().unwrap();
-    let name = file::name(1);
-    Disk::open(directory.path()).unwrap().create(&name).unwrap();
-    let file = Disk::read_only(directory.path()).open(&name).unwrap();
-    assert_eq!(file.read(1).unwrap(), []);
-    assert!(file.write_at(&[1], 0).is_err());
+    let looking = Arc::new(DiskDirectory::read_only(directory.path()));
+    let opened: Arc<dyn Directory> = Arc::new(DiskDirectory::open(directory.path()).unwrap());
+    begin(&opened, STORE).unwrap();
+    let visit = |_, _| Ok::<(), LogError>(());
+    let survey = crate::log::survey(looking, STORE, 1, visit).unwrap();
+    assert_eq!((survey.files, survey.next_sequence), (1, 1));
 }
 
 /// Why a short file is not refused: each of these leaves one, and nothing in it says which one it was.
 #[test]
 fn logs_end_abruptly_for_many_reasons_and_are_read() {
-    let new = Memory::default();
+    let new = ForgetfulDirectory::default();
     open(&new, SMALL);
 
-    let not_allocated = Memory::default();
+    let not_allocated = ForgetfulDirectory::default();
     not_allocated.forbid_allocation();
     let mut appender = open(&not_allocated, SMALL);
     commit(&mut appender, &[insert(1, 3)]).unwrap();
     appender.finish().unwrap();
 
-    let full = Memory::default();
+    let full = ForgetfulDirectory::default();
     full.limit_space(Some(400));
     let mut appender = open(&full, SMALL);
     commit(&mut appender, &[insert(1, 3)]).unwrap();
@@ -128,7 +129,7 @@ fn logs_end_abruptly_for_many_reasons_and_are_read() {
     );
 
     // The header of the second file, its sync, the cut of the first one, its sync, and the new name.
-    let rotating = Memory::default();
+    let rotating = ForgetfulDirectory::default();
     let mut appender = open(&rotating, SMALL);
     commit(&mut appender, &[insert(1, 9)]).unwrap();
     rotating.trouble_at(rotating.calls() + 5, Trouble::Crash);
@@ -136,7 +137,7 @@ fn logs_end_abruptly_for_many_reasons_and_are_read() {
     assert!(!rotating.file_names().contains(&file::name(2)));
 
     let (torn, end) = closed();
-    torn.open(&file::name(1))
+    torn.open(&file::name(1), Opening::Write)
         .unwrap()
         .write_at(&[1], end as u64)
         .unwrap();

@@ -2,14 +2,16 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use simshard_simhash::{Fingerprint, Layout};
 use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
 
-use super::memory::Memory;
 use super::{CORPUS, LogOptions, Numbered, STORE, commit, open};
+use crate::directory::DiskDirectory;
 use crate::element::{Change, ChangeKind, Documents, Operation};
 use crate::log::{LogError, Record, file, recover};
+use crate::tests::ForgetfulDirectory;
 use crate::tests::compare_with_golden;
 
 fn golden() -> PathBuf {
@@ -47,7 +49,7 @@ fn batches() -> Vec<Vec<Record>> {
 }
 
 fn written() -> Vec<u8> {
-    let memory = Memory::default();
+    let memory = ForgetfulDirectory::default();
     memory.forbid_allocation();
     let mut appender = open(&memory, LogOptions::default());
     for batch in batches() {
@@ -67,7 +69,8 @@ fn the_golden_file_is_read_from_disk() {
     let directory = tempfile::tempdir().unwrap();
     fs::copy(golden(), directory.path().join(file::name(1))).unwrap();
     let mut read = Vec::new();
-    let tail = recover(directory.path(), STORE, 1, |sequence, record| {
+    let opened = Arc::new(DiskDirectory::open(directory.path()).unwrap());
+    let tail = recover(opened, STORE, 1, |sequence, record| {
         read.push((sequence, record));
         Ok::<(), LogError>(())
     });

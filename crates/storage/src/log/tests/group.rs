@@ -1,17 +1,18 @@
 //! Group commit, with threads: batches, back-pressure, full disks, failures, and the end.
 
-use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-use super::memory::{Memory, Trouble};
 use super::{LogOptions, Numbered, STORE, insert, recover, without_marks};
+use crate::directory::{Directory, DiskDirectory};
 use crate::element::Operation;
 use crate::log::record::EncodeError;
 use crate::log::tail::Cut;
 use crate::log::{AppendError, Committed, Log, LogError, Record, Sink, Tail, file};
 use crate::shortage::Shortage;
 use crate::tests::ends_by_abort;
+use crate::tests::{ForgetfulDirectory, Trouble};
 
 /// What a sink heard; tickets are numbers.
 #[derive(Debug, PartialEq)]
@@ -45,7 +46,7 @@ impl Sink<u64> for Sender<Heard> {
     }
 }
 
-fn start(memory: &Memory, options: LogOptions) -> (Log<u64>, Receiver<Heard>) {
+fn start(memory: &ForgetfulDirectory, options: LogOptions) -> (Log<u64>, Receiver<Heard>) {
     let (sink, heard) = channel();
     let (tail, _) = recover(memory, 1).unwrap();
     (Log::start(tail, options, sink).unwrap(), heard)
@@ -65,7 +66,7 @@ fn batches(heard: &Receiver<Heard>) -> Vec<Vec<u64>> {
 /// L6, L10.
 #[test]
 fn what_queues_during_a_sync_goes_out_with_the_next_one() {
-    let memory = Memory::default();
+    let memory = ForgetfulDirectory::default();
     let (log, heard) = start(&memory, LogOptions::default());
     memory.hold_syncs();
     append(&log, [1]);
@@ -86,7 +87,7 @@ fn what_queues_during_a_sync_goes_out_with_the_next_one() {
 /// L6: a batch has its bytes, or one record.
 #[test]
 fn a_batch_ends_where_it_has_its_bytes() {
-    let memory = Memory::default();
+    let memory = ForgetfulDirectory::default();
     let options = LogOptions {
         batch_bytes: 300,
         ..LogOptions::default()
@@ -107,7 +108,7 @@ fn a_batch_ends_where_it_has_its_bytes() {
 /// L8.
 #[test]
 fn a_full_queue_gives_the_ticket_back_and_takes_more_later() {
-    let memory = Memory::default();
+    let memory = ForgetfulDirectory::default();
     let options = LogOptions {
         queue_bytes: 300,
         ..LogOptions::default()
@@ -132,7 +133,7 @@ fn a_full_queue_gives_the_ticket_back_and_takes_more_later() {
 
 #[test]
 fn a_record_that_cannot_be_written_is_given_back() {
-    let (log, _heard) = start(&Memory::default(), LogOptions::default());
+    let (log, _heard) = start(&ForgetfulDirectory::default(), LogOptions::default());
     let Record::Operation(Operation::Change(mut change)) = insert(1, 1) else {
         unreachable!()
     };
@@ -147,7 +148,7 @@ fn a_record_that_cannot_be_written_is_given_back() {
 /// L5, L10.
 #[test]
 fn a_full_disk_refuses_what_it_cannot_hold_and_nothing_else() {
-    let memory = Memory::default();
+    let memory = ForgetfulDirectory::default();
     let (log, heard) = start(&memory, LogOptions::default());
     memory.limit_space(Some(400));
     append(&log, [1]);
@@ -171,7 +172,7 @@ fn a_full_disk_refuses_what_it_cannot_hold_and_nothing_else() {
 /// L5, L10: whoever is refused hears what there was too little of.
 #[test]
 fn a_log_out_of_file_descriptors_refuses_what_needs_a_new_file_and_goes_on_once_there_are_some() {
-    let memory = Memory::default();
+    let memory = ForgetfulDirectory::default();
     let options = LogOptions {
         file_bytes: 500,
         ..LogOptions::default()
@@ -199,7 +200,7 @@ fn a_log_out_of_file_descriptors_refuses_what_needs_a_new_file_and_goes_on_once_
 /// L4, L10.
 #[test]
 fn after_a_failed_sync_everything_fails_and_nothing_is_tried_again() {
-    let memory = Memory::default();
+    let memory = ForgetfulDirectory::default();
     let (log, heard) = start(&memory, LogOptions::default());
     append(&log, [1]);
     assert_eq!(heard.recv().unwrap().tickets(), [1]);
@@ -220,7 +221,7 @@ fn after_a_failed_sync_everything_fails_and_nothing_is_tried_again() {
 /// L3: a mark shows that the last record was on disk. It is not synced, and it is no reason for another.
 #[test]
 fn an_idle_log_leaves_one_mark() {
-    let memory = Memory::default();
+    let memory = ForgetfulDirectory::default();
     let (log, heard) = start(&memory, LogOptions::default());
     let writes = memory.writes();
     append(&log, [1]);
@@ -239,7 +240,7 @@ fn an_idle_log_leaves_one_mark() {
 /// L3: whatever a crash left is on disk once it was read.
 #[test]
 fn a_log_that_was_not_closed_is_marked_when_it_starts() {
-    let memory = Memory::default();
+    let memory = ForgetfulDirectory::default();
     let mut appender = super::open(&memory, LogOptions::default());
     super::commit(&mut appender, &[insert(1, 1)]).unwrap();
     drop(appender);
@@ -270,7 +271,7 @@ impl Sink<u64> for Slow {
 /// L8: batches that wait for the sink are bounded.
 #[test]
 fn the_next_batches_are_synced_while_the_sink_is_busy_and_then_the_log_waits() {
-    let memory = Memory::default();
+    let memory = ForgetfulDirectory::default();
     let (go, wait) = channel();
     let (tail, _) = recover(&memory, 1).unwrap();
     let options = LogOptions {
@@ -310,7 +311,7 @@ impl Sink<u64> for Panicking {
 fn a_writer_that_panics_ends_the_process() {
     let name = "log::tests::group::a_writer_that_panics_ends_the_process";
     ends_by_abort(name, || {
-        let memory = Memory::default();
+        let memory = ForgetfulDirectory::default();
         let (log, heard) = start(&memory, LogOptions::default());
         memory.trouble_at(memory.calls(), Trouble::Panic);
         append(&log, [1]);
@@ -325,7 +326,7 @@ fn a_writer_that_panics_ends_the_process() {
 fn a_sink_that_panics_ends_the_process() {
     let name = "log::tests::group::a_sink_that_panics_ends_the_process";
     ends_by_abort(name, || {
-        let (tail, _) = recover(&Memory::default(), 1).unwrap();
+        let (tail, _) = recover(&ForgetfulDirectory::default(), 1).unwrap();
         let log = Log::start(tail, LogOptions::default(), Panicking).unwrap();
         append(&log, [1]);
         drop(log.close());
@@ -335,7 +336,7 @@ fn a_sink_that_panics_ends_the_process() {
 /// L9.
 #[test]
 fn trimming_deletes_the_files_below_and_never_the_last() {
-    let memory = Memory::default();
+    let memory = ForgetfulDirectory::default();
     let options = LogOptions {
         file_bytes: 64 + 2 * 128,
         batch_bytes: 1,
@@ -381,9 +382,11 @@ fn a_log_on_disk_is_read_back_over_many_files_and_starts() {
         ..LogOptions::default()
     };
     let mut expected = Vec::new();
-    crate::log::begin(directory.path(), STORE).unwrap();
+    let opened = DiskDirectory::open(directory.path()).unwrap();
+    let opened: Arc<dyn Directory> = Arc::new(opened);
+    crate::log::begin(&opened, STORE).unwrap();
     for start in 0..5 {
-        let (tail, read) = recover_disk(directory.path());
+        let (tail, read) = recover_disk(&opened);
         assert_eq!(read, expected);
         let (sink, heard) = channel();
         let log = Log::start(tail, options, sink).unwrap();
@@ -396,16 +399,16 @@ fn a_log_on_disk_is_read_back_over_many_files_and_starts() {
             expected.extend(batch.into_iter().map(|(place, record, _)| (place, record)));
         }
     }
-    let (tail, read) = recover_disk(directory.path());
+    let (tail, read) = recover_disk(&opened);
     assert_eq!(read.len(), 250);
     assert_eq!(read, expected);
     assert_eq!(tail.cut(), None::<&Cut>);
     assert!(std::fs::read_dir(directory.path()).unwrap().count() > 5);
 }
 
-fn recover_disk(path: &Path) -> (Tail, Numbered) {
+fn recover_disk(directory: &Arc<dyn Directory>) -> (Tail, Numbered) {
     let mut read = Vec::new();
-    let tail = crate::log::recover(path, STORE, 1, |sequence, record| {
+    let tail = crate::log::recover(Arc::clone(directory), STORE, 1, |sequence, record| {
         read.push((sequence, record));
         Ok::<(), LogError>(())
     });

@@ -1,18 +1,15 @@
 //! What recovery refuses, naming file and offset, and what it passes over.
 
-use std::sync::Arc;
-
 use uuid::Uuid;
 
-use super::memory::Memory;
-use super::{LogOptions, STORE, commit, insert, open, recover, without_marks};
+use super::{LogOptions, STORE, commit, insert, open, recover, shared, without_marks};
 use crate::log::frame::{Body, FileHeader, Frames, put_frame};
-use crate::log::recover::recover_in;
 use crate::log::{LogError, file};
+use crate::tests::ForgetfulDirectory;
 
 /// Files of three records each, and one at the end; their names are 1, 4, 7 and 10.
 fn files() -> Vec<(String, Vec<u8>)> {
-    let memory = Memory::default();
+    let memory = ForgetfulDirectory::default();
     let options = LogOptions {
         file_bytes: 64 + 3 * 128,
         allocate_bytes: 8,
@@ -31,7 +28,7 @@ fn files() -> Vec<(String, Vec<u8>)> {
     files.collect()
 }
 
-fn refusal(memory: &Memory, first_needed: u64) -> String {
+fn refusal(memory: &ForgetfulDirectory, first_needed: u64) -> String {
     recover(memory, first_needed).unwrap_err().to_string()
 }
 
@@ -41,18 +38,18 @@ fn header(first: u64) -> FileHeader {
 }
 
 /// A log of one file with these bytes behind its header.
-fn single(frames: &[u8]) -> Memory {
+fn single(frames: &[u8]) -> ForgetfulDirectory {
     let bytes = [&header(1).encode()[..], frames].concat();
-    Memory::with([(file::name(1), bytes)])
+    ForgetfulDirectory::with([(file::name(1), bytes)])
 }
 
 #[test]
 fn records_are_read_from_the_first_that_is_needed() {
-    let (tail, read) = recover(&Memory::with(files()), 6).unwrap();
+    let (tail, read) = recover(&ForgetfulDirectory::with(files()), 6).unwrap();
     let expected: Vec<_> = (6..=10).map(|number| (number, insert(number, 1))).collect();
     assert_eq!(read, expected);
     assert_eq!((tail.next_sequence(), tail.cut()), (11, None));
-    let (tail, read) = recover(&Memory::with(files()), 11).unwrap();
+    let (tail, read) = recover(&ForgetfulDirectory::with(files()), 11).unwrap();
     assert_eq!((tail.next_sequence(), read), (11, Vec::new()));
 }
 
@@ -62,10 +59,10 @@ fn files_below_the_first_needed_may_be_gone_and_no_others() {
     for (missing, needed) in [(0, 4), (1, 7), (2, 10)] {
         let mut files = files();
         files.remove(missing);
-        let memory = Memory::with(files);
+        let memory = ForgetfulDirectory::with(files);
         assert!(recover(&memory, needed).is_ok(), "{missing}");
         let message = refusal(&memory, needed - 1);
-        assert!(message.starts_with("log"), "{message}");
+        assert!(message.starts_with("disk"), "{message}");
         assert!(
             message.contains("put back the file that is missing"),
             "{message}"
@@ -73,11 +70,11 @@ fn files_below_the_first_needed_may_be_gone_and_no_others() {
     }
     let mut last_gone = files();
     last_gone.pop();
-    assert!(recover(&Memory::with(last_gone.clone()), 10).is_ok());
-    let message = refusal(&Memory::with(last_gone), 11);
+    assert!(recover(&ForgetfulDirectory::with(last_gone.clone()), 10).is_ok());
+    let message = refusal(&ForgetfulDirectory::with(last_gone), 11);
     assert_eq!(
         message,
-        "log: no file has record 11, or ends right before it; put back the file that is missing, or \
+        "disk: no file has record 11, or ends right before it; put back the file that is missing, or \
          restore the data directory from a replica or a backup"
     );
 }
@@ -85,17 +82,22 @@ fn files_below_the_first_needed_may_be_gone_and_no_others() {
 /// L9.
 #[test]
 fn an_empty_directory_is_a_log_that_was_lost() {
-    let memory = Memory::default();
+    let memory = ForgetfulDirectory::default();
     for needed in [1, 2] {
-        let directory = Arc::new(memory.clone());
-        let lost = recover_in(directory, STORE, needed, |_, _| Ok::<(), LogError>(()));
+        let lost =
+            crate::log::recover(
+                shared(&memory),
+                STORE,
+                needed,
+                |_, _| Ok::<(), LogError>(()),
+            );
         let message = lost.unwrap_err().to_string();
         assert!(
             message.contains(&format!("no file has record {needed}")),
             "{message}"
         );
     }
-    file::begin_in(&memory, STORE).unwrap();
+    file::begin(&shared(&memory), STORE).unwrap();
     let (tail, read) = recover(&memory, 1).unwrap();
     assert_eq!((tail.next_sequence(), read.len()), (1, 0));
     assert_eq!(memory.file_names(), [file::name(1)]);
@@ -109,17 +111,17 @@ fn damage_in_a_file_that_is_not_the_last_is_refused() {
         let mut files = files();
         let last = last_frame(&files[index].1);
         files[index].1[last] ^= 1;
-        let message = refusal(&Memory::with(files.clone()), 1);
+        let message = refusal(&ForgetfulDirectory::with(files.clone()), 1);
         let start = format!(
-            "log/{} at byte {last}: damaged, as a later file",
+            "disk/{} at byte {last}: damaged, as a later file",
             file::name(first)
         );
         assert!(message.starts_with(&start), "{message}");
         // Zeros are the end of a file, which then ends too early.
         files[index].1[last..].fill(0);
-        let message = refusal(&Memory::with(files), 1);
+        let message = refusal(&ForgetfulDirectory::with(files), 1);
         let next = file::name(first + 3);
-        let start = format!("log/{next} at byte 32: its first record is {}", first + 3);
+        let start = format!("disk/{next} at byte 32: its first record is {}", first + 3);
         assert!(message.starts_with(&start), "{message}");
     }
 }
@@ -132,10 +134,10 @@ fn last_frame(bytes: &[u8]) -> usize {
 
 #[test]
 fn files_of_another_store_name_or_format_are_refused() {
-    let memory = Memory::with(files());
+    let memory = ForgetfulDirectory::with(files());
     let other = Uuid::from_bytes([1; 16]);
-    let directory = Arc::new(memory.clone());
-    let error = recover_in(directory, other, 1, |_, _| Ok::<(), LogError>(())).unwrap_err();
+    let error =
+        crate::log::recover(shared(&memory), other, 1, |_, _| Ok::<(), LogError>(())).unwrap_err();
     let message = error.to_string();
     assert!(
         message.contains("log at byte 16: it belongs to store 5a5a5a5a-"),
@@ -144,7 +146,7 @@ fn files_of_another_store_name_or_format_are_refused() {
     assert!(message.contains("and this is store 01010101-"), "{message}");
 
     let bytes = header(2).encode().to_vec();
-    let message = refusal(&Memory::with([(file::name(1), bytes)]), 1);
+    let message = refusal(&ForgetfulDirectory::with([(file::name(1), bytes)]), 1);
     assert!(
         message.contains("log at byte 32: its first record is 2"),
         "{message}"
@@ -152,14 +154,14 @@ fn files_of_another_store_name_or_format_are_refused() {
 
     let mut newer = header(1).encode().to_vec();
     newer[8] = 2;
-    let message = refusal(&Memory::with([(file::name(1), newer)]), 1);
+    let message = refusal(&ForgetfulDirectory::with([(file::name(1), newer)]), 1);
     assert!(
         message.contains("its format is version 2, this program reads version 1"),
         "{message}"
     );
 
     for bytes in [b"".to_vec(), b"SIMSHSEG".to_vec(), vec![0; 100]] {
-        let message = refusal(&Memory::with([(file::name(1), bytes)]), 1);
+        let message = refusal(&ForgetfulDirectory::with([(file::name(1), bytes)]), 1);
         assert!(
             message.contains("it does not start like a log file"),
             "{message}"
@@ -173,7 +175,7 @@ fn a_sound_frame_without_a_record_is_refused() {
     put_frame(&mut frames, header(1).seed(), 1, 64, &Body::new(vec![9]));
     assert_eq!(
         refusal(&single(&frames), 1),
-        "log/00000000000000000001.log at byte 64: there is no record of kind 9, although the frame is sound: \
+        "disk/00000000000000000001.log at byte 64: there is no record of kind 9, although the frame is sound: \
          this program did not write it; do not delete anything, as records behind it were acknowledged: \
          restore the data directory from a replica or a backup"
     );
@@ -229,7 +231,7 @@ fn unfinished_files_go_and_strange_ones_stay() {
     let strange = ["notes.txt", "1.log", "1.new", "lost+found"].map(str::to_owned);
     files.push((unfinished.clone(), b"SIM".to_vec()));
     files.extend(strange.iter().map(|name| (name.clone(), Vec::new())));
-    let memory = Memory::with(files);
+    let memory = ForgetfulDirectory::with(files);
     assert_eq!(without_marks(&recover(&memory, 1).unwrap().1).len(), 10);
     let names = memory.file_names();
     assert!(!names.contains(&unfinished));

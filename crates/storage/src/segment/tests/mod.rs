@@ -19,9 +19,9 @@ use super::block::Block;
 use super::frame::{Footer, Header};
 use super::index::{BlockEntry, Index};
 use super::{BlockCache, Segment, SegmentId, SegmentMeta, SegmentWriter};
+use crate::directory::{Directory, DiskDirectory, ReadAt};
 use crate::element::{Element, State};
-use crate::error::ReadError;
-use crate::files::ReadAt;
+use crate::error::{ReadError, WriteError};
 use crate::merge::Cursor;
 use crate::seal::{SEAL_BYTES, seal};
 
@@ -99,9 +99,15 @@ pub(crate) fn elements(model: &Model) -> impl Iterator<Item = (CorpusUid, Elemen
     })
 }
 
+/// Begins a segment.
+fn begin(directory: &Path) -> Result<SegmentWriter, WriteError> {
+    let opened: Arc<dyn Directory> = Arc::new(DiskDirectory::open(directory).unwrap());
+    SegmentWriter::create(&opened, STORE, ID)
+}
+
 /// Writes a model, which has elements, as a segment.
 pub(crate) fn write(directory: &Path, model: &Model) -> SegmentMeta {
-    let mut writer = SegmentWriter::create(directory, STORE, ID).unwrap();
+    let mut writer = begin(directory).unwrap();
     for (corpus, element) in elements(model) {
         writer.push(corpus, element).unwrap();
     }
@@ -114,7 +120,8 @@ pub(crate) fn open(
     cache_bytes: u64,
 ) -> Result<Segment, ReadError> {
     let cache = Arc::new(BlockCache::new(cache_bytes));
-    Segment::open(directory, STORE, ID, meta, cache)
+    let opened = DiskDirectory::read_only(directory);
+    Segment::open(&opened, STORE, ID, meta, cache)
 }
 
 /// Opens bytes in memory, with nothing cached.

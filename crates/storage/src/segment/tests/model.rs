@@ -100,7 +100,8 @@ fn the_cache_keeps_to_its_bytes_and_scans_leave_it_alone() {
     let directory = tempfile::tempdir().unwrap();
     let meta = write(directory.path(), &model);
     let cache = Arc::new(BlockCache::new(300_000));
-    let segment = Segment::open(directory.path(), STORE, ID, meta, Arc::clone(&cache)).unwrap();
+    let opened = DiskDirectory::read_only(directory.path());
+    let segment = Segment::open(&opened, STORE, ID, meta, Arc::clone(&cache)).unwrap();
     rest(segment.scan_all(|_| true).unwrap()).unwrap();
     assert_eq!(cache.bytes(), 0);
     segment

@@ -4,7 +4,6 @@ use std::fs;
 
 use super::*;
 use crate::element::MAX_ID_BYTES;
-use crate::error::WriteError;
 
 const CORPUS: CorpusUid = CorpusUid([4; 16]);
 
@@ -28,15 +27,15 @@ fn names(directory: &Path) -> Vec<String> {
 fn an_unfinished_segment_has_another_name_and_vanishes() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
-    let mut writer = SegmentWriter::create(path, STORE, ID).unwrap();
+    let mut writer = begin(path).unwrap();
     writer.push(CORPUS, element(1, "a")).unwrap();
     assert_eq!(names(path), ["3f-0000000000000007.new"]);
     drop(writer);
     assert!(names(path).is_empty());
-    let empty = SegmentWriter::create(path, STORE, ID).unwrap();
+    let empty = begin(path).unwrap();
     assert_eq!(empty.finish().unwrap(), None);
     assert!(names(path).is_empty());
-    let mut writer = SegmentWriter::create(path, STORE, ID).unwrap();
+    let mut writer = begin(path).unwrap();
     writer.push(CORPUS, element(1, "a")).unwrap();
     writer.finish().unwrap();
     assert_eq!(names(path), ["3f-0000000000000007.seg"]);
@@ -49,7 +48,7 @@ fn a_full_disk_is_an_error_and_frees_what_was_written() {
     let directory = tempfile::tempdir().unwrap();
     let new = directory.path().join("3f-0000000000000007.new");
     std::os::unix::fs::symlink("/dev/full", &new).unwrap();
-    let mut writer = SegmentWriter::create(directory.path(), STORE, ID).unwrap();
+    let mut writer = begin(directory.path()).unwrap();
     let failed = (0..).find_map(|n| writer.push(CORPUS, element(n, "")).err());
     let Some(WriteError::Io { source, .. }) = failed else {
         panic!("{failed:?}");
@@ -65,7 +64,7 @@ fn a_full_disk_is_an_error_and_frees_what_was_written() {
 
     // So little that it is noticed at the end.
     std::os::unix::fs::symlink("/dev/full", &new).unwrap();
-    let mut writer = SegmentWriter::create(directory.path(), STORE, ID).unwrap();
+    let mut writer = begin(directory.path()).unwrap();
     writer.push(CORPUS, element(1, "")).unwrap();
     assert!(matches!(writer.finish(), Err(WriteError::Io { .. })));
     assert!(names(directory.path()).is_empty());
@@ -74,7 +73,7 @@ fn a_full_disk_is_an_error_and_frees_what_was_written() {
 #[test]
 fn elements_that_do_not_ascend_are_refused_and_the_others_stay() {
     let directory = tempfile::tempdir().unwrap();
-    let mut writer = SegmentWriter::create(directory.path(), STORE, ID).unwrap();
+    let mut writer = begin(directory.path()).unwrap();
     let long = "x".repeat(MAX_ID_BYTES + 1);
     writer.push(CORPUS, element(5, "b")).unwrap();
     let refused = [

@@ -13,6 +13,7 @@ use simshard_topology::ShardId;
 use super::{CORPUS, Fixture, change, insert, small};
 use crate::element::{ChangeKind, Operation};
 use crate::error::MaintenanceError;
+use crate::files::unfinished_name;
 use crate::segment::SegmentId;
 use crate::shortage::Shortage;
 use crate::writer::Refusal;
@@ -35,7 +36,7 @@ pub(super) fn no_space_for_next_segment(fixture: &Fixture) {
         shard: ShardId(0),
         number,
     };
-    let unfinished = disk.path_of(id).with_extension("new");
+    let unfinished = disk.segments.path().join(unfinished_name(&id.to_string()));
     symlink("/dev/full", unfinished).unwrap();
 }
 

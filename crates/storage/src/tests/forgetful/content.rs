@@ -3,7 +3,7 @@
 use fastrand::Rng;
 
 /// The bytes of a file.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Content {
     /// What every reader sees.
     pub(super) now: Vec<u8>,
