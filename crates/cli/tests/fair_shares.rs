@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use simshard_cluster::{ClusterLayout, Node, random_corpus_uid};
+use simshard_proto::endpoint::limited;
+use simshard_proto::matches_from_bytes;
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
 use simshard_proto::shard::v1::work_item::Work;
 use simshard_proto::shard::v1::work_outcome::Outcome;
-use simshard_proto::{matches_from_bytes, transport};
 use simshard_testkit::ForgetfulCluster;
 use simshard_topology::NodeId;
 use tokio::runtime::Runtime;
@@ -103,7 +104,7 @@ impl Scene {
     /// The node's interface, on a connection of its own.
     fn stub(&self) -> Stub {
         let endpoint = Endpoint::from_shared(self.url.clone()).unwrap();
-        let endpoint = transport::endpoint(endpoint);
+        let endpoint = limited(endpoint);
         Stub::new(endpoint.connect_lazy()).max_decoding_message_size(usize::MAX)
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use backon::{ExponentialBuilder, Retryable};
 use simshard_proto::v1::corpus_service_client::CorpusServiceClient;
-use simshard_proto::{MAX_MESSAGE_BYTES, Reason, transport, v1 as pb};
+use simshard_proto::{MAX_MESSAGE_BYTES, Reason, endpoint::limited, v1 as pb};
 use simshard_simhash::Fingerprint;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Response, Status};
@@ -53,7 +53,7 @@ impl Client {
     /// # Errors
     /// If the URL is unusable.
     pub fn new(url: &str) -> Result<Self, ClientError> {
-        let channel = transport::endpoint(endpoint(url)?).connect_lazy();
+        let channel = limited(endpoint(url)?).connect_lazy();
         let stub = Stub::new(channel)
             .max_decoding_message_size(MAX_ANSWER_BYTES)
             .max_encoding_message_size(usize::MAX);

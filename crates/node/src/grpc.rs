@@ -7,8 +7,8 @@ mod work;
 use std::sync::Arc;
 
 use simshard_proto::shard::v1 as pb;
-use simshard_proto::transport::Admitted;
 use simshard_topology::{MapDigest, NodeId};
+use simshard_transport::Admitted;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use simshard_cluster::{ClusterLayout, MetadataError, MetadataStore};
 use simshard_proto::shard::v1::shard_service_server::ShardServiceServer;
-use simshard_proto::transport::{self, Budget};
 use simshard_proto::{MAX_MESSAGE_BYTES, MAX_SHARD_REQUEST_BYTES, SHARD_SERVICE_DESCRIPTORS};
 use simshard_storage::{Failure, OpenError, Options, Store};
 use simshard_topology::NodeId;
+use simshard_transport::{self as transport, Budget, Interface};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
@@ -17,6 +17,9 @@ use tracing::{error, info, warn};
 use crate::engine::{Engine, Threads};
 use crate::grpc::ShardGrpc;
 use crate::reconcile::{Differences, Held, compare};
+
+/// The stream of a router's work: it refuses items that find no room one by one.
+const WORK: &str = "/simshard.shard.v1.ShardService/Work";
 
 /// What a node needs to know.
 #[derive(Clone, Debug)]
@@ -116,7 +119,10 @@ impl Node {
         .max_encoding_message_size(usize::MAX);
         let served = transport::serve(
             service,
-            SHARD_SERVICE_DESCRIPTORS,
+            Interface {
+                descriptors: SHARD_SERVICE_DESCRIPTORS,
+                admits_itself: Some(WORK),
+            },
             listener,
             Budget::new(config.in_flight_bytes),
             &shutdown,
@@ -215,4 +221,17 @@ async fn start(config: &NodeConfig, layout: &ClusterLayout) -> Result<Arc<Engine
     };
     let started = tokio::task::spawn_blocking(start).await;
     started.map_err(|_| ServeError::Stopped)?
+}
+
+#[cfg(test)]
+mod tests {
+    use tonic::server::NamedService;
+
+    use super::*;
+
+    #[test]
+    fn the_stream_of_work_has_the_path_of_its_method() {
+        let service = <ShardServiceServer<ShardGrpc> as NamedService>::NAME;
+        assert_eq!(WORK, format!("/{service}/Work"));
+    }
 }

@@ -3,13 +3,13 @@
 
 mod bits;
 mod documents;
+pub mod endpoint;
 mod limits;
 mod matches;
 mod pairs;
 mod reason;
 mod shards;
 mod status;
-pub mod transport;
 
 pub use bits::{bits_from, bits_into};
 pub use documents::{Documents, Violations, check_batch, check_ids};

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use simshard_cluster::{ClusterLayout, CorpusRecord, Node};
 use simshard_proto::shard::v1 as pb;
-use simshard_proto::transport::Budget;
 use simshard_topology::ShardSet;
+use simshard_transport::Budget;
 use tokio::sync::watch;
 
 use crate::nodes::Nodes;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use simshard_proto::transport::client_timeout;
+use simshard_transport::client_timeout;
 use tokio::time::Instant;
 use tonic::metadata::MetadataMap;
 

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use prost_types::Timestamp;
 use simshard_cluster::{CorpusName, CorpusRecord, CorpusUid, MetadataError};
-use simshard_proto::transport::NO_MEMORY;
 use simshard_proto::{MAX_MESSAGE_BYTES, MalformedColumns, Reason, Violations};
 use simshard_simhash::{Recipe, TakesNoTexts};
 use simshard_topology::{NodeId, ShardSet};
+use simshard_transport::NO_MEMORY;
 use tonic::Status;
 use tonic_types::StatusExt;
 use tracing::error;

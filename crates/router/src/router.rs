@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use simshard_cluster::{CorpusName, MetadataStore};
-use simshard_proto::transport::Budget;
 use simshard_topology::{NodeId, ShardSet};
+use simshard_transport::Budget;
 use tokio::sync::Semaphore;
 
 use crate::clock::SystemClock;

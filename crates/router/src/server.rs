@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use simshard_cluster::{MetadataError, MetadataStore};
-use simshard_proto::transport::{self, Budget};
 use simshard_proto::v1::corpus_service_server::CorpusServiceServer;
 use simshard_proto::{CORPUS_SERVICE_DESCRIPTORS, MAX_MESSAGE_BYTES};
+use simshard_transport::{self as transport, Budget, Interface};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
@@ -68,7 +68,10 @@ pub async fn serve(
         .max_encoding_message_size(MAX_MESSAGE_BYTES);
     transport::serve(
         service,
-        CORPUS_SERVICE_DESCRIPTORS,
+        Interface {
+            descriptors: CORPUS_SERVICE_DESCRIPTORS,
+            admits_itself: None,
+        },
         listener,
         budget,
         &shutdown,

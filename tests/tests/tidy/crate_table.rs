@@ -12,19 +12,31 @@ use crate::{assert_none, repository};
 
 /// Each folder of `crates/`, the crates of ours that it uses, and those that only its tests use
 /// besides.
-const TABLE: [(&str, &[&str], &[&str]); 14] = [
+const TABLE: [(&str, &[&str], &[&str]); 15] = [
     ("simhash", &[], &[]),
     ("topology", &[], &[]),
     ("proto", &["simhash", "topology"], &[]),
+    ("transport", &["proto"], &[]),
     ("storage", &["simhash", "topology"], &[]),
     ("cluster", &["topology"], &[]),
     ("client", &["proto", "simhash"], &[]),
     (
         "node",
-        &["simhash", "topology", "proto", "storage", "cluster"],
+        &[
+            "simhash",
+            "topology",
+            "proto",
+            "transport",
+            "storage",
+            "cluster",
+        ],
         &[],
     ),
-    ("router", &["simhash", "topology", "proto", "cluster"], &[]),
+    (
+        "router",
+        &["simhash", "topology", "proto", "transport", "cluster"],
+        &[],
+    ),
     ("runtime", &[], &[]),
     ("input", &["simhash"], &[]),
     // `runtime` owns the rule which characters a terminal obeys, and results go to terminals.

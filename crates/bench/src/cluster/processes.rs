@@ -8,9 +8,9 @@ use std::time::Instant;
 
 use anyhow::{Context, ensure};
 use rustix::process::{Pid, Signal, kill_process};
+use simshard_proto::endpoint::limited;
 use simshard_proto::shard::v1 as shard;
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
-use simshard_proto::transport;
 use simshard_proto::v1::corpus_service_client::CorpusServiceClient;
 use simshard_topology::MapDigest;
 use tempfile::TempDir;
@@ -103,7 +103,7 @@ impl Cluster {
     pub(super) fn connections(&self, count: usize) -> anyhow::Result<Vec<Stub>> {
         let connect = |_| {
             let endpoint = Endpoint::from_shared(self.router.url.clone())?;
-            let channel = transport::endpoint(endpoint).connect_lazy();
+            let channel = limited(endpoint).connect_lazy();
             Ok(Stub::new(channel).max_decoding_message_size(usize::MAX))
         };
         (0..count).map(connect).collect()
@@ -149,7 +149,7 @@ impl Node {
     /// Asks what it holds, and waits for its answer. It listens, so everything is loaded.
     pub(super) async fn answers(&self, map: MapDigest) -> anyhow::Result<()> {
         let endpoint = Endpoint::from_shared(self.process.url.clone())?;
-        let channel = transport::endpoint(endpoint).connect_lazy();
+        let channel = limited(endpoint).connect_lazy();
         let mut stub = ShardServiceClient::new(channel);
         let request = shard::ListCorporaRequest {
             map_digest: map.0,

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use simshard_proto::transport::Admitted;
 use simshard_proto::{Violations, v1 as pb};
+use simshard_transport::Admitted;
 use tonic::{Request, Response, Status};
 
 use super::CorpusGrpc;

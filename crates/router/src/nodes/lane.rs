@@ -23,7 +23,7 @@ use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::work_item::Work;
 use simshard_proto::shard::v1::work_outcome::Outcome;
 use simshard_proto::status_from_bytes;
-use simshard_proto::transport::{Budget, Taken};
+use simshard_transport::{Budget, Taken};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tonic::Status;

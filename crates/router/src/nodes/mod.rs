@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 
 use backon::{ExponentialBuilder, Retryable};
 use simshard_cluster::{ClusterLayout, Node};
+use simshard_proto::endpoint;
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
 use simshard_proto::shard::v1::work_item::Work;
-use simshard_proto::transport::{self, Budget};
 use simshard_proto::{MAX_MESSAGE_BYTES, Reason};
 use simshard_topology::NodeId;
+use simshard_transport::Budget;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Response, Status};
 use tracing::{debug, warn};
@@ -178,7 +179,7 @@ impl Nodes {
 
 impl Connections {
     fn new(address: &str, budget: &Budget) -> Result<Self, tonic::transport::Error> {
-        let endpoint = transport::endpoint(Endpoint::from_shared(address.to_owned())?);
+        let endpoint = endpoint::limited(Endpoint::from_shared(address.to_owned())?);
         let slot = || {
             let client = ShardServiceClient::new(endpoint.connect_lazy())
                 .max_decoding_message_size(MAX_ANSWER_BYTES)

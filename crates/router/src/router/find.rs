@@ -12,11 +12,11 @@ use simshard_cluster::{CorpusRecord, CorpusState};
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::work_item::Work;
 use simshard_proto::shard::v1::work_outcome::Outcome;
-use simshard_proto::transport::Taken;
 use simshard_proto::v1::{Completeness, Matches};
 use simshard_proto::{MAX_MESSAGE_BYTES, matches_from_bytes, shards_from};
 use simshard_simhash::{Fingerprint, LeadGroups};
 use simshard_topology::NodeId;
+use simshard_transport::Taken;
 use tracing::warn;
 
 use super::{Failures, Router};

@@ -13,7 +13,7 @@ use std::time::Duration;
 use futures_util::{Stream, stream};
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
-use simshard_proto::{MAX_MESSAGE_BYTES, transport};
+use simshard_proto::{MAX_MESSAGE_BYTES, endpoint};
 use simshard_simhash::Layout;
 use simshard_topology::{NodeId, ShardId, ShardSet};
 use tokio::sync::OwnedSemaphorePermit;
@@ -154,7 +154,7 @@ impl Live {
 }
 
 fn connection(endpoint: Endpoint) -> Client {
-    let channel = transport::endpoint(endpoint)
+    let channel = endpoint::limited(endpoint)
         .initial_stream_window_size(WINDOW)
         .initial_connection_window_size(4 * WINDOW)
         .connect_lazy();

@@ -11,7 +11,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use futures_util::{Stream, stream};
-use simshard_proto::transport::Admitted;
+use simshard_transport::Admitted;
 use tokio::sync::mpsc;
 use tokio::time::{timeout, timeout_at};
 use tokio_util::task::AbortOnDropHandle;
@@ -85,7 +85,7 @@ mod tests {
 
     use futures_util::StreamExt;
     use simshard_proto::Reason;
-    use simshard_proto::transport::{Budget, Peer, Places};
+    use simshard_transport::{Budget, Peer, Places};
     use tokio::sync::oneshot;
 
     use super::*;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::{Stream, StreamExt};
 use prost::Message;
-use simshard_proto::transport::{Admitted, Taken, Working, explain};
+use simshard_transport::{Admitted, Taken, Working, explain};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use tonic::{Request, Status, Streaming};
@@ -117,8 +117,8 @@ async fn hand_on<A>(
 #[cfg(test)]
 mod tests {
     use simshard_proto::Reason;
-    use simshard_proto::transport::Budget;
     use simshard_proto::v1::InsertResponse;
+    use simshard_transport::Budget;
 
     use super::*;
 

@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::time::SystemTime;
 
 use simshard_cluster::random_corpus_uid;
-use simshard_proto::transport::Budget;
 use simshard_proto::{MAX_MESSAGE_BYTES, Reason, status_from_bytes};
 use simshard_storage::Store;
 use simshard_topology::{MapDigest, ShardId, ShardSet};
+use simshard_transport::Budget;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use simshard_proto::transport;
+use simshard_proto::endpoint;
 use simshard_proto::{Reason, status_into_bytes};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
@@ -224,7 +224,7 @@ async fn those_who_wait_while_a_lane_cannot_be_opened_share_the_failure() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let endpoint = Endpoint::from_shared(format!("http://{address}")).unwrap();
-    let channel = transport::endpoint(endpoint).connect_lazy();
+    let channel = endpoint::limited(endpoint).connect_lazy();
     let slot = Slot::new(Client::new(channel), plenty());
 
     // Somebody who takes connections, reads, and does not answer; then it is gone.
@@ -255,7 +255,7 @@ async fn who_gives_up_opening_a_lane_leaves_it_to_the_others() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let endpoint = Endpoint::from_shared(format!("http://{address}")).unwrap();
-    let channel = transport::endpoint(endpoint).connect_lazy();
+    let channel = endpoint::limited(endpoint).connect_lazy();
     let slot = Arc::new(Slot::new(Client::new(channel), plenty()));
     let ask = || {
         let slot = Arc::clone(&slot);

@@ -15,7 +15,7 @@ use tonic::Status;
 use tonic::body::Body;
 use tower::{Layer, Service};
 
-use crate::{Reason, Violations};
+use simshard_proto::{Reason, Violations};
 
 /// The header in which gRPC clients say how long they wait.
 const HEADER: &str = "grpc-timeout";

@@ -31,7 +31,7 @@ use super::budget::{Budget, Taken};
 use super::incoming::{Caller, InUse};
 use super::places::{Place, Places, Size};
 use super::shares::Peer;
-use crate::Reason;
+use simshard_proto::Reason;
 
 /// Requests under way at once in one process. One peer gets half at most.
 const MAX_REQUESTS: usize = 8192;
@@ -48,23 +48,23 @@ const CHECK: &str = "/grpc.health.v1.Health/Check";
 /// A stream of changes of health, which lasts as long as the client wants, has this path.
 const WATCH: &str = "/grpc.health.v1.Health/Watch";
 
-/// The stream of a router's work ends in this path. What arrives on it counts, but is refused request by request by
-/// whoever answers it: an error would end the stream for all of them.
-const WORK: &str = "/Work";
-
 /// Lets requests in while there is room.
 #[derive(Clone, Debug)]
 pub(super) struct Admission {
     requests: Places,
     budget: Budget,
+    /// The path of a stream that admits its messages itself.
+    admits_itself: Option<&'static str>,
 }
 
 impl Admission {
-    /// With the memory of `budget`.
-    pub(super) fn new(budget: Budget) -> Self {
+    /// With the memory of `budget`. What arrives on a stream with the path `admits_itself` counts, and is let in all
+    /// the same.
+    pub(super) fn new(budget: Budget, admits_itself: Option<&'static str>) -> Self {
         Self {
             requests: Places::new(MAX_REQUESTS),
             budget,
+            admits_itself,
         }
     }
 }
@@ -226,13 +226,13 @@ where
         let in_use = caller.map(Caller::begin);
         let budget = self.admission.budget.clone();
         let admitted = Admitted::new(&budget, Some(place));
-        let is_work = request.uri().path().ends_with(WORK);
+        let admits_itself = self.admission.admits_itself == Some(request.uri().path());
         let (mut parts, body) = request.into_parts();
         parts.extensions.insert(admitted.clone());
         let body = Body::new(Arriving {
             body,
             admitted: admitted.clone(),
-            is_work,
+            admits_itself,
         });
         let answer = self.inner.call(Request::from_parts(parts, body));
         Either::Right(Box::pin(async move {
@@ -258,7 +258,7 @@ pub fn overloaded(what: &str) -> Status {
 struct Arriving {
     body: Body,
     admitted: Admitted,
-    is_work: bool,
+    admits_itself: bool,
 }
 
 impl http_body::Body for Arriving {
@@ -274,7 +274,7 @@ impl http_body::Body for Arriving {
             Some(Ok(frame)) => frame.data_ref().map_or(0, Bytes::len),
             Some(Err(_)) | None => 0,
         };
-        if bytes == 0 || self.admitted.grow(bytes, self.is_work) {
+        if bytes == 0 || self.admitted.grow(bytes, self.admits_itself) {
             return Poll::Ready(frame);
         }
         Poll::Ready(Some(Err(overloaded(NO_MEMORY))))

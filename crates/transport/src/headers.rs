@@ -17,7 +17,7 @@ use tonic::metadata::MetadataValue;
 use tower::{Layer, Service};
 
 use super::deadline;
-use crate::{Reason, Violations};
+use simshard_proto::{Reason, Violations};
 
 /// Bytes of the headers of one request, counted as HTTP/2 counts them.
 const MAX_HEADERS: usize = 16 << 10;

@@ -32,7 +32,7 @@ fn reason(response: &Response<Body>) -> Option<Reason> {
 #[tokio::test]
 async fn bytes_count_until_the_answer_has_left() {
     let budget = Budget::new(100);
-    let service = Admission::new(budget.clone()).layer(service_fn(echo));
+    let service = Admission::new(budget.clone(), None).layer(service_fn(echo));
     let ask = |bytes| service.clone().oneshot(request("/a", bytes));
 
     let mut response = ask(40).await.unwrap();
@@ -49,7 +49,7 @@ async fn bytes_count_until_the_answer_has_left() {
 #[tokio::test]
 async fn a_request_that_does_not_fit_is_told_to_come_again() {
     let budget = Budget::new(100);
-    let service = Admission::new(budget.clone()).layer(service_fn(echo));
+    let service = Admission::new(budget.clone(), None).layer(service_fn(echo));
     let ask = |path, bytes| service.clone().oneshot(request(path, bytes));
     let refused = ask("/a", 101).await.unwrap();
     assert_eq!(reason(&refused), Some(Reason::Overloaded));
@@ -61,6 +61,20 @@ async fn a_request_that_does_not_fit_is_told_to_come_again() {
     assert_eq!(reason(&refused), Some(Reason::Overloaded));
     let health = ask("/grpc.health.v1.Health/Check", 1).await.unwrap();
     assert_eq!(reason(&health), None);
+}
+
+/// AD1: its handler refuses what does not fit.
+#[tokio::test]
+async fn a_stream_that_admits_itself_gets_all_that_arrives_and_it_counts() {
+    let budget = Budget::new(100);
+    let service = Admission::new(budget.clone(), Some("/s/Work")).layer(service_fn(echo));
+    let ask = |path| service.clone().oneshot(request(path, 101));
+    let response = ask("/s/Work").await.unwrap();
+    assert_eq!(reason(&response), None);
+    assert!(budget.try_take(1).is_none(), "it counts");
+    drop(response);
+    let refused = ask("/other/Work").await.unwrap();
+    assert_eq!(reason(&refused), Some(Reason::Overloaded));
 }
 
 /// AD1: what a stream gives up counts where it is held.
@@ -77,7 +91,7 @@ async fn what_arrived_can_be_handed_on() {
             .insert(Arc::new(Mutex::new(admitted.split())));
         Ok::<_, Infallible>(response)
     };
-    let service = Admission::new(budget.clone()).layer(service_fn(keep));
+    let service = Admission::new(budget.clone(), None).layer(service_fn(keep));
     let mut response = service.oneshot(request("/a", 40)).await.unwrap();
     let held = response.extensions_mut().remove::<Arc<Mutex<Taken>>>();
     drop(response);
@@ -100,7 +114,7 @@ async fn so_many_requests_are_under_way_and_no_more() {
             }
         }
     };
-    let admission = Admission::new(Budget::new(100));
+    let admission = Admission::new(Budget::new(100), None);
     let service = admission.layer(service_fn(wait));
     let ask = || service.clone().oneshot(request("/a", 0));
     let under_way: Vec<_> = (0..SHARE).map(|_| tokio::spawn(ask())).collect();
@@ -126,7 +140,7 @@ async fn a_place_is_kept_until_the_answer_has_left_or_it_is_given_up() {
         response.extensions_mut().insert(admitted);
         Ok::<_, Infallible>(response)
     };
-    let admission = Admission::new(Budget::new(100));
+    let admission = Admission::new(Budget::new(100), None);
     let service = admission.layer(service_fn(answer));
     let taken = || MAX_REQUESTS - admission.requests.free();
     for is_given_up in [false, true] {
@@ -147,7 +161,7 @@ async fn a_place_is_kept_until_the_answer_has_left_or_it_is_given_up() {
 /// AD4.
 #[tokio::test]
 async fn others_find_a_place_whatever_one_peer_has_open() {
-    let admission = Admission::new(Budget::new(100));
+    let admission = Admission::new(Budget::new(100), None);
     let places = &admission.requests;
     let [attacker, other] = [[10, 0, 0, 1], [10, 0, 0, 2]].map(|ip| Peer::of(ip.into()));
     let take = || places.take(attacker);
@@ -188,7 +202,7 @@ async fn a_stream_takes_a_whole_place_only_while_something_is_done_for_it() {
 
 #[tokio::test]
 async fn bodies_say_when_they_end() {
-    let service = Admission::new(Budget::new(100)).layer(service_fn(echo));
+    let service = Admission::new(Budget::new(100), None).layer(service_fn(echo));
     let mut response = service.oneshot(request("/a", 3)).await.unwrap();
     assert_eq!(response.body().size_hint().exact(), Some(3));
     assert!(!response.body().is_end_stream());

@@ -5,23 +5,24 @@ use std::task::{Context, Poll};
 use futures_util::future::BoxFuture;
 use futures_util::{Stream, StreamExt, stream};
 use http::{Request, Response};
+use simshard_proto::CORPUS_SERVICE_DESCRIPTORS;
+use simshard_proto::endpoint::limited;
+use simshard_proto::v1::corpus_service_client::CorpusServiceClient;
+use simshard_proto::v1::{
+    FindFirstRequest, FindFirstResponse, InsertRequest, InsertResponse, InsertStreamRequest,
+    InsertStreamResponse,
+};
 use tokio::sync::watch;
 use tokio::task::yield_now;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 use tonic::server::Grpc;
-use tonic::transport::Channel;
+use tonic::transport::{Channel, Endpoint};
 use tonic::{Request as Call, Response as Answer, Streaming};
 use tonic_prost::ProstCodec;
 use tower::service_fn;
 
 use super::*;
-use crate::CORPUS_SERVICE_DESCRIPTORS;
-use crate::v1::corpus_service_client::CorpusServiceClient;
-use crate::v1::{
-    FindFirstRequest, FindFirstResponse, InsertRequest, InsertResponse, InsertStreamRequest,
-    InsertStreamResponse,
-};
 
 type Client = CorpusServiceClient<Channel>;
 
@@ -136,10 +137,13 @@ async fn start() -> (Client, Slow, AbortOnDropHandle<Result<(), ServeError>>) {
     let serving = tokio::spawn(async move {
         let budget = Budget::new(usize::MAX);
         let never = CancellationToken::new();
-        let descriptors = CORPUS_SERVICE_DESCRIPTORS;
-        serve(service, descriptors, listener, budget, &never, QUIET).await
+        let interface = Interface {
+            descriptors: CORPUS_SERVICE_DESCRIPTORS,
+            admits_itself: None,
+        };
+        serve(service, interface, listener, budget, &never, QUIET).await
     });
-    let endpoint = endpoint(Endpoint::from_shared(url).unwrap());
+    let endpoint = limited(Endpoint::from_shared(url).unwrap());
     let client = Client::new(endpoint.connect_lazy());
     (client, slow, AbortOnDropHandle::new(serving))
 }

@@ -309,8 +309,8 @@ mod tests {
     use tower::{Layer, ServiceExt, service_fn};
 
     use super::*;
-    use crate::transport::Budget;
-    use crate::transport::admission::Admission;
+    use crate::Budget;
+    use crate::admission::Admission;
 
     const SHORT: Duration = Duration::from_millis(30);
 
@@ -412,7 +412,7 @@ mod tests {
             let body = Full::new(Bytes::from_static(b"an answer"));
             Ok::<_, Infallible>(Response::new(Body::new(body)))
         });
-        let service = Admission::new(Budget::new(100)).layer(answer);
+        let service = Admission::new(Budget::new(100), None).layer(answer);
         let ask = async |path| {
             let mut request = Request::new(Body::default());
             *request.uri_mut() = Uri::from_static(path);

@@ -1,4 +1,4 @@
-//! How every Simshard server and channel is set up: the same limits, health,
+//! How every Simshard server is set up: the same admission, deadlines, limits, health,
 //! reflection and drain; nothing is left to the defaults of the transport.
 //!
 //! # Invariants
@@ -16,18 +16,19 @@ mod shares;
 use std::convert::Infallible;
 use std::time::Duration;
 
+use simshard_proto::endpoint::{KEEPALIVE, KEEPALIVE_TIMEOUT, STREAM_WINDOW};
+use simshard_proto::{MAX_MESSAGE_BYTES, Reason, Violations};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tonic::body::Body;
 use tonic::server::NamedService;
-use tonic::transport::{Endpoint, Server};
+use tonic::transport::Server;
 use tonic::{Code, Status};
 use tonic_health::ServingStatus;
 use tower::Service;
 use tower::util::MapResponseLayer;
 use tracing::warn;
 
-use crate::{MAX_MESSAGE_BYTES, Reason, Violations};
 use admission::Admission;
 pub use admission::{Admitted, NO_MEMORY, Working, overloaded};
 pub use budget::{Budget, Taken};
@@ -37,11 +38,6 @@ use headers::Headers;
 pub use places::{Place, Places};
 pub use shares::Peer;
 
-/// What a stream that is not read may send. It is little on purpose: HTTP/2 counts bytes, and small messages are many
-/// frames, of which the transport bears only so many unread ones before it closes the connection to all. Large
-/// messages are read as they arrive, whatever becomes of them then, and do not need more.
-const STREAM_WINDOW: u32 = 128 << 10;
-
 /// Requests under way at once on one connection.
 const MAX_STREAMS: u32 = 1024;
 
@@ -50,10 +46,6 @@ const MAX_STREAMS: u32 = 1024;
 /// 50 streams.
 const CONNECTION_WINDOW: u32 = MAX_STREAMS * STREAM_WINDOW;
 
-/// The same for a server, which sends nothing but what it was asked for. Its answers to small batches are smaller
-/// still: this is as much as HTTP/2 allows.
-const ANSWERS_WINDOW: u32 = i32::MAX.unsigned_abs();
-
 /// Bytes of the headers of one request that HTTP/2 reads. It refuses larger ones itself, without a reason. So this is
 /// more than [`headers`] admits.
 const MAX_HEADERS_READ: u32 = 64 << 10;
@@ -61,15 +53,6 @@ const MAX_HEADERS_READ: u32 = 64 << 10;
 /// After so long a connection takes no new requests, and the peer makes another: perhaps to a server that was not
 /// there before. Requests under way, however long, are not cut off.
 const CONNECTION_AGE: Duration = Duration::from_secs(3600);
-
-/// A silent peer is asked for a sign of life this often.
-const KEEPALIVE: Duration = Duration::from_secs(10);
-
-/// A connection without an answer to that for so long is closed.
-const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// A connection that is not made by then has failed.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Why a service could not be served.
 #[derive(Debug, thiserror::Error)]
@@ -82,8 +65,17 @@ pub enum ServeError {
     Reflection(#[from] tonic_reflection::server::Error),
 }
 
-/// Serves a service, its health and its description (an encoded
-/// `google.protobuf.FileDescriptorSet`) on a listener, within a budget of memory, until
+/// What a server must know of a service besides its handlers.
+#[derive(Clone, Copy, Debug)]
+pub struct Interface {
+    /// Its description, an encoded `google.protobuf.FileDescriptorSet`.
+    pub descriptors: &'static [u8],
+    /// The path of a stream whose messages are admitted beyond the budget: its handler refuses their items one by one,
+    /// where an error would end the stream for all of them.
+    pub admits_itself: Option<&'static str>,
+}
+
+/// Serves a service, its health and its description on a listener, within a budget of memory, until
 /// `shutdown`; then requests under way have `grace` to finish, and no longer:
 /// a connection that never says anything could hold a server up for ever.
 ///
@@ -91,7 +83,7 @@ pub enum ServeError {
 /// If the transport fails.
 pub async fn serve<S>(
     service: S,
-    descriptors: &'static [u8],
+    interface: Interface,
     listener: TcpListener,
     budget: Budget,
     shutdown: &CancellationToken,
@@ -106,12 +98,12 @@ where
     let set_health = async |status| health.set_service_status(S::NAME, status).await;
     set_health(ServingStatus::Serving).await;
     let reflection = tonic_reflection::server::Builder::configure()
-        .register_encoded_file_descriptor_set(descriptors)
+        .register_encoded_file_descriptor_set(interface.descriptors)
         .build_v1()?;
     let server = server()
         .layer(Headers)
         .layer(InTime)
-        .layer(Admission::new(budget))
+        .layer(Admission::new(budget, interface.admits_itself))
         .layer(MapResponseLayer::new(explain_response))
         .add_service(service)
         .add_service(health_service)
@@ -182,18 +174,6 @@ pub fn explain(status: Status) -> Status {
         return Violations::of("message", format!("is none: {message}"));
     }
     status
-}
-
-/// An endpoint with the limits set, to connect to.
-#[must_use]
-pub fn endpoint(endpoint: Endpoint) -> Endpoint {
-    endpoint
-        .tcp_nodelay(true)
-        .connect_timeout(CONNECT_TIMEOUT)
-        .http2_keep_alive_interval(KEEPALIVE)
-        .keep_alive_timeout(KEEPALIVE_TIMEOUT)
-        .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(ANSWERS_WINDOW)
 }
 
 #[cfg(test)]
