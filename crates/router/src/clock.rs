@@ -38,17 +38,16 @@ impl SystemClock {
     }
 }
 
-/// Milliseconds since 1970.
-fn wall() -> u64 {
+fn wall() -> Version {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    u64::try_from(since.unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
+    Version::of_wall_time(since.unwrap_or_default())
 }
 
-fn above(clock: &mut Clock, version: Version, beyond_clock: bool, wall: u64) -> Option<Stamp> {
+fn above(clock: &mut Clock, version: Version, beyond_clock: bool, wall: Version) -> Option<Stamp> {
     if clock.observe(version, wall) {
         return Some(Stamp::Reading);
     }
-    let may_be = beyond_clock || !version.is_too_far_ahead(wall);
+    let may_be = beyond_clock || !version.is_too_far_ahead(wall.milliseconds());
     may_be.then_some(Stamp::After(version))
 }
 
@@ -56,10 +55,10 @@ fn above(clock: &mut Clock, version: Version, beyond_clock: bool, wall: u64) -> 
 mod tests {
     use super::*;
 
-    const NOW: u64 = 1_000_000;
+    const NOW: Version = Version::at(1_000_000);
 
     fn in_seconds(seconds: u64) -> Version {
-        Version(Version::at(NOW + 1000 * seconds).0 + 5)
+        Version(Version::at(NOW.milliseconds() + 1000 * seconds).0 + 5)
     }
 
     #[test]
@@ -73,7 +72,7 @@ mod tests {
             *clock = Clock::default();
             let stamp = above(clock, in_seconds(31), beyond_clock, NOW);
             assert_eq!(stamp, Some(Stamp::After(in_seconds(31))));
-            assert_eq!(clock.tick(NOW), Version::at(NOW), "it was not observed");
+            assert_eq!(clock.tick(NOW), NOW, "it was not observed");
         }
     }
 
@@ -86,6 +85,6 @@ mod tests {
         assert_eq!(stamp, Some(Stamp::After(tomorrow)));
         let version = SystemClock::default().version(Stamp::After(tomorrow));
         assert_eq!(version.0, tomorrow.0 + 1);
-        assert_eq!(clock.tick(NOW), Version::at(NOW), "it was not observed");
+        assert_eq!(clock.tick(NOW), NOW, "it was not observed");
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! A version is a reading of a hybrid logical clock (Kulkarni, Demirbas, Madappa, Avva, Leone: Logical Physical
 //! Clocks, OPODIS 2014): wall time where clocks agree, and a counter where they do not, so that it never runs
-//! backwards and always passes what it has seen.
+//! backwards and always passes what it has seen. Wall time is read to 15 ns, less than any message takes: of two
+//! operations on clocks that agree, the one that begins after the other has been stamped gets the higher version.
 //!
 //! # Invariants
 //! - V1: a clock's readings ascend strictly, whatever wall time does, unless that breaks V3.
@@ -11,9 +12,12 @@
 //!   observed, and a clock that was wrong is right again once wall time is.
 
 use std::fmt;
+use std::time::Duration;
 
-/// Bits of a version that count within a millisecond.
-const COUNTER_BITS: u32 = 16;
+/// Bits of a version for the part of a millisecond.
+const FRACTION_BITS: u32 = 16;
+
+const NANOS_A_MILLISECOND: u64 = 1_000_000;
 
 /// How far ahead of wall time a version may be, in milliseconds. Beyond this some clock is wrong, and its versions would
 /// outdo all changes until then.
@@ -23,8 +27,8 @@ const MOST_AHEAD: u64 = 60_000;
 /// the skew between the clocks of a router and a node.
 const MOST_LEAD: u64 = MOST_AHEAD / 2;
 
-/// When an operation was stamped: milliseconds since 1970 in the high 48 bits, a counter in the
-/// low 16. The highest version of a document wins.
+/// When an operation was stamped: milliseconds since 1970 in the high 48 bits, in the low 16 the parts of 1/65,536 of the
+/// millisecond. The highest version of a document wins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version(pub u64);
 
@@ -34,12 +38,19 @@ impl Version {
 
     /// The first version of a millisecond since 1970.
     pub const fn at(milliseconds: u64) -> Self {
-        Self(milliseconds << COUNTER_BITS)
+        Self(milliseconds << FRACTION_BITS)
+    }
+
+    /// The version of a wall time, given as the time since 1970.
+    pub const fn of_wall_time(since_1970: Duration) -> Self {
+        let seconds = Self::at(since_1970.as_secs().saturating_mul(1000));
+        let parts = ((since_1970.subsec_nanos() as u64) << FRACTION_BITS) / NANOS_A_MILLISECOND;
+        Self(seconds.0.saturating_add(parts))
     }
 
     /// Milliseconds since 1970.
     pub const fn milliseconds(self) -> u64 {
-        self.0 >> COUNTER_BITS
+        self.0 >> FRACTION_BITS
     }
 
     /// The version after this one. The greatest version is its own successor.
@@ -62,8 +73,8 @@ impl Version {
 
 impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let counter = self.0 & ((1 << COUNTER_BITS) - 1);
-        write!(f, "{}.{counter}", self.milliseconds())
+        let parts = self.0 & ((1 << FRACTION_BITS) - 1);
+        write!(f, "{}.{parts}", self.milliseconds())
     }
 }
 
@@ -74,21 +85,22 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// The next version; `wall` is the wall time in milliseconds since 1970. It is above all versions that were read or
-    /// observed before. Only if that were over 30 s ahead of wall time, it is wall time instead.
-    pub fn tick(&mut self, wall: u64) -> Version {
+    /// The next version; `wall` is the version of the wall time. It is above all versions that were read or observed
+    /// before. Only if that were over 30 s ahead of wall time, it is wall time instead.
+    pub fn tick(&mut self, wall: Version) -> Version {
         let next = self.last.next();
-        let now = Version::at(wall).max(Version::NONE.next());
-        self.last = match leads(next, wall) {
-            true => now,
-            false => next.max(now),
+        let now = wall.max(Version::NONE.next());
+        self.last = if leads(next, wall) {
+            now
+        } else {
+            next.max(now)
         };
         self.last
     }
 
     /// Takes note of a version that another clock gave, unless that is over 30 s ahead of wall time. Returns whether it
     /// took note, so that the next reading is above the version.
-    pub fn observe(&mut self, version: Version, wall: u64) -> bool {
+    pub fn observe(&mut self, version: Version, wall: Version) -> bool {
         if leads(version, wall) {
             return false;
         }
@@ -98,8 +110,8 @@ impl Clock {
 }
 
 /// Whether a version is farther ahead of wall time than a reading may be.
-const fn leads(version: Version, wall: u64) -> bool {
-    version.milliseconds() > wall.saturating_add(MOST_LEAD)
+const fn leads(version: Version, wall: Version) -> bool {
+    version.milliseconds() > wall.milliseconds().saturating_add(MOST_LEAD)
 }
 
 #[cfg(test)]
@@ -111,7 +123,10 @@ mod tests {
     fn readings_ascend_even_if_wall_time_falls_back() {
         let mut clock = Clock::default();
         let wall = [5, 5, 5, 9, 3, 9, 10];
-        let read: Vec<Version> = wall.iter().map(|&now| clock.tick(now)).collect();
+        let read: Vec<Version> = wall
+            .iter()
+            .map(|&now| clock.tick(Version::at(now)))
+            .collect();
         assert!(read.is_sorted_by(|a, b| a < b), "{read:?}");
         assert_eq!(read[0], Version::at(5));
         assert_eq!(read[6], Version::at(10));
@@ -121,35 +136,51 @@ mod tests {
     #[test]
     fn readings_pass_what_was_observed() {
         let mut clock = Clock::default();
-        assert!(clock.observe(Version::at(100), 50));
-        assert!(clock.observe(Version::at(7), 50));
-        assert!(clock.tick(50) > Version::at(100));
-        assert_eq!(clock.tick(200), Version::at(200));
+        assert!(clock.observe(Version::at(100), Version::at(50)));
+        assert!(clock.observe(Version::at(7), Version::at(50)));
+        assert!(clock.tick(Version::at(50)) > Version::at(100));
+        assert_eq!(clock.tick(Version::at(200)), Version::at(200));
     }
 
     /// V3.
     #[test]
     fn a_version_of_tomorrow_is_not_observed() {
-        let (now, tomorrow) = (1_000_000, Version::at(1_000_000 + 86_400_000));
+        let at = |milliseconds| Version::at(1_000_000 + milliseconds);
+        let (now, tomorrow) = (at(0), at(86_400_000));
         let mut clock = Clock::default();
         assert!(!clock.observe(tomorrow, now));
         assert!(!clock.observe(Version(u64::MAX), now));
-        assert_eq!(clock.tick(now), Version::at(now));
-        assert!(!clock.observe(Version::at(now + MOST_LEAD + 1), now));
-        assert!(clock.observe(Version::at(now + MOST_LEAD), now));
-        assert!(!clock.tick(now).is_too_far_ahead(now - MOST_LEAD));
+        assert_eq!(clock.tick(now), now);
+        assert!(!clock.observe(at(MOST_LEAD + 1), now));
+        assert!(clock.observe(at(MOST_LEAD), now));
+        let reading = clock.tick(now);
+        assert!(!reading.is_too_far_ahead(now.milliseconds() - MOST_LEAD));
     }
 
     /// V3.
     #[test]
     fn a_clock_that_was_a_day_ahead_is_right_again_once_wall_time_is() {
-        let (now, day) = (1_000_000, 86_400_000);
+        let (now, tomorrow) = (Version::at(1_000_000), Version::at(1_000_000 + 86_400_000));
         let mut clock = Clock::default();
-        assert_eq!(clock.tick(now + day), Version::at(now + day));
-        assert!(clock.tick(now + day) > Version::at(now + day));
-        assert_eq!(clock.tick(now), Version::at(now));
-        assert!(clock.tick(now) > Version::at(now), "it ascends again");
-        assert_eq!(clock.tick(0), Version(1), "0 is of what was never written");
+        assert_eq!(clock.tick(tomorrow), tomorrow);
+        assert!(clock.tick(tomorrow) > tomorrow);
+        assert_eq!(clock.tick(now), now);
+        assert!(clock.tick(now) > now, "it ascends again");
+        let first = clock.tick(Version::NONE);
+        assert_eq!(first, Version(1), "0 is of what was never written");
+    }
+
+    /// Two clocks that agree: the later operation wins, though both are of the same millisecond.
+    #[test]
+    fn of_two_clocks_that_agree_the_later_reading_is_higher() {
+        let now = Duration::new(1_700_000_000, 999_000_000);
+        let later = now + Duration::from_nanos(16);
+        let (mut one, mut other) = (Clock::default(), Clock::default());
+        let first = one.tick(Version::of_wall_time(now));
+        assert!(other.tick(Version::of_wall_time(later)) > first);
+        assert_eq!(first, Version::at(1_700_000_000_999));
+        let last = Version::of_wall_time(Duration::from_nanos(999_999_999));
+        assert!(last < Version::at(1000) && last.next() == Version::at(1000));
     }
 
     #[test]
@@ -163,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_show_their_time_and_counter() {
+    fn versions_show_their_time_and_the_part_of_a_millisecond() {
         assert_eq!(Version(Version::at(12).0 + 3).to_string(), "12.3");
         assert_eq!(Version::at(12).milliseconds(), 12);
     }
