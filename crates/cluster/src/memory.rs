@@ -1,9 +1,10 @@
 //! The backend that forgets: metadata of one process, for tests, the demo and the
 //! embedded server.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
+use parking_lot::{Mutex, MutexGuard};
 use simshard_topology::CorpusUid;
 use tokio::sync::watch;
 
@@ -36,7 +37,7 @@ impl MemoryStore {
 
     fn corpora_guard(&self) -> MutexGuard<'_, Arc<Corpora>> {
         // A change that panics half-way would leave it half-changed, but none can.
-        self.corpora.lock().unwrap_or_else(PoisonError::into_inner)
+        self.corpora.lock()
     }
 }
 

@@ -6,10 +6,9 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{
-    Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
-};
+use std::sync::{Arc, OnceLock};
 
+use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use rayon::prelude::*;
 use simshard_cluster::CorpusUid;
 use simshard_simhash::{Layout, Tables};
@@ -110,7 +109,7 @@ impl NodeCorpus {
     /// A shard to read; `None` if it never had a document, or the node does not own it.
     pub(crate) fn read(&self, id: ShardId) -> Option<RwLockReadGuard<'_, Shard>> {
         let shard = self.shard(id)?;
-        Some(shard.read().unwrap_or_else(PoisonError::into_inner))
+        Some(shard.read())
     }
 
     /// A shard to change, made if there is none yet; `None` if the node does not own it.
@@ -121,7 +120,7 @@ impl NodeCorpus {
         let Contents { tables, shards } = self.contents();
         let new = || Box::new(RwLock::new(Shard::new(id, Arc::clone(tables))));
         let shard = shards[usize::from(id.0)].get_or_init(new);
-        Some(shard.write().unwrap_or_else(PoisonError::into_inner))
+        Some(shard.write())
     }
 
     /// A shard; `None` if it never had a document, or the node does not own it. A panic under its lock ends the
@@ -197,6 +196,6 @@ impl NodeCorpora {
     }
 
     fn by_uid(&self) -> MutexGuard<'_, HashMap<CorpusUid, Arc<NodeCorpus>>> {
-        self.by_uid.lock().unwrap_or_else(PoisonError::into_inner)
+        self.by_uid.lock()
     }
 }

@@ -1,8 +1,8 @@
 //! The clock that stamps changes: wall time, made to ascend.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
+use parking_lot::{Mutex, MutexGuard};
 use simshard_topology::{Clock, Version};
 
 /// How a change gets its version.
@@ -34,7 +34,7 @@ impl SystemClock {
     }
 
     fn clock(&self) -> MutexGuard<'_, Clock> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -3,8 +3,9 @@
 //! # Invariants
 //! - CV1: a round plans, names its map and reaches its nodes by one layout. A newer layout is for the next round.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use simshard_cluster::{ClusterLayout, CorpusRecord, Node};
 use simshard_proto::shard::v1 as pb;
 use simshard_topology::ShardSet;
@@ -62,7 +63,7 @@ impl WatchedCluster {
     /// The cluster now, for one round of a request.
     pub(crate) fn view(&self) -> Arc<ClusterView> {
         let layout = Arc::clone(&self.layouts.borrow());
-        let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut newest = self.newest.lock();
         if !Arc::ptr_eq(&newest.layout, &layout) {
             let nodes = newest.nodes.of_layout(&layout);
             *newest = Arc::new(ClusterView { layout, nodes });

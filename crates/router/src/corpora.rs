@@ -2,8 +2,9 @@
 //! configuration. The metadata store decides; this only remembers.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
+use parking_lot::{Mutex, MutexGuard};
 use simshard_cluster::{CorpusName, CorpusRecord, CorpusState};
 use simshard_simhash::{Layout, Recipe, Tables, TextRecipe};
 
@@ -64,7 +65,7 @@ impl Corpora {
     }
 
     fn remembered(&self) -> MutexGuard<'_, HashMap<CorpusName, Arc<OpenCorpus>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 }
 

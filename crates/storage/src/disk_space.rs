@@ -3,8 +3,10 @@
 //! Inserts are refused while there still is some, so that removals, compaction and the log itself go on.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use crate::directory::{Directory, Space};
 
@@ -35,7 +37,7 @@ impl DiskSpace {
 
     /// Whether inserts are to be accepted. Where the system does not say, they are: writing will tell.
     pub(crate) fn is_enough(&self) -> bool {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         match *last {
             Some((when, answer)) if when.elapsed() < FRESH => answer,
             before => {

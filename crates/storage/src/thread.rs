@@ -46,7 +46,7 @@ impl<T> Thread<T> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::RwLock;
+    use parking_lot::RwLock;
 
     use super::*;
     use crate::tests::ends_by_abort;

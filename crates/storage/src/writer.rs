@@ -2,8 +2,9 @@
 
 use std::fmt;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use simshard_topology::CorpusUid;
 
 use crate::element::Operation;
@@ -139,11 +140,7 @@ impl<T: Send + 'static> Writer<T> {
     /// Finishes what is queued, and ends the threads. Nothing can be appended any more.
     pub fn close(&self) {
         self.end_maintenance();
-        let log = self
-            .log
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let log = self.log.write().take();
         if let Some(Err(error)) = log.map(Log::close) {
             tracing::error!(%error, "the log was not closed");
         }
@@ -152,10 +149,7 @@ impl<T: Send + 'static> Writer<T> {
     /// Lets a flush that is under way finish, abandons a merge, and begins nothing else.
     pub(crate) fn end_maintenance(&self) {
         self.store.stop_maintenance();
-        let mut threads = self
-            .maintenance
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut threads = self.maintenance.lock();
         for thread in threads.drain(..) {
             thread.join();
         }
@@ -175,7 +169,7 @@ impl<T: Send + 'static> Drop for Writer<T> {
 }
 
 fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
-    lock.read().unwrap_or_else(PoisonError::into_inner)
+    lock.read()
 }
 
 /// Hands what the log has committed to the sink, and keeps account of it.

@@ -2,9 +2,11 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 /// What does not come within a minute never will.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -61,13 +63,10 @@ impl StallingProxy {
 
     /// Waits until it keeps something that was meant for the server.
     pub fn until_it_keeps_some(&self) {
-        let state = self.link.lock();
+        let mut state = self.link.lock();
         let is_waiting = |state: &mut State| !state.keeps_some;
-        let waited = self
-            .link
-            .changed
-            .wait_timeout_while(state, PATIENCE, is_waiting);
-        let (_state, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+        let changed = &self.link.changed;
+        let waited = changed.wait_while_for(&mut state, is_waiting, PATIENCE);
         assert!(!waited.timed_out(), "nothing came for the server");
     }
 
@@ -108,8 +107,8 @@ impl Link {
             state.keeps_some = true;
             self.changed.notify_all();
         }
-        let waited = self.changed.wait_while(state, |state| state.is_stalled);
-        drop(waited.unwrap_or_else(PoisonError::into_inner));
+        self.changed
+            .wait_while(&mut state, |state| state.is_stalled);
     }
 
     fn set(&self, is_stalled: bool) {
@@ -121,7 +120,7 @@ impl Link {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -16,13 +16,14 @@
 use std::convert::Infallible;
 use std::future::{Ready, ready};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, Either};
 use http::{Request, Response};
 use http_body::{Frame, SizeHint};
+use parking_lot::Mutex;
 use tonic::Status;
 use tonic::body::Body;
 use tower::{Layer, Service};
@@ -158,7 +159,7 @@ impl Admitted {
     }
 
     fn lock<T>(&self, act: impl FnOnce(&mut Held) -> T) -> T {
-        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        act(&mut self.0.lock())
     }
 }
 

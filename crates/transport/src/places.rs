@@ -4,7 +4,9 @@
 //! - PL1: a place comes back when it is dropped, once.
 //! - PL2: an idle stream takes a part of a place, and a whole one again only if the share of its peer allows it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::shares::{Peer, Shares};
 
@@ -63,7 +65,7 @@ impl Places {
     }
 
     fn shares(&self) -> MutexGuard<'_, Shares> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

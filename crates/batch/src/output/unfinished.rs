@@ -11,9 +11,9 @@ use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
+use parking_lot::{Mutex, MutexGuard};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
@@ -83,12 +83,12 @@ impl Drop for Unfinished {
 }
 
 fn unfinished() -> MutexGuard<'static, Vec<TempPath>> {
-    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+    UNFINISHED.lock()
 }
 
 /// Does something unless it is `done`. What fails is not done: the next caller tries it again.
 fn once(done: &Mutex<bool>, action: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
-    let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut done = done.lock();
     if !*done {
         action()?;
         *done = true;

@@ -8,7 +8,9 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::corpora_format::{self, FormatError};
 use crate::corpora::Corpora;
@@ -97,13 +99,13 @@ impl CorporaFile {
     /// What these bytes say, if they are those that were understood last. No file is empty, so none is mistaken for
     /// one that is missing.
     fn understood(&self, bytes: &[u8]) -> Option<Arc<Corpora>> {
-        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = self.last.lock();
         let is_same = !bytes.is_empty() && last.bytes == bytes;
         is_same.then(|| Arc::clone(&last.corpora))
     }
 
     fn understand(&self, bytes: Vec<u8>, corpora: Arc<Corpora>) {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         *last = Understood { bytes, corpora };
     }
 

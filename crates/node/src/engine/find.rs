@@ -3,10 +3,11 @@
 mod matches;
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use parking_lot::Mutex;
 use prost::bytes::Bytes;
 use rayon::prelude::*;
 use simshard_proto::matches_into_bytes;
@@ -166,11 +167,11 @@ impl Find {
             };
             let hits = self.search(&shard, &search, places, wanted)?;
             drop(shard);
-            let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut all = all.lock();
             let flow = all.absorb(hits, places);
             flow.is_continue().then_some(()).ok_or(self.too_large())
         })?;
-        let all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let all = all.into_inner();
         all.finish().ok_or(self.too_large())
     }
 
@@ -245,8 +246,8 @@ impl Find {
                 continue;
             };
             let shard = match reach.waits {
-                true => shard.read().unwrap_or_else(PoisonError::into_inner),
-                false => shard.try_read().ok()?,
+                true => shard.read(),
+                false => shard.try_read()?,
             };
             queries.clear();
             queries.extend(

@@ -13,11 +13,12 @@
 //!   wait: none begins anew what the others have waited for.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::{BoxFuture, Shared};
 use futures_util::{FutureExt, Stream, StreamExt};
+use parking_lot::{Mutex, MutexGuard};
 use prost::Message;
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::work_item::Work;
@@ -65,7 +66,7 @@ impl Slot {
     /// The lane; a new one if there is none, or it has ended. Whoever else asks meanwhile waits for the same one.
     pub(super) async fn lane(&self) -> Result<Arc<Lane>, CallError> {
         let opening = {
-            let mut lane = self.lane.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut lane = self.lane.lock();
             match lane.as_ref().map(|opening| (opening, opening.peek())) {
                 Some((_, Some(Ok(lane)))) if !lane.waiting.is_closed() => {
                     return Ok(Arc::clone(lane));
@@ -201,7 +202,7 @@ impl Waiting {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<HashMap<u64, Sender>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -3,11 +3,12 @@
 mod lane;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use backon::{ExponentialBuilder, Retryable};
+use parking_lot::Mutex;
 use simshard_cluster::{ClusterLayout, Node};
 use simshard_proto::endpoint;
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
@@ -240,7 +241,7 @@ impl Connections {
     }
 
     fn retries(&self) -> usize {
-        let lost = *self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        let lost = *self.lost.lock();
         match lost.is_some_and(|lost| lost.elapsed() < LATELY) {
             true => 0,
             false => RETRIES,
@@ -248,7 +249,7 @@ impl Connections {
     }
 
     fn note(&self, unreachable: bool) {
-        let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lost = self.lost.lock();
         *lost = unreachable.then(Instant::now);
     }
 }

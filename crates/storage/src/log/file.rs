@@ -1,8 +1,9 @@
 //! The files of a log: their names, the first of them, and which there are.
 
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use uuid::Uuid;
 
 use super::frame::{FILE_HEADER_BYTES, FileHeader};
@@ -98,7 +99,7 @@ impl Files {
     }
 
     fn firsts(&self) -> MutexGuard<'_, Vec<u64>> {
-        self.firsts.lock().unwrap_or_else(PoisonError::into_inner)
+        self.firsts.lock()
     }
 }
 

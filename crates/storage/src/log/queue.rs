@@ -1,7 +1,8 @@
 //! What waits to be written: bounded in bytes, taken in batches.
 
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 /// Why nothing can be queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,10 +62,9 @@ impl<E> Queue<E> {
     /// Waits for entries, and takes the oldest: as many as have `bytes` together, and one at least.
     /// None means that the queue has ended and is empty.
     pub(super) fn take(&self, bytes: usize) -> Option<Vec<E>> {
-        let state = self.state();
+        let mut state = self.state();
         let is_idle = |state: &mut State<E>| state.entries.is_empty() && !state.is_ended;
-        let waited = self.changed.wait_while(state, is_idle);
-        let mut state = waited.unwrap_or_else(PoisonError::into_inner);
+        self.changed.wait_while(&mut state, is_idle);
         let mut taken = Vec::new();
         let mut taken_bytes = 0;
         while let Some((entry, entry_bytes)) = state.entries.pop_front() {
@@ -100,6 +100,6 @@ impl<E> Queue<E> {
     }
 
     fn state(&self) -> MutexGuard<'_, State<E>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }

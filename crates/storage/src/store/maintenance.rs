@@ -1,7 +1,8 @@
 //! What those who change a store and the thread that flushes and compacts tell each other.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::shortage::Shortage;
 
@@ -105,8 +106,7 @@ impl Maintenance {
     pub(crate) fn wait_for_room(&self) {
         let wait =
             |state: &mut State| state.is_over && state.shortage.is_none() && !state.is_stopping;
-        let waited = self.changed.wait_while(self.state(), wait);
-        drop(waited.unwrap_or_else(PoisonError::into_inner));
+        self.changed.wait_while(&mut self.state(), wait);
     }
 
     /// What there was too little of the last time when something had to be written.
@@ -129,17 +129,13 @@ impl Maintenance {
     pub(super) fn wait(&self, most: Option<Duration>) -> bool {
         let is_idle =
             |state: &mut State| !state.needs_flush() && !state.has_dropped && !state.is_stopping;
-        let state = self.state();
-        let state = match most {
-            None => {
-                let waited = self.changed.wait_while(state, is_idle);
-                waited.unwrap_or_else(PoisonError::into_inner)
-            }
+        let mut state = self.state();
+        match most {
+            None => self.changed.wait_while(&mut state, is_idle),
             Some(most) => {
-                let waited = self.changed.wait_timeout_while(state, most, is_idle);
-                waited.unwrap_or_else(PoisonError::into_inner).0
+                self.changed.wait_while_for(&mut state, is_idle, most);
             }
-        };
+        }
         !state.is_stopping
     }
 
@@ -158,14 +154,12 @@ impl Maintenance {
     /// Waits so long; says whether to go on.
     pub(super) fn rest(&self, pause: Duration) -> bool {
         let is_resting = |state: &mut State| !state.is_stopping;
-        let waited = self
-            .changed
-            .wait_timeout_while(self.state(), pause, is_resting);
-        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
+        self.changed.wait_while_for(&mut state, is_resting, pause);
         !state.is_stopping
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }

@@ -34,9 +34,10 @@ mod tests;
 mod upkeep;
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use simshard_simhash::Fingerprint;
 use simshard_topology::{CorpusUid, ShardId, ShardSet};
 
@@ -293,7 +294,7 @@ impl Store {
 
     /// Where the log goes on: for the first who asks.
     pub(crate) fn take_tail(&self) -> Option<Tail> {
-        let mut tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tail = self.tail.lock();
         tail.take()
     }
 
@@ -330,12 +331,12 @@ impl Store {
 
     fn read(&self, id: ShardId) -> Option<RwLockReadGuard<'_, Shard>> {
         let shard = self.shard(id)?;
-        Some(shard.read().unwrap_or_else(PoisonError::into_inner))
+        Some(shard.read())
     }
 
     fn write(&self, id: ShardId) -> Option<RwLockWriteGuard<'_, Shard>> {
         let shard = self.shard(id)?;
-        Some(shard.write().unwrap_or_else(PoisonError::into_inner))
+        Some(shard.write())
     }
 
     fn shard(&self, id: ShardId) -> Option<&RwLock<Shard>> {
@@ -344,11 +345,11 @@ impl Store {
     }
 
     fn catalog(&self) -> RwLockReadGuard<'_, Catalog> {
-        self.catalog.read().unwrap_or_else(PoisonError::into_inner)
+        self.catalog.read()
     }
 
     fn catalog_mut(&self) -> RwLockWriteGuard<'_, Catalog> {
-        self.catalog.write().unwrap_or_else(PoisonError::into_inner)
+        self.catalog.write()
     }
 }
 
@@ -369,6 +370,6 @@ impl Disk {
     }
 
     fn manifest(&self) -> MutexGuard<'_, Manifest> {
-        self.manifest.lock().unwrap_or_else(PoisonError::into_inner)
+        self.manifest.lock()
     }
 }

@@ -16,9 +16,10 @@ mod versions;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex};
 
+use parking_lot::Mutex;
 use simshard_simhash::{Fingerprint, Layout, Tables};
 use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
 
@@ -78,7 +79,7 @@ impl Applier {
     }
 
     fn apply(&self, shard: ShardId, change: &Change, places: &[u32]) -> Effects {
-        let mut live = self.live.lock().unwrap();
+        let mut live = self.live.lock();
         let is_stored = |fingerprint| {
             live.get(&(shard, fingerprint))
                 .is_some_and(|count| *count > 0)
@@ -134,7 +135,7 @@ impl Sink<Ticket> for Applier {
     }
 
     fn failed(&self, _: Vec<Ticket>, failure: Failure) {
-        *self.failed.lock().unwrap() = Some(failure);
+        *self.failed.lock() = Some(failure);
     }
 }
 

@@ -1,8 +1,8 @@
 //! Keeping memory small and segments few: one step after another, on a thread of its own.
 
-use std::sync::{MutexGuard, PoisonError};
 use std::time::Instant;
 
+use parking_lot::MutexGuard;
 use simshard_topology::ShardId;
 
 use super::resting::Resting;
@@ -110,6 +110,6 @@ impl Upkeep<'_> {
 
 impl Disk {
     fn resting(&self) -> MutexGuard<'_, Resting> {
-        self.resting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.resting.lock()
     }
 }

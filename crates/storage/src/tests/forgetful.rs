@@ -12,9 +12,10 @@ use std::collections::BTreeMap;
 use std::fs::TryLockError;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use fastrand::Rng;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use rustix::io::Errno;
 
 use crate::directory::{Directory, Opening, ReadAt, Space, StoredFile};
@@ -186,15 +187,13 @@ impl ForgetfulDirectory {
     /// Waits until so many syncs have begun.
     pub(crate) fn wait_for_syncs(&self, count: usize) {
         let (_, changed) = &*self.shared;
-        let waited = changed.wait_while(self.state(), |state| state.syncs < count);
-        drop(waited.unwrap());
+        changed.wait_while(&mut self.state(), |state| state.syncs < count);
     }
 
     /// Waits until so many writes have ended.
     pub(crate) fn wait_for_writes(&self, count: usize) {
         let (_, changed) = &*self.shared;
-        let waited = changed.wait_while(self.state(), |state| state.writes < count);
-        drop(waited.unwrap());
+        changed.wait_while(&mut self.state(), |state| state.writes < count);
     }
 
     /// The directory as a process finds it that starts now, on this machine, and all of it is on disk.
@@ -240,7 +239,7 @@ impl ForgetfulDirectory {
 
     fn state(&self) -> MutexGuard<'_, State> {
         let state = self.shared.0.lock();
-        state.unwrap_or_else(PoisonError::into_inner)
+        state
     }
 
     fn file(&self, number: usize) -> Box<dyn StoredFile> {
@@ -516,9 +515,7 @@ impl StoredFile for ForgetfulFile {
         // What is written while a sync runs is not part of it.
         let now = state.files[self.number].now.clone();
         changed.notify_all();
-        let mut state = changed
-            .wait_while(state, |state| state.holds_syncs)
-            .unwrap();
+        changed.wait_while(&mut state, |state| state.holds_syncs);
         state.sync(self.number, now)
     }
 
@@ -546,7 +543,7 @@ impl ForgetfulFile {
             return Err(TryLockError::WouldBlock);
         }
         *held += more;
-        let mut lock = self.lock.lock().unwrap();
+        let mut lock = self.lock.lock();
         assert_eq!(lock.replace(more), None, "a file is locked once");
         Ok(())
     }
@@ -554,8 +551,8 @@ impl ForgetfulFile {
 
 impl Drop for ForgetfulFile {
     fn drop(&mut self) {
-        let lock = self.lock.lock();
-        if let Some(held) = lock.unwrap_or_else(PoisonError::into_inner).take() {
+        let mut lock = self.lock.lock();
+        if let Some(held) = lock.take() {
             let mut state = self.directory.state();
             *state.locks.entry(self.number).or_default() -= held;
         }

@@ -4,10 +4,10 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::channel;
 
+use parking_lot::Mutex;
 use simshard_topology::ShardId;
 
 use super::{CORPUS, Fixture, change, insert, small};
@@ -117,7 +117,7 @@ fn a_merge_lets_a_flush_go_first() {
     let fixture = with_four_segments(&directory);
     let trimmed = Mutex::new(Vec::new());
     let trim = |below| {
-        trimmed.lock().unwrap().push(below);
+        trimmed.lock().push(below);
         Ok(())
     };
     let mut upkeep = fixture.upkeep(&trim);
@@ -126,7 +126,7 @@ fn a_merge_lets_a_flush_go_first() {
     let applied = fixture.store.maintenance.applied();
     fixture.store.maintenance.note_applied(applied, 1);
     assert_eq!(upkeep.compact_one().unwrap(), Some(4));
-    assert_eq!(trimmed.lock().unwrap().len(), 1);
+    assert_eq!(trimmed.lock().len(), 1);
     assert!(!fixture.store.maintenance.needs_flush());
     drop(upkeep);
     assert_eq!(
