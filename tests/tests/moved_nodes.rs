@@ -85,9 +85,10 @@ async fn requests_follow_a_node_to_its_new_address_and_back() {
     let proxy = StallingProxy::start(server.parse().unwrap());
     proxy.stall();
     let nodes = before.nodes().iter().map(|node| Node {
-        address: match node.id == moved.id {
-            true => format!("http://{}", proxy.address()),
-            false => node.address.clone(),
+        address: if node.id == moved.id {
+            format!("http://{}", proxy.address())
+        } else {
+            node.address.clone()
         },
         ..node.clone()
     });

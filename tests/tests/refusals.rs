@@ -45,9 +45,10 @@ fn request(path: &str, headers: &[(&'static str, Vec<u8>)], bytes: &[u8]) -> Req
     request.headers_mut().insert(CONTENT_TYPE, content_type);
     for (name, value) in headers {
         let value = HeaderValue::from_bytes(value).unwrap();
-        match *name == CONTENT_TYPE {
-            true => request.headers_mut().insert(*name, value).is_some(),
-            false => request.headers_mut().append(*name, value),
+        if *name == CONTENT_TYPE {
+            request.headers_mut().insert(*name, value).is_some()
+        } else {
+            request.headers_mut().append(*name, value)
         };
     }
     request

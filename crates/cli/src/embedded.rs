@@ -268,12 +268,13 @@ fn layout_file(data: &Path) -> PathBuf {
 
 /// A data directory of `serve node` is no place for those of others.
 fn check_is_no_node(data: &Path) -> Result<(), UsageError> {
-    match is_data_directory(data) {
-        false => Ok(()),
-        true => Err(UsageError(format!(
+    if is_data_directory(data) {
+        Err(UsageError(format!(
             "{} is the data directory of a node: start that with `simshard serve node`, or give another directory",
             data.display()
-        ))),
+        )))
+    } else {
+        Ok(())
     }
 }
 
@@ -291,9 +292,10 @@ pub(crate) fn bind(address: SocketAddr) -> anyhow::Result<TcpSocket> {
     };
     bind().map_err(|error| {
         let problem = cannot_listen(&address);
-        match is_no_address_here(&error) {
-            true => UsageError(format!("{problem}: {error}")).into(),
-            false => anyhow::Error::new(error).context(problem),
+        if is_no_address_here(&error) {
+            UsageError(format!("{problem}: {error}")).into()
+        } else {
+            anyhow::Error::new(error).context(problem)
         }
     })
 }

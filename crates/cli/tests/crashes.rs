@@ -140,9 +140,10 @@ async fn write(
         let insert = random.u8(0..3) > 0;
         let documents = columns(&batch);
         let client = choose(&mut random, &clients);
-        let outcome = match insert {
-            true => client.insert(CORPUS, documents).await,
-            false => client.remove(CORPUS, documents).await,
+        let outcome = if insert {
+            client.insert(CORPUS, documents).await
+        } else {
+            client.remove(CORPUS, documents).await
         };
         for document in batch {
             match outcome {

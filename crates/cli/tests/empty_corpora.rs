@@ -36,10 +36,7 @@ fn is_long() -> bool {
 }
 
 fn corpora() -> u32 {
-    match is_long() {
-        true => 1000,
-        false => 100,
-    }
+    if is_long() { 1000 } else { 100 }
 }
 
 async fn create(client: &Client, name: String, (blocks, distance): (u32, u32)) {

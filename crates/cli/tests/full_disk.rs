@@ -81,10 +81,7 @@ fn text(path: &Path) -> &str {
 /// A mount namespace is root's to make; others get one with a user namespace.
 fn namespace() -> &'static str {
     let id = Command::new("id").arg("-u").output().unwrap().stdout;
-    match id.trim_ascii() == b"0" {
-        true => "-m",
-        false => "-rm",
-    }
+    if id.trim_ascii() == b"0" { "-m" } else { "-rm" }
 }
 
 fn batch(number: u64) -> Documents {

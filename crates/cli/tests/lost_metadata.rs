@@ -172,9 +172,10 @@ fn recover(router: &str, args: &[&str]) -> Result<String, String> {
         [&["corpus", "recover", "--router", router], args].concat(),
         "",
     );
-    match output.status.success() {
-        true => Ok(String::from_utf8(output.stdout).unwrap()),
-        false => Err(String::from_utf8(output.stderr).unwrap()),
+    if output.status.success() {
+        Ok(String::from_utf8(output.stdout).unwrap())
+    } else {
+        Err(String::from_utf8(output.stderr).unwrap())
     }
 }
 

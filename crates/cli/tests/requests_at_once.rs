@@ -146,17 +146,16 @@ async fn requests_that_need_no_lost_node_succeed_and_are_counted() {
     let set = fingerprints(2);
     let inserted = join_all(set.iter().map(|&one| cluster.insert(one))).await;
     for (&fingerprint, inserted) in set.iter().zip(inserted) {
-        match is_on(fingerprint, "n3") {
-            false => assert_eq!(inserted.unwrap(), 1),
-            true => {
-                let error = inserted.unwrap_err();
-                assert_eq!(error.reason(), Some(Reason::NodeUnreachable));
-                let message = error.to_string();
-                assert!(
-                    message.contains("n3") && !message.contains("n1"),
-                    "{message}"
-                );
-            }
+        if is_on(fingerprint, "n3") {
+            let error = inserted.unwrap_err();
+            assert_eq!(error.reason(), Some(Reason::NodeUnreachable));
+            let message = error.to_string();
+            assert!(
+                message.contains("n3") && !message.contains("n1"),
+                "{message}"
+            );
+        } else {
+            assert_eq!(inserted.unwrap(), 1);
         }
     }
 }
@@ -177,20 +176,17 @@ async fn requests_that_need_no_frozen_node_do_not_wait_for_it() {
     let others: BTreeSet<bool> = set.iter().map(|&one| is_on(one, "n3")).collect();
     assert_eq!(others.len(), 2, "some need it, some do not");
     for (&fingerprint, (found, took)) in set.iter().zip(found) {
-        match is_on(fingerprint, "n3") {
-            false => {
-                assert_eq!(found.unwrap(), [fingerprint]);
-                assert!(took < TIMEOUT / 2, "{took:?}");
-            }
-            true => {
-                let error = found.unwrap_err();
-                assert_eq!(error.reason(), Some(Reason::DeadlineTooShort));
-                let message = error.to_string();
-                assert!(
-                    message.contains("n3") && !message.contains("n1"),
-                    "{message}"
-                );
-            }
+        if is_on(fingerprint, "n3") {
+            let error = found.unwrap_err();
+            assert_eq!(error.reason(), Some(Reason::DeadlineTooShort));
+            let message = error.to_string();
+            assert!(
+                message.contains("n3") && !message.contains("n1"),
+                "{message}"
+            );
+        } else {
+            assert_eq!(found.unwrap(), [fingerprint]);
+            assert!(took < TIMEOUT / 2, "{took:?}");
         }
     }
     cluster.processes.nodes[2].thaw();

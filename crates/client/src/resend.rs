@@ -226,9 +226,10 @@ where
         }
         // A router that did not have the time says it a moment before we would.
         let may_pass = error.is_passing() || error.reason() == Some(Reason::DeadlineTooShort);
-        let pause = match may_pass {
-            true => self.patience.after_failure(Instant::now()),
-            false => None,
+        let pause = if may_pass {
+            self.patience.after_failure(Instant::now())
+        } else {
+            None
         };
         let Some(pause) = pause else {
             return Err(error);

@@ -179,9 +179,10 @@ fn position(text: &str, offset: usize) -> (usize, usize) {
 fn one_line(message: &str) -> String {
     let mut line = String::new();
     for character in message.trim().replace('\n', ", ").chars() {
-        match character.is_control() {
-            true => line.extend(character.escape_default()),
-            false => line.push(character),
+        if character.is_control() {
+            line.extend(character.escape_default());
+        } else {
+            line.push(character);
         }
     }
     line

@@ -51,9 +51,10 @@ impl Collector {
     /// Takes a hit; breaks when they no longer fit.
     pub(crate) fn push(&mut self, hit: Hit) -> ControlFlow<()> {
         self.hits.push(hit);
-        match self.hits.len() > self.full {
-            true => self.make_room(),
-            false => ControlFlow::Continue(()),
+        if self.hits.len() > self.full {
+            self.make_room()
+        } else {
+            ControlFlow::Continue(())
         }
     }
 

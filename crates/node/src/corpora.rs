@@ -162,14 +162,15 @@ impl NodeCorpora {
         let mut by_uid = self.by_uid();
         let there = by_uid.entry(uid).or_insert_with(|| Arc::new(corpus));
         let held = there.layout;
-        match held == layout {
-            true => Ok(()),
-            false => Err(NodeError::CorpusDiffers {
+        if held == layout {
+            Ok(())
+        } else {
+            Err(NodeError::CorpusDiffers {
                 uid,
                 held,
                 blocks: layout.blocks(),
                 distance: layout.distance(),
-            }),
+            })
         }
     }
 

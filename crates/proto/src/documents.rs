@@ -50,9 +50,10 @@ impl Documents {
     /// If there are ids, but not so many.
     #[must_use]
     pub fn id(&self, document: usize) -> &str {
-        match self.ids.is_empty() {
-            true => "",
-            false => &self.ids[document],
+        if self.ids.is_empty() {
+            ""
+        } else {
+            &self.ids[document]
         }
     }
 
@@ -110,9 +111,10 @@ impl Violations {
     /// # Errors
     /// If anything was noted.
     pub fn check(self) -> Result<(), Status> {
-        match self.is_empty() {
-            true => Ok(()),
-            false => Err(self.status()),
+        if self.is_empty() {
+            Ok(())
+        } else {
+            Err(self.status())
         }
     }
 }

@@ -40,7 +40,7 @@ impl SystemClock {
 
 fn wall() -> Version {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    Version::of_wall_time(since.unwrap_or_default())
+    Version::of_wall_time(u64::try_from(since.unwrap_or_default().as_nanos()).unwrap_or(u64::MAX))
 }
 
 fn above(clock: &mut Clock, version: Version, beyond_clock: bool, wall: Version) -> Option<Stamp> {

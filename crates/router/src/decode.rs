@@ -32,9 +32,10 @@ impl Batch {
         if !fingerprints.is_empty() && !texts.is_empty() {
             violations.add("texts", "is set beside fingerprints: set one of the two");
         }
-        match texts.is_empty() {
-            true => Self::Fingerprints(fingerprints),
-            false => Self::Texts(texts.into()),
+        if texts.is_empty() {
+            Self::Fingerprints(fingerprints)
+        } else {
+            Self::Texts(texts.into())
         }
     }
 

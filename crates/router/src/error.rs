@@ -381,9 +381,10 @@ fn time(milliseconds: u64) -> Timestamp {
 }
 
 fn unreachable(nodes: &BTreeMap<NodeId, ShardSet>, late: bool) -> String {
-    let what = match late {
-        true => "did not answer in time",
-        false => "cannot be reached",
+    let what = if late {
+        "did not answer in time"
+    } else {
+        "cannot be reached"
     };
     let named: Vec<String> = nodes
         .iter()

@@ -108,9 +108,10 @@ impl CorpusGrpc {
         request: pb::RemoveRequest,
         deadline: Deadline,
     ) -> Result<pb::RemoveResponse, Status> {
-        let change = match request.beyond_clock {
-            false => Change::Remove,
-            true => Change::RemoveBeyondClock,
+        let change = if request.beyond_clock {
+            Change::RemoveBeyondClock
+        } else {
+            Change::Remove
         };
         let documents = decode::remove(request)?;
         let removed_count = self.change(change, documents, deadline).await?;

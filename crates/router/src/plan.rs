@@ -71,9 +71,10 @@ pub(crate) fn plan_queries(
     let mut plan = QueryPlan::default();
     let mut by_groups: BTreeMap<LeadGroups, Parts<'_>> = BTreeMap::new();
     for (place, &query) in (0..).zip(queries) {
-        let reachable = match down.is_empty() {
-            true => all,
-            false => reachable_groups(tables, map, query, down),
+        let reachable = if down.is_empty() {
+            all
+        } else {
+            reachable_groups(tables, map, query, down)
         };
         let active = reachable.last(max_distance + 1);
         let parts = by_groups.entry(active).or_insert_with(|| Parts::new(map));

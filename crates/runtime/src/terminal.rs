@@ -50,9 +50,10 @@ fn replaced(
     let (before, rest) = text.split_at(first);
     let mut shown = before.to_owned();
     for character in rest.chars() {
-        match wanted(character) {
-            true => shown.push_str(&by(character)),
-            false => shown.push(character),
+        if wanted(character) {
+            shown.push_str(&by(character));
+        } else {
+            shown.push(character);
         }
     }
     Cow::Owned(shown)

@@ -128,9 +128,10 @@ impl Tables {
         groups.iter().flat_map(move |group| {
             let range = self.lead_group(group);
             // Where the first block alone fills the byte, one table speaks for all.
-            let needed = match self.first_block_bits(group) >= 8 {
-                true => &self.tables[range.start..=range.start],
-                false => &self.tables[range],
+            let needed = if self.first_block_bits(group) >= 8 {
+                &self.tables[range.start..=range.start]
+            } else {
+                &self.tables[range]
             };
             let bytes = move |table: &Table| table.query_leading_bytes(query);
             needed.iter().flat_map(bytes)

@@ -164,9 +164,10 @@ fn leonsim_slowly(text: &str, recipe: TextRecipe) -> Option<Fingerprint> {
     };
     let kept: Vec<char> = text.to_lowercase().chars().filter(is_kept).collect();
     let hash = |run: &[char]| md5(run.iter().collect::<String>().as_bytes()) as u64;
-    Some(match kept.is_empty() {
-        true => compute([hash(&[])]),
-        false => compute(runs_or_all(&kept, width).map(hash)),
+    Some(if kept.is_empty() {
+        compute([hash(&[])])
+    } else {
+        compute(runs_or_all(&kept, width).map(hash))
     })
 }
 

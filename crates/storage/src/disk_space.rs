@@ -55,9 +55,10 @@ impl DiskSpace {
 
 fn report(directory: &Path, is_enough: bool) {
     let directory = directory.display();
-    match is_enough {
-        true => tracing::info!(%directory, "there is space for inserts again"),
-        false => tracing::warn!(%directory, "the disk is nearly full: inserts are refused"),
+    if is_enough {
+        tracing::info!(%directory, "there is space for inserts again");
+    } else {
+        tracing::warn!(%directory, "the disk is nearly full: inserts are refused");
     };
 }
 

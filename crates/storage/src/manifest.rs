@@ -220,12 +220,13 @@ impl Reader<'_> {
             }
             manifest.segments.insert(id, meta);
         }
-        match self.rest.0.is_empty() {
-            true => Ok(manifest),
-            false => Err(Fault::damaged(
+        if self.rest.0.is_empty() {
+            Ok(manifest)
+        } else {
+            Err(Fault::damaged(
                 self.offset(),
                 "more follows than is counted",
-            )),
+            ))
         }
     }
 
@@ -257,9 +258,10 @@ impl Reader<'_> {
 
     fn zeros<const N: usize>(&mut self) -> Result<(), Fault> {
         let start = self.offset();
-        match self.array()? == [0; N] {
-            true => Ok(()),
-            false => Err(Fault::damaged(start, "there are no zeros")),
+        if self.array()? == [0; N] {
+            Ok(())
+        } else {
+            Err(Fault::damaged(start, "there are no zeros"))
         }
     }
 
@@ -284,9 +286,10 @@ impl Reader<'_> {
 
 /// Checks that an entry comes after the last one.
 fn ascends<T: Ord>(start: usize, last: Option<&T>, next: &T) -> Result<(), Fault> {
-    match last.is_none_or(|last| last < next) {
-        true => Ok(()),
-        false => Err(Fault::damaged(start, "entries are out of order")),
+    if last.is_none_or(|last| last < next) {
+        Ok(())
+    } else {
+        Err(Fault::damaged(start, "entries are out of order"))
     }
 }
 

@@ -58,9 +58,10 @@ impl Shard {
             let fingerprint = change.documents.fingerprints[place as usize];
             let id = change.documents.id(place as usize);
             // Where no document is live, only an operation newer than this one matters.
-            let since = match is_stored(fingerprint) {
-                true => Version::NONE,
-                false => change.version,
+            let since = if is_stored(fingerprint) {
+                Version::NONE
+            } else {
+                change.version
             };
             let key = (fingerprint, id.into());
             let before = match self.state_since(since, change.corpus, &key) {
@@ -112,9 +113,10 @@ impl Shard {
                 newest = newest.max(found);
             }
         }
-        match newest.version < since {
-            true => Ok(State::NEVER),
-            false => Ok(newest),
+        if newest.version < since {
+            Ok(State::NEVER)
+        } else {
+            Ok(newest)
         }
     }
 }

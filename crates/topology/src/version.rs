@@ -12,7 +12,6 @@
 //!   observed, and a clock that was wrong is right again once wall time is.
 
 use std::fmt;
-use std::time::Duration;
 
 /// Bits of a version for the part of a millisecond.
 const FRACTION_BITS: u32 = 16;
@@ -41,11 +40,11 @@ impl Version {
         Self(milliseconds << FRACTION_BITS)
     }
 
-    /// The version of a wall time, given as the time since 1970.
-    pub const fn of_wall_time(since_1970: Duration) -> Self {
-        let seconds = Self::at(since_1970.as_secs().saturating_mul(1000));
-        let parts = ((since_1970.subsec_nanos() as u64) << FRACTION_BITS) / NANOS_A_MILLISECOND;
-        Self(seconds.0.saturating_add(parts))
+    /// The version of a wall time, given in nanoseconds since 1970.
+    pub const fn of_wall_time(nanoseconds: u64) -> Self {
+        let millisecond = Self::at(nanoseconds / NANOS_A_MILLISECOND);
+        let parts = ((nanoseconds % NANOS_A_MILLISECOND) << FRACTION_BITS) / NANOS_A_MILLISECOND;
+        Self(millisecond.0 + parts)
     }
 
     /// Milliseconds since 1970.
@@ -173,13 +172,13 @@ mod tests {
     /// Two clocks that agree: the later operation wins, though both are of the same millisecond.
     #[test]
     fn of_two_clocks_that_agree_the_later_reading_is_higher() {
-        let now = Duration::new(1_700_000_000, 999_000_000);
-        let later = now + Duration::from_nanos(16);
+        let now = 1_700_000_000_999_000_000;
+        let later = now + 16;
         let (mut one, mut other) = (Clock::default(), Clock::default());
         let first = one.tick(Version::of_wall_time(now));
         assert!(other.tick(Version::of_wall_time(later)) > first);
         assert_eq!(first, Version::at(1_700_000_000_999));
-        let last = Version::of_wall_time(Duration::from_nanos(999_999_999));
+        let last = Version::of_wall_time(999_999_999);
         assert!(last < Version::at(1000) && last.next() == Version::at(1000));
     }
 

@@ -137,9 +137,10 @@ impl Admitted {
             held.working += usize::from(has_place);
             has_place
         });
-        match has_place {
-            true => Ok(Working(self.clone())),
-            false => Err(overloaded(NO_PLACE)),
+        if has_place {
+            Ok(Working(self.clone()))
+        } else {
+            Err(overloaded(NO_PLACE))
         }
     }
 
@@ -215,9 +216,10 @@ where
         if path == CHECK {
             return Either::Right(Box::pin(self.inner.call(request)));
         }
-        let size = match path == WATCH {
-            true => Size::Resting,
-            false => Size::Whole,
+        let size = if path == WATCH {
+            Size::Resting
+        } else {
+            Size::Whole
         };
         let caller = request.extensions().get::<Caller>();
         let peer = caller.map_or(Peer::UNKNOWN, Caller::peer);

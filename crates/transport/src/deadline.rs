@@ -35,12 +35,13 @@ pub fn client_timeout(headers: &HeaderMap) -> Option<Duration> {
 /// Refuses a timeout that cannot be read. To ignore it would mean to wait without an end.
 pub(super) fn check(headers: &HeaderMap) -> Result<(), Status> {
     let said = headers.get_all(HEADER).iter().count();
-    match said == 0 || said == 1 && client_timeout(headers).is_some() {
-        true => Ok(()),
-        false => Err(Violations::of(
+    if said == 0 || said == 1 && client_timeout(headers).is_some() {
+        Ok(())
+    } else {
+        Err(Violations::of(
             HEADER,
             "must be there once at most: up to 8 digits and one of the units H, M, S, m, u and n",
-        )),
+        ))
     }
 }
 

@@ -94,12 +94,13 @@ fn check_size(request: &Request<Body>) -> Result<(), Status> {
         .map(|(name, value)| name.as_str().len() + value.len() + OVERHEAD)
         .sum();
     let path = request.uri().path().len();
-    match bytes + path <= MAX_HEADERS {
-        true => Ok(()),
-        false => Err(Violations::of(
+    if bytes + path <= MAX_HEADERS {
+        Ok(())
+    } else {
+        Err(Violations::of(
             "metadata",
             format!("takes more than {MAX_HEADERS} bytes: send less of it"),
-        )),
+        ))
     }
 }
 

@@ -36,9 +36,10 @@ impl StorageArgs {
     /// The node's own directory. `serve` without a role keeps its node's in a folder of the one that it is given.
     fn node(&self) -> PathBuf {
         let embedded = self.directory.join(EMBEDDED_NODE);
-        match embedded.is_dir() {
-            true => embedded,
-            false => self.directory.clone(),
+        if embedded.is_dir() {
+            embedded
+        } else {
+            self.directory.clone()
         }
     }
 }

@@ -90,9 +90,10 @@ impl CorporaFile {
         let before = self.read()?;
         let mut corpora = Corpora::clone(&before);
         change(&mut corpora)?;
-        match corpora.revision() == before.revision() {
-            true => Ok(()),
-            false => self.replace(corpora),
+        if corpora.revision() == before.revision() {
+            Ok(())
+        } else {
+            self.replace(corpora)
         }
     }
 

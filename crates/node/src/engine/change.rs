@@ -60,14 +60,13 @@ impl Engine {
         if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             return Err(NodeError::Abandoned);
         }
-        match change.documents.fingerprints.len() < FEW {
-            true => self.commit(Operation::Change(change)).await,
-            false => {
-                let engine = Arc::clone(self);
-                let queue = move |_: &Self, _: &_| engine.queue(Operation::Change(change));
-                let outcome = self.run(Class::Change, deadline, queue).await?;
-                outcome.await.unwrap_or(Err(NodeError::Stopping))
-            }
+        if change.documents.fingerprints.len() < FEW {
+            self.commit(Operation::Change(change)).await
+        } else {
+            let engine = Arc::clone(self);
+            let queue = move |_: &Self, _: &_| engine.queue(Operation::Change(change));
+            let outcome = self.run(Class::Change, deadline, queue).await?;
+            outcome.await.unwrap_or(Err(NodeError::Stopping))
         }
     }
 
@@ -89,8 +88,9 @@ impl Engine {
 fn check_clock(version: Version) -> Result<(), NodeError> {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let now = u64::try_from(now.unwrap_or_default().as_millis()).unwrap_or(u64::MAX);
-    match version.is_too_far_ahead(now) {
-        true => Err(NodeError::ClockAhead(version)),
-        false => Ok(()),
+    if version.is_too_far_ahead(now) {
+        Err(NodeError::ClockAhead(version))
+    } else {
+        Ok(())
     }
 }

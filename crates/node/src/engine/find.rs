@@ -179,9 +179,10 @@ impl Find {
     /// queries. `None` where it might take long or would have to wait: many fingerprints to compare, or a shard that
     /// is being changed.
     fn nearest_at_once(&self) -> Option<Nearest> {
-        match self.query.fingerprints.len() < FEW {
-            true => self.nearest_within(QUICK),
-            false => None,
+        if self.query.fingerprints.len() < FEW {
+            self.nearest_within(QUICK)
+        } else {
+            None
         }
     }
 
@@ -245,9 +246,10 @@ impl Find {
             let Some(shard) = corpus.shard(part[0].0) else {
                 continue;
             };
-            let shard = match reach.waits {
-                true => shard.read(),
-                false => shard.try_read()?,
+            let shard = if reach.waits {
+                shard.read()
+            } else {
+                shard.try_read()?
             };
             queries.clear();
             queries.extend(

@@ -159,19 +159,21 @@ impl Engine {
 
     /// Refuses to answer from a corpus that was dropped meanwhile: what was read of it is not all.
     fn check_held(&self, corpus: CorpusUid) -> Result<(), NodeError> {
-        match self.store.holds(corpus) {
-            true => Ok(()),
-            false => Err(NodeError::CorpusNotLoaded(corpus)),
+        if self.store.holds(corpus) {
+            Ok(())
+        } else {
+            Err(NodeError::CorpusNotLoaded(corpus))
         }
     }
 
     fn check_map(&self, router: MapDigest) -> Result<(), NodeError> {
-        match router == self.map {
-            true => Ok(()),
-            false => Err(NodeError::OtherMap {
+        if router == self.map {
+            Ok(())
+        } else {
+            Err(NodeError::OtherMap {
                 router,
                 node: self.map,
-            }),
+            })
         }
     }
 
@@ -193,9 +195,10 @@ impl Engine {
         let (sender, receiver) = oneshot::channel();
         let engine = Arc::clone(self);
         self.threads.spawn(class, move || {
-            let outcome = match wanted.is_over() {
-                true => Err(NodeError::Abandoned),
-                false => work(&engine, &wanted),
+            let outcome = if wanted.is_over() {
+                Err(NodeError::Abandoned)
+            } else {
+                work(&engine, &wanted)
             };
             // Whoever drops it last waits for threads: that must not be one of these.
             drop(engine);

@@ -120,9 +120,10 @@ impl Outbox {
                 self.send()?;
             }
         }
-        match self.sender.is_closed() {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+        if self.sender.is_closed() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
         }
     }
 

@@ -37,9 +37,10 @@ pub(super) fn find_pairs(
         target: target(request.target)?,
         shards: shards_into(&request.shards)?,
         max_distance: request.max_distance,
-        wanted: match request.links_only {
-            true => PairsWanted::Links,
-            false => PairsWanted::All,
+        wanted: if request.links_only {
+            PairsWanted::Links
+        } else {
+            PairsWanted::All
         },
     };
     Ok(answers(engine.pairs(query)?, |pairs| {

@@ -125,8 +125,9 @@ pub(super) fn find_first_response(
 fn fits<M: prost::Message>(response: M) -> Result<M, Status> {
     // A streamed response wraps this one in a few bytes more.
     const WRAPPER: usize = 64;
-    match response.encoded_len() + WRAPPER <= MAX_MESSAGE_BYTES {
-        true => Ok(response),
-        false => Err(RouterError::AnswerTooLarge.into()),
+    if response.encoded_len() + WRAPPER <= MAX_MESSAGE_BYTES {
+        Ok(response)
+    } else {
+        Err(RouterError::AnswerTooLarge.into())
     }
 }

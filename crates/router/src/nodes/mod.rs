@@ -242,9 +242,10 @@ impl Connections {
 
     fn retries(&self) -> usize {
         let lost = *self.lost.lock();
-        match lost.is_some_and(|lost| lost.elapsed() < LATELY) {
-            true => 0,
-            false => RETRIES,
+        if lost.is_some_and(|lost| lost.elapsed() < LATELY) {
+            0
+        } else {
+            RETRIES
         }
     }
 
@@ -279,9 +280,10 @@ impl From<Status> for CallError {
         if status.code() == Code::DeadlineExceeded {
             return Self::Late;
         }
-        match CONNECTION_CODES.contains(&status.code()) {
-            true => Self::Unreachable,
-            false => Self::Refused(Box::new(status)),
+        if CONNECTION_CODES.contains(&status.code()) {
+            Self::Unreachable
+        } else {
+            Self::Refused(Box::new(status))
         }
     }
 }

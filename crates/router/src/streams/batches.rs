@@ -61,9 +61,10 @@ where
     });
     answers(admitted, None, patience, |sink| async move {
         hand_on_all(under_way.buffered(WINDOW), sink, tasks).await?;
-        match stopping.is_cancelled() {
-            true => Err(Status::from(RouterError::Stopping)),
-            false => Ok(()),
+        if stopping.is_cancelled() {
+            Err(Status::from(RouterError::Stopping))
+        } else {
+            Ok(())
         }
     })
 }
@@ -81,9 +82,10 @@ async fn within<A: Message>(
     answer: impl Future<Output = Result<A, Status>>,
 ) -> Result<(A, Held), Status> {
     let answer = answer.await?;
-    match held.memory.try_grow(answer.encoded_len()) {
-        true => Ok((answer, held)),
-        false => Err(RouterError::NoMemory.into()),
+    if held.memory.try_grow(answer.encoded_len()) {
+        Ok((answer, held))
+    } else {
+        Err(RouterError::NoMemory.into())
     }
 }
 

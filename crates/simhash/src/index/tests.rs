@@ -179,9 +179,10 @@ fn a_search_ends_when_it_is_told_to() {
         let mut calls = 0;
         let flow = index.search(&search, queries, |_| {
             calls += 1;
-            match calls < 7 {
-                true => ControlFlow::Continue(()),
-                false => ControlFlow::Break(()),
+            if calls < 7 {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
             }
         });
         assert!(flow.is_break());

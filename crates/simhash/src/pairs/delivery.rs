@@ -70,9 +70,10 @@ impl<'a> InOrder<'a> {
 
     /// Visits the pairs of the task that has the turn.
     fn visit(&self, pairs: &mut Vec<Pair>) -> ControlFlow<()> {
-        let flow = match pairs.is_empty() {
-            true => ControlFlow::Continue(()),
-            false => lock(&self.visit)(pairs),
+        let flow = if pairs.is_empty() {
+            ControlFlow::Continue(())
+        } else {
+            lock(&self.visit)(pairs)
         };
         pairs.clear();
         if flow.is_break() {
@@ -116,9 +117,10 @@ impl Delivery for InOrder<'_> {
         }
         drop(state);
         self.visit(pairs)?;
-        match finished {
-            true => self.pass_on(),
-            false => ControlFlow::Continue(()),
+        if finished {
+            self.pass_on()
+        } else {
+            ControlFlow::Continue(())
         }
     }
 

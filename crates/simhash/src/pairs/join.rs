@@ -165,9 +165,10 @@ impl<'a> Join<'a> {
             }
         });
         self.next_task.store(before + ends.len(), Ordering::Relaxed);
-        match broken.into_inner() {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+        if broken.into_inner() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
         }
     }
 

@@ -124,9 +124,10 @@ fn every_layout_and_kind_of_set_equals_the_quadratic_scan() {
             let blocks = layouts().into_iter().filter(|layout| layout.1 == distance);
             for blocks in blocks.map(|layout| Some(layout.0)).chain([None]) {
                 let mut search = PairSearch::new(distance, blocks, set.len()).unwrap();
-                search.level = match blocks.is_some_and(|blocks| blocks % 2 == 0) {
-                    true => Level::Scalar,
-                    false => Level::best(),
+                search.level = if blocks.is_some_and(|blocks| blocks % 2 == 0) {
+                    Level::Scalar
+                } else {
+                    Level::best()
                 };
                 check(&search, &set, &expected, name);
             }
@@ -218,9 +219,10 @@ fn nothing_is_visited_after_a_break() {
                     assert!(!broken, "{name}: visited after a break");
                     seen.extend_from_slice(pairs);
                     broken = seen.len() >= wanted;
-                    match broken {
-                        true => ControlFlow::Break(()),
-                        false => CONTINUE,
+                    if broken {
+                        ControlFlow::Break(())
+                    } else {
+                        CONTINUE
                     }
                 };
                 let flow = in_pool(threads, || search.pairs(&set, &|_, _| (), &mut visit));

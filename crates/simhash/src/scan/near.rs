@@ -111,9 +111,10 @@ impl Packed<'_> {
         let Places { mut start, mut end } = places;
         while start < end {
             let middle = start + (end - start) / 2;
-            match before(self.low_bytes(middle as usize)) {
-                true => start = middle + 1,
-                false => end = middle,
+            if before(self.low_bytes(middle as usize)) {
+                start = middle + 1;
+            } else {
+                end = middle;
             }
         }
         start

@@ -257,16 +257,17 @@ impl Reader {
         let position = end.offset as u64;
         if let Some(bytes) = end.torn_bytes {
             let (offset, file) = (end.offset, path.display());
-            match end.is_abrupt {
-                true => tracing::warn!(
+            if end.is_abrupt {
+                tracing::warn!(
                     %file, offset, bytes,
                     "cut off the end of the log, in the midst of which its file ends: it was never acknowledged, \
                      unless something else cut the file short"
-                ),
-                false => tracing::warn!(
+                );
+            } else {
+                tracing::warn!(
                     %file, offset, bytes,
                     "cut off the end of the log: it was never acknowledged"
-                ),
+                );
             }
             length = position;
         }

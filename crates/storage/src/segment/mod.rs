@@ -67,9 +67,10 @@ impl FromStr for SegmentId {
             Some(Self { shard, number })
         };
         let id = parse().ok_or(NoSegment)?;
-        match id.to_string() == name {
-            true => Ok(id),
-            false => Err(NoSegment),
+        if id.to_string() == name {
+            Ok(id)
+        } else {
+            Err(NoSegment)
         }
     }
 }

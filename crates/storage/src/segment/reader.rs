@@ -168,9 +168,10 @@ impl<S: ReadAt> Segment<S> {
         let mut blocks = self.index.blocks_of(corpus);
         if let Some((fingerprint, id)) = from {
             let covering = self.index.covering(corpus, fingerprint);
-            blocks.start = match covering.is_empty() {
-                true => covering.start,
-                false => self.narrow(covering, fingerprint, id)?,
+            blocks.start = if covering.is_empty() {
+                covering.start
+            } else {
+                self.narrow(covering, fingerprint, id)?
             };
         }
         Scan::start(self, vec![(corpus, blocks)], from)
@@ -322,9 +323,10 @@ impl Failure {
 fn read_at(source: &impl ReadAt, buffer: &mut [u8], offset: u64) -> Result<(), Failure> {
     let what = "the file ends in what starts here";
     source.read_exact_at(buffer, offset).map_err(|error| {
-        match error.kind() == io::ErrorKind::UnexpectedEof {
-            true => Failure::Fault(Fault::Damaged { offset, what }),
-            false => Failure::Io(error),
+        if error.kind() == io::ErrorKind::UnexpectedEof {
+            Failure::Fault(Fault::Damaged { offset, what })
+        } else {
+            Failure::Io(error)
         }
     })
 }

@@ -108,8 +108,9 @@ impl From<LogError> for OpenError {
 }
 
 fn process(holder: &str) -> String {
-    match holder.is_empty() {
-        true => String::new(),
-        false => format!(" ({holder})"),
+    if holder.is_empty() {
+        String::new()
+    } else {
+        format!(" ({holder})")
     }
 }

@@ -241,9 +241,10 @@ impl Store {
     /// What there is too little of to accept operations that take space now, if they are not.
     pub(crate) fn shortage(&self) -> Option<Shortage> {
         let disk = self.disk.as_ref()?;
-        match disk.space.is_enough() {
-            true => self.maintenance.stuck(),
-            false => Some(Shortage::Space),
+        if disk.space.is_enough() {
+            self.maintenance.stuck()
+        } else {
+            Some(Shortage::Space)
         }
     }
 

@@ -96,9 +96,10 @@ impl Upkeep<'_> {
             .store
             .read(shard)
             .map_or(0, |shard| shard.segments.len());
-        match self.is_flush_next(segments) {
-            true => self.flush_and_trim(),
-            false => Ok(()),
+        if self.is_flush_next(segments) {
+            self.flush_and_trim()
+        } else {
+            Ok(())
         }
     }
 

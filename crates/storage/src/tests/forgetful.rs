@@ -238,8 +238,7 @@ impl ForgetfulDirectory {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        let state = self.shared.0.lock();
-        state
+        self.shared.0.lock()
     }
 
     fn file(&self, number: usize) -> Box<dyn StoredFile> {
@@ -385,9 +384,10 @@ impl Directory for ForgetfulDirectory {
                 }
             }
         }
-        match state.folders[self.folder].rename(from, to) {
-            true => Ok(()),
-            false => Err(ErrorKind::NotFound.into()),
+        if state.folders[self.folder].rename(from, to) {
+            Ok(())
+        } else {
+            Err(ErrorKind::NotFound.into())
         }
     }
 
@@ -480,9 +480,10 @@ impl StoredFile for ForgetfulFile {
             file.sync(file.now.clone());
         }
         result.map_err(Trouble::error)?;
-        match is_full {
-            true => Err(Trouble::Full.error()),
-            false => Ok(()),
+        if is_full {
+            Err(Trouble::Full.error())
+        } else {
+            Ok(())
         }
     }
 

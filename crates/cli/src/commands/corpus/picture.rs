@@ -82,9 +82,10 @@ mod tests {
         let node = |name: &str, first: u32, counts: &[u64]| NodeShards {
             node: name.to_owned(),
             address: String::new(),
-            state: match counts.is_empty() {
-                true => NodeState::Unreachable.into(),
-                false => NodeState::Serving.into(),
+            state: if counts.is_empty() {
+                NodeState::Unreachable.into()
+            } else {
+                NodeState::Serving.into()
             },
             shards: (first..first + 8).collect(),
             document_counts: counts.to_vec(),

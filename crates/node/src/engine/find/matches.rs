@@ -59,9 +59,12 @@ impl Find {
         let described = hits
             .into_par_iter()
             .with_min_len(SMALL_LOOK_UPS)
-            .filter_map(|hit| match wanted.is_over() {
-                true => Some(Err(NodeError::Abandoned)),
-                false => self.with_ids(hit).transpose(),
+            .filter_map(|hit| {
+                if wanted.is_over() {
+                    Some(Err(NodeError::Abandoned))
+                } else {
+                    self.with_ids(hit).transpose()
+                }
             });
         described.collect()
     }

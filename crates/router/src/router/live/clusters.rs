@@ -110,9 +110,10 @@ impl Outbox {
             self.add(first, id);
         }
         self.add(member, id);
-        match self.bytes < ANSWER_BYTES {
-            true => Ok(()),
-            false => self.send().await,
+        if self.bytes < ANSWER_BYTES {
+            Ok(())
+        } else {
+            self.send().await
         }
     }
 
@@ -130,9 +131,10 @@ impl Outbox {
     }
 
     async fn finish(mut self) -> Result<(), RouterError> {
-        match self.answer.clusters.is_empty() {
-            true => Ok(()),
-            false => self.send().await,
+        if self.answer.clusters.is_empty() {
+            Ok(())
+        } else {
+            self.send().await
         }
     }
 }

@@ -171,13 +171,15 @@ fn send_joined(
         return;
     };
     let mut send = |pairs: &[Pair]| {
-        let gone = match pairs.is_empty() {
-            true => sender.is_closed(),
-            false => sender.blocking_send(pairs.to_vec()).is_err(),
+        let gone = if pairs.is_empty() {
+            sender.is_closed()
+        } else {
+            sender.blocking_send(pairs.to_vec()).is_err()
         };
-        match gone {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+        if gone {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
         }
     };
     // Broken off, nobody cares any more.

@@ -139,9 +139,10 @@ impl AsciiWords {
         let mut inside_before = 0;
         for at in 0..blocks {
             let now = self.classes[at];
-            let after = match at + 1 < blocks {
-                true => self.classes[at + 1],
-                false => Classes::default(),
+            let after = if at + 1 < blocks {
+                self.classes[at + 1]
+            } else {
+                Classes::default()
             };
             let inside = inside_words(before, now, after);
             let mut changes = inside ^ (inside << 1 | inside_before);

@@ -85,19 +85,15 @@ fn assert_flips_are_seen(fixture: &Fixture) {
             let (start, sequence) = (fixture.bounds[frame], 1 + frame as u64);
             let mut frames = Frames::from(&bytes, &fixture.header, start, sequence);
             assert_eq!(frames.next(), None, "bit {bit}");
-            let expected = match frame < last_batch {
-                // The first frame of the next batch tells.
-                true => {
-                    let batch = fixture.batches[frame];
-                    let next = fixture.batches.iter().position(|first| *first > batch);
-                    let witness = fixture.bounds[next.unwrap()];
-                    Rest::Damage { witness }
-                }
-                false => {
-                    let last = bytes.iter().rposition(|byte| *byte != 0).unwrap();
-                    let bytes = last + 1 - start;
-                    Rest::TornTail { bytes }
-                }
+            let expected = if frame < last_batch {
+                let batch = fixture.batches[frame];
+                let next = fixture.batches.iter().position(|first| *first > batch);
+                let witness = fixture.bounds[next.unwrap()];
+                Rest::Damage { witness }
+            } else {
+                let last = bytes.iter().rposition(|byte| *byte != 0).unwrap();
+                let bytes = last + 1 - start;
+                Rest::TornTail { bytes }
             };
             assert_eq!(frames.rest(), expected, "bit {bit}");
         }

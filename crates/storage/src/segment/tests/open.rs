@@ -100,9 +100,10 @@ impl ReadAt for Failing<'_> {
     }
 
     fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-        match self.1.load(Ordering::Relaxed) {
-            true => Err(io::ErrorKind::TimedOut.into()),
-            false => self.0.read_exact_at(buffer, offset),
+        if self.1.load(Ordering::Relaxed) {
+            Err(io::ErrorKind::TimedOut.into())
+        } else {
+            self.0.read_exact_at(buffer, offset)
         }
     }
 }

@@ -82,9 +82,10 @@ fn a_segment_is_written_anew_without_a_dropped_corpus_unless_that_has_little_of_
         insert_into(&fixture, OTHER, 1, kept);
         fixture.flush();
         fixture.run(Operation::DropCorpus { uid: CORPUS });
-        match stays {
-            true => fixture.upkeep(&|_| Ok(())).step().unwrap(),
-            false => wait_until_gone(&fixture.store, CORPUS),
+        if stays {
+            fixture.upkeep(&|_| Ok(())).step().unwrap();
+        } else {
+            wait_until_gone(&fixture.store, CORPUS);
         }
         assert_eq!(is_in_segments(&fixture.store, CORPUS), stays);
         drop(fixture);

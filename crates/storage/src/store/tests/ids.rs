@@ -47,9 +47,10 @@ fn the_first_ids_are_the_first_of_all() {
         let names = (0..random.usize(1..30)).map(|_| random.u8(0..120).to_string());
         let names: Vec<String> = names.collect();
         let documents: Vec<(u64, &str)> = names.iter().map(|id| (VALUE, &**id)).collect();
-        match random.bool() {
-            true => insert(&fixture, version, &documents),
-            false => remove(&fixture, version, &documents),
+        if random.bool() {
+            insert(&fixture, version, &documents)
+        } else {
+            remove(&fixture, version, &documents)
         };
         if random.u8(0..8) == 0 {
             fixture.upkeep(&|_| Ok(())).flush().unwrap();
