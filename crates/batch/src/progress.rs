@@ -7,7 +7,7 @@ pub trait Progress: Sync {
     /// A phase without steps: it is over when this is dropped.
     type Spinner;
 
-    /// A phase of so many steps begins; `None` where that is not known.
+    /// A phase begins. It has this number of steps; `None` where the number is not known.
     fn bar(&self, what: &'static str, steps: Option<u64>) -> Self::Bar;
 
     /// A phase without steps begins.
@@ -16,13 +16,13 @@ pub trait Progress: Sync {
 
 /// A phase whose steps are counted.
 pub trait Bar: Sync {
-    /// So many more steps are done.
+    /// This number of further steps is done.
     fn add(&self, steps: u64);
 
-    /// So many steps are done, of so many.
+    /// This number of steps is done, of a known total.
     fn set(&self, done: u64, steps: u64);
 
-    /// So many pairs of documents have been written.
+    /// The number of pairs of documents written so far.
     fn found_pairs(&self, pairs: u64);
 
     /// The phase went well, and is over.

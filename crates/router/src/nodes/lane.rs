@@ -32,7 +32,7 @@ use tonic::Status;
 use super::{CallError, Client};
 use crate::deadline::Deadline;
 
-/// Items that wait for the transport. Whoever has one more waits as well.
+/// Items that wait for the transport. The caller of a further item waits for room.
 const QUEUE: usize = 1024;
 
 /// Bytes of the items that are sent as one message, unless a single one has more.

@@ -27,8 +27,8 @@ use lane::Slot;
 /// Connections to each node for work on many documents or queries.
 const LARGE: usize = 2;
 
-/// Work on so many documents or queries is large. Smaller work has connections of its own, on which it does not wait
-/// behind the megabytes of batches.
+/// Work on at least this number of documents or queries is large. Smaller work has connections of its own, on which it
+/// does not wait behind the megabytes of batches.
 const MANY: usize = 1024;
 
 /// A node's answer is bounded by it, plus the columns that count.

@@ -255,7 +255,7 @@ impl Router {
     }
 }
 
-/// Whether a creation left no record for certain: then nobody will ever use what the nodes made.
+/// Whether a creation certainly left no record. Then no request can ever reach what the nodes made.
 fn is_certainly_unknown(error: &RouterError) -> bool {
     if let RouterError::Metadata(error) = error {
         return !error.may_have_written();

@@ -184,13 +184,13 @@ impl ForgetfulDirectory {
         self.shared.1.notify_all();
     }
 
-    /// Waits until so many syncs have begun.
+    /// Waits until this number of syncs has begun.
     pub(crate) fn wait_for_syncs(&self, count: usize) {
         let (_, changed) = &*self.shared;
         changed.wait_while(&mut self.state(), |state| state.syncs < count);
     }
 
-    /// Waits until so many writes have ended.
+    /// Waits until this number of writes has ended.
     pub(crate) fn wait_for_writes(&self, count: usize) {
         let (_, changed) = &*self.shared;
         changed.wait_while(&mut self.state(), |state| state.writes < count);
