@@ -1,10 +1,11 @@
 //! What every Simshard process needs around its real job: configuration files,
-//! logging, signals, its own memory, and what it may show on a terminal.
+//! logging, signals, the allocator, and what it may show on a terminal.
 //!
 //! Nothing here knows what a fingerprint, a shard or a node is.
 
+#[cfg(not(target_env = "msvc"))]
+mod allocator;
 pub mod config;
-pub mod heap;
 pub mod logging;
 pub mod shutdown;
 pub mod system;

@@ -1,7 +1,10 @@
-//! The memory of this process. The test is alone in it: others would free memory meanwhile.
+//! The memory of this process. The test is alone in it: others would take and free memory meanwhile.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::thread;
+use std::time::{Duration, Instant};
 
 use simshard_runtime::system::{
     anonymous_memory_of, peak_resident_memory, processor_ticks_of, resident_memory,
@@ -21,4 +24,30 @@ fn memory_in_use_is_counted() {
     assert!(processor_ticks_of(std::process::id()).is_some());
     drop(block);
     assert!(peak_resident_memory().unwrap() >= before + size as u64 / 2);
+    what_lies_free_between_what_is_kept_is_given_back();
+}
+
+/// AL1.
+fn what_lies_free_between_what_is_kept_is_given_back() {
+    let before = resident_memory().unwrap();
+    let mut blocks: Vec<_> = (0..64 << 10).map(|_| Some(vec![1_u8; 1000])).collect();
+    for block in blocks
+        .iter_mut()
+        .enumerate()
+        .filter(|(place, _)| place % 64 != 0)
+    {
+        *block.1 = None;
+    }
+    let freed = resident_memory().unwrap().saturating_sub(before);
+    assert!(
+        freed > 48 << 20,
+        "{freed} bytes were given back at once: nothing is left to see"
+    );
+    let is_given_back = || resident_memory().unwrap().saturating_sub(before) < 16 << 20;
+    let patience = Instant::now() + Duration::from_secs(60);
+    while !is_given_back() {
+        assert!(Instant::now() < patience, "the memory was not given back");
+        thread::yield_now();
+    }
+    drop(blocks);
 }

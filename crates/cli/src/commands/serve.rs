@@ -8,9 +8,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::Context;
 use clap::{Args, Subcommand, ValueHint};
-use simshard_runtime::heap;
 use simshard_runtime::logging::{self, Level, LogFormat};
 
 pub use config::{RawNodeConfig, RawRouterConfig};
@@ -161,7 +159,6 @@ pub struct RouterRoleArgs {
 /// # Errors
 /// If its settings are wrong, or it cannot serve.
 pub fn run(args: &ServeArgs) -> anyhow::Result<()> {
-    heap::give_back_at_rest().context("cannot start a thread")?;
     match &args.role {
         None => {
             logging::init(args.process.log_format, Level::INFO)?;
