@@ -35,14 +35,14 @@ pub(crate) fn plan_documents(
     tables: &Tables,
     map: &ShardMap,
     documents: &[Fingerprint],
-) -> BTreeMap<NodeId, Part> {
+) -> Vec<(NodeId, Part)> {
     let mut parts = Parts::new(map);
     for (place, &document) in (0..).zip(documents) {
         for shard in tables.document_shards(document) {
             parts.add(place, ShardId(shard));
         }
     }
-    parts.by_node()
+    parts.by_node().collect()
 }
 
 /// What to ask, and what an answer to it leaves open.
@@ -89,7 +89,7 @@ pub(crate) fn plan_queries(
         plan.missing.resize(queries.len(), LeadGroups::NONE);
     }
     for (groups, parts) in by_groups {
-        let parts = parts.by_node().into_iter();
+        let parts = parts.by_node();
         plan.requests
             .extend(parts.map(|(node, part)| (groups, node, part)));
     }
@@ -139,43 +139,27 @@ fn query_shards(tables: &Tables, query: Fingerprint, groups: LeadGroups) -> Shar
     tables.query_shards(query, groups).map(ShardId).collect()
 }
 
-/// A part a node, found by shard without comparing names.
+/// A part for each owner of a shard.
 struct Parts<'a> {
     map: &'a ShardMap,
-    /// For each shard, the place of its owner in `parts`.
-    owners: [u16; ShardId::COUNT],
-    parts: Vec<(&'a NodeId, Part)>,
+    /// In the order of the map's owners.
+    parts: Vec<Part>,
 }
 
 impl<'a> Parts<'a> {
     fn new(map: &'a ShardMap) -> Self {
-        let mut parts: Vec<(&NodeId, Part)> = Vec::new();
-        let mut owners = [0; ShardId::COUNT];
-        for shard in ShardId::all() {
-            let owner = map.owner(shard);
-            let known = parts.iter().position(|(node, _)| *node == owner);
-            let place = known.unwrap_or_else(|| {
-                parts.push((owner, Part::default()));
-                parts.len() - 1
-            });
-            // At most one node a shard, so it fits.
-            owners[shard.index()] = place as u16;
-        }
-        Self { map, owners, parts }
+        let parts = vec![Part::default(); map.owners().len()];
+        Self { map, parts }
     }
 
     fn add(&mut self, place: u32, shard: ShardId) {
-        let owner = usize::from(self.owners[shard.index()]);
-        debug_assert_eq!(self.parts[owner].0, self.map.owner(shard));
-        self.parts[owner].1.add(place, shard);
+        self.parts[self.map.owner_place(shard)].add(place, shard);
     }
 
-    fn by_node(self) -> BTreeMap<NodeId, Part> {
-        let touched = self
-            .parts
-            .into_iter()
-            .filter(|(_, part)| !part.places.is_empty());
-        touched.map(|(node, part)| (node.clone(), part)).collect()
+    /// The parts that are not empty, by name of their node.
+    fn by_node(self) -> impl Iterator<Item = (NodeId, Part)> {
+        let parts = self.map.owners().iter().cloned().zip(self.parts);
+        parts.filter(|(_, part)| !part.places.is_empty())
     }
 }
 

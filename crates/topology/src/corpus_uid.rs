@@ -9,6 +9,12 @@ use std::str::FromStr;
 /// The bytes whose digits follow a hyphen.
 const AFTER_HYPHEN: [usize; 4] = [4, 6, 8, 10];
 
+/// The length of the text, in bytes.
+const TEXT_LEN: usize = 36;
+
+/// The hex digits that the text has.
+const DIGITS: &[u8; 16] = b"0123456789abcdef";
+
 /// The identity of one creation of a corpus. A corpus that is deleted and created again under the
 /// same name has another one, so nothing meant for the old corpus can reach the new one.
 ///
@@ -19,15 +25,16 @@ pub struct CorpusUid(pub [u8; 16]);
 
 impl fmt::Display for CorpusUid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, byte) in self.0.iter().enumerate() {
-            let hyphen = if AFTER_HYPHEN.contains(&place) {
-                "-"
-            } else {
-                ""
-            };
-            write!(f, "{hyphen}{byte:02x}")?;
+        let mut text = String::with_capacity(TEXT_LEN);
+        for (place, byte) in self.0.into_iter().enumerate() {
+            if AFTER_HYPHEN.contains(&place) {
+                text.push('-');
+            }
+            for digit in [byte >> 4, byte & 15] {
+                text.push(char::from(DIGITS[usize::from(digit)]));
+            }
         }
-        Ok(())
+        f.write_str(&text)
     }
 }
 

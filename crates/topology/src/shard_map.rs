@@ -30,6 +30,10 @@ pub struct ShardMap {
     lists: Vec<Box<[NodeId]>>,
     /// Which of `lists` each shard has: at most 256 shards, so at most 256 lists.
     list_of: [u8; ShardId::COUNT],
+    /// Every node that is the preferred owner of a shard, in name order: at most 256.
+    owners: Vec<NodeId>,
+    /// Which of `owners` each shard has.
+    owner_of: [u8; ShardId::COUNT],
     digest: MapDigest,
 }
 
@@ -92,10 +96,15 @@ impl ShardMap {
                 (lists.len() - 1) as u8
             });
         }
+        let owners: BTreeSet<NodeId> = lists.iter().map(|list| list[0].clone()).collect();
+        let owners = Vec::from_iter(owners);
+        let owner_of = |shard: usize| owners.partition_point(|node| *node < entries[shard][0]);
         Ok(ShardMap {
             version,
             nodes: nodes.into_iter().collect(),
             digest: digest(entries),
+            owner_of: std::array::from_fn(|shard| owner_of(shard) as u8),
+            owners,
             lists,
             list_of,
         })
@@ -114,6 +123,16 @@ impl ShardMap {
     /// The preferred owner of `shard`: its first replica.
     pub fn owner(&self, shard: ShardId) -> &NodeId {
         &self.replicas(shard)[0]
+    }
+
+    /// Every node that is the preferred owner of a shard, in name order.
+    pub fn owners(&self) -> &[NodeId] {
+        &self.owners
+    }
+
+    /// The place of the preferred owner of `shard` in [`Self::owners`].
+    pub fn owner_place(&self, shard: ShardId) -> usize {
+        usize::from(self.owner_of[shard.index()])
     }
 
     /// The shards of which `node` holds a replica.
@@ -214,6 +233,10 @@ mod tests {
         assert_eq!(map.version(), 7);
         assert_eq!(map.replicas(ShardId(127)), [node("a"), node("c")]);
         assert_eq!(map.owner(ShardId(128)), &node("b"));
+        assert_eq!(map.owners(), [node("a"), node("b")]);
+        for shard in ShardId::all() {
+            assert_eq!(&map.owners()[map.owner_place(shard)], map.owner(shard));
+        }
         assert_eq!(map.nodes(), [node("a"), node("b"), node("c")]);
         assert_eq!(map.shards_of(&node("a")).to_string(), "00-7f");
         assert_eq!(map.shards_of(&node("c")).to_string(), "00-ff");

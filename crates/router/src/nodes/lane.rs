@@ -244,6 +244,8 @@ fn messages(
             Some(item) => item,
             None => receiver.recv().await?,
         };
+        // Requests that are ready to run now join it: with many under way, messages are larger and fewer.
+        tokio::task::yield_now().await;
         let mut bytes = first.encoded_len();
         let mut items = vec![first];
         while bytes < MESSAGE

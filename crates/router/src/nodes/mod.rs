@@ -3,11 +3,13 @@
 mod lane;
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use backon::{ExponentialBuilder, Retryable};
+use backon::{BackoffBuilder, ExponentialBuilder};
+use futures_util::{StreamExt, stream};
 use parking_lot::Mutex;
 use simshard_cluster::{ClusterLayout, Node};
 use simshard_proto::endpoint;
@@ -153,10 +155,13 @@ impl Nodes {
             let answer = method(connections.queries.client(), message.clone()).await;
             answer.map(Response::into_inner).map_err(CallError::from)
         };
-        connections.again(node, deadline, attempt).await
+        let answer = connections.again(node, attempt);
+        let answer = tokio::time::timeout_at(deadline.instant(), answer).await;
+        answer.unwrap_or(Err(CallError::Late))
     }
 
-    /// Has one node do work; again where the connection failed, as all work may be repeated.
+    /// Has one node do work; again where the connection failed, as all work may be repeated. The deadline is what the
+    /// node is told; [`gather`] keeps to it here.
     pub(crate) async fn work(
         &self,
         node: &NodeId,
@@ -169,7 +174,7 @@ impl Nodes {
             let lane = connections.slot(load).lane().await?;
             lane.work(deadline, work()).await
         };
-        connections.again(node, deadline, attempt).await
+        connections.again(node, attempt).await
     }
 
     fn connections(&self, node: &NodeId) -> Result<&Connections, CallError> {
@@ -198,26 +203,15 @@ impl Connections {
     }
 
     /// Does `attempt`; again where the connection failed.
-    async fn again<A, F>(
-        &self,
-        node: &NodeId,
-        deadline: Deadline,
-        attempt: impl Fn() -> F,
-    ) -> Result<A, CallError>
+    async fn again<A, F>(&self, node: &NodeId, attempt: impl Fn() -> F) -> Result<A, CallError>
     where
         F: Future<Output = Result<A, CallError>>,
     {
-        let backoff = ExponentialBuilder::default()
-            .with_min_delay(FIRST_RETRY)
-            .with_max_times(self.retries())
-            .with_jitter();
-        let tries = attempt
-            .retry(backoff)
-            .when(|error| matches!(error, CallError::Unreachable))
-            .notify(|_, delay| debug!(%node, ?delay, "node is unreachable, trying again"));
-        let answer = tokio::time::timeout_at(deadline.instant(), tries)
-            .await
-            .unwrap_or(Err(CallError::Late));
+        let mut answer = attempt().await;
+        if matches!(answer, Err(CallError::Unreachable)) {
+            // In a box, so that usual calls do not carry its state about.
+            answer = Box::pin(self.retry(node, attempt)).await;
+        }
         match &answer {
             Err(CallError::Unreachable) => self.note(true),
             // It says nothing about the connection.
@@ -227,6 +221,26 @@ impl Connections {
             }
         }
         answer
+    }
+
+    /// Repeats `attempt` until the connection holds, at most as often as is worth it.
+    async fn retry<A, F>(&self, node: &NodeId, attempt: impl Fn() -> F) -> Result<A, CallError>
+    where
+        F: Future<Output = Result<A, CallError>>,
+    {
+        let backoff = ExponentialBuilder::default()
+            .with_min_delay(FIRST_RETRY)
+            .with_max_times(self.retries())
+            .with_jitter();
+        for delay in backoff.build() {
+            debug!(%node, ?delay, "node is unreachable, trying again");
+            tokio::time::sleep(delay).await;
+            let answer = attempt().await;
+            if !matches!(answer, Err(CallError::Unreachable)) {
+                return answer;
+            }
+        }
+        Err(CallError::Unreachable)
     }
 
     fn slot(&self, load: Load) -> &Slot {
@@ -253,6 +267,31 @@ impl Connections {
         let mut lost = self.lost.lock();
         *lost = unreachable.then(Instant::now);
     }
+}
+
+/// Makes calls, `at_once` at a time, and hands `each` the place of every call with its answer, as it comes. At the
+/// deadline, those that have no answer yet are [`CallError::Late`]. Once `each` fails, so does this.
+pub(crate) async fn gather<A, E>(
+    calls: impl IntoIterator<Item = impl Future<Output = Result<A, CallError>>>,
+    at_once: usize,
+    deadline: Deadline,
+    mut each: impl FnMut(usize, Result<A, CallError>) -> Result<(), E>,
+) -> Result<(), E> {
+    let calls = calls.into_iter().enumerate();
+    let calls: Vec<_> = calls
+        .map(async |(place, call)| (place, call.await))
+        .collect();
+    let mut is_open = vec![true; calls.len()];
+    let answers = stream::iter(calls)
+        .buffer_unordered(at_once)
+        .take_until(tokio::time::sleep_until(deadline.instant()));
+    let mut answers = pin!(answers);
+    while let Some((place, answer)) = answers.next().await {
+        is_open[place] = false;
+        each(place, answer)?;
+    }
+    let mut late = is_open.into_iter().zip(0..).filter(|(is_open, _)| *is_open);
+    late.try_for_each(|(_, place)| each(place, Err(CallError::Late)))
 }
 
 /// The codes that a broken connection gives rise to.
@@ -290,7 +329,56 @@ impl From<Status> for CallError {
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+    use std::future::{pending, ready};
+
+    use futures_util::FutureExt;
+
     use super::*;
+
+    async fn gathered(calls: Vec<Call>, at_once: usize) -> Vec<(usize, Option<u32>)> {
+        let mut answers = Vec::new();
+        let soon = Deadline::within(Duration::from_secs(60));
+        let Ok(()) = gather(calls, at_once, soon, |place, answer| {
+            assert!(matches!(answer, Ok(_) | Err(CallError::Late)));
+            answers.push((place, answer.ok()));
+            Ok::<_, Infallible>(())
+        })
+        .await;
+        answers
+    }
+
+    type Call = futures_util::future::BoxFuture<'static, Result<u32, CallError>>;
+
+    #[tokio::test(start_paused = true)]
+    async fn calls_without_an_answer_by_the_deadline_are_late_and_no_others() {
+        let calls = || {
+            vec![
+                ready(Ok(7)).boxed(),
+                pending().boxed(),
+                ready(Ok(8)).boxed(),
+            ]
+        };
+        let answers = [(0, Some(7)), (2, Some(8)), (1, None)];
+        assert_eq!(gathered(calls(), 2).await, answers);
+        let one_after_the_other = [(0, Some(7)), (1, None), (2, None)];
+        assert_eq!(gathered(calls(), 1).await, one_after_the_other);
+        assert_eq!(gathered(Vec::new(), usize::MAX).await, []);
+    }
+
+    #[tokio::test]
+    async fn nothing_is_gathered_after_an_answer_that_is_refused() {
+        let calls = [1, 2, 3].map(|number| ready(Ok::<u32, CallError>(number)));
+        let mut seen = Vec::new();
+        let soon = Deadline::within(Duration::from_secs(60));
+        let gathered = gather(calls, 1, soon, |_, answer| {
+            let answer = answer.unwrap();
+            seen.push(answer);
+            if answer == 2 { Err(answer) } else { Ok(()) }
+        });
+        assert_eq!(gathered.await, Err(2));
+        assert_eq!(seen, [1, 2]);
+    }
 
     #[test]
     fn what_a_node_says_itself_is_told_from_what_the_transport_says() {

@@ -8,10 +8,9 @@
 //!   request change.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::Arc;
 
-use futures_util::StreamExt;
-use futures_util::stream::FuturesUnordered;
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::work_item::Work;
 use simshard_proto::shard::v1::work_outcome::Outcome as Answer;
@@ -26,7 +25,7 @@ use crate::cluster::ClusterView;
 use crate::corpora::OpenCorpus;
 use crate::deadline::Deadline;
 use crate::error::RouterError;
-use crate::nodes::{CallError, Load};
+use crate::nodes::{CallError, Load, gather};
 use crate::offload::offload;
 use crate::plan::{Part, plan_documents};
 
@@ -116,19 +115,21 @@ impl Router {
     async fn send(&self, send: &Sending<'_>) -> Result<Outcome, RouterError> {
         let cluster = &*self.cluster.view();
         let parts = part_documents(cluster, send).await?;
-        let calls = parts
-            .iter()
-            .map(async |(node, part)| (node, part, change_on(cluster, node, send, part).await));
-        let mut arriving: FuturesUnordered<_> = calls.collect();
         let mut outcome = Outcome::new(send.documents.len());
         let mut failures = Failures::default();
         let mut refusal = None;
-        while let Some((node, part, answer)) = arriving.next().await {
+        let calls = parts
+            .iter()
+            .map(|(node, part)| change_on(cluster, node, send, part));
+        let Ok(()) = gather(calls, usize::MAX, send.deadline, |place, answer| {
+            let (node, part) = &parts[place];
             if let Err(error) = answer.and_then(|answer| outcome.add(part, &answer)) {
                 let noted = failures.note(node.clone(), part.shards, error);
-                refusal = refusal.or(noted.err());
+                refusal = refusal.take().or(noted.err());
             }
-        }
+            Ok::<_, Infallible>(())
+        })
+        .await;
         refusal.map_or(Ok(()), Err)?;
         failures.check(&send.corpus.record.name)?;
         Ok(outcome)
@@ -139,7 +140,7 @@ impl Router {
 async fn part_documents(
     cluster: &ClusterView,
     send: &Sending<'_>,
-) -> Result<BTreeMap<NodeId, Part>, RouterError> {
+) -> Result<Vec<(NodeId, Part)>, RouterError> {
     let tables = Arc::clone(send.corpus.tables());
     let layout = Arc::clone(&cluster.layout);
     let documents = Arc::clone(&send.documents);

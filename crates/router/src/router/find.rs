@@ -7,7 +7,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use futures_util::{StreamExt, stream};
 use simshard_cluster::{CorpusRecord, CorpusState};
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::work_item::Work;
@@ -25,7 +24,7 @@ use crate::corpora::OpenCorpus;
 use crate::deadline::Deadline;
 use crate::error::RouterError;
 use crate::merge::{Merge, certificate};
-use crate::nodes::{CallError, Load};
+use crate::nodes::{CallError, Load, gather};
 use crate::offload::offload;
 use crate::plan::{Part, QueryPlan, plan_queries};
 
@@ -161,17 +160,14 @@ impl Asked<'_> {
     /// memory that they take.
     async fn answers(&self) -> Result<(Vec<(usize, Matches)>, Vec<Taken>, Failures), RouterError> {
         let requests = &self.plan.requests;
-        let calls = requests.iter().enumerate().map(async |(place, request)| {
-            let (groups, node, part) = request;
-            (place, self.answer_of(node, *groups, part).await)
-        });
-        let calls: Vec<_> = calls.collect();
-        let mut arriving = stream::iter(calls).buffer_unordered(AT_ONCE);
         let mut answers = Vec::with_capacity(requests.len());
         let mut memory = Vec::with_capacity(requests.len());
         let mut lost = Failures::default();
         let mut bytes = 0;
-        while let Some((place, answer)) = arriving.next().await {
+        let calls = requests
+            .iter()
+            .map(|(groups, node, part)| self.answer_of(node, *groups, part));
+        gather(calls, AT_ONCE, self.deadline, |place, answer| {
             let (_, node, part) = &requests[place];
             match answer {
                 Ok((matches, taken)) => {
@@ -184,7 +180,9 @@ impl Asked<'_> {
             if bytes > most_bytes(self.near) {
                 return Err(RouterError::AnswerTooLarge);
             }
-        }
+            Ok(())
+        })
+        .await?;
         Ok((answers, memory, lost))
     }
 
