@@ -9,11 +9,12 @@
 //! | `import_circles` | no import circle leads through files of different folders |
 //! | `purity` | `simhash` and `topology` know no async, I/O, serde or clock |
 //! | `shape` | every Rust file has a header; files and functions stay short |
-//! | `unsafety` | `unsafe` stands only among the processor-specific scans |
+//! | `unsafety` | `unsafe` stands only among the processor-specific scans, and on the allocator's settings |
 //! | `leftovers` | nothing unfinished, no ignored test, no test that waits by the clock |
 //! | `invariants` | every invariant with an id is named where it is tested, and listed on its page |
 //! | `words` | nothing points outside the repository |
 //! | `documents` | the pages show the two commands, and their links lead to files and sections |
+//! | `traces` | the functions that the page on routing follows a request through exist |
 
 mod crate_table;
 mod documents;
@@ -24,6 +25,7 @@ mod purity;
 mod repository;
 mod rust_source;
 mod shape;
+mod traces;
 mod unsafety;
 mod words;
 
