@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use futures_util::{TryStreamExt, stream};
-use simshard_client::{Acknowledged, Client, Documents, FindOptions, Queries};
+use simshard_client::{Acknowledged, Client, Documents, Queries, SearchSpec};
 use simshard_simhash::Fingerprint;
 use simshard_simhash::synthetic::Data;
 use simshard_testkit::TestCluster;
@@ -91,7 +91,7 @@ async fn streams_of_changes_outlive_their_connections_and_nothing_is_lost() {
     for batch in batches() {
         let found = cluster
             .client
-            .find_all("c", batch.keys, FindOptions::default());
+            .find_all("c", batch.keys, SearchSpec::default());
         let found = found.await.unwrap().queries;
         let exact = |found: &simshard_client::QueryMatches| {
             let first = found.matches.first();

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use simshard_client::{Documents, FindOptions, Fingerprint, Found, Queries, Reason, v1::NodeState};
+use simshard_client::{Documents, Fingerprint, Found, Queries, Reason, SearchSpec, v1::NodeState};
 use simshard_simhash::synthetic::{self, Data};
 use simshard_simhash::{Layout, LeadGroups, Tables};
 use simshard_testkit::{Oracle, TestCluster};
@@ -53,7 +53,7 @@ async fn a_search_that_needs_a_lost_node_names_it_and_its_shards() {
     } = scene(3, 5, 3, "n2").await;
     let found = cluster
         .client
-        .find_all("c", batch(&queries), FindOptions::default())
+        .find_all("c", batch(&queries), SearchSpec::default())
         .await;
     let error = found.unwrap_err();
     assert_eq!(error.reason(), Some(Reason::NodeUnreachable));
@@ -89,9 +89,9 @@ async fn a_partial_answer_misses_nothing_up_to_the_distance_it_guarantees() {
             oracle,
             queries,
         } = scene(nodes, blocks, distance, "n1").await;
-        let options = FindOptions {
+        let options = SearchSpec {
             allow_partial: true,
-            ..FindOptions::default()
+            ..SearchSpec::default()
         };
         let found = cluster
             .client
@@ -157,9 +157,9 @@ async fn smaller_distances_are_answered_in_full_around_a_lost_node() {
         oracle,
         queries,
     } = scene(5, 5, 3, "n4").await;
-    let options = FindOptions {
+    let options = SearchSpec {
         max_distance: Some(0),
-        ..FindOptions::default()
+        ..SearchSpec::default()
     };
     let mut answered = 0;
     for query in queries {
@@ -206,9 +206,9 @@ async fn a_corpus_is_not_deleted_by_halves() {
     } = scene(5, 5, 3, "n2").await;
     let deleted = cluster.client.delete_corpus("c").await;
     assert_eq!(deleted.unwrap_err().reason(), Some(Reason::NodeUnreachable));
-    let options = FindOptions {
+    let options = SearchSpec {
         allow_partial: true,
-        ..FindOptions::default()
+        ..SearchSpec::default()
     };
     let found = cluster.client.find_all("c", batch(&queries), options);
     for found in found.await.unwrap().queries {

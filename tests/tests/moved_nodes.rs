@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use simshard_client::{Client, Documents, FindOptions, Fingerprint, Queries, v1};
+use simshard_client::{Client, Documents, Fingerprint, Queries, SearchSpec, v1};
 use simshard_cluster::{ClusterLayout, MemoryStore, Node};
 use simshard_router::RouterConfig;
 use simshard_testkit::{StallingProxy, TestCluster};
@@ -33,7 +33,7 @@ async fn insert_and_find(client: &Client, batch: u64) {
         ids: vec![],
     };
     assert_eq!(client.insert("c", documents).await.unwrap(), DOCUMENTS);
-    let found = client.find_all("c", keys, FindOptions::default());
+    let found = client.find_all("c", keys, SearchSpec::default());
     for query in found.await.unwrap().queries {
         assert_eq!(query.matches[0].fingerprint, query.query);
     }
@@ -104,7 +104,7 @@ async fn requests_follow_a_node_to_its_new_address_and_back() {
     }
     for batch in 0..batches.load(Ordering::Relaxed) {
         let keys = Queries::Fingerprints(fingerprints(batch));
-        let found = client.find_all("c", keys, FindOptions::default());
+        let found = client.find_all("c", keys, SearchSpec::default());
         let queries = found.await.unwrap().queries;
         assert!(queries.iter().all(|query| !query.matches.is_empty()));
     }

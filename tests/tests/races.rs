@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use simshard_client::{Client, Documents, FindOptions, Fingerprint, Queries};
+use std::num::NonZeroU32;
+
+use simshard_client::{Client, Documents, Fingerprint, Queries, SearchSpec};
 use simshard_simhash::synthetic::Data;
 use simshard_testkit::TestCluster;
 
@@ -24,7 +26,7 @@ async fn write_and_look(client: Client, writer: usize) {
         client.insert("c", documents(&batch, writer)).await.unwrap();
         let queries = Queries::Fingerprints(batch.clone());
         let found = client
-            .find_all("c", queries, FindOptions::default())
+            .find_all("c", queries, SearchSpec::default())
             .await
             .unwrap();
         for query in &found.queries {
@@ -38,7 +40,7 @@ async fn write_and_look(client: Client, writer: usize) {
             .unwrap();
         let queries = Queries::Fingerprints(own_half(&batch).to_vec());
         let found = client
-            .find_all("c", queries, FindOptions::default())
+            .find_all("c", queries, SearchSpec::default())
             .await
             .unwrap();
         for one in found.queries.iter().flat_map(|query| &query.matches) {
@@ -87,9 +89,9 @@ async fn a_limit_hides_nothing_while_nearer_documents_come_and_go() {
     });
     for _ in 0..1_000 {
         let query = Queries::Fingerprints(vec![Fingerprint(0)]);
-        let options = FindOptions {
-            limit: 1,
-            ..FindOptions::default()
+        let options = SearchSpec {
+            limit: NonZeroU32::new(1),
+            ..SearchSpec::default()
         };
         let found = client.find_all("c", query, options).await.unwrap();
         assert_eq!(found.queries[0].matches.len(), 1);

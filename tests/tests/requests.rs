@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use simshard_client::{Documents, FindOptions, Fingerprint, Queries, v1};
+use std::num::NonZeroU32;
+
+use simshard_client::{Documents, Fingerprint, Queries, SearchSpec, v1};
 use simshard_simhash::Recipe;
 use simshard_simhash::synthetic::{self, Data};
 use simshard_testkit::TestCluster;
@@ -51,7 +53,7 @@ async fn texts_become_fingerprints_by_the_recipe_of_the_corpus() {
             ids: vec!["fox".to_owned()],
         };
         cluster.client.insert(&name, documents).await.unwrap();
-        let options = FindOptions::default();
+        let options = SearchSpec::default();
         let found = cluster.client.find_all(&name, texts(&[text]), options);
         let found = found.await.unwrap().queries.remove(0);
         assert_eq!(
@@ -87,9 +89,9 @@ async fn a_fingerprint_of_many_documents_lists_them_all() {
     };
     cluster.client.insert("c", documents).await.unwrap();
     for most in [0, 4095, 4096, 4097, 16_385, 20_000, 20_001] {
-        let options = FindOptions {
-            max_ids: most,
-            ..FindOptions::default()
+        let options = SearchSpec {
+            max_ids: NonZeroU32::new(most),
+            ..SearchSpec::default()
         };
         let query = Queries::Fingerprints(vec![Fingerprint(0)]);
         let found = cluster.client.find_all("c", query, options).await.unwrap();
@@ -156,7 +158,7 @@ async fn a_corpus_made_again_is_empty() {
     cluster.create_corpus("c", 6, 2).await;
     let found = cluster
         .client
-        .find_all("c", documents().keys, FindOptions::default());
+        .find_all("c", documents().keys, SearchSpec::default());
     assert!(found.await.unwrap().queries[0].matches.is_empty());
     assert_eq!(cluster.client.insert("c", documents()).await.unwrap(), 1);
     cluster.stop().await;
@@ -287,7 +289,7 @@ async fn answers_too_large_for_one_message_come_in_parts() {
         cluster.client.insert("c", documents).await.unwrap();
     }
     let queries = || Queries::Fingerprints(vec![Fingerprint(7); 9]);
-    let options = FindOptions::default();
+    let options = SearchSpec::default();
     let all = cluster
         .client
         .find_all("c", queries(), options)

@@ -3,7 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use simshard_client::{Documents, FindOptions, Fingerprint, Found, Queries, QueryMatches};
+use std::num::NonZeroU32;
+
+use simshard_client::{Documents, Fingerprint, Found, Queries, QueryMatches, SearchSpec};
 use simshard_simhash::synthetic::{self, Data};
 use simshard_testkit::{Oracle, TestCluster, promised_layouts};
 
@@ -60,9 +62,9 @@ struct Checked<'a> {
 impl Checked<'_> {
     async fn up_to(&self, distance: u32) {
         for max_distance in [distance, distance / 2] {
-            let options = FindOptions {
+            let options = SearchSpec {
                 max_distance: Some(max_distance),
-                ..FindOptions::default()
+                ..SearchSpec::default()
             };
             let expected = self.oracle.find_each(self.queries, max_distance);
             let found = self.find_all(options).await;
@@ -73,7 +75,7 @@ impl Checked<'_> {
         }
     }
 
-    async fn find_all(&self, options: FindOptions) -> Found {
+    async fn find_all(&self, options: SearchSpec) -> Found {
         let queries = Queries::Fingerprints(self.queries.to_vec());
         let found = self.cluster.client.find_all(self.corpus, queries, options);
         let found = found.await.unwrap();
@@ -82,7 +84,7 @@ impl Checked<'_> {
     }
 
     /// Few queries at once are searched in another way.
-    async fn in_small_requests(&self, options: FindOptions, expected: &[QueryMatches]) {
+    async fn in_small_requests(&self, options: SearchSpec, expected: &[QueryMatches]) {
         let client = &self.cluster.client;
         let requests = self.queries.chunks(SMALL).zip(expected.chunks(SMALL));
         for (queries, expected) in requests {
@@ -92,7 +94,7 @@ impl Checked<'_> {
         }
     }
 
-    async fn find_first(&self, options: FindOptions, expected: &[QueryMatches]) {
+    async fn find_first(&self, options: SearchSpec, expected: &[QueryMatches]) {
         let queries = Queries::Fingerprints(self.queries.to_vec());
         let first = self
             .cluster
@@ -110,11 +112,11 @@ impl Checked<'_> {
         }
     }
 
-    async fn find_few(&self, options: FindOptions, expected: &[QueryMatches]) {
+    async fn find_few(&self, options: SearchSpec, expected: &[QueryMatches]) {
         let corpus = self.corpus;
-        let few = FindOptions {
-            limit: 2,
-            max_ids: 1,
+        let few = SearchSpec {
+            limit: NonZeroU32::new(2),
+            max_ids: NonZeroU32::new(1),
             ..options
         };
         for (cut, all) in self.find_all(few).await.queries.iter().zip(expected) {

@@ -3,9 +3,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
-use simshard_client::{Client, Documents, FindOptions, Fingerprint, Queries, Reason, v1};
+use simshard_client::{Client, Documents, Fingerprint, Queries, Reason, SearchSpec, v1};
 use simshard_testkit::TestCluster;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -62,7 +63,7 @@ async fn streams_that_nobody_reads_hold_up_nobody_else() {
     for query in 0..20 {
         let queries = Queries::Fingerprints(vec![Fingerprint(1 << 40 | query)]);
         client
-            .find_all("c", queries, FindOptions::default())
+            .find_all("c", queries, SearchSpec::default())
             .await
             .unwrap();
     }
@@ -100,9 +101,9 @@ async fn a_search_that_was_given_up_ends() {
         .client
         .clone()
         .with_timeout(Duration::from_millis(300));
-    let options = FindOptions {
-        limit: 1,
-        ..FindOptions::default()
+    let options = SearchSpec {
+        limit: NonZeroU32::new(1),
+        ..SearchSpec::default()
     };
     for _ in 0..3 {
         let queries = Queries::Fingerprints(vec![Fingerprint(0); 65_536]);

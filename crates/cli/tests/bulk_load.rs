@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use simshard_client::{Client, FindOptions, Queries, v1};
+use simshard_client::{Client, Queries, SearchSpec, v1};
 use simshard_simhash::Fingerprint;
 use simshard_testkit::{End, ProcessCluster, Running};
 use tokio::task::block_in_place;
@@ -151,9 +151,9 @@ async fn look_for(client: &Client, scale: &Scale) {
     let numbers: Vec<u64> = (0..scale.documents)
         .step_by(usize::try_from(scale.sample).unwrap())
         .collect();
-    let options = FindOptions {
+    let options = SearchSpec {
         max_distance: Some(0),
-        ..FindOptions::default()
+        ..SearchSpec::default()
     };
     for numbers in numbers.chunks(4096) {
         let queries = numbers.iter().copied().map(fingerprint).collect();

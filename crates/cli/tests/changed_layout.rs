@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use simshard_client::{
-    Client, ClientError, Documents, FindOptions, Fingerprint, Queries, Reason, v1,
+    Client, ClientError, Documents, Fingerprint, Queries, Reason, SearchSpec, v1,
 };
 use simshard_testkit::ForgetfulCluster;
 
@@ -46,7 +46,7 @@ async fn is_found(
     fingerprint: Fingerprint,
 ) -> Result<bool, ClientError> {
     let queries = Queries::Fingerprints(vec![fingerprint]);
-    let found = client.find_all(corpus, queries, FindOptions::default());
+    let found = client.find_all(corpus, queries, SearchSpec::default());
     let found = found.await?;
     let mut matches = found.queries[0].matches.iter();
     Ok(matches.any(|found| found.fingerprint == fingerprint))

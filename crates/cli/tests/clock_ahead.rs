@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 
 use futures_util::future::join_all;
 use simshard_client::{
-    Client, ClientError, Documents, FindOptions, Fingerprint, Queries, Reason, v1,
+    Client, ClientError, Documents, Fingerprint, Queries, Reason, SearchSpec, v1,
 };
 use simshard_cluster::{ClusterLayout, CorpusName, CorpusUid, FileStore, MetadataStore};
 use simshard_simhash::{Layout, Tables};
@@ -111,7 +111,7 @@ impl Scene {
         let all: Vec<Fingerprint> = (0..=255).map(|byte| Fingerprint(byte << 56)).collect();
         let find = || {
             let all = Queries::Fingerprints(all.clone());
-            self.client.find_all(CORPUS, all, FindOptions::default())
+            self.client.find_all(CORPUS, all, SearchSpec::default())
         };
         let answered = async {
             while find().await.is_err() {

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use simshard_client::{Client, Documents, FindOptions, Fingerprint, Queries, Reason, v1};
+use simshard_client::{Client, Documents, Fingerprint, Queries, Reason, SearchSpec, v1};
 use simshard_runtime::system::raise_open_files;
 use simshard_testkit::{ForgetfulCluster, Process, free_addresses, write_layout_file};
 use tokio::net::TcpSocket;
@@ -57,7 +57,7 @@ impl Cluster {
     /// Whether a small request is answered.
     async fn serves(&self) -> Result<(), simshard_client::ClientError> {
         let queries = Queries::Fingerprints(vec![Fingerprint(1 << 40)]);
-        let options = FindOptions::default();
+        let options = SearchSpec::default();
         self.client.find_all("c", queries, options).await.map(drop)
     }
 }

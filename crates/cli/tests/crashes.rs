@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use simshard_client::{Client, Documents, FindOptions, Found, Queries, Reason, v1};
+use simshard_client::{Client, Documents, Found, Queries, Reason, SearchSpec, v1};
 use simshard_simhash::Fingerprint;
 use simshard_testkit::{End, ProcessCluster};
 use tokio::task::JoinHandle;
@@ -160,7 +160,7 @@ async fn write(
         let queries = some_of(&mut random, &oracle);
         let client = &clients[random.usize(0..ROUTERS)];
         let asked = Queries::Fingerprints(queries.clone());
-        if let Ok(found) = client.find_all(CORPUS, asked, FindOptions::default()).await {
+        if let Ok(found) = client.find_all(CORPUS, asked, SearchSpec::default()).await {
             compare(&oracle, &queries, found);
         }
     }
@@ -197,7 +197,7 @@ async fn make_anew(clients: Vec<Client>, seed: u64, stop: Arc<AtomicBool>) -> us
         // A creation that failed before may come to its end now: then the corpus is empty.
         for client in &clients {
             let asked = Queries::Fingerprints(queries.clone());
-            let found = client.find_all(AGAIN, asked, FindOptions::default());
+            let found = client.find_all(AGAIN, asked, SearchSpec::default());
             for answer in found.await.into_iter().flat_map(|found| found.queries) {
                 assert!(answer.matches.is_empty(), "seed {seed}: {answer:?}");
             }
@@ -210,7 +210,7 @@ async fn make_anew(clients: Vec<Client>, seed: u64, stop: Arc<AtomicBool>) -> us
 async fn look_into(client: &Client, oracle: &Oracle) {
     let queries: Vec<Fingerprint> = oracle.fingerprints().into_iter().collect();
     let asked = Queries::Fingerprints(queries.clone());
-    if let Ok(found) = client.find_all(AGAIN, asked, FindOptions::default()).await {
+    if let Ok(found) = client.find_all(AGAIN, asked, SearchSpec::default()).await {
         compare(oracle, &queries, found);
     }
 }
@@ -265,7 +265,7 @@ async fn check(client: &Client, oracle: &Oracle) {
     let queries: Vec<Fingerprint> = oracle.fingerprints().into_iter().collect();
     for queries in queries.chunks(500) {
         let asked = Queries::Fingerprints(queries.to_vec());
-        let found = client.find_all(CORPUS, asked, FindOptions::default()).await;
+        let found = client.find_all(CORPUS, asked, SearchSpec::default()).await;
         compare(oracle, queries, found.unwrap());
     }
 }
@@ -333,7 +333,7 @@ async fn wait_for(client: &Client) {
         loop {
             let all = (0..=255).map(|byte| Fingerprint(byte << 56)).collect();
             let all = Queries::Fingerprints(all);
-            match client.find_all(CORPUS, all, FindOptions::default()).await {
+            match client.find_all(CORPUS, all, SearchSpec::default()).await {
                 Ok(_) => break,
                 Err(_) => tokio::task::yield_now().await,
             }

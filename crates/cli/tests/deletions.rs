@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use simshard_client::v1::{self, CorpusState};
-use simshard_client::{Client, ClientError, Documents, FindOptions, Queries, Reason};
+use simshard_client::{Client, ClientError, Documents, Queries, Reason, SearchSpec};
 use simshard_simhash::Fingerprint;
 use simshard_testkit::{End, ForgetfulCluster, ProcessCluster};
 use tokio::task::block_in_place;
@@ -74,9 +74,9 @@ async fn until_reached<T>(
 /// Checks that all documents of this id are there, and no others.
 async fn check(client: &Client, id: &str, context: &str) {
     for batch in batches(id) {
-        let options = FindOptions {
+        let options = SearchSpec {
             max_distance: Some(0),
-            ..FindOptions::default()
+            ..SearchSpec::default()
         };
         let find = async || client.find_all(CORPUS, batch.keys.clone(), options).await;
         for query in until_reached(find).await.unwrap().queries {
@@ -273,7 +273,7 @@ async fn a_deletion_that_a_node_missed_holds_the_name_until_any_router_completes
             is_refused(&inserted, Reason::CorpusNotFound),
             "{inserted:?}"
         );
-        let options = FindOptions::default();
+        let options = SearchSpec::default();
         let found = client.find_all(CORPUS, documents().keys, options).await;
         assert!(is_refused(&found, Reason::CorpusNotFound), "{found:?}");
         let shown = client.get_corpus(CORPUS).await;

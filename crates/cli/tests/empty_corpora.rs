@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use simshard_client::{Client, FindOptions, Queries, v1};
+use simshard_client::{Client, Queries, SearchSpec, v1};
 use simshard_runtime::system::{anonymous_memory_of, processor_ticks_of};
 use simshard_simhash::Fingerprint;
 use simshard_testkit::{End, ProcessCluster};
@@ -54,7 +54,7 @@ async fn search(client: &Client, name: &str) {
     for number in [1, 1000] {
         let queries = (0..number).map(Fingerprint).collect();
         let queries = Queries::Fingerprints(queries);
-        let found = client.find_all(name, queries, FindOptions::default());
+        let found = client.find_all(name, queries, SearchSpec::default());
         let found = found.await.unwrap();
         assert!(found.queries.iter().all(|query| query.matches.is_empty()));
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use simshard_client::{Client, ClientError, Documents, FindOptions, Queries, Reason, v1};
+use simshard_client::{Client, ClientError, Documents, Queries, Reason, SearchSpec, v1};
 use simshard_simhash::Fingerprint;
 use simshard_testkit::{Process, free_addresses, write_layout_file};
 
@@ -121,7 +121,7 @@ async fn a_full_disk_refuses_inserts_and_nothing_else_until_there_is_space() {
     assert_eq!(error.reason(), Some(Reason::DiskFull), "{error}");
     assert!(fitted > 0);
 
-    let stored = |number| client.find_all("c", batch(number).keys, FindOptions::default());
+    let stored = |number| client.find_all("c", batch(number).keys, SearchSpec::default());
     for number in 0..fitted {
         let found = stored(number).await.unwrap();
         assert!(found.queries.iter().all(|query| !query.matches.is_empty()));

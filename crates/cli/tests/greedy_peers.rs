@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
-use simshard_client::{Client, FindOptions, Fingerprint, Queries, v1};
+use simshard_client::{Client, Fingerprint, Queries, SearchSpec, v1};
 use simshard_runtime::system::raise_open_files;
 use simshard_testkit::{ForgetfulCluster, Process};
 use tokio::net::TcpSocket;
@@ -198,7 +198,7 @@ async fn assert_others_are_answered(router: &Process) {
 /// Whether a router gets an answer of its node in time.
 async fn assert_found(client: &Client) {
     let queries = Queries::Fingerprints(vec![Fingerprint(1 << 40)]);
-    let find = client.find_all("c", queries, FindOptions::default());
+    let find = client.find_all("c", queries, SearchSpec::default());
     let found = timeout(PROMPT, find).await;
     found.expect("there is an answer in time").unwrap();
 }

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use simshard_client::{
-    Client, ClientError, Documents, FindOptions, Fingerprint, Queries, Reason, v1,
+    Client, ClientError, Documents, Fingerprint, Queries, Reason, SearchSpec, v1,
 };
 use simshard_testkit::{End, ProcessCluster, run};
 
@@ -34,7 +34,7 @@ async fn insert(client: &Client, corpus: &str) -> Result<u64, ClientError> {
 
 /// How many of the documents are found, in an answer that says it is complete.
 async fn found(client: &Client, corpus: &str) -> Result<usize, ClientError> {
-    let found = client.find_all(corpus, all(), FindOptions::default());
+    let found = client.find_all(corpus, all(), SearchSpec::default());
     let queries = found.await?.queries;
     Ok(queries
         .iter()

@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
-use simshard_client::{Client, ClientError, Documents, FindOptions, Queries, Reason, v1};
+use simshard_client::{Client, ClientError, Documents, Queries, Reason, SearchSpec, v1};
 use simshard_simhash::Fingerprint;
 use simshard_testkit::{Process, free_addresses, write_layout_file};
 
@@ -31,7 +31,7 @@ fn batch(number: u64) -> Documents {
 
 async fn assert_found(client: &Client, batches: std::ops::Range<u64>) {
     for number in batches {
-        let found = client.find_all("c", batch(number).keys, FindOptions::default());
+        let found = client.find_all("c", batch(number).keys, SearchSpec::default());
         let found = found.await.unwrap();
         assert!(found.queries.iter().all(|query| !query.matches.is_empty()));
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::{join, join_all};
 use simshard_client::{
-    Client, ClientError, Documents, FindOptions, Fingerprint, Found, Queries, Reason, v1,
+    Client, ClientError, Documents, Fingerprint, Found, Queries, Reason, SearchSpec, v1,
 };
 use simshard_cluster::{ClusterLayout, Node};
 use simshard_simhash::{Layout, Tables};
@@ -73,9 +73,9 @@ async fn find(
     fingerprint: Fingerprint,
     allow_partial: bool,
 ) -> Result<Found, ClientError> {
-    let options = FindOptions {
+    let options = SearchSpec {
         allow_partial,
-        ..FindOptions::default()
+        ..SearchSpec::default()
     };
     let queries = Queries::Fingerprints(vec![fingerprint]);
     client.find_all("c", queries, options).await

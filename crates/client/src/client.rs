@@ -11,7 +11,8 @@ use tonic::{Request, Response, Status};
 
 use crate::batch::{Documents, Queries, insert_request, remove_request};
 use crate::error::ClientError;
-use crate::find::{FindOptions, Found};
+use crate::find::Found;
+use simshard_proto::SearchSpec;
 
 /// How long a request may take, unless told otherwise.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -215,10 +216,10 @@ impl Client {
         &self,
         corpus: &str,
         queries: Queries,
-        options: FindOptions,
+        spec: SearchSpec,
     ) -> Result<Found, ClientError> {
         in_halves(queries, async |queries| {
-            let request = self.find_all_request(corpus, queries, options);
+            let request = self.find_all_request(corpus, queries, spec);
             let call = async |mut stub: Stub, request| stub.find_all(request).await;
             let answer = self.call(&request, call).await?;
             let matches = answer.matches.unwrap_or_default();
@@ -236,10 +237,10 @@ impl Client {
         &self,
         corpus: &str,
         queries: Queries,
-        options: FindOptions,
+        spec: SearchSpec,
     ) -> Result<Found, ClientError> {
         in_halves(queries, async |queries| {
-            let request = self.find_first_request(corpus, queries, options);
+            let request = self.find_first_request(corpus, queries, spec);
             let call = async |mut stub: Stub, request| stub.find_first(request).await;
             let answer = self.call(&request, call).await?;
             let matches = answer.matches.unwrap_or_default();

@@ -3,24 +3,11 @@
 use std::collections::BTreeSet;
 
 use simshard_proto::v1::{Completeness, FindAllRequest, FindFirstRequest, Matches};
-use simshard_proto::{MalformedColumns, QueryMatch, matches_into};
+use simshard_proto::{MalformedColumns, QueryMatch, SearchSpec, matches_into};
 use simshard_simhash::{Fingerprint, LeadGroups};
 
 use crate::batch::Queries;
 use crate::client::Client;
-
-/// How to search.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FindOptions {
-    /// Largest distance of a match; `None` means the corpus's.
-    pub max_distance: Option<u32>,
-    /// Most matches a query, the nearest; 0 means all.
-    pub limit: u32,
-    /// Most ids a match; 0 means all.
-    pub max_ids: u32,
-    /// Take what the reachable nodes hold, with a certificate, over an error.
-    pub allow_partial: bool,
-}
 
 /// A stored fingerprint near a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,7 +118,7 @@ impl Client {
         &self,
         corpus: &str,
         queries: Queries,
-        options: FindOptions,
+        spec: SearchSpec,
     ) -> FindAllRequest {
         let (fingerprints, texts) = queries.into_columns();
         FindAllRequest {
@@ -139,10 +126,7 @@ impl Client {
             recipe: self.recipe.clone(),
             fingerprints,
             texts,
-            max_distance: options.max_distance,
-            max_ids: options.max_ids,
-            allow_partial: options.allow_partial,
-            limit: options.limit,
+            ..spec.into()
         }
     }
 
@@ -150,7 +134,7 @@ impl Client {
         &self,
         corpus: &str,
         queries: Queries,
-        options: FindOptions,
+        spec: SearchSpec,
     ) -> FindFirstRequest {
         let (fingerprints, texts) = queries.into_columns();
         FindFirstRequest {
@@ -158,9 +142,7 @@ impl Client {
             recipe: self.recipe.clone(),
             fingerprints,
             texts,
-            max_distance: options.max_distance,
-            max_ids: options.max_ids,
-            allow_partial: options.allow_partial,
+            ..spec.into()
         }
     }
 }

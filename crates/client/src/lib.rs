@@ -3,7 +3,7 @@
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), simshard_client::ClientError> {
-//! use simshard_client::{Client, Documents, FindOptions, Fingerprint, Queries};
+//! use simshard_client::{Client, Documents, SearchSpec, Fingerprint, Queries};
 //!
 //! let client = Client::new("http://127.0.0.1:7460")?;
 //! let documents = Documents {
@@ -12,7 +12,7 @@
 //! };
 //! client.insert("default", documents).await?;
 //! let queries = Queries::Fingerprints(vec![Fingerprint(1)]);
-//! let found = client.find_all("default", queries, FindOptions::default()).await?;
+//! let found = client.find_all("default", queries, SearchSpec::default()).await?;
 //! println!("{} matches", found.queries[0].matches.len());
 //! # Ok(())
 //! # }
@@ -20,18 +20,18 @@
 
 mod batch;
 mod client;
+mod corpus_streams;
 mod error;
 mod find;
-mod live;
 mod patience;
 mod resend;
 mod streams;
 
 pub use batch::{Batcher, Documents, Queries};
 pub use client::{Client, TellOfWaiting};
+pub use corpus_streams::{ClusterMember, Document, DocumentPair, Pairs};
 pub use error::ClientError;
-pub use find::{FindOptions, Found, Match, Missing, QueryMatches};
-pub use live::{ClusterMember, Document, DocumentPair, Pairs};
+pub use find::{Found, Match, Missing, QueryMatches};
 pub use resend::Acknowledged;
-pub use simshard_proto::{MAX_BATCH, MAX_ID_BYTES, MAX_MESSAGE_BYTES, Reason, v1};
+pub use simshard_proto::{MAX_BATCH, MAX_ID_BYTES, MAX_MESSAGE_BYTES, Reason, SearchSpec, v1};
 pub use simshard_simhash::{Fingerprint, LeadGroups};

@@ -12,7 +12,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// What fails for so long is worth a word: less is over before it is read.
-const WORTH_A_WORD: Duration = Duration::from_secs(1);
+const REPORT_AFTER: Duration = Duration::from_secs(1);
 
 /// What is left of the patience with something that fails.
 #[derive(Debug)]
@@ -52,10 +52,10 @@ impl Patience {
     }
 
     /// For how long it is yet to be gone on, if that is worth a word now: once until something succeeds.
-    pub(crate) fn worth_a_word(&mut self, now: Instant) -> Option<Duration> {
+    pub(crate) fn overdue(&mut self, now: Instant) -> Option<Duration> {
         let failing = self.failing.as_mut().filter(|failing| !failing.told)?;
         let failed = now - failing.since;
-        failing.told = failed >= WORTH_A_WORD;
+        failing.told = failed >= REPORT_AFTER;
         failing.told.then(|| self.limit.saturating_sub(failed))
     }
 
@@ -114,13 +114,13 @@ mod tests {
     fn a_word_is_said_once_until_something_succeeds() {
         let mut patience = Patience::new(LIMIT);
         let start = Instant::now();
-        let later = start + WORTH_A_WORD;
-        assert_eq!(patience.worth_a_word(later), None, "nothing failed");
+        let later = start + REPORT_AFTER;
+        assert_eq!(patience.overdue(later), None, "nothing failed");
         for _ in 0..2 {
             assert!(patience.after_failure(start).is_some());
-            assert_eq!(patience.worth_a_word(start), None, "it may be over at once");
-            assert_eq!(patience.worth_a_word(later), Some(LIMIT - WORTH_A_WORD));
-            assert_eq!(patience.worth_a_word(later), None, "it was said");
+            assert_eq!(patience.overdue(start), None, "it may be over at once");
+            assert_eq!(patience.overdue(later), Some(LIMIT - REPORT_AFTER));
+            assert_eq!(patience.overdue(later), None, "it was said");
             patience.after_progress();
         }
     }

@@ -234,7 +234,7 @@ where
         let Some(pause) = pause else {
             return Err(error);
         };
-        if let (Some(tell), Some(left)) = (self.tell, self.patience.worth_a_word(Instant::now())) {
+        if let (Some(tell), Some(left)) = (self.tell, self.patience.overdue(Instant::now())) {
             tell(&error, left);
         }
         tokio::time::sleep(pause).await;

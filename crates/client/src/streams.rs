@@ -7,8 +7,9 @@ use tonic::{Response, Status, Streaming};
 use crate::batch::{Documents, Queries, insert_request, remove_request};
 use crate::client::Client;
 use crate::error::ClientError;
-use crate::find::{FindOptions, Found};
+use crate::find::Found;
 use crate::resend::{Acknowledged, Answer, Answers, Batches, resending};
+use simshard_proto::SearchSpec;
 
 impl Client {
     /// Inserts a stream of batches; yields what became of each, in their order, as it becomes
@@ -101,14 +102,14 @@ impl Client {
         &self,
         corpus: &str,
         batches: B,
-        options: FindOptions,
+        spec: SearchSpec,
     ) -> Result<impl Stream<Item = Result<Found, ClientError>> + use<B>, ClientError>
     where
         B: Stream<Item = Queries> + Send + 'static,
     {
         let (client, corpus) = (self.clone(), corpus.to_owned());
         let requests = batches.enumerate().map(move |(sequence, queries)| {
-            let batch = Some(client.find_all_request(&corpus, queries, options));
+            let batch = Some(client.find_all_request(&corpus, queries, spec));
             pb::FindAllStreamRequest {
                 sequence: sequence as u64,
                 batch,

@@ -1,20 +1,14 @@
 //! Gathering the hits of a search in bounded memory: those of one shard, then
 //! those of all.
 
+use std::num::NonZeroU32;
 use std::ops::ControlFlow;
 
+use simshard_proto::at_most;
 use simshard_simhash::Hit;
 
 /// Hits are looked through, where a limit may cut them, once there are so many.
 const FIRST_CUT: usize = 4096;
-
-/// A limit of a request, of which 0 means all.
-pub(crate) const fn at_most(limit: u32) -> usize {
-    match limit {
-        0 => usize::MAX,
-        limit => limit as usize,
-    }
-}
 
 /// Hits, at most `limit` a query, and at most `most` in all.
 #[derive(Debug)]
@@ -31,8 +25,8 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    /// For this many queries; a `limit` of 0 means all.
-    pub(crate) fn new(queries: usize, limit: u32, most: usize) -> Self {
+    /// For this many queries.
+    pub(crate) fn new(queries: usize, limit: Option<NonZeroU32>, most: usize) -> Self {
         let limit = at_most(limit);
         let room = 2 * most;
         Self {
@@ -125,7 +119,7 @@ mod tests {
 
     /// The hits of a shard, of which two a query are wanted.
     fn shard(hits: &[Hit]) -> Collector {
-        let mut collector = Collector::new(2, 2, 8);
+        let mut collector = Collector::new(2, NonZeroU32::new(2), 8);
         for &hit in hits {
             assert!(collector.push(hit).is_continue());
         }
@@ -135,7 +129,7 @@ mod tests {
     #[test]
     fn the_nearest_hits_survive_in_any_order() {
         for step in [1, 7, 333, 999] {
-            let mut collector = Collector::new(3, 2, 8);
+            let mut collector = Collector::new(3, NonZeroU32::new(2), 8);
             for distance in (0..1000).map(|number| number * step % 1000) {
                 assert!(collector.push(hit(0, distance)).is_continue());
                 assert!(collector.hits.len() <= 16);
@@ -149,7 +143,7 @@ mod tests {
 
     #[test]
     fn exactly_as_many_as_wanted_are_not_cut() {
-        let mut collector = Collector::new(1, 3, 8);
+        let mut collector = Collector::new(1, NonZeroU32::new(3), 8);
         for distance in [2, 0, 1] {
             assert!(collector.push(hit(0, distance)).is_continue());
         }
@@ -160,7 +154,7 @@ mod tests {
 
     #[test]
     fn the_hits_of_shards_come_together_by_query() {
-        let mut all = Collector::new(3, 2, 8);
+        let mut all = Collector::new(3, NonZeroU32::new(2), 8);
         assert!(
             all.absorb(shard(&[hit(0, 5), hit(1, 6)]), &[0, 2])
                 .is_continue()
@@ -171,7 +165,7 @@ mod tests {
         assert_eq!(hits, [hit(0, 5), hit(2, 1), hit(2, 2)]);
         assert_eq!(truncated, [false, false, true]);
 
-        let mut all = Collector::new(3, 2, 8);
+        let mut all = Collector::new(3, NonZeroU32::new(2), 8);
         let mut cut = shard(&nearest);
         cut.cut();
         assert_eq!(cut.hits, [hit(0, 1), hit(0, 2)]);
@@ -182,7 +176,7 @@ mod tests {
     #[test]
     fn hits_that_do_not_fit_end_the_search() {
         for limit in [0, u32::MAX, 100] {
-            let mut collector = Collector::new(1, limit, 8);
+            let mut collector = Collector::new(1, NonZeroU32::new(limit), 8);
             let pushed = (0..1000).take_while(|&d| collector.push(hit(0, d)).is_continue());
             assert_eq!(pushed.count(), 16);
             assert!(collector.finish().is_none());
@@ -191,7 +185,7 @@ mod tests {
 
     #[test]
     fn without_a_limit_nothing_is_cut() {
-        let mut collector = Collector::new(1, 0, 100);
+        let mut collector = Collector::new(1, NonZeroU32::new(0), 100);
         for distance in 0..40 {
             assert!(collector.push(hit(0, distance)).is_continue());
         }

@@ -1,7 +1,7 @@
 //! The gRPC edge of a node: decode, delegate, convert.
 
 mod decode;
-mod live;
+mod streams;
 mod work;
 
 use std::sync::Arc;
@@ -107,7 +107,7 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
     ) -> Result<Response<Self::WorkStream>, Status> {
         let (answers, receiver) = mpsc::channel(1);
         let admitted = Admitted::of(&request);
-        let lane = work::Lane {
+        let lane = work::WorkStream {
             engine: Arc::clone(&self.engine),
             answers,
             admitted,
@@ -117,31 +117,31 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         Ok(Response::new(ReceiverStream::new(receiver)))
     }
 
-    type ScanStream = live::Answers<pb::ScanResponse>;
+    type ScanStream = streams::Answers<pb::ScanResponse>;
 
     async fn scan(
         &self,
         request: Request<pb::ScanRequest>,
     ) -> Result<Response<Self::ScanStream>, Status> {
-        live::scan(&self.engine, request.into_inner())
+        streams::scan(&self.engine, request.into_inner())
     }
 
-    type FindPairsStream = live::Answers<pb::FindPairsResponse>;
+    type FindPairsStream = streams::Answers<pb::FindPairsResponse>;
 
     async fn find_pairs(
         &self,
         request: Request<pb::FindPairsRequest>,
     ) -> Result<Response<Self::FindPairsStream>, Status> {
-        live::find_pairs(&self.engine, request.into_inner())
+        streams::find_pairs(&self.engine, request.into_inner())
     }
 
-    type LookUpStream = live::Answers<pb::LookUpResponse>;
+    type LookUpStream = streams::Answers<pb::LookUpResponse>;
 
     async fn look_up(
         &self,
         request: Request<pb::LookUpRequest>,
     ) -> Result<Response<Self::LookUpStream>, Status> {
-        live::look_up(&self.engine, request.into_inner())
+        streams::look_up(&self.engine, request.into_inner())
     }
 }
 

@@ -5,7 +5,7 @@
 //! - S1: the index holds exactly the distinct fingerprints of the live documents.
 //! - S2: the home counts are those of the documents whose fingerprint starts with this shard's byte, so
 //!   over all shards each document counts once.
-//! - S3: a fingerprint stands in `several` exactly if it has more than one live document.
+//! - S3: a fingerprint stands in `document_counts` exactly if it has more than one live document.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -32,7 +32,7 @@ pub(crate) struct Shard {
     id: ShardId,
     index: Index,
     /// How many documents have a fingerprint, where it is not one.
-    several: HashMap<Fingerprint, u64>,
+    document_counts: HashMap<Fingerprint, u64>,
     /// Whether no document has had an id other than the empty one.
     bare: bool,
     counts: ShardCounts,
@@ -44,7 +44,7 @@ impl Shard {
         Self {
             id,
             index: Index::of_shard(tables, id.0),
-            several: HashMap::new(),
+            document_counts: HashMap::new(),
             bare: true,
             counts: ShardCounts::default(),
         }
@@ -62,8 +62,8 @@ impl Shard {
 
     /// How many live documents have this fingerprint.
     pub(crate) fn documents(&self, fingerprint: Fingerprint) -> u64 {
-        match self.several.get(&fingerprint) {
-            Some(several) => *several,
+        match self.document_counts.get(&fingerprint) {
+            Some(count) => *count,
             None => u64::from(self.contains(fingerprint)),
         }
     }
@@ -75,7 +75,7 @@ impl Shard {
 
     /// Takes note of documents that became live, each of which was not. `known` are those of their fingerprints that
     /// other live documents had.
-    pub(crate) fn came<'a>(
+    pub(crate) fn insert<'a>(
         &mut self,
         documents: impl IntoIterator<Item = (Fingerprint, &'a str)>,
         known: &HashSet<Fingerprint>,
@@ -86,8 +86,8 @@ impl Shard {
             let home = self.is_home(fingerprint);
             self.counts.documents += 1;
             self.counts.home_documents += u64::from(home);
-            match self.several.entry(fingerprint) {
-                Entry::Occupied(mut several) => *several.get_mut() += 1,
+            match self.document_counts.entry(fingerprint) {
+                Entry::Occupied(mut count) => *count.get_mut() += 1,
                 Entry::Vacant(place) if known.contains(&fingerprint) => {
                     place.insert(2);
                 }
@@ -99,24 +99,24 @@ impl Shard {
         for (&fingerprint, &documents) in &new {
             self.counts.home_fingerprints += u64::from(self.is_home(fingerprint));
             if documents > 1 {
-                self.several.insert(fingerprint, documents);
+                self.document_counts.insert(fingerprint, documents);
             }
         }
         self.index.insert_new(new.into_keys().collect());
     }
 
     /// Takes note of documents that were live, and are no longer.
-    pub(crate) fn went(&mut self, fingerprints: impl IntoIterator<Item = Fingerprint>) {
+    pub(crate) fn remove(&mut self, fingerprints: impl IntoIterator<Item = Fingerprint>) {
         let mut gone = Vec::new();
         for fingerprint in fingerprints {
             let home = self.is_home(fingerprint);
             self.counts.documents -= 1;
             self.counts.home_documents -= u64::from(home);
-            match self.several.entry(fingerprint) {
-                Entry::Occupied(several) if *several.get() == 2 => {
-                    several.remove();
+            match self.document_counts.entry(fingerprint) {
+                Entry::Occupied(count) if *count.get() == 2 => {
+                    count.remove();
                 }
-                Entry::Occupied(mut several) => *several.get_mut() -= 1,
+                Entry::Occupied(mut count) => *count.get_mut() -= 1,
                 Entry::Vacant(_) => {
                     self.counts.home_fingerprints -= u64::from(home);
                     gone.push(fingerprint);
@@ -154,7 +154,7 @@ impl Shard {
 
     /// The fingerprints at home here that several documents have.
     pub(crate) fn repeated(&self) -> Vec<Fingerprint> {
-        let repeated = self.several.keys().copied();
+        let repeated = self.document_counts.keys().copied();
         repeated
             .filter(|&fingerprint| self.is_home(fingerprint))
             .collect()
@@ -198,7 +198,9 @@ impl Loader {
         self.shard.counts.home_documents += u64::from(home);
         if self.distinct.last() == Some(&fingerprint) {
             self.documents += 1;
-            self.shard.several.insert(fingerprint, self.documents);
+            self.shard
+                .document_counts
+                .insert(fingerprint, self.documents);
         } else {
             self.documents = 1;
             self.shard.counts.home_fingerprints += u64::from(home);
@@ -225,11 +227,11 @@ mod tests {
     }
 
     /// Has documents come, as whoever applies a change does.
-    fn came<'a>(shard: &mut Shard, documents: impl IntoIterator<Item = (Fingerprint, &'a str)>) {
+    fn insert<'a>(shard: &mut Shard, documents: impl IntoIterator<Item = (Fingerprint, &'a str)>) {
         let documents: Vec<_> = documents.into_iter().collect();
         let fingerprints = documents.iter().map(|(fingerprint, _)| *fingerprint);
         let known = fingerprints.filter(|f| shard.contains(*f)).collect();
-        shard.came(documents, &known);
+        shard.insert(documents, &known);
     }
 
     fn found(shard: &Shard, query: u64) -> Vec<u64> {
@@ -252,24 +254,24 @@ mod tests {
         let mut shard = shard(0);
         let five = Fingerprint(5);
         let documents = |shard: &Shard| shard.counts().home_documents;
-        came(&mut shard, [(five, "a"), (five, "b")]);
+        insert(&mut shard, [(five, "a"), (five, "b")]);
         assert_eq!(documents(&shard), 2);
-        came(&mut shard, [(five, "c")]);
-        assert_eq!(shard.several[&five], 3);
+        insert(&mut shard, [(five, "c")]);
+        assert_eq!(shard.document_counts[&five], 3);
         assert_eq!(shard.documents(five), 3);
         assert_eq!(shard.counts().home_fingerprints, 1);
-        shard.went([five, five]);
+        shard.remove([five, five]);
         assert_eq!(documents(&shard), 1);
-        assert!(shard.several.is_empty());
+        assert!(shard.document_counts.is_empty());
         assert_eq!(
             (shard.documents(five), shard.documents(Fingerprint(4))),
             (1, 0)
         );
         assert_eq!(found(&shard, 4), [5]);
-        came(&mut shard, [(five, "d")]);
-        shard.went([five]);
+        insert(&mut shard, [(five, "d")]);
+        shard.remove([five]);
         assert_eq!(documents(&shard), 1);
-        shard.went([five]);
+        shard.remove([five]);
         assert_eq!(found(&shard, 4), [0; 0]);
         assert!(!shard.contains(five));
         assert_eq!(shard.counts(), ShardCounts::default());
@@ -281,7 +283,7 @@ mod tests {
         let mut shard = shard(0);
         // Its own leading byte is 0xff, but its second block starts with 0.
         let guest = Fingerprint(0xfff0_0000_0000_0000);
-        came(&mut shard, [(guest, "guest")]);
+        insert(&mut shard, [(guest, "guest")]);
         let counts = ShardCounts {
             documents: 1,
             ..ShardCounts::default()
@@ -298,12 +300,12 @@ mod tests {
         let tables = Arc::clone(taken.index.tables());
         let mut loader = Loader::new(ShardId(0), tables);
         for (fingerprint, id) in documents {
-            came(&mut taken, [(fingerprint, id)]);
+            insert(&mut taken, [(fingerprint, id)]);
             loader.push(fingerprint, id);
         }
         let loaded = loader.finish();
         assert_eq!(loaded.counts(), taken.counts());
-        assert_eq!(loaded.several, taken.several);
+        assert_eq!(loaded.document_counts, taken.document_counts);
         assert!(!loaded.is_bare());
         assert_eq!(found(&loaded, 5), found(&taken, 5));
     }
@@ -311,9 +313,9 @@ mod tests {
     #[test]
     fn a_shard_is_bare_until_a_document_has_an_id() {
         let mut shard = shard(0);
-        came(&mut shard, [(Fingerprint(0), ""), (Fingerprint(1), "")]);
+        insert(&mut shard, [(Fingerprint(0), ""), (Fingerprint(1), "")]);
         assert!(shard.is_bare());
-        came(&mut shard, [(Fingerprint(0), "a")]);
+        insert(&mut shard, [(Fingerprint(0), "a")]);
         assert!(!shard.is_bare());
     }
 }

@@ -8,6 +8,7 @@ mod limits;
 mod matches;
 mod pairs;
 mod reason;
+mod search;
 mod shards;
 mod status;
 
@@ -20,6 +21,7 @@ pub use matches::{
 };
 pub use pairs::{Group, GroupPair, pair_messages, pairs_into};
 pub use reason::{DOMAIN, Reason};
+pub use search::{SearchSpec, at_most, limit_from};
 pub use shards::{shards_from, shards_into};
 pub use status::{status_from_bytes, status_into_bytes};
 

@@ -1,9 +1,12 @@
 //! The columns of a [`Matches`] message, to and from one value a match.
 
+use std::num::NonZeroU32;
+
 use prost::bytes::Bytes;
 use prost::{DecodeError, Message};
 use simshard_simhash::Fingerprint;
 
+use crate::search::at_most;
 use crate::v1::Matches;
 
 /// The encoded message, as nodes send it.
@@ -69,20 +72,22 @@ impl MalformedColumns {
 #[derive(Clone, Debug)]
 pub struct MatchColumns {
     columns: Matches,
-    limit: u32,
+    /// Most matches of a query.
+    most: usize,
 }
 
 impl MatchColumns {
     /// No match yet; `truncated` says for which queries matches are missing already. At most `limit` matches a
-    /// query are taken (0: all).
+    /// query are taken.
     #[must_use]
-    pub fn new(truncated: Vec<bool>, limit: u32) -> Self {
+    pub fn new(truncated: Vec<bool>, limit: Option<NonZeroU32>) -> Self {
         let columns = Matches {
             match_counts: vec![0; truncated.len()],
             truncated,
             ..Matches::default()
         };
-        Self { columns, limit }
+        let most = at_most(limit);
+        Self { columns, most }
     }
 
     /// Adds the next match: by query, then distance, then fingerprint.
@@ -97,9 +102,9 @@ impl MatchColumns {
         document_count: u64,
         ids: impl IntoIterator<Item = String>,
     ) {
-        let Self { columns, limit } = self;
+        let Self { columns, most } = self;
         let query = query as usize;
-        if *limit != 0 && columns.match_counts[query] == *limit {
+        if columns.match_counts[query] as usize == *most {
             columns.truncated[query] = true;
             return;
         }
@@ -119,11 +124,15 @@ impl MatchColumns {
     }
 }
 
-/// Columns for matches in any order, at most `limit` a query (0: all), the
+/// Columns for matches in any order, at most `limit` a query, the
 /// nearest first. `truncated` says for which queries matches are missing
 /// already.
 #[must_use]
-pub fn matches_from(mut found: Vec<QueryMatch>, limit: u32, truncated: Vec<bool>) -> Matches {
+pub fn matches_from(
+    mut found: Vec<QueryMatch>,
+    limit: Option<NonZeroU32>,
+    truncated: Vec<bool>,
+) -> Matches {
     found.sort_unstable();
     let mut columns = MatchColumns::new(truncated, limit);
     for one in found {
@@ -239,7 +248,7 @@ mod tests {
         ];
         let mut expected = unordered.clone();
         expected.sort();
-        let columns = matches_from(unordered, 0, vec![false; 3]);
+        let columns = matches_from(unordered, None, vec![false; 3]);
         assert_eq!(columns.match_counts, [3, 0, 1]);
         assert_eq!(matches_into(columns, 3), Ok(expected));
     }
@@ -252,7 +261,7 @@ mod tests {
             found(2, 2, 8, &[]),
             found(3, 0, 7, &["y"]),
         ];
-        let columns = matches_from(all, 0, vec![false, true, false, true]);
+        let columns = matches_from(all, None, vec![false, true, false, true]);
         let parts: Vec<Matches> = split_matches(columns, [2, 0, 1, 1]).collect();
         let of = |part: &Matches, queries| matches_into(part.clone(), queries).unwrap();
         assert_eq!(of(&parts[0], 2), [found(0, 3, 5, &["a", "b"])]);
@@ -269,7 +278,7 @@ mod tests {
     #[test]
     fn the_limit_keeps_the_nearest_and_says_that_it_cut() {
         let unordered = vec![found(0, 2, 1, &["far"]), found(0, 1, 2, &["near"])];
-        let columns = matches_from(unordered, 1, vec![false, true]);
+        let columns = matches_from(unordered, NonZeroU32::new(1), vec![false, true]);
         assert_eq!(columns.distances, [1]);
         assert_eq!(columns.ids, ["near"]);
         assert_eq!(columns.truncated, [true, true]);
@@ -277,7 +286,7 @@ mod tests {
 
     #[test]
     fn columns_that_do_not_fit_are_refused() {
-        let columns = matches_from(vec![found(0, 1, 2, &["a"])], 0, vec![false]);
+        let columns = matches_from(vec![found(0, 1, 2, &["a"])], None, vec![false]);
         let mut short = columns.clone();
         short.ids.clear();
         assert_eq!(matches_into(short, 1).unwrap_err().column, "ids");

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use simshard_cluster::{CorpusName, CorpusUid};
-use simshard_proto::{Documents, Violations, check_batch, check_ids, v1};
+use simshard_proto::{Documents, SearchSpec, Violations, check_batch, check_ids, v1};
 use simshard_simhash::{Fingerprint, Layout, Recipe};
 use tonic::Status;
 
@@ -74,22 +74,6 @@ pub(crate) struct OnCorpus<T> {
     pub(crate) recipe: String,
     pub(crate) batch: Batch,
     pub(crate) rest: T,
-}
-
-/// What a search wants besides its queries.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Wanted {
-    pub(crate) max_distance: Option<u32>,
-    pub(crate) limit: u32,
-    pub(crate) max_ids: u32,
-    pub(crate) allow_partial: bool,
-}
-
-impl Wanted {
-    /// The distance to search, at most the corpus's.
-    pub(crate) fn distance(self, layout: Layout) -> Result<u32, RouterError> {
-        distance(self.max_distance, layout)
-    }
 }
 
 /// The distance that a request asks for, at most the corpus's.
@@ -172,35 +156,45 @@ impl OnCorpus<Vec<String>> {
     }
 }
 
-/// The first match is the one that is left of all at a limit of 1.
-pub(crate) fn find_first(request: v1::FindFirstRequest) -> Result<OnCorpus<Wanted>, Status> {
-    find_all(v1::FindAllRequest {
-        corpus: request.corpus,
-        recipe: request.recipe,
-        fingerprints: request.fingerprints,
-        texts: request.texts,
-        max_distance: request.max_distance,
-        max_ids: request.max_ids,
-        allow_partial: request.allow_partial,
-        limit: 1,
-    })
+pub(crate) fn find_first(request: v1::FindFirstRequest) -> Result<OnCorpus<SearchSpec>, Status> {
+    let spec = SearchSpec::of_find_first(&request);
+    let v1::FindFirstRequest {
+        corpus,
+        recipe,
+        fingerprints,
+        texts,
+        ..
+    } = request;
+    search(&corpus, recipe, fingerprints, texts, spec)
 }
 
-pub(crate) fn find_all(request: v1::FindAllRequest) -> Result<OnCorpus<Wanted>, Status> {
-    let wanted = Wanted {
-        max_distance: request.max_distance,
-        limit: request.limit,
-        max_ids: request.max_ids,
-        allow_partial: request.allow_partial,
-    };
+pub(crate) fn find_all(request: v1::FindAllRequest) -> Result<OnCorpus<SearchSpec>, Status> {
+    let spec = SearchSpec::of_find_all(&request);
+    let v1::FindAllRequest {
+        corpus,
+        recipe,
+        fingerprints,
+        texts,
+        ..
+    } = request;
+    search(&corpus, recipe, fingerprints, texts, spec)
+}
+
+fn search(
+    corpus: &str,
+    recipe: String,
+    fingerprints: Vec<u64>,
+    texts: Vec<String>,
+    rest: SearchSpec,
+) -> Result<OnCorpus<SearchSpec>, Status> {
     let mut violations = Violations::default();
-    let batch = Batch::new(request.fingerprints, request.texts, &mut violations);
-    let name = corpus_name("corpus", &request.corpus, violations)?;
+    let batch = Batch::new(fingerprints, texts, &mut violations);
+    let name = corpus_name("corpus", corpus, violations)?;
     Ok(OnCorpus {
         name,
-        recipe: request.recipe,
+        recipe,
         batch,
-        rest: wanted,
+        rest,
     })
 }
 

@@ -1,21 +1,21 @@
 //! The gRPC edge of the router: decode, delegate, convert.
 
 mod convert;
-mod live;
+mod corpus_streams;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use prost::Message;
 use simshard_proto::v1::corpus_service_server::CorpusService;
-use simshard_proto::{Violations, v1 as pb};
+use simshard_proto::{SearchSpec, Violations, v1 as pb};
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::corpora::OpenCorpus;
 use crate::deadline::Deadline;
-use crate::decode::{self, OnCorpus, Wanted};
-use crate::router::{Change, Found, Near, Router};
+use crate::decode::{self, OnCorpus};
+use crate::router::{Change, FindOutcome, Near, Router};
 use crate::streams::{Answers, answer_each};
 
 /// `simshard.v1.CorpusService` over a router.
@@ -73,17 +73,15 @@ impl CorpusGrpc {
 
     async fn find(
         &self,
-        request: OnCorpus<Wanted>,
+        request: OnCorpus<SearchSpec>,
         deadline: Deadline,
-    ) -> Result<(Vec<u64>, Found), Status> {
+    ) -> Result<(Vec<u64>, FindOutcome), Status> {
         let router = &self.router;
         let work = async |corpus: Arc<OpenCorpus>| {
             let near = Near {
                 queries: request.batch.fingerprints(&corpus).await?.into(),
-                max_distance: request.rest.distance(corpus.layout())?,
-                limit: request.rest.limit,
-                max_ids: request.rest.max_ids,
-                allow_partial: request.rest.allow_partial,
+                max_distance: decode::distance(request.rest.max_distance, corpus.layout())?,
+                spec: request.rest,
             };
             let found = router.find(&corpus, &near, deadline).await?;
             Ok((near.queries.iter().map(|query| query.0).collect(), found))

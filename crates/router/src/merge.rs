@@ -3,6 +3,7 @@
 //! No match is reported twice (see `plan`), so merging is concatenating.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 use simshard_proto::v1::{Completeness, Matches};
 use simshard_proto::{MalformedColumns, MatchColumns, check_columns, shards_from};
@@ -12,7 +13,7 @@ use simshard_topology::{NodeId, ShardSet};
 /// The answers of the nodes so far.
 #[derive(Debug)]
 pub(crate) struct Merge {
-    limit: u32,
+    limit: Option<NonZeroU32>,
     answers: Vec<Matches>,
     matches: Vec<Place>,
     truncated: Vec<bool>,
@@ -33,8 +34,8 @@ struct Place {
 
 impl Merge {
     /// No answers yet to `queries` queries, of each of which at most `limit`
-    /// matches are wanted; 0 means all.
-    pub(crate) fn new(queries: usize, limit: u32) -> Self {
+    /// matches are wanted.
+    pub(crate) fn new(queries: usize, limit: Option<NonZeroU32>) -> Self {
         Self {
             limit,
             answers: Vec::new(),
@@ -127,12 +128,12 @@ mod tests {
                 document_count: 1,
                 ids: vec![value.to_string()],
             });
-        matches_from(found.collect(), 0, vec![truncated; counts.len()])
+        matches_from(found.collect(), None, vec![truncated; counts.len()])
     }
 
     #[test]
     fn answers_about_different_queries_find_their_places() {
-        let mut merge = Merge::new(4, 0);
+        let mut merge = Merge::new(4, None);
         merge
             .add(&[1, 3], answer(&[1, 1], &[(2, 20), (1, 30)], false))
             .unwrap();
@@ -147,7 +148,7 @@ mod tests {
 
     #[test]
     fn the_limit_holds_over_all_nodes() {
-        let mut merge = Merge::new(2, 1);
+        let mut merge = Merge::new(2, NonZeroU32::new(1));
         merge
             .add(&[0, 1], answer(&[1, 1], &[(2, 20), (1, 1)], false))
             .unwrap();
@@ -159,7 +160,7 @@ mod tests {
 
     #[test]
     fn nonsense_from_a_node_is_refused() {
-        let mut merge = Merge::new(2, 0);
+        let mut merge = Merge::new(2, None);
         assert!(
             merge
                 .add(&[0], answer(&[1, 1], &[(2, 20), (1, 1)], false))

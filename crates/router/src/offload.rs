@@ -3,14 +3,14 @@
 use crate::error::RouterError;
 
 /// Items below this number are worked on at once: moving takes longer.
-const FEW: usize = 256;
+const INLINE_ITEMS: usize = 256;
 
 /// Runs `work` on `items` things, elsewhere if they are many.
 pub(crate) async fn offload<T: Send + 'static>(
     items: usize,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, RouterError> {
-    if items < FEW {
+    if items < INLINE_ITEMS {
         return Ok(work());
     }
     // Fails only where the runtime is going down: our own work does not panic.

@@ -1,9 +1,9 @@
 //! Running a request: plan, fan out, merge.
 
 mod catalog;
+mod corpus_streams;
 mod documents;
 mod find;
-mod live;
 mod pending;
 mod recovery;
 
@@ -22,9 +22,9 @@ use crate::error::RouterError;
 use crate::metadata::Metadata;
 use crate::nodes::CallError;
 pub(crate) use catalog::{CorpusContents, NewCorpus};
+pub(crate) use corpus_streams::CorpusStream;
 pub(crate) use documents::Change;
-pub(crate) use find::{Found, Near};
-pub(crate) use live::Live;
+pub(crate) use find::{FindOutcome, Near};
 pub(crate) use recovery::StoredCorpus;
 
 /// A router over the nodes of a cluster.
@@ -37,7 +37,7 @@ pub(crate) struct Router {
     max_corpora: usize,
     clock: SystemClock,
     /// A permit for each stream about a whole corpus.
-    live: Arc<Semaphore>,
+    corpus_streams: Arc<Semaphore>,
 }
 
 impl Router {
@@ -52,7 +52,7 @@ impl Router {
             metadata: Metadata::new(store),
             max_corpora,
             clock: SystemClock::default(),
-            live: Arc::new(Semaphore::new(live::MOST_AT_ONCE)),
+            corpus_streams: Arc::new(Semaphore::new(corpus_streams::MOST_AT_ONCE)),
         })
     }
 

@@ -14,7 +14,9 @@ use crate::log::{Record, survey};
 use crate::manifest::Manifest;
 use crate::merge::Cursor;
 use crate::segment::{BlockCache, Segment};
-use crate::store::{Corpus, LOG, LeftWord, OpenError, SEGMENTS, left_word, lock_for_looking};
+use crate::store::{
+    Corpus, FailureNote, LOG, OpenError, SEGMENTS, lock_for_looking, read_failure_note,
+};
 
 /// What is in a data directory, which no process can open as long as this lives.
 #[derive(Debug)]
@@ -40,7 +42,7 @@ pub struct Inspection {
     /// The end of the log, if it cannot be told from that of a file that was cut short.
     pub abrupt_end: Option<AbruptEnd>,
     /// What the store has left word of, if it has failed for good.
-    pub failed: Option<LeftWord>,
+    pub failed: Option<FailureNote>,
     folder: Arc<dyn Directory>,
     manifest: Manifest,
     /// `None` if the directory has no file to lock.
@@ -129,7 +131,7 @@ pub(crate) fn inspect_in(directory: &dyn Directory) -> Result<Inspection, OpenEr
         abrupt_end: survey
             .abrupt_end
             .map(|(path, bytes)| AbruptEnd { path, bytes }),
-        failed: left_word(directory)?,
+        failed: read_failure_note(directory)?,
         folder,
         manifest,
         lock,

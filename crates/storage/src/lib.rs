@@ -39,6 +39,6 @@ pub use inspect::{AbruptEnd, Inspection, SegmentFile, Torn, inspect};
 pub use manifest::is_data_directory;
 pub use shard::Effects;
 pub use shortage::Shortage;
-pub use store::{Corpus, LeftWord, OpenError, Options, PageStart, Store};
+pub use store::{Corpus, FailureNote, OpenError, Options, PageStart, Store};
 pub use thread::AbortOnPanic;
 pub use writer::{Failure, Refusal, Sink, Writer};

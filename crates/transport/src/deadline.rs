@@ -65,30 +65,30 @@ fn parse(header: &str) -> Option<Duration> {
 
 /// Gives up a request without an answer just before the transport does, and says why.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct InTime;
+pub(super) struct DeadlineLayer;
 
-impl<S> Layer<S> for InTime {
-    type Service = Hurrying<S>;
+impl<S> Layer<S> for DeadlineLayer {
+    type Service = DeadlineService<S>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        Hurrying { inner }
+        DeadlineService { inner }
     }
 }
 
 /// A service that answers in time.
 #[derive(Clone, Debug)]
-pub(super) struct Hurrying<S> {
+pub(super) struct DeadlineService<S> {
     inner: S,
 }
 
-impl<S> Service<Request<Body>> for Hurrying<S>
+impl<S> Service<Request<Body>> for DeadlineService<S>
 where
     S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
     S::Future: Send + 'static,
 {
     type Response = Response<Body>;
     type Error = Infallible;
-    type Future = Either<S::Future, Hurried>;
+    type Future = Either<S::Future, DeadlineResponse>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         self.inner.poll_ready(context)
@@ -101,7 +101,7 @@ where
         let answer = self.inner.call(request);
         match until {
             None => Either::Left(answer),
-            Some(until) => Either::Right(Hurried {
+            Some(until) => Either::Right(DeadlineResponse {
                 answer: Box::pin(answer),
                 until,
                 alarm: Box::pin(sleep_until(until)),
@@ -111,13 +111,13 @@ where
 }
 
 /// An answer by a deadline.
-pub(super) struct Hurried {
+pub(super) struct DeadlineResponse {
     answer: BoxFuture<'static, Result<Response<Body>, Infallible>>,
     until: Instant,
     alarm: Pin<Box<Sleep>>,
 }
 
-impl Future for Hurried {
+impl Future for DeadlineResponse {
     type Output = Result<Response<Body>, Infallible>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
@@ -208,7 +208,7 @@ mod tests {
     #[tokio::test]
     async fn who_waits_in_vain_learns_why_before_the_transport_gives_up() {
         let silent = |_| std::future::pending::<Result<Response<Body>, Infallible>>();
-        let service = InTime.layer(service_fn(silent));
+        let service = DeadlineLayer.layer(service_fn(silent));
         for header in ["0m", "1n", "999u", "1m", "2m", "5m", "20m", "100m"] {
             let asked = parse(header).unwrap();
             for _ in 0..5 {
@@ -225,7 +225,7 @@ mod tests {
     #[tokio::test]
     async fn an_answer_in_time_is_left_as_it_is() {
         let prompt = |_| async { Ok::<_, Infallible>(Response::new(Body::empty())) };
-        let service = InTime.layer(service_fn(prompt));
+        let service = DeadlineLayer.layer(service_fn(prompt));
         for header in ["0m", "5m", "99999999H", "soon"] {
             let response = service.clone().oneshot(request(header)).await.unwrap();
             assert!(Status::from_header_map(response.headers()).is_none());

@@ -32,7 +32,7 @@ use tracing::warn;
 use admission::Admission;
 pub use admission::{Admitted, NO_MEMORY, Working, overloaded};
 pub use budget::{Budget, Taken};
-use deadline::InTime;
+use deadline::DeadlineLayer;
 pub use deadline::client_timeout;
 use headers::Headers;
 pub use places::{Place, Places};
@@ -102,7 +102,7 @@ where
         .build_v1()?;
     let server = server()
         .layer(Headers)
-        .layer(InTime)
+        .layer(DeadlineLayer)
         .layer(Admission::new(budget, interface.admits_itself))
         .layer(MapResponseLayer::new(explain_response))
         .add_service(service)

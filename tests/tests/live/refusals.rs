@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::stream;
 use simshard_client::{
-    Client, ClientError, Documents, FindOptions, Fingerprint, Queries, Reason, v1,
+    Client, ClientError, Documents, Fingerprint, Queries, Reason, SearchSpec, v1,
 };
 use simshard_simhash::synthetic::Data;
 use simshard_testkit::TestCluster;
@@ -73,7 +73,7 @@ async fn a_client_of_one_recipe_is_refused_corpora_of_others() {
         keys: queries(),
         ids: Vec::new(),
     };
-    let options = FindOptions::default();
+    let options = SearchSpec::default();
     errors.extend([
         client.insert("c", documents()).await.unwrap_err(),
         client.remove("c", documents()).await.unwrap_err(),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{BufWriter, Write};
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use clap::Args;
@@ -9,7 +10,7 @@ use serde::Serialize;
 use simshard_batch::write_json;
 use simshard_client::v1::{NodeShards, NodeState};
 use simshard_client::{
-    Client, ClientError, FindOptions, Fingerprint, Found, Missing, Queries, QueryMatches, Reason,
+    Client, ClientError, Fingerprint, Found, Missing, Queries, QueryMatches, Reason, SearchSpec,
 };
 
 use crate::args::InputArgs;
@@ -114,10 +115,10 @@ pub fn run_first(args: &FindFirstArgs) -> anyhow::Result<()> {
 async fn find(which: Which, args: &FindFirstArgs, limit: u32) -> anyhow::Result<()> {
     let client: &Client = &args.corpus.recipe.client(&args.router)?;
     let corpus = args.corpus.corpus.as_str();
-    let options = FindOptions {
+    let options = SearchSpec {
         max_distance: args.max_distance,
-        limit,
-        max_ids: args.max_ids,
+        limit: NonZeroU32::new(limit),
+        max_ids: NonZeroU32::new(args.max_ids),
         allow_partial: args.allow_partial,
     };
     let request = |queries| async move {

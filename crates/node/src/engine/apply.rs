@@ -20,7 +20,7 @@ use crate::error::NodeError;
 
 /// Documents of a batch, counted once for each shard, that its thread applies by itself: some 0.3 ms. To wake other
 /// threads would take as long on a busy machine.
-const FEW: usize = 1024;
+const INLINE_DOCUMENTS: usize = 1024;
 
 /// What a change did on this node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -124,12 +124,13 @@ impl Applier {
             works.into_iter().map(apply).collect()
         };
         let works = by_shard.values().flatten();
-        let parts: Vec<Vec<_>> = if works.map(|(_, _, places)| places.len()).sum::<usize>() < FEW {
-            by_shard.into_iter().map(apply).collect()
-        } else {
-            let by_shard = by_shard.into_par_iter();
-            self.threads.install(|| by_shard.map(apply).collect())
-        };
+        let parts: Vec<Vec<_>> =
+            if works.map(|(_, _, places)| places.len()).sum::<usize>() < INLINE_DOCUMENTS {
+                by_shard.into_iter().map(apply).collect()
+            } else {
+                let by_shard = by_shard.into_par_iter();
+                self.threads.install(|| by_shard.map(apply).collect())
+            };
         for (number, part) in parts.into_iter().flatten() {
             add(&mut outcomes[number], part);
         }
@@ -175,9 +176,9 @@ impl Applier {
                 ChangeKind::Insert => {
                     let document =
                         |place: &u32| (fingerprint(place), documents.id(*place as usize));
-                    shard.came(changed.iter().map(document), &known.into_inner());
+                    shard.insert(changed.iter().map(document), &known.into_inner());
                 }
-                ChangeKind::Remove => shard.went(changed.iter().map(fingerprint)),
+                ChangeKind::Remove => shard.remove(changed.iter().map(fingerprint)),
             }
             // Before anybody can find what came.
             corpus.note_ids(&shard);

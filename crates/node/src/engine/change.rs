@@ -14,7 +14,7 @@ use crate::error::NodeError;
 use crate::target::Target;
 
 /// A change of fewer documents is encoded where it arrives.
-const FEW: usize = 1024;
+const INLINE_DOCUMENTS: usize = 1024;
 
 impl Engine {
     /// Makes an empty corpus; the same layout again changes nothing.
@@ -60,7 +60,7 @@ impl Engine {
         if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             return Err(NodeError::Abandoned);
         }
-        if change.documents.fingerprints.len() < FEW {
+        if change.documents.fingerprints.len() < INLINE_DOCUMENTS {
             self.commit(Operation::Change(change)).await
         } else {
             let engine = Arc::clone(self);

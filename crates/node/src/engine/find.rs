@@ -10,13 +10,13 @@ use std::time::Instant;
 use parking_lot::Mutex;
 use prost::bytes::Bytes;
 use rayon::prelude::*;
-use simshard_proto::matches_into_bytes;
 use simshard_proto::v1::Matches;
+use simshard_proto::{SearchSpec, matches_into_bytes};
 use simshard_simhash::{ActiveTables, Bounds, Fingerprint, Hit, LeadGroups, Search, Tables};
 use simshard_storage::Store;
 use simshard_topology::{ShardId, ShardSet};
 
-use super::{Class, Engine, Wanted, group_by_shard, is_past};
+use super::{Cancellation, Class, Engine, group_by_shard, is_past};
 use crate::collector::Collector;
 use crate::corpora::NodeCorpus;
 use crate::error::NodeError;
@@ -40,7 +40,7 @@ struct Reach {
     waits: bool,
 }
 
-/// The reach of a search on an async thread: some 0.2 ms. There it has fewer than [`FEW`] queries.
+/// The reach of a search on an async thread: some 0.2 ms. There it has fewer than [`QUICK_QUERIES`] queries.
 const QUICK: Reach = Reach {
     tables: 1 << 12,
     steps: 1 << 17,
@@ -49,7 +49,7 @@ const QUICK: Reach = Reach {
 };
 
 /// Queries of a quick search.
-const FEW: usize = 64;
+const QUICK_QUERIES: usize = 64;
 
 /// The reach of a small search: some milliseconds.
 const SMALL: Reach = Reach {
@@ -65,7 +65,7 @@ const SMALL_LOOK_UPS: usize = 1024;
 /// Bytes of the answer to a small search, about: to encode it takes a fraction of a millisecond.
 const SMALL_ANSWER: usize = 256 << 10;
 
-/// After so many hits, a search looks whether it is still wanted.
+/// After so many hits, a search looks whether it is still cancellation.
 const LOOK_AFTER: u32 = 4096;
 
 /// What a search asks of the shards of a node.
@@ -76,11 +76,7 @@ pub(crate) struct NearQuery {
     pub(crate) shards: ShardSet,
     /// The active lead groups, over all nodes.
     pub(crate) active: LeadGroups,
-    pub(crate) max_distance: u32,
-    /// Most matches a query, the nearest; 0 means all.
-    pub(crate) limit: u32,
-    /// Most ids listed a match; 0 means all.
-    pub(crate) max_ids: u32,
+    pub(crate) spec: SearchSpec,
     pub(crate) fingerprints: Vec<Fingerprint>,
 }
 
@@ -94,7 +90,7 @@ impl Engine {
         let corpus = self.open(&query.target, query.shards)?;
         let (uid, layout) = (query.target.corpus, corpus.layout());
         let foreign = query.active.difference(LeadGroups::all(layout));
-        if query.max_distance > layout.distance() || !foreign.is_empty() {
+        if query.spec.distance_in(layout.distance()) > layout.distance() || !foreign.is_empty() {
             return Err(NodeError::OutsideLayout);
         }
         let find = Find {
@@ -115,8 +111,8 @@ impl Engine {
         let find = Arc::new(find);
         if find.may_be_small() {
             let small = Arc::clone(&find);
-            let small = move |engine: &Self, wanted: &_| {
-                let matches = small.small(nearest, wanted)?;
+            let small = move |engine: &Self, cancellation: &_| {
+                let matches = small.small(nearest, cancellation)?;
                 engine.check_held(uid)?;
                 Ok(matches)
             };
@@ -124,8 +120,8 @@ impl Engine {
                 return Ok(matches_into_bytes(&matches));
             }
         }
-        let large = move |engine: &Self, wanted: &_| {
-            let matches = find.matches(find.nearest(wanted)?, wanted)?;
+        let large = move |engine: &Self, cancellation: &_| {
+            let matches = find.matches(find.nearest(cancellation)?, cancellation)?;
             engine.check_held(uid)?;
             Ok(matches_into_bytes(&matches))
         };
@@ -146,7 +142,7 @@ struct Find {
 
 impl Find {
     /// The nearest hits of all shards, by query, and whose hits were cut.
-    fn nearest(&self, wanted: &Wanted) -> Result<Nearest, NodeError> {
+    fn nearest(&self, cancellation: &Cancellation) -> Result<Nearest, NodeError> {
         let Self { corpus, query, .. } = self;
         let all = self.collector(query.fingerprints.len());
         let Some(tables) = corpus.tables() else {
@@ -155,7 +151,7 @@ impl Find {
         let parts = group_by_shard(query.shards, &query.fingerprints, |fingerprint| {
             tables.query_shards(fingerprint, query.active)
         });
-        let search = self.what(tables);
+        let search = self.criteria(tables);
         let all = Mutex::new(all);
         let slices = parts.par_iter().flat_map(|(id, places)| {
             let slices = places.par_chunks(SLICE);
@@ -165,7 +161,7 @@ impl Find {
             let Some(shard) = corpus.read(id) else {
                 return Ok(());
             };
-            let hits = self.search(&shard, &search, places, wanted)?;
+            let hits = self.search(&shard, &search, places, cancellation)?;
             drop(shard);
             let mut all = all.lock();
             let flow = all.absorb(hits, places);
@@ -179,7 +175,7 @@ impl Find {
     /// queries. `None` where it might take long or would have to wait: many fingerprints to compare, or a shard that
     /// is being changed.
     fn nearest_at_once(&self) -> Option<Nearest> {
-        if self.query.fingerprints.len() < FEW {
+        if self.query.fingerprints.len() < QUICK_QUERIES {
             self.nearest_within(QUICK)
         } else {
             None
@@ -195,7 +191,7 @@ impl Find {
     fn small(
         &self,
         nearest: Option<Nearest>,
-        wanted: &Wanted,
+        cancellation: &Cancellation,
     ) -> Result<Option<Matches>, NodeError> {
         let Some(nearest) = nearest.or_else(|| self.nearest_within(SMALL)) else {
             return Ok(None);
@@ -205,7 +201,7 @@ impl Find {
         }
         let room = SMALL_ANSWER.min(self.room.limit);
         let small = self.again(self.query.clone(), room);
-        match small.matches(nearest, wanted) {
+        match small.matches(nearest, cancellation) {
             Err(NodeError::AnswerTooLarge { .. }) => Ok(None),
             matches => matches.map(Some),
         }
@@ -240,7 +236,7 @@ impl Find {
         }
         parts.sort_unstable();
         parts.dedup();
-        let (search, mut bounds) = (self.what(tables), Bounds::new(reach.steps));
+        let (search, mut bounds) = (self.criteria(tables), Bounds::new(reach.steps));
         let (mut queries, mut hits) = (Vec::new(), 0);
         for part in parts.chunk_by(|(one, _), (other, _)| one == other) {
             let Some(shard) = corpus.shard(part[0].0) else {
@@ -277,7 +273,7 @@ impl Find {
         shard: &Shard,
         search: &Search,
         places: &[u32],
-        wanted: &Wanted,
+        cancellation: &Cancellation,
     ) -> Result<Collector, NodeError> {
         let fingerprint = |&place: &u32| self.query.fingerprints[place as usize];
         let queries: Vec<Fingerprint> = places.iter().map(fingerprint).collect();
@@ -285,12 +281,12 @@ impl Find {
         let mut hits = 0_u32;
         let flow = shard.search(search, &queries, |hit| {
             hits = hits.wrapping_add(1);
-            if hits.is_multiple_of(LOOK_AFTER) && wanted.is_over() {
+            if hits.is_multiple_of(LOOK_AFTER) && cancellation.is_over() {
                 return ControlFlow::Break(());
             }
             collector.push(hit)
         });
-        if wanted.is_over() {
+        if cancellation.is_over() {
             return Err(NodeError::Abandoned);
         }
         flow.is_continue()
@@ -298,16 +294,16 @@ impl Find {
             .ok_or(self.too_large())
     }
 
-    fn what(&self, tables: &Tables) -> Search {
+    fn criteria(&self, tables: &Tables) -> Search {
         Search {
             active: ActiveTables::of_lead_groups(tables, self.query.active),
-            max_distance: self.query.max_distance,
+            max_distance: self.query.spec.distance_in(tables.layout().distance()),
         }
     }
 
     /// More hits than fill the room make the answer too large in any case.
     fn collector(&self, queries: usize) -> Collector {
-        Collector::new(queries, self.query.limit, self.room.matches())
+        Collector::new(queries, self.query.spec.limit, self.room.matches())
     }
 
     fn too_large(&self) -> NodeError {

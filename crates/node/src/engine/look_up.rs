@@ -10,7 +10,7 @@ use simshard_storage::Documents;
 use simshard_topology::ShardSet;
 
 use super::pages::{PAGE, Pages};
-use super::{Engine, Wanted};
+use super::{Cancellation, Engine};
 use crate::corpora::NodeCorpus;
 use crate::error::NodeError;
 use crate::shard::home;
@@ -52,11 +52,15 @@ impl Pages for LookUp {
         self.rest.is_none() && self.fingerprints.len() == 0
     }
 
-    fn page(&mut self, engine: &Engine, wanted: &Wanted) -> Result<Documents, NodeError> {
+    fn page(
+        &mut self,
+        engine: &Engine,
+        cancellation: &Cancellation,
+    ) -> Result<Documents, NodeError> {
         let corpus = engine.corpora.get(self.corpus)?;
         let mut page = Documents::default();
         while page.ids.len() < PAGE && !self.is_done() {
-            if wanted.is_over() {
+            if cancellation.is_over() {
                 return Err(NodeError::Abandoned);
             }
             let Some((fingerprint, mut ids)) = self.next(engine, &corpus)? else {

@@ -183,11 +183,11 @@ impl Engine {
         self: &Arc<Self>,
         class: Class,
         deadline: Option<Instant>,
-        work: impl FnOnce(&Self, &Wanted) -> Result<T, NodeError> + Send + 'static,
+        work: impl FnOnce(&Self, &Cancellation) -> Result<T, NodeError> + Send + 'static,
     ) -> Result<T, NodeError> {
         let abandoned = CancellationToken::new();
         let _until_dropped = abandoned.clone().drop_guard();
-        let wanted = Wanted {
+        let cancellation = Cancellation {
             abandoned,
             deadline,
         };
@@ -195,10 +195,10 @@ impl Engine {
         let (sender, receiver) = oneshot::channel();
         let engine = Arc::clone(self);
         self.threads.spawn(class, move || {
-            let outcome = if wanted.is_over() {
+            let outcome = if cancellation.is_over() {
                 Err(NodeError::Abandoned)
             } else {
-                work(&engine, &wanted)
+                work(&engine, &cancellation)
             };
             // Whoever drops it last waits for threads: that must not be one of these.
             drop(engine);
@@ -212,12 +212,12 @@ impl Engine {
 /// Whether somebody waits for the outcome of work: no longer, once the request
 /// was cancelled or its deadline has passed.
 #[derive(Debug)]
-struct Wanted {
+struct Cancellation {
     abandoned: CancellationToken,
     deadline: Option<Instant>,
 }
 
-impl Wanted {
+impl Cancellation {
     fn is_over(&self) -> bool {
         self.abandoned.is_cancelled() || is_past(self.deadline)
     }

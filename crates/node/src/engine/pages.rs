@@ -7,7 +7,7 @@ use futures_util::{Stream, stream};
 use simshard_storage::Documents;
 use simshard_topology::ShardSet;
 
-use super::{Class, Engine, Wanted};
+use super::{Cancellation, Class, Engine};
 use crate::error::NodeError;
 use crate::target::Target;
 
@@ -20,7 +20,11 @@ pub(super) trait Pages: Send + Sized + 'static {
     fn is_done(&self) -> bool;
 
     /// Makes the next page.
-    fn page(&mut self, engine: &Engine, wanted: &Wanted) -> Result<Documents, NodeError>;
+    fn page(
+        &mut self,
+        engine: &Engine,
+        cancellation: &Cancellation,
+    ) -> Result<Documents, NodeError>;
 }
 
 impl Engine {
@@ -37,8 +41,8 @@ impl Engine {
             if pages.is_done() {
                 return Ok(None);
             }
-            let page = engine.run(Class::Large, None, move |engine, wanted| {
-                let page = pages.page(engine, wanted)?;
+            let page = engine.run(Class::Large, None, move |engine, cancellation| {
+                let page = pages.page(engine, cancellation)?;
                 engine.check_held(corpus)?;
                 Ok((page, pages))
             });

@@ -9,7 +9,7 @@ use simshard_storage::{Documents, PageStart};
 use simshard_topology::{ShardId, ShardSet};
 
 use super::pages::{PAGE, Pages};
-use super::{Engine, Wanted};
+use super::{Cancellation, Engine};
 use crate::error::NodeError;
 use crate::target::Target;
 
@@ -46,12 +46,16 @@ impl Pages for Scan {
     }
 
     /// The next documents, of as many shards as it takes: each is read by as many elements as a page has documents.
-    fn page(&mut self, engine: &Engine, wanted: &Wanted) -> Result<Documents, NodeError> {
+    fn page(
+        &mut self,
+        engine: &Engine,
+        cancellation: &Cancellation,
+    ) -> Result<Documents, NodeError> {
         let mut page = Documents::default();
         while page.fingerprints.len() < PAGE
             && let Some(&shard) = self.shards.last()
         {
-            if wanted.is_over() {
+            if cancellation.is_over() {
                 return Err(NodeError::Abandoned);
             }
             let (first, last) = at_home(shard);

@@ -1,7 +1,7 @@
 //! From messages to domain types: what makes no sense is refused here.
 
 use simshard_proto::shard::v1 as pb;
-use simshard_proto::{Violations, check_batch, check_ids, shards_into};
+use simshard_proto::{SearchSpec, Violations, check_batch, check_ids, shards_into};
 use simshard_simhash::{Fingerprint, LeadGroups};
 use simshard_storage::{Change, ChangeKind, Documents};
 use simshard_topology::{MapDigest, Version};
@@ -43,12 +43,10 @@ pub(super) fn near_query(request: pb::FindAll) -> Result<NearQuery, Status> {
     check_batch("fingerprints", request.fingerprints.len(), &mut violations);
     violations.check()?;
     Ok(NearQuery {
+        spec: SearchSpec::of_shards(&request),
         target: target(request.target)?,
         shards: shards_into(&request.shards)?,
         active: LeadGroups(request.active_lead_groups),
-        max_distance: request.max_distance,
-        limit: request.limit,
-        max_ids: request.max_ids,
         fingerprints: fingerprints(request.fingerprints),
     })
 }

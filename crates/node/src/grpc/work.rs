@@ -43,7 +43,7 @@ const UNDER_WAY: usize = 4096;
 const LARGE: usize = 256 << 10;
 
 /// One stream; its other end is the lane of a router.
-pub(super) struct Lane {
+pub(super) struct WorkStream {
     pub(super) engine: Arc<Engine>,
     pub(super) answers: mpsc::Sender<Result<pb::WorkResponse, Status>>,
     /// The memory of what has arrived.
@@ -52,7 +52,7 @@ pub(super) struct Lane {
     pub(super) stopping: CancellationToken,
 }
 
-impl Lane {
+impl WorkStream {
     /// Does what the messages ask for, until they or the interest in the answers end, or the node is to stop.
     pub(super) async fn run(
         self,

@@ -7,7 +7,7 @@ use simshard_topology::{NodeId, ShardSet};
 use tonic::Status;
 
 use crate::error::RouterError;
-use crate::router::{CorpusContents, Found, StoredCorpus};
+use crate::router::{CorpusContents, FindOutcome, StoredCorpus};
 
 /// Most corpora of one page.
 const MAX_PAGE: u32 = 1_000;
@@ -96,7 +96,7 @@ pub(super) fn list_corpora_response(
 
 pub(super) fn find_all_response(
     queries: Vec<u64>,
-    found: Found,
+    found: FindOutcome,
 ) -> Result<pb::FindAllResponse, Status> {
     let response = pb::FindAllResponse {
         queries,
@@ -108,7 +108,7 @@ pub(super) fn find_all_response(
 
 pub(super) fn find_first_response(
     queries: Vec<u64>,
-    found: Found,
+    found: FindOutcome,
 ) -> Result<pb::FindFirstResponse, Status> {
     let mut matches = found.matches;
     // That there are others, farther away, cuts nothing from the nearest.

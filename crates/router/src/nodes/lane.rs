@@ -128,7 +128,7 @@ impl Lane {
     pub(super) async fn work(&self, deadline: Deadline, work: Work) -> Result<Answer, CallError> {
         let sequence = self.next.fetch_add(1, Ordering::Relaxed);
         let answer = self.waiting.add(sequence)?;
-        let _until_answered = Wanted {
+        let _until_answered = CancelOnDrop {
             lane: self,
             sequence,
         };
@@ -149,12 +149,12 @@ impl Lane {
 }
 
 /// Cancels a request when it is dropped, unless it was answered.
-struct Wanted<'a> {
+struct CancelOnDrop<'a> {
     lane: &'a Lane,
     sequence: u64,
 }
 
-impl Drop for Wanted<'_> {
+impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         if self.lane.waiting.take(self.sequence).is_some() {
             let cancel = pb::WorkItem {

@@ -5,6 +5,7 @@
 //! - FI2: a search that can go around a lost node does so at the latest at half of the time that it has left.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use simshard_cluster::{CorpusRecord, CorpusState};
@@ -12,7 +13,7 @@ use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::work_item::Work;
 use simshard_proto::shard::v1::work_outcome::Outcome;
 use simshard_proto::v1::{Completeness, Matches};
-use simshard_proto::{MAX_MESSAGE_BYTES, matches_from_bytes, shards_from};
+use simshard_proto::{MAX_MESSAGE_BYTES, SearchSpec, limit_from, matches_from_bytes, shards_from};
 use simshard_simhash::{Fingerprint, LeadGroups};
 use simshard_topology::NodeId;
 use simshard_transport::Taken;
@@ -35,17 +36,14 @@ const AT_ONCE: usize = 16;
 #[derive(Clone, Debug)]
 pub(crate) struct Near {
     pub(crate) queries: Arc<[Fingerprint]>,
+    /// Of the request, or else of the corpus.
     pub(crate) max_distance: u32,
-    /// Most matches a query; 0 means all.
-    pub(crate) limit: u32,
-    /// Most ids a match; 0 means all.
-    pub(crate) max_ids: u32,
-    pub(crate) allow_partial: bool,
+    pub(crate) spec: SearchSpec,
 }
 
 /// The answer to a batch of queries.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct FindOutcome {
     pub(crate) matches: Matches,
     /// Set where something may be missing.
     pub(crate) completeness: Option<Completeness>,
@@ -61,7 +59,7 @@ impl Router {
         corpus: &OpenCorpus,
         near: &Near,
         deadline: Deadline,
-    ) -> Result<Found, RouterError> {
+    ) -> Result<FindOutcome, RouterError> {
         let mut lost = Failures::default();
         loop {
             if !lost.is_empty() {
@@ -70,7 +68,7 @@ impl Router {
             let down = lost.nodes.keys().cloned().collect();
             let cluster = self.cluster.view();
             let plan = plan(&cluster, corpus, near, down).await?;
-            if !plan.unreachable.is_empty() && !near.allow_partial {
+            if !plan.unreachable.is_empty() && !near.spec.allow_partial {
                 lost.nodes = plan.unreachable;
                 return Err(lost.error(&corpus.record.name));
             }
@@ -143,7 +141,7 @@ async fn plan(
 
 /// Whether a lost node may be gone around, so that a round should leave time for another.
 fn may_go_around(corpus: &OpenCorpus, near: &Near) -> bool {
-    near.allow_partial || near.max_distance < corpus.layout().distance()
+    near.spec.allow_partial || near.max_distance < corpus.layout().distance()
 }
 
 /// One round of a search.
@@ -201,8 +199,8 @@ impl Asked<'_> {
                 shards: shards_from(part.shards),
                 active_lead_groups: groups.0,
                 max_distance: near.max_distance,
-                limit: near.limit,
-                max_ids: near.max_ids,
+                limit: limit_from(near.spec.limit),
+                max_ids: limit_from(near.spec.max_ids),
                 fingerprints: part.places.iter().map(query).collect(),
             })
         };
@@ -227,9 +225,9 @@ fn size(matches: &Matches) -> usize {
 /// Most bytes of all answers together. Where a limit may still cut them, they
 /// are allowed to be more than fit the merged answer.
 fn most_bytes(near: &Near) -> usize {
-    match near.limit {
-        0 => MAX_MESSAGE_BYTES,
-        _ => 8 * MAX_MESSAGE_BYTES,
+    match near.spec.limit {
+        None => MAX_MESSAGE_BYTES,
+        Some(_) => 8 * MAX_MESSAGE_BYTES,
     }
 }
 
@@ -239,12 +237,12 @@ async fn complete(
     near: &Near,
     plan: QueryPlan,
     answers: Vec<(usize, Matches)>,
-) -> Result<Found, RouterError> {
+) -> Result<FindOutcome, RouterError> {
     let (layout, max_distance) = (corpus.layout(), near.max_distance);
-    let (queries, limit) = (near.queries.len(), near.limit);
+    let (queries, limit) = (near.queries.len(), near.spec.limit);
     offload(queries, move || {
         let is_complete = plan.missing.is_empty();
-        Ok(Found {
+        Ok(FindOutcome {
             matches: merged(queries, limit, &plan, answers)?,
             completeness: (!is_complete)
                 .then(|| certificate(layout, max_distance, &plan.missing, &plan.unreachable)),
@@ -256,7 +254,7 @@ async fn complete(
 /// The answers of nodes in one.
 fn merged(
     queries: usize,
-    limit: u32,
+    limit: Option<NonZeroU32>,
     plan: &QueryPlan,
     answers: Vec<(usize, Matches)>,
 ) -> Result<Matches, RouterError> {

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::run::Run;
 use super::{Hit, Index, Search};
 use crate::Fingerprint;
-use crate::scan::{self, Found, One, Sink};
+use crate::scan::{self, HitBuffer, One, Sink};
 
 /// Entries that are found before they are looked at: room costs time before anything is found.
 const ROOM: usize = 64;
@@ -32,7 +32,7 @@ const RECENT: usize = 8;
 pub struct Bounds {
     /// Steps that may yet be done.
     steps: usize,
-    found: Found,
+    found: HitBuffer,
 }
 
 impl Bounds {
@@ -41,7 +41,7 @@ impl Bounds {
     pub fn new(steps: usize) -> Self {
         Self {
             steps,
-            found: Found::with_room(ROOM),
+            found: HitBuffer::with_room(ROOM),
         }
     }
 
@@ -121,7 +121,7 @@ impl Index {
         bounds.take(steps.sum())?;
         let found = &mut bounds.found;
         for (&(place, run, value, _), places) in stops.iter().zip(places) {
-            let mut take = |found: &mut Found| {
+            let mut take = |found: &mut HitBuffer| {
                 for (query, difference) in found.drain() {
                     self.report(search, place, query, of, difference, hit)?;
                 }

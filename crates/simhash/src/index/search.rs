@@ -9,12 +9,12 @@ use super::run::Run;
 use super::sort::Permuted;
 use super::{Hit, Index, Search};
 use crate::Fingerprint;
-use crate::scan::{self, BATCH, Found, Packed, Probe, Sink};
+use crate::scan::{self, BATCH, HitBuffer, Packed, Probe, Sink};
 use crate::table::Table;
 use crate::tables::ActiveTables;
 
 /// Fewer queries than this are searched one by one.
-const FEW: usize = 16;
+const BATCHED_QUERIES: usize = 16;
 
 /// Entries that are found before they are looked at, by many queries.
 const ROOM: usize = 1024;
@@ -36,7 +36,7 @@ impl Index {
     ) -> ControlFlow<()> {
         assert!(u32::try_from(queries.len()).is_ok(), "2^32 queries or more");
         self.search_recent(search, queries, &mut hit)?;
-        if queries.len() >= FEW {
+        if queries.len() >= BATCHED_QUERIES {
             return self.search_many(search, queries, &mut hit);
         }
         let mut bounds = Bounds::new(usize::MAX);
@@ -87,13 +87,13 @@ impl Index {
         queries: &[Fingerprint],
         hit: &mut impl FnMut(Hit) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let mut found = Found::with_room(ROOM);
+        let mut found = HitBuffer::with_room(ROOM);
         let mut batch = Batch::default();
         for place in self.searched(search) {
             for start in (0..queries.len()).step_by(BATCH) {
                 let end = queries.len().min(start + BATCH);
                 batch.fill(self, place, start as u32, &queries[start..end]);
-                let mut take = |found: &mut Found| {
+                let mut take = |found: &mut HitBuffer| {
                     for (query, difference) in found.drain() {
                         let query = batch.places[query as usize];
                         let of = queries[query as usize];
@@ -208,14 +208,14 @@ impl Index {
         let recent: HashSet<Fingerprint> = self.recent.iter().copied().collect();
         let is_recent = |fingerprint| !recent.is_empty() && recent.contains(fingerprint);
         let mut present: Vec<bool> = fingerprints.iter().map(is_recent).collect();
-        let mut found = Found::with_room(ROOM);
+        let mut found = HitBuffer::with_room(ROOM);
         let mut permuted = [0; BATCH];
         let first = self.tables.get(0);
         for (fingerprints, present) in fingerprints.chunks(BATCH).zip(present.chunks_mut(BATCH)) {
             let permuted = &mut permuted[..fingerprints.len()];
             scan::permute(self.level, first, fingerprints, permuted);
             scan::mix_all(self.level, first.leading_mask(), permuted);
-            let mut take = |found: &mut Found| {
+            let mut take = |found: &mut HitBuffer| {
                 for (query, _) in found.drain() {
                     present[query as usize] = true;
                 }

@@ -16,7 +16,7 @@ pub(super) const BATCH: usize = 1 << 14;
 pub(super) const BUCKET: usize = 10;
 
 /// So few values are compared with all others of a large bucket at once.
-const FEW: usize = 32;
+const SMALL_SIDE: usize = 32;
 
 /// Which pairs a join reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,10 +76,10 @@ impl<'a> Worker<'a> {
         if values.len() <= SMALL_BUCKET {
             return self.compare_small(values, 0, &[values.len()], &path.rule);
         }
-        if values.len() >= FEW * FEW {
+        if values.len() >= SMALL_SIDE * SMALL_SIDE {
             self.delivery.goes_on()?;
         }
-        if values.len() >= FEW * FEW
+        if values.len() >= SMALL_SIDE * SMALL_SIDE
             && let Some(reordered) = few_others_first(values, &path.rule.differ)
         {
             return self.compare_rows(&reordered.values, reordered.others, &path.rule);
@@ -200,7 +200,7 @@ fn few_others_first(values: &[u64], differ: &[u64]) -> Option<FewOthers> {
     differ.iter().find_map(|block| {
         let common = values[values.len() / 2] & block;
         let is_other = |value: &&u64| *value & block != common;
-        if values.iter().filter(is_other).take(FEW + 1).count() > FEW {
+        if values.iter().filter(is_other).take(SMALL_SIDE + 1).count() > SMALL_SIDE {
             return None;
         }
         let (mut reordered, common): (Vec<u64>, Vec<u64>) = values.iter().partition(is_other);

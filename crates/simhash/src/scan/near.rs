@@ -171,13 +171,13 @@ impl Probe<'_> {
 
 /// Entries that were found, as many as fit.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct HitBuffer {
     differences: Box<[u64]>,
     queries: Box<[u32]>,
     len: usize,
 }
 
-impl Found {
+impl HitBuffer {
     /// Room for this many and a vector.
     pub(crate) fn with_room(room: usize) -> Self {
         let room = room + LANES;
@@ -198,16 +198,16 @@ impl Found {
 
 /// Where what is found goes.
 pub(crate) struct Sink<'a> {
-    pub(crate) found: &'a mut Found,
+    pub(crate) found: &'a mut HitBuffer,
     /// Drains what was found when it is full, and may end the search.
-    pub(crate) full: &'a mut dyn FnMut(&mut Found) -> ControlFlow<()>,
+    pub(crate) full: &'a mut dyn FnMut(&mut HitBuffer) -> ControlFlow<()>,
 }
 
 impl Sink<'_> {
     /// Where a kernel writes the next ones, a vector's worth of room.
     #[inline(always)]
     pub(super) fn room(&mut self) -> (&mut [u64; LANES], &mut [u32; LANES]) {
-        let Found {
+        let HitBuffer {
             differences,
             queries,
             len,

@@ -15,7 +15,7 @@ const NAME: &str = "FAILED";
 
 /// What a store that failed for good has left word of.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeftWord {
+pub struct FailureNote {
     /// The file that says so. While it is there the store is not opened.
     pub path: PathBuf,
     /// Why the store failed.
@@ -24,9 +24,9 @@ pub struct LeftWord {
 
 /// Refuses a directory whose store has failed.
 pub(super) fn check(directory: &dyn Directory) -> Result<(), OpenError> {
-    match left_word(directory)? {
+    match read_failure_note(directory)? {
         None => Ok(()),
-        Some(LeftWord { path, reason }) => Err(OpenError::Failed {
+        Some(FailureNote { path, reason }) => Err(OpenError::Failed {
             path,
             directory: directory.path().to_owned(),
             reason,
@@ -35,11 +35,13 @@ pub(super) fn check(directory: &dyn Directory) -> Result<(), OpenError> {
 }
 
 /// What the store of a directory has left word of, if it has failed.
-pub(crate) fn left_word(directory: &dyn Directory) -> Result<Option<LeftWord>, OpenError> {
+pub(crate) fn read_failure_note(
+    directory: &dyn Directory,
+) -> Result<Option<FailureNote>, OpenError> {
     let path = directory.path().join(NAME);
     let opened = directory.open(NAME, Opening::Read);
     match opened.and_then(|file| file.read(usize::MAX)) {
-        Ok(reason) => Ok(Some(LeftWord {
+        Ok(reason) => Ok(Some(FailureNote {
             path,
             reason: String::from_utf8_lossy(reason.trim_ascii()).into_owned(),
         })),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use anyhow::{Context, ensure};
 use futures_util::{StreamExt, stream};
-use simshard_client::{Client, Documents, FindOptions, Found, Queries};
+use simshard_client::{Client, Documents, Found, Queries, SearchSpec};
 
 use super::walk::Files;
 use crate::progress;
@@ -55,7 +55,7 @@ pub(super) async fn find(client: &Client, corpus: &str, files: &Files) -> anyhow
     let numbers: HashMap<&str, u32> = files.paths.iter().map(String::as_str).zip(0..).collect();
     let requests = files.fingerprints.chunks(FIND_BATCH).map(|batch| {
         let queries = Queries::Fingerprints(batch.to_vec());
-        client.find_all(corpus, queries, FindOptions::default())
+        client.find_all(corpus, queries, SearchSpec::default())
     });
     let mut found = stream::iter(requests).buffered(UNDER_WAY);
     let mut answers = Answers::with_capacity(files.len());

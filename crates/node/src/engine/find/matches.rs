@@ -1,20 +1,21 @@
 //! The matches of hits: how many documents have each fingerprint, and their ids.
 
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 
 use rayon::prelude::*;
-use simshard_proto::MatchColumns;
 use simshard_proto::v1::Matches;
+use simshard_proto::{MatchColumns, SearchSpec, at_most};
 use simshard_simhash::{Fingerprint, Hit};
 use simshard_topology::ShardId;
 
 use super::{Find, NearQuery, Nearest, Room, SMALL_LOOK_UPS};
-use crate::collector::at_most;
-use crate::engine::Wanted;
+use crate::engine::Cancellation;
 use crate::error::NodeError;
 
 /// Ids of a fingerprint that are read first; four times as many then, as often as it takes.
 const FIRST_IDS: usize = 4096;
+
+const TWO: NonZeroU32 = NonZeroU32::MIN.saturating_add(1);
 
 /// A hit with the number of its documents, and the ids to list.
 type Described = (Hit, u64, Vec<String>);
@@ -32,14 +33,18 @@ fn short(described: &[Described], truncated: &[bool], most: usize) -> Vec<u32> {
 
 impl Find {
     /// The matches of hits; those of documents with ids on threads of the engine.
-    pub(super) fn matches(&self, nearest: Nearest, wanted: &Wanted) -> Result<Matches, NodeError> {
+    pub(super) fn matches(
+        &self,
+        nearest: Nearest,
+        cancellation: &Cancellation,
+    ) -> Result<Matches, NodeError> {
         if self.corpus.is_bare() {
             return self.bare(nearest);
         }
         let (hits, mut truncated) = nearest;
-        let mut described = self.describe(hits, wanted)?;
-        self.stand_in(&mut described, &mut truncated, wanted)?;
-        let mut columns = MatchColumns::new(truncated, self.query.limit);
+        let mut described = self.describe(hits, cancellation)?;
+        self.stand_in(&mut described, &mut truncated, cancellation)?;
+        let mut columns = MatchColumns::new(truncated, self.query.spec.limit);
         for (hit, document_count, ids) in described {
             columns.push(
                 hit.query,
@@ -54,13 +59,17 @@ impl Find {
 
     /// Hits with the number of their documents and the ids to list, in order; without those whose last document was
     /// removed meanwhile.
-    fn describe(&self, hits: Vec<Hit>, wanted: &Wanted) -> Result<Vec<Described>, NodeError> {
+    fn describe(
+        &self,
+        hits: Vec<Hit>,
+        cancellation: &Cancellation,
+    ) -> Result<Vec<Described>, NodeError> {
         // The ids of a few are there before another thread is awake.
         let described = hits
             .into_par_iter()
             .with_min_len(SMALL_LOOK_UPS)
             .filter_map(|hit| {
-                if wanted.is_over() {
+                if cancellation.is_over() {
                     Some(Err(NodeError::Abandoned))
                 } else {
                     self.with_ids(hit).transpose()
@@ -75,28 +84,31 @@ impl Find {
         &self,
         described: &mut Vec<Described>,
         truncated: &mut [bool],
-        wanted: &Wanted,
+        cancellation: &Cancellation,
     ) -> Result<(), NodeError> {
-        let mut limit = self.query.limit;
+        let mut limit = self.query.spec.limit;
         loop {
-            let short = short(described, truncated, at_most(self.query.limit));
+            let short = short(described, truncated, at_most(self.query.spec.limit));
             if short.is_empty() {
                 return Ok(());
             }
-            limit = limit.saturating_mul(2);
+            limit = limit.map(|limit| limit.saturating_mul(TWO));
             let fingerprint = |&place: &u32| self.query.fingerprints[place as usize];
             let query = NearQuery {
-                limit,
+                spec: SearchSpec {
+                    limit,
+                    ..self.query.spec
+                },
                 fingerprints: short.iter().map(fingerprint).collect(),
                 ..self.query.clone()
             };
             let again = self.again(query, self.room.limit);
-            let (hits, cut) = again.nearest(wanted)?;
+            let (hits, cut) = again.nearest(cancellation)?;
             for (&place, cut) in short.iter().zip(cut) {
                 truncated[place as usize] = cut;
             }
             described.retain(|(hit, ..)| short.binary_search(&hit.query).is_err());
-            for (hit, document_count, ids) in again.describe(hits, wanted)? {
+            for (hit, document_count, ids) in again.describe(hits, cancellation)? {
                 let query = short[hit.query as usize];
                 described.push((Hit { query, ..hit }, document_count, ids));
             }
@@ -108,7 +120,7 @@ impl Find {
     pub(super) fn bare(&self, (hits, truncated): Nearest) -> Result<Matches, NodeError> {
         let bytes = hits.len() * (Room::MATCH + Room::ID);
         self.room.take(bytes).ok_or(self.too_large())?;
-        let mut columns = MatchColumns::new(truncated, self.query.limit);
+        let mut columns = MatchColumns::new(truncated, self.query.spec.limit);
         for hit in hits {
             columns.push(hit.query, hit.distance, hit.fingerprint, 1, [String::new()]);
         }
@@ -147,7 +159,7 @@ impl Find {
         id: ShardId,
         fingerprint: Fingerprint,
     ) -> Result<(Vec<Box<str>>, u64), NodeError> {
-        let most = at_most(self.query.max_ids);
+        let most = at_most(self.query.spec.max_ids);
         let mut part = FIRST_IDS.min(most);
         let ids = loop {
             let read = NonZeroUsize::new(part);

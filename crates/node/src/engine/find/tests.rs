@@ -1,6 +1,7 @@
 //! Searches at once against those on other threads.
 
 use std::collections::HashSet;
+use std::num::NonZeroU32;
 
 use simshard_cluster::random_corpus_uid;
 use simshard_simhash::Layout;
@@ -29,7 +30,7 @@ fn corpus_with(blocks: u32, distance: u32, fingerprints: &[Fingerprint]) -> Arc<
         let document = |&place: &u32| (fingerprints[place as usize], "");
         let documents: Vec<_> = places.iter().map(document).collect();
         let mut shard = corpus.write(id).unwrap();
-        shard.came(documents, &HashSet::new());
+        shard.insert(documents, &HashSet::new());
     }
     Arc::new(corpus)
 }
@@ -47,9 +48,11 @@ fn find(corpus: &Arc<NodeCorpus>, fingerprints: &[Fingerprint], limit: u32) -> F
             },
             shards: all(),
             active: LeadGroups::all(corpus.layout()),
-            max_distance: 3,
-            limit,
-            max_ids: 0,
+            spec: SearchSpec {
+                max_distance: Some(3),
+                limit: NonZeroU32::new(limit),
+                ..SearchSpec::default()
+            },
             fingerprints: fingerprints.to_vec(),
         },
         room: Room::new(1 << 20),
@@ -58,11 +61,11 @@ fn find(corpus: &Arc<NodeCorpus>, fingerprints: &[Fingerprint], limit: u32) -> F
 
 /// What is found by other threads.
 fn elsewhere(find: &Find) -> Nearest {
-    find.nearest(&wanted()).unwrap()
+    find.nearest(&cancellation()).unwrap()
 }
 
-fn wanted() -> Wanted {
-    Wanted {
+fn cancellation() -> Cancellation {
+    Cancellation {
         abandoned: CancellationToken::new(),
         deadline: None,
     }
@@ -84,7 +87,7 @@ fn a_quick_search_finds_what_others_find() {
         println!("seed {seed}");
         let stored = Data::Clustered.fingerprints(3000, seed);
         let corpus = corpus(&stored);
-        let queries = synthetic::queries(&stored, FEW - 1, 3, seed);
+        let queries = synthetic::queries(&stored, QUICK_QUERIES - 1, 3, seed);
         for limit in [0, 1] {
             let find = find(&corpus, &queries, limit);
             let quick = find.nearest_at_once();
@@ -100,7 +103,7 @@ fn what_may_take_long_is_left_to_others() {
     let stored = near_each_other(2 * QUICK.hits as u64);
     let corpus = corpus(&stored);
     assert!(find(&corpus, &stored[..1], 0).nearest_at_once().is_none());
-    let far = [Fingerprint(u64::MAX); FEW];
+    let far = [Fingerprint(u64::MAX); QUICK_QUERIES];
     assert!(find(&corpus, &far, 0).nearest_at_once().is_none());
     assert!(find(&corpus, &far[1..], 0).nearest_at_once().is_some());
     // All in one bucket, and too far from the query for a hit.
@@ -116,22 +119,30 @@ fn what_may_take_long_is_left_to_others() {
 /// N3: with many tables, to know the shards takes long by itself.
 #[test]
 fn with_many_tables_few_queries_are_many() {
-    let queries = synthetic::queries(&[Fingerprint(0)], FEW - 1, 3, 1);
-    for (blocks, distance, most) in [(5, 3, FEW - 1), (10, 5, 16), (14, 4, 4), (14, 10, 4)] {
+    let queries = synthetic::queries(&[Fingerprint(0)], QUICK_QUERIES - 1, 3, 1);
+    for (blocks, distance, most) in [
+        (5, 3, QUICK_QUERIES - 1),
+        (10, 5, 16),
+        (14, 4, 4),
+        (14, 10, 4),
+    ] {
         let corpus = corpus_with(blocks, distance, &queries);
         let quick = |number| {
             let find = find(&corpus, &queries[..number], 0);
             find.nearest_at_once().is_some()
         };
         assert!(quick(1), "({blocks}, {distance})");
-        assert!(!(most + 1..FEW).any(quick), "({blocks}, {distance})");
+        assert!(
+            !(most + 1..QUICK_QUERIES).any(quick),
+            "({blocks}, {distance})"
+        );
     }
 }
 
 /// N4: or few queries could hold up all others.
 #[test]
 fn a_search_that_turns_out_large_is_no_small_one() {
-    let small = |find: &Find| find.small(None, &wanted()).unwrap().is_some();
+    let small = |find: &Find| find.small(None, &cancellation()).unwrap().is_some();
     let stored = near_each_other(2 * SMALL.hits as u64 / 64);
     let corpus = corpus(&stored);
     assert!(small(&find(&corpus, &stored[..1], 0)));
@@ -152,12 +163,12 @@ fn a_search_with_many_ids_is_no_small_one() {
     let stored = near_each_other(SMALL_LOOK_UPS as u64);
     let corpus = corpus(&stored);
     let is_small = |queries: &[Fingerprint]| {
-        let small = find(&corpus, queries, 0).small(None, &wanted());
+        let small = find(&corpus, queries, 0).small(None, &cancellation());
         small.unwrap().is_some()
     };
     assert!(is_small(&[stored[0]; 2]));
     let mut shard = corpus.write(ShardId(0)).unwrap();
-    shard.came([(Fingerprint(0), "an id")], &HashSet::new());
+    shard.insert([(Fingerprint(0), "an id")], &HashSet::new());
     corpus.note_ids(&shard);
     drop(shard);
     assert!(is_small(&[stored[0]; 1]));
@@ -170,11 +181,11 @@ fn searches_of_an_empty_corpus_make_no_tables() {
     assert!(size_of::<NodeCorpus>() < 1 << 10);
     for (blocks, distance) in [(5, 3), (14, 4), (14, 10), (64, 1)] {
         let corpus = corpus_with(blocks, distance, &[]);
-        for number in [1, FEW - 1, FEW, 1000] {
+        for number in [1, QUICK_QUERIES - 1, QUICK_QUERIES, 1000] {
             let queries: Vec<_> = (0..number as u64).map(Fingerprint).collect();
             let find = find(&corpus, &queries, 0);
             let nothing = (Vec::new(), vec![false; number]);
-            let quick = (number < FEW).then(|| nothing.clone());
+            let quick = (number < QUICK_QUERIES).then(|| nothing.clone());
             assert_eq!(find.nearest_at_once(), quick);
             assert_eq!(elsewhere(&find), nothing);
         }
@@ -187,16 +198,16 @@ fn searches_of_an_empty_corpus_make_no_tables() {
 fn ids_are_looked_up_for_as_long_as_somebody_waits() {
     let corpus = corpus(&[]);
     let mut shard = corpus.write(ShardId(0)).unwrap();
-    shard.came([(Fingerprint(0), "an id")], &HashSet::new());
+    shard.insert([(Fingerprint(0), "an id")], &HashSet::new());
     corpus.note_ids(&shard);
     drop(shard);
     let find = find(&corpus, &[Fingerprint(0)], 0);
     let nearest = elsewhere(&find);
     assert_eq!(nearest.0.len(), 1);
-    assert!(find.matches(nearest.clone(), &wanted()).is_ok());
-    let unwanted = wanted();
-    unwanted.abandoned.cancel();
-    let given_up = find.matches(nearest, &unwanted);
+    assert!(find.matches(nearest.clone(), &cancellation()).is_ok());
+    let cancelled = cancellation();
+    cancelled.abandoned.cancel();
+    let given_up = find.matches(nearest, &cancelled);
     assert!(
         matches!(given_up, Err(NodeError::Abandoned)),
         "{given_up:?}"

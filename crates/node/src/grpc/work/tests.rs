@@ -52,7 +52,7 @@ impl Scene {
         let (requests, receiver) = mpsc::channel(2 * UNDER_WAY);
         let (sender, answers) = mpsc::channel(1);
         let stopping = CancellationToken::new();
-        let lane = Lane {
+        let lane = WorkStream {
             engine,
             answers: sender,
             admitted: Admitted::new(budget, None),

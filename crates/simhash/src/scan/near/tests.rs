@@ -95,8 +95,8 @@ fn expected(probe: &Probe, values: &[u64], queries: &[u64]) -> Vec<(u32, u64)> {
 /// What a level finds, in little room, by batch or bucket by bucket.
 fn found(level: Level, target: &Probe, queries: &[u64], batch: bool) -> Vec<(u32, u64)> {
     let mut all = Vec::new();
-    let mut found = Found::with_room(3);
-    let mut full = |found: &mut Found| {
+    let mut found = HitBuffer::with_room(3);
+    let mut full = |found: &mut HitBuffer| {
         all.extend(found.drain());
         ControlFlow::Continue(())
     };
@@ -167,13 +167,13 @@ fn a_kernel_stops_where_it_is_told_to() {
     };
     for level in Level::available() {
         let mut calls = 0;
-        let mut full = |found: &mut Found| {
+        let mut full = |found: &mut HitBuffer| {
             calls += 1;
             assert!(found.drain().count() > 0);
             ControlFlow::Break(())
         };
         let mut sink = Sink {
-            found: &mut Found::with_room(16),
+            found: &mut HitBuffer::with_room(16),
             full: &mut full,
         };
         let queries = run.queries(&mut rng);

@@ -2,7 +2,7 @@
 
 use super::{Fixture, Store, insert, owned, small};
 use crate::inspect::inspect;
-use crate::store::LeftWord;
+use crate::store::FailureNote;
 use crate::writer::Failure;
 
 /// ST6.
@@ -33,7 +33,7 @@ fn a_store_that_failed_is_opened_again_once_somebody_says_so() {
     let inspection = inspect(directory.path()).unwrap();
     let reason = "the first reason".to_owned();
     let path = word.clone();
-    assert_eq!(inspection.failed, Some(LeftWord { path, reason }));
+    assert_eq!(inspection.failed, Some(FailureNote { path, reason }));
     inspection.verify(|_| ()).unwrap();
     drop(inspection);
     std::fs::remove_file(word).unwrap();

@@ -39,7 +39,7 @@ const OPENING: Duration = Duration::from_secs(30);
 
 /// A corpus, and connections to all nodes, for one stream about it.
 #[derive(Debug)]
-pub(crate) struct Live {
+pub(crate) struct CorpusStream {
     /// The cluster as it was when the stream began.
     cluster: Arc<ClusterView>,
     corpus: Arc<OpenCorpus>,
@@ -56,10 +56,10 @@ struct FromNode<A> {
     answers: Streaming<A>,
 }
 
-impl Live {
+impl CorpusStream {
     /// Gets ready, unless too many are under way.
     pub(crate) fn new(router: &Arc<Router>, corpus: Arc<OpenCorpus>) -> Result<Self, RouterError> {
-        let permit = Arc::clone(&router.live).try_acquire_owned();
+        let permit = Arc::clone(&router.corpus_streams).try_acquire_owned();
         let permit = permit.map_err(|_| RouterError::TooManyStreams { most: MOST_AT_ONCE })?;
         let mut connections = HashMap::new();
         let cluster = router.cluster.view();

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use futures_util::{Stream, StreamExt, TryStreamExt, stream};
 use simshard_proto::{shard::v1 as pb, shards_from, v1};
 
-use super::Live;
+use super::CorpusStream;
 use crate::error::RouterError;
 use crate::nodes::Client;
 use crate::streams::Sink;
@@ -13,7 +13,7 @@ use crate::streams::Sink;
 /// Documents, page by page.
 type Pages<'a> = Pin<Box<dyn Stream<Item = Result<pb::ScanResponse, RouterError>> + Send + 'a>>;
 
-impl Live {
+impl CorpusStream {
     /// Sends all documents, by fingerprint, then id.
     pub(crate) async fn scan(self, sink: Sink<v1::ScanResponse>) -> Result<(), RouterError> {
         let mut pages = self.pages();

@@ -5,7 +5,7 @@ use futures_util::TryStreamExt;
 use simshard_proto::v1;
 use simshard_simhash::{Fingerprint, PairsWanted};
 
-use super::Live;
+use super::CorpusStream;
 use super::pairs::ROOM;
 use crate::error::RouterError;
 use crate::links::{Links, Member};
@@ -21,7 +21,7 @@ const ANSWER_BYTES: usize = 1 << 20;
 /// Bytes of a document in an answer beside its id, about.
 const SENT_BYTES: usize = 20;
 
-impl Live {
+impl CorpusStream {
     /// Sends the documents of all clusters within a distance.
     pub(crate) async fn find_clusters(
         self,

@@ -8,7 +8,7 @@ use simshard_proto::{Documents, shard::v1 as pb, shards_from};
 use simshard_simhash::Fingerprint;
 use simshard_topology::{NodeId, ShardId, ShardSet};
 
-use super::Live;
+use super::CorpusStream;
 use crate::error::RouterError;
 use crate::nodes::Client;
 
@@ -30,7 +30,7 @@ impl Room {
     }
 }
 
-impl Live {
+impl CorpusStream {
     /// The documents that have these distinct fingerprints; `None` if they take more than `room` bytes.
     pub(super) async fn documents(
         &self,

@@ -14,7 +14,7 @@ use simshard_topology::NodeId;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::task::JoinHandle;
 
-use super::Live;
+use super::CorpusStream;
 use crate::error::RouterError;
 use crate::nodes::Client;
 use crate::streams::Sink;
@@ -28,7 +28,7 @@ pub(super) const ROOM: usize = 8 << 20;
 /// Pairs of fingerprints, in batches. One with itself is one that several documents have.
 pub(super) type Pairs<'a> = Pin<Box<dyn Stream<Item = Result<Vec<Pair>, RouterError>> + Send + 'a>>;
 
-impl Live {
+impl CorpusStream {
     /// Sends all pairs within a distance.
     pub(crate) async fn find_pairs(
         self,

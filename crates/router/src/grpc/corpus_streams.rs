@@ -11,7 +11,7 @@ use super::CorpusGrpc;
 use crate::deadline::Deadline;
 use crate::decode;
 use crate::error::RouterError;
-use crate::router::Live;
+use crate::router::CorpusStream;
 use crate::streams::{Answers, Sink, answers};
 
 /// So long such a stream waits for its reader.
@@ -20,10 +20,10 @@ const PATIENCE: Duration = Duration::from_secs(600);
 impl CorpusGrpc {
     /// What a stream about a corpus needs. The corpus is read anew: once the stream has begun, it cannot begin again
     /// with another that took its name.
-    async fn live(&self, name: &str, recipe: &str) -> Result<Live, Status> {
+    async fn corpus_stream(&self, name: &str, recipe: &str) -> Result<CorpusStream, Status> {
         let name = decode::corpus_name("corpus", name, Violations::default())?;
         let corpus = self.router.reread(&name, recipe).await?;
-        Ok(Live::new(&self.router, Arc::clone(&corpus))?)
+        Ok(CorpusStream::new(&self.router, Arc::clone(&corpus))?)
     }
 
     /// The answers that `work` sends, until the router stops.
@@ -55,8 +55,8 @@ impl CorpusGrpc {
         let admitted = Admitted::of(&request);
         let deadline = Deadline::of_client(request.metadata());
         let request = request.into_inner();
-        let live = self.live(&request.corpus, &request.recipe).await?;
-        Ok(self.about_all(admitted, deadline, |sink| live.scan(sink)))
+        let stream = self.corpus_stream(&request.corpus, &request.recipe).await?;
+        Ok(self.about_all(admitted, deadline, |sink| stream.scan(sink)))
     }
 
     pub(super) async fn find_all_pairs(
@@ -66,9 +66,9 @@ impl CorpusGrpc {
         let admitted = Admitted::of(&request);
         let deadline = Deadline::of_client(request.metadata());
         let request = request.into_inner();
-        let live = self.live(&request.corpus, &request.recipe).await?;
-        let distance = decode::distance(request.max_distance, live.layout())?;
-        let find = |sink| live.find_pairs(distance, sink);
+        let stream = self.corpus_stream(&request.corpus, &request.recipe).await?;
+        let distance = decode::distance(request.max_distance, stream.layout())?;
+        let find = |sink| stream.find_pairs(distance, sink);
         Ok(self.about_all(admitted, deadline, find))
     }
 
@@ -79,9 +79,9 @@ impl CorpusGrpc {
         let admitted = Admitted::of(&request);
         let deadline = Deadline::of_client(request.metadata());
         let request = request.into_inner();
-        let live = self.live(&request.corpus, &request.recipe).await?;
-        let distance = decode::distance(request.max_distance, live.layout())?;
-        let find = |sink| live.find_clusters(distance, sink);
+        let stream = self.corpus_stream(&request.corpus, &request.recipe).await?;
+        let distance = decode::distance(request.max_distance, stream.layout())?;
+        let find = |sink| stream.find_clusters(distance, sink);
         Ok(self.about_all(admitted, deadline, find))
     }
 }
