@@ -166,11 +166,11 @@ pub fn run(args: &ServeArgs) -> anyhow::Result<()> {
         }
         Some(RoleCommand::Node(args)) => {
             logging::init(args.role.process.log_format, Level::INFO)?;
-            roles::run_node(&config::node(args)?)
+            roles::run_node(config::node(args)?)
         }
         Some(RoleCommand::Router(args)) => {
             logging::init(args.role.process.log_format, Level::INFO)?;
-            roles::run_router(&config::router(args)?)
+            roles::run_router(config::router(args)?)
         }
     }
 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use simshard_node::StorageOptions;
+use simshard_node::{NodeConfig, StorageOptions};
+use simshard_router::RouterConfig;
 use simshard_runtime::config::load;
 use simshard_topology::NodeId;
 
@@ -61,31 +62,22 @@ pub struct RawRouterConfig {
     pub drain_seconds: Option<u32>,
 }
 
-/// A node's settings, whole.
+/// A role of a cluster, ready to start.
 #[derive(Debug)]
-pub(super) struct NodeSettings {
+pub(super) struct Role<A, C> {
+    /// The layout file.
     pub(super) cluster: PathBuf,
-    pub(super) name: NodeId,
-    /// `None` listens at the address in the layout file.
-    pub(super) listen: Option<SocketAddr>,
-    /// `None` keeps documents in memory only.
-    pub(super) data: Option<PathBuf>,
-    pub(super) storage: StorageOptions,
-    pub(super) threads: usize,
-    pub(super) in_flight_bytes: usize,
-    pub(super) drain: Duration,
+    /// Where to listen.
+    pub(super) listen: A,
+    /// What the role itself needs to know.
+    pub(super) config: C,
 }
 
-/// A router's settings, whole.
-#[derive(Debug)]
-pub(super) struct RouterSettings {
-    pub(super) cluster: PathBuf,
-    pub(super) listen: SocketAddr,
-    pub(super) timeout: Duration,
-    pub(super) max_corpora: usize,
-    pub(super) in_flight_bytes: usize,
-    pub(super) drain: Duration,
-}
+/// A node; without an address of its own, it listens at the one that the layout file has.
+pub(super) type NodeRole = Role<Option<SocketAddr>, NodeConfig>;
+
+/// A router.
+pub(super) type RouterRole = Role<SocketAddr, RouterConfig>;
 
 pub(super) fn embedded(args: &ServeArgs) -> anyhow::Result<EmbeddedConfig> {
     Ok(EmbeddedConfig {
@@ -96,11 +88,11 @@ pub(super) fn embedded(args: &ServeArgs) -> anyhow::Result<EmbeddedConfig> {
         threads: threads_or_cores(args.store.threads),
         max_corpora: max_corpora(args.limits.max_corpora)?,
         in_flight_bytes: in_flight(args.process.in_flight_mib)?,
-        drain: args.process.drain_seconds.map_or(DRAIN, seconds),
+        drain: drain(args.process.drain_seconds),
     })
 }
 
-pub(super) fn node(args: &NodeArgs) -> anyhow::Result<NodeSettings> {
+pub(super) fn node(args: &NodeArgs) -> anyhow::Result<NodeRole> {
     let file: RawNodeConfig = file(&args.role)?;
     let name = args
         .name
@@ -111,44 +103,40 @@ pub(super) fn node(args: &NodeArgs) -> anyhow::Result<NodeSettings> {
     if threads == Some(0) {
         return Err(UsageError("threads must be 1 or more".to_owned()).into());
     }
-    Ok(NodeSettings {
-        cluster: path(&args.role, args.role.cluster.as_ref(), file.cluster)
-            .ok_or_else(|| missing("--cluster"))?,
+    let process = args.role.process;
+    let config = NodeConfig {
+        node: NodeId::new(&name).map_err(|error| UsageError(error.to_string()))?,
         data: path(&args.role, args.store.data.as_ref(), file.data),
         storage: storage(args.store.memtable_mib.or(file.memtable_mib))?,
-        name: NodeId::new(&name).map_err(|error| UsageError(error.to_string()))?,
-        listen: args.listen.or(file.listen),
         threads: threads_or_cores(threads),
-        in_flight_bytes: in_flight(args.role.process.in_flight_mib.or(file.in_flight_mib))?,
-        drain: args
-            .role
-            .process
-            .drain_seconds
-            .or(file.drain_seconds)
-            .map_or(DRAIN, seconds),
+        in_flight_bytes: in_flight(process.in_flight_mib.or(file.in_flight_mib))?,
+        drain: drain(process.drain_seconds.or(file.drain_seconds)),
+    };
+    Ok(Role {
+        cluster: cluster(&args.role, file.cluster)?,
+        listen: args.listen.or(file.listen),
+        config,
     })
 }
 
-pub(super) fn router(args: &RouterRoleArgs) -> anyhow::Result<RouterSettings> {
+pub(super) fn router(args: &RouterRoleArgs) -> anyhow::Result<RouterRole> {
     let file: RawRouterConfig = file(&args.role)?;
     let listen = args.listen.or(file.listen);
     let timeout = args.timeout_seconds.or(file.timeout_seconds);
     if timeout == Some(0) {
         return Err(UsageError("timeout_seconds must be 1 or more".to_owned()).into());
     }
-    Ok(RouterSettings {
-        cluster: path(&args.role, args.role.cluster.as_ref(), file.cluster)
-            .ok_or_else(|| missing("--cluster"))?,
-        listen: listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 7460))),
+    let process = args.role.process;
+    let config = RouterConfig {
         timeout: timeout.map_or(TIMEOUT, seconds),
         max_corpora: max_corpora(args.limits.max_corpora.or(file.max_corpora))?,
-        in_flight_bytes: in_flight(args.role.process.in_flight_mib.or(file.in_flight_mib))?,
-        drain: args
-            .role
-            .process
-            .drain_seconds
-            .or(file.drain_seconds)
-            .map_or(DRAIN, seconds),
+        in_flight_bytes: in_flight(process.in_flight_mib.or(file.in_flight_mib))?,
+        drain: drain(process.drain_seconds.or(file.drain_seconds)),
+    };
+    Ok(Role {
+        cluster: cluster(&args.role, file.cluster)?,
+        listen: listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 7460))),
+        config,
     })
 }
 
@@ -157,6 +145,14 @@ fn file<T: DeserializeOwned + Default>(args: &RoleArgs) -> Result<T, UsageError>
         None => Ok(T::default()),
         Some(path) => load(path).map_err(|error| UsageError(error.to_string())),
     }
+}
+
+fn cluster(args: &RoleArgs, in_file: Option<PathBuf>) -> Result<PathBuf, UsageError> {
+    path(args, args.cluster.as_ref(), in_file).ok_or_else(|| missing("--cluster"))
+}
+
+fn drain(in_seconds: Option<u32>) -> Duration {
+    in_seconds.map_or(DRAIN, seconds)
 }
 
 /// A path: a flag's is as seen from here, that in a configuration file as seen from there.
@@ -222,7 +218,7 @@ mod tests {
         serve(args).role.unwrap()
     }
 
-    fn node_settings(args: &[&str]) -> anyhow::Result<NodeSettings> {
+    fn node_settings(args: &[&str]) -> anyhow::Result<NodeRole> {
         match parse(args) {
             RoleCommand::Node(args) => node(&args),
             RoleCommand::Router(_) => panic!("a router"),
@@ -237,10 +233,10 @@ mod tests {
         std::fs::write(&path, text).unwrap();
         let path = path.to_str().unwrap();
         let settings = node_settings(&["node", "--config", path, "--name", "n2"]).unwrap();
-        assert_eq!(settings.name.as_str(), "n2");
-        assert_eq!(settings.threads, 3);
+        assert_eq!(settings.config.node.as_str(), "n2");
+        assert_eq!(settings.config.threads, 3);
         assert_eq!(settings.cluster, folder.path().join("from-file.toml"));
-        assert_eq!(settings.drain, DRAIN);
+        assert_eq!(settings.config.drain, DRAIN);
     }
 
     #[test]
@@ -259,7 +255,7 @@ mod tests {
             let RoleCommand::Router(args) = parse(&[&["router"], &args[..]].concat()) else {
                 panic!("a node");
             };
-            assert_eq!(router(&args).unwrap().max_corpora, expected);
+            assert_eq!(router(&args).unwrap().config.max_corpora, expected);
         }
     }
 

@@ -6,15 +6,13 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use simshard_cluster::{ClusterLayout, FileStore, MetadataStore, Node};
-use simshard_node::NodeConfig;
-use simshard_router::RouterConfig;
 use simshard_runtime::shutdown::Shutdown;
 use simshard_runtime::system::raise_open_files;
 use simshard_topology::NodeId;
 use tokio::net::{TcpListener, TcpSocket};
 use tracing::warn;
 
-use super::config::{NodeSettings, RouterSettings};
+use super::config::{NodeRole, RouterRole};
 use crate::connection::block_on;
 use crate::embedded::{self, bind};
 use crate::exit::UsageError;
@@ -23,28 +21,20 @@ use crate::say;
 /// Files that a node has open with 256 shards, about.
 const ENOUGH_FILES: u64 = 8192;
 
-pub(super) fn run_node(settings: &NodeSettings) -> anyhow::Result<()> {
+pub(super) fn run_node(role: NodeRole) -> anyhow::Result<()> {
     block_on(async {
-        let store = FileStore::open(&settings.cluster).await?;
+        let store = FileStore::open(&role.cluster).await?;
         let layout = store.layout().await?;
-        let node = find_node(&layout, &settings.name)?;
-        let listen = match settings.listen {
+        let node = find_node(&layout, &role.config.node)?;
+        let listen = match role.listen {
             Some(listen) => listen,
             None => address_of(node)?,
         };
         let shutdown = Shutdown::on_signals()?;
         open_enough_files();
         let socket = bind(listen)?;
-        let config = NodeConfig {
-            node: settings.name.clone(),
-            data: settings.data.clone(),
-            storage: settings.storage,
-            threads: settings.threads,
-            in_flight_bytes: settings.in_flight_bytes,
-            drain: settings.drain,
-        };
         // Loading may take long: a signal ends it at once.
-        let open = simshard_node::Node::open(config, &store);
+        let open = simshard_node::Node::open(role.config, &store);
         let Some(node) = shutdown.token().run_until_cancelled(open).await else {
             return Ok(());
         };
@@ -55,19 +45,14 @@ pub(super) fn run_node(settings: &NodeSettings) -> anyhow::Result<()> {
     })
 }
 
-pub(super) fn run_router(settings: &RouterSettings) -> anyhow::Result<()> {
+pub(super) fn run_router(role: RouterRole) -> anyhow::Result<()> {
     block_on(async {
-        let store = FileStore::open(&settings.cluster).await?;
+        let store = FileStore::open(&role.cluster).await?;
         let shutdown = Shutdown::on_signals()?;
         raise_open_files();
-        let listener = announce(bind(settings.listen)?)?;
-        let config = RouterConfig {
-            timeout: settings.timeout,
-            max_corpora: settings.max_corpora,
-            in_flight_bytes: settings.in_flight_bytes,
-            drain: settings.drain,
-        };
-        simshard_router::serve(config, Arc::new(store), listener, shutdown.token().clone()).await?;
+        let listener = announce(bind(role.listen)?)?;
+        let stop = shutdown.token().clone();
+        simshard_router::serve(role.config, Arc::new(store), listener, stop).await?;
         Ok(())
     })
 }
