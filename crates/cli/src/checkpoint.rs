@@ -1,8 +1,8 @@
 //! How far a bulk load has come, on disk: `simshard insert --checkpoint FILE`.
 //!
-//! A checkpoint says which documents are durable: so many, from the start of an input. It says of
-//! which input, and of which corpus, that is so; for anything else it is refused. This file holds what is
-//! recorded and when it matches; `file` reads and writes it.
+//! A checkpoint records how many documents, counted from the start of an input, are durable in a corpus. It
+//! names the input and the corpus; a load of any other input or corpus refuses it. This file defines what a
+//! checkpoint records and when it matches; `file` reads and writes it.
 //!
 //! ```json
 //! {

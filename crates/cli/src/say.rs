@@ -1,6 +1,6 @@
 //! Words for people on standard error, and for programs on standard output.
 //!
-//! Whoever reads them may have gone: that must not end a command that works.
+//! The reader of standard error may have gone. A command that works must not end because of that.
 
 use std::fmt::Display;
 use std::io::{IsTerminal, Write};

@@ -4,7 +4,8 @@
 //! For `cluster.toml` the corpora are in `cluster.corpora.toml`, guarded by
 //! `cluster.corpora.lock`; both appear when the first corpus is created. The
 //! folder must be on a local file system, where locks and renames can be relied on.
-//! Who asks for the layout only, as nodes do, needs no more than the layout file.
+//! A process that reads only the layout needs only the layout file. A node also reads the
+//! corpora at its start, and runs without them.
 //!
 //! # Invariants
 //! - FS1: the layout file is never written

@@ -234,7 +234,20 @@ impl MetadataError {
     /// Whether a change that failed like this may have been made all the same.
     #[must_use]
     pub const fn may_have_written(&self) -> bool {
-        matches!(self, Self::NotDurable { .. } | Self::Stopping)
+        match self {
+            Self::NotDurable { .. } | Self::Stopping => true,
+            Self::AlreadyExists { .. }
+            | Self::UidTaken { .. }
+            | Self::TooMany { .. }
+            | Self::NotFound { .. }
+            | Self::NotDeleting { .. }
+            | Self::MalformedLayout { .. }
+            | Self::UnusableLayout { .. }
+            | Self::CorruptCorpora { .. }
+            | Self::UnknownCorporaVersion { .. }
+            | Self::Unreadable { .. }
+            | Self::Unwritable { .. } => false,
+        }
     }
 }
 

@@ -1,5 +1,5 @@
-//! Compressed input, recognised by its first bytes, whatever its name says: only of data that ends
-//! before they do, the name says that the rest is missing.
+//! Compressed input, recognised by its first bytes. Its name counts only if the data ends before
+//! these bytes do: a file with a name in `.gz` or `.zst` is then incomplete.
 
 use std::fmt;
 use std::io::{self, BufReader, Cursor, ErrorKind, Read};

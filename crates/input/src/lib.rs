@@ -24,9 +24,9 @@
 //! `\u0000` in JSON, and the same in a value of Parquet, is data as it was meant.
 //!
 //! # Invariants
-//! - I1: where a command asks for it and bad lines are not skipped, every line, row and record of
-//!   every source has been read without fault before the first document is handed out, so a caller
-//!   never acts on half an input.
+//! - I1: a checked input hands out its first document only after it has read every line, row and record of
+//!   every source without fault. So its command never acts on half an input. A command chooses the check;
+//!   an input whose bad lines are skipped is not checked.
 //! - I2: no more than [`MAX_RECORD_BYTES`] of one record is ever held, however long the record is.
 //! - I3: nothing is dropped in silence but blank lines, TSV headers, hidden files and links;
 //!   the rest is an error or counted in [`Skipped`].

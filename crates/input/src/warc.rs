@@ -17,9 +17,9 @@
 //! # Invariants
 //! - WA1: of a record no more is held than its header, of at most [`MAX_HEADER_BYTES`], and
 //!   [`MAX_BLOCK_BYTES`] of its block, before and after decoding.
-//! - WA2: a file that ends within a record is an error, and so is a length that leads to where no
-//!   record ends, which is with two line breaks, both CRLF or both LF; only the end of the file may
-//!   come before these. No record is shortened, lengthened or lost in silence.
+//! - WA2: a file that ends within a record is an error. Two line breaks, both CRLF or both LF, must follow
+//!   the block of a record; a length that leads to anything else is an error. Only at the end of the file
+//!   may these line breaks be missing. No record is shortened, lengthened or lost in silence.
 
 mod error;
 mod fields;

@@ -49,7 +49,7 @@ impl WatchedCluster {
     /// Follows the layouts. `budget` is the memory for answers of nodes.
     ///
     /// # Errors
-    /// If an address of the first layout is none.
+    /// If an address of the first layout cannot be parsed.
     pub(crate) fn new(
         mut layouts: watch::Receiver<Arc<ClusterLayout>>,
         budget: &Budget,
@@ -62,8 +62,9 @@ impl WatchedCluster {
 
     /// The cluster now, for one round of a request.
     pub(crate) fn view(&self) -> Arc<ClusterView> {
-        let layout = Arc::clone(&self.layouts.borrow());
+        // The layout is read under the lock: an older one must not replace a newer one.
         let mut newest = self.newest.lock();
+        let layout = Arc::clone(&self.layouts.borrow());
         if !Arc::ptr_eq(&newest.layout, &layout) {
             let nodes = newest.nodes.of_layout(&layout);
             *newest = Arc::new(ClusterView { layout, nodes });

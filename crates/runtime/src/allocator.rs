@@ -1,7 +1,7 @@
 //! The allocator of every Simshard process: jemalloc.
 //!
-//! A router that searches with 64 requests under way does a sixth more of them than with the allocator of glibc. And
-//! jemalloc gives memory back by itself, where glibc keeps a quarter of it after a large load until it is asked.
+//! With 64 searches in flight, a router answers a sixth more than with glibc's allocator. And jemalloc gives memory
+//! back by itself, where glibc keeps a quarter of it after a large load.
 //!
 //! # Invariants
 //! - AL1: memory that nothing has used for some seconds is given back to the system, whether the process rests or not.
@@ -12,7 +12,7 @@ use tikv_jemallocator::Jemalloc;
 static ALLOCATOR: Jemalloc = Jemalloc;
 
 /// The settings that jemalloc reads at its start: a thread of its own gives back what nothing has used for a second.
-/// Without them memory is given back after ten seconds, and only while other memory is asked for.
+/// Without them jemalloc gives memory back after ten seconds, and only in a call for other memory.
 // SAFETY: no other symbol has this name. jemalloc takes it for a pointer to text that ends with a zero byte, as it is.
 #[expect(
     unsafe_code,

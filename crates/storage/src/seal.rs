@@ -1,4 +1,4 @@
-//! Checksums that stand behind what they are of: CRC-32C, in 4 bytes.
+//! Checksums, each right after the bytes that it covers: CRC-32C, 4 bytes.
 
 use crate::bytes::{Bytes, Put};
 

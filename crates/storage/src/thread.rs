@@ -1,5 +1,5 @@
-//! Threads whose panic ends the process. What they were about to change is half changed then: nobody may read it,
-//! and nobody may wait for them. A process that starts anew has all that was acknowledged.
+//! Threads whose panic ends the process. A panic can leave data half changed, which no other thread may read. Nor may
+//! another thread wait for one that panicked. A new process recovers all that was acknowledged.
 //!
 //! # Invariants
 //! - TH1: a panic on a thread of the storage, or while an [`AbortOnPanic`] is held, ends the process at once.

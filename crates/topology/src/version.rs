@@ -2,8 +2,9 @@
 //!
 //! A version is a reading of a hybrid logical clock (Kulkarni, Demirbas, Madappa, Avva, Leone: Logical Physical
 //! Clocks, OPODIS 2014): wall time where clocks agree, and a counter where they do not, so that it never runs
-//! backwards and always passes what it has seen. Wall time is read to 15 ns, less than any message takes: of two
-//! operations on clocks that agree, the one that begins after the other has been stamped gets the higher version.
+//! backwards and always passes what it has seen. Wall time is read to 15 ns, less than any message takes. While a
+//! clock follows wall time, an operation that begins after another was stamped gets the higher version. A clock that is
+//! ahead of wall time only counts: then this does not hold between two clocks.
 //!
 //! # Invariants
 //! - V1: a clock's readings ascend strictly, whatever wall time does, unless that breaks V3.
@@ -26,8 +27,8 @@ const MOST_AHEAD: u64 = 60_000;
 /// the skew between the clocks of a router and a node.
 const MOST_LEAD: u64 = MOST_AHEAD / 2;
 
-/// When an operation was stamped: milliseconds since 1970 in the high 48 bits, in the low 16 the parts of 1/65,536 of the
-/// millisecond. The highest version of a document wins.
+/// When an operation was stamped: the time since 1970 in units of 1/65,536 ms. A clock that is ahead of wall time counts
+/// in them. The highest version of a document wins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version(pub u64);
 

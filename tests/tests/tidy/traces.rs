@@ -4,6 +4,7 @@ use anyhow::{Context, Result};
 
 use crate::assert_none;
 use crate::repository;
+use crate::rust_source::code_only;
 
 const PAGE: &str = "docs/design/routing.md";
 
@@ -22,8 +23,9 @@ fn the_functions_that_a_request_passes_exist() -> Result<()> {
     assert_eq!(steps.len(), 20, "ten steps of a FindAll, ten of an Insert");
     let mut problems = Vec::new();
     for (function, file) in steps {
-        let code = repository::read(&format!("crates/{file}"))
+        let text = repository::read(&format!("crates/{file}"))
             .with_context(|| format!("{PAGE} names {file}"))?;
+        let code = code_only(&text);
         let has_function = [format!("fn {function}("), format!("fn {function}<")]
             .iter()
             .any(|start| code.contains(start));

@@ -23,8 +23,8 @@
 //! plus nanoseconds from 0 to 999,999,999, so that it comes back exactly. The state is left out where it is live.
 //!
 //! The checksum is the BLAKE3 hash of all bytes before its line and all bytes after it, as 64 lower-case hexadecimal
-//! digits, and its line is exactly as above: so every byte of the file counts. The line of the first mistake is named
-//! where there is one; where only the checksum is wrong, nobody knows which line is.
+//! digits, and its line is exactly as above: so every byte of the file counts. An error names the line of the
+//! first mistake; if only the checksum is wrong, the damaged line is unknown.
 //!
 //! Version 1 has no checksum, revision or state; it counts as revision 1, and the next change writes version 2. There
 //! only the count, and the line end that closes the file, give away a file that was cut short.

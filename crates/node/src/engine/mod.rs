@@ -200,7 +200,7 @@ impl Engine {
             } else {
                 work(&engine, &cancellation)
             };
-            // Whoever drops it last waits for threads: that must not be one of these.
+            // The last owner joins the threads when it drops the engine, so it must not be one of them.
             drop(engine);
             drop(turn);
             let _ = sender.send(outcome);

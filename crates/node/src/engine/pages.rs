@@ -1,5 +1,5 @@
-//! Documents page by page. A page is made when the one before was taken, so a reader that stops stops the work, and
-//! holds up nobody else.
+//! Documents page by page. The node makes a page only after the reader has taken the one before. So a slow reader slows
+//! only its own stream.
 
 use std::sync::Arc;
 

@@ -1,10 +1,10 @@
-//! Finding pairs: each shard joins its own entries, copied under its lock for a moment. The work of a request waits
-//! for its reader, so it has a thread of its own: the engine's are for those who do not wait.
+//! Finding pairs: a node joins the entries of each shard, which it copies under the shard's lock. The join of a request
+//! waits for its reader, so it has a thread of its own. The threads of the engine never wait for a reader.
 //!
 //! # Invariants
 //! - PF1: each pair of fingerprints is reported by one shard, once, from one copy of the shard's entries: whatever
 //!   changes meanwhile, none is reported twice.
-//! - PF2: while somebody has to read, no lock is held and no thread of the engine waits.
+//! - PF2: while a join waits for its reader, it holds no lock, and no thread of the engine waits for it.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;

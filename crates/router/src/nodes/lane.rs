@@ -1,16 +1,16 @@
-//! A lane: one long-lived stream of work to a node, many requests on it at once. Those that wait for the transport at
-//! one time go as one message, so messages grow with the load, and an idle lane adds no latency.
+//! A lane: one long-lived stream of work to a node, many requests on it at once. Requests that are
+//! ready at one time go as one message, so messages grow with the load.
 //!
 //! # Invariants
 //! - LN1: a request is answered at most once, by the answer that has its sequence; no other request of the lane has
 //!   that. A refusal is an answer.
-//! - LN2: once a lane has ended, nobody waits on it: those who do, and those who come yet, hear that the node is
-//!   unreachable, which is for them to try again.
-//! - LN3: a request that nobody waits for any longer is forgotten at once, and the node told so if there is room to
-//!   say it; if not, the node knows how long the request was to be waited for.
-//! - LN4: an answer that the budget has no room for is not kept. Whoever waits for it hears that; the lane goes on.
-//! - LN5: of those who need a lane at once, one opens it for all. If that fails, all of them hear so, however many
-//!   wait: none begins anew what the others have waited for.
+//! - LN2: once a lane has ended, no request waits on it. Requests that wait, and later ones, fail at once: the node is
+//!   unreachable. The caller decides whether to try again.
+//! - LN3: the lane forgets a request as soon as its caller has gone, and sends the node a cancellation if the queue has
+//!   room. If not, the node gives the request up at its deadline.
+//! - LN4: the lane drops an answer that the budget has no room for. The request fails, and the lane continues.
+//! - LN5: requests that need a lane at the same time share one attempt to open it. If it fails, all of them fail with
+//!   it; they do not try one after the other.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ use tonic::Status;
 use super::{CallError, Client};
 use crate::deadline::Deadline;
 
-/// Items that wait for the transport. The caller of a further item waits for room.
+/// Items that wait for the transport, and most items of a message. The caller of a further item waits for room.
 const QUEUE: usize = 1024;
 
 /// Bytes of the items that are sent as one message, unless a single one has more.
@@ -109,7 +109,7 @@ impl Lane {
         Ok(Self::over(items, answers.into_inner(), budget))
     }
 
-    /// The lane that a stream of requests and one of answers are.
+    /// A lane over an open pair of streams.
     fn over(
         items: mpsc::Sender<pb::WorkItem>,
         answers: impl Stream<Item = Result<pb::WorkResponse, Status>> + Send + Unpin + 'static,
@@ -124,7 +124,7 @@ impl Lane {
         }
     }
 
-    /// Has the node do something; tells it if nobody waits for that any longer.
+    /// Sends work and waits for the answer. Dropping the future cancels the work.
     pub(super) async fn work(&self, deadline: Deadline, work: Work) -> Result<Answer, CallError> {
         let sequence = self.next.fetch_add(1, Ordering::Relaxed);
         let answer = self.waiting.add(sequence)?;
@@ -167,7 +167,7 @@ impl Drop for CancelOnDrop<'_> {
     }
 }
 
-/// Who waits for which answer; nobody any more, once the stream has ended.
+/// The unanswered requests; `None` once the stream has ended.
 #[derive(Debug)]
 struct Waiting(Mutex<Option<HashMap<u64, Sender>>>);
 
@@ -249,6 +249,7 @@ fn messages(
         let mut bytes = first.encoded_len();
         let mut items = vec![first];
         while bytes < MESSAGE
+            && items.len() < QUEUE
             && let Ok(item) = receiver.try_recv()
         {
             bytes += item.encoded_len();

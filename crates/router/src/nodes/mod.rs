@@ -36,14 +36,14 @@ const MANY: usize = 1024;
 /// A node's answer is bounded by it, plus the columns that count.
 const MAX_ANSWER_BYTES: usize = 2 * MAX_MESSAGE_BYTES;
 
-/// A connection that fails is tried again after so long, twice as long, …
+/// Delay before the first retry of a call; each later one is twice as long.
 const FIRST_RETRY: Duration = Duration::from_millis(25);
 
-/// … at most so often.
+/// Most retries of a call.
 const RETRIES: usize = 3;
 
-/// A node that was unreachable so lately is tried once only: it would cost
-/// every request the time of all the retries.
+/// A node that was unreachable within this time is tried once only: else every request would take the time of all
+/// retries.
 const LATELY: Duration = Duration::from_secs(1);
 
 /// Why a node did not do its part.
@@ -116,15 +116,15 @@ impl Nodes {
         Ok(Self { budget, by_id })
     }
 
-    /// The connections to the nodes of another layout. Nodes whose address is the same keep theirs. A node with an
-    /// address that is none is unreachable.
+    /// The connections to the nodes of another layout. Nodes whose address is the same keep theirs. A node whose
+    /// address cannot be parsed is unreachable.
     pub(crate) fn of_layout(&self, layout: &ClusterLayout) -> Self {
         let connections = |node: &Node| match self.by_id.get(&node.id) {
             Some(known) if known.address == node.address => Some(Arc::clone(known)),
             Some(_) | None => match Connections::new(&node.address, &self.budget) {
                 Ok(new) => Some(Arc::new(new)),
                 Err(error) => {
-                    warn!(node = %node.id, address = node.address, %error, "the layout has an address that is none");
+                    warn!(node = %node.id, address = node.address, %error, "an address of the layout cannot be parsed");
                     None
                 }
             },
@@ -160,8 +160,8 @@ impl Nodes {
         answer.unwrap_or(Err(CallError::Late))
     }
 
-    /// Has one node do work; again where the connection failed, as all work may be repeated. The deadline is what the
-    /// node is told; [`gather`] keeps to it here.
+    /// Has one node do work; again where the connection failed, as all work may be repeated. The deadline goes to the
+    /// node with the work. This future has no timeout of its own: run it in [`call_all`].
     pub(crate) async fn work(
         &self,
         node: &NodeId,
@@ -223,7 +223,8 @@ impl Connections {
         answer
     }
 
-    /// Repeats `attempt` until the connection holds, at most as often as is worth it.
+    /// Repeats `attempt` after growing delays: [`RETRIES`] times at most, never if the node was unreachable within
+    /// [`LATELY`].
     async fn retry<A, F>(&self, node: &NodeId, attempt: impl Fn() -> F) -> Result<A, CallError>
     where
         F: Future<Output = Result<A, CallError>>,
@@ -270,8 +271,9 @@ impl Connections {
 }
 
 /// Makes calls, `at_once` at a time, and hands `each` the place of every call with its answer, as it comes. At the
-/// deadline, those that have no answer yet are [`CallError::Late`]. Once `each` fails, so does this.
-pub(crate) async fn gather<A, E>(
+/// deadline, calls without an answer are [`CallError::Late`], and so are calls that were not begun by then. Once `each`
+/// fails, so does this.
+pub(crate) async fn call_all<A, E>(
     calls: impl IntoIterator<Item = impl Future<Output = Result<A, CallError>>>,
     at_once: usize,
     deadline: Deadline,
@@ -282,13 +284,21 @@ pub(crate) async fn gather<A, E>(
         .map(async |(place, call)| (place, call.await))
         .collect();
     let mut is_open = vec![true; calls.len()];
-    let answers = stream::iter(calls)
-        .buffer_unordered(at_once)
-        .take_until(tokio::time::sleep_until(deadline.instant()));
-    let mut answers = pin!(answers);
-    while let Some((place, answer)) = answers.next().await {
-        is_open[place] = false;
-        each(place, answer)?;
+    let mut answers = stream::iter(calls).buffer_unordered(at_once);
+    let mut end = pin!(tokio::time::sleep_until(deadline.instant()));
+    loop {
+        tokio::select! {
+            // An answer that is there at the deadline counts.
+            biased;
+            answer = answers.next() => match answer {
+                Some((place, answer)) => {
+                    is_open[place] = false;
+                    each(place, answer)?;
+                }
+                None => return Ok(()),
+            },
+            () = &mut end => break,
+        }
     }
     let mut late = is_open.into_iter().zip(0..).filter(|(is_open, _)| *is_open);
     late.try_for_each(|(_, place)| each(place, Err(CallError::Late)))
@@ -336,10 +346,10 @@ mod tests {
 
     use super::*;
 
-    async fn gathered(calls: Vec<Call>, at_once: usize) -> Vec<(usize, Option<u32>)> {
+    async fn called(calls: Vec<Call>, at_once: usize) -> Vec<(usize, Option<u32>)> {
         let mut answers = Vec::new();
         let soon = Deadline::within(Duration::from_secs(60));
-        let Ok(()) = gather(calls, at_once, soon, |place, answer| {
+        let Ok(()) = call_all(calls, at_once, soon, |place, answer| {
             assert!(matches!(answer, Ok(_) | Err(CallError::Late)));
             answers.push((place, answer.ok()));
             Ok::<_, Infallible>(())
@@ -360,23 +370,39 @@ mod tests {
             ]
         };
         let answers = [(0, Some(7)), (2, Some(8)), (1, None)];
-        assert_eq!(gathered(calls(), 2).await, answers);
+        assert_eq!(called(calls(), 2).await, answers);
         let one_after_the_other = [(0, Some(7)), (1, None), (2, None)];
-        assert_eq!(gathered(calls(), 1).await, one_after_the_other);
-        assert_eq!(gathered(Vec::new(), usize::MAX).await, []);
+        assert_eq!(called(calls(), 1).await, one_after_the_other);
+        assert_eq!(called(Vec::new(), usize::MAX).await, []);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_is_there_at_the_deadline_counts() {
+        let soon = Deadline::within(Duration::from_secs(60));
+        let just_then = async move {
+            tokio::time::sleep_until(soon.instant()).await;
+            Ok(7)
+        };
+        let mut answers = Vec::new();
+        let Ok(()) = call_all([just_then], 1, soon, |_, answer| {
+            answers.push(answer.ok());
+            Ok::<_, Infallible>(())
+        })
+        .await;
+        assert_eq!(answers, [Some(7)]);
     }
 
     #[tokio::test]
-    async fn nothing_is_gathered_after_an_answer_that_is_refused() {
+    async fn no_answer_is_taken_after_an_answer_that_is_refused() {
         let calls = [1, 2, 3].map(|number| ready(Ok::<u32, CallError>(number)));
         let mut seen = Vec::new();
         let soon = Deadline::within(Duration::from_secs(60));
-        let gathered = gather(calls, 1, soon, |_, answer| {
+        let called = call_all(calls, 1, soon, |_, answer| {
             let answer = answer.unwrap();
             seen.push(answer);
             if answer == 2 { Err(answer) } else { Ok(()) }
         });
-        assert_eq!(gathered.await, Err(2));
+        assert_eq!(called.await, Err(2));
         assert_eq!(seen, [1, 2]);
     }
 

@@ -1,5 +1,5 @@
-//! What concerns a whole corpus: streams of the nodes, over connections of their own. A reader that stops leaves
-//! answers of nodes half read, which would hold up whoever shares the connection.
+//! Requests about a whole corpus: streams from the nodes, over connections of their own. A reader that stops leaves
+//! answers of nodes half read. On a shared connection, these would block all other requests.
 
 mod clusters;
 mod look_up;

@@ -5,7 +5,7 @@
 //!   have gone, and its deadline has not passed. A change in flight keeps its version, and is sent until its deadline.
 //! - CH2: a document that has a newer version in one shard is sent to all its shards again, above that version.
 //! - CH3: a document whose version is too far ahead of wall time fails its own request. The other documents of that
-//!   request change.
+//!   request change, unless they conflict too often: then the answer is WRITE_CONFLICT.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -25,7 +25,7 @@ use crate::cluster::ClusterView;
 use crate::corpora::OpenCorpus;
 use crate::deadline::Deadline;
 use crate::error::RouterError;
-use crate::nodes::{CallError, Load, gather};
+use crate::nodes::{CallError, Load, call_all};
 use crate::offload::offload;
 use crate::plan::{Part, plan_documents};
 
@@ -121,7 +121,7 @@ impl Router {
         let calls = parts
             .iter()
             .map(|(node, part)| change_on(cluster, node, send, part));
-        let Ok(()) = gather(calls, usize::MAX, send.deadline, |place, answer| {
+        let Ok(()) = call_all(calls, usize::MAX, send.deadline, |place, answer| {
             let (node, part) = &parts[place];
             if let Err(error) = answer.and_then(|answer| outcome.add(part, &answer)) {
                 let noted = failures.note(node.clone(), part.shards, error);

@@ -25,7 +25,7 @@ use crate::corpora::OpenCorpus;
 use crate::deadline::Deadline;
 use crate::error::RouterError;
 use crate::merge::{Merge, certificate};
-use crate::nodes::{CallError, Load, gather};
+use crate::nodes::{CallError, Load, call_all};
 use crate::offload::offload;
 use crate::plan::{Part, QueryPlan, plan_queries};
 
@@ -165,7 +165,7 @@ impl Asked<'_> {
         let calls = requests
             .iter()
             .map(|(groups, node, part)| self.answer_of(node, *groups, part));
-        gather(calls, AT_ONCE, self.deadline, |place, answer| {
+        call_all(calls, AT_ONCE, self.deadline, |place, answer| {
             let (_, node, part) = &requests[place];
             match answer {
                 Ok((matches, taken)) => {

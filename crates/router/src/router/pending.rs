@@ -93,9 +93,9 @@ impl Pending {
             return Next::Send(self);
         }
         Next::Answer(match self.ahead {
+            _ if !self.parts.is_empty() => Err(RouterError::WriteConflict),
             Some(documents) => Err(RouterError::TooFarAhead(documents)),
-            None if self.parts.is_empty() => Ok(self.changed),
-            None => Err(RouterError::WriteConflict),
+            None => Ok(self.changed),
         })
     }
 

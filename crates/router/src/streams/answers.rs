@@ -2,10 +2,10 @@
 //!
 //! # Invariants
 //! - SR1: at most two answers of a stream wait to be read.
-//! - SR2: the work of a stream ends when its reader goes, at its deadline, and when nothing was read for as long as
-//!   it has patience.
-//! - SR3: a stream has its place among the requests under way only while its work goes on: once that has ended, others
-//!   are let in, whether anybody reads the last answers or not.
+//! - SR2: the work of a stream ends when its reader goes, at its deadline, or when its reader took nothing for the
+//!   `patience` of the stream.
+//! - SR3: a stream holds its place among the requests in flight only while its work goes on. Once the work has ended,
+//!   the place is free, even if the last answers are unread.
 
 use std::pin::Pin;
 use std::time::Duration;

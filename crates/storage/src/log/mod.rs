@@ -29,9 +29,9 @@
 //! - L6: all that queues during a sync goes out with the next one, as far as a batch reaches.
 //! - L7: a file begins only when all of the one before it is on disk.
 //! - L8: what waits is bounded, and nothing is allocated because damaged bytes say so.
-//! - L9: only files without a record that is needed are deleted. Recovery notices if another is gone that a later one
-//!   follows, if all are, or if no file has, or ends right before, the first record needed. That the newest files are
-//!   gone is not noticed otherwise.
+//! - L9: trimming deletes only files without a needed record. Recovery refuses a log without files, a log with a gap
+//!   between two files, and a log that begins after the first needed record. It also refuses a log that ends before
+//!   that record, unless it ends right before it. Otherwise it does not notice that the newest files are gone.
 //! - L10: every ticket that was accepted comes back once, and nobody waits for a thread that panicked: the process ends.
 //! - L11: what recovery found is on disk when it returns, even if a sync of it had failed before.
 

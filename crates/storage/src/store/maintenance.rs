@@ -1,4 +1,4 @@
-//! What those who change a store and the thread that flushes and compacts tell each other.
+//! The state that the writers of a store share with the thread that flushes and compacts.
 
 use std::time::Duration;
 

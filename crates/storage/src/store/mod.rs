@@ -10,9 +10,9 @@
 //!   that the manifest names.
 //! - ST2: the log keeps every record from the manifest's first sequence on, and all before it are in segments.
 //! - ST3: files that no manifest names are deleted only when everything that it names has been read.
-//! - ST4: memtables that take changes have at most twice their limit and one batch, and those that are being written
-//!   as much, unless there is no directory. While the disk is full, or another shortage lasts, they have four times that limit and what the log
-//!   takes at once, as only removes go on.
+//! - ST4: memtables that take changes hold at most twice their limit and one batch. Memtables that are being written
+//!   hold as much. While the disk is full, or another shortage lasts, only removes continue. Then memtables hold at
+//!   most four times their limit and what the log takes at once. Without a directory there is no such bound.
 //! - ST5: the log has a few files, however often the same documents change.
 //! - ST6: a store that failed for good is not opened again before somebody has removed the word that it left.
 //! - ST7: a corpus that was dropped stays so while a segment or the log that is needed names it, and no longer.

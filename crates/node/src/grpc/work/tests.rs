@@ -233,6 +233,18 @@ async fn so_many_requests_are_under_way_and_all_are_answered_in_the_end() {
 
 /// WK2.
 #[tokio::test]
+async fn a_message_with_too_many_items_ends_the_stream() {
+    let mut scene = Scene::new(&plenty()).await;
+    let items = vec![pb::WorkItem::default(); UNDER_WAY + 1];
+    let message = pb::WorkRequest { items };
+    scene.requests.send(Ok(message)).await.unwrap();
+    let refusal = scene.answers.recv().await.unwrap().unwrap_err();
+    assert_eq!(Reason::of(&refusal), Some(Reason::InvalidRequest));
+    assert!(scene.answers.recv().await.is_none());
+}
+
+/// WK2.
+#[tokio::test]
 async fn nothing_is_read_from_a_router_that_does_not_read() {
     let mut scene = Scene::new(&plenty()).await;
     for sequence in 0..100 {

@@ -129,3 +129,17 @@ fn a_request_gives_way_after_so_many_conflicts_however_many_parts_it_has() {
     assert_eq!(answer(sent(rest, 1, &[])).unwrap(), 20);
     assert_eq!(answer(sent(request(0), 0, &[])).unwrap(), 0);
 }
+
+/// CH3.
+#[test]
+fn documents_that_did_not_change_are_not_hidden_by_one_that_is_too_far_ahead() {
+    let mut request = left(sent(request(2), 0, &[(0, TOO_FAR), (1, 1)]));
+    for _ in 2..MOST_CONFLICTS {
+        request = left(sent(request, 0, &[(0, 1)]));
+    }
+    let answer = answer(sent(request, 0, &[(0, 1)]));
+    assert!(
+        matches!(answer, Err(RouterError::WriteConflict)),
+        "{answer:?}"
+    );
+}

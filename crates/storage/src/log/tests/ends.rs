@@ -1,5 +1,5 @@
-//! How long the last file of a log may be: no end of a process or machine that leaves a short one is refused, and
-//! what cannot be told from a file that something else cut short is said.
+//! The length of the last file of a log. Recovery accepts every short file that a crash can leave. A survey reports
+//! a file that something else may have cut short.
 
 use std::sync::Arc;
 
