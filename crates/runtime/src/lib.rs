@@ -9,3 +9,4 @@ pub mod logging;
 pub mod shutdown;
 pub mod system;
 pub mod terminal;
+pub mod toml_mistake;
