@@ -1,7 +1,9 @@
 //! Streams about whole corpora. They have no deadline: drop one to end it.
 
 use futures_util::{Stream, StreamExt};
-use simshard_proto::{Documents, Group, GroupPair, MalformedColumns, pairs_into, v1 as pb};
+use simshard_proto::{
+    Group, GroupPair, MalformedColumns, documents_of_columns, pairs_into, v1 as pb,
+};
 use simshard_simhash::Fingerprint;
 use tonic::{Status, Streaming};
 
@@ -162,7 +164,7 @@ fn members(answer: pb::FindClustersResponse) -> Result<Vec<ClusterMember>, Malfo
 }
 
 fn documents(fingerprints: Vec<u64>, ids: Vec<String>) -> Result<Vec<Document>, MalformedColumns> {
-    let mut documents = Documents::of_columns(fingerprints, ids)?;
+    let mut documents = documents_of_columns(fingerprints, ids)?;
     documents
         .ids
         .resize(documents.fingerprints.len(), String::new());

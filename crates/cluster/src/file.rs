@@ -167,31 +167,3 @@ async fn blocking<T: Send + 'static>(
         },
     }
 }
-
-/// Line and column, both from 1, of a byte offset.
-fn position(text: &str, offset: usize) -> (usize, usize) {
-    let before = text.get(..offset).unwrap_or(text);
-    let line = before.matches('\n').count() + 1;
-    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    (line, before[line_start..].chars().count() + 1)
-}
-
-/// An explanation of the TOML reader as one line: it may quote what the file holds.
-fn one_line(message: &str) -> String {
-    let mut line = String::new();
-    for character in message.trim().replace('\n', ", ").chars() {
-        if character.is_control() {
-            line.extend(character.escape_default());
-        } else {
-            line.push(character);
-        }
-    }
-    line
-}
-
-/// Where in `text` a TOML error is and what it says, on one line.
-fn locate(text: &str, error: &toml::de::Error) -> (usize, usize, String) {
-    let start = error.span().map_or(0, |span| span.start);
-    let (line, column) = position(text, start);
-    (line, column, one_line(error.message()))
-}

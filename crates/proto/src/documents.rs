@@ -1,80 +1,28 @@
 //! Columns of documents and queries: checking that a batch is well formed.
 
-use simshard_simhash::Fingerprint;
+use simshard_simhash::{Documents, Fingerprint};
 use tonic::Status;
 use tonic_types::{ErrorDetails, FieldViolation};
 
 use crate::{MAX_BATCH, MAX_ID_BYTES, MalformedColumns, Reason};
 
-/// Documents as columns of equal length.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Documents {
-    /// One fingerprint a document.
-    pub fingerprints: Vec<Fingerprint>,
-    /// One id a document, or no ids at all: then all are empty.
-    pub ids: Vec<String>,
-}
-
-impl Documents {
-    /// The documents of these columns.
-    ///
-    /// # Errors
-    /// If there are ids, but not one a fingerprint.
-    pub fn of_columns(fingerprints: Vec<u64>, ids: Vec<String>) -> Result<Self, MalformedColumns> {
-        if !ids.is_empty() && ids.len() != fingerprints.len() {
-            return Err(MalformedColumns {
-                column: "ids",
-                found: ids.len(),
-                expected: fingerprints.len(),
-            });
-        }
-        let fingerprints = fingerprints.into_iter().map(Fingerprint).collect();
-        Ok(Self { fingerprints, ids })
+/// The documents of these columns.
+///
+/// # Errors
+/// If there are ids, but not one a fingerprint.
+pub fn documents_of_columns(
+    fingerprints: Vec<u64>,
+    ids: Vec<String>,
+) -> Result<Documents, MalformedColumns> {
+    if !ids.is_empty() && ids.len() != fingerprints.len() {
+        return Err(MalformedColumns {
+            column: "ids",
+            found: ids.len(),
+            expected: fingerprints.len(),
+        });
     }
-
-    /// Number of documents.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.fingerprints.len()
-    }
-
-    /// Whether there is no document.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.fingerprints.is_empty()
-    }
-
-    /// The id of a document.
-    ///
-    /// # Panics
-    /// If there are ids, but not so many.
-    #[must_use]
-    pub fn id(&self, document: usize) -> &str {
-        if self.ids.is_empty() {
-            ""
-        } else {
-            &self.ids[document]
-        }
-    }
-
-    /// The documents at these places, in that order.
-    ///
-    /// # Panics
-    /// If there are not so many documents.
-    #[must_use]
-    pub fn select(&self, places: &[u32]) -> Self {
-        let mut selected = Self::default();
-        for &place in places {
-            selected
-                .fingerprints
-                .push(self.fingerprints[place as usize]);
-        }
-        if !self.ids.is_empty() {
-            let ids = places.iter().map(|&place| self.ids[place as usize].clone());
-            selected.ids = ids.collect();
-        }
-        selected
-    }
+    let fingerprints = fingerprints.into_iter().map(Fingerprint).collect();
+    Ok(Documents { fingerprints, ids })
 }
 
 /// What is wrong with a request, field by field.
@@ -181,10 +129,10 @@ mod tests {
     #[test]
     fn documents_have_an_id_each_or_none_at_all() {
         let ids = |count| vec!["a".to_owned(); count];
-        assert_eq!(Documents::of_columns(vec![1, 2], ids(0)).unwrap().id(1), "");
-        assert_eq!(Documents::of_columns(vec![1, 2], ids(2)).unwrap().len(), 2);
-        assert!(Documents::of_columns(vec![1, 2], ids(1)).is_err());
-        assert!(Documents::of_columns(vec![], ids(1)).is_err());
+        assert_eq!(documents_of_columns(vec![1, 2], ids(0)).unwrap().id(1), "");
+        assert_eq!(documents_of_columns(vec![1, 2], ids(2)).unwrap().len(), 2);
+        assert!(documents_of_columns(vec![1, 2], ids(1)).is_err());
+        assert!(documents_of_columns(vec![], ids(1)).is_err());
     }
 
     #[test]
@@ -194,16 +142,5 @@ mod tests {
         check_ids(&["x".repeat(MAX_ID_BYTES)], 1, &mut violations);
         check_ids(&[], 7, &mut violations);
         assert!(violations.check().is_ok());
-    }
-
-    #[test]
-    fn selecting_keeps_ids_beside_their_fingerprints() {
-        let documents = Documents {
-            fingerprints: [1, 2, 3].map(Fingerprint).to_vec(),
-            ids: ["a", "b", "c"].map(String::from).to_vec(),
-        };
-        let selected = documents.select(&[2, 0]);
-        assert_eq!(selected.fingerprints, [3, 1].map(Fingerprint));
-        assert_eq!((selected.id(0), selected.id(1)), ("c", "a"));
     }
 }

@@ -13,7 +13,7 @@ mod shards;
 mod status;
 
 pub use bits::{bits_from, bits_into};
-pub use documents::{Documents, Violations, check_batch, check_ids};
+pub use documents::{Violations, check_batch, check_ids, documents_of_columns};
 pub use limits::{MAX_BATCH, MAX_ID_BYTES, MAX_MESSAGE_BYTES, MAX_SHARD_REQUEST_BYTES};
 pub use matches::{
     MalformedColumns, MatchColumns, QueryMatch, check_columns, matches_from, matches_from_bytes,
@@ -23,6 +23,7 @@ pub use pairs::{Group, GroupPair, pair_messages, pairs_into};
 pub use reason::{DOMAIN, Reason};
 pub use search::{SearchSpec, at_most, limit_from};
 pub use shards::{shards_from, shards_into};
+pub use simshard_simhash::Documents;
 pub use status::{status_from_bytes, status_into_bytes};
 
 /// The public interface, `simshard.v1`.

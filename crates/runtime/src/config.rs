@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 
-use crate::terminal::escaped;
+use crate::toml_mistake::locate;
 
 /// Why a configuration file could not be used.
 ///
@@ -61,28 +61,14 @@ pub fn load<T: DeserializeOwned>(path: &Path) -> Result<T, ConfigError> {
         reason,
     })?;
     toml::from_str(&text).map_err(|error| {
-        let start = error.span().map_or(0, |span| span.start);
-        let (line, column) = position(&text, start);
+        let (line, column, message) = locate(&text, &error);
         ConfigError::Malformed {
             path: path.to_owned(),
             line,
             column,
-            message: one_line(error.message()),
+            message,
         }
     })
-}
-
-/// An explanation of the TOML reader as one line: it may quote what the file holds.
-fn one_line(message: &str) -> String {
-    escaped(&message.trim().replace('\n', ", ")).into_owned()
-}
-
-/// Line and column, both from 1, of a byte offset.
-fn position(text: &str, offset: usize) -> (usize, usize) {
-    let before = text.get(..offset).unwrap_or(text);
-    let line = before.matches('\n').count() + 1;
-    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    (line, before[line_start..].chars().count() + 1)
 }
 
 #[cfg(test)]
@@ -177,13 +163,5 @@ mod tests {
         fs::write(&path, b"listen = \"\xff\"").unwrap();
         let error = load::<Raw>(&path).unwrap_err();
         assert!(error.to_string().contains("UTF-8"), "{error}");
-    }
-
-    #[test]
-    fn positions_count_characters_and_clamp_to_the_end() {
-        assert_eq!(position("", 0), (1, 1));
-        assert_eq!(position("ab\ncd", 3), (2, 1));
-        assert_eq!(position("é = 1", 3), (1, 3));
-        assert_eq!(position("ab\n", 99), (2, 1));
     }
 }

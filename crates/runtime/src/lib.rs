@@ -10,3 +10,4 @@ pub mod logging;
 pub mod shutdown;
 pub mod system;
 pub mod terminal;
+pub mod toml_mistake;

@@ -6,7 +6,7 @@
 
 use std::cmp::Ordering;
 
-use simshard_simhash::{Fingerprint, Layout};
+use simshard_simhash::{Documents, Fingerprint, Layout};
 use simshard_topology::{CorpusUid, ShardSet, Version};
 
 /// Most bytes of an id.
@@ -128,22 +128,6 @@ pub enum ChangeKind {
     Insert,
     /// They become tombstones.
     Remove,
-}
-
-/// Documents as columns.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Documents {
-    /// One fingerprint a document.
-    pub fingerprints: Vec<Fingerprint>,
-    /// One id a document; no ids at all means that all are empty.
-    pub ids: Vec<String>,
-}
-
-impl Documents {
-    /// The id of the document at a place.
-    pub fn id(&self, place: usize) -> &str {
-        self.ids.get(place).map_or("", String::as_str)
-    }
 }
 
 #[cfg(test)]

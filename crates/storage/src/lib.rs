@@ -33,12 +33,13 @@ mod writer;
 /// The version of the bytes that this program reads and writes (`FORMAT.md`).
 const FORMAT_VERSION: u32 = 1;
 
-pub use element::{Change, ChangeKind, Documents, Element, MAX_ID_BYTES, Operation, State};
+pub use element::{Change, ChangeKind, Element, MAX_ID_BYTES, Operation, State};
 pub use error::ReadError;
 pub use inspect::{AbruptEnd, Inspection, SegmentFile, Torn, inspect};
 pub use manifest::is_data_directory;
 pub use shard::Effects;
 pub use shortage::Shortage;
+pub use simshard_simhash::Documents;
 pub use store::{Corpus, FailureNote, OpenError, Options, PageStart, Store};
 pub use thread::AbortOnPanic;
 pub use writer::{Failure, Refusal, Sink, Writer};

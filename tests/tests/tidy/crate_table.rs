@@ -18,7 +18,8 @@ const TABLE: [(&str, &[&str], &[&str]); 15] = [
     ("proto", &["simhash", "topology"], &[]),
     ("transport", &["proto"], &[]),
     ("storage", &["simhash", "topology"], &[]),
-    ("cluster", &["topology"], &[]),
+    // `runtime` owns how the place of a mistake in a TOML file is told.
+    ("cluster", &["topology", "runtime"], &[]),
     ("client", &["proto", "simhash"], &[]),
     (
         "node",

@@ -1,38 +1,20 @@
-//! From counts to lengths of bars: in proportion, or by the logarithm where small counts would vanish.
+//! From counts to lengths of bars, in proportion.
 
-/// How lengths follow from counts.
+/// The least length of a bar in percent: less than a pixel on most screens, but no bar means none.
+const LEAST_PERCENT: f64 = 0.1;
+
+/// The lengths of bars, from 0 to a round count.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Scale {
-    /// From 0 to this count.
-    Linear(u128),
-    /// From one half, so that a count of 1 has a length, to ten to this power.
-    Logarithmic(u32),
+pub(super) struct Scale {
+    /// The count of the longest bar that fits.
+    top: u128,
 }
-
-/// Beyond this ratio the smaller count would be a sliver on a linear scale.
-const SLIVER: u128 = 50;
 
 impl Scale {
     /// The scale that shows all these counts.
-    pub(super) fn fitting(counts: impl Iterator<Item = u128> + Clone) -> Self {
-        let largest = counts.clone().max().unwrap_or(0);
-        let smallest = counts.filter(|&count| count > 0).min().unwrap_or(0);
-        if largest > smallest.saturating_mul(SLIVER) {
-            return Self::logarithmic(largest);
-        }
-        Self::Linear(round_up(largest))
-    }
-
-    /// The logarithmic scale up to this count.
-    pub(super) fn logarithmic(largest: u128) -> Self {
-        Self::Logarithmic(largest.saturating_sub(1).checked_ilog10().unwrap_or(0) + 1)
-    }
-
-    /// What it is called in captions.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Linear(_) => "linear",
-            Self::Logarithmic(_) => "logarithmic",
+    pub(super) fn fitting(counts: impl Iterator<Item = u128>) -> Self {
+        Self {
+            top: round_up(counts.max().unwrap_or(0)),
         }
     }
 
@@ -41,27 +23,12 @@ impl Scale {
         if count == 0 {
             return 0.0;
         }
-        match self {
-            Self::Linear(top) => count as f64 / top as f64 * 100.0,
-            Self::Logarithmic(power) => {
-                let half = 2_f64.log10();
-                ((count as f64).log10() + half) / (f64::from(power) + half) * 100.0
-            }
-        }
+        (count as f64 / self.top as f64 * 100.0).max(LEAST_PERCENT)
     }
 
     /// The counts that an axis names: few enough for a narrow screen.
-    pub(super) fn ticks(self) -> Vec<u128> {
-        match self {
-            Self::Linear(top) => vec![0, top / 2, top],
-            Self::Logarithmic(power) => {
-                let stride = power.div_ceil(3).max(1) as usize;
-                let powers = (0..=power).rev().step_by(stride);
-                let mut ticks: Vec<u128> = powers.map(|power| 10_u128.pow(power)).collect();
-                ticks.reverse();
-                ticks
-            }
-        }
+    pub(super) fn ticks(self) -> [u128; 3] {
+        [0, self.top / 2, self.top]
     }
 }
 
@@ -82,43 +49,27 @@ mod tests {
     }
 
     #[test]
-    fn counts_of_one_size_are_drawn_in_proportion() {
-        assert_eq!(fitting(&[30, 0, 700]), Scale::Linear(800));
-        assert_eq!(fitting(&[1]), Scale::Linear(2));
-        assert_eq!(fitting(&[]), Scale::Linear(2));
-        assert_eq!(Scale::Linear(800).percent(200), 25.0);
-        assert_eq!(Scale::Linear(800).ticks(), [0, 400, 800]);
+    fn counts_are_drawn_in_proportion() {
+        assert_eq!(fitting(&[30, 0, 700]), Scale { top: 800 });
+        assert_eq!(fitting(&[1]), Scale { top: 2 });
+        assert_eq!(fitting(&[]), Scale { top: 2 });
+        let scale = fitting(&[700]);
+        assert_eq!(
+            [0, 200, 800].map(|count| scale.percent(count)),
+            [0.0, 25.0, 100.0]
+        );
+        assert_eq!(scale.ticks(), [0, 400, 800]);
     }
 
     #[test]
-    fn counts_of_very_different_size_are_drawn_by_logarithm() {
-        assert_eq!(fitting(&[1, 52]), Scale::Logarithmic(2));
-        let scale = fitting(&[3, 100_000]);
-        assert_eq!(scale, Scale::Logarithmic(5));
-        assert_eq!(scale.ticks(), [10, 1000, 100_000]);
-        assert_eq!(scale.percent(100_000), 100.0);
-        assert!(scale.percent(1) > 0.0);
-    }
-
-    #[test]
-    fn every_count_fits_and_few_ticks_name_its_axis() {
+    fn every_count_fits_its_axis() {
         for power in 0..20 {
             for count in [1, 2, 5, 9].map(|digit| digit * 10_u128.pow(power)) {
-                for scale in [
-                    fitting(&[count]),
-                    fitting(&[1, count]),
-                    Scale::logarithmic(count),
-                ] {
+                for scale in [fitting(&[count]), fitting(&[1, count])] {
                     let percent = scale.percent(count);
-                    assert!(
-                        percent > 0.0 && percent <= 100.0 + 1e-9,
-                        "{scale:?} {count}"
-                    );
-                    let ticks = scale.ticks();
-                    assert!((2..=4).contains(&ticks.len()), "{scale:?} {ticks:?}");
-                    assert!(
-                        ticks.is_sorted() && ticks.iter().all(|&tick| scale.percent(tick) <= 100.0)
-                    );
+                    assert!(percent > 0.0 && percent <= 100.0, "{scale:?} {count}");
+                    assert!(scale.percent(1) >= LEAST_PERCENT, "{scale:?}");
+                    assert!(scale.ticks().is_sorted());
                 }
             }
         }

@@ -20,10 +20,10 @@ pub(super) struct Requests {
     seconds: f64,
     per_second: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    streams: Option<u16>,
+    streams: Option<usize>,
     /// Documents or queries in a batch.
     #[serde(skip_serializing_if = "Option::is_none")]
-    batch: Option<u32>,
+    batch: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     in_flight: Option<usize>,
     /// Matches that a search found.

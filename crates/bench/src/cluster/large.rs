@@ -106,7 +106,7 @@ struct Large<'a> {
 
 impl<'a> Large<'a> {
     async fn start(settings: &'a Settings, nodes: usize) -> anyhow::Result<Self> {
-        let stored = Data::Random.fingerprints(settings.n_or(TEN_MILLION), settings.seed);
+        let stored = Data::Random.fingerprints(settings.n.unwrap_or(TEN_MILLION), settings.seed);
         let session = Session::start(settings, nodes)?;
         session.fill("load", BARE, &stored, &[]).await?;
         rest::wait(&session.cluster).await?;

@@ -39,13 +39,13 @@ pub(super) async fn measure(settings: &Settings) -> anyhow::Result<()> {
         served.find_all_stream().await?;
     }
     if settings.asks_for(Case::FindAllUnary) {
-        let (count, in_flight) = (settings.requests(), settings.in_flight.into());
+        let (count, in_flight) = (settings.requests, settings.in_flight);
         let case = "find_all_unary";
         served.find_all_single(case, count, in_flight).await?;
     }
     if settings.asks_for(Case::FindAllAlone) {
         let case = "find_all_alone";
-        served.find_all_single(case, settings.alone(), 1).await?;
+        served.find_all_single(case, settings.alone, 1).await?;
     }
     if settings.asks_for(Case::InsertAlone) {
         served.insert_alone().await?;
@@ -69,11 +69,8 @@ struct Served<'a> {
 
 impl<'a> Served<'a> {
     fn start(settings: &'a Settings) -> anyhow::Result<Self> {
-        let stored = Data::Random.fingerprints(settings.n_or(MILLION), settings.seed);
-        let count = settings
-            .queries()
-            .max(settings.requests())
-            .max(settings.alone());
+        let stored = Data::Random.fingerprints(settings.n.unwrap_or(MILLION), settings.seed);
+        let count = settings.queries.max(settings.requests).max(settings.alone);
         Ok(Self {
             settings,
             session: Session::start(settings, NODES)?,
@@ -98,13 +95,13 @@ impl<'a> Served<'a> {
     /// Lets the nodes finish what the insert left them to do, and searches on every connection.
     async fn warm_up(&self) -> anyhow::Result<()> {
         rest::wait(&self.session.cluster).await?;
-        let some = 4 * self.settings.batch() * usize::from(self.settings.streams);
+        let some = 4 * self.settings.batch * self.settings.streams;
         let some = &self.queries[..some.min(self.queries.len())];
         self.session.find_all(BARE, some).await.map(|_| ())
     }
 
     async fn find_all_stream(&self) -> anyhow::Result<()> {
-        let (n, queries) = (self.stored.len(), &self.queries[..self.settings.queries()]);
+        let (n, queries) = (self.stored.len(), &self.queries[..self.settings.queries]);
         let found = self.session.find_all(BARE, queries).await?;
         self.session
             .question(queries, &self.stored, &[])
@@ -137,7 +134,7 @@ impl<'a> Served<'a> {
     /// conditions.
     async fn insert_alone(&mut self) -> anyhow::Result<()> {
         rest::wait(&self.session.cluster).await?;
-        let count = self.settings.alone();
+        let count = self.settings.alone;
         let new = Data::Random.fingerprints(count, self.settings.seed ^ 2);
         let single = self.single(0, new);
         let mut synced = disk::Synced::create(self.session.cluster.folder())?;
@@ -160,7 +157,7 @@ impl<'a> Served<'a> {
     /// Inserts a document and searches for a query by turns.
     async fn mixed(&mut self) -> anyhow::Result<()> {
         rest::wait(&self.session.cluster).await?;
-        let (count, in_flight) = (self.settings.requests(), self.settings.in_flight.into());
+        let (count, in_flight) = (self.settings.requests, self.settings.in_flight);
         let finds = count / 2;
         let new = Data::Random.fingerprints(count - finds, self.settings.seed ^ 3);
         let single = self.single(finds, new);

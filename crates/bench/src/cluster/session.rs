@@ -33,7 +33,7 @@ impl<'a> Session<'a> {
         Ok(Self {
             settings,
             client: Client::new(cluster.url())?,
-            connections: cluster.connections(settings.streams.into())?,
+            connections: cluster.connections(settings.streams)?,
             cluster,
         })
     }
@@ -53,7 +53,7 @@ impl<'a> Session<'a> {
             ..pb::CreateCorpusRequest::default()
         };
         self.client.create_corpus(request).await?;
-        let (n, size) = (fingerprints.len(), self.settings.batch());
+        let (n, size) = (fingerprints.len(), self.settings.batch);
         let batches = streams::insert_batches(corpus, fingerprints, ids, size);
         let (seconds, inserted) = streams::insert(self.connections.clone(), batches).await?;
         let expected = match ids {
@@ -91,7 +91,7 @@ impl<'a> Session<'a> {
         corpus: &str,
         queries: &[Fingerprint],
     ) -> anyhow::Result<streams::Found> {
-        let (size, sample) = (self.settings.batch(), self.sample(queries));
+        let (size, sample) = (self.settings.batch, self.sample(queries));
         streams::find_all(self.connections.clone(), corpus, queries, size, sample).await
     }
 

@@ -22,19 +22,19 @@ pub struct Settings {
     /// The cases, besides the insert that all need; empty means all.
     pub cases: Vec<Case>,
     /// Documents in the corpus; `None` leaves the number to the case.
-    pub n: Option<u64>,
+    pub n: Option<usize>,
     /// Queries that are searched for by streams.
-    pub queries: u64,
+    pub queries: usize,
     /// Requests of one document or query each, many under way at once.
-    pub requests: u64,
+    pub requests: usize,
     /// Requests one after the other.
-    pub alone: u64,
+    pub alone: usize,
     /// Requests under way at once.
-    pub in_flight: u16,
+    pub in_flight: usize,
     /// Documents or queries in a batch of a stream.
-    pub batch: u32,
+    pub batch: usize,
     /// Streams at once, each on a connection of its own.
-    pub streams: u16,
+    pub streams: usize,
     /// Seed of the fingerprints and queries.
     pub seed: u64,
     /// Where the data lies while it is measured, on a disk; `None` is the current folder.
@@ -73,26 +73,6 @@ pub enum Case {
 impl Settings {
     pub(super) fn asks_for(&self, case: Case) -> bool {
         self.cases.is_empty() || self.cases.contains(&case)
-    }
-
-    pub(super) fn n_or(&self, default: usize) -> usize {
-        self.n.map_or(default, |n| n as usize)
-    }
-
-    pub(super) fn queries(&self) -> usize {
-        self.queries as usize
-    }
-
-    pub(super) fn batch(&self) -> usize {
-        self.batch as usize
-    }
-
-    pub(super) fn requests(&self) -> usize {
-        self.requests as usize
-    }
-
-    pub(super) fn alone(&self) -> usize {
-        self.alone as usize
     }
 
     pub(super) fn folder(&self) -> &Path {

@@ -33,6 +33,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
+use simshard_runtime::toml_mistake::{locate, position};
 use toml::Spanned;
 
 use crate::corpora::Corpora;
@@ -151,7 +152,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Corpora, FormatError> {
 
 fn from_toml<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, FormatError> {
     toml::from_str(text).map_err(|error| {
-        let (line, column, message) = super::locate(text, &error);
+        let (line, column, message) = locate(text, &error);
         FormatError::Corrupt {
             line,
             column,
@@ -215,7 +216,7 @@ fn checksum_line(before: &str, after: &str) -> String {
 }
 
 fn corrupt_at(text: &str, offset: usize, message: String) -> FormatError {
-    let (line, column) = super::position(text, offset);
+    let (line, column) = position(text, offset);
     FormatError::Corrupt {
         line,
         column,

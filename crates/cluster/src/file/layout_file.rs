@@ -13,6 +13,7 @@ use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
+use simshard_runtime::toml_mistake::locate;
 use simshard_topology::NodeId;
 
 use crate::layout::{ClusterLayout, ClusterLayoutError, Node};
@@ -42,7 +43,7 @@ pub(super) fn load(path: &Path) -> Result<ClusterLayout, MetadataError> {
         reason,
     })?;
     let raw: RawLayout = toml::from_str(&text).map_err(|error| {
-        let (line, column, message) = super::locate(&text, &error);
+        let (line, column, message) = locate(&text, &error);
         MetadataError::MalformedLayout {
             path: path.to_owned(),
             line,

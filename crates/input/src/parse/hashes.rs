@@ -8,15 +8,17 @@ use crate::document::{Record, RecordContent};
 use crate::format::Format;
 use crate::problem::LineProblem;
 
-/// Reads all lines: those of 17 to 20 digits at a glance, any other by the rules.
+/// Reads all lines: those of at most 20 digits at a glance, any other by the rules.
 pub(super) fn parse<'a>(mut walk: Walk<'a, impl FnMut(Record<'a>)>) -> Outcome {
     loop {
-        if let Some((hash, digits)) = decimal::leading(walk.rest())
-            && walk.rest().get(digits) == Some(&b'\n')
-        {
-            let line = walk.skip_line(digits);
-            walk.take(record(&line, Fingerprint(hash)));
-        } else if !walk.line(by_the_rules) {
+        let goes_on = match decimal::leading(walk.rest()) {
+            Some((hash, digits)) if walk.rest().get(digits) == Some(&b'\n') => {
+                let line = walk.skip_line(digits);
+                walk.take(line.number, Ok(Some(record(&line, Fingerprint(hash)))))
+            }
+            Some(_) | None => walk.line(by_the_rules),
+        };
+        if !goes_on {
             return walk.finish();
         }
     }

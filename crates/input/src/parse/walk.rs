@@ -38,6 +38,8 @@ pub(super) struct Walk<'a, T> {
     start: usize,
     /// Its number.
     number: u64,
+    /// Whether all ids that are numbers of lines will do.
+    numbers_will_do: bool,
     outcome: Outcome,
 }
 
@@ -72,6 +74,13 @@ impl<'a, T: FnMut(Record<'a>)> Walk<'a, T> {
             take,
             start: 0,
             number: chunk.first_line,
+            numbers_will_do: !rules.ids_name_the_source || {
+                let largest = RecordId::Number {
+                    source: Some(&chunk.source),
+                    number: u64::MAX,
+                };
+                rules.ids.check(&largest.to_string()).is_ok()
+            },
             outcome: Outcome::default(),
         }
     }
@@ -91,10 +100,19 @@ impl<'a, T: FnMut(Record<'a>)> Walk<'a, T> {
         &self.chunk.bytes()[self.start..]
     }
 
-    /// Hands on a record.
+    /// Hands on what was found on a line. False where the line is bad and ends the walk.
     #[inline]
-    pub(super) fn take(&mut self, record: Record<'a>) {
-        (self.take)(record);
+    pub(super) fn take(
+        &mut self,
+        line: u64,
+        parsed: Result<Option<Record<'a>>, LineProblem>,
+    ) -> bool {
+        match parsed.and_then(|record| self.check_id(record)) {
+            Ok(Some(record)) => (self.take)(record),
+            Ok(None) => {}
+            Err(problem) => self.bad_line(line, problem),
+        }
+        self.outcome.error.is_none()
     }
 
     /// Steps over a line of so many bytes and its `\n`.
@@ -138,12 +156,7 @@ impl<'a, T: FnMut(Record<'a>)> Walk<'a, T> {
             }
             parse(&line)
         };
-        match parsed.and_then(|record| self.check_id(record)) {
-            Ok(Some(record)) => self.take(record),
-            Ok(None) => {}
-            Err(problem) => self.bad_line(line.number, problem),
-        }
-        self.outcome.error.is_none()
+        self.take(line.number, parsed)
     }
 
     /// What there was beside the records.
@@ -161,7 +174,7 @@ impl<'a, T: FnMut(Record<'a>)> Walk<'a, T> {
         };
         match &record.id {
             RecordId::Given(id) => self.rules.ids.check(id)?,
-            RecordId::Number { source: None, .. } => {}
+            RecordId::Number { .. } if self.numbers_will_do => {}
             id @ RecordId::Number { .. } => self.rules.ids.check(&id.to_string())?,
         }
         Ok(Some(record))

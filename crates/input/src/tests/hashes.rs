@@ -149,6 +149,17 @@ fn nothing_is_taken_after_a_bad_line() {
 }
 
 #[test]
+fn a_path_that_tsv_cannot_hold_is_refused_however_a_line_is_read() {
+    let folder = Folder::new();
+    for line in ["12345678901234567890\n", "1\n", "1\r\n"] {
+        let path = folder.write("a\tb", line);
+        let several = args(Format::Hashes, &[path.clone(), path]);
+        let message = message(open_for_tsv(&several, b""));
+        assert!(message.contains("which TSV cannot hold"), "{message}");
+    }
+}
+
+#[test]
 fn ids_are_lines_of_their_files_whatever_is_skipped() {
     let folder = Folder::new();
     let a = folder.write("a", "1\nx\n3\n4\n");

@@ -1,10 +1,10 @@
 //! What the log records, and its bytes: the body of a frame (`FORMAT.md`, section Log). Pure.
 
-use simshard_simhash::{Fingerprint, Layout, LayoutError};
+use simshard_simhash::{Documents, Fingerprint, Layout, LayoutError};
 use simshard_topology::{CorpusUid, ShardSet, Version};
 
 use crate::bytes::{Bytes, Put};
-use crate::element::{Change, ChangeKind, Documents, MAX_ID_BYTES, Operation};
+use crate::element::{Change, ChangeKind, MAX_ID_BYTES, Operation};
 use crate::log::frame::{Body, MAX_BODY_BYTES};
 
 const CREATE_CORPUS: u8 = 1;

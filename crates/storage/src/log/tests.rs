@@ -11,7 +11,7 @@ mod refusals;
 
 use std::sync::Arc;
 
-use simshard_simhash::Fingerprint;
+use simshard_simhash::{Documents, Fingerprint};
 use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
 use uuid::Uuid;
 
@@ -19,7 +19,7 @@ use super::appender::{Appender, Fault};
 use super::frame::Body;
 use super::{LogError, LogOptions, Record, Tail, begin};
 use crate::directory::Directory;
-use crate::element::{Change, ChangeKind, Documents};
+use crate::element::{Change, ChangeKind};
 use crate::tests::ForgetfulDirectory;
 
 const STORE: Uuid = Uuid::from_bytes([0x5A; 16]);

@@ -121,11 +121,11 @@ impl Store {
 
 #[cfg(test)]
 mod tests {
-    use simshard_simhash::Layout;
+    use simshard_simhash::{Documents, Layout};
     use simshard_topology::{ShardSet, Version};
 
     use super::*;
-    use crate::element::{Change, ChangeKind, Documents, Operation};
+    use crate::element::{Change, ChangeKind, Operation};
 
     const CORPUS: CorpusUid = CorpusUid([1; 16]);
 

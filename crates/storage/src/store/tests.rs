@@ -20,12 +20,12 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
 use parking_lot::Mutex;
-use simshard_simhash::{Fingerprint, Layout, Tables};
+use simshard_simhash::{Documents, Fingerprint, Layout, Tables};
 use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
 
 use super::upkeep::{Trim, Upkeep};
 use super::{Options, PageStart, Store};
-use crate::element::{Change, ChangeKind, Documents, Operation, State};
+use crate::element::{Change, ChangeKind, Operation, State};
 use crate::shard::Effects;
 use crate::writer::{Failure, Refusal, Sink, Writer};
 

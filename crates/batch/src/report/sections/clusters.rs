@@ -7,7 +7,6 @@ use maud::{Markup, html};
 use super::list::{ENTRIES, SAMPLES, first, more};
 use crate::report::bars::{Bars, Row};
 use crate::report::numbers::{count, grouped, short};
-use crate::report::scale::Scale;
 use crate::report::section::Section;
 use crate::report::text::outside;
 use crate::report::{ClusterSample, Report};
@@ -20,7 +19,6 @@ pub(super) fn sizes(report: &Report) -> Option<Section> {
     let body = if bins.is_empty() {
         html! { p.none { "No document has a near-duplicate, so there are no clusters." } }
     } else {
-        let largest = bins.iter().map(|bin| bin.clusters).max().unwrap_or(0);
         let rows = bins.iter().map(|bin| Row {
             label: html! { (bin.sizes()) },
             number: bin.clusters,
@@ -29,7 +27,6 @@ pub(super) fn sizes(report: &Report) -> Option<Section> {
         let bars = Bars {
             caption: "Clusters by size, each row twice the size of the one above",
             heads: ["Size", "Clusters", "Documents"],
-            scale: Scale::logarithmic(largest),
             rows: rows.collect(),
         };
         bars.table()

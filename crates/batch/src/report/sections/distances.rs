@@ -6,7 +6,6 @@ use super::list::ENTRIES;
 use crate::report::Report;
 use crate::report::bars::{Bars, Row};
 use crate::report::numbers::share;
-use crate::report::scale::Scale;
 use crate::report::section::Section;
 use crate::report::summary::pairs;
 
@@ -21,17 +20,14 @@ pub(super) fn section(report: &Report) -> Option<Section> {
         html! { p.none { "No two documents are within the distance of " (limit) "." } }
     } else {
         let numbers = counts.iter().copied().map(u128::from);
-        let rows = (0..)
-            .zip(numbers.clone())
-            .map(|(distance, number): (u32, _)| Row {
-                label: html! { (distance) @if distance == 0 { " " span.hint { "equal" } } },
-                number,
-                aside: html! { (share(number, all)) },
-            });
+        let rows = (0..).zip(numbers).map(|(distance, number): (u32, _)| Row {
+            label: html! { (distance) @if distance == 0 { " " span.hint { "equal" } } },
+            number,
+            aside: html! { (share(number, all)) },
+        });
         let bars = Bars {
             caption: "Pairs of documents by distance, in bits",
             heads: ["Distance", "Pairs", "Share"],
-            scale: Scale::fitting(numbers),
             // A distance has at most 64 bits, so nothing is cut that can be.
             rows: rows.take(ENTRIES + 15).collect(),
         };

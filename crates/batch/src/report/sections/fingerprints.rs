@@ -5,7 +5,6 @@ use maud::{Markup, html};
 use super::list::{ENTRIES, SAMPLES, first, more};
 use crate::report::bars::{Bars, Row};
 use crate::report::numbers::{count, factor, share};
-use crate::report::scale::Scale;
 use crate::report::section::Section;
 use crate::report::text::outside;
 use crate::report::{Degenerate, Report, Why};
@@ -24,7 +23,6 @@ pub(super) fn prefixes(report: &Report) -> Option<Section> {
     }
     let mean = report.documents as f64 / PREFIXES;
     let has_factors = mean >= LEAST_MEAN;
-    let counts = prefixes.iter().map(|heavy| u128::from(heavy.documents));
     let rows = prefixes.iter().map(|heavy| Row {
         label: html! { code { (format!("{:04x}", heavy.prefix)) } },
         number: heavy.documents.into(),
@@ -40,7 +38,6 @@ pub(super) fn prefixes(report: &Report) -> Option<Section> {
             "Documents",
             if has_factors { "× mean" } else { "Share" },
         ],
-        scale: Scale::fitting(counts),
         rows: rows.collect(),
     };
     Some(Section {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::try_join_all;
-use simshard_proto::{Documents, shard::v1 as pb, shards_from};
+use simshard_proto::{Documents, documents_of_columns, shard::v1 as pb, shards_from};
 use simshard_simhash::Fingerprint;
 use simshard_topology::{NodeId, ShardId, ShardSet};
 
@@ -89,7 +89,7 @@ impl CorpusStream {
         fingerprints: Vec<u64>,
         ids: Vec<String>,
     ) -> Result<Documents, RouterError> {
-        let documents = Documents::of_columns(fingerprints, ids);
+        let documents = documents_of_columns(fingerprints, ids);
         documents.map_err(|problem| RouterError::Malformed {
             node: node.clone(),
             problem,

@@ -4,12 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use simshard_simhash::{Fingerprint, Layout};
+use simshard_simhash::{Documents, Fingerprint, Layout};
 use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
 
 use super::{CORPUS, LogOptions, Numbered, STORE, commit, open};
 use crate::directory::DiskDirectory;
-use crate::element::{Change, ChangeKind, Documents, Operation};
+use crate::element::{Change, ChangeKind, Operation};
 use crate::log::{LogError, Record, file, recover};
 use crate::tests::ForgetfulDirectory;
 use crate::tests::compare_with_golden;

@@ -1,11 +1,11 @@
 //! Bytes of records: what is written is read, and nothing else is read.
 
 use proptest::prelude::*;
-use simshard_simhash::{Fingerprint, Layout};
+use simshard_simhash::{Documents, Fingerprint, Layout};
 use simshard_topology::{CorpusUid, ShardSet, Version};
 
 use super::insert;
-use crate::element::{Change, ChangeKind, Documents, MAX_ID_BYTES, Operation};
+use crate::element::{Change, ChangeKind, MAX_ID_BYTES, Operation};
 use crate::log::Record;
 use crate::log::frame::MAX_BODY_BYTES;
 use crate::log::record::EncodeError;

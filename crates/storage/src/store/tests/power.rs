@@ -12,12 +12,12 @@ use std::thread::panicking;
 use std::time::Duration;
 
 use fastrand::Rng;
-use simshard_simhash::Fingerprint;
+use simshard_simhash::{Documents, Fingerprint};
 use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
 
 use super::{Fixture, random_change};
 use crate::directory::Directory;
-use crate::element::{Change, ChangeKind, Documents, Operation};
+use crate::element::{Change, ChangeKind, Operation};
 use crate::inspect::inspect_in;
 use crate::store::{Options, SEGMENTS, Store};
 use crate::tests::{ForgetfulDirectory, Trouble, is_long};
