@@ -21,10 +21,11 @@ import subprocess
 import sys
 import unicodedata
 
+import numpy
+from numpy.lib.stride_tricks import sliding_window_view
 from simhash import Simhash
 
 TEXTS = 10_000
-MASK = 0xFFFF_FFFF
 
 # Each alphabet is a list of ranges and characters to draw from.
 ALPHABETS = {
@@ -93,11 +94,9 @@ def leonsim_4(text):
 
 def majority(hashes):
     """A bit is 1 if more hashes have it than lack it."""
-    value = 0
-    for bit in range(64):
-        if 2 * sum(number >> bit & 1 for number in hashes) > len(hashes):
-            value |= 1 << bit
-    return value
+    words = numpy.array(hashes, dtype="<u8").view(numpy.uint8).reshape(-1, 8)
+    counts = numpy.unpackbits(words, axis=1, bitorder="little").sum(axis=0)
+    return sum(1 << bit for bit, count in enumerate(counts.tolist()) if 2 * count > len(hashes))
 
 
 def moz_shingle_4(text):
@@ -107,33 +106,32 @@ def moz_shingle_4(text):
     return majority([int.from_bytes(digest[:8], "big") for digest in digests])
 
 
-def rotate(word, turns):
-    return (word << turns | word >> (32 - turns)) & MASK
+def rotate(words, turns):
+    return words << turns | words >> (32 - turns)
 
 
-def lookup3(window):
-    """hashlittle2 of 1 to 12 bytes."""
-    a, b, c = (
-        (0xDEADBEEF + len(window) + int.from_bytes(window[at : at + 4], "little")) & MASK
-        for at in (0, 4, 8)
-    )
+def lookup3(data, width):
+    """hashlittle2 of each window of so many bytes, 1 to 12; words of 32 bits drop what overflows."""
+    windows = sliding_window_view(numpy.frombuffer(data, numpy.uint8), width)
+    padded = numpy.zeros((len(windows), 12), numpy.uint8)
+    padded[:, :width] = windows
+    a, b, c = padded.view("<u4").T + numpy.uint32(0xDEADBEEF + width)
     for turns in [(14, 11, 25), (16, 4, 14)]:
-        c = ((c ^ b) - rotate(b, turns[0])) & MASK
-        a = ((a ^ c) - rotate(c, turns[1])) & MASK
-        b = ((b ^ a) - rotate(a, turns[2])) & MASK
-    c = ((c ^ b) - rotate(b, 24)) & MASK
-    return c << 32 | b
+        c = (c ^ b) - rotate(b, turns[0])
+        a = (a ^ c) - rotate(c, turns[1])
+        b = (b ^ a) - rotate(a, turns[2])
+    c = (c ^ b) - rotate(b, 24)
+    return c.astype(numpy.uint64) << 32 | b
 
 
 def jenkins_window_5(text):
     data = text.encode()
-    windows = [data[at : at + 5] for at in range(max(len(data) - 4, 1))] if data else []
-    return majority([lookup3(window) for window in windows])
+    return majority(lookup3(data, min(len(data), 5)) if data else [])
 
 
 def jenkins_window_5_compat(text):
     data = text.encode()
-    return majority([lookup3(data[at : at + 5]) for at in range(len(data) - 5)])
+    return majority(lookup3(data, 5)[:-1] if len(data) > 5 else [])
 
 
 PUBLISHED = {

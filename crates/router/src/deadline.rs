@@ -55,6 +55,18 @@ impl Deadline {
 mod tests {
     use super::*;
 
+    /// FI2.
+    #[tokio::test(start_paused = true)]
+    async fn half_of_the_time_that_is_left_is_kept_for_another_try() {
+        let second = Duration::from_secs(1);
+        let deadline = Deadline(Instant::now() + 4 * second);
+        assert_eq!(deadline.half(), Deadline(Instant::now() + 2 * second));
+        tokio::time::advance(3 * second).await;
+        assert_eq!(deadline.half(), Deadline(Instant::now() + second / 2));
+        tokio::time::advance(2 * second).await;
+        assert_eq!(deadline.half(), Deadline::now(), "none is left");
+    }
+
     #[test]
     fn the_earlier_of_the_clients_and_our_own_deadline_holds() {
         let mut metadata = MetadataMap::new();

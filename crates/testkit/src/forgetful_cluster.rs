@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use crate::{Process, free_addresses, write_layout_file};
+use crate::{Process, binary, free_addresses, write_layout_file};
 
 /// Nodes `n1`, `n2`, … without data directories, and a router, each a process.
 #[derive(Debug)]
@@ -12,7 +12,6 @@ pub struct ForgetfulCluster {
     pub router: Process,
     /// The nodes.
     pub nodes: Vec<Process>,
-    binary: &'static str,
     layout: PathBuf,
     /// Where the nodes of the layout file are.
     addresses: Vec<SocketAddr>,
@@ -22,28 +21,22 @@ pub struct ForgetfulCluster {
 impl ForgetfulCluster {
     /// Starts so many nodes and a router.
     #[must_use]
-    pub fn start(binary: &'static str, nodes: usize) -> Self {
-        Self::start_with(binary, nodes, &[], &[])
+    pub fn start(nodes: usize) -> Self {
+        Self::start_with(nodes, &[], &[])
     }
 
     /// Starts so many nodes and a router, with more arguments for each node and for the router.
     #[must_use]
-    pub fn start_with(
-        binary: &'static str,
-        nodes: usize,
-        node_args: &[&str],
-        router_args: &[&str],
-    ) -> Self {
+    pub fn start_with(nodes: usize, node_args: &[&str], router_args: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let layout = folder.path().join("cluster.toml");
         let addresses = free_addresses(nodes);
         write_layout_file(&layout, &addresses);
         let nodes = 1..=nodes;
-        let start = |number| start_node(binary, &layout, &format!("n{number}"), node_args);
+        let start = |number| start_node(&layout, &format!("n{number}"), node_args);
         Self {
             nodes: nodes.map(start).collect(),
-            router: start_router(binary, &layout, router_args),
-            binary,
+            router: start_router(&layout, router_args),
             layout,
             addresses,
             _folder: folder,
@@ -61,7 +54,7 @@ impl ForgetfulCluster {
     /// Starts a node where one of this name was before.
     #[must_use]
     pub fn start_node(&self, name: &str) -> Process {
-        start_node(self.binary, &self.layout, name, &[])
+        start_node(&self.layout, name, &[])
     }
 
     /// Ends the router without any warning, and starts another.
@@ -73,19 +66,19 @@ impl ForgetfulCluster {
     /// Starts one more router.
     #[must_use]
     pub fn start_router(&self) -> Process {
-        start_router(self.binary, &self.layout, &[])
+        start_router(&self.layout, &[])
     }
 }
 
-fn start_node(binary: &str, layout: &Path, name: &str, more: &[&str]) -> Process {
+fn start_node(layout: &Path, name: &str, more: &[&str]) -> Process {
     let layout = layout.to_str().expect("a UTF-8 path");
     let args = ["serve", "node", "--cluster", layout, "--name", name];
-    Process::serve(binary, args.iter().chain(more))
+    Process::serve(binary(), args.iter().chain(more))
 }
 
-fn start_router(binary: &str, layout: &Path, more: &[&str]) -> Process {
+fn start_router(layout: &Path, more: &[&str]) -> Process {
     let layout = layout.to_str().expect("a UTF-8 path");
     let listen = ["--listen", "127.0.0.1:0"];
     let args = ["serve", "router", "--cluster", layout];
-    Process::serve(binary, args.iter().chain(&listen).chain(more))
+    Process::serve(binary(), args.iter().chain(&listen).chain(more))
 }

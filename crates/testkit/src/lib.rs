@@ -5,6 +5,7 @@
 
 #![allow(clippy::missing_panics_doc, reason = "panicking is how a test fails")]
 
+mod binary;
 mod cluster;
 mod forgetful_cluster;
 mod layout_file;
@@ -14,6 +15,7 @@ mod process;
 mod process_cluster;
 mod stalling_proxy;
 
+pub use binary::binary;
 pub use cluster::TestCluster;
 pub use forgetful_cluster::ForgetfulCluster;
 pub use layout_file::{free_addresses, write_layout_file};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use simshard_client::Client;
 
-use crate::{Process, free_addresses, write_layout_file};
+use crate::{Process, binary, free_addresses, write_layout_file};
 
 /// How long its clients wait for an answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -16,7 +16,6 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// from 0, and keep their numbers and addresses when they end and start again.
 #[derive(Debug)]
 pub struct ProcessCluster {
-    binary: &'static str,
     folder: tempfile::TempDir,
     nodes: Vec<Option<Process>>,
     routers: Vec<Router>,
@@ -32,12 +31,11 @@ struct Router {
 impl ProcessCluster {
     /// Starts so many nodes and a router.
     #[must_use]
-    pub fn start(binary: &'static str, nodes: usize) -> Self {
+    pub fn start(nodes: usize) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let addresses = free_addresses(nodes);
         write_layout_file(&folder.path().join("cluster.toml"), &addresses);
         let mut cluster = Self {
-            binary,
             nodes: (0..nodes).map(|_| None).collect(),
             routers: Vec::new(),
             node_addresses: addresses,
@@ -75,7 +73,7 @@ impl ProcessCluster {
         write_layout_file(&layout, nodes);
         let corpora = |layout: &Path| layout.with_extension("corpora.toml");
         fs::copy(corpora(&self.layout()), corpora(&layout)).expect("there is a corpus");
-        start_router(self.binary, &layout, "127.0.0.1:0")
+        start_router(&layout, "127.0.0.1:0")
     }
 
     /// Ends a node in order, for `work` on its data, and starts it again.
@@ -164,14 +162,14 @@ impl ProcessCluster {
     /// Starts a node that has ended, with the data that it had.
     pub fn start_node(&mut self, number: usize) {
         let args = self.node_args(number);
-        self.nodes[number] = Some(Process::serve(self.binary, args));
+        self.nodes[number] = Some(Process::serve(binary(), args));
     }
 
     /// The same; returns what the node logs until it listens.
     pub fn start_node_with_log(&mut self, number: usize) -> String {
         let log = self.folder.path().join(format!("n{}.log", number + 1));
         let args = self.node_args(number);
-        self.nodes[number] = Some(Process::serve_with_log(self.binary, args, &log));
+        self.nodes[number] = Some(Process::serve_with_log(binary(), args, &log));
         fs::read_to_string(log).expect("a log")
     }
 
@@ -196,14 +194,14 @@ impl ProcessCluster {
     /// Starts a router that has ended, where it was.
     pub fn start_router(&mut self, number: usize) {
         let address = self.routers[number].address.to_string();
-        let router = start_router(self.binary, &self.layout(), &address);
+        let router = start_router(&self.layout(), &address);
         self.routers[number].process = Some(router);
     }
 }
 
-fn start_router(binary: &str, layout: &Path, listen: &str) -> Process {
+fn start_router(layout: &Path, listen: &str) -> Process {
     let args = ["serve", "router", "--cluster", text(layout)];
-    Process::serve(binary, args.iter().chain(&["--listen", listen]))
+    Process::serve(binary(), args.iter().chain(&["--listen", listen]))
 }
 
 fn text(path: &Path) -> &str {

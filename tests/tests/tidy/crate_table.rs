@@ -57,7 +57,7 @@ const TABLE: [(&str, &[&str], &[&str]); 15] = [
             "simhash", "topology", "storage", "cluster", "client", "node", "router", "runtime",
             "input", "batch", "bench",
         ],
-        &["proto", TESTKIT],
+        &[TESTKIT],
     ),
     (
         TESTKIT,

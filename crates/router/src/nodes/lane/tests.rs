@@ -126,6 +126,26 @@ async fn each_request_gets_the_one_answer_that_has_its_sequence() {
     assert!(node.items.try_recv().is_err(), "nothing to cancel");
 }
 
+/// FI1: more requests wait for a node that never answers than its lane has room for.
+#[tokio::test(start_paused = true)]
+async fn a_node_that_does_not_answer_delays_no_request_to_another() {
+    let budget = plenty();
+    let ((silent, _frozen), (lane, mut node)) = (lane(&budget), lane(&budget));
+    let waiting: Vec<Asked> = (0..QUEUE + 10).map(|_| ask(&silent, 0)).collect();
+    while silent.items.capacity() > 0 {
+        tokio::task::yield_now().await;
+    }
+    let start = Instant::now();
+    for number in 0..100 {
+        let asked = ask(&lane, number);
+        let (sequence, ..) = node.request().await;
+        node.answer(sequence, done(number)).await;
+        assert_eq!(answer(asked).await.unwrap().outcome, done(number));
+    }
+    assert_eq!(start.elapsed(), Duration::ZERO);
+    assert!(waiting.iter().all(|asked| !asked.is_finished()));
+}
+
 /// LN2.
 #[tokio::test]
 async fn the_end_of_a_lane_is_told_to_those_who_wait_and_to_those_who_come() {

@@ -1,0 +1,132 @@
+//! `simshard bench cluster` measures every case with few documents, and leaves nothing behind.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use simshard_testkit::run;
+
+use crate::BINARY;
+
+/// What has not happened by then never will.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A folder on the disk that the program was built on: others may be in memory.
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+fn is_empty(folder: &Path) -> bool {
+    fs::read_dir(folder).unwrap().next().is_none()
+}
+
+#[test]
+fn every_case_is_measured_and_all_answers_are_right() {
+    let folder = folder();
+    let few = "bench cluster --n 3000 --queries 2000 --requests 300 --alone 20 --batch 100 --check --json";
+    let arguments = few
+        .split(' ')
+        .chain(["--folder", folder.path().to_str().unwrap()]);
+    let output = run(BINARY, arguments, "");
+    let log = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{log}");
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let figures: Vec<Value> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let cases: Vec<&str> = figures
+        .iter()
+        .map(|figure| figure["case"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        cases,
+        [
+            "insert_stream_bare",
+            "find_all_stream",
+            "find_all_unary",
+            "find_all_alone",
+            "insert_alone",
+            "mixed",
+            "insert_stream_ids",
+            "restart",
+            "memory",
+            "disk",
+        ]
+    );
+    let has = |case: usize, field: &str| {
+        let number = figures[case][field].as_f64();
+        assert!(
+            number.is_some_and(|number| number > 0.0),
+            "{} has no {field}",
+            cases[case]
+        );
+    };
+    (0..7).for_each(|case| has(case, "per_second"));
+    (2..6).for_each(|case| has(case, "p99_ms"));
+    has(4, "sync_p50_ms");
+    has(7, "seconds_after_kill");
+    (8..10).for_each(|case| has(case, "bytes_per_document"));
+    assert_eq!(
+        figures[1]["matches"], 1000,
+        "half of the queries have a match"
+    );
+    assert!(is_empty(folder.path()));
+}
+
+#[test]
+fn a_folder_that_cannot_be_used_is_refused() {
+    let output = run(
+        BINARY,
+        ["bench", "cluster", "--folder", "there/is/no/such/folder"],
+        "",
+    );
+    assert_eq!(output.status.code(), Some(2));
+    let log = String::from_utf8_lossy(&output.stderr);
+    assert!(log.contains("cannot use there/is/no/such/folder"), "{log}");
+}
+
+#[test]
+fn a_signal_ends_it_with_its_processes_and_its_folder() {
+    let folder = folder();
+    let path = folder.path().to_str().unwrap();
+    let mut bench = start(&["bench", "cluster", "--case", "mixed", "--folder", path]);
+    wait_until(
+        || processes_in(path).len() == 5,
+        "the bench, nodes and router run",
+    );
+    let kill = ["-s", "TERM", &bench.id().to_string()];
+    assert!(Command::new("kill").args(kill).status().unwrap().success());
+    assert_eq!(bench.wait().unwrap().code(), Some(1));
+    assert_eq!(processes_in(path), Vec::<String>::new());
+    assert!(is_empty(folder.path()));
+}
+
+fn start(arguments: &[&str]) -> Child {
+    let mut command = Command::new(BINARY);
+    command
+        .args(arguments)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command.spawn().unwrap()
+}
+
+fn wait_until(condition: impl Fn() -> bool, what: &str) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < PATIENCE, "never: {what}");
+        thread::yield_now();
+    }
+}
+
+/// The processes whose arguments name this folder.
+fn processes_in(folder: &str) -> Vec<String> {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let commands = processes.flat_map(|process| fs::read_to_string(process.path().join("cmdline")));
+    commands
+        .filter(|command| command.contains(folder))
+        .collect()
+}

@@ -1,0 +1,134 @@
+//! `hash` as a whole process: what it writes in every format is input for the other commands.
+
+use std::fs;
+
+use serde_json::json;
+use simshard_testkit::run;
+
+use super::{FOX, Folder, succeed};
+use crate::{BINARY, log};
+
+/// The formats that this program writes, and the options with which they are read again.
+fn formats() -> Vec<(&'static str, &'static [&'static str])> {
+    let field: &[&str] = &["--fingerprint-field", "fingerprint"];
+    let mut formats = vec![
+        ("tsv", &[][..]),
+        ("jsonl", field),
+        ("ndjson", field),
+        (
+            "json",
+            &["--format", "json", "--fingerprint-field", "fingerprint"],
+        ),
+    ];
+    if cfg!(feature = "parquet") {
+        formats.push(("parquet", field));
+    }
+    formats
+}
+
+fn documents(ids: &[&str]) -> String {
+    let text = |id: &&str| format!("{FOX}{}", if id.len() > 1 { " and beyond" } else { "" });
+    let line = |id: &&str| format!("{}\n", json!({"id": id, "text": text(id)}));
+    ids.iter().map(line).collect()
+}
+
+#[test]
+fn what_hash_writes_is_read_by_the_batch_commands_in_every_format() {
+    let folder = Folder::new();
+    for (format, options) in formats() {
+        let awkward = if format == "tsv" { "å \"" } else { "å\t\n\"" };
+        let ids = ["b", awkward, "a", "", "c d", "0"];
+        let texts = folder.write("texts.jsonl", documents(&ids).as_bytes());
+        let hashes = folder.path(&format!("hashes.{format}"));
+        assert_eq!(succeed(&["hash", &texts, "-o", &hashes], b""), "");
+        for verb in ["find-all", "find-clusters"] {
+            let found = |input: &[&str]| {
+                let jsonl = ["--output-format", "jsonl"];
+                succeed(&[&[verb], input, &jsonl].concat(), b"")
+            };
+            let expected = found(&[&texts]);
+            assert!(expected.lines().count() > 5, "{expected}");
+            let again = found(&[&[hashes.as_str()], options].concat());
+            assert_eq!(again, expected, "{format}");
+        }
+    }
+}
+
+#[test]
+fn hash_prints_tsv_unless_told_otherwise() {
+    let folder = Folder::new();
+    let tsv = "id\thash\n1\t13548364882372308181\n";
+    let objects = "{\"id\":\"1\",\"fingerprint\":\"13548364882372308181\"}\n";
+    let hash = |args: &[&str]| {
+        let args = [&["hash", "--recipe", "leonsim-3"], args].concat();
+        succeed(&args, b"hello world\n")
+    };
+    assert_eq!(hash(&[]), tsv);
+    assert_eq!(hash(&["-o", "-"]), tsv);
+    for format in ["json", "jsonl"] {
+        assert_eq!(hash(&["--output-format", format]), objects);
+    }
+    for (name, format, expected) in [
+        ("plain", None, tsv),
+        ("out.json", None, objects),
+        ("out.jsonl", Some("tsv"), tsv),
+    ] {
+        let path = folder.path(name);
+        let format = format.map(|format| ["--output-format", format]);
+        let args = [&["-o", &path], format.as_slice().as_flattened()].concat();
+        assert_eq!(hash(&args), "");
+        assert_eq!(fs::read_to_string(path).unwrap(), expected, "{name}");
+    }
+}
+
+#[test]
+fn hash_reads_as_the_batch_commands_do() {
+    let folder = Folder::new();
+    let (one, two) = (
+        folder.write("one", b"hello world\n"),
+        folder.write("two", b"a text\n"),
+    );
+    let both = succeed(&["hash", &one, &two], b"");
+    assert_eq!(succeed(&["hash", &one, "-i", &two], b""), both);
+    assert_eq!(succeed(&["hash", "-i", &one, "--input", &two], b""), both);
+    let first = both.lines().take(2).map(|line| format!("{line}\n"));
+    let first: String = first.collect();
+    assert_eq!(succeed(&["hash", &one, &two, "--sample", "1"], b""), first);
+    for (window, recipe) in [
+        (&["--window", "7"][..], "jenkins-window-7"),
+        (&["--window", "0"], "jenkins-window-5"),
+        (&["--window", "7", "--compat"], "jenkins-window-7-compat"),
+    ] {
+        let named = succeed(&["hash", &one, "--recipe", recipe], b"");
+        assert_eq!(succeed(&[&["hash", &one], window].concat(), b""), named);
+    }
+    for bad in [
+        &["--window", "5", "--recipe", "words-v1"][..],
+        &["--window", "5", "--compat", "--recipe", "words-v1"],
+        &["--compat"],
+        &["--compat", "--recipe", "jenkins-window-5"],
+        &["--compat", "--recipe", "words-v1"],
+        &["--window", "4294967295"],
+    ] {
+        let output = run(BINARY, [&["hash"], bad].concat(), "a text\n");
+        assert_eq!(output.status.code(), Some(2), "{bad:?}: {}", log(&output));
+        assert!(output.stdout.is_empty());
+    }
+}
+
+/// A file takes what a column of TSV cannot.
+#[test]
+fn ids_with_tabs_or_nul_bytes_are_bad_for_tsv_alone() {
+    let folder = Folder::new();
+    let cases = ["a\tb", "a\0b"].into_iter();
+    for (id, (format, _)) in cases.flat_map(|id| formats().into_iter().map(move |f| (id, f))) {
+        let texts = folder.write("texts.jsonl", documents(&[id]).as_bytes());
+        let out = folder.path(&format!("out.{format}"));
+        let output = run(BINARY, ["hash", &texts, "-o", &out], "");
+        let good = format != "tsv";
+        let code = if good { 0 } else { 2 };
+        assert_eq!(output.status.code(), Some(code), "{}", log(&output));
+        assert_eq!(fs::exists(&out).unwrap(), good, "{format} {id:?}");
+        let _ = fs::remove_file(&out);
+    }
+}

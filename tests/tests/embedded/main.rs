@@ -1,0 +1,15 @@
+//! Clusters inside the test's own process, on real connections: right answers, refusals, lost nodes and races.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod bad_requests;
+mod cut_connections;
+mod live;
+mod lost_nodes;
+mod moved_nodes;
+mod races;
+mod refusals;
+mod requests;
+mod router_oracle;
+mod shards;
+mod slow_readers;

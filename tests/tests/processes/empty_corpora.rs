@@ -1,0 +1,166 @@
+//! What an empty corpus costs: memory on the nodes, and time to create.
+//!
+//! A hundred corpora of a layout, or a thousand with `SIMSHARD_LONG`.
+
+#![cfg(target_os = "linux")]
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use simshard_client::{Client, Queries, SearchSpec, v1};
+use simshard_runtime::system::{anonymous_memory_of, processor_ticks_of};
+use simshard_simhash::Fingerprint;
+use simshard_testkit::{End, ProcessCluster};
+
+const NODES: usize = 3;
+
+/// The usual layout, those with the most tables and the most blocks, and one between.
+const LAYOUTS: [(u32, u32); 4] = [(5, 3), (14, 4), (64, 1), (10, 5)];
+
+/// Most memory that an empty corpus may take on a node.
+const MOST_BYTES: u64 = 16 << 10;
+
+/// Most time to create a corpus, but for the syncs of the disk.
+const MOST_TIME: Duration = Duration::from_millis(10);
+
+/// Syncs for a corpus: one of each node's log, and the corpora file with its folder.
+const SYNCS: u32 = NODES as u32 + 2;
+
+fn is_long() -> bool {
+    std::env::var_os("SIMSHARD_LONG").is_some()
+}
+
+fn corpora() -> u32 {
+    if is_long() { 1000 } else { 100 }
+}
+
+async fn create(client: &Client, name: String, (blocks, distance): (u32, u32)) {
+    let request = v1::CreateCorpusRequest {
+        name,
+        blocks: Some(blocks),
+        distance: Some(distance),
+        recipe: String::new(),
+    };
+    client.create_corpus(request).await.unwrap();
+}
+
+/// Asks for few fingerprints and for many, which nodes search in different ways.
+async fn search(client: &Client, name: &str) {
+    for number in [1, 1000] {
+        let queries = (0..number).map(Fingerprint).collect();
+        let queries = Queries::Fingerprints(queries);
+        let found = client.find_all(name, queries, SearchSpec::default());
+        let found = found.await.unwrap();
+        assert!(found.queries.iter().all(|query| query.matches.is_empty()));
+    }
+}
+
+/// Creates corpora and searches each.
+async fn create_and_search(client: &Client, layout: (u32, u32), corpora: u32) {
+    for number in 0..corpora {
+        let name = format!("of-{}-{}-{number}", layout.0, layout.1);
+        create(client, name.clone(), layout).await;
+        search(client, &name).await;
+    }
+}
+
+fn memory(cluster: &ProcessCluster) -> [u64; NODES] {
+    std::array::from_fn(|number| anonymous_memory_of(cluster.node_id(number)).unwrap())
+}
+
+/// Checks what each node takes more than before for so many corpora.
+fn check(what: &str, before: [u64; NODES], after: [u64; NODES], corpora: u32) {
+    for (before, after) in before.into_iter().zip(after) {
+        let each = after.saturating_sub(before) / u64::from(corpora);
+        println!("{what}: {each} bytes each");
+        assert!(each <= MOST_BYTES, "{what}: {each} bytes each");
+    }
+}
+
+fn restart_nodes(cluster: &mut ProcessCluster) {
+    for number in 0..NODES {
+        cluster.restart_node(number, End::Stopped);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_empty_corpus_takes_16_kib_at_most_searched_or_loaded() {
+    let mut cluster = ProcessCluster::start(NODES);
+    let client = cluster.client();
+    // Connections, threads and the space of a log take memory too.
+    create_and_search(&client, (3, 1), 20).await;
+    restart_nodes(&mut cluster);
+    let loaded = memory(&cluster);
+    create_and_search(&client, (4, 1), 20).await;
+    // All layouts together stay below the limit of corpora.
+    let corpora = corpora().min(240);
+    for layout in LAYOUTS {
+        let before = memory(&cluster);
+        create_and_search(&client, layout, corpora).await;
+        let after = memory(&cluster);
+        check(&format!("{layout:?}"), before, after, corpora);
+    }
+    restart_nodes(&mut cluster);
+    let all = corpora * LAYOUTS.len() as u32;
+    check("loaded", loaded, memory(&cluster), all);
+}
+
+/// A file on the disk of a cluster, to measure how long a sync takes there.
+struct Disk(File);
+
+impl Disk {
+    fn new(folder: &Path) -> Self {
+        let file = tempfile::tempfile_in(folder).unwrap();
+        file.write_all_at(&[0; 4096], 0).unwrap();
+        file.sync_all().unwrap();
+        Self(file)
+    }
+
+    fn sync(&self, number: u32) -> Duration {
+        let start = Instant::now();
+        self.0.write_all_at(&number.to_le_bytes(), 0).unwrap();
+        self.0.sync_data().unwrap();
+        start.elapsed()
+    }
+}
+
+/// How long processes have kept a processor busy, about.
+fn work_of(processes: impl IntoIterator<Item = u32>) -> Duration {
+    let ticks = |id| processor_ticks_of(id).unwrap();
+    let ticks: u64 = processes.into_iter().map(ticks).sum();
+    Duration::from_millis(ticks * 10)
+}
+
+/// The work of the nodes, and that of the router.
+fn work(cluster: &ProcessCluster) -> (Duration, Duration) {
+    let nodes = (0..NODES).map(|number| cluster.node_id(number));
+    (work_of(nodes), work_of([cluster.router_id()]))
+}
+
+/// Other tests may take the processors meanwhile: the time that passes counts only with `SIMSHARD_LONG`.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_corpus_is_created_in_10_ms_beside_its_syncs() {
+    let cluster = ProcessCluster::start(NODES);
+    let (client, disk) = (cluster.client(), Disk::new(cluster.folder()));
+    let corpora = corpora();
+    let before = work(&cluster);
+    let (mut creating, mut syncing) = (Duration::ZERO, Duration::ZERO);
+    for (number, layout) in (0..corpora).zip(LAYOUTS.into_iter().cycle()) {
+        let start = Instant::now();
+        create(&client, format!("number-{number}"), layout).await;
+        creating += start.elapsed();
+        syncing += disk.sync(number) * SYNCS;
+    }
+    let after = work(&cluster);
+    let (nodes, router) = (after.0 - before.0, after.1 - before.1);
+    let told = format!(
+        "{corpora} corpora in {creating:.1?}: syncs {syncing:.1?}, work of the nodes {nodes:.1?}, of the router \
+         {router:.1?}"
+    );
+    println!("{told}");
+    let most = MOST_TIME * corpora;
+    assert!(nodes + router <= most, "{told}");
+    assert!(!is_long() || creating <= syncing + most, "{told}");
+}

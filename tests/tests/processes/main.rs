@@ -1,0 +1,18 @@
+//! Clusters of several processes: what they promise while processes end, disks fail and layouts change.
+//!
+//! What crowds of clients do to a cluster is tested in `crowds/`, on its own, for it takes the whole machine.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod bulk_load;
+mod changed_layout;
+mod clock_ahead;
+mod crashes;
+mod deletions;
+mod empty_corpora;
+mod failing_disk;
+mod full_disk;
+mod given_up_changes;
+mod lost_metadata;
+mod open_files;
+mod roles;
