@@ -6,8 +6,9 @@
 //!   that. A refusal is an answer.
 //! - LN2: once a lane has ended, nobody waits on it: those who do, and those who come yet, hear that the node is
 //!   unreachable, which is for them to try again.
-//! - LN3: a request that nobody waits for any longer is forgotten at once, and the node told so if there is room to
-//!   say it; if not, the node knows how long the request was to be waited for.
+//! - LN3: of a request that nobody waits for any longer, the sender is forgotten at once; its item stays in the queue
+//!   until it is sent. The node is told so if there is room to say it; if not, the node knows how long the request was
+//!   to be waited for.
 //! - LN4: an answer that the budget has no room for is not kept. Whoever waits for it hears that; the lane goes on.
 //! - LN5: of those who need a lane at once, one opens it for all. If that fails, all of them hear so, however many
 //!   wait: none begins anew what the others have waited for.

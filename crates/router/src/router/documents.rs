@@ -6,6 +6,7 @@
 //! - CH2: a document that has a newer version in one shard is sent to all its shards again, above that version.
 //! - CH3: a document whose version is too far ahead of wall time fails its own request. The other documents of that
 //!   request change.
+//! - CH4: a change keeps the memory and the place of its request until it ends, though its caller may have gone.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -55,13 +56,14 @@ impl Change {
 
 impl Router {
     /// Inserts or removes documents; returns how many of them changed anything. Then every shard of every document has
-    /// the change, durably.
+    /// the change, durably. `held` is what counts for the request (CH4).
     pub(crate) async fn change(
         self: &Arc<Self>,
         corpus: &Arc<OpenCorpus>,
         change: Change,
         documents: Arc<Documents>,
         deadline: Deadline,
+        held: impl Send + 'static,
     ) -> Result<u64, RouterError> {
         let (router, corpus) = (Arc::clone(self), Arc::clone(corpus));
         let (answer, changed) = oneshot::channel();
@@ -70,6 +72,7 @@ impl Router {
             let caller = Caller { answer, deadline };
             let outcome = router.change_for(&caller, &corpus, change, documents);
             let outcome = outcome.await;
+            drop(held);
             // The caller may have gone.
             let _ = caller.answer.send(outcome);
         });
