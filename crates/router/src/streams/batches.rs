@@ -118,16 +118,17 @@ async fn hand_on_all<A>(
     end
 }
 
-/// Hands answers on until they end. Each keeps what it holds until there is room for it; from then on it counts as
-/// part of what leaves.
+/// Hands answers on until they end. Each keeps what its batch holds until there is room for it, and its own memory
+/// until it is read; from then on it counts as part of what leaves.
 async fn hand_on<A>(
     answers: impl Stream<Item = Result<(A, Kept), Status>>,
     sink: Sink<A>,
 ) -> Result<(), Status> {
     let mut answers = std::pin::pin!(answers);
     while let Some(answer) = answers.next().await {
-        let (answer, _kept) = answer?;
-        sink.send(answer).await?;
+        let (answer, kept) = answer?;
+        sink.send_counted(answer, kept.answer).await?;
+        drop(kept.batch);
     }
     Ok(())
 }
@@ -145,7 +146,10 @@ mod tests {
     /// What a batch of so much memory holds.
     fn holding(memory: Taken) -> Kept {
         let admitted = Admitted::new(&Budget::new(0), None);
-        Kept::new(memory, admitted.work().unwrap())
+        Kept {
+            answer: memory,
+            ..Kept::new(admitted.split(), admitted.work().unwrap())
+        }
     }
 
     /// The answers 1 to 4, of which each takes 10 bytes.
@@ -190,14 +194,18 @@ mod tests {
         assert_eq!(end.await.unwrap(), Err(closed));
     }
 
-    #[tokio::test]
-    async fn a_client_that_does_not_read_keeps_no_memory() {
+    /// SR4.
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_does_not_read_keeps_memory_until_it_is_cut_off() {
         let budget = Budget::new(40);
         let mut stream = four(&budget);
-        while budget.try_take(40).is_none() {
-            tokio::task::yield_now().await;
-        }
+        tokio::time::sleep(SHORT / 2).await;
+        assert!(budget.try_take(1).is_none());
         assert_eq!(stream.next().await.unwrap().unwrap().inserted_count, 1);
+        assert!(budget.try_take(10).is_some());
+        assert!(budget.try_take(11).is_none());
+        tokio::time::sleep(SHORT + SHORT / 2).await;
+        assert!(budget.try_take(40).is_some());
         let status = stream.next().await.unwrap().unwrap_err();
         assert_eq!(Reason::of(&status), Some(Reason::DeadlineTooShort));
         assert!(stream.next().await.is_none());
