@@ -31,6 +31,8 @@
 //!   (`every_flipped_bit_is_refused`, `every_truncation_is_refused`).
 //! - FS10: what the file says is read from it each time: what was understood before serves only while all bytes are
 //!   the same (`a_file_of_the_same_size_and_time_is_read_anew`).
+//! - FS11: a change decides on what survives a power cut: the folder is synced before, and so a repeated change
+//!   confirms what the one before left unsynced (`a_repeated_change_confirms_nothing_before_the_folder_is_synced`).
 
 mod corpora_file;
 mod corpora_format;

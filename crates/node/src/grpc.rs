@@ -6,6 +6,8 @@ mod work;
 
 use std::sync::Arc;
 
+use futures_util::StreamExt;
+use futures_util::stream::Map;
 use simshard_proto::shard::v1 as pb;
 use simshard_topology::{MapDigest, NodeId};
 use simshard_transport::Admitted;
@@ -99,7 +101,8 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         Ok(Response::new(response))
     }
 
-    type WorkStream = ReceiverStream<Result<pb::WorkResponse, Status>>;
+    type WorkStream =
+        Map<ReceiverStream<work::Answers>, fn(work::Answers) -> Result<pb::WorkResponse, Status>>;
 
     async fn work(
         &self,
@@ -114,7 +117,8 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
             stopping: self.stopping.clone(),
         };
         tokio::spawn(lane.run(request.into_inner()));
-        Ok(Response::new(ReceiverStream::new(receiver)))
+        let respond: fn(work::Answers) -> _ = |message| Ok(message.into_response());
+        Ok(Response::new(ReceiverStream::new(receiver).map(respond)))
     }
 
     type ScanStream = streams::Answers<pb::ScanResponse>;

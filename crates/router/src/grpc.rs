@@ -9,6 +9,7 @@ use std::time::Duration;
 use prost::Message;
 use simshard_proto::v1::corpus_service_server::CorpusService;
 use simshard_proto::{SearchSpec, Violations, v1 as pb};
+use simshard_transport::Admitted;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
@@ -16,7 +17,7 @@ use crate::corpora::OpenCorpus;
 use crate::deadline::Deadline;
 use crate::decode::{self, OnCorpus};
 use crate::router::{Change, FindOutcome, Near, Router};
-use crate::streams::{Answers, answer_each};
+use crate::streams::{Answers, Held, answer_each};
 
 /// `simshard.v1.CorpusService` over a router.
 #[derive(Clone)]
@@ -37,7 +38,7 @@ impl CorpusGrpc {
     fn answers<Q, A, F>(
         &self,
         requests: Request<Streaming<Q>>,
-        answer: impl Fn(Self, Q, Deadline) -> F + Send + Sync + 'static,
+        answer: impl Fn(Self, Q, Deadline, Held) -> F + Send + Sync + 'static,
     ) -> Response<Answers<A>>
     where
         Q: Send + 'static,
@@ -45,9 +46,9 @@ impl CorpusGrpc {
         F: Future<Output = Result<A, Status>> + Send + 'static,
     {
         let edge = self.clone();
-        let answer = move |request| {
+        let answer = move |request, held| {
             let deadline = Deadline::within(edge.timeout);
-            answer(edge.clone(), request, deadline)
+            answer(edge.clone(), request, deadline, held)
         };
         let stopping = self.stopping.clone();
         Response::new(answer_each(requests, self.timeout, stopping, answer))
@@ -58,11 +59,12 @@ impl CorpusGrpc {
         change: Change,
         request: OnCorpus<Vec<String>>,
         deadline: Deadline,
+        held: impl Clone + Send + 'static,
     ) -> Result<u64, Status> {
         let work = async |corpus: Arc<OpenCorpus>| {
             let documents = request.documents(&corpus).await?;
             self.router
-                .change(&corpus, change, documents, deadline)
+                .change(&corpus, change, documents, deadline, held.clone())
                 .await
         };
         let router = &self.router;
@@ -95,9 +97,12 @@ impl CorpusGrpc {
         &self,
         request: pb::InsertRequest,
         deadline: Deadline,
+        held: impl Clone + Send + 'static,
     ) -> Result<pb::InsertResponse, Status> {
         let documents = decode::insert(request)?;
-        let inserted_count = self.change(Change::Insert, documents, deadline).await?;
+        let inserted_count = self
+            .change(Change::Insert, documents, deadline, held)
+            .await?;
         Ok(pb::InsertResponse { inserted_count })
     }
 
@@ -105,6 +110,7 @@ impl CorpusGrpc {
         &self,
         request: pb::RemoveRequest,
         deadline: Deadline,
+        held: impl Clone + Send + 'static,
     ) -> Result<pb::RemoveResponse, Status> {
         let change = if request.beyond_clock {
             Change::RemoveBeyondClock
@@ -112,7 +118,7 @@ impl CorpusGrpc {
             Change::Remove
         };
         let documents = decode::remove(request)?;
-        let removed_count = self.change(change, documents, deadline).await?;
+        let removed_count = self.change(change, documents, deadline, held).await?;
         Ok(pb::RemoveResponse { removed_count })
     }
 
@@ -210,7 +216,10 @@ impl CorpusService for CorpusGrpc {
         request: Request<pb::InsertRequest>,
     ) -> Result<Response<pb::InsertResponse>, Status> {
         let deadline = self.deadline(&request);
-        let response = self.insert_batch(request.into_inner(), deadline).await?;
+        let held = Admitted::of(&request);
+        let response = self
+            .insert_batch(request.into_inner(), deadline, held)
+            .await?;
         Ok(Response::new(response))
     }
 
@@ -219,7 +228,10 @@ impl CorpusService for CorpusGrpc {
         request: Request<pb::RemoveRequest>,
     ) -> Result<Response<pb::RemoveResponse>, Status> {
         let deadline = self.deadline(&request);
-        let response = self.remove_batch(request.into_inner(), deadline).await?;
+        let held = Admitted::of(&request);
+        let response = self
+            .remove_batch(request.into_inner(), deadline, held)
+            .await?;
         Ok(Response::new(response))
     }
 
@@ -249,12 +261,14 @@ impl CorpusService for CorpusGrpc {
         &self,
         request: Request<Streaming<pb::InsertStreamRequest>>,
     ) -> Result<Response<Self::InsertStreamStream>, Status> {
-        Ok(self.answers(request, |edge, request, deadline| async move {
-            let batch = request.batch.unwrap_or_default();
-            let result = Some(edge.insert_batch(batch, deadline).await?);
-            let sequence = request.sequence;
-            Ok(pb::InsertStreamResponse { sequence, result })
-        }))
+        Ok(
+            self.answers(request, |edge, request, deadline, held| async move {
+                let batch = request.batch.unwrap_or_default();
+                let result = Some(edge.insert_batch(batch, deadline, held).await?);
+                let sequence = request.sequence;
+                Ok(pb::InsertStreamResponse { sequence, result })
+            }),
+        )
     }
 
     type RemoveStreamStream = Answers<pb::RemoveStreamResponse>;
@@ -263,12 +277,14 @@ impl CorpusService for CorpusGrpc {
         &self,
         request: Request<Streaming<pb::RemoveStreamRequest>>,
     ) -> Result<Response<Self::RemoveStreamStream>, Status> {
-        Ok(self.answers(request, |edge, request, deadline| async move {
-            let batch = request.batch.unwrap_or_default();
-            let result = Some(edge.remove_batch(batch, deadline).await?);
-            let sequence = request.sequence;
-            Ok(pb::RemoveStreamResponse { sequence, result })
-        }))
+        Ok(
+            self.answers(request, |edge, request, deadline, held| async move {
+                let batch = request.batch.unwrap_or_default();
+                let result = Some(edge.remove_batch(batch, deadline, held).await?);
+                let sequence = request.sequence;
+                Ok(pb::RemoveStreamResponse { sequence, result })
+            }),
+        )
     }
 
     type FindFirstStreamStream = Answers<pb::FindFirstStreamResponse>;
@@ -277,12 +293,14 @@ impl CorpusService for CorpusGrpc {
         &self,
         request: Request<Streaming<pb::FindFirstStreamRequest>>,
     ) -> Result<Response<Self::FindFirstStreamStream>, Status> {
-        Ok(self.answers(request, |edge, request, deadline| async move {
-            let batch = request.batch.unwrap_or_default();
-            let result = Some(edge.find_first_batch(batch, deadline).await?);
-            let sequence = request.sequence;
-            Ok(pb::FindFirstStreamResponse { sequence, result })
-        }))
+        Ok(
+            self.answers(request, |edge, request, deadline, _| async move {
+                let batch = request.batch.unwrap_or_default();
+                let result = Some(edge.find_first_batch(batch, deadline).await?);
+                let sequence = request.sequence;
+                Ok(pb::FindFirstStreamResponse { sequence, result })
+            }),
+        )
     }
 
     type FindAllStreamStream = Answers<pb::FindAllStreamResponse>;
@@ -291,12 +309,14 @@ impl CorpusService for CorpusGrpc {
         &self,
         request: Request<Streaming<pb::FindAllStreamRequest>>,
     ) -> Result<Response<Self::FindAllStreamStream>, Status> {
-        Ok(self.answers(request, |edge, request, deadline| async move {
-            let batch = request.batch.unwrap_or_default();
-            let result = Some(edge.find_all_batch(batch, deadline).await?);
-            let sequence = request.sequence;
-            Ok(pb::FindAllStreamResponse { sequence, result })
-        }))
+        Ok(
+            self.answers(request, |edge, request, deadline, _| async move {
+                let batch = request.batch.unwrap_or_default();
+                let result = Some(edge.find_all_batch(batch, deadline).await?);
+                let sequence = request.sequence;
+                Ok(pb::FindAllStreamResponse { sequence, result })
+            }),
+        )
     }
 
     type ScanStream = Answers<pb::ScanResponse>;

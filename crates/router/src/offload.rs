@@ -18,3 +18,18 @@ pub(crate) async fn offload<T: Send + 'static>(
         .await
         .map_err(|_| RouterError::Stopping)
 }
+
+/// Runs `test` while nothing that is offloaded comes to its turn.
+#[cfg(test)]
+pub(crate) fn while_offloaded_work_waits(test: impl AsyncFnOnce()) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(1)
+        .build();
+    runtime.unwrap().block_on(async {
+        let (done, waits) = std::sync::mpsc::channel::<()>();
+        tokio::task::spawn_blocking(move || waits.recv());
+        test().await;
+        drop(done);
+    });
+}

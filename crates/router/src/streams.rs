@@ -4,4 +4,4 @@ mod answers;
 mod batches;
 
 pub(crate) use answers::{Answers, Sink, answers};
-pub(crate) use batches::answer_each;
+pub(crate) use batches::{Held, answer_each};

@@ -3,8 +3,7 @@
 //!
 //! Nothing here knows what a fingerprint, a shard or a node is.
 
-#[cfg(not(target_env = "msvc"))]
-mod allocator;
+pub mod allocator;
 pub mod config;
 pub mod logging;
 pub mod shutdown;

@@ -8,6 +8,7 @@ use std::io::Read;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use simshard_runtime::allocator::give_back_at_rest;
 use simshard_runtime::system::{
     anonymous_memory_of, peak_resident_memory, processor_ticks_of, resident_memory,
 };
@@ -34,6 +35,7 @@ fn memory_in_use_is_counted() {
 
 /// AL1. Nothing is allocated while it waits: the allocator has to give memory back by itself.
 fn what_lies_free_between_what_is_kept_is_given_back() {
+    give_back_at_rest().unwrap();
     let before = resident_without_allocating();
     let mut blocks: Vec<_> = (0..64 << 10).map(|_| Some(vec![1_u8; 1000])).collect();
     let full = resident_without_allocating();

@@ -92,6 +92,8 @@ struct Held {
     place: Option<Place>,
     /// Batches of a stream that are under way.
     working: usize,
+    /// Whether the place goes to others once no batch is under way.
+    is_left: bool,
 }
 
 impl Admitted {
@@ -112,6 +114,7 @@ impl Admitted {
             arrived: budget.take(0),
             place,
             working: 0,
+            is_left: false,
         })))
     }
 
@@ -144,9 +147,13 @@ impl Admitted {
         }
     }
 
-    /// Gives the place of a stream to others: nothing more is done for it, though what was answered may not be read.
+    /// Gives the place of a stream to others, once no [`work`](Self::work) on it goes on: nothing more is begun for it,
+    /// though what was answered may not be read.
     pub fn leave(&self) {
-        self.lock(|held| held.place = None);
+        self.lock(|held| {
+            held.is_left = true;
+            held.shrink();
+        });
     }
 
     /// Counts bytes that have arrived; returns whether they fit, or are to be taken in any case.
@@ -165,6 +172,18 @@ impl Admitted {
 }
 
 impl Held {
+    /// Gives back what of the place is not needed without a batch under way.
+    fn shrink(&mut self) {
+        if self.working > 0 {
+            return;
+        }
+        if self.is_left {
+            self.place = None;
+        } else {
+            self.rest();
+        }
+    }
+
     fn rest(&mut self) {
         if let Some(place) = &mut self.place {
             // What becomes smaller always fits.
@@ -181,9 +200,7 @@ impl Drop for Working {
     fn drop(&mut self) {
         self.0.lock(|held| {
             held.working -= 1;
-            if held.working == 0 {
-                held.rest();
-            }
+            held.shrink();
         });
     }
 }

@@ -4,6 +4,7 @@
 
 mod bad_requests;
 mod cut_connections;
+mod given_up_memory;
 mod live;
 mod lost_nodes;
 mod moved_nodes;

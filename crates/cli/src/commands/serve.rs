@@ -8,7 +8,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::Context;
 use clap::{Args, Subcommand, ValueHint};
+use simshard_runtime::allocator;
 use simshard_runtime::logging::{self, Level, LogFormat};
 
 pub use config::{RawNodeConfig, RawRouterConfig};
@@ -159,6 +161,7 @@ pub struct RouterRoleArgs {
 /// # Errors
 /// If its settings are wrong, or it cannot serve.
 pub fn run(args: &ServeArgs) -> anyhow::Result<()> {
+    allocator::give_back_at_rest().context("cannot start a thread")?;
     match &args.role {
         None => {
             logging::init(args.process.log_format, Level::INFO)?;

@@ -1,6 +1,6 @@
 //! The corpora file on disk: read whole, changed under a lock, replaced by rename.
 //!
-//! A change is: take the lock, read, decide, write a file beside, fsync it, rename
+//! A change is: take the lock, read, fsync the folder, decide, write a file beside, fsync it, rename
 //! it into place, fsync the folder, release the lock. Reads need no lock, because
 //! a rename leaves them either the old file or the new one. What was read last is kept with what it says, and is
 //! not parsed again while the file has the same bytes.
@@ -88,6 +88,8 @@ impl CorporaFile {
     ) -> Result<(), MetadataError> {
         let _lock = self.lock()?;
         let before = self.read()?;
+        // What is decided on must survive a power cut: the rename before may not have been synced.
+        self.sync_folder()?;
         let mut corpora = Corpora::clone(&before);
         change(&mut corpora)?;
         if corpora.revision() == before.revision() {
@@ -155,6 +157,11 @@ impl CorporaFile {
             return Err(unwritable(&paths.corpora, reason));
         }
         self.understand(text.into_bytes(), Arc::new(corpora));
+        self.sync_folder()
+    }
+
+    fn sync_folder(&self) -> Result<(), MetadataError> {
+        let paths = &self.paths;
         File::open(&paths.folder)
             .and_then(|folder| folder.sync_all())
             .map_err(|reason| MetadataError::NotDurable {
@@ -174,5 +181,64 @@ fn unwritable(path: &Path, reason: io::Error) -> MetadataError {
     MetadataError::Unwritable {
         path: path.to_owned(),
         reason,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+    use crate::{CorpusName, CorpusRecord, CorpusState, random_corpus_uid};
+
+    fn corpus(name: &str) -> CorpusRecord {
+        CorpusRecord {
+            name: CorpusName::new(name).unwrap(),
+            uid: random_corpus_uid(),
+            blocks: 5,
+            distance: 3,
+            recipe: "words-v1".to_owned(),
+            create_time: SystemTime::UNIX_EPOCH,
+            state: CorpusState::Live,
+        }
+    }
+
+    /// The file in a folder of this name. A folder that is missing fails each sync.
+    fn synced(file: &CorporaFile, folder: &Path) -> CorporaFile {
+        let paths = Paths {
+            corpora: file.paths.corpora.clone(),
+            next: file.paths.next.clone(),
+            lock: file.paths.lock.clone(),
+            folder: folder.to_owned(),
+        };
+        CorporaFile {
+            paths: Arc::new(paths),
+            last: Arc::default(),
+        }
+    }
+
+    /// FS11.
+    #[test]
+    fn a_repeated_change_confirms_nothing_before_the_folder_is_synced() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = CorporaFile::beside(&folder.path().join("cluster.toml"));
+        let failing = synced(&file, &folder.path().join("missing"));
+        let record = corpus("c");
+        // What a rename leaves whose sync failed.
+        let mut corpora = Corpora::default();
+        corpora.create(record.clone(), 9).unwrap();
+        let unsynced = failing.replace(corpora);
+        assert!(matches!(unsynced, Err(MetadataError::NotDurable { .. })));
+        let create = |file: &CorporaFile| file.change(|all| all.create(corpus("c"), 9));
+        let delete =
+            |file: &CorporaFile| file.change(|all| all.begin_deletion(&record.name, &record.uid));
+        for _ in 0..2 {
+            let (created, deleted) = (create(&failing), delete(&failing));
+            assert!(matches!(created, Err(MetadataError::NotDurable { .. })));
+            assert!(matches!(deleted, Err(MetadataError::NotDurable { .. })));
+            let created = create(&file);
+            assert!(matches!(created, Err(MetadataError::AlreadyExists { .. })));
+            delete(&file).unwrap();
+        }
     }
 }

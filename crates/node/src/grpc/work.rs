@@ -48,7 +48,7 @@ const LARGE: usize = 256 << 10;
 /// One stream; its other end is the lane of a router.
 pub(super) struct WorkStream {
     pub(super) engine: Arc<Engine>,
-    pub(super) answers: mpsc::Sender<Result<pb::WorkResponse, Status>>,
+    pub(super) answers: mpsc::Sender<Answers>,
     /// The memory of what has arrived.
     pub(super) admitted: Admitted,
     /// Once it is cancelled, nothing more is begun.
@@ -70,17 +70,21 @@ impl WorkStream {
                 Some(first) = under_way.next() => {
                     // What is done by now goes in one message.
                     let more = std::iter::from_fn(|| under_way.next().now_or_never().flatten());
+                    let mut answered = 0;
                     for (sequence, done) in std::iter::once(first).chain(more).take(AT_ONCE) {
+                        answered += 1;
                         cancels.remove(&sequence);
                         if let Ok(done) = done {
                             ready.push(done);
                         }
                     }
-                    // A search may take 0.2 ms of this thread: other tasks have their turn.
-                    tokio::task::yield_now().await;
+                    if answered == AT_ONCE {
+                        // A search may take 0.2 ms of this thread: other tasks have their turn.
+                        tokio::task::yield_now().await;
+                    }
                 }
                 Ok(place) = self.answers.reserve(), if !ready.is_empty() => {
-                    place.send(Ok(ready.message()));
+                    place.send(ready.message());
                 }
                 message = messages.next(), if is_open && ready.is_empty() && under_way.len() < UNDER_WAY => {
                     let Some(Ok(message)) = message else {
@@ -159,6 +163,17 @@ struct Done {
     _memory: Memory,
 }
 
+/// Answers that are sent as one message. They count until the transport takes it.
+pub(crate) struct Answers(Vec<Done>);
+
+impl Answers {
+    pub(super) fn into_response(self) -> pb::WorkResponse {
+        pb::WorkResponse {
+            outcomes: self.0.into_iter().map(|done| done.answer).collect(),
+        }
+    }
+}
+
 /// Answers that wait to be sent.
 #[derive(Default)]
 struct Ready {
@@ -181,19 +196,19 @@ impl Ready {
     }
 
     /// What is sent next: all small answers, up to [`LARGE`] bytes, or a large one.
-    fn message(&mut self) -> pb::WorkResponse {
+    fn message(&mut self) -> Answers {
         let mut bytes = 0;
-        let mut outcomes = Vec::new();
+        let mut answers = Vec::new();
         while bytes < LARGE
             && let Some(done) = self.small.pop_front()
         {
             bytes += done.answer.encoded_len();
-            outcomes.push(done.answer);
+            answers.push(done);
         }
-        if outcomes.is_empty() {
-            outcomes.extend(self.large.pop_front().map(|done| done.answer));
+        if answers.is_empty() {
+            answers.extend(self.large.pop_front());
         }
-        pb::WorkResponse { outcomes }
+        Answers(answers)
     }
 }
 

@@ -6,8 +6,8 @@
 //!   that. A refusal is an answer.
 //! - LN2: once a lane has ended, no request waits on it. Requests that wait, and later ones, fail at once: the node is
 //!   unreachable. The caller decides whether to try again.
-//! - LN3: the lane forgets a request as soon as its caller has gone, and sends the node a cancellation if the queue has
-//!   room. If not, the node gives the request up at its deadline.
+//! - LN3: the lane forgets a request as soon as its caller has gone; its item stays in the queue until it is sent. The
+//!   lane sends the node a cancellation if the queue has room. If not, the node gives the request up at its deadline.
 //! - LN4: the lane drops an answer that the budget has no room for. The request fails, and the lane continues.
 //! - LN5: requests that need a lane at the same time share one attempt to open it. If it fails, all of them fail with
 //!   it; they do not try one after the other.

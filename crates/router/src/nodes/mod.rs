@@ -162,17 +162,20 @@ impl Nodes {
 
     /// Has one node do work; again where the connection failed, as all work may be repeated. The deadline goes to the
     /// node with the work. This future has no timeout of its own: run it in [`call_all`].
-    pub(crate) async fn work(
+    pub(crate) async fn work<F>(
         &self,
         node: &NodeId,
         deadline: Deadline,
         load: Load,
-        work: impl Fn() -> Work,
-    ) -> Result<Answer, CallError> {
+        work: impl Fn() -> F,
+    ) -> Result<Answer, CallError>
+    where
+        F: Future<Output = Result<Work, CallError>>,
+    {
         let connections = self.connections(node)?;
         let attempt = || async {
             let lane = connections.slot(load).lane().await?;
-            lane.work(deadline, work()).await
+            lane.work(deadline, work().await?).await
         };
         connections.again(node, attempt).await
     }

@@ -6,11 +6,13 @@
 //! - CH2: a document that has a newer version in one shard is sent to all its shards again, above that version.
 //! - CH3: a document whose version is too far ahead of wall time fails its own request. The other documents of that
 //!   request change, unless they conflict too often: then the answer is WRITE_CONFLICT.
+//! - CH4: a change keeps the memory and the place of its request until it ends, though its caller may have gone.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::work_item::Work;
 use simshard_proto::shard::v1::work_outcome::Outcome as Answer;
@@ -55,13 +57,14 @@ impl Change {
 
 impl Router {
     /// Inserts or removes documents; returns how many of them changed anything. Then every shard of every document has
-    /// the change, durably.
+    /// the change, durably. `held` is what counts for the request (CH4).
     pub(crate) async fn change(
         self: &Arc<Self>,
         corpus: &Arc<OpenCorpus>,
         change: Change,
         documents: Arc<Documents>,
         deadline: Deadline,
+        held: impl Send + 'static,
     ) -> Result<u64, RouterError> {
         let (router, corpus) = (Arc::clone(self), Arc::clone(corpus));
         let (answer, changed) = oneshot::channel();
@@ -70,6 +73,7 @@ impl Router {
             let caller = Caller { answer, deadline };
             let outcome = router.change_for(&caller, &corpus, change, documents);
             let outcome = outcome.await;
+            drop(held);
             // The caller may have gone.
             let _ = caller.answer.send(outcome);
         });
@@ -114,13 +118,14 @@ impl Router {
     /// Sends each node its part, and waits for all answers.
     async fn send(&self, send: &Sending<'_>) -> Result<Outcome, RouterError> {
         let cluster = &*self.cluster.view();
-        let parts = part_documents(cluster, send).await?;
+        let (parts, selected) = part_documents(cluster, send).await?;
         let mut outcome = Outcome::new(send.documents.len());
         let mut failures = Failures::default();
         let mut refusal = None;
         let calls = parts
             .iter()
-            .map(|(node, part)| change_on(cluster, node, send, part));
+            .zip(selected)
+            .map(|((node, part), selected)| change_on(cluster, node, send, part, selected));
         let Ok(()) = call_all(calls, usize::MAX, send.deadline, |place, answer| {
             let (node, part) = &parts[place];
             if let Err(error) = answer.and_then(|answer| outcome.add(part, &answer)) {
@@ -136,18 +141,28 @@ impl Router {
     }
 }
 
-/// The documents that each node stores.
+/// The part of each node, and its documents.
 async fn part_documents(
     cluster: &ClusterView,
     send: &Sending<'_>,
-) -> Result<Vec<(NodeId, Part)>, RouterError> {
+) -> Result<(Vec<(NodeId, Part)>, Vec<Documents>), RouterError> {
     let tables = Arc::clone(send.corpus.tables());
     let layout = Arc::clone(&cluster.layout);
     let documents = Arc::clone(&send.documents);
     offload(documents.len(), move || {
-        plan_documents(&tables, layout.map(), &documents.fingerprints)
+        let parts = plan_documents(&tables, layout.map(), &documents.fingerprints);
+        let selected = parts.iter().map(|(_, part)| documents.select(&part.places));
+        let selected = selected.collect();
+        (parts, selected)
     })
     .await
+}
+
+/// Selects the documents of a part that has to be sent again.
+async fn select_again(documents: &Arc<Documents>, places: &[u32]) -> Result<Documents, CallError> {
+    let (documents, places) = (Arc::clone(documents), places.to_vec());
+    let selected = offload(places.len(), move || documents.select(&places)).await;
+    selected.map_err(|_| CallError::Unreachable)
 }
 
 async fn change_on(
@@ -155,18 +170,25 @@ async fn change_on(
     node: &NodeId,
     send: &Sending<'_>,
     part: &Part,
+    selected: Documents,
 ) -> Result<pb::Changed, CallError> {
-    let work = || {
-        let selected = send.documents.select(&part.places);
-        Work::Change(pb::Change {
+    let selected = Mutex::new(Some(selected));
+    let work = || async {
+        let first = selected.lock().take();
+        let selected = match first {
+            Some(selected) => selected,
+            None => select_again(&send.documents, &part.places).await?,
+        };
+        let fingerprints = selected.fingerprints.into_iter();
+        Ok(Work::Change(pb::Change {
             target: Some(cluster.target(&send.corpus.record)),
             kind: send.change.kind().into(),
             shards: shards_from(part.shards),
-            fingerprints: selected.fingerprints.iter().map(|value| value.0).collect(),
+            fingerprints: fingerprints.map(|value| value.0).collect(),
             ids: selected.ids,
             version: send.version.0,
             beyond_clock: send.beyond_clock,
-        })
+        }))
     };
     let load = Load::Documents(part.places.len());
     let answer = cluster.nodes.work(node, send.deadline, load, work).await?;
@@ -238,9 +260,74 @@ struct Sending<'a> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::time::{Duration, SystemTime};
+
+    use futures_util::FutureExt;
+    use simshard_cluster::{ClusterLayout, CorpusRecord, CorpusState, Node};
+    use simshard_simhash::Fingerprint;
+    use simshard_transport::Budget;
 
     use super::*;
+    use crate::nodes::Nodes;
+    use crate::offload::while_offloaded_work_waits;
+
+    fn cluster() -> ClusterView {
+        let nodes = ["a", "b"].map(|name| Node {
+            id: NodeId::new(name).unwrap(),
+            address: format!("http://{name}"),
+        });
+        let layout = ClusterLayout::planned(nodes.to_vec(), 1).unwrap();
+        ClusterView {
+            nodes: Nodes::new(&layout, &Budget::new(0)).unwrap(),
+            layout: Arc::new(layout),
+        }
+    }
+
+    fn corpus() -> OpenCorpus {
+        let record = CorpusRecord {
+            name: simshard_cluster::CorpusName::new("c").unwrap(),
+            uid: simshard_cluster::random_corpus_uid(),
+            blocks: 5,
+            distance: 3,
+            recipe: "words-v1".to_owned(),
+            create_time: SystemTime::UNIX_EPOCH,
+            state: CorpusState::Live,
+        };
+        OpenCorpus::new(record).unwrap()
+    }
+
+    #[test]
+    fn many_documents_are_selected_elsewhere_and_few_at_once() {
+        while_offloaded_work_waits(async || {
+            let (cluster, corpus) = (cluster(), corpus());
+            for (count, at_once) in [(20_u64, true), (500, false)] {
+                let documents = Arc::new(Documents {
+                    fingerprints: (0..count).map(Fingerprint).collect(),
+                    ids: (0..count).map(|id| id.to_string()).collect(),
+                });
+                let send = Sending {
+                    corpus: &corpus,
+                    change: Change::Insert,
+                    version: Version(1),
+                    beyond_clock: false,
+                    documents: Arc::clone(&documents),
+                    deadline: Deadline::within(Duration::from_secs(60)),
+                };
+                let parts = part_documents(&cluster, &send).now_or_never();
+                assert_eq!(parts.is_some(), at_once);
+                let places: Vec<u32> = (0..).take(documents.len()).collect();
+                let again = select_again(&documents, &places).now_or_never();
+                assert_eq!(again.is_some(), at_once);
+                let Some((Ok((parts, selected)), Ok(again))) = parts.zip(again) else {
+                    continue;
+                };
+                assert_eq!(again.ids, documents.ids);
+                for ((_, part), selected) in parts.iter().zip(selected) {
+                    assert_eq!(selected.ids, documents.select(&part.places).ids);
+                }
+            }
+        });
+    }
 
     /// CH1.
     #[test]

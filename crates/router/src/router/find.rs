@@ -5,9 +5,11 @@
 //! - FI2: a search that can go around a lost node does so at the latest at half of the time that it has left.
 
 use std::collections::BTreeSet;
+use std::future::ready;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use prost::bytes::Bytes;
 use simshard_cluster::{CorpusRecord, CorpusState};
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::work_item::Work;
@@ -168,8 +170,8 @@ impl Asked<'_> {
         call_all(calls, AT_ONCE, self.deadline, |place, answer| {
             let (_, node, part) = &requests[place];
             match answer {
-                Ok((matches, taken)) => {
-                    bytes += size(&matches);
+                Ok((matches, size, taken)) => {
+                    bytes += size;
                     answers.push((place, matches));
                     memory.push(taken);
                 }
@@ -184,17 +186,17 @@ impl Asked<'_> {
         Ok((answers, memory, lost))
     }
 
-    /// The answer of one node, and the memory that it takes.
+    /// The answer of one node, its [`size`], and the memory that it takes.
     async fn answer_of(
         &self,
         node: &NodeId,
         groups: LeadGroups,
         part: &Part,
-    ) -> Result<(Matches, Taken), CallError> {
+    ) -> Result<(Matches, usize, Taken), CallError> {
         let &Self { cluster, near, .. } = self;
         let work = || {
             let query = |&place: &u32| near.queries[place as usize].0;
-            Work::FindAll(pb::FindAll {
+            ready(Ok(Work::FindAll(pb::FindAll {
                 target: Some(cluster.target(&self.corpus.record)),
                 shards: shards_from(part.shards),
                 active_lead_groups: groups.0,
@@ -202,18 +204,28 @@ impl Asked<'_> {
                 limit: limit_from(near.spec.limit),
                 max_ids: limit_from(near.spec.max_ids),
                 fingerprints: part.places.iter().map(query).collect(),
-            })
+            })))
         };
         let load = Load::Queries(part.places.len());
         let answer = cluster.nodes.work(node, self.deadline, load, work).await?;
         match answer.outcome {
             Outcome::Matches(bytes) => {
-                let matches = matches_from_bytes(bytes).map_err(|_| CallError::nonsense())?;
-                Ok((matches, answer.memory))
+                let (matches, size) = decoded(bytes).await?;
+                Ok((matches, size, answer.memory))
             }
             Outcome::Changed(_) | Outcome::Status(_) => Err(CallError::nonsense()),
         }
     }
+}
+
+/// The matches of an answer, and their [`size`].
+async fn decoded(bytes: Bytes) -> Result<(Matches, usize), CallError> {
+    let decoded = offload(bytes.len() / 64, move || {
+        let matches = matches_from_bytes(bytes).map_err(|_| CallError::nonsense())?;
+        let size = size(&matches);
+        Ok((matches, size))
+    });
+    decoded.await.unwrap_or(Err(CallError::Unreachable))
 }
 
 /// Bytes of an answer, about, from below.
@@ -240,7 +252,11 @@ async fn complete(
 ) -> Result<FindOutcome, RouterError> {
     let (layout, max_distance) = (corpus.layout(), near.max_distance);
     let (queries, limit) = (near.queries.len(), near.spec.limit);
-    offload(queries, move || {
+    let rows = answers
+        .iter()
+        .map(|(_, matches)| matches.fingerprints.len());
+    let rows: usize = rows.sum();
+    offload(queries.max(rows), move || {
         let is_complete = plan.missing.is_empty();
         Ok(FindOutcome {
             matches: merged(queries, limit, &plan, answers)?,
@@ -267,4 +283,28 @@ fn merged(
         })?;
     }
     Ok(merge.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+    use prost::Message;
+
+    use super::*;
+    use crate::offload::while_offloaded_work_waits;
+
+    #[test]
+    fn a_large_answer_is_decoded_elsewhere_and_a_small_one_at_once() {
+        while_offloaded_work_waits(async || {
+            let answer = |ids| Matches {
+                ids: vec!["i".repeat(1000); ids],
+                ..Matches::default()
+            };
+            let bytes = |ids| Bytes::from(answer(ids).encode_to_vec());
+            let decoded_at_once = |ids| decoded(bytes(ids)).now_or_never();
+            let (matches, size) = decoded_at_once(10).unwrap().unwrap();
+            assert_eq!((matches, size), (answer(10), 10_000));
+            assert!(decoded_at_once(100).is_none());
+        });
+    }
 }

@@ -6,12 +6,17 @@
 //!   `patience` of the stream.
 //! - SR3: a stream holds its place among the requests in flight only while its work goes on. Once the work has ended,
 //!   the place is free, even if the last answers are unread.
+//! - SR4: an answer that waits to be read counts. Where nothing was read for as long as the stream has patience, it is
+//!   dropped.
 
+use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::{Stream, stream};
-use simshard_transport::Admitted;
+use parking_lot::Mutex;
+use simshard_transport::{Admitted, Taken};
 use tokio::sync::mpsc;
 use tokio::time::{timeout, timeout_at};
 use tokio_util::task::AbortOnDropHandle;
@@ -26,18 +31,40 @@ pub(crate) type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send
 /// Where the answers of a stream go.
 #[derive(Debug)]
 pub(crate) struct Sink<T> {
-    answers: mpsc::Sender<T>,
+    answers: mpsc::Sender<Waiting<T>>,
+    /// The other end, to drop what nobody reads.
+    unread: Weak<Mutex<mpsc::Receiver<Waiting<T>>>>,
     patience: Duration,
 }
+
+/// An answer that waits to be read, and its memory, if that counts.
+type Waiting<T> = (T, Option<Taken>);
 
 impl<T> Sink<T> {
     /// Sends an answer, once there is room for it.
     pub(crate) async fn send(&self, answer: T) -> Result<(), RouterError> {
-        match timeout(self.patience, self.answers.send(answer)).await {
-            Ok(Ok(())) => Ok(()),
+        self.room().await?.send((answer, None));
+        Ok(())
+    }
+
+    /// Sends an answer, once there is room for it; its memory counts until it is read.
+    pub(crate) async fn send_counted(&self, answer: T, memory: Taken) -> Result<(), RouterError> {
+        self.room().await?.send((answer, Some(memory)));
+        Ok(())
+    }
+
+    /// Waits until the answer before is read. Drops it if it is not.
+    async fn room(&self) -> Result<mpsc::Permit<'_, Waiting<T>>, RouterError> {
+        match timeout(self.patience, self.answers.reserve()).await {
+            Ok(Ok(room)) => Ok(room),
             // Nobody will see it.
             Ok(Err(_)) => Err(RouterError::Stopping),
-            Err(_) => Err(RouterError::Stalled(self.patience)),
+            Err(_) => {
+                if let Some(unread) = self.unread.upgrade() {
+                    drop(unread.lock().try_recv());
+                }
+                Err(RouterError::Stalled(self.patience))
+            }
         }
     }
 }
@@ -55,7 +82,14 @@ where
     F: Future<Output = Result<(), E>> + Send + 'static,
 {
     let (answers, receiver) = mpsc::channel(1);
-    let work = work(Sink { answers, patience });
+    let receiver = Arc::new(Mutex::new(receiver));
+    let sink = |answers| Sink {
+        answers,
+        unread: Arc::downgrade(&receiver),
+        patience,
+    };
+    let last = sink(answers.clone());
+    let work = work(sink(answers));
     let task = tokio::spawn(async move {
         let end = match deadline {
             None => work.await,
@@ -64,12 +98,14 @@ where
                 .unwrap_or(Err(RouterError::OutOfTime.into())),
         };
         admitted.leave();
-        end
+        let read = last.room().await.map(drop);
+        end.and(read.map_err(E::from))
     });
     let under_way = Some((receiver, AbortOnDropHandle::new(task)));
     Box::pin(stream::unfold(under_way, async |under_way| {
-        let (mut receiver, task) = under_way?;
-        if let Some(answer) = receiver.recv().await {
+        let (receiver, task) = under_way?;
+        let answer = poll_fn(|context| receiver.lock().poll_recv(context));
+        if let Some((answer, _)) = answer.await {
             return Some((Ok(answer), Some((receiver, task))));
         }
         // The task fails only where the runtime is going down.
@@ -111,7 +147,7 @@ mod tests {
         (stream, made)
     }
 
-    /// SR1, SR2.
+    /// SR1, SR2, SR4.
     #[tokio::test(start_paused = true)]
     async fn a_reader_that_stops_stops_the_work_and_is_cut_off_in_the_end() {
         let (mut stream, made) = counting(None);
@@ -121,7 +157,7 @@ mod tests {
         assert_eq!(stream.next().await.unwrap().unwrap(), 1);
         tokio::time::sleep(PATIENCE + Duration::from_secs(1)).await;
         let rest: Vec<_> = stream.collect().await;
-        let [Ok(2), Err(status)] = &rest[..] else {
+        let [Err(status)] = &rest[..] else {
             panic!("{rest:?}");
         };
         assert_eq!(Reason::of(status), Some(Reason::DeadlineTooShort));
@@ -158,6 +194,31 @@ mod tests {
         );
         drop(stream);
         assert!(ended.await.is_err());
+    }
+
+    /// SR4.
+    #[tokio::test(start_paused = true)]
+    async fn the_last_answer_counts_until_it_is_read_or_its_reader_is_cut_off() {
+        for is_read in [true, false] {
+            let budget = Budget::new(10);
+            let memory = budget.take(10);
+            let mut stream = answers(unlimited(), None, PATIENCE, |sink| async move {
+                sink.send_counted(7, memory).await
+            });
+            tokio::time::sleep(PATIENCE - Duration::from_secs(1)).await;
+            assert!(budget.try_take(1).is_none());
+            if is_read {
+                assert_eq!(stream.next().await.unwrap().unwrap(), 7);
+                assert!(budget.try_take(10).is_some());
+                assert!(stream.next().await.is_none());
+            } else {
+                tokio::time::sleep(Duration::from_secs(2)).await;
+                assert!(budget.try_take(10).is_some());
+                let status = stream.next().await.unwrap().unwrap_err();
+                assert_eq!(Reason::of(&status), Some(Reason::DeadlineTooShort));
+                assert!(stream.next().await.is_none());
+            }
+        }
     }
 
     /// SR3.

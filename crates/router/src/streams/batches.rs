@@ -1,6 +1,7 @@
 //! Streams of batches: several under way at once, answers in order, and memory that is bounded whatever the client
 //! does.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{Stream, StreamExt};
@@ -28,7 +29,7 @@ pub(crate) fn answer_each<Q, A, F>(
     requests: Request<Streaming<Q>>,
     patience: Duration,
     stopping: CancellationToken,
-    answer: impl Fn(Q) -> F + Send + Sync + 'static,
+    answer: impl Fn(Q, Held) -> F + Send + Sync + 'static,
 ) -> Answers<A>
 where
     Q: Send + 'static,
@@ -45,12 +46,9 @@ where
     let under_way = requests.map(move |request| {
         let memory = arrived.split();
         let task = request.map_err(explain).and_then(|request| {
-            let held = Held {
-                _working: arrived.work()?,
-                memory,
-            };
-            let answer = answer(request);
-            Ok(AbortOnDropHandle::new(tracker.spawn(within(held, answer))))
+            let kept = Kept::new(memory, arrived.work()?);
+            let answer = answer(request, kept.batch.clone());
+            Ok(AbortOnDropHandle::new(tracker.spawn(within(kept, answer))))
         });
         async {
             // A task fails only where the runtime is going down.
@@ -69,21 +67,39 @@ where
     })
 }
 
-/// What a batch holds until there is room for its answer.
+/// The memory and the place of a batch, given back with the last clone.
+#[derive(Clone, Debug)]
+pub(crate) struct Held {
+    _batch: Arc<(Taken, Working)>,
+}
+
+/// What a batch and its answer hold until there is room for the answer.
 #[derive(Debug)]
-struct Held {
-    memory: Taken,
-    _working: Working,
+struct Kept {
+    batch: Held,
+    answer: Taken,
+}
+
+impl Kept {
+    fn new(mut memory: Taken, working: Working) -> Self {
+        let batch = memory.split();
+        Self {
+            batch: Held {
+                _batch: Arc::new((batch, working)),
+            },
+            answer: memory,
+        }
+    }
 }
 
 /// An answer, and what it and its request hold.
 async fn within<A: Message>(
-    mut held: Held,
+    mut kept: Kept,
     answer: impl Future<Output = Result<A, Status>>,
-) -> Result<(A, Held), Status> {
+) -> Result<(A, Kept), Status> {
     let answer = answer.await?;
-    if held.memory.try_grow(answer.encoded_len()) {
-        Ok((answer, held))
+    if kept.answer.try_grow(answer.encoded_len()) {
+        Ok((answer, kept))
     } else {
         Err(RouterError::NoMemory.into())
     }
@@ -92,7 +108,7 @@ async fn within<A: Message>(
 /// Hands answers on until they end. After an error it waits until the tasks of the other batches have been dropped, so
 /// that they do nothing more once their client hears of the error.
 async fn hand_on_all<A>(
-    answers: impl Stream<Item = Result<(A, Held), Status>>,
+    answers: impl Stream<Item = Result<(A, Kept), Status>>,
     sink: Sink<A>,
     batches: TaskTracker,
 ) -> Result<(), Status> {
@@ -102,16 +118,17 @@ async fn hand_on_all<A>(
     end
 }
 
-/// Hands answers on until they end. Each keeps what it holds until there is room for it; from then on it counts as
-/// part of what leaves.
+/// Hands answers on until they end. Each keeps what its batch holds until there is room for it, and its own memory
+/// until it is read; from then on it counts as part of what leaves.
 async fn hand_on<A>(
-    answers: impl Stream<Item = Result<(A, Held), Status>>,
+    answers: impl Stream<Item = Result<(A, Kept), Status>>,
     sink: Sink<A>,
 ) -> Result<(), Status> {
     let mut answers = std::pin::pin!(answers);
     while let Some(answer) = answers.next().await {
-        let (answer, _held) = answer?;
-        sink.send(answer).await?;
+        let (answer, kept) = answer?;
+        sink.send_counted(answer, kept.answer).await?;
+        drop(kept.batch);
     }
     Ok(())
 }
@@ -127,11 +144,11 @@ mod tests {
     const SHORT: Duration = Duration::from_millis(30);
 
     /// What a batch of so much memory holds.
-    fn holding(memory: Taken) -> Held {
+    fn holding(memory: Taken) -> Kept {
         let admitted = Admitted::new(&Budget::new(0), None);
-        Held {
-            memory,
-            _working: admitted.work().unwrap(),
+        Kept {
+            answer: memory,
+            ..Kept::new(admitted.split(), admitted.work().unwrap())
         }
     }
 
@@ -177,14 +194,18 @@ mod tests {
         assert_eq!(end.await.unwrap(), Err(closed));
     }
 
-    #[tokio::test]
-    async fn a_client_that_does_not_read_keeps_no_memory() {
+    /// SR4.
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_does_not_read_keeps_memory_until_it_is_cut_off() {
         let budget = Budget::new(40);
         let mut stream = four(&budget);
-        while budget.try_take(40).is_none() {
-            tokio::task::yield_now().await;
-        }
+        tokio::time::sleep(SHORT / 2).await;
+        assert!(budget.try_take(1).is_none());
         assert_eq!(stream.next().await.unwrap().unwrap().inserted_count, 1);
+        assert!(budget.try_take(10).is_some());
+        assert!(budget.try_take(11).is_none());
+        tokio::time::sleep(SHORT + SHORT / 2).await;
+        assert!(budget.try_take(40).is_some());
         let status = stream.next().await.unwrap().unwrap_err();
         assert_eq!(Reason::of(&status), Some(Reason::DeadlineTooShort));
         assert!(stream.next().await.is_none());

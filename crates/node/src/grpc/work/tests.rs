@@ -27,7 +27,7 @@ struct Scene {
     threads: Arc<Threads>,
     target: pb::Target,
     requests: mpsc::Sender<Result<pb::WorkRequest, Status>>,
-    answers: mpsc::Receiver<Result<pb::WorkResponse, Status>>,
+    answers: mpsc::Receiver<Answers>,
     /// Outcomes of the last message that were not looked at yet.
     outcomes: VecDeque<pb::WorkOutcome>,
     stopping: CancellationToken,
@@ -133,7 +133,7 @@ impl Scene {
         while self.outcomes.is_empty() {
             let message = timeout(LONG, self.answers.recv()).await;
             self.outcomes
-                .extend(message.expect("an answer")?.unwrap().outcomes);
+                .extend(message.expect("an answer")?.into_response().outcomes);
         }
         self.outcomes.pop_front()
     }
@@ -360,6 +360,7 @@ async fn where_there_is_no_room_that_is_the_answer() {
     while scene.answers.is_empty() {
         tokio::task::yield_now().await;
     }
+    assert!(budget.try_take(1 << 10).is_none(), "what waits counts");
     scene.ask(4, Work::FindAll(scene.find())).await;
     let counted = async {
         while budget.try_take(1 << 10).is_some() {
@@ -424,8 +425,9 @@ fn small_answers_go_before_large_ones_that_wait() {
         });
     }
     let sent = std::iter::from_fn(|| (!ready.is_empty()).then(|| ready.message()));
-    let sequences = |message: pb::WorkResponse| -> Vec<u64> {
-        message.outcomes.iter().map(|one| one.sequence).collect()
+    let sequences = |message: Answers| -> Vec<u64> {
+        let outcomes = message.into_response().outcomes;
+        outcomes.iter().map(|one| one.sequence).collect()
     };
     assert!(sent.map(sequences).eq([vec![3, 4], vec![1], vec![2]]));
 }
