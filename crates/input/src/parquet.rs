@@ -11,6 +11,9 @@
 //! that is marked unsigned is read so; any other is signed, and no fingerprint where it is negative,
 //! since nothing says that its bits were meant.
 //!
+//! Columns are read through the library's column readers, not its Arrow reader: a cold build of the
+//! library with Arrow took 248 s of CPU instead of 77 s.
+//!
 //! # Invariants
 //! - PQ1: no page that claims more than [`MAX_PAGE_BYTES`] is unpacked, and of each column one page,
 //!   its dictionary and [`BATCH_ROWS`] values are held, however large the file is. (The library

@@ -43,7 +43,7 @@ pub(super) fn fingerprint(text: &str) -> Fingerprint {
 }
 
 fn fingerprint_at(level: Level, text: &str) -> Fingerprint {
-    let mut shingles = Shingles::new(level);
+    let mut shingles = Shingles::new();
     let mut ascii = AsciiWords::new(level);
     let mut lowered = String::new();
     let mut rest = text;

@@ -37,9 +37,6 @@ mod near_avx512;
 mod near_words;
 mod permute;
 mod prefetch;
-pub(crate) mod xxh3;
-#[cfg(target_arch = "x86_64")]
-mod xxh3_avx512;
 
 pub(crate) use bits::bits;
 pub(crate) use huge_pages::{Lines, zeroed};

@@ -24,9 +24,10 @@
 //! between two digits (WB11, WB12) joins them. Words are the runs of such bytes, without those of
 //! underscores alone.
 
+use xxhash_rust::xxh3::xxh3_64;
+
 use crate::scan::Level;
 use crate::scan::ascii::{self, BLOCK, Classes};
-use crate::scan::xxh3::{self, Edges};
 
 /// Most bytes of a piece.
 const PIECE: usize = 16 * BLOCK;
@@ -34,8 +35,8 @@ const PIECE: usize = 16 * BLOCK;
 /// Most words of a piece: each but the last needs a byte that ends it.
 const WORDS: usize = PIECE / 2;
 
-/// Bytes around the piece that hashing may read.
-const MARGIN: usize = BLOCK;
+/// Where a word starts and where it ends, in bytes.
+type Edges = [u16; 2];
 
 /// The length of the piece of ASCII that begins a text, maybe 0.
 pub(super) fn prefix(text: &str) -> usize {
@@ -91,8 +92,8 @@ const ENDS_WORDS: [bool; 256] = {
 /// Hashes the words of pieces of ASCII.
 pub(super) struct AsciiWords {
     level: Level,
-    /// The piece in lower case, between two margins.
-    lowered: [u8; MARGIN + PIECE + MARGIN],
+    /// The piece in lower case.
+    lowered: [u8; PIECE],
     classes: [Classes; PIECE / BLOCK],
     /// Where words start and end in `lowered`, by turns; room for a block's worth of junk.
     edges: [u16; 2 * WORDS + BLOCK],
@@ -103,7 +104,7 @@ impl AsciiWords {
     pub(super) const fn new(level: Level) -> Self {
         Self {
             level,
-            lowered: [0; MARGIN + PIECE + MARGIN],
+            lowered: [0; PIECE],
             classes: [Classes {
                 letters: 0,
                 digits: 0,
@@ -121,14 +122,17 @@ impl AsciiWords {
     /// # Panics
     /// If the piece is longer than [`PIECE`].
     pub(super) fn hashes(&mut self, piece: &str) -> &[u64] {
-        let lowered = &mut self.lowered[MARGIN..];
-        ascii::classify(self.level, piece.as_bytes(), lowered, &mut self.classes);
+        let (lowered, classes) = (&mut self.lowered, &mut self.classes);
+        ascii::classify(self.level, piece.as_bytes(), lowered, classes);
         let blocks = piece.len().div_ceil(BLOCK);
         let count = self.find_edges(blocks, piece.len());
         let (words, _) = self.edges[..count].as_chunks_mut::<2>();
         let words = without_underscores(words, &self.lowered);
         let hashes = &mut self.hashes[..words.len()];
-        xxh3::hash_words(self.level, &self.lowered, words, hashes);
+        for (hash, word) in hashes.iter_mut().zip(words) {
+            let [start, end] = word.map(usize::from);
+            *hash = xxh3_64(&self.lowered[start..end]);
+        }
         hashes
     }
 
@@ -149,7 +153,7 @@ impl AsciiWords {
             inside_before = inside >> 63;
             before = now;
             // Four at a time, whether there are four or not, is faster than one by one.
-            let base = (MARGIN + at * BLOCK) as u16;
+            let base = (at * BLOCK) as u16;
             let mut room = &mut self.edges[count..];
             count += changes.count_ones() as usize;
             while changes != 0 {
@@ -164,7 +168,7 @@ impl AsciiWords {
             }
         }
         if inside_before == 1 {
-            self.edges[count] = (MARGIN + length) as u16;
+            self.edges[count] = length as u16;
             count += 1;
         }
         count

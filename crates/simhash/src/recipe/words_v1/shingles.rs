@@ -1,10 +1,9 @@
 //! From word hashes to the fingerprint, many shingles at a time.
 
-use super::SHINGLE;
-use crate::scan::Level;
-use crate::scan::xxh3;
-use crate::{BitCounter, Fingerprint};
 use xxhash_rust::xxh3::xxh3_64;
+
+use super::SHINGLE;
+use crate::{BitCounter, Fingerprint};
 
 /// Shingles that are hashed together.
 const BATCH: usize = 256;
@@ -14,7 +13,6 @@ const OVERLAP: usize = SHINGLE - 1;
 
 /// Counts the features of a sequence of word hashes.
 pub(super) struct Shingles {
-    level: Level,
     counter: BitCounter,
     /// The hashes of the latest words, the newest last.
     words: [u64; OVERLAP + BATCH],
@@ -25,9 +23,8 @@ pub(super) struct Shingles {
 }
 
 impl Shingles {
-    pub(super) const fn new(level: Level) -> Self {
+    pub(super) const fn new() -> Self {
         Self {
-            level,
             counter: BitCounter::new(),
             words: [0; OVERLAP + BATCH],
             length: 0,
@@ -72,7 +69,10 @@ impl Shingles {
         let mut features = [0; BATCH];
         let counted = self.length - OVERLAP;
         let features = &mut features[..counted];
-        xxh3::hash_fours(self.level, &self.words, features);
+        let shingles = self.words.array_windows::<SHINGLE>();
+        for (feature, shingle) in features.iter_mut().zip(shingles) {
+            *feature = xxh3_64(shingle.map(u64::to_le_bytes).as_flattened());
+        }
         self.counter.add_all(features);
         self.words.copy_within(counted..self.length, 0);
         self.length = OVERLAP;
