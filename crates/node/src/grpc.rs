@@ -101,8 +101,10 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         Ok(Response::new(response))
     }
 
-    type WorkStream =
-        Map<ReceiverStream<work::Answers>, fn(work::Answers) -> Result<pb::WorkResponse, Status>>;
+    type WorkStream = Map<
+        ReceiverStream<Result<work::Answers, Status>>,
+        fn(Result<work::Answers, Status>) -> Result<pb::WorkResponse, Status>,
+    >;
 
     async fn work(
         &self,
@@ -117,7 +119,7 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
             stopping: self.stopping.clone(),
         };
         tokio::spawn(lane.run(request.into_inner()));
-        let respond: fn(work::Answers) -> _ = |message| Ok(message.into_response());
+        let respond: fn(Result<_, _>) -> _ = |message| message.map(work::Answers::into_response);
         Ok(Response::new(ReceiverStream::new(receiver).map(respond)))
     }
 

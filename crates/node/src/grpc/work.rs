@@ -48,7 +48,7 @@ const LARGE: usize = 256 << 10;
 /// One stream; its other end is the lane of a router.
 pub(super) struct WorkStream {
     pub(super) engine: Arc<Engine>,
-    pub(super) answers: mpsc::Sender<Answers>,
+    pub(super) answers: mpsc::Sender<Result<Answers, Status>>,
     /// The memory of what has arrived.
     pub(super) admitted: Admitted,
     /// Once it is cancelled, nothing more is begun.
@@ -84,7 +84,7 @@ impl WorkStream {
                     }
                 }
                 Ok(place) = self.answers.reserve(), if !ready.is_empty() => {
-                    place.send(ready.message());
+                    place.send(Ok(ready.message()));
                 }
                 message = messages.next(), if is_open && ready.is_empty() && under_way.len() < UNDER_WAY => {
                     let Some(Ok(message)) = message else {

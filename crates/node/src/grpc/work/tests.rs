@@ -27,7 +27,7 @@ struct Scene {
     threads: Arc<Threads>,
     target: pb::Target,
     requests: mpsc::Sender<Result<pb::WorkRequest, Status>>,
-    answers: mpsc::Receiver<Answers>,
+    answers: mpsc::Receiver<Result<Answers, Status>>,
     /// Outcomes of the last message that were not looked at yet.
     outcomes: VecDeque<pb::WorkOutcome>,
     stopping: CancellationToken,
@@ -133,7 +133,7 @@ impl Scene {
         while self.outcomes.is_empty() {
             let message = timeout(LONG, self.answers.recv()).await;
             self.outcomes
-                .extend(message.expect("an answer")?.into_response().outcomes);
+                .extend(message.expect("an answer")?.unwrap().into_response().outcomes);
         }
         self.outcomes.pop_front()
     }
@@ -238,7 +238,7 @@ async fn a_message_with_too_many_items_ends_the_stream() {
     let items = vec![pb::WorkItem::default(); UNDER_WAY + 1];
     let message = pb::WorkRequest { items };
     scene.requests.send(Ok(message)).await.unwrap();
-    let refusal = scene.answers.recv().await.unwrap().unwrap_err();
+    let refusal = scene.answers.recv().await.unwrap().err().unwrap();
     assert_eq!(Reason::of(&refusal), Some(Reason::InvalidRequest));
     assert!(scene.answers.recv().await.is_none());
 }
