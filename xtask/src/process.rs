@@ -1,10 +1,15 @@
 //! Starting commands: shown before they run, their output streamed as it comes.
 
 use std::ffi::OsStr;
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, bail};
+
+/// The unit in which Linux tells the times of processes.
+const MILLISECONDS_A_TICK: u64 = 10;
 
 /// Runs a command on xtask's own terminal; an error unless it succeeds.
 pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
@@ -61,6 +66,16 @@ pub(crate) fn output_of(command: &mut Command) -> Option<String> {
     let output = command.stdin(Stdio::null()).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout);
     output.status.success().then(|| text.trim().to_owned())
+}
+
+/// How long all commands that have ended kept a processor busy, those that they started included; Linux tells.
+pub(crate) fn processor_time() -> Option<Duration> {
+    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+    // Behind the name, which is in parentheses: the state, and from field 16 on the times of children.
+    let (_, fields) = stat.rsplit_once(") ")?;
+    let times = fields.split(' ').skip(13).take(2);
+    let ticks: u64 = times.filter_map(|field| field.parse::<u64>().ok()).sum();
+    Some(Duration::from_millis(ticks * MILLISECONDS_A_TICK))
 }
 
 fn show(command: &Command) {
@@ -121,6 +136,17 @@ mod tests {
         });
         assert_eq!(lines, ["one", "two"]);
         assert_eq!(status.unwrap().code(), Some(4));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_time_of_commands_that_ended_is_counted() {
+        let before = processor_time().unwrap();
+        run(&mut shell(
+            "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done",
+        ))
+        .unwrap();
+        assert!(processor_time().unwrap() > before);
     }
 
     #[test]

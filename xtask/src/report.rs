@@ -39,6 +39,8 @@ pub(crate) struct Row {
     pub(crate) name: String,
     /// How long it took.
     pub(crate) time: Duration,
+    /// How long it kept a processor busy, where the system tells.
+    pub(crate) processor: Option<Duration>,
     /// What it came to.
     pub(crate) outcome: Outcome,
 }
@@ -50,28 +52,34 @@ pub(crate) fn all_passed(rows: &[Row]) -> bool {
 
 /// The table and the closing line `N passed, N failed`.
 pub(crate) fn summary(rows: &[Row]) -> String {
-    let mut text = format!("\n{:<10}{:<8}{:>12}\n", "step", "result", "time");
-    for Row {
-        name,
-        time,
-        outcome,
-    } in rows
-    {
-        let result = if outcome.failed == 0 { "ok" } else { "FAILED" };
-        let line = format!(
-            "{name:<10}{result:<8}{:>12}  {}",
-            shown(*time),
-            outcome.note
-        );
+    let mut text = String::from("\n");
+    let mut add = |name: &str, result: &str, time: &str, processor: &str, note: &str| {
+        let line = format!("{name:<10}{result:<8}{time:>12}{processor:>14}  {note}");
         let _ = writeln!(text, "{}", line.trim_end());
+    };
+    add("step", "result", "time", "processor", "");
+    for row in rows {
+        let result = if row.outcome.failed == 0 {
+            "ok"
+        } else {
+            "FAILED"
+        };
+        let (time, processor) = (shown(row.time), row.processor.map(shown));
+        let processor = processor.unwrap_or_default();
+        add(&row.name, result, &time, &processor, &row.outcome.note);
     }
+    let time: Duration = rows.iter().map(|row| row.time).sum();
+    let processor: Option<Duration> = rows.iter().map(|row| row.processor).sum();
+    let processor = processor.map(shown).unwrap_or_default();
+    add("all", "", &shown(time), &processor, "");
     let passed: u64 = rows.iter().map(|row| row.outcome.passed).sum();
     let failed: u64 = rows.iter().map(|row| row.outcome.failed).sum();
     let _ = write!(text, "\n{passed} passed, {failed} failed");
     text
 }
 
-fn shown(time: Duration) -> String {
+/// A time as people say it.
+pub(crate) fn shown(time: Duration) -> String {
     let seconds = time.as_secs();
     if seconds < 60 {
         return format!("{:.1} s", time.as_secs_f64());
@@ -87,6 +95,7 @@ mod tests {
         let row = |name: &str, seconds, passed, failed, note: &str| Row {
             name: name.to_owned(),
             time: Duration::from_secs(seconds),
+            processor: Some(Duration::from_secs(2 * seconds)),
             outcome: Outcome {
                 passed,
                 failed,
@@ -102,12 +111,23 @@ mod tests {
     #[test]
     fn the_summary_has_a_row_a_step_and_ends_with_the_counts() {
         let expected = "
-step      result          time
-fmt       ok             2.0 s
-tests     FAILED    2 min 05 s  40 passed, 2 failed
+step      result          time     processor
+fmt       ok             2.0 s         4.0 s
+tests     FAILED    2 min 05 s    4 min 10 s  40 passed, 2 failed
+all                 2 min 07 s    4 min 14 s
 
 41 passed, 2 failed";
         assert_eq!(summary(&rows()), expected);
+    }
+
+    #[test]
+    fn a_processor_time_that_is_not_known_is_left_out() {
+        let mut rows = rows();
+        rows[0].processor = None;
+        let summary = summary(&rows);
+        let lines: Vec<&str> = summary.lines().collect();
+        assert_eq!(lines[2], "fmt       ok             2.0 s");
+        assert_eq!(lines[4], "all                 2 min 07 s");
     }
 
     #[test]

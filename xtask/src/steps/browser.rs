@@ -8,7 +8,8 @@ use crate::workspace::Workspace;
 
 pub(super) fn verify(workspace: &Workspace, tools: &Tools) -> anyhow::Result<String> {
     let browser = tools.browser()?;
-    let build = "build --package simshard-batch --all-features --example report_page";
+    // The flags of the Rust tests, whose build has it: others would choose other features of dependencies.
+    let build = "build --workspace --all-features --example report_page";
     process::run(workspace.cargo().args(build.split(' ')))?;
     let program = scripts::release_program(workspace)?;
 

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use clap::ValueEnum;
 
+use crate::process;
 use crate::report::{self, Outcome, Row};
 use crate::tools::Tools;
 use crate::workspace::Workspace;
@@ -77,7 +78,7 @@ pub(crate) fn run(workspace: &Workspace, steps: &[Step]) -> ExitCode {
     let mut rows = Vec::new();
     for step in steps {
         println!("\n== {} ==", step.name());
-        let start = Instant::now();
+        let (start, processor) = (Instant::now(), process::processor_time());
         let outcome = step.verify(workspace, &tools);
         if outcome.failed > 0 {
             println!("{} FAILED: {}", step.name(), outcome.note);
@@ -85,6 +86,7 @@ pub(crate) fn run(workspace: &Workspace, steps: &[Step]) -> ExitCode {
         rows.push(Row {
             name: step.name(),
             time: start.elapsed(),
+            processor: process::processor_time().and_then(|now| now.checked_sub(processor?)),
             outcome,
         });
     }

@@ -1,16 +1,32 @@
 //! The Rust tests, with all that can be built in, counted from the result lines of the test runner.
 
+use std::process::Command;
+use std::time::Instant;
+
 use crate::process;
-use crate::report::Outcome;
+use crate::report::{Outcome, shown};
 use crate::workspace::Workspace;
 
 pub(super) fn verify(workspace: &Workspace) -> Outcome {
-    let mut command = workspace.cargo();
-    command.args(["test", "--workspace", "--all-features", "--no-fail-fast"]);
+    let start = Instant::now();
+    if let Err(error) = process::run(tests(workspace).arg("--no-run")) {
+        return Outcome::from(Err(error));
+    }
+    let compiled = start.elapsed();
+
+    let mut command = tests(workspace);
     let mut tally = Tally::default();
     let ended = process::run_reading(&mut command, |line| tally.add(line))
         .and_then(|status| process::check(&command, status));
-    tally.outcome(ended)
+    let mut outcome = tally.outcome(ended);
+    outcome.note += &format!(", compiled in {}", shown(compiled));
+    outcome
+}
+
+fn tests(workspace: &Workspace) -> Command {
+    let mut command = workspace.cargo();
+    command.args(["test", "--workspace", "--all-features", "--no-fail-fast"]);
+    command
 }
 
 /// The sum of the result lines.

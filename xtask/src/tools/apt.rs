@@ -1,4 +1,4 @@
-//! Debian packages: the only thing that xtask ever changes about the system.
+//! Debian packages: the only thing that xtask ever changes about the system, and only as root.
 
 use std::process::Command;
 
@@ -6,59 +6,38 @@ use anyhow::{Context, bail};
 
 use crate::process;
 
-/// How this user may install packages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Rights {
-    Root,
-    Sudo,
-    None,
-}
-
 /// Installs a package, which `reason` explains, or says how to do it by hand.
 pub(super) fn install(package: &str, reason: &str) -> anyhow::Result<()> {
     if !process::succeeds(Command::new("apt-get").arg("--version")) {
         bail!("{reason}, and this system has no apt-get: install it with your package manager");
     }
-    let rights = rights();
-    let Some(prefix) = prefix(rights) else {
-        bail!("{reason}: run `apt-get install {package}` as root, then start again");
-    };
+    if !is_root() {
+        bail!("{}", by_hand(package, reason));
+    }
     println!("{reason}. Installing the Debian package {package} with apt-get:");
+    let install = ["install", "--quiet", "--yes", "--no-install-recommends"];
     for arguments in [
-        vec!["update", "--quiet"],
-        vec![
-            "install",
-            "--quiet",
-            "--yes",
-            "--no-install-recommends",
-            package,
-        ],
+        &["update", "--quiet"][..],
+        &[&install[..], &[package]].concat(),
     ] {
-        let mut command = Command::new(prefix[0]);
-        command.args(&prefix[1..]).args(arguments);
-        process::run(&mut command)
+        let mut command = Command::new("apt-get");
+        // It must ask nothing: a run may have nobody to answer.
+        command.env("DEBIAN_FRONTEND", "noninteractive");
+        process::run(command.args(arguments))
             .with_context(|| format!("{reason}, and apt-get could not install {package}"))?;
     }
     Ok(())
 }
 
-fn rights() -> Rights {
-    if process::output_of(Command::new("id").arg("-u")).as_deref() == Some("0") {
-        return Rights::Root;
-    }
-    if process::succeeds(Command::new("sudo").arg("--version")) {
-        return Rights::Sudo;
-    }
-    Rights::None
+/// What users without the rights of root have to do.
+fn by_hand(package: &str, reason: &str) -> String {
+    format!(
+        "{reason}. Run `apt-get install --no-install-recommends {package}` as root, then start again"
+    )
 }
 
-/// The words before apt-get's own arguments: it must ask nothing, for nobody may be there.
-fn prefix(rights: Rights) -> Option<&'static [&'static str]> {
-    match rights {
-        Rights::Root => Some(&["env", "DEBIAN_FRONTEND=noninteractive", "apt-get"]),
-        Rights::Sudo => Some(&["sudo", "env", "DEBIAN_FRONTEND=noninteractive", "apt-get"]),
-        Rights::None => None,
-    }
+fn is_root() -> bool {
+    process::output_of(Command::new("id").arg("-u")).as_deref() == Some("0")
 }
 
 #[cfg(test)]
@@ -66,18 +45,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn root_needs_no_sudo_and_others_do() {
-        assert_eq!(prefix(Rights::Root).unwrap()[0], "env");
-        assert_eq!(prefix(Rights::Sudo).unwrap()[0], "sudo");
-        assert_eq!(prefix(Rights::None), None);
-    }
-
-    #[test]
-    fn apt_get_is_never_left_to_ask() {
-        for rights in [Rights::Root, Rights::Sudo] {
-            let words = prefix(rights).unwrap();
-            assert!(words.contains(&"DEBIAN_FRONTEND=noninteractive"));
-            assert_eq!(words.last(), Some(&"apt-get"));
-        }
+    fn the_command_to_run_by_hand_is_said_and_needs_no_sudo() {
+        let said = by_hand("chromium", "No browser is found");
+        assert!(said.starts_with("No browser is found. Run `apt-get install"));
+        assert!(said.contains(" chromium` as root"), "{said}");
+        assert!(!said.contains("sudo"), "{said}");
     }
 }

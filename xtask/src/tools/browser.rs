@@ -10,8 +10,9 @@ use crate::process;
 /// What it is for, for the announcement.
 pub(super) const PURPOSE: &str = "  \
   chromium             to look at the HTML report of the batch commands as a reader would see it.
-                       If no browser of its family is found, apt-get installs the Debian package
-                       chromium; if python3 is missing, which drives it, the package python3.";
+                       If no browser of its family is found, root installs the Debian package
+                       chromium with apt-get; if python3 is missing, which drives it, python3.
+                       Other users are told the command.";
 
 /// The names under which distributions install it.
 const NAMES: [&str; 4] = [

@@ -54,7 +54,8 @@ impl Kind {
             "{purpose}
                        pip installs the versions pinned in xtask/{requirements} into
                        target/tools/{folder}, nowhere else. If Python's venv module is missing,
-                       apt-get installs the Debian package python3-venv for it."
+                       root installs the Debian package python3-venv with apt-get; other
+                       users are told the command."
         )
     }
 }
