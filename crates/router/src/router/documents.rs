@@ -274,7 +274,7 @@ mod tests {
     fn cluster() -> ClusterView {
         let nodes = ["a", "b"].map(|name| Node {
             id: NodeId::new(name).unwrap(),
-            address: format!("http://{name}"),
+            address: format!("http://{name}:1"),
         });
         let layout = ClusterLayout::planned(nodes.to_vec(), 1).unwrap();
         ClusterView {

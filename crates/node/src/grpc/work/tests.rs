@@ -132,8 +132,13 @@ impl Scene {
     async fn outcome(&mut self) -> Option<pb::WorkOutcome> {
         while self.outcomes.is_empty() {
             let message = timeout(LONG, self.answers.recv()).await;
-            self.outcomes
-                .extend(message.expect("an answer")?.unwrap().into_response().outcomes);
+            self.outcomes.extend(
+                message
+                    .expect("an answer")?
+                    .unwrap()
+                    .into_response()
+                    .outcomes,
+            );
         }
         self.outcomes.pop_front()
     }
