@@ -156,28 +156,26 @@ impl OnCorpus<Vec<String>> {
     }
 }
 
-pub(crate) fn find_first(request: v1::FindFirstRequest) -> Result<OnCorpus<SearchSpec>, Status> {
-    let spec = SearchSpec::of_find_first(&request);
-    let v1::FindFirstRequest {
-        corpus,
-        recipe,
-        fingerprints,
-        texts,
-        ..
-    } = request;
-    search(&corpus, recipe, fingerprints, texts, spec)
+pub(crate) fn find_first(from: v1::FindFirstRequest) -> Result<OnCorpus<SearchSpec>, Status> {
+    let spec = SearchSpec::of_find_first(&from);
+    search(
+        &from.corpus,
+        from.recipe,
+        from.fingerprints,
+        from.texts,
+        spec,
+    )
 }
 
-pub(crate) fn find_all(request: v1::FindAllRequest) -> Result<OnCorpus<SearchSpec>, Status> {
-    let spec = SearchSpec::of_find_all(&request);
-    let v1::FindAllRequest {
-        corpus,
-        recipe,
-        fingerprints,
-        texts,
-        ..
-    } = request;
-    search(&corpus, recipe, fingerprints, texts, spec)
+pub(crate) fn find_all(from: v1::FindAllRequest) -> Result<OnCorpus<SearchSpec>, Status> {
+    let spec = SearchSpec::of_find_all(&from);
+    search(
+        &from.corpus,
+        from.recipe,
+        from.fingerprints,
+        from.texts,
+        spec,
+    )
 }
 
 fn search(

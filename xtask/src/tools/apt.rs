@@ -21,7 +21,7 @@ pub(super) fn install(package: &str, reason: &str) -> anyhow::Result<()> {
         &[&install[..], &[package]].concat(),
     ] {
         let mut command = Command::new("apt-get");
-        // It must ask nothing: a run may have nobody to answer.
+        // apt-get must not ask: a run may have no terminal.
         command.env("DEBIAN_FRONTEND", "noninteractive");
         process::run(command.args(arguments))
             .with_context(|| format!("{reason}, and apt-get could not install {package}"))?;

@@ -65,7 +65,7 @@ const SMALL_LOOK_UPS: usize = 1024;
 /// Bytes of the answer to a small search, about: to encode it takes a fraction of a millisecond.
 const SMALL_ANSWER: usize = 256 << 10;
 
-/// After so many hits, a search looks whether it is still cancellation.
+/// After this many hits, a search looks whether its request was cancelled.
 const LOOK_AFTER: u32 = 4096;
 
 /// What a search asks of the shards of a node.

@@ -283,6 +283,7 @@ pub(crate) async fn call_all<A, E>(
     mut each: impl FnMut(usize, Result<A, CallError>) -> Result<(), E>,
 ) -> Result<(), E> {
     let calls = calls.into_iter().enumerate();
+    // Collected, as the compiler does not see that a stream over the closure may be sent between threads.
     let calls: Vec<_> = calls
         .map(async |(place, call)| (place, call.await))
         .collect();

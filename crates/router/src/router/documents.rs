@@ -12,7 +12,6 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::work_item::Work;
 use simshard_proto::shard::v1::work_outcome::Outcome as Answer;
@@ -118,14 +117,13 @@ impl Router {
     /// Sends each node its part, and waits for all answers.
     async fn send(&self, send: &Sending<'_>) -> Result<Outcome, RouterError> {
         let cluster = &*self.cluster.view();
-        let (parts, selected) = part_documents(cluster, send).await?;
+        let parts = part_documents(cluster, send).await?;
         let mut outcome = Outcome::new(send.documents.len());
         let mut failures = Failures::default();
         let mut refusal = None;
         let calls = parts
             .iter()
-            .zip(selected)
-            .map(|((node, part), selected)| change_on(cluster, node, send, part, selected));
+            .map(|(node, part)| change_on(cluster, node, send, part));
         let Ok(()) = call_all(calls, usize::MAX, send.deadline, |place, answer| {
             let (node, part) = &parts[place];
             if let Err(error) = answer.and_then(|answer| outcome.add(part, &answer)) {
@@ -141,25 +139,22 @@ impl Router {
     }
 }
 
-/// The part of each node, and its documents.
+/// The documents that each node stores.
 async fn part_documents(
     cluster: &ClusterView,
     send: &Sending<'_>,
-) -> Result<(Vec<(NodeId, Part)>, Vec<Documents>), RouterError> {
+) -> Result<Vec<(NodeId, Part)>, RouterError> {
     let tables = Arc::clone(send.corpus.tables());
     let layout = Arc::clone(&cluster.layout);
     let documents = Arc::clone(&send.documents);
     offload(documents.len(), move || {
-        let parts = plan_documents(&tables, layout.map(), &documents.fingerprints);
-        let selected = parts.iter().map(|(_, part)| documents.select(&part.places));
-        let selected = selected.collect();
-        (parts, selected)
+        plan_documents(&tables, layout.map(), &documents.fingerprints)
     })
     .await
 }
 
-/// Selects the documents of a part that has to be sent again.
-async fn select_again(documents: &Arc<Documents>, places: &[u32]) -> Result<Documents, CallError> {
+/// The documents of a part, for one attempt to send it.
+async fn select(documents: &Arc<Documents>, places: &[u32]) -> Result<Documents, CallError> {
     let (documents, places) = (Arc::clone(documents), places.to_vec());
     let selected = offload(places.len(), move || documents.select(&places)).await;
     selected.map_err(|_| CallError::Unreachable)
@@ -170,15 +165,9 @@ async fn change_on(
     node: &NodeId,
     send: &Sending<'_>,
     part: &Part,
-    selected: Documents,
 ) -> Result<pb::Changed, CallError> {
-    let selected = Mutex::new(Some(selected));
     let work = || async {
-        let first = selected.lock().take();
-        let selected = match first {
-            Some(selected) => selected,
-            None => select_again(&send.documents, &part.places).await?,
-        };
+        let selected = select(&send.documents, &part.places).await?;
         let fingerprints = selected.fingerprints.into_iter();
         Ok(Work::Change(pb::Change {
             target: Some(cluster.target(&send.corpus.record)),
@@ -316,14 +305,10 @@ mod tests {
                 let parts = part_documents(&cluster, &send).now_or_never();
                 assert_eq!(parts.is_some(), at_once);
                 let places: Vec<u32> = (0..).take(documents.len()).collect();
-                let again = select_again(&documents, &places).now_or_never();
-                assert_eq!(again.is_some(), at_once);
-                let Some((Ok((parts, selected)), Ok(again))) = parts.zip(again) else {
-                    continue;
-                };
-                assert_eq!(again.ids, documents.ids);
-                for ((_, part), selected) in parts.iter().zip(selected) {
-                    assert_eq!(selected.ids, documents.select(&part.places).ids);
+                let selected = select(&documents, &places).now_or_never();
+                assert_eq!(selected.is_some(), at_once);
+                if let Some(selected) = selected {
+                    assert_eq!(selected.unwrap().ids, documents.ids);
                 }
             }
         });

@@ -32,7 +32,7 @@ pub(crate) type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send
 #[derive(Debug)]
 pub(crate) struct Sink<T> {
     answers: mpsc::Sender<Waiting<T>>,
-    /// The other end, to drop what nobody reads.
+    /// The receiving end: an answer that stays unread is dropped from it.
     unread: Weak<Mutex<mpsc::Receiver<Waiting<T>>>>,
     patience: Duration,
 }
