@@ -1,9 +1,11 @@
-"""Runs published implementations of the recipes beside `simshard hash`, on generated texts.
+"""Runs other implementations of the recipes beside `simshard hash`, on generated texts.
 
 `leonsim-3` and `leonsim-4` are held against the package `simhash`. The packages behind the other
 recipes cannot stand beside it (simhash-py does not build under Python 3.11 and shares its module
-name with `simhash`; ChenghaoMou's simhash is in no registry), so `moz-shingle-4` and
-`jenkins-window-5` are held against a few lines of Python that follow their sources.
+name with `simhash`; ChenghaoMou's simhash is in no registry; text-dedup needs Spark), so
+`moz-shingle-4`, `jenkins-window-5` and `textdedup-3` are held against a few lines of Python that
+follow their sources. `words-v1` and `words-v2-N` are this project's own: here they are written anew
+from their definitions, with words from the package `uniseg` (Unicode 16).
 
 Texts mix scripts, cases, marks and spaces. Their alphabets are older than Unicode 13, the version of
 Python 3.10: newer letters and cases differ from Python to Python. Texts are too short for a run of
@@ -13,6 +15,7 @@ characters to occur over 255 times, where `simhash` 2.1.2 fails under NumPy 2.
 """
 
 import argparse
+import functools
 import hashlib
 import json
 import random
@@ -24,6 +27,9 @@ import unicodedata
 import numpy
 from numpy.lib.stride_tricks import sliding_window_view
 from simhash import Simhash
+from uniseg.derived import alphabetic
+from uniseg.wordbreak import words as word_pieces
+from xxhash import xxh3_64_digest, xxh3_64_intdigest
 
 TEXTS = 10_000
 
@@ -134,7 +140,73 @@ def jenkins_window_5_compat(text):
     return majority(lookup3(data, 5)[:-1] if len(data) > 5 else [])
 
 
+@functools.cache
+def word_hashes(text):
+    """XXH3 of each lower-cased word, little-endian."""
+    is_letter = lambda one: alphabetic(one) or unicodedata.category(one)[0] == "N"
+    words = [piece for piece in word_pieces(text) if any(map(is_letter, piece))]
+    lowered = ["".join(character.lower() for character in word) for word in words]
+    return [xxh3_64_digest(word.encode())[::-1] for word in lowered]
+
+
+def word_runs(text, size):
+    """XXH3 of each run of word hashes; of all of them where there are fewer."""
+    hashes = word_hashes(text)
+    starts = range(max(len(hashes) - size + 1, 1 if hashes else 0))
+    return [xxh3_64_intdigest(b"".join(hashes[at : at + size])) for at in starts]
+
+
+def words_v1(text):
+    return majority(word_runs(text, 4))
+
+
+WORD = 2**64 - 1
+
+
+def mix(feature, number):
+    """A feature in a round: SplitMix64's finalizer of a sum."""
+    if number == 0:
+        return feature
+    mixed = (feature + number * 0x9E3779B97F4A7C15) & WORD
+    mixed = ((mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9) & WORD
+    mixed = ((mixed ^ mixed >> 27) * 0x94D049BB133111EB) & WORD
+    return mixed ^ mixed >> 31
+
+
+def minima(features):
+    """The lowest bits of the least value in each of 64 bins, or nothing without features."""
+    bins = {}
+    for number in range(128 if features else 0):
+        thrown = {}
+        for feature in features:
+            mixed = mix(feature, number)
+            bin = mixed >> 58 if number < 64 else number - 64
+            thrown.setdefault(bin, []).append(mixed % 2**58)
+        for bin, values in thrown.items():
+            bins.setdefault(bin, min(values))
+        if len(bins) == 64:
+            return sum((bins[bin] & 1) << bin for bin in range(64))
+    return None
+
+
+def words_v2(size):
+    return lambda text: minima(set(word_runs(unicodedata.normalize("NFC", text), size)))
+
+
+def textdedup_3(text):
+    if len(text) < 5:
+        return None
+    runs = {text[at : at + 3].lower() for at in range(len(text) - 2)}
+    return majority([xxh3_64_intdigest(run.encode()) for run in runs])
+
+
 PUBLISHED = {
+    "words-v2": words_v2(2),
+    "words-v2-1": words_v2(1),
+    "words-v2-3": words_v2(3),
+    "words-v2-255": words_v2(255),
+    "words-v1": words_v1,
+    "textdedup-3": textdedup_3,
     "leonsim-3": leonsim_3,
     "leonsim-4": leonsim_4,
     "moz-shingle-4": moz_shingle_4,
@@ -154,17 +226,16 @@ def hash_all(program, recipe, lines):
 
 
 def compare(recipe, texts, ours):
-    """Complains about every text with another fingerprint, the first few in full."""
-    if [name for name, _ in ours] != list(range(len(texts))):
-        raise SystemExit(f"{recipe}: `simshard hash` left out or moved documents")
-    published = PUBLISHED[recipe]
-    differ = [
-        (text, published(text), value)
-        for text, (_, value) in zip(texts, ours)
-        if published(text) != value
-    ]
+    """Complains about every text with another fingerprint, the first few in full. A text without
+    fingerprint has no row."""
+    if [name for name, _ in ours] != sorted(dict(ours)):
+        raise SystemExit(f"{recipe}: `simshard hash` moved or repeated documents")
+    values = dict(ours)
+    published = [(text, PUBLISHED[recipe](text), values.get(at)) for at, text in enumerate(texts)]
+    differ = [(text, expected, value) for text, expected, value in published if expected != value]
     for text, expected, value in differ[:5]:
-        print(f"{recipe} of {text!r}: published {expected}, ours {value}", file=sys.stderr)
+        shown = f"{text[:500]!r} ({len(text)} characters)"
+        print(f"{recipe} of {shown}: published {expected}, ours {value}", file=sys.stderr)
     return len(differ)
 
 
@@ -179,6 +250,7 @@ def main():
     source = random.Random(seed)
     alphabets = [characters_of(alphabet) for alphabet in ALPHABETS.values()]
     texts = [generate(source, alphabets) for _ in range(TEXTS)]
+    texts += ["", " \n", "?!", "same " * 300, "word 3.14 don't " * 5000, "e\u0301" * 20_000]
     documents = (json.dumps({"id": str(at), "text": text}) for at, text in enumerate(texts))
     lines = "".join(document + "\n" for document in documents)
 

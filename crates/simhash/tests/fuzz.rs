@@ -118,17 +118,28 @@ fn cases() -> usize {
     }
 }
 
-fn run(recipe: TextRecipe, slowly: fn(&str, TextRecipe) -> Option<Fingerprint>) {
+fn for_each_text(recipe: TextRecipe, test: impl Fn(&str) + std::panic::RefUnwindSafe) {
     assert!(Recipe::LISTED.contains(&recipe.into()), "{recipe}");
     check!()
         .with_iterations(cases())
         .with_generator(Texts)
-        .for_each(|text| {
-            let fast = recipe.fingerprint(text);
-            if let Some(expected) = slowly(text, recipe) {
-                assert_eq!(fast, expected, "{recipe}");
-            }
-        });
+        .for_each(|text| test(text));
+}
+
+fn run(recipe: TextRecipe, slowly: fn(&str, TextRecipe) -> Option<Fingerprint>) {
+    for_each_text(recipe, |text| {
+        let fast = recipe.fingerprint(text);
+        if let Some(expected) = slowly(text, recipe) {
+            assert_eq!(fast, Some(expected), "{recipe}");
+        }
+    });
+}
+
+fn run_by_definition(recipe: TextRecipe) {
+    for_each_text(recipe, |text| {
+        let expected = recipe.fingerprint_by_definition(text);
+        assert_eq!(recipe.fingerprint(text), expected, "{recipe}");
+    });
 }
 
 fn md5(bytes: &[u8]) -> u128 {
@@ -186,7 +197,8 @@ fn jenkins_slowly(text: &str, recipe: TextRecipe) -> Option<Fingerprint> {
     }
     let width = text.len().clamp(1, 5);
     let windows = (0..=text.len().checked_sub(width)?).map(|at| &text[at..at + width]);
-    Some(compute(windows.map(|window| recipe.fingerprint(window).0)))
+    let hash = |window| recipe.fingerprint(window).unwrap().0;
+    Some(compute(windows.map(hash)))
 }
 
 /// With another character after it, a text loses no window.
@@ -200,6 +212,16 @@ fn compat_slowly(text: &str, recipe: TextRecipe) -> Option<Fingerprint> {
         return None;
     }
     Some(Fingerprint(0))
+}
+
+#[test]
+fn words_v2() {
+    run_by_definition(TextRecipe::default());
+}
+
+#[test]
+fn text_dedup() {
+    run_by_definition(TextRecipe::TextDedup(Window::new(3).unwrap()));
 }
 
 #[test]
@@ -244,5 +266,5 @@ fn every_listed_text_recipe_has_a_target() {
     let texts = Recipe::LISTED
         .into_iter()
         .filter(|recipe| recipe.for_texts().is_ok());
-    assert_eq!(texts.count(), 6);
+    assert_eq!(texts.count(), 8);
 }

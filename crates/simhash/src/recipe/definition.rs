@@ -1,25 +1,32 @@
-//! The text recipes read aloud: a list of words or runs, a list of hashes, and 64 sums.
+//! The text recipes read aloud: a list of words or runs, a list of hashes, and 64 sums or minima.
 //!
 //! Nothing here is quick. It is what the quick ways are held against, in tests and benchmarks, and
 //! the shortest answer to what a recipe does.
 
+use std::collections::BTreeSet;
+
 use md5::{Digest, Md5};
+use unicode_normalization::UnicodeNormalization;
 use unicode_segmentation::UnicodeSegmentation;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{TextRecipe, Window, jenkins_window, leonsim, lookup3};
+use super::{TextRecipe, Window, jenkins_window, leonsim, lookup3, textdedup, words_v2};
 use crate::Fingerprint;
 
 /// The fingerprint of a text by the recipe's own words.
-pub(super) fn fingerprint(recipe: TextRecipe, text: &str) -> Fingerprint {
-    majority(&match recipe {
-        TextRecipe::WordsV1 => words_v1(text),
+pub(super) fn fingerprint(recipe: TextRecipe, text: &str) -> Option<Fingerprint> {
+    let hashes = match recipe {
+        TextRecipe::WordsV2(window) => return words_v2(text, window),
+        TextRecipe::TextDedup(_) if text.chars().count() < textdedup::FEWEST => return None,
+        TextRecipe::TextDedup(window) => text_dedup(text, window),
+        TextRecipe::WordsV1 => word_runs(text, 4),
         TextRecipe::Leonsim3 => leonsim(text, 3),
         TextRecipe::Leonsim4 => leonsim(text, 4),
         TextRecipe::MozShingle(window) => moz_shingle(text, window),
         TextRecipe::JenkinsWindow(window) => jenkins_window(text, window),
         TextRecipe::JenkinsWindowCompat(window) => jenkins_window_compat(text, window),
-    })
+    };
+    Some(majority(&hashes))
 }
 
 /// A bit is 1 if strictly more hashes have it than lack it.
@@ -32,7 +39,7 @@ fn majority(hashes: &[u64]) -> Fingerprint {
     Fingerprint(value)
 }
 
-fn words_v1(text: &str) -> Vec<u64> {
+fn word_runs(text: &str, size: usize) -> Vec<u64> {
     let pieces = text.split_word_bounds();
     let words = pieces.filter(|piece| piece.contains(char::is_alphanumeric));
     let hash = |word: &str| {
@@ -40,8 +47,46 @@ fn words_v1(text: &str) -> Vec<u64> {
         xxh3_64(lowered.as_bytes()).to_le_bytes()
     };
     let hashes: Vec<[u8; 8]> = words.map(hash).collect();
-    let shingles = hashes.windows(hashes.len().clamp(1, 4));
-    shingles.map(|shingle| xxh3_64(&shingle.concat())).collect()
+    let runs = hashes.windows(hashes.len().clamp(1, size));
+    runs.map(|run| xxh3_64(&run.concat())).collect()
+}
+
+fn words_v2(text: &str, window: Window) -> Option<Fingerprint> {
+    let normalized: String = text.nfc().collect();
+    let features = BTreeSet::from_iter(word_runs(&normalized, window.size()));
+    if features.is_empty() {
+        return None;
+    }
+    let mut bins: [Option<u64>; 64] = [None; 64];
+    for round in 0..128 {
+        let before = bins;
+        for &feature in &features {
+            let mixed = match round {
+                0 => feature,
+                _ => words_v2::mix(feature, round),
+            };
+            let bin = match round {
+                0..64 => mixed >> 58,
+                _ => round - 64,
+            } as usize;
+            let value = mixed % (1 << 58);
+            if before[bin].is_none() {
+                bins[bin] = Some(bins[bin].map_or(value, |least| least.min(value)));
+            }
+        }
+    }
+    let bits = bins.iter().flatten().map(|least| least % 2);
+    Some(Fingerprint(
+        bits.rev().fold(0, |value, bit| value * 2 + bit),
+    ))
+}
+
+fn text_dedup(text: &str, window: Window) -> Vec<u64> {
+    let characters: Vec<char> = text.chars().collect();
+    let runs = characters.windows(window.size().min(characters.len()));
+    let lowered = runs.map(|run| run.iter().collect::<String>().to_lowercase());
+    let distinct: BTreeSet<String> = lowered.collect();
+    distinct.iter().map(|run| xxh3_64(run.as_bytes())).collect()
 }
 
 fn leonsim(text: &str, width: usize) -> Vec<u64> {

@@ -31,6 +31,8 @@ pub struct Explanation {
 
 const TIES: &str = "0: a bit is 1 if strictly more of the weight has it than lacks it";
 const MD5_LAST: &str = "the last 8 bytes of MD5 of the UTF-8 bytes, big-endian";
+const WORDS: &str = "words by the default boundaries of UAX #29, without those that hold no letter \
+                     or number, each character lower-cased";
 const FROZEN: &str = "frozen under this name";
 const UNICODE: &str = "frozen under this name; letters and cases as of Unicode 17.0";
 
@@ -41,12 +43,14 @@ impl Recipe {
         match self {
             Self::Features => features(),
             Self::Text(recipe) => match recipe {
+                TextRecipe::WordsV2(window) => words_v2(recipe, window),
                 TextRecipe::WordsV1 => words_v1(),
                 TextRecipe::Leonsim3 => leonsim(recipe, 3),
                 TextRecipe::Leonsim4 => leonsim(recipe, 4),
                 TextRecipe::MozShingle(window) => moz_shingle(recipe, window),
                 TextRecipe::JenkinsWindow(window) => jenkins_window(recipe, window),
                 TextRecipe::JenkinsWindowCompat(window) => jenkins_window_compat(recipe, window),
+                TextRecipe::TextDedup(window) => text_dedup(recipe, window),
             },
         }
     }
@@ -69,18 +73,41 @@ impl Recipe {
     }
 }
 
+fn words_v2(recipe: TextRecipe, window: Window) -> Explanation {
+    Explanation {
+        tokens: format!("the text in NFC, cut into {WORDS}"),
+        features: format!("each {window} consecutive words, once"),
+        hash: "XXH3-64 of each word, and XXH3-64 of a run's word hashes as little-endian bytes",
+        ties: "none: a bit is the lowest bit of the least hash in one of 64 bins",
+        empty: format!("no words give no fingerprint; fewer than {window} words are one feature"),
+        version: UNICODE,
+        source: "this project; Fast Similarity Sketching (Dahlgaard, Knudsen, Thorup, FOCS 2017), \
+                 cut to one bit",
+        choose: match window {
+            Window::TWO => {
+                "documents in any script: at distance 3 it finds 84 % of the pairs with Jaccard \
+                 0.8 or more, words-v1 36 %; two texts at distance d have a Jaccard similarity of \
+                 about 1 - d/32"
+            }
+            _ => {
+                "documents in any script; longer runs find fewer edited texts and fewer unlike \
+                 ones: words-v2-3 is good at distance 6 with 8 blocks"
+            }
+        },
+        ..Recipe::Text(recipe).begin()
+    }
+}
+
 fn words_v1() -> Explanation {
     Explanation {
-        tokens: "words by the default boundaries of UAX #29, without those that hold no letter or \
-                 number, each character lower-cased"
-            .to_owned(),
+        tokens: WORDS.to_owned(),
         features: "each 4 consecutive words, as often as they occur".to_owned(),
         hash: "XXH3-64 of each word, and XXH3-64 of the 4 word hashes as 32 little-endian bytes",
         empty: "no words give 0; 1 to 3 words are one feature".to_owned(),
         version: UNICODE,
         source: "this project",
-        choose: "documents of a paragraph or more in any script, unless other fingerprints must be \
-                 met; a changed word changes 4 features, so short texts differ more",
+        choose: "corpora that have it; for new ones words-v2 is better: at distance 3 words-v1 \
+                 finds 36 % of the pairs with Jaccard 0.8 or more, words-v2 84 %",
         ..Recipe::Text(TextRecipe::WordsV1).begin()
     }
 }
@@ -100,7 +127,8 @@ fn leonsim(recipe: TextRecipe, width: u8) -> Explanation {
             3 => "https://github.com/1e0ng/simhash 2.1, the script in its README",
             _ => "https://github.com/1e0ng/simhash 2.1, Simhash(text)",
         },
-        choose: "fingerprints made by that Python package; titles, messages and other short texts",
+        choose: "fingerprints made by that Python package; short texts, as long ones of one \
+                 language look alike",
         ..Recipe::Text(recipe).begin()
     }
 }
@@ -112,8 +140,8 @@ fn moz_shingle(recipe: TextRecipe, window: Window) -> Explanation {
         hash: "the first 8 bytes of MD5 of the UTF-8 bytes, big-endian",
         empty: format!("fewer than {window} tokens give 0"),
         source: "https://github.com/seomoz/simhash-py 0.4, the script in its README",
-        choose: "fingerprints made by that Python package; texts tokenised beforehand, one space \
-                 between tokens",
+        choose: "fingerprints made by that Python package; tokens with single spaces between, as \
+                 indentation and other white space count like words",
         ..Recipe::Text(recipe).begin()
     }
 }
@@ -127,7 +155,8 @@ fn jenkins_window(recipe: TextRecipe, window: Window) -> Explanation {
             "the empty text gives 0; a text of fewer than {window} bytes is one feature"
         ),
         source: "https://github.com/ChenghaoMou/simhash, the last window of each text included",
-        choose: "short texts, code and data in which case and spacing matter",
+        choose: "fingerprints meant that way; not for indented texts, such as code and HTML, which \
+                 look alike by their spaces",
         ..Recipe::Text(recipe).begin()
     }
 }
@@ -139,6 +168,21 @@ fn jenkins_window_compat(recipe: TextRecipe, window: Window) -> Explanation {
         source: "https://github.com/ChenghaoMou/simhash, which drops the last window of each text",
         choose: "fingerprints made by that program",
         ..jenkins_window(recipe, window)
+    }
+}
+
+fn text_dedup(recipe: TextRecipe, window: Window) -> Explanation {
+    Explanation {
+        tokens: "characters of the text, as it is".to_owned(),
+        features: format!("each {window} consecutive characters, lower-cased, once"),
+        hash: "XXH3-64 of the UTF-8 bytes",
+        empty: format!(
+            "fewer than 5 characters give no fingerprint; fewer than {window} are one feature"
+        ),
+        version: UNICODE,
+        source: "https://github.com/ChenghaoMou/text-dedup 0.4.0, its SimHash with 64 bits",
+        choose: "fingerprints made by that Python package",
+        ..Recipe::Text(recipe).begin()
     }
 }
 

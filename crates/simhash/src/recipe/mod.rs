@@ -14,8 +14,11 @@ mod leonsim;
 mod lookup3;
 mod moz_shingle;
 mod text_recipe;
+mod textdedup;
 mod window;
+mod words;
 mod words_v1;
+mod words_v2;
 
 use std::fmt;
 use std::str::FromStr;
@@ -56,13 +59,15 @@ impl Takes {
 impl Recipe {
     /// The recipes to choose from, the default first: every one that has no window, and of those
     /// that have, each with its usual window.
-    pub const LISTED: [Self; 7] = [
+    pub const LISTED: [Self; 9] = [
+        Self::Text(TextRecipe::WordsV2(Window::TWO)),
         Self::Text(TextRecipe::WordsV1),
         Self::Text(TextRecipe::Leonsim3),
         Self::Text(TextRecipe::Leonsim4),
         Self::Text(TextRecipe::MozShingle(Window::FOUR)),
         Self::Text(TextRecipe::JenkinsWindow(Window::FIVE)),
         Self::Text(TextRecipe::JenkinsWindowCompat(Window::FIVE)),
+        Self::Text(TextRecipe::TextDedup(Window::THREE)),
         Self::Features,
     ];
 
@@ -129,8 +134,9 @@ pub struct TakesNoTexts;
 /// A recipe name that this version does not know.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "unknown recipe {name:?}, known are words-v1, leonsim-3, leonsim-4, moz-shingle-N, \
-     jenkins-window-N, jenkins-window-N-compat (with N from 1 to 255) and features"
+    "unknown recipe {name:?}, known are words-v2, words-v1, leonsim-3, leonsim-4, words-v2-N, \
+     moz-shingle-N, jenkins-window-N, jenkins-window-N-compat, textdedup-N (with N from 1 to 255, \
+     words-v2-2 being words-v2) and features"
 )]
 pub struct UnknownRecipe {
     /// What was asked for.
@@ -163,6 +169,8 @@ mod tests {
                 TextRecipe::MozShingle(window),
                 TextRecipe::JenkinsWindow(window),
                 TextRecipe::JenkinsWindowCompat(window),
+                TextRecipe::WordsV2(window),
+                TextRecipe::TextDedup(window),
             ]
             .map(Recipe::Text)
         });
@@ -175,12 +183,14 @@ mod tests {
     fn the_listed_names_are_these() {
         let names = Recipe::LISTED.map(|recipe| recipe.to_string());
         let expected = [
+            "words-v2",
             "words-v1",
             "leonsim-3",
             "leonsim-4",
             "moz-shingle-4",
             "jenkins-window-5",
             "jenkins-window-5-compat",
+            "textdedup-3",
             "features",
         ];
         assert_eq!(names, expected);
@@ -191,7 +201,13 @@ mod tests {
         for name in [
             "",
             "words",
-            "words-v2",
+            "words-v2-",
+            "words-v2-0",
+            "words-v2-2",
+            "words-v2-03",
+            "words-v2-256",
+            "words-v1-4",
+            "words-v3",
             "Words-v1",
             " words-v1",
             "leonsim",
@@ -207,11 +223,13 @@ mod tests {
             "jenkins-window-0-compat",
             "jenkins-window-compat",
             "jenkins-window-5-compat-compat",
+            "textdedup",
+            "textdedup-0",
             "features-1",
         ] {
             let error = name.parse::<Recipe>().unwrap_err();
             let message = error.to_string();
-            assert!(message.starts_with(&format!("unknown recipe {name:?}, known are words-v1,")));
+            assert!(message.starts_with(&format!("unknown recipe {name:?}, known are words-v2,")));
         }
     }
 
@@ -219,18 +237,18 @@ mod tests {
     fn the_answer_to_an_unknown_name_names_every_listed_one() {
         let message = "?".parse::<Recipe>().unwrap_err().to_string();
         for recipe in Recipe::LISTED {
-            let pattern = recipe.to_string().replace("-4", "-N").replace("-5", "-N");
-            let leonsim = recipe.to_string();
+            let name = recipe.to_string();
+            let pattern = name.replace(['3', '4', '5'], "N");
             assert!(
-                message.contains(&pattern) || message.contains(&leonsim),
+                message.contains(&pattern) || message.contains(&name),
                 "{recipe}"
             );
         }
     }
 
     #[test]
-    fn the_default_is_words_v1_and_comes_first() {
-        assert_eq!(Recipe::default(), Recipe::Text(TextRecipe::WordsV1));
+    fn the_default_is_words_v2_and_comes_first() {
+        assert_eq!(Recipe::default().to_string(), "words-v2");
         assert_eq!(Recipe::LISTED[0], Recipe::default());
     }
 

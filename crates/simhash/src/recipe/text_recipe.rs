@@ -2,14 +2,18 @@
 
 use std::fmt;
 
-use super::{Window, definition, jenkins_window, leonsim, moz_shingle, words_v1};
+use super::{
+    Window, definition, jenkins_window, leonsim, moz_shingle, textdedup, words_v1, words_v2,
+};
 use crate::Fingerprint;
 
 /// A recipe that makes fingerprints of texts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TextRecipe {
-    /// Shingles of 4 lower-cased words, hashed with XXH3: this project's own, and the default.
-    #[default]
+    /// One-bit minima of the runs of so many lower-cased words, hashed with XXH3: this project's
+    /// own. That of 2 words is the default, and its name has no window.
+    WordsV2(Window),
+    /// Shingles of 4 lower-cased words, hashed with XXH3: this project's own, the default before.
     WordsV1,
     /// Slides of 3 characters, hashed with MD5: the README script of the Python package `simhash`.
     Leonsim3,
@@ -21,60 +25,85 @@ pub enum TextRecipe {
     JenkinsWindow(Window),
     /// The same without the last window, as that program has it.
     JenkinsWindowCompat(Window),
+    /// Runs of characters, each once, hashed with XXH3: the `SimHash` of the Python package
+    /// `text-dedup`.
+    TextDedup(Window),
+}
+
+impl Default for TextRecipe {
+    fn default() -> Self {
+        Self::WordsV2(Window::TWO)
+    }
 }
 
 /// What stands in the name before the window.
+const WORDS_V2: &str = "words-v2-";
+const TEXT_DEDUP: &str = "textdedup-";
 const MOZ_SHINGLE: &str = "moz-shingle-";
 const JENKINS_WINDOW: &str = "jenkins-window-";
 /// What stands after it where the last window is dropped.
 const COMPAT: &str = "-compat";
 
 impl TextRecipe {
-    /// The fingerprint of a text.
+    /// The fingerprint of a text; `None` if the recipe gives it none. The recipes `words-v2-N` give
+    /// none to texts without words, and `textdedup-N` to texts of fewer than 5 characters; the
+    /// others give every text one.
     #[must_use]
-    pub fn fingerprint(self, text: &str) -> Fingerprint {
+    pub fn fingerprint(self, text: &str) -> Option<Fingerprint> {
         match self {
-            Self::WordsV1 => words_v1::fingerprint(text),
-            Self::Leonsim3 => leonsim::fingerprint(text, 3),
-            Self::Leonsim4 => leonsim::fingerprint(text, 4),
-            Self::MozShingle(window) => moz_shingle::fingerprint(text, window),
-            Self::JenkinsWindow(window) => jenkins_window::fingerprint(text, window),
-            Self::JenkinsWindowCompat(window) => jenkins_window::compat_fingerprint(text, window),
+            Self::WordsV2(window) => words_v2::fingerprint(text, window),
+            Self::WordsV1 => Some(words_v1::fingerprint(text)),
+            Self::Leonsim3 => Some(leonsim::fingerprint(text, 3)),
+            Self::Leonsim4 => Some(leonsim::fingerprint(text, 4)),
+            Self::MozShingle(window) => Some(moz_shingle::fingerprint(text, window)),
+            Self::JenkinsWindow(window) => Some(jenkins_window::fingerprint(text, window)),
+            Self::JenkinsWindowCompat(window) => {
+                Some(jenkins_window::compat_fingerprint(text, window))
+            }
+            Self::TextDedup(window) => textdedup::fingerprint(text, window),
         }
     }
 
     /// The same fingerprint, computed word for word as the recipe is defined, and slowly: to hold
     /// [`fingerprint`](Self::fingerprint) against.
     #[must_use]
-    pub fn fingerprint_by_definition(self, text: &str) -> Fingerprint {
+    pub fn fingerprint_by_definition(self, text: &str) -> Option<Fingerprint> {
         definition::fingerprint(self, text)
     }
 
     pub(super) const fn summary(self) -> &'static str {
         match self {
+            Self::WordsV2(_) => {
+                "runs of words in any script, 2 unless the name says how many, blind to case, \
+                 spacing and most punctuation, as minima: the choice for documents"
+            }
             Self::WordsV1 => {
-                "runs of 4 words in any script, blind to case, spacing and most punctuation: \
-                 the choice for documents of a paragraph or more"
+                "runs of 4 words, read like those of words-v2, as a simhash: for corpora that have \
+                 it, as it misses most edited texts"
             }
             Self::Leonsim3 => {
                 "runs of 3 characters, as the README script of Python's simhash package: \
-                 for short texts, or fingerprints made by that script"
+                 for fingerprints made by that script"
             }
             Self::Leonsim4 => {
                 "runs of 4 characters, as Simhash(text) of Python's simhash package 2.1: \
-                 for short texts, or fingerprints made by that package"
+                 for fingerprints made by that package"
             }
             Self::MozShingle(_) => {
                 "runs of tokens between spaces, as the README script of Moz's simhash-py: \
-                 for fingerprints made that way"
+                 for fingerprints made that way, as indentation makes texts alike"
             }
             Self::JenkinsWindow(_) => {
                 "windows of bytes, as ChenghaoMou's simhash means them: \
-                 for short texts and any data, sensitive to case and spacing"
+                 for fingerprints made that way, as indentation makes texts alike"
             }
             Self::JenkinsWindowCompat(_) => {
                 "windows of bytes without the last, as ChenghaoMou's simhash has them: \
                  for fingerprints made by that program"
+            }
+            Self::TextDedup(_) => {
+                "runs of characters, each once, as the SimHash of Python's text-dedup 0.4: \
+                 for fingerprints made by that package"
             }
         }
     }
@@ -82,6 +111,7 @@ impl TextRecipe {
     /// Reads an exact name.
     pub(super) fn from_name(name: &str) -> Option<Self> {
         match name {
+            "words-v2" => return Some(Self::default()),
             "words-v1" => return Some(Self::WordsV1),
             "leonsim-3" => return Some(Self::Leonsim3),
             "leonsim-4" => return Some(Self::Leonsim4),
@@ -89,6 +119,13 @@ impl TextRecipe {
         }
         if let Some(window) = name.strip_prefix(MOZ_SHINGLE) {
             return Window::from_name(window).map(Self::MozShingle);
+        }
+        if let Some(window) = name.strip_prefix(WORDS_V2) {
+            let named = Window::from_name(window).filter(|&window| window != Window::TWO);
+            return named.map(Self::WordsV2);
+        }
+        if let Some(window) = name.strip_prefix(TEXT_DEDUP) {
+            return Window::from_name(window).map(Self::TextDedup);
         }
         let window = name.strip_prefix(JENKINS_WINDOW)?;
         match window.strip_suffix(COMPAT) {
@@ -102,6 +139,8 @@ impl TextRecipe {
 impl fmt::Display for TextRecipe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::WordsV2(Window::TWO) => f.pad("words-v2"),
+            Self::WordsV2(window) => f.pad(&format!("{WORDS_V2}{window}")),
             Self::WordsV1 => f.pad("words-v1"),
             Self::Leonsim3 => f.pad("leonsim-3"),
             Self::Leonsim4 => f.pad("leonsim-4"),
@@ -110,6 +149,7 @@ impl fmt::Display for TextRecipe {
             Self::JenkinsWindowCompat(window) => {
                 f.pad(&format!("{JENKINS_WINDOW}{window}{COMPAT}"))
             }
+            Self::TextDedup(window) => f.pad(&format!("{TEXT_DEDUP}{window}")),
         }
     }
 }

@@ -3,11 +3,14 @@
 use std::fmt;
 use std::num::NonZeroU8;
 
-/// The number of neighbours in a feature: 1 to 255 tokens or bytes, as the recipe says.
+/// The number of neighbours in a feature: 1 to 255 words, tokens, characters or bytes,
+/// as the recipe says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Window(NonZeroU8);
 
 impl Window {
+    pub(super) const TWO: Self = Self(NonZeroU8::MIN.saturating_add(1));
+    pub(super) const THREE: Self = Self(NonZeroU8::MIN.saturating_add(2));
     pub(super) const FOUR: Self = Self(NonZeroU8::MIN.saturating_add(3));
     pub(super) const FIVE: Self = Self(NonZeroU8::MIN.saturating_add(4));
 

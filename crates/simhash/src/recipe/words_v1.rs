@@ -23,52 +23,17 @@
 //! <https://unicode.org/reports/tr29/>;
 //! <https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md>.
 
-mod ascii;
-mod shingles;
-
-use unicode_segmentation::UnicodeSegmentation;
-use xxhash_rust::xxh3::xxh3_64;
-
-use crate::Fingerprint;
+use super::{Window, words};
 use crate::scan::Level;
-use ascii::AsciiWords;
-use shingles::Shingles;
-
-/// Words in a shingle.
-const SHINGLE: usize = 4;
+use crate::{BitCounter, Fingerprint};
 
 /// The fingerprint of a text.
 pub(super) fn fingerprint(text: &str) -> Fingerprint {
     fingerprint_at(Level::best(), text)
 }
 
-fn fingerprint_at(level: Level, text: &str) -> Fingerprint {
-    let mut shingles = Shingles::new();
-    let mut ascii = AsciiWords::new(level);
-    let mut lowered = String::new();
-    let mut rest = text;
-    while !rest.is_empty() {
-        let (piece, after) = rest.split_at(ascii::prefix(rest));
-        rest = after;
-        if !piece.is_empty() {
-            shingles.add_all(ascii.hashes(piece));
-            continue;
-        }
-        let (gap, after) = rest.split_at(ascii::gap(rest));
-        rest = after;
-        for word in gap.unicode_words() {
-            shingles.add(hash_word(word, &mut lowered));
-        }
-    }
-    shingles.fingerprint()
+pub(super) fn fingerprint_at(level: Level, text: &str) -> Fingerprint {
+    let mut counter = BitCounter::new();
+    words::for_each_run(level, text, Window::FOUR, |runs| counter.add_all(runs));
+    counter.fingerprint()
 }
-
-/// The hash of a word in lower case. `lowered` is room to work in, kept from word to word.
-fn hash_word(word: &str, lowered: &mut String) -> u64 {
-    lowered.clear();
-    lowered.extend(word.chars().flat_map(char::to_lowercase));
-    xxh3_64(lowered.as_bytes())
-}
-
-#[cfg(test)]
-mod tests;

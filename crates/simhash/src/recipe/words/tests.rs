@@ -1,12 +1,15 @@
-//! The recipe, and its fast ways against the recipe read aloud.
+//! The recipes of words, and their fast ways against the recipes read aloud.
 
-use super::*;
-use crate::TextRecipe;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
+use super::super::words_v1::{self, fingerprint};
+use super::super::words_v2;
+use super::*;
+use crate::{Fingerprint, TextRecipe};
+
 /// Pieces that meet each other at every kind of word boundary.
-const PIECES: [&str; 60] = [
+const PIECES: [&str; 64] = [
     "a",
     "B",
     "word",
@@ -67,6 +70,10 @@ const PIECES: [&str; 60] = [
     "\u{3000}",
     "’",
     "\u{2028}",
+    "q\u{307}\u{323}",
+    "\u{1112}\u{1161}\u{11ab}",
+    "\u{212b}",
+    "\u{958}",
 ];
 
 fn any_mixture(most: usize) -> impl Strategy<Value = String> {
@@ -81,16 +88,21 @@ fn any_ascii(most: usize) -> impl Strategy<Value = String> {
     bytes.prop_map(|bytes| bytes.into_iter().map(char::from).collect())
 }
 
+/// The windows of `words-v2` that are hashed each in its own way, and the longest.
+const WINDOWS: [u8; 6] = [1, 2, 3, 4, 5, 255];
+
 fn check(text: &str) -> Result<(), TestCaseError> {
     let expected = TextRecipe::WordsV1.fingerprint_by_definition(text);
     for level in Level::available() {
-        prop_assert_eq!(
-            fingerprint_at(level, text),
-            expected,
-            "{:?} {:?}",
-            level,
-            text
-        );
+        let made = Some(words_v1::fingerprint_at(level, text));
+        prop_assert_eq!(made, expected, "{:?} {:?}", level, text);
+    }
+    for window in WINDOWS.map(|size| Window::new(size).unwrap()) {
+        let expected = TextRecipe::WordsV2(window).fingerprint_by_definition(text);
+        for level in Level::available() {
+            let made = words_v2::fingerprint_at(level, text, window);
+            prop_assert_eq!(made, expected, "{} {:?} {:?}", window, level, text);
+        }
     }
     Ok(())
 }
