@@ -80,6 +80,8 @@ pub struct Summary {
     pub found: String,
     /// What was left out.
     pub skipped: Skipped,
+    /// How documents became fingerprints; `None` if they came as such.
+    pub recipe: Option<Recipe>,
     /// How long the command took.
     pub elapsed: Duration,
 }
@@ -90,6 +92,7 @@ pub(crate) struct Sorted {
     pub(crate) search: PairSearch,
     pub(crate) timings: Timings,
     about: About,
+    recipe: Option<Recipe>,
     report: Option<Output>,
     start: Instant,
 }
@@ -141,7 +144,8 @@ impl Job {
             settings: settings(self.sample, recipe, search.layout()),
             empty_text: recipe
                 .and_then(|recipe| recipe.for_texts().ok())
-                .map(|recipe| recipe.fingerprint("").0),
+                .and_then(|recipe| recipe.fingerprint(""))
+                .map(|fingerprint| fingerprint.0),
             skipped,
         };
         let sorted = Sorted {
@@ -149,6 +153,7 @@ impl Job {
             search,
             timings,
             about,
+            recipe,
             report: self.report,
             start: self.start,
         };
@@ -196,6 +201,7 @@ impl Sorted {
         let Self {
             documents,
             about,
+            recipe,
             report: place,
             start,
             ..
@@ -219,6 +225,7 @@ impl Sorted {
         Ok(Summary {
             found,
             skipped,
+            recipe,
             elapsed: start.elapsed(),
         })
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
-use simshard_client::Client;
+use simshard_client::{Client, ClientError};
 use simshard_simhash::Recipe;
 use tokio::runtime::Runtime;
 
@@ -68,6 +68,14 @@ pub struct RecipeArgs {
         help_heading = "Cluster"
     )]
     pub recipe: Option<Recipe>,
+}
+
+impl CorpusArgs {
+    /// The recipe that the corpus has, which is thereby seen to exist; `None` if only newer versions
+    /// know it.
+    pub(crate) async fn known_recipe(&self, client: &Client) -> Result<Option<Recipe>, ClientError> {
+        Ok(client.recipe(&self.corpus).await?.parse().ok())
+    }
 }
 
 impl RecipeArgs {

@@ -7,6 +7,7 @@ use std::io::{IsTerminal, Write};
 
 use simshard_batch::Summary;
 use simshard_runtime::terminal::escaped;
+use simshard_simhash::Recipe;
 
 /// Says something on standard error, on one line whatever it quotes.
 pub(crate) fn note(what: impl Display) {
@@ -19,8 +20,14 @@ pub(crate) fn watched() -> bool {
     std::io::stderr().is_terminal()
 }
 
-/// Says what a batch job left out and, to people, what it came to.
+/// Says by which recipe documents became fingerprints.
+pub(crate) fn recipe(recipe: Recipe) {
+    note(format!("recipe {recipe}"));
+}
+
+/// Says the recipe of a batch job, what it left out and, to people, what it came to.
 pub(crate) fn summary(summary: &Summary) {
+    summary.recipe.map(recipe);
     if !summary.skipped.is_empty() {
         note(summary.skipped);
     }

@@ -216,7 +216,7 @@ fn part_of(batch: &Batch, recipe: TextRecipe, is_bare: bool) -> Part {
             .push(&record, recipe, (!is_bare).then_some(&mut ids));
     });
     part.columns.ids = (!is_bare).then_some(ids);
-    part.columns.skipped = outcome.skipped;
+    part.columns.skipped += outcome.skipped;
     part.error = outcome.error;
     part
 }
@@ -224,14 +224,19 @@ fn part_of(batch: &Batch, recipe: TextRecipe, is_bare: bool) -> Part {
 impl Columns {
     #[inline]
     fn push(&mut self, record: &Record<'_>, recipe: TextRecipe, ids: Option<&mut IdColumn>) {
+        let fingerprint = match &record.content {
+            RecordContent::Text(text) => recipe.fingerprint(text),
+            RecordContent::Fingerprint(fingerprint) => Some(*fingerprint),
+        };
+        let Some(fingerprint) = fingerprint else {
+            self.skipped.unhashable_texts += 1;
+            return;
+        };
         match ids {
             Some(ids) => ids.push(&record.id),
             None => self.place(&record.id),
         }
-        self.fingerprints.push(match &record.content {
-            RecordContent::Text(text) => recipe.fingerprint(text),
-            RecordContent::Fingerprint(fingerprint) => *fingerprint,
-        });
+        self.fingerprints.push(fingerprint);
     }
 
     /// Notes on which line the next bare fingerprint stands.

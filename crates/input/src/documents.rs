@@ -2,8 +2,10 @@
 
 use std::collections::VecDeque;
 
+use simshard_simhash::TextRecipe;
+
 use crate::batches::{Batch, Batches};
-use crate::document::Document;
+use crate::document::{Document, RecordContent};
 use crate::error::InputError;
 use crate::skipped::Skipped;
 
@@ -16,6 +18,8 @@ pub struct Documents {
     batches: Batches,
     ready: VecDeque<Document>,
     skipped: Skipped,
+    /// The recipe that texts must have a fingerprint by, if any.
+    recipe: Option<TextRecipe>,
     error: Option<InputError>,
     ended: bool,
 }
@@ -26,9 +30,17 @@ impl Documents {
             batches,
             ready: VecDeque::new(),
             skipped: Skipped::default(),
+            recipe: None,
             error: None,
             ended: false,
         }
+    }
+
+    /// The same documents without the texts that a recipe gives no fingerprint.
+    #[must_use]
+    pub fn hashable(mut self, recipe: Option<TextRecipe>) -> Self {
+        self.recipe = recipe;
+        self
     }
 
     /// What has been left out so far.
@@ -39,8 +51,15 @@ impl Documents {
 
     /// Parses a batch.
     fn take(&mut self, batch: Batch) {
-        let ready = &mut self.ready;
-        let outcome = batch.parse(|record| ready.push_back(record.into()));
+        let (ready, recipe) = (&mut self.ready, self.recipe);
+        let mut unhashable_texts = 0;
+        let outcome = batch.parse(|record| match (&record.content, recipe) {
+            (RecordContent::Text(text), Some(recipe)) if !recipe.has_fingerprint(text) => {
+                unhashable_texts += 1;
+            }
+            _ => ready.push_back(record.into()),
+        });
+        self.skipped.unhashable_texts += unhashable_texts;
         self.skipped += outcome.skipped;
         self.error = outcome.error;
         self.batches.reuse(batch);

@@ -25,6 +25,8 @@ pub struct Skipped {
     pub too_large_files: u64,
     /// Files whose path cannot be an id: too long, or not UTF-8.
     pub unnameable_files: u64,
+    /// Texts that the recipe gives no fingerprint, such as those without words.
+    pub unhashable_texts: u64,
 }
 
 impl Skipped {
@@ -38,7 +40,7 @@ impl Skipped {
 impl Skipped {
     /// What can be left out, with how much was.
     #[must_use]
-    pub fn reasons(self) -> [(&'static str, u64); 9] {
+    pub fn reasons(self) -> [(&'static str, u64); 10] {
         [
             ("bad line", self.bad_lines),
             ("bad row", self.bad_rows),
@@ -49,6 +51,7 @@ impl Skipped {
             ("unreadable file", self.unreadable_files),
             ("too large file", self.too_large_files),
             ("unnameable file", self.unnameable_files),
+            ("unhashable text", self.unhashable_texts),
         ]
     }
 }
@@ -64,6 +67,7 @@ impl AddAssign for Skipped {
         self.unreadable_files += more.unreadable_files;
         self.too_large_files += more.too_large_files;
         self.unnameable_files += more.unnameable_files;
+        self.unhashable_texts += more.unhashable_texts;
     }
 }
 

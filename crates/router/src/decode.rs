@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use simshard_cluster::{CorpusName, CorpusUid};
 use simshard_proto::{Documents, SearchSpec, Violations, check_batch, check_ids, v1};
-use simshard_simhash::{Fingerprint, Layout, Recipe};
+use simshard_simhash::{Fingerprint, Layout, Recipe, TextRecipe};
 use tonic::Status;
 
 use crate::corpora::OpenCorpus;
@@ -60,9 +60,15 @@ impl Batch {
         let recipe = corpus.text_recipe()?;
         let bytes: usize = texts.iter().map(String::len).sum();
         offload(bytes / 64, move || {
-            texts.iter().map(|text| recipe.fingerprint(text)).collect()
+            let texts = texts.iter().enumerate();
+            texts
+                .map(|(place, text)| {
+                    let made = recipe.fingerprint(text);
+                    made.ok_or(RouterError::NoFingerprint { place, recipe })
+                })
+                .collect()
         })
-        .await
+        .await?
     }
 }
 
@@ -244,7 +250,8 @@ pub(crate) fn new_corpus(request: &v1::CreateCorpusRequest) -> Result<NewCorpus,
         violations.add(field, format!("is refused: {error}"));
     }
     let recipe = match request.recipe.as_str() {
-        "" => Ok(Recipe::default()),
+        // What it meant before there were others to choose from.
+        "" => Ok(Recipe::Text(TextRecipe::WordsV1)),
         name => name.parse(),
     };
     if let Err(error) = &recipe {

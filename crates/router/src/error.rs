@@ -6,7 +6,7 @@ use std::time::Duration;
 use prost_types::Timestamp;
 use simshard_cluster::{CorpusName, CorpusRecord, CorpusUid, MetadataError};
 use simshard_proto::{MAX_MESSAGE_BYTES, MalformedColumns, Reason, Violations};
-use simshard_simhash::{Recipe, TakesNoTexts};
+use simshard_simhash::{Recipe, TakesNoTexts, TextRecipe};
 use simshard_topology::{NodeId, ShardSet};
 use simshard_transport::NO_MEMORY;
 use tonic::Status;
@@ -109,6 +109,14 @@ pub(crate) enum RouterError {
         /// Why.
         refusal: TakesNoTexts,
     },
+    /// The corpus's recipe gives a text no fingerprint.
+    #[error("texts[{place}] has no fingerprint by recipe {recipe}: leave it out")]
+    NoFingerprint {
+        /// Its place among the texts.
+        place: usize,
+        /// The recipe.
+        recipe: TextRecipe,
+    },
     /// Nodes that are needed do not answer.
     #[error("{}", unreachable(nodes, *late))]
     Unreachable {
@@ -200,7 +208,9 @@ impl RouterError {
             Self::OtherLayouts(_) => Reason::CorpusDiffers,
             Self::NotDeletedYet { problem, .. } => problem.reason(),
             Self::RecipeMismatch { .. } => Reason::RecipeMismatch,
-            Self::DistanceTooLarge { .. } | Self::NoTexts { .. } => Reason::InvalidRequest,
+            Self::DistanceTooLarge { .. } | Self::NoTexts { .. } | Self::NoFingerprint { .. } => {
+                Reason::InvalidRequest
+            }
             Self::Unreachable { late: true, .. }
             | Self::Late
             | Self::OutOfTime
@@ -225,6 +235,7 @@ impl RouterError {
             Self::RecipeMismatch { .. }
             | Self::DistanceTooLarge { .. }
             | Self::NoTexts { .. }
+            | Self::NoFingerprint { .. }
             | Self::NotLoaded { .. } => true,
             Self::Node { status, .. } => Reason::of(status) == Some(Reason::CorpusDiffers),
             Self::CorpusNotFound(_)
@@ -298,6 +309,7 @@ impl RouterError {
             | Self::NotStored(_)
             | Self::OtherLayouts(_)
             | Self::DistanceTooLarge { .. }
+            | Self::NoFingerprint { .. }
             | Self::Late
             | Self::WriteConflict
             | Self::TooFarAhead(_)
@@ -322,6 +334,10 @@ impl From<RouterError> for Status {
         }
         if let RouterError::NoTexts { corpus, refusal } = error {
             return Violations::of("texts", format!("is set for corpus {corpus}: {refusal}"));
+        }
+        if let RouterError::NoFingerprint { place, recipe } = error {
+            let wrong = format!("has no fingerprint by recipe {recipe}: leave it out");
+            return Violations::of(&format!("texts[{place}]"), wrong);
         }
         let reason = error.reason();
         if reason == Reason::Internal {

@@ -7,7 +7,8 @@ use clap::Args;
 use futures_util::Stream;
 use futures_util::stream::BoxStream;
 use simshard_client::{Acknowledged, Client, ClientError, Documents, Reason};
-use simshard_input::{self as input, Position, Skipped};
+use simshard_input::{self as input, Input, Position, Skipped};
+use simshard_simhash::Recipe;
 
 use super::pipeline;
 use crate::args::InputArgs;
@@ -49,6 +50,13 @@ impl DocumentsArgs {
             .with_patience(patience)
             .telling_of_waiting(|why, left| note(waiting(why, left))))
     }
+}
+
+/// The documents of an input, without the texts that the recipe of their corpus gives no
+/// fingerprint: the router would refuse their whole batch.
+pub(super) fn hashable(input: Input, recipe: Option<Recipe>) -> input::Documents {
+    let recipe = recipe.and_then(|recipe| recipe.for_texts().ok());
+    input.documents().hashable(recipe)
 }
 
 /// Documents to send, and where in the input they begin.

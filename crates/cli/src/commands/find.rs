@@ -12,8 +12,10 @@ use simshard_client::v1::{NodeShards, NodeState};
 use simshard_client::{
     Client, ClientError, Fingerprint, Found, Missing, Queries, QueryMatches, Reason, SearchSpec,
 };
+use simshard_simhash::Recipe;
 
 use crate::args::InputArgs;
+use crate::commands::documents::hashable;
 use crate::commands::{checking, pipeline};
 use crate::connection::{CorpusArgs, RouterArgs, block_on};
 use crate::say::note;
@@ -27,6 +29,8 @@ Prints a line for each query, in their order:
 document. Matches come by distance, then fingerprint. `\"truncated\": true` is
 added where --limit cut them, `\"document_count\"` where --max-ids cut the ids,
 and `\"guaranteed_distance\"` to a partial answer: farther matches may be missing.
+Corpora of words-v2 add `\"similarity\"`, estimated from the distance. Documents
+that the recipe gives no fingerprint are counted, and get no line.
 
 Examples:
   simshard find queries.jsonl --text-field body --limit 10
@@ -134,19 +138,20 @@ async fn find(which: Which, args: &FindFirstArgs, limit: u32) -> anyhow::Result<
         (true, false) => Some(Queries::Texts(args.text.clone())),
         (true, true) => None,
     };
+    // Before any input is read, and even if there is none.
+    let recipe = args.corpus.known_recipe(client).await?;
     if let Some(queries) = queries {
         let found = request(queries).await?;
-        print(&mut out, &[], &found)?;
+        print(&mut out, &[], &found, recipe)?;
         warn_of_missing(client, corpus, &found.unreachable_nodes).await;
         return Ok(());
     }
-    // Before any input is read, and even if there is none.
-    client.recipe(corpus).await?;
     let input = checking::open(&args.input.options())?;
+    let (count, documents) = (input.document_count(), hashable(input, recipe));
     let mut missing = BTreeSet::new();
     let request = |batch: simshard_client::Documents| request(batch.keys);
-    let skipped = pipeline::run("searching", input, request, |ids, found| {
-        print(&mut out, &ids, &found)?;
+    let skipped = pipeline::run("searching", count, documents, request, |ids, found| {
+        print(&mut out, &ids, &found, recipe)?;
         missing.extend(found.unreachable_nodes);
         Ok(())
     })
@@ -222,6 +227,8 @@ struct Line<'a> {
 struct LineMatch<'a> {
     fingerprint: String,
     distance: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    similarity: Option<f64>,
     ids: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     document_count: Option<u64>,
@@ -233,19 +240,25 @@ fn guaranteed(missing: Missing) -> i64 {
 }
 
 /// Prints the answers to queries with these ids, or without any.
-fn print(out: &mut impl Write, ids: &[String], found: &Found) -> anyhow::Result<()> {
+fn print(
+    out: &mut impl Write,
+    ids: &[String],
+    found: &Found,
+    recipe: Option<Recipe>,
+) -> anyhow::Result<()> {
     for (place, query) in found.queries.iter().enumerate() {
         let id = ids.get(place).map(String::as_str);
-        write_json(&mut *out, &line(query, id))?;
+        write_json(&mut *out, &line(query, id, recipe))?;
         writeln!(out)?;
     }
     Ok(out.flush()?)
 }
 
-fn line<'a>(query: &'a QueryMatches, id: Option<&'a str>) -> Line<'a> {
+fn line<'a>(query: &'a QueryMatches, id: Option<&'a str>, recipe: Option<Recipe>) -> Line<'a> {
     let matches = query.matches.iter().map(|found| LineMatch {
         fingerprint: found.fingerprint.to_string(),
         distance: found.distance,
+        similarity: recipe.and_then(|recipe| recipe.similarity(found.distance)),
         ids: &found.ids,
         document_count: (found.document_count > found.ids.len() as u64)
             .then_some(found.document_count),
@@ -288,7 +301,7 @@ mod tests {
             unreachable_nodes: BTreeSet::new(),
         };
         let mut out = Vec::new();
-        print(&mut out, &["x".into(), "y".into()], &found).unwrap();
+        print(&mut out, &["x".into(), "y".into()], &found, None).unwrap();
         let expected = concat!(
             r#"{"query":"18446744073709551615","id":"x","matches":[{"fingerprint":"18446744073709551614","#,
             r#""distance":1,"ids":["a\"b"],"document_count":3}],"truncated":true,"guaranteed_distance":2}"#,
@@ -297,5 +310,10 @@ mod tests {
             "\n"
         );
         assert_eq!(String::from_utf8(out).unwrap(), expected);
+
+        let mut out = Vec::new();
+        print(&mut out, &[], &found, Some(Recipe::default())).unwrap();
+        let out = String::from_utf8(out).unwrap();
+        assert!(out.contains(r#""distance":1,"similarity":0.96875,"ids""#), "{out}");
     }
 }

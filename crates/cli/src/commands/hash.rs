@@ -12,7 +12,7 @@ use simshard_simhash::Recipe;
 use crate::args::{Plan, ReadArgs, WriteArgs};
 use crate::exit::UsageError;
 use crate::progress;
-use crate::say::note;
+use crate::say::{self, note};
 
 /// Arguments of `hash`.
 #[derive(Args, Debug)]
@@ -21,7 +21,7 @@ Prints TSV under the header `id<TAB>hash` unless told otherwise. An id with a
 tab, a line break or a NUL byte is bad input for TSV. Documents are written as
 the input is read: bad input ends the command with exit code 2 and leaves no
 file, but on standard output good lines far before it may have been printed by
-then.
+then. A text that the recipe gives no fingerprint gets no row, and is counted.
 
 The other commands read what it writes: a .tsv as it is, .jsonl and .parquet
 with --fingerprint-field fingerprint, .json with --format json besides.
@@ -62,6 +62,7 @@ pub fn run(args: &HashArgs) -> anyhow::Result<()> {
     let output = sink.finish().and_then(Output::complete);
     output.map_err(&failed)?.commit()?;
     bar.finish_and_clear();
+    say::recipe(plan.recipe);
     if !skipped.is_empty() {
         note(skipped);
     }

@@ -6,6 +6,7 @@ use anyhow::Context;
 use clap::{Args, ValueHint};
 use simshard_client::Client;
 use simshard_input::{InputIdentity, Needs, Position};
+use simshard_simhash::Recipe;
 
 use super::checking;
 use super::documents::{self, DocumentsArgs, Done, Rest, count};
@@ -59,9 +60,9 @@ async fn insert(args: &InsertArgs) -> anyhow::Result<()> {
     let client = &args.documents.client()?;
     // Before any input is read, and even if there is none. It also makes the router look whether the
     // corpus is still the same.
-    client.recipe(&args.documents.corpus.corpus).await?;
+    let recipe = args.documents.corpus.known_recipe(client).await?;
     let Some(file) = &args.checkpoint else {
-        let rest = rest(args, None)?;
+        let rest = rest(args, recipe, None)?;
         let done = send(client, args, rest, None).await?;
         say(&done, 0);
         return Ok(());
@@ -76,7 +77,7 @@ async fn insert(args: &InsertArgs) -> anyhow::Result<()> {
         ));
         return Ok(());
     }
-    let rest = rest(args, Some(&checkpoint))?;
+    let rest = rest(args, recipe, Some(&checkpoint))?;
     let outcome = send(client, args, rest, Some(&mut checkpoint)).await;
     let done = match outcome {
         Ok(done) => done,
@@ -121,10 +122,14 @@ async fn corpus(name: &str, client: &Client) -> anyhow::Result<CorpusIdentity> {
 }
 
 /// The documents that are to be inserted yet.
-fn rest(args: &InsertArgs, checkpoint: Option<&CheckpointFile>) -> anyhow::Result<Rest> {
+fn rest(
+    args: &InsertArgs,
+    recipe: Option<Recipe>,
+    checkpoint: Option<&CheckpointFile>,
+) -> anyhow::Result<Rest> {
     let input = checking::open(&args.documents.input.options())?;
     let document_count = input.document_count();
-    let mut documents = input.documents();
+    let mut documents = documents::hashable(input, recipe);
     let mut from = Position::default();
     if let Some(checkpoint) = checkpoint {
         let _spinner = progress::spinner("passing over what is in");

@@ -5,7 +5,7 @@ use anyhow::Context;
 use futures_util::stream::BoxStream;
 use futures_util::{Stream, StreamExt};
 use simshard_client::{Acknowledged, Batcher, ClientError, Documents, Fingerprint, Queries};
-use simshard_input::{self as input, Content, Document, Input, InputError, Position, Skipped};
+use simshard_input::{self as input, Content, Document, InputError, Position, Skipped};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_stream::wrappers::ReceiverStream;
@@ -37,15 +37,16 @@ struct Batch {
 /// answer to `answered`, in order.
 pub(crate) async fn run<A, F>(
     what: &str,
-    input: Input,
+    document_count: Option<u64>,
+    documents: input::Documents,
     request: impl Fn(Documents) -> F,
     mut answered: impl FnMut(Vec<String>, A) -> anyhow::Result<()>,
 ) -> anyhow::Result<Skipped>
 where
     F: Future<Output = anyhow::Result<A>>,
 {
-    let bar = progress::bar(what, input.document_count());
-    let (batches, reader) = read_ahead(input.documents(), Position::default());
+    let bar = progress::bar(what, document_count);
+    let (batches, reader) = read_ahead(documents, Position::default());
     let requests = batches.map(|Batch { documents, .. }| {
         let ids = documents.ids.clone();
         let answer = request(documents);

@@ -11,13 +11,14 @@ use crate::recipe::{recipe_names, windows};
 /// Arguments of `recipes`.
 #[derive(Args, Clone, Copy, Debug)]
 #[command(after_help = "\
-Fingerprints of two recipes never match. Those with a window, moz-shingle and
-jenkins-window, exist for each from 1 to 255, such as jenkins-window-7; every
-window makes a recipe of its own.
+Fingerprints of two recipes never match. Those with a window, such as
+jenkins-window-7, exist for each from 1 to 255; every window makes a recipe of
+its own. words-v2 has one as well: words-v2-3 looks at runs of 3 words, and
+words-v2 at runs of 2.
 
 Examples:
   simshard recipes                            one line each
-  simshard recipes words-v1                   one in full
+  simshard recipes words-v2                   one in full
   simshard recipes --json                     all in full, a JSON object a line")]
 pub struct RecipesArgs {
     /// Explain this one in full
@@ -159,7 +160,7 @@ mod tests {
     #[test]
     fn an_explanation_names_every_aspect() {
         let text = in_full(&Recipe::default().explanation());
-        assert!(text.starts_with("words-v1: runs of 4 words"), "{text}");
+        assert!(text.starts_with("words-v2: runs of words"), "{text}");
         for aspect in [
             "takes", "tokens", "features", "hash", "ties", "empty", "version", "source", "choose",
         ] {

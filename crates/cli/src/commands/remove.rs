@@ -4,7 +4,7 @@ use clap::Args;
 use simshard_input::Position;
 
 use super::checking;
-use super::documents::{self, DocumentsArgs, Rest, count};
+use super::documents::{self, DocumentsArgs, Rest, count, hashable};
 use crate::connection::block_on;
 use crate::say::note;
 
@@ -51,11 +51,11 @@ async fn remove(args: &RemoveArgs) -> anyhow::Result<()> {
         client = client.removing_beyond_clock();
     }
     // Before any input is read, and even if there is none.
-    client.recipe(&args.corpus.corpus).await?;
+    let recipe = args.corpus.known_recipe(&client).await?;
     let input = checking::open(&args.input.options())?;
     let rest = Rest {
         document_count: input.document_count(),
-        documents: input.documents(),
+        documents: hashable(input, recipe),
         from: Position::default(),
     };
     let stream = |batches| client.remove_stream(&args.corpus.corpus, batches);

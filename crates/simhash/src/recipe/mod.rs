@@ -91,6 +91,16 @@ impl Recipe {
         }
     }
 
+    /// The Jaccard similarity of the features of two documents that the distance of their
+    /// fingerprints suggests; `None` where it suggests none.
+    ///
+    /// A bit of a one-bit minimum differs with half the probability that the minima differ.
+    #[must_use]
+    pub fn similarity(self, distance: u32) -> Option<f64> {
+        let is_minima = matches!(self, Self::Text(TextRecipe::WordsV2(_)));
+        is_minima.then(|| (1.0 - f64::from(distance) / 32.0).max(0.0))
+    }
+
     /// One line on what the recipe looks at and when to choose it.
     #[must_use]
     pub const fn summary(self) -> &'static str {
@@ -250,6 +260,33 @@ mod tests {
     fn the_default_is_words_v2_and_comes_first() {
         assert_eq!(Recipe::default().to_string(), "words-v2");
         assert_eq!(Recipe::LISTED[0], Recipe::default());
+    }
+
+    #[test]
+    fn only_minima_suggest_a_similarity() {
+        for recipe in Recipe::LISTED {
+            let is_minima = recipe == Recipe::default();
+            assert_eq!(recipe.similarity(3).is_some(), is_minima, "{recipe}");
+        }
+        let similarities = [0, 3, 32, 64].map(|distance| Recipe::default().similarity(distance));
+        assert_eq!(similarities, [1.0, 0.90625, 0.0, 0.0].map(Some));
+    }
+
+    #[test]
+    fn what_has_a_fingerprint_is_known_without_it() {
+        let texts = (0..0x3400_u32).chain(0xf900..0x2_0000);
+        let texts = texts.filter_map(char::from_u32).map(String::from);
+        let longer = ["", "abcd", "abcde", "ééééé", "?!?!?!", " \u{345}"].map(str::to_owned);
+        for text in texts.chain(longer) {
+            for recipe in [
+                TextRecipe::default(),
+                TextRecipe::TextDedup(Window::THREE),
+                TextRecipe::WordsV1,
+            ] {
+                let made = recipe.fingerprint(&text);
+                assert_eq!(recipe.has_fingerprint(&text), made.is_some(), "{recipe} {text:?}");
+            }
+        }
     }
 
     #[test]

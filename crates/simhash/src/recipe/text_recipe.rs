@@ -64,6 +64,21 @@ impl TextRecipe {
         }
     }
 
+    /// Whether a text has a fingerprint, without computing it.
+    #[must_use]
+    pub fn has_fingerprint(self, text: &str) -> bool {
+        match self {
+            Self::WordsV2(_) => text.contains(char::is_alphanumeric),
+            Self::TextDedup(_) => text.chars().nth(textdedup::FEWEST - 1).is_some(),
+            Self::WordsV1
+            | Self::Leonsim3
+            | Self::Leonsim4
+            | Self::MozShingle(_)
+            | Self::JenkinsWindow(_)
+            | Self::JenkinsWindowCompat(_) => true,
+        }
+    }
+
     /// The same fingerprint, computed word for word as the recipe is defined, and slowly: to hold
     /// [`fingerprint`](Self::fingerprint) against.
     #[must_use]

@@ -27,6 +27,23 @@ impl Files {
         self.paths.len()
     }
 
+    /// Adds files, given by path and text.
+    fn add(&mut self, batch: Vec<(String, String)>, recipe: TextRecipe) {
+        let made: Vec<Option<Fingerprint>> = batch
+            .par_iter()
+            .map(|(_, text)| recipe.fingerprint(text))
+            .collect();
+        for ((path, _), fingerprint) in batch.into_iter().zip(made) {
+            match fingerprint {
+                Some(fingerprint) => {
+                    self.paths.push(path);
+                    self.fingerprints.push(fingerprint);
+                }
+                None => self.skipped.unhashable_texts += 1,
+            }
+        }
+    }
+
     /// The files and folders that were walked, for people.
     pub(super) fn what(&self) -> String {
         let roots: Vec<String> = self
@@ -79,20 +96,15 @@ pub(super) fn read(paths: &[PathBuf], max_mib: u32, recipe: TextRecipe) -> anyho
         }
         files.bytes += text.len() as u64;
         batch_bytes += text.len();
-        files.paths.push(id);
-        batch.push(text);
+        batch.push((id, text));
         if batch_bytes >= BATCH_BYTES {
             bar.inc(batch.len() as u64);
-            files
-                .fingerprints
-                .par_extend(batch.par_iter().map(|text| recipe.fingerprint(text)));
-            (batch, batch_bytes) = (Vec::new(), 0);
+            files.add(std::mem::take(&mut batch), recipe);
+            batch_bytes = 0;
         }
     }
-    files
-        .fingerprints
-        .par_extend(batch.par_iter().map(|text| recipe.fingerprint(text)));
+    files.add(batch, recipe);
     bar.finish_and_clear();
-    files.skipped = documents.skipped();
+    files.skipped += documents.skipped();
     Ok(files)
 }

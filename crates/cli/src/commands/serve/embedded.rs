@@ -2,6 +2,7 @@
 
 use simshard_client::{Client, ClientError, Reason, v1};
 use simshard_runtime::shutdown::Shutdown;
+use simshard_simhash::Recipe;
 use tracing::warn;
 
 use super::roles;
@@ -34,6 +35,7 @@ pub(super) fn run(config: EmbeddedConfig) -> anyhow::Result<()> {
 async fn make_corpus(url: &str) -> Result<(), ClientError> {
     let request = v1::CreateCorpusRequest {
         name: CORPUS.to_owned(),
+        recipe: Recipe::default().to_string(),
         ..v1::CreateCorpusRequest::default()
     };
     let created = Client::new(url)?.create_corpus(request).await;
