@@ -121,6 +121,15 @@ fn recipe_cases() -> Vec<Case> {
         ),
         Case::light(
             &[row(
+                "words-v2",
+                "`words-v2` over the same text",
+                AtLeast(300.0),
+                MegabytesASecond,
+            )],
+            |programs| Ok(vec![programs.hash("words-v2")?]),
+        ),
+        Case::light(
+            &[row(
                 "leonsim-3",
                 "`leonsim-3` over real text, one thread, JSONL parsing included",
                 AtLeast(30.0),

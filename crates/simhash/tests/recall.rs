@@ -1,0 +1,117 @@
+//! How many of 500 edited texts each recipe finds at distance 3.
+//!
+//! The texts are made up from a seed, and so is each edit: words that are replaced, added, dropped,
+//! moved or printed in another way. Every pair is one of near-duplicates: of the runs of 5 words
+//! that either text has, both have 80 % or more.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeSet;
+
+use fastrand::Rng;
+use simshard_simhash::{Recipe, TextRecipe};
+
+const PAIRS: usize = 500;
+
+/// The distance up to which a pair is found, the default of corpora.
+const DISTANCE: u32 = 3;
+
+/// The pairs that each recipe finds.
+const FOUND: [(&str, usize); 11] = [
+    ("words-v2", 0),
+    ("words-v2-1", 0),
+    ("words-v2-3", 0),
+    ("words-v2-4", 0),
+    ("words-v1", 0),
+    ("leonsim-3", 0),
+    ("leonsim-4", 0),
+    ("moz-shingle-4", 0),
+    ("jenkins-window-5", 0),
+    ("jenkins-window-5-compat", 0),
+    ("textdedup-3", 0),
+];
+
+/// A word: the more common, the smaller its number, as in real texts.
+fn word(rng: &mut Rng) -> String {
+    const SYLLABLES: [&str; 16] = [
+        "ka", "lo", "mi", "ren", "to", "sa", "ver", "du", "pel", "an", "ti", "gor", "e", "ns",
+        "qui", "ba",
+    ];
+    let mut number = (8000_f64.powf(rng.f64()) - 1.0) as usize;
+    let mut word = String::new();
+    loop {
+        word += SYLLABLES[number % 16];
+        number /= 16;
+        if number == 0 {
+            return word;
+        }
+    }
+}
+
+/// One edit of a text.
+fn edit(words: &mut Vec<String>, rng: &mut Rng) {
+    let place = rng.usize(..words.len());
+    match rng.u8(..8) {
+        0..3 => words[place] = word(rng),
+        3 => words.insert(place, word(rng)),
+        4 => drop(words.remove(place)),
+        5 => {
+            let moved = words.remove(place);
+            words.insert(rng.usize(..=words.len()), moved);
+        }
+        6 => words[place] = words[place].to_uppercase(),
+        _ => words[place].push_str(",\n"),
+    }
+}
+
+/// The Jaccard similarity of the sets of runs of 5 words.
+fn similarity(a: &[String], b: &[String]) -> f64 {
+    let runs = |words: &[String]| -> BTreeSet<String> {
+        let plain = |word: &String| word.trim_end_matches(",\n").to_lowercase();
+        let words: Vec<String> = words.iter().map(plain).collect();
+        words.windows(5).map(|run| run.join(" ")).collect()
+    };
+    let (a, b) = (runs(a), runs(b));
+    let common = a.intersection(&b).count();
+    common as f64 / (a.len() + b.len() - common) as f64
+}
+
+/// A text and what edits make of it, with a similarity that is anything from 0.8 to 1.
+fn pair(rng: &mut Rng) -> [String; 2] {
+    let length = (50.0 * 30_f64.powf(rng.f64())) as usize;
+    let original: Vec<String> = (0..length).map(|_| word(rng)).collect();
+    let least = 0.8 + 0.2 * rng.f64();
+    let mut edited = original.clone();
+    loop {
+        let before = edited.clone();
+        edit(&mut edited, rng);
+        if similarity(&original, &edited) < least {
+            return [original, before].map(|words| words.join(" "));
+        }
+    }
+}
+
+#[test]
+fn every_recipe_finds_as_many_edited_texts_as_before() {
+    let mut rng = Rng::with_seed(17);
+    let pairs: Vec<[String; 2]> = (0..PAIRS).map(|_| pair(&mut rng)).collect();
+    let found = FOUND.map(|(name, _)| {
+        let recipe = name.parse::<Recipe>().unwrap().for_texts().unwrap();
+        let is_near = |[a, b]: &&[String; 2]| {
+            let [a, b] = [a, b].map(|text| recipe.fingerprint(text).unwrap());
+            a.distance(b) <= DISTANCE
+        };
+        (name, pairs.iter().filter(is_near).count())
+    });
+    assert_eq!(found, FOUND);
+}
+
+#[test]
+fn every_listed_text_recipe_has_a_figure() {
+    let listed = Recipe::LISTED.into_iter();
+    let texts: Vec<TextRecipe> = listed.filter_map(|one| one.for_texts().ok()).collect();
+    for recipe in texts {
+        let name = recipe.to_string();
+        assert!(FOUND.iter().any(|&(known, _)| known == name), "{name}");
+    }
+}
