@@ -35,7 +35,7 @@ async fn texts_become_fingerprints_by_the_recipe_of_the_corpus() {
         };
         cluster.client.create_corpus(request).await.unwrap();
         let text = "The quick brown fox jumps over the lazy dog";
-        let expected = recipe.fingerprint(text);
+        let expected = recipe.fingerprint(text).unwrap();
 
         let request = v1::FingerprintRequest {
             corpus: name.clone(),

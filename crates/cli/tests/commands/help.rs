@@ -62,12 +62,14 @@ fn every_recipe_has_a_line_in_the_help() {
         let output = run(BINARY, [command, &["--help"]].concat(), "");
         let help = String::from_utf8(output.stdout).unwrap();
         for recipe in [
+            "words-v2:",
             "words-v1:",
             "leonsim-3:",
             "leonsim-4:",
             "moz-shingle-4:",
             "jenkins-window-5:",
             "jenkins-window-5-compat:",
+            "textdedup-3:",
         ] {
             let line = help.lines().find(|line| line.contains(recipe));
             let line = line.unwrap_or_else(|| panic!("{command:?} without {recipe}: {help}"));

@@ -230,7 +230,7 @@ fn columns_hold_the_documents_in_their_order() {
             panic!("a line is a text");
         };
         assert_eq!(
-            columns.fingerprints[document],
+            Some(columns.fingerprints[document]),
             TextRecipe::default().fingerprint(text)
         );
     }

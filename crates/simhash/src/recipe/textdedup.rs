@@ -9,7 +9,7 @@
 //! 3. A bit is 1 if strictly more than half of the features have it. The package writes these bits
 //!    as 8 bytes, the most significant first.
 //! 4. A text of fewer than 5 characters has no fingerprint: the package gives it a signature of one
-//!    bit.
+//!    bit, which it then cannot permute.
 //!
 //! Case mappings grow with Unicode. These recipes follow Unicode 17.0.
 

@@ -122,7 +122,7 @@ const FOX: &str = "the quick brown fox jumps over the lazy dog and runs off into
 
 /// The fingerprint of a text by the usual recipe.
 fn fingerprint(text: &str) -> u64 {
-    TextRecipe::default().fingerprint(text).0
+    TextRecipe::default().fingerprint(text).unwrap().0
 }
 
 #[test]

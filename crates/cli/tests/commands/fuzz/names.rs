@@ -14,6 +14,8 @@ fn recipes() {
     let names = SplicedText {
         pieces: &[
             "words-v1",
+            "words-v2",
+            "textdedup-",
             "leonsim-3",
             "leonsim-",
             "moz-shingle-",
