@@ -43,7 +43,7 @@ enum Names {
     /// As their fingerprints are.
     Fingerprints,
     /// By their ids. The numbers of the documents stand ordered by place.
-    Ids(Columns, Vec<u32>),
+    Ids(Box<Columns>, Vec<u32>),
 }
 
 impl DocumentSet {
@@ -78,7 +78,7 @@ impl DocumentSet {
             columns.fingerprints = Vec::new();
         }
         Ok(Self {
-            names: Names::Ids(columns, ordered(places, starts.as_deref())),
+            names: Names::Ids(columns.into(), ordered(places, starts.as_deref())),
             set,
             starts,
             len,

@@ -73,7 +73,10 @@ pub struct RecipeArgs {
 impl CorpusArgs {
     /// The recipe that the corpus has, which is thereby seen to exist; `None` if only newer versions
     /// know it.
-    pub(crate) async fn known_recipe(&self, client: &Client) -> Result<Option<Recipe>, ClientError> {
+    pub(crate) async fn known_recipe(
+        &self,
+        client: &Client,
+    ) -> Result<Option<Recipe>, ClientError> {
         Ok(client.recipe(&self.corpus).await?.parse().ok())
     }
 }

@@ -27,7 +27,9 @@ pub(crate) fn recipe(recipe: Recipe) {
 
 /// Says the recipe of a batch job, what it left out and, to people, what it came to.
 pub(crate) fn summary(summary: &Summary) {
-    summary.recipe.map(recipe);
+    if let Some(made_by) = summary.recipe {
+        recipe(made_by);
+    }
     if !summary.skipped.is_empty() {
         note(summary.skipped);
     }

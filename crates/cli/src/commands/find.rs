@@ -314,6 +314,9 @@ mod tests {
         let mut out = Vec::new();
         print(&mut out, &[], &found, Some(Recipe::default())).unwrap();
         let out = String::from_utf8(out).unwrap();
-        assert!(out.contains(r#""distance":1,"similarity":0.96875,"ids""#), "{out}");
+        assert!(
+            out.contains(r#""distance":1,"similarity":0.96875,"ids""#),
+            "{out}"
+        );
     }
 }

@@ -284,7 +284,11 @@ mod tests {
                 TextRecipe::WordsV1,
             ] {
                 let made = recipe.fingerprint(&text);
-                assert_eq!(recipe.has_fingerprint(&text), made.is_some(), "{recipe} {text:?}");
+                assert_eq!(
+                    recipe.has_fingerprint(&text),
+                    made.is_some(),
+                    "{recipe} {text:?}"
+                );
             }
         }
     }

@@ -49,7 +49,9 @@ pub(super) fn fingerprint(text: &str, window: Window) -> Option<Fingerprint> {
 
 pub(super) fn fingerprint_at(level: Level, text: &str, window: Window) -> Option<Fingerprint> {
     let mut minima = Minima::new();
-    words::for_each_run(level, &normalized(text), window, |runs| minima.add_all(runs));
+    words::for_each_run(level, &normalized(text), window, |runs| {
+        minima.add_all(runs);
+    });
     minima.fingerprint()
 }
 
