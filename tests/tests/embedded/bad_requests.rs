@@ -174,6 +174,76 @@ async fn what_the_corpus_was_not_made_for_is_refused() {
     cluster.stop().await;
 }
 
+/// A request is refused whole, and a stream ends at it; what came before stays.
+#[tokio::test]
+async fn a_text_without_fingerprint_is_refused_by_its_place() {
+    let (cluster, mut stub) = start().await;
+    let create = v1::CreateCorpusRequest {
+        name: "words".into(),
+        recipe: "words-v2".into(),
+        ..Default::default()
+    };
+    cluster.client.create_corpus(create).await.unwrap();
+    let batch = |texts: [&str; 3]| v1::InsertRequest {
+        corpus: "words".into(),
+        texts: texts.map(str::to_owned).to_vec(),
+        ..Default::default()
+    };
+    let bad = || batch(["one", "two", "?!"]);
+    let find_all = v1::FindAllRequest {
+        corpus: "words".into(),
+        texts: bad().texts,
+        ..Default::default()
+    };
+    let fingerprint = v1::FingerprintRequest {
+        corpus: "words".into(),
+        texts: bad().texts,
+        ..Default::default()
+    };
+    let good = batch(["a", "b", "c"]);
+    let stream = [(1, good), (2, bad()), (3, batch(["d", "e", "f"]))];
+    let stream = stream.map(|(sequence, batch)| v1::InsertStreamRequest {
+        sequence,
+        batch: Some(batch),
+    });
+    let answers = stub.insert_stream(tokio_stream::iter(stream)).await;
+    let mut answers = answers.unwrap().into_inner();
+    assert_eq!(answers.message().await.unwrap().unwrap().sequence, 1);
+    for status in [
+        stub.insert(bad()).await.unwrap_err(),
+        stub.find_all(find_all).await.unwrap_err(),
+        stub.fingerprint(fingerprint).await.unwrap_err(),
+        answers.message().await.unwrap_err(),
+    ] {
+        check("text", &status, Reason::InvalidRequest, Some("texts[2]"));
+        let said = "texts[2] has no fingerprint by recipe words-v2";
+        assert!(status.message().contains(said), "{status:?}");
+    }
+    let scanned = stub.scan(v1::ScanRequest {
+        corpus: "words".into(),
+        ..Default::default()
+    });
+    let mut scanned = scanned.await.unwrap().into_inner();
+    let documents = scanned.message().await.unwrap().unwrap().fingerprints;
+    assert!(
+        documents.len() == 3 || documents.len() == 6,
+        "{documents:?}"
+    );
+
+    // The corpus `c` was created without a recipe, and so has words-v1, as ever.
+    let zero = v1::FingerprintRequest {
+        corpus: "c".into(),
+        texts: vec!["?!".into()],
+        ..Default::default()
+    };
+    let answer = stub.fingerprint(zero).await.unwrap().into_inner();
+    assert_eq!(
+        (answer.fingerprints, answer.recipe.as_str()),
+        (vec![0], "words-v1")
+    );
+    cluster.stop().await;
+}
+
 #[tokio::test]
 async fn batches_at_their_limits_pass() {
     let (cluster, mut stub) = start().await;

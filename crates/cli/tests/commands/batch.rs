@@ -9,10 +9,12 @@ use simshard_testkit::run;
 
 use crate::{BINARY, log};
 
-/// What a command prints, which must succeed and say nothing else.
+/// What a command prints, which must succeed and say nothing but its recipe.
 fn printed(args: &[&str], input: &str) -> String {
     let output = run(BINARY, args, input);
-    assert_eq!(log(&output), "", "{args:?}");
+    let log = log(&output);
+    let mut said = log.lines().filter(|line| !line.starts_with("recipe "));
+    assert_eq!(said.next(), None, "{args:?}");
     assert_eq!(output.status.code(), Some(0), "{args:?}");
     String::from_utf8(output.stdout).unwrap()
 }

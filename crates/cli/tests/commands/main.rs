@@ -19,6 +19,7 @@ mod demo;
 mod formats;
 mod fuzz;
 mod help;
+mod recipes;
 mod storage;
 mod terminal;
 
