@@ -2,7 +2,7 @@
 //!
 //! The texts are made up from a seed, and so is each edit: words that are replaced, added, dropped,
 //! moved or printed in another way. Every pair is one of near-duplicates: of the runs of 5 words
-//! that either text has, both have 80 % or more.
+//! that either text has, both have 80 % to 95 %.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -16,19 +16,20 @@ const PAIRS: usize = 500;
 /// The distance up to which a pair is found, the default of corpora.
 const DISTANCE: u32 = 3;
 
-/// The pairs that each recipe finds.
+/// The pairs that each recipe finds. That recipes of characters find more says little: they also
+/// find unlike texts of one language, and these have no language.
 const FOUND: [(&str, usize); 11] = [
-    ("words-v2", 0),
-    ("words-v2-1", 0),
-    ("words-v2-3", 0),
-    ("words-v2-4", 0),
-    ("words-v1", 0),
-    ("leonsim-3", 0),
-    ("leonsim-4", 0),
-    ("moz-shingle-4", 0),
-    ("jenkins-window-5", 0),
-    ("jenkins-window-5-compat", 0),
-    ("textdedup-3", 0),
+    ("words-v2", 456),
+    ("words-v2-1", 499),
+    ("words-v2-3", 365),
+    ("words-v2-4", 289),
+    ("words-v1", 56),
+    ("leonsim-3", 474),
+    ("leonsim-4", 406),
+    ("moz-shingle-4", 35),
+    ("jenkins-window-5", 349),
+    ("jenkins-window-5-compat", 354),
+    ("textdedup-3", 373),
 ];
 
 /// A word: the more common, the smaller its number, as in real texts.
@@ -76,17 +77,17 @@ fn similarity(a: &[String], b: &[String]) -> f64 {
     common as f64 / (a.len() + b.len() - common) as f64
 }
 
-/// A text and what edits make of it, with a similarity that is anything from 0.8 to 1.
+/// A text and what edits make of it, with a similarity of 0.8 to 0.95.
 fn pair(rng: &mut Rng) -> [String; 2] {
-    let length = (50.0 * 30_f64.powf(rng.f64())) as usize;
-    let original: Vec<String> = (0..length).map(|_| word(rng)).collect();
-    let least = 0.8 + 0.2 * rng.f64();
-    let mut edited = original.clone();
     loop {
-        let before = edited.clone();
-        edit(&mut edited, rng);
-        if similarity(&original, &edited) < least {
-            return [original, before].map(|words| words.join(" "));
+        let length = (50.0 * 20_f64.powf(rng.f64())) as usize;
+        let original: Vec<String> = (0..length).map(|_| word(rng)).collect();
+        let mut edited = original.clone();
+        for _ in 0..=rng.usize(..=length / 35) {
+            edit(&mut edited, rng);
+        }
+        if (0.8..0.95).contains(&similarity(&original, &edited)) {
+            return [original, edited].map(|words| words.join(" "));
         }
     }
 }
