@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use prost_types::Timestamp;
 use simshard_cluster::{CorpusName, CorpusRecord, CorpusUid, MetadataError};
 use simshard_proto::{MAX_MESSAGE_BYTES, MalformedColumns, Reason, Violations};
 use simshard_simhash::{Recipe, TakesNoTexts, TextRecipe};
@@ -159,7 +158,7 @@ pub(crate) enum RouterError {
     #[error("others keep changing the same documents: retry later")]
     WriteConflict,
     /// Documents have versions over a minute ahead of wall time. The other documents of the request changed.
-    #[error("{}", too_far_ahead(.0))]
+    #[error("{0}")]
     TooFarAhead(TooFarAhead),
     /// A stream about a whole corpus was not done by the client's deadline.
     #[error("the stream was not done by its deadline: allow more time, or set none")]
@@ -366,34 +365,6 @@ fn node_reason(status: &Status) -> Reason {
 fn listed(uids: &[CorpusUid]) -> String {
     let uids: Vec<String> = uids.iter().map(CorpusUid::to_string).collect();
     uids.join(", ")
-}
-
-fn too_far_ahead(documents: &TooFarAhead) -> String {
-    let TooFarAhead {
-        count,
-        fingerprint,
-        version,
-    } = *documents;
-    let others = match count {
-        0 | 1 => String::new(),
-        more => format!(" and {} more of the request", more - 1),
-    };
-    format!(
-        "document {fingerprint}{others} changed at {}, which is over a minute ahead of this router's clock: set the \
-         clocks of the machines right, then send the request again after {}, or to remove documents at once use \
-         simshard remove --beyond-clock",
-        time(version.milliseconds()),
-        time(version.acceptable_at()),
-    )
-}
-
-/// A time in milliseconds since 1970, as RFC 3339 writes it, to whole seconds.
-fn time(milliseconds: u64) -> Timestamp {
-    Timestamp {
-        // A version has 48 bits for it.
-        seconds: (milliseconds / 1000) as i64,
-        nanos: 0,
-    }
 }
 
 fn unreachable(nodes: &BTreeMap<NodeId, ShardSet>, late: bool) -> String {

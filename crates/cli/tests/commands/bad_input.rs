@@ -6,7 +6,7 @@ use std::process::Command;
 
 use simshard_testkit::{run, run_with_open_input};
 
-use crate::{BINARY, embedded, log};
+use crate::{BINARY, embedded, log, said};
 
 #[test]
 fn bad_fingerprints_are_named_and_nothing_is_inserted() {
@@ -218,7 +218,7 @@ fn hash_refuses_ids_that_it_cannot_print_before_it_prints() {
     let output = run(BINARY, ["hash", "--skip-bad-lines", path], "");
     assert_eq!(output.status.code(), Some(0), "{}", log(&output));
     assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 3);
-    assert_eq!(log(&output), "skipped 1 bad line\n");
+    assert_eq!(said(&output), "skipped 1 bad line\n");
 }
 
 #[test]
@@ -347,7 +347,7 @@ fn a_bad_log_filter_exits_with_two() {
 fn checking_is_silent_where_nobody_watches() {
     let output = run(BINARY, ["hash"], "a text\n");
     assert_eq!(output.status.code(), Some(0));
-    assert_eq!(log(&output), "");
+    assert_eq!(said(&output), "");
 }
 
 #[test]
@@ -582,7 +582,7 @@ fn a_line_that_is_too_long_can_be_left_out() {
     assert_eq!(output.status.code(), Some(0), "{}", log(&output));
     let expected = "id\thash\n2\t13548364882372308181\n";
     assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
-    assert_eq!(log(&output), "skipped 1 bad line\n");
+    assert_eq!(said(&output), "skipped 1 bad line\n");
 }
 
 #[test]

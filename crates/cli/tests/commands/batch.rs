@@ -7,14 +7,12 @@ use std::path::Path;
 use simshard_simhash::{Fingerprint, synthetic::Data};
 use simshard_testkit::run;
 
-use crate::{BINARY, log};
+use crate::{BINARY, log, said};
 
 /// What a command prints, which must succeed and say nothing but its recipe.
 fn printed(args: &[&str], input: &str) -> String {
     let output = run(BINARY, args, input);
-    let log = log(&output);
-    let mut said = log.lines().filter(|line| !line.starts_with("recipe "));
-    assert_eq!(said.next(), None, "{args:?}");
+    assert_eq!(said(&output), "", "{args:?}");
     assert_eq!(output.status.code(), Some(0), "{args:?}");
     String::from_utf8(output.stdout).unwrap()
 }

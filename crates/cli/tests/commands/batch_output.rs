@@ -13,18 +13,18 @@ use std::time::{Duration, Instant};
 use simshard_testkit::run;
 use tempfile::TempDir;
 
-use crate::{BINARY, log};
+use crate::{BINARY, log, said};
 
 /// A condition that does not come by then never will.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Runs a command that must end well and say nothing, and returns what it printed.
+/// Runs a command that must end well and say nothing but its recipe, and returns what it printed.
 fn succeed(args: &[&str], input: &str) -> String {
     succeeded(&run(BINARY, args, input), args)
 }
 
 fn succeeded(output: &Output, what: impl Debug) -> String {
-    assert_eq!(log(output), "", "{what:?}");
+    assert_eq!(said(output), "", "{what:?}");
     assert_eq!(output.status.code(), Some(0), "{what:?}");
     String::from_utf8_lossy(&output.stdout).into_owned()
 }

@@ -41,3 +41,10 @@ fn simshard(router: &Process, args: &[&str], input: &str) -> String {
 fn log(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
+
+/// What a command wrote there besides its recipe.
+fn said(output: &Output) -> String {
+    let log = log(output);
+    let lines = log.split_inclusive('\n');
+    lines.filter(|line| !line.starts_with("recipe ")).collect()
+}

@@ -7,7 +7,7 @@ use crate::{BINARY, embedded, log, simshard};
 const PAGES: &str = concat!(
     "{\"id\": \"a\", \"text\": \"one two three\"}\n",
     "{\"id\": \"empty\", \"text\": \"\"}\n",
-    "{\"id\": \"b\", \"text\": \"one, two, three\"}\n",
+    "{\"id\": \"b\", \"text\": \"One Two Three\"}\n",
     "{\"id\": \"none\", \"text\": \"?! … 🙂\"}\n",
 );
 
@@ -39,7 +39,7 @@ fn file_commands_leave_out_texts_without_fingerprint_and_count_them() {
         );
         for verb in ["find-all", "find-clusters"] {
             let (found, log) = both(&[&[verb], &with[..]].concat());
-            assert!(found.starts_with("[\"a\", \"b\"]\n"), "{found}");
+            assert!(found.contains("[\"a\", \"b\"]\n"), "{found}");
             assert_eq!(log, said, "{verb}");
         }
     }
@@ -47,7 +47,7 @@ fn file_commands_leave_out_texts_without_fingerprint_and_count_them() {
 
 #[test]
 fn texts_are_hashed_by_words_v2_unless_told_otherwise() {
-    let by = |recipe| both(&[&["hash", "--format", "jsonl"], recipe].concat());
+    let by = |recipe: &[&str]| both(&[&["hash", "--format", "jsonl"], recipe].concat());
     assert_eq!(by(&[]), by(&["--recipe", "words-v2"]));
     assert_ne!(by(&[]), by(&["--recipe", "words-v1"]));
 

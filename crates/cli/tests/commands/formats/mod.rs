@@ -19,7 +19,7 @@ use simshard_simhash::{Fingerprint, TextRecipe};
 use simshard_testkit::run;
 use tempfile::TempDir;
 
-use crate::{BINARY, log};
+use crate::{BINARY, log, said};
 
 /// A document's id, its fingerprint, and the cluster that it belongs to.
 type Member = (String, u64, u64);
@@ -166,7 +166,7 @@ fn the_plain_texts_of_a_crawl_are_hashed_and_the_rest_is_counted() {
             fingerprint("a dog")
         );
         assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
-        assert_eq!(log(&output), "skipped 1 non-text record\n");
+        assert_eq!(said(&output), "skipped 1 non-text record\n");
     }
 }
 
@@ -190,7 +190,7 @@ fn a_folder_of_a_crawl_is_refused_with_the_pattern_that_reads_it() {
     let files = ["find-clusters", "--format", "files", "--singletons", &path];
     let output = run(BINARY, files, b"");
     assert_eq!(output.status.code(), Some(0), "{}", log(&output));
-    assert_eq!(log(&output), "skipped 1 too large file\n");
+    assert_eq!(said(&output), "skipped 1 too large file\n");
     fs::remove_file(folder.path("a.txt")).unwrap();
     let expected = "none of the files is a document, a text of at most 8388608 bytes: \
                     skipped 1 too large file";

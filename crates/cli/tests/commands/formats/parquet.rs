@@ -11,7 +11,7 @@ use parquet::schema::parser::parse_message_type;
 use simshard_testkit::run;
 
 use super::{FOX, Folder, Member, fingerprint, members, succeed};
-use crate::{BINARY, log};
+use crate::{BINARY, log, said};
 
 /// A row: a number, an address and a text, where there is one.
 type Row = (i64, &'static str, Option<&'static str>);
@@ -162,5 +162,5 @@ fn bad_rows_are_counted_where_they_may_be_skipped() {
     assert_eq!(output.status.code(), Some(0), "{}", log(&output));
     let expected = format!("id\thash\nb\t{}\n", fingerprint(FOX));
     assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
-    assert_eq!(log(&output), "skipped 2 bad rows\n");
+    assert_eq!(said(&output), "skipped 2 bad rows\n");
 }

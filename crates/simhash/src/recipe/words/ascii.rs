@@ -57,7 +57,7 @@ pub(super) fn gap(text: &str) -> usize {
 }
 
 /// How many bytes of ASCII there are before anything else.
-pub(in crate::recipe) fn ascii_length(bytes: &[u8]) -> usize {
+pub(crate) fn ascii_length(bytes: &[u8]) -> usize {
     let (blocks, _) = bytes.as_chunks::<16>();
     let whole = blocks.iter().take_while(|block| block.is_ascii()).count() * 16;
     let rest = bytes[whole..].iter().take_while(|byte| byte.is_ascii());
