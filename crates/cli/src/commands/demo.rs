@@ -121,7 +121,8 @@ async fn on_cluster(
         }
     }
     let contents = client.get_corpus(CORPUS).await?;
-    report::print(files, &clusters.groups(), &contents, timings)?;
+    let recipe = args.recipe.into();
+    report::print(files, &clusters.groups(), recipe, &contents, timings)?;
     let mut outcome = Ok(());
     if args.verify {
         outcome = verify::verify(files, &answers, args.distance);

@@ -490,7 +490,8 @@ fn overlapping_paths_of_a_demo_are_read_once() {
     let output = run(BINARY, args, "");
     let shown = String::from_utf8(output.stdout.clone()).unwrap();
     assert!(
-        shown.ends_with("verified: 3 pairs, 0 missed, 0 extra\n"),
+        shown.contains("     0  ~100 %  2.txt\n")
+            && shown.ends_with("verified: 3 pairs, 0 missed, 0 extra\n"),
         "{shown}{}",
         log(&output)
     );

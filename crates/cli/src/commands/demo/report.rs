@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use simshard_client::v1;
 use simshard_runtime::terminal::escaped;
+use simshard_simhash::Recipe;
 
 use super::Timings;
 use super::walk::Files;
@@ -20,6 +21,7 @@ const FILES: usize = 6;
 pub(super) fn print(
     files: &Files,
     clusters: &[Vec<usize>],
+    recipe: Recipe,
     contents: &v1::GetCorpusResponse,
     timings: Timings,
 ) -> anyhow::Result<()> {
@@ -34,7 +36,7 @@ pub(super) fn print(
     if !files.skipped.is_empty() {
         writeln!(out, "{}", files.skipped)?;
     }
-    print_clusters(&mut out, files, clusters)?;
+    print_clusters(&mut out, files, clusters, recipe)?;
     writeln!(out, "\nWho holds what (a document is in several shards)\n")?;
     write!(out, "{}", picture(&contents.nodes))?;
     print_timings(&mut out, files, timings)?;
@@ -45,6 +47,7 @@ fn print_clusters(
     out: &mut impl Write,
     files: &Files,
     clusters: &[Vec<usize>],
+    recipe: Recipe,
 ) -> anyhow::Result<()> {
     if clusters.is_empty() {
         writeln!(out, "\nNo two of them are near-duplicates.")?;
@@ -69,7 +72,10 @@ fn print_clusters(
         for &file in cluster.iter().take(FILES) {
             let distance = files.fingerprints[first].distance(files.fingerprints[file]);
             let path = escaped(files.short_path(file));
-            writeln!(out, "  {distance:>4}  {path}")?;
+            let similarity = recipe.similarity(distance);
+            let similarity = similarity.map(|share| format!("  ~{:>3.0} %", 100.0 * share));
+            let similarity = similarity.unwrap_or_default();
+            writeln!(out, "  {distance:>4}{similarity}  {path}")?;
         }
         if cluster.len() > FILES {
             writeln!(out, "        and {} more", cluster.len() - FILES)?;
