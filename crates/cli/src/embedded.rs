@@ -21,10 +21,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::exit::UsageError;
 
-/// How long requests under way may take after a shutdown began.
+/// How long requests in flight may take after a shutdown began.
 pub const DRAIN: Duration = Duration::from_secs(10);
 
-/// Bytes that the requests under way in a router or node may use together.
+/// Bytes that the requests in flight in a router or node may use together.
 pub const IN_FLIGHT_BYTES: usize = 512 << 20;
 
 /// The name of the node of `serve` without a role, and of its folder in the data directory.
@@ -54,9 +54,9 @@ pub struct EmbeddedConfig {
     pub threads: usize,
     /// Corpora beyond which none is created.
     pub max_corpora: usize,
-    /// Bytes that the requests under way in each role may use together.
+    /// Bytes that the requests in flight in each role may use together.
     pub in_flight_bytes: usize,
-    /// How long requests under way may take after a shutdown began.
+    /// How long requests in flight may take after a shutdown began.
     pub drain: Duration,
 }
 
@@ -210,7 +210,7 @@ impl EmbeddedCluster {
         }
     }
 
-    /// Lets requests under way finish, router first, and stops.
+    /// Lets requests in flight finish, router first, and stops.
     ///
     /// # Errors
     /// If a role failed; the others are stopped all the same.

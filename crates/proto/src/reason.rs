@@ -52,7 +52,7 @@ pub enum Reason {
     MetadataFailed,
     /// A node has no room left for documents.
     DiskFull,
-    /// More is under way than a process may hold.
+    /// More is in flight than a process may hold.
     Overloaded,
     /// Others keep changing the same documents.
     WriteConflict,

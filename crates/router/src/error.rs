@@ -159,8 +159,8 @@ pub(crate) enum RouterError {
     /// The client of a stream took no answer for so long.
     #[error("no answer was read for {0:?}: ask again, and read on")]
     Stalled(Duration),
-    /// As many such streams are under way as the router serves at a time.
-    #[error("{most} streams about whole corpora are under way: retry once one of them has ended")]
+    /// As many such streams are in flight as the router serves at a time.
+    #[error("{most} streams about whole corpora are in flight: retry once one of them has ended")]
     TooManyStreams {
         /// So many.
         most: usize,

@@ -146,7 +146,7 @@ impl<T: Send + 'static> Writer<T> {
         }
     }
 
-    /// Lets a flush that is under way finish, abandons a merge, and begins nothing else.
+    /// Lets a flush in flight finish, abandons a merge, and begins nothing else.
     pub(crate) fn end_maintenance(&self) {
         self.store.stop_maintenance();
         let mut threads = self.maintenance.lock();

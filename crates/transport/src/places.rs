@@ -1,4 +1,4 @@
-//! Places for requests under way, shared fairly among peers.
+//! Places for requests in flight, shared fairly among peers.
 //!
 //! # Invariants
 //! - PL1: a place comes back when it is dropped, once.
@@ -16,7 +16,7 @@ const RESTING: usize = 4;
 /// The size of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Size {
-    /// Of a request, or of a stream with a batch under way.
+    /// Of a request, or of a stream with a batch in flight.
     Whole,
     /// Of an idle stream.
     Resting,

@@ -25,11 +25,11 @@ pub struct Settings {
     pub n: Option<usize>,
     /// Queries that are searched for by streams.
     pub queries: usize,
-    /// Requests of one document or query each, many under way at once.
+    /// Requests of one document or query each, many in flight at once.
     pub requests: usize,
     /// Requests one after the other.
     pub alone: usize,
-    /// Requests under way at once.
+    /// Requests in flight at once.
     pub in_flight: usize,
     /// Documents or queries in a batch of a stream.
     pub batch: usize,
@@ -52,13 +52,13 @@ pub enum Case {
     InsertStreamBare,
     /// All matches of all queries, by streams.
     FindAllStream,
-    /// All matches of one query a request, many under way at once.
+    /// All matches of one query a request, many in flight at once.
     FindAllUnary,
     /// All matches of one query a request, one after the other.
     FindAllAlone,
     /// One document a request, one after the other, beside what the disk takes for a sync.
     InsertAlone,
-    /// One document or one query a request by turns, many under way at once.
+    /// One document or one query a request by turns, many in flight at once.
     Mixed,
     /// Documents with ids of 64 bytes into an empty corpus, by streams.
     InsertStreamIds,

@@ -1,13 +1,13 @@
-//! A stream of work from a router: many items under way at once, answered as they are done.
+//! A stream of work from a router: many items in flight at once, answered as they are done.
 //!
 //! # Invariants
 //! - WK1: an item that was read is answered once, with its sequence, unless it is cancelled or the router goes. A
 //!   refusal is an answer, and does not end the stream.
-//! - WK2: no message is read while [`UNDER_WAY`] items of a stream are under way, or while an answer waits for the
-//!   router to take it. A message with more items than that ends the stream: so at most twice as many are under way.
+//! - WK2: no message is read while [`IN_FLIGHT`] items of a stream are in flight, or while an answer waits for the
+//!   router to take it. A message with more items than that ends the stream: so at most twice as many are in flight.
 //! - WK3: the node gives up a cancelled item and does not answer it. When the router goes, the node gives up all items.
 //!   A search that is given up ends; a change that has begun continues.
-//! - WK4: a node that stops answers what is under way, refuses what it reads meanwhile, and then ends the stream.
+//! - WK4: a node that stops answers what is in flight, refuses what it reads meanwhile, and then ends the stream.
 //! - WK5: an item and its answer count until the answer has gone. Where there is no room for one of them, that is
 //!   the answer. A message counts until all its items are answered.
 //! - WK6: a small answer is sent before all large ones that are not on their way yet.
@@ -34,10 +34,10 @@ use super::decode;
 use crate::engine::{self, Engine};
 use crate::error::NodeError;
 
-/// Items of one stream under way at once. The next message is read when one of them is answered, so a router that does
+/// Items of one stream in flight at once. The next message is read when one of them is answered, so a router that does
 /// not read stops its own writing. Enough that a word to cancel one of them seldom waits; the bytes of all of them
 /// are bounded by the budget.
-const UNDER_WAY: usize = 4096;
+const IN_FLIGHT: usize = 4096;
 
 /// Items that are polled in one go.
 const AT_ONCE: usize = 64;
@@ -61,15 +61,15 @@ impl WorkStream {
         self,
         mut messages: impl Stream<Item = Result<pb::WorkRequest, Status>> + Unpin,
     ) {
-        let mut under_way = FuturesUnordered::new();
+        let mut in_flight = FuturesUnordered::new();
         let mut cancels: HashMap<u64, AbortHandle> = HashMap::new();
         let mut ready = Ready::default();
         let mut is_open = true;
-        while is_open || !under_way.is_empty() || !ready.is_empty() {
+        while is_open || !in_flight.is_empty() || !ready.is_empty() {
             tokio::select! {
-                Some(first) = under_way.next() => {
+                Some(first) = in_flight.next() => {
                     // What is done by now goes in one message.
-                    let more = std::iter::from_fn(|| under_way.next().now_or_never().flatten());
+                    let more = std::iter::from_fn(|| in_flight.next().now_or_never().flatten());
                     let mut answered = 0;
                     for (sequence, done) in std::iter::once(first).chain(more).take(AT_ONCE) {
                         answered += 1;
@@ -86,13 +86,13 @@ impl WorkStream {
                 Ok(place) = self.answers.reserve(), if !ready.is_empty() => {
                     place.send(Ok(ready.message()));
                 }
-                message = messages.next(), if is_open && ready.is_empty() && under_way.len() < UNDER_WAY => {
+                message = messages.next(), if is_open && ready.is_empty() && in_flight.len() < IN_FLIGHT => {
                     let Some(Ok(message)) = message else {
                         is_open = false;
                         continue;
                     };
-                    if message.items.len() > UNDER_WAY {
-                        let refusal = Violations::of("items", format!("has more than {UNDER_WAY}"));
+                    if message.items.len() > IN_FLIGHT {
+                        let refusal = Violations::of("items", format!("has more than {IN_FLIGHT}"));
                         let _ = self.answers.send(Err(refusal)).await;
                         return;
                     }
@@ -107,11 +107,11 @@ impl WorkStream {
                         let work = self.begin(item, Arc::clone(&memory));
                         let work = Abortable::new(work, registration);
                         cancels.insert(sequence, handle);
-                        under_way.push(async move { (sequence, work.await) });
+                        in_flight.push(async move { (sequence, work.await) });
                     }
                 }
-                // Others are told so at once, for as long as some are under way.
-                () = self.stopping.cancelled(), if under_way.is_empty() && ready.is_empty() => return,
+                // Others are told so at once, for as long as some are in flight.
+                () = self.stopping.cancelled(), if in_flight.is_empty() && ready.is_empty() => return,
                 () = self.answers.closed() => return,
             }
         }

@@ -35,7 +35,7 @@ pub struct ClusterArgs {
     /// find_all_alone, insert_alone: requests
     #[arg(long, value_name = "R", default_value_t = 2_000, value_parser = count())]
     pub alone: u64,
-    /// find_all_unary, mixed: requests under way at once
+    /// find_all_unary, mixed: requests in flight at once
     #[arg(long, value_name = "R", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub in_flight: u16,
     /// Streams: documents or queries in a batch
@@ -66,13 +66,13 @@ pub enum CaseArg {
     InsertStreamBare,
     /// All matches of all queries, by streams
     FindAllStream,
-    /// All matches of one query a request, many under way at once
+    /// All matches of one query a request, many in flight at once
     FindAllUnary,
     /// All matches of one query a request, one after the other
     FindAllAlone,
     /// One document a request, one after the other, beside what the disk takes for a sync
     InsertAlone,
-    /// One document or one query a request by turns, many under way at once
+    /// One document or one query a request by turns, many in flight at once
     Mixed,
     /// Documents with ids of 64 bytes into an empty corpus, by streams
     InsertStreamIds,

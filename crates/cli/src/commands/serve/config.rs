@@ -18,7 +18,7 @@ use crate::embedded::{
 };
 use crate::exit::UsageError;
 
-/// Least memory for requests under way.
+/// Least memory for requests in flight.
 const LEAST_IN_FLIGHT_MIB: u32 = 64;
 
 /// The configuration file of a node. Whatever is left out has a default or
@@ -38,9 +38,9 @@ pub struct RawNodeConfig {
     pub memtable_mib: Option<u32>,
     /// Threads for each class of work.
     pub threads: Option<u16>,
-    /// Memory that requests under way may use together.
+    /// Memory that requests in flight may use together.
     pub in_flight_mib: Option<u32>,
-    /// How long requests under way may take after a shutdown began.
+    /// How long requests in flight may take after a shutdown began.
     pub drain_seconds: Option<u32>,
 }
 
@@ -56,9 +56,9 @@ pub struct RawRouterConfig {
     pub timeout_seconds: Option<u32>,
     /// Corpora beyond which none is created.
     pub max_corpora: Option<u32>,
-    /// Memory that requests under way may use together.
+    /// Memory that requests in flight may use together.
     pub in_flight_mib: Option<u32>,
-    /// How long requests under way may take after a shutdown began.
+    /// How long requests in flight may take after a shutdown began.
     pub drain_seconds: Option<u32>,
 }
 

@@ -35,7 +35,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// A node with the shards 00 to 7f, and room for more requests than a lane has under way.
+    /// A node with the shards 00 to 7f, and room for more requests than a lane has in flight.
     async fn new(budget: &Budget) -> Self {
         let threads = Arc::new(Threads::start(1).unwrap());
         let owned = (0..=0x7f).map(ShardId).collect::<ShardSet>();
@@ -49,7 +49,7 @@ impl Scene {
             map: MAP,
         };
         engine.create_corpus(target).await.unwrap();
-        let (requests, receiver) = mpsc::channel(2 * UNDER_WAY);
+        let (requests, receiver) = mpsc::channel(2 * IN_FLIGHT);
         let (sender, answers) = mpsc::channel(1);
         let stopping = CancellationToken::new();
         let lane = WorkStream {
@@ -208,10 +208,10 @@ async fn work_that_was_not_begun_by_its_deadline_was_too_late() {
 
 /// WK1, WK2.
 #[tokio::test]
-async fn so_many_requests_are_under_way_and_all_are_answered_in_the_end() {
+async fn so_many_requests_are_in_flight_and_all_are_answered_in_the_end() {
     let mut scene = Scene::new(&plenty()).await;
     let held = scene.hold_up();
-    let asked = UNDER_WAY + 10;
+    let asked = IN_FLIGHT + 10;
     for sequence in 0..asked {
         scene
             .ask(sequence as u64, Work::FindAll(scene.find()))
@@ -240,7 +240,7 @@ async fn so_many_requests_are_under_way_and_all_are_answered_in_the_end() {
 #[tokio::test]
 async fn a_message_with_too_many_items_ends_the_stream() {
     let mut scene = Scene::new(&plenty()).await;
-    let items = vec![pb::WorkItem::default(); UNDER_WAY + 1];
+    let items = vec![pb::WorkItem::default(); IN_FLIGHT + 1];
     let message = pb::WorkRequest { items };
     scene.requests.send(Ok(message)).await.unwrap();
     let refusal = scene.answers.recv().await.unwrap().err().unwrap();
@@ -328,7 +328,7 @@ async fn all_work_is_given_up_once_the_router_goes() {
 
 /// WK4.
 #[tokio::test]
-async fn a_node_that_stops_answers_what_is_under_way_and_refuses_the_rest() {
+async fn a_node_that_stops_answers_what_is_in_flight_and_refuses_the_rest() {
     let mut scene = Scene::new(&plenty()).await;
     let held = scene.hold_up();
     scene.ask(1, Work::FindAll(scene.find())).await;
