@@ -91,7 +91,7 @@ impl Store {
             options,
         };
         store.maintenance.note_applied(applied, store.fullness());
-        if !store.catalog().dropped.is_empty() {
+        if !store.catalog.read().dropped.is_empty() {
             store.maintenance.note_dropped();
         }
         Ok(store)
