@@ -10,15 +10,25 @@ use super::file;
 use super::frame::FileHeader;
 use crate::directory::{Directory, Nowhere, StoredFile};
 
-/// Bytes that were cut off the end of the log: a write that was never acknowledged.
+/// A write to the log that was cut off before it was acknowledged.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Cut {
+pub struct Torn {
     /// The file.
-    pub(crate) path: PathBuf,
-    /// Where it ends now.
-    pub(crate) offset: usize,
-    /// How many bytes were there, without the zeros behind them.
-    pub(crate) bytes: usize,
+    pub path: PathBuf,
+    /// Where it starts.
+    pub offset: usize,
+    /// Its bytes, without the zeros behind them.
+    pub bytes: usize,
+}
+
+/// The last file of the log ends with its last record, or within one. So it does where no space was allocated ahead of
+/// the records, and where something else cut it short, which nothing in it tells (`FORMAT.md`, section Log).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AbruptEnd {
+    /// The file.
+    pub path: PathBuf,
+    /// Its bytes.
+    pub bytes: u64,
 }
 
 /// The end of a log that was read: where it goes on. All before it is on disk.
@@ -37,7 +47,7 @@ pub(crate) struct Tail {
     pub(super) needed_bytes: usize,
     /// Whether something shows that the last record was on disk.
     pub(super) is_marked: bool,
-    pub(super) cut: Option<Cut>,
+    pub(super) cut: Option<Torn>,
 }
 
 impl Tail {
@@ -62,7 +72,7 @@ impl Tail {
     }
 
     /// What was cut off, if anything was.
-    pub(crate) fn cut(&self) -> Option<&Cut> {
+    pub(crate) fn cut(&self) -> Option<&Torn> {
         self.cut.as_ref()
     }
 
