@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use clap::ValueEnum;
 use simshard_input::{Ids, WithoutParquet};
 
 use super::error::OutputError;
@@ -14,15 +15,20 @@ use super::{json, jsonl, tsv};
 use crate::member::BareName;
 
 /// How results are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OutputFormat {
-    /// One JSON array a line: a pair, or all members of a cluster.
+    /// One JSON array a line: a pair, or all members of a cluster; documents with ids are strings,
+    /// bare hashes are numbers; for `hash` and `scan`, the same as `jsonl`
     Json,
-    /// One JSON object a line: a pair, a member of a cluster, or a document.
+    /// One JSON object a line: a pair, a member of a cluster, or a document; fingerprints are
+    /// strings
     Jsonl,
-    /// A table of the same columns.
+    /// A table of the same columns, see `jsonl`, with numbers as numbers; for programs that were
+    /// built with it: `cargo build --release --features parquet`
     Parquet,
-    /// Under a header, a line of columns for a pair, a member of a cluster, or a document.
+    /// Under a header, pairs as `id_a<TAB>id_b<TAB>distance`, members of clusters as
+    /// `id<TAB>hash<TAB>cluster`, documents as `id<TAB>hash`; refuses ids with tabs, line
+    /// breaks and NUL bytes
     Tsv,
 }
 
