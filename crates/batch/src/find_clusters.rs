@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::clusters::DocumentClusters;
 use crate::job::{Job, JobError, Sorted, Summary, show};
-use crate::output::{ClusterSink, Output, OutputError, OutputFormat};
+use crate::output::{Output, OutputError, OutputFormat, Rows, Sink};
 use crate::progress::{Bar, Progress};
 use crate::statistics::Statistics;
 
@@ -43,7 +43,7 @@ fn find(
     let failed = OutputError::failed(output.name().to_owned());
     let mut statistics = sorted.statistics();
     let write = || {
-        let mut sink = format.clusters(output)?;
+        let mut sink = format.sink(Rows::Members, output)?;
         write(&clusters, singletons, &mut *sink, &mut statistics, progress)?;
         sink.finish()?.complete()
     };
@@ -57,7 +57,7 @@ fn find(
 fn write(
     clusters: &DocumentClusters<'_>,
     singletons: bool,
-    sink: &mut dyn ClusterSink,
+    sink: &mut dyn Sink,
     statistics: &mut Statistics,
     progress: &impl Progress,
 ) -> io::Result<()> {
@@ -73,7 +73,6 @@ fn write(
         for member in cluster.members() {
             sink.member(cluster.id(), &member)?;
         }
-        sink.end_cluster()?;
     }
     bar.finish();
     Ok(())

@@ -9,7 +9,7 @@ use simshard_simhash::Pair;
 use crate::documents::DocumentSet;
 use crate::job::{Job, JobError, Sorted, Stopwatch, Summary, show};
 use crate::member::Member;
-use crate::output::{Output, OutputError, OutputFormat, PairSink};
+use crate::output::{Output, OutputError, OutputFormat, Rows, Sink};
 use crate::progress::{Bar, Progress};
 
 /// Pairs between two looks at their number.
@@ -37,7 +37,7 @@ fn find(
     let most = sorted.search.layout().distance() as usize;
     let mut writer = Writer {
         documents: &sorted.documents,
-        sink: format.pairs(output).map_err(&failed)?,
+        sink: format.sink(Rows::Pairs, output).map_err(&failed)?,
         by_distance: vec![0; most + 1],
         written: 0,
         bar: &bar,
@@ -71,7 +71,7 @@ fn find(
 /// Turns pairs of fingerprints into pairs of documents, and writes them.
 struct Writer<'a, B> {
     documents: &'a DocumentSet,
-    sink: Box<dyn PairSink>,
+    sink: Box<dyn Sink>,
     by_distance: Vec<u64>,
     written: u64,
     bar: &'a B,

@@ -33,10 +33,7 @@ pub use find_clusters::find_clusters;
 pub use find_pairs::find_pairs;
 pub use job::{Job, JobError, Summary};
 pub use member::{BareName, Member};
-pub use output::{
-    ClusterSink, Complete, DocumentSink, Output, OutputError, OutputFormat, PairSink, Replaced,
-    write_json,
-};
+pub use output::{Complete, Output, OutputError, OutputFormat, Replaced, Rows, Sink, write_json};
 pub use progress::{Bar, Progress};
 pub use statistics::{
     ClusterSample, ClusterSizes, CrowdedFingerprint, HeavyPrefix, MemberSample, Statistics,
