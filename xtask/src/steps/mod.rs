@@ -27,7 +27,7 @@ pub(crate) enum Step {
     Buf,
     /// The Rust tests of all packages pass
     Tests,
-    /// The release build finds all near-duplicates among files of this machine, checked by scan
+    /// The demo finds all near-duplicates among files of this machine, checked by scan
     Demo,
     /// The examples of all pages print what the pages show: commands, Python and `buf curl`
     Examples,
