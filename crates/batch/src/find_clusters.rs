@@ -6,7 +6,7 @@ use std::time::Instant;
 use crate::clusters::DocumentClusters;
 use crate::job::{Job, JobError, Sorted, Summary, show};
 use crate::output::{Output, OutputError, OutputFormat, Rows, Sink};
-use crate::progress::{Bar, Progress};
+use crate::progress::Progress;
 use crate::statistics::Statistics;
 
 /// Writes the clusters by their smallest fingerprint, those of one document only with
@@ -14,11 +14,7 @@ use crate::statistics::Statistics;
 ///
 /// # Errors
 /// If the input is bad, or an output cannot be written. Then no file is changed.
-pub fn find_clusters(
-    job: Job,
-    singletons: bool,
-    progress: &impl Progress,
-) -> Result<Summary, JobError> {
+pub fn find_clusters(job: Job, singletons: bool, progress: Progress) -> Result<Summary, JobError> {
     job.run(progress, |sorted, format, output| {
         find(sorted, format, output, singletons, progress)
     })
@@ -29,14 +25,14 @@ fn find(
     format: OutputFormat,
     output: Output,
     singletons: bool,
-    progress: &impl Progress,
+    progress: Progress,
 ) -> Result<Summary, JobError> {
     let start = Instant::now();
-    let bar = progress.bar("joining", Some(0));
+    let bar = (progress.bar)("joining", Some(0));
     let set = sorted.documents.fingerprints();
     let linked = sorted.search.clusters(set, &show(&bar));
     let clusters = DocumentClusters::new(&sorted.documents, &linked);
-    bar.finish();
+    bar.finish_and_clear();
     sorted.timings.join = start.elapsed();
 
     let start = Instant::now();
@@ -59,12 +55,12 @@ fn write(
     singletons: bool,
     sink: &mut dyn Sink,
     statistics: &mut Statistics,
-    progress: &impl Progress,
+    progress: Progress,
 ) -> io::Result<()> {
-    let bar = progress.bar("writing", Some(statistics.documents));
+    let bar = (progress.bar)("writing", Some(statistics.documents));
     for cluster in clusters.iter() {
         let size = cluster.document_count();
-        bar.add(size);
+        bar.inc(size);
         if size > 1 {
             statistics.clusters.add(cluster, size);
         } else if !singletons {
@@ -74,6 +70,6 @@ fn write(
             sink.member(cluster.id(), &member)?;
         }
     }
-    bar.finish();
+    bar.finish_and_clear();
     Ok(())
 }
