@@ -42,9 +42,10 @@ pub(crate) struct Tail {
     pub(super) position: u64,
     /// How long the file is; zeros follow its frames.
     pub(super) length: u64,
-    pub(super) sequence: u64,
-    /// Bytes of the records that were needed.
-    pub(super) needed_bytes: usize,
+    /// Of the next record.
+    pub(crate) sequence: u64,
+    /// Bytes of the records that were visited when the log was read.
+    pub(crate) needed_bytes: usize,
     /// Whether something shows that the last record was on disk.
     pub(super) is_marked: bool,
     pub(super) cut: Option<Torn>,
@@ -74,16 +75,6 @@ impl Tail {
     /// What was cut off, if anything was.
     pub(crate) fn cut(&self) -> Option<&Torn> {
         self.cut.as_ref()
-    }
-
-    /// The sequence of the next record.
-    pub(crate) fn next_sequence(&self) -> u64 {
-        self.sequence
-    }
-
-    /// Bytes of the records that were visited when the log was read.
-    pub(crate) fn needed_bytes(&self) -> usize {
-        self.needed_bytes
     }
 }
 
