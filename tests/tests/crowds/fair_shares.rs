@@ -93,7 +93,7 @@ impl Scene {
             version: 1,
             beyond_clock: false,
         };
-        let answer = self.lane().await.ask(Work::Change(change)).await;
+        let answer = self.lane().await.ask(Work::from(change)).await;
         assert!(matches!(answer, Outcome::Changed(_)), "{answer:?}");
     }
 
@@ -109,7 +109,7 @@ impl Scene {
     }
 
     fn find(&self, fingerprints: Vec<u64>) -> Work {
-        Work::FindAll(pb::FindAll {
+        Work::from(pb::FindAll {
             target: Some(self.target.clone()),
             shards: (0..=255).collect(),
             active_lead_groups: 0b1111,

@@ -172,10 +172,10 @@ mod tests {
             std::future::pending::<()>().await;
         }));
         tokio::task::yield_now().await;
-        let error = Err(RouterError::Fault.into());
+        let error = Err(RouterError::Stopping.into());
         let made = futures_util::stream::iter([error]).chain(futures_util::stream::once(async {
             waits.await.unwrap();
-            Err(RouterError::Fault.into())
+            Err(RouterError::Stopping.into())
         }));
         let (handed_on, end) = tokio::sync::oneshot::channel();
         let unlimited = Admitted::new(&Budget::new(0), None);

@@ -57,7 +57,7 @@ fn plenty() -> Budget {
 /// Work that can be told from other work.
 fn work(number: u32) -> Work {
     let max_distance = number;
-    Work::FindAll(pb::FindAll {
+    Work::from(pb::FindAll {
         max_distance,
         ..Default::default()
     })
@@ -296,7 +296,7 @@ async fn who_gives_up_opening_a_lane_leaves_it_to_the_others() {
 async fn items_that_wait_at_one_time_go_as_one_message_of_bounded_size() {
     let item = |sequence: u64, queries: usize| pb::WorkItem {
         sequence,
-        work: Some(Work::FindAll(pb::FindAll {
+        work: Some(Work::from(pb::FindAll {
             fingerprints: vec![1; queries],
             ..Default::default()
         })),
