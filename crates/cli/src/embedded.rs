@@ -12,7 +12,6 @@ use futures_util::future;
 use simshard_cluster::{ClusterLayout, FileStore, MemoryStore, MetadataStore, Node};
 use simshard_node::{NodeConfig, StorageOptions};
 use simshard_router::RouterConfig;
-use simshard_runtime::shutdown::Shutdown;
 use simshard_storage::is_data_directory;
 use simshard_topology::NodeId;
 use tokio::net::{TcpListener, TcpSocket};
@@ -203,9 +202,9 @@ impl EmbeddedCluster {
     ///
     /// # Errors
     /// If it is because a role has ended by itself.
-    pub async fn run_until(&mut self, shutdown: &Shutdown) -> anyhow::Result<()> {
+    pub async fn run_until(&mut self, shutdown: &CancellationToken) -> anyhow::Result<()> {
         tokio::select! {
-            () = shutdown.triggered() => Ok(()),
+            () = shutdown.cancelled() => Ok(()),
             error = self.failed() => Err(error),
         }
     }
@@ -339,7 +338,10 @@ mod tests {
         let mut cluster = start().await;
         let role = Role::start("node n3".to_owned(), |_| async { outcome() });
         cluster.roles.push(role);
-        let error = cluster.run_until(&Shutdown::new()).await.unwrap_err();
+        let error = cluster
+            .run_until(&CancellationToken::new())
+            .await
+            .unwrap_err();
         cluster.stop().await.unwrap();
         format!("{error:#}")
     }
@@ -360,8 +362,8 @@ mod tests {
         cluster.stop_node(&stopped).await.unwrap();
         assert!(cluster.stop_node(&stopped).await.is_err());
         assert!(cluster.failed().now_or_never().is_none());
-        let shutdown = Shutdown::new();
-        shutdown.trigger();
+        let shutdown = CancellationToken::new();
+        shutdown.cancel();
         cluster.run_until(&shutdown).await.unwrap();
         cluster.stop().await.unwrap();
     }

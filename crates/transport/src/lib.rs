@@ -26,15 +26,16 @@ use tonic::transport::Server;
 use tonic::{Code, Status};
 use tonic_health::ServingStatus;
 use tower::Service;
+use tower::layer::layer_fn;
 use tower::util::MapResponseLayer;
 use tracing::warn;
 
 use admission::Admission;
 pub use admission::{Admitted, NO_MEMORY, Working, overloaded};
 pub use budget::{Budget, Taken};
-use deadline::DeadlineLayer;
+use deadline::AnswerInTime;
 pub use deadline::client_timeout;
-use headers::Headers;
+use headers::CheckHeaders;
 pub use places::{Place, Places};
 pub use shares::Peer;
 
@@ -101,8 +102,8 @@ where
         .register_encoded_file_descriptor_set(interface.descriptors)
         .build_v1()?;
     let server = server()
-        .layer(Headers)
-        .layer(DeadlineLayer)
+        .layer(layer_fn(CheckHeaders))
+        .layer(layer_fn(AnswerInTime))
         .layer(Admission::new(budget, interface.admits_itself))
         .layer(MapResponseLayer::new(explain_response))
         .add_service(service)

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use super::shares::{Peer, Shares};
 
@@ -50,7 +50,7 @@ impl Places {
     }
 
     pub(super) fn take_of_size(&self, peer: Peer, size: Size) -> Option<Place> {
-        let taken = self.shares().try_take(peer, size.parts());
+        let taken = self.0.lock().try_take(peer, size.parts());
         taken.then(|| Place {
             places: self.clone(),
             peer,
@@ -61,11 +61,7 @@ impl Places {
     /// Number of free places, rounded down.
     #[must_use]
     pub fn free(&self) -> usize {
-        self.shares().free() / RESTING
-    }
-
-    fn shares(&self) -> MutexGuard<'_, Shares> {
-        self.0.lock()
+        self.0.lock().free() / RESTING
     }
 }
 
@@ -81,7 +77,7 @@ impl Place {
     /// Changes its size if the share of its peer allows it; returns whether it does.
     pub(super) fn resize(&mut self, size: Size) -> bool {
         let (before, after) = (self.size.parts(), size.parts());
-        let mut shares = self.places.shares();
+        let mut shares = self.places.0.lock();
         let fits = match before.checked_sub(after) {
             Some(less) => {
                 shares.give_back(self.peer, less);
@@ -98,7 +94,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.places.shares().give_back(self.peer, self.size.parts());
+        self.places.0.lock().give_back(self.peer, self.size.parts());
     }
 }
 
