@@ -9,7 +9,7 @@ in one folder that holds the licences, `deploy`, `proto` and an empty `target` o
 - A Python program, and a console without output, are followed by a block with what they print.
 - Pages show the usual ports. Here every session has free ones in their place.
 
-    python tests/python/page_examples.py --program target/release/simshard
+    python tests/python/page_examples.py --program target/debug/simshard
 
 The program must be built without features, as the README says first.
 """

@@ -11,7 +11,7 @@ Texts mix scripts, cases, marks and spaces. Their alphabets are older than Unico
 Python 3.10: newer letters and cases differ from Python to Python. Texts are too short for a run of
 characters to occur over 255 times, where `simhash` 2.1.2 fails under NumPy 2.
 
-    python tests/python/published_recipes.py --program target/release/simshard
+    python tests/python/published_recipes.py --program target/debug/simshard
 """
 
 import argparse

@@ -55,9 +55,14 @@ impl Workspace {
         self.target.join("bench")
     }
 
-    /// The program that a release build leaves.
-    pub(crate) fn release_program(&self) -> PathBuf {
-        self.target.join("release").join("simshard")
+    /// The program that a build leaves, in `debug` or `release`.
+    pub(crate) fn program(&self, profile: &str) -> PathBuf {
+        self.target.join(profile).join("simshard")
+    }
+
+    /// Whether tests are to be long.
+    pub(crate) const fn is_long(&self) -> bool {
+        self.long
     }
 
     /// The program that a build of an example leaves.

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use simshard_batch::report::{ClusterSample, Degenerate, HeavyPrefix, Member, Report, Why, page};
+use simshard_batch::report::{ClusterSample, Degenerate, Report, Why, page};
+use simshard_batch::{HeavyPrefix, MemberSample};
 
 fn main() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);
@@ -21,7 +22,7 @@ fn main() -> anyhow::Result<()> {
 
 /// Some large clusters, these ids among their members.
 fn clusters(ids: &[String]) -> Vec<ClusterSample> {
-    let member = |number: u32| Member {
+    let member = |number: u32| MemberSample {
         id: format!("https://www.example.org/articles/2024/{number}.html"),
         distance: number % 37,
     };
@@ -106,7 +107,7 @@ fn extremes(ids: &[String]) -> Report {
         id: id.clone(),
         size,
         members: vec![
-            Member {
+            MemberSample {
                 id: id.clone(),
                 distance: 64,
             };

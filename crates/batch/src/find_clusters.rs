@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use crate::clusters::DocumentClusters;
 use crate::job::{Job, JobError, Sorted, Summary, show};
-use crate::output::{ClusterSink, Output, OutputError, OutputFormat};
-use crate::progress::{Bar, Progress};
+use crate::output::{Output, OutputError, OutputFormat, Rows, Sink};
+use crate::progress::Progress;
 use crate::statistics::Statistics;
 
 /// Writes the clusters by their smallest fingerprint, those of one document only with
@@ -14,11 +14,7 @@ use crate::statistics::Statistics;
 ///
 /// # Errors
 /// If the input is bad, or an output cannot be written. Then no file is changed.
-pub fn find_clusters(
-    job: Job,
-    singletons: bool,
-    progress: &impl Progress,
-) -> Result<Summary, JobError> {
+pub fn find_clusters(job: Job, singletons: bool, progress: Progress) -> Result<Summary, JobError> {
     job.run(progress, |sorted, format, output| {
         find(sorted, format, output, singletons, progress)
     })
@@ -29,21 +25,21 @@ fn find(
     format: OutputFormat,
     output: Output,
     singletons: bool,
-    progress: &impl Progress,
+    progress: Progress,
 ) -> Result<Summary, JobError> {
     let start = Instant::now();
-    let bar = progress.bar("joining", Some(0));
+    let bar = (progress.bar)("joining", Some(0));
     let set = sorted.documents.fingerprints();
     let linked = sorted.search.clusters(set, &show(&bar));
     let clusters = DocumentClusters::new(&sorted.documents, &linked);
-    bar.finish();
+    bar.finish_and_clear();
     sorted.timings.join = start.elapsed();
 
     let start = Instant::now();
     let failed = OutputError::failed(output.name().to_owned());
     let mut statistics = sorted.statistics();
     let write = || {
-        let mut sink = format.clusters(output)?;
+        let mut sink = format.sink(Rows::Members, output)?;
         write(&clusters, singletons, &mut *sink, &mut statistics, progress)?;
         sink.finish()?.complete()
     };
@@ -57,14 +53,14 @@ fn find(
 fn write(
     clusters: &DocumentClusters<'_>,
     singletons: bool,
-    sink: &mut dyn ClusterSink,
+    sink: &mut dyn Sink,
     statistics: &mut Statistics,
-    progress: &impl Progress,
+    progress: Progress,
 ) -> io::Result<()> {
-    let bar = progress.bar("writing", Some(statistics.documents));
+    let bar = (progress.bar)("writing", Some(statistics.documents));
     for cluster in clusters.iter() {
         let size = cluster.document_count();
-        bar.add(size);
+        bar.inc(size);
         if size > 1 {
             statistics.clusters.add(cluster, size);
         } else if !singletons {
@@ -73,8 +69,7 @@ fn write(
         for member in cluster.members() {
             sink.member(cluster.id(), &member)?;
         }
-        sink.end_cluster()?;
     }
-    bar.finish();
+    bar.finish_and_clear();
     Ok(())
 }

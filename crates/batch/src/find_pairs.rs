@@ -4,13 +4,14 @@ use std::io;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
+use indicatif::{HumanCount, ProgressBar};
 use simshard_simhash::Pair;
 
 use crate::documents::DocumentSet;
 use crate::job::{Job, JobError, Sorted, Stopwatch, Summary, show};
 use crate::member::Member;
-use crate::output::{Output, OutputError, OutputFormat, PairSink};
-use crate::progress::{Bar, Progress};
+use crate::output::{Output, OutputError, OutputFormat, Rows, Sink};
+use crate::progress::Progress;
 
 /// Pairs between two looks at their number.
 const SHOWN_EVERY: u64 = 1 << 20;
@@ -20,7 +21,7 @@ const SHOWN_EVERY: u64 = 1 << 20;
 ///
 /// # Errors
 /// If the input is bad, or an output cannot be written. Then no file is changed.
-pub fn find_pairs(job: Job, progress: &impl Progress) -> Result<Summary, JobError> {
+pub fn find_pairs(job: Job, progress: Progress) -> Result<Summary, JobError> {
     job.run(progress, |sorted, format, output| {
         find(sorted, format, output, progress)
     })
@@ -30,14 +31,14 @@ fn find(
     mut sorted: Sorted,
     format: OutputFormat,
     output: Output,
-    progress: &impl Progress,
+    progress: Progress,
 ) -> Result<Summary, JobError> {
     let failed = OutputError::failed(output.name().to_owned());
-    let bar = progress.bar("joining", Some(0));
+    let bar = (progress.bar)("joining", Some(0));
     let most = sorted.search.layout().distance() as usize;
     let mut writer = Writer {
         documents: &sorted.documents,
-        sink: format.pairs(output).map_err(&failed)?,
+        sink: format.sink(Rows::Pairs, output).map_err(&failed)?,
         by_distance: vec![0; most + 1],
         written: 0,
         bar: &bar,
@@ -59,7 +60,7 @@ fn find(
         sink, by_distance, ..
     } = writer;
     let output = watch.time(|| sink.finish()?.complete()).map_err(&failed)?;
-    bar.finish();
+    bar.finish_and_clear();
     sorted.timings.write = watch.total;
     sorted.timings.join = start.elapsed() - watch.total;
     let mut statistics = sorted.statistics();
@@ -69,15 +70,15 @@ fn find(
 }
 
 /// Turns pairs of fingerprints into pairs of documents, and writes them.
-struct Writer<'a, B> {
+struct Writer<'a> {
     documents: &'a DocumentSet,
-    sink: Box<dyn PairSink>,
+    sink: Box<dyn Sink>,
     by_distance: Vec<u64>,
     written: u64,
-    bar: &'a B,
+    bar: &'a ProgressBar,
 }
 
-impl<B: Bar> Writer<'_, B> {
+impl Writer<'_> {
     /// Writes the pairs of documents with equal fingerprints.
     fn write_repeated(&mut self) -> io::Result<()> {
         for group in self.documents.repeated() {
@@ -112,7 +113,8 @@ impl<B: Bar> Writer<'_, B> {
             self.by_distance[distance as usize] += 1;
             self.written += 1;
             if self.written.is_multiple_of(SHOWN_EVERY) {
-                self.bar.found_pairs(self.written);
+                let pairs = HumanCount(self.written);
+                self.bar.set_message(format!("joining, {pairs} pairs,"));
             }
         }
         Ok(())

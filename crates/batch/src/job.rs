@@ -4,13 +4,14 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
+use indicatif::ProgressBar;
 use rayon::{ThreadPoolBuildError, ThreadPoolBuilder};
 use simshard_input::{InputError, InputOptions, Skipped, columns};
 use simshard_simhash::{Layout, LayoutError, PairSearch, Recipe};
 
 use crate::documents::{DocumentSet, TooManyDocuments};
 use crate::output::{Complete, Output, OutputError, OutputFormat};
-use crate::progress::{Bar, Progress};
+use crate::progress::Progress;
 use crate::report::page;
 use crate::reported::{About, report};
 use crate::statistics::{ClusterSizes, Statistics, Timings};
@@ -102,7 +103,7 @@ impl Job {
     /// threads.
     pub(crate) fn run(
         self,
-        progress: &impl Progress,
+        progress: Progress,
         search: impl FnOnce(Sorted, OutputFormat, Output) -> Result<Summary, JobError> + Send,
     ) -> Result<Summary, JobError> {
         let pool = ThreadPoolBuilder::new().num_threads(self.threads).build()?;
@@ -114,20 +115,20 @@ impl Job {
     }
 
     /// Reads the documents and sorts their fingerprints.
-    fn sort(self, progress: &impl Progress) -> Result<(Sorted, Output), JobError> {
-        let bar = progress.bar("reading", None);
+    fn sort(self, progress: Progress) -> Result<(Sorted, Output), JobError> {
+        let bar = (progress.bar)("reading", None);
         let columns = columns(
             &self.input,
             self.format.ids(),
             self.recipe,
             Some(self.sample),
-            &mut |documents| bar.add(documents),
+            &mut |documents| bar.inc(documents),
         )?;
-        bar.finish();
+        bar.finish_and_clear();
         let read = self.start.elapsed();
         let (skipped, by_recipe) = (columns.skipped, columns.by_recipe);
         let documents = {
-            let _spinner = progress.spinner("sorting");
+            let _spinner = (progress.spinner)("sorting");
             DocumentSet::new(columns, self.format.bare_name())?
         };
         let timings = Timings {
@@ -260,6 +261,9 @@ impl Stopwatch {
 }
 
 /// Tells how far a search is.
-pub(crate) fn show(bar: &impl Bar) -> impl Fn(u64, u64) + Sync + '_ {
-    |done, steps| bar.set(done, steps)
+pub(crate) fn show(bar: &ProgressBar) -> impl Fn(u64, u64) + Sync + '_ {
+    |done, steps| {
+        bar.set_length(steps);
+        bar.set_position(done);
+    }
 }

@@ -11,7 +11,7 @@
 //! | `statistics`, `reported`, `report` | what was found, in numbers and as a page |
 //! | `output` | results in their forms, in files that are replaced whole |
 //!
-//! Nothing here writes on a terminal but results: [`Progress`] is told how far a search is.
+//! Nothing here writes on a terminal but results: the caller makes the bars that show how far a search is.
 
 mod clusters;
 mod documents;
@@ -33,11 +33,8 @@ pub use find_clusters::find_clusters;
 pub use find_pairs::find_pairs;
 pub use job::{Job, JobError, Summary};
 pub use member::{BareName, Member};
-pub use output::{
-    ClusterSink, Complete, DocumentSink, Output, OutputError, OutputFormat, PairSink, Replaced,
-    write_json,
-};
-pub use progress::{Bar, Progress};
+pub use output::{Complete, Output, OutputError, OutputFormat, Replaced, Rows, Sink, write_json};
+pub use progress::Progress;
 pub use statistics::{
     ClusterSample, ClusterSizes, CrowdedFingerprint, HeavyPrefix, MemberSample, Statistics,
     Timings, crowded_fingerprints, heaviest_prefixes,

@@ -1,30 +1,12 @@
-//! How far a job is. It tells; what people see of that is the caller's.
+//! How far a job is. The caller makes what people see of that.
 
-/// Is told what a job does.
-pub trait Progress: Sync {
-    /// A phase whose steps are counted.
-    type Bar: Bar;
-    /// A phase without steps: it is over when this is dropped.
-    type Spinner;
+use indicatif::ProgressBar;
 
-    /// A phase begins. It has this number of steps; `None` where the number is not known.
-    fn bar(&self, what: &'static str, steps: Option<u64>) -> Self::Bar;
-
-    /// A phase without steps begins.
-    fn spinner(&self, what: &'static str) -> Self::Spinner;
-}
-
-/// A phase whose steps are counted.
-pub trait Bar: Sync {
-    /// This number of further steps is done.
-    fn add(&self, steps: u64);
-
-    /// This number of steps is done, of a known total.
-    fn set(&self, done: u64, steps: u64);
-
-    /// The number of pairs of documents written so far.
-    fn found_pairs(&self, pairs: u64);
-
-    /// The phase went well, and is over.
-    fn finish(&self);
+/// Makes a bar or a spinner for each phase of a job.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// For a phase of this number of steps; `None` where the number is not known.
+    pub bar: fn(&str, Option<u64>) -> ProgressBar,
+    /// For a phase without steps: it is over when this is dropped.
+    pub spinner: fn(&str) -> ProgressBar,
 }

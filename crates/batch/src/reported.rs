@@ -5,7 +5,7 @@ use std::time::Duration;
 use simshard_input::Skipped;
 
 use crate::documents::DocumentSet;
-use crate::report::{ClusterSample, Degenerate, HeavyPrefix, Member, Report, Why};
+use crate::report::{ClusterSample, Degenerate, Report, Why};
 use crate::statistics::{self, Statistics, Timings, crowded_fingerprints, heaviest_prefixes};
 
 /// Prefixes that are listed.
@@ -42,7 +42,7 @@ pub(crate) fn report(about: About, documents: &DocumentSet, statistics: Statisti
         pairs_by_distance: statistics.pairs_by_distance,
         largest_clusters: largest.into_iter().map(cluster).collect(),
         cluster_sizes: statistics.clusters.by_size,
-        heaviest_prefixes: prefixes(documents),
+        heaviest_prefixes: heaviest_prefixes(documents, PREFIXES),
         degenerate: degenerate(documents, about.empty_text),
         timings: timings(statistics.timings),
         skipped: skipped(about.skipped),
@@ -50,24 +50,11 @@ pub(crate) fn report(about: About, documents: &DocumentSet, statistics: Statisti
 }
 
 fn cluster((size, sample): (u64, statistics::ClusterSample)) -> ClusterSample {
-    let members = sample.members.into_iter().map(|member| Member {
-        id: member.name,
-        distance: member.distance,
-    });
     ClusterSample {
         id: sample.cluster.0.to_string(),
         size,
-        members: members.collect(),
+        members: sample.members,
     }
-}
-
-fn prefixes(documents: &DocumentSet) -> Vec<HeavyPrefix> {
-    let heavy = heaviest_prefixes(documents, PREFIXES).into_iter();
-    let heavy = heavy.map(|heavy| HeavyPrefix {
-        prefix: heavy.prefix,
-        documents: heavy.documents,
-    });
-    heavy.collect()
 }
 
 fn degenerate(documents: &DocumentSet, empty_text: Option<u64>) -> Vec<Degenerate> {

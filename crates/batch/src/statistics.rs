@@ -80,7 +80,7 @@ pub struct ClusterSample {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MemberSample {
     /// Its id, or the number that stands for one.
-    pub name: String,
+    pub id: String,
     /// The bits by which it differs from the cluster's first document.
     pub distance: u32,
 }
@@ -100,7 +100,7 @@ impl ClusterSizes {
             members: members
                 .map(|member| MemberSample {
                     distance: member.fingerprint.distance(cluster.id()),
-                    name: name(member),
+                    id: name(member),
                 })
                 .collect(),
         };
@@ -309,7 +309,7 @@ mod tests {
         let members = sample
             .members
             .iter()
-            .map(|one| (one.name.as_str(), one.distance));
+            .map(|one| (one.id.as_str(), one.distance));
         assert_eq!(
             members.collect::<Vec<_>>(),
             [("1", 0), ("2", 1), ("3", 1), ("4", 2)]

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Context;
+use clap::ValueEnum;
 use rayon::ThreadPoolBuilder;
 use serde::Serialize;
 use simshard_input::{Ids, columns};
@@ -25,7 +26,7 @@ pub struct Settings {
     /// The cases; empty means all.
     pub cases: Vec<Case>,
     /// Fingerprints in the set.
-    pub n: u64,
+    pub n: usize,
     /// Largest distance of a pair.
     pub distance: u32,
     /// Blocks that a fingerprint is cut into; `None` leaves the choice to the search.
@@ -49,13 +50,14 @@ pub struct Settings {
 }
 
 /// What is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
 pub enum Case {
-    /// All pairs within the distance.
+    /// All pairs within the distance
     AllPairs,
-    /// The connected components of these pairs.
+    /// The connected components of these pairs
     Clusters,
-    /// The fingerprints of texts.
+    /// The fingerprints of texts
     Hash,
 }
 
@@ -113,10 +115,10 @@ pub fn run(settings: &Settings) -> anyhow::Result<()> {
 }
 
 fn fingerprints(settings: &Settings) -> anyhow::Result<(Vec<Fingerprint>, PairSearch)> {
-    let n = usize::try_from(settings.n)?;
-    let search = PairSearch::new(settings.distance, settings.blocks, n)
+    let search = PairSearch::new(settings.distance, settings.blocks, settings.n)
         .map_err(|error| BadSettings(error.to_string()))?;
-    Ok((settings.data.fingerprints(n, settings.seed), search))
+    let fingerprints = settings.data.fingerprints(settings.n, settings.seed);
+    Ok((fingerprints, search))
 }
 
 fn all_pairs(settings: &Settings) -> anyhow::Result<()> {
@@ -167,7 +169,7 @@ fn print_set(
 ) -> anyhow::Result<()> {
     let figure = SetFigure {
         case,
-        n: usize::try_from(settings.n)?,
+        n: settings.n,
         distance: settings.distance,
         blocks: search.layout().blocks(),
         threads: settings.threads,

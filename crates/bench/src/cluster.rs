@@ -14,7 +14,7 @@ mod single;
 mod streams;
 
 use anyhow::bail;
-use simshard_runtime::shutdown::Shutdown;
+use simshard_runtime::shutdown;
 
 pub use settings::{Case, Settings};
 
@@ -24,11 +24,11 @@ pub use settings::{Case, Settings};
 /// If a process fails, a request does, or an answer is wrong.
 pub async fn run(settings: &Settings) -> anyhow::Result<()> {
     disk::check_is_disk(settings.folder())?;
-    let shutdown = Shutdown::on_signals()?;
+    let shutdown = shutdown::on_signals()?;
     // What is dropped here takes its processes and its folder with it.
     tokio::select! {
         measured = measure(settings) => measured,
-        () = shutdown.triggered() => bail!("stopped before all was measured"),
+        () = shutdown.cancelled() => bail!("stopped before all was measured"),
     }
 }
 

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, bail};
+use clap::{Args, ValueEnum, ValueHint};
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -17,7 +18,7 @@ use simshard_simhash::{Corpus, Fingerprint, Layout, Match};
 
 use crate::figure;
 use crate::scan::linear_scan;
-use crate::settings::BadSettings;
+use crate::settings::{BadSettings, DataArg, count};
 
 /// Queries whose answers are checked by linear scan.
 const CHECKED: usize = 50;
@@ -25,45 +26,61 @@ const CHECKED: usize = 50;
 /// Most fingerprints that are inserted one by one, each followed by a search.
 const INTERLEAVED: usize = 200_000;
 
-/// What to measure, and with what.
-#[derive(Clone, Debug)]
+/// What to measure, and with what: the arguments of `bench engine`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Half the queries have a match at distance 1 up to --distance. A sample of the
+answers is checked by linear scan; a wrong one ends the run with exit code 1.
+Resident memory counts what the corpus added to the process.")]
 pub struct Settings {
-    /// Fingerprints in the corpus.
-    pub n: u64,
-    /// Fingerprints that are searched for.
-    pub queries: u64,
-    /// Blocks that a fingerprint is cut into.
+    /// Fingerprints in the corpus
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = count())]
+    pub n: usize,
+    /// Fingerprints that are searched for
+    #[arg(long, value_name = "Q", default_value_t = 1_000_000, value_parser = count())]
+    pub queries: usize,
+    /// Blocks that a fingerprint is cut into
+    #[arg(long, value_name = "M", default_value_t = 5)]
     pub blocks: u32,
-    /// Largest distance that is searched.
+    /// Largest distance that is searched
+    #[arg(long, value_name = "K", default_value_t = 3)]
     pub distance: u32,
-    /// Threads that insert and search.
+    /// Threads that insert and search
+    #[arg(long, value_name = "T", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: u16,
-    /// How the fingerprints are spread.
-    pub data: Data,
-    /// Seed of the fingerprints and queries.
+    /// How the fingerprints are spread
+    #[arg(long, value_enum, default_value_t = DataArg::Random)]
+    pub data: DataArg,
+    /// Seed of the fingerprints and queries
+    #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// The cases, besides the insert that all need; empty means all.
+    /// Measure only this case, besides the insert that all need; may be given several times
+    #[arg(long = "case", value_name = "CASE", value_enum)]
     pub cases: Vec<Case>,
-    /// Whether all answers, rather than a sample, are held against a linear scan.
+    /// Hold all answers, rather than a sample, against a linear scan
+    #[arg(long)]
     pub check: bool,
-    /// Where fingerprints and queries are written, for other programs to search.
+    /// Write fingerprints.u64le and queries.u64le into this folder, for other programs to search
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub save: Option<PathBuf>,
-    /// Whether figures are JSON lines, instead of a table.
+    /// Print one JSON object a line instead of a table
+    #[arg(long)]
     pub json: bool,
 }
 
 /// What is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
 pub enum Case {
-    /// All fingerprints at once into an empty corpus; always measured.
+    /// All fingerprints at once into an empty corpus; always measured
     InsertBulk,
-    /// All matches of all queries.
+    /// All matches of all queries
     FindAllBulk,
-    /// The nearest match of each query.
+    /// The nearest match of each query
     FindFirstBulk,
-    /// New fingerprints one by one, and a query after each.
+    /// New fingerprints one by one, and a query after each
     Interleaved,
-    /// Half of the fingerprints at once.
+    /// Half of the fingerprints at once
     RemoveBulk,
 }
 
@@ -110,11 +127,10 @@ struct Bench<'a> {
 
 impl<'a> Bench<'a> {
     fn new(settings: &'a Settings) -> anyhow::Result<Self> {
-        let n = usize::try_from(settings.n)?;
-        let fingerprints = settings.data.fingerprints(n, settings.seed);
-        let count = usize::try_from(settings.queries)?;
-        let queries =
-            synthetic::queries(&fingerprints, count, settings.distance, settings.seed ^ 1);
+        let data = Data::from(settings.data);
+        let fingerprints = data.fingerprints(settings.n, settings.seed);
+        let (count, distance) = (settings.queries, settings.distance);
+        let queries = synthetic::queries(&fingerprints, count, distance, settings.seed ^ 1);
         if let Some(folder) = &settings.save {
             save(&folder.join("fingerprints.u64le"), &fingerprints)?;
             save(&folder.join("queries.u64le"), &queries)?;
@@ -187,10 +203,7 @@ impl<'a> Bench<'a> {
     /// goes again, so that the next case finds the set that it expects.
     fn interleaved(&mut self) -> anyhow::Result<()> {
         let count = self.queries.len().min(INTERLEAVED);
-        let new = self
-            .settings
-            .data
-            .fingerprints(count, self.settings.seed ^ 2);
+        let new = Data::from(self.settings.data).fingerprints(count, self.settings.seed ^ 2);
         let held: Vec<bool> = new.iter().map(|&f| self.corpus.contains(f)).collect();
         let mut matches = Vec::with_capacity(count);
         let start = Instant::now();
@@ -269,12 +282,12 @@ impl<'a> Bench<'a> {
     ) -> anyhow::Result<()> {
         let figure = Figure {
             case,
-            n: usize::try_from(self.settings.n)?,
+            n: self.settings.n,
             queries: self.queries.len(),
             blocks: self.settings.blocks,
             distance: self.settings.distance,
             threads: self.settings.threads,
-            data: self.settings.data.name(),
+            data: Data::from(self.settings.data).name(),
             seed: self.settings.seed,
             seconds,
             per_second: items as f64 / seconds,

@@ -12,4 +12,4 @@ mod figure;
 mod scan;
 mod settings;
 
-pub use settings::BadSettings;
+pub use settings::{BadSettings, DataArg, count};

@@ -12,7 +12,6 @@ use futures_util::future;
 use simshard_cluster::{ClusterLayout, FileStore, MemoryStore, MetadataStore, Node};
 use simshard_node::{NodeConfig, StorageOptions};
 use simshard_router::RouterConfig;
-use simshard_runtime::shutdown::Shutdown;
 use simshard_storage::is_data_directory;
 use simshard_topology::NodeId;
 use tokio::net::{TcpListener, TcpSocket};
@@ -21,10 +20,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::exit::UsageError;
 
-/// How long requests under way may take after a shutdown began.
+/// How long requests in flight may take after a shutdown began.
 pub const DRAIN: Duration = Duration::from_secs(10);
 
-/// Bytes that the requests under way in a router or node may use together.
+/// Bytes that the requests in flight in a router or node may use together.
 pub const IN_FLIGHT_BYTES: usize = 512 << 20;
 
 /// The name of the node of `serve` without a role, and of its folder in the data directory.
@@ -54,9 +53,9 @@ pub struct EmbeddedConfig {
     pub threads: usize,
     /// Corpora beyond which none is created.
     pub max_corpora: usize,
-    /// Bytes that the requests under way in each role may use together.
+    /// Bytes that the requests in flight in each role may use together.
     pub in_flight_bytes: usize,
-    /// How long requests under way may take after a shutdown began.
+    /// How long requests in flight may take after a shutdown began.
     pub drain: Duration,
 }
 
@@ -203,14 +202,14 @@ impl EmbeddedCluster {
     ///
     /// # Errors
     /// If it is because a role has ended by itself.
-    pub async fn run_until(&mut self, shutdown: &Shutdown) -> anyhow::Result<()> {
+    pub async fn run_until(&mut self, shutdown: &CancellationToken) -> anyhow::Result<()> {
         tokio::select! {
-            () = shutdown.triggered() => Ok(()),
+            () = shutdown.cancelled() => Ok(()),
             error = self.failed() => Err(error),
         }
     }
 
-    /// Lets requests under way finish, router first, and stops.
+    /// Lets requests in flight finish, router first, and stops.
     ///
     /// # Errors
     /// If a role failed; the others are stopped all the same.
@@ -339,7 +338,10 @@ mod tests {
         let mut cluster = start().await;
         let role = Role::start("node n3".to_owned(), |_| async { outcome() });
         cluster.roles.push(role);
-        let error = cluster.run_until(&Shutdown::new()).await.unwrap_err();
+        let error = cluster
+            .run_until(&CancellationToken::new())
+            .await
+            .unwrap_err();
         cluster.stop().await.unwrap();
         format!("{error:#}")
     }
@@ -360,8 +362,8 @@ mod tests {
         cluster.stop_node(&stopped).await.unwrap();
         assert!(cluster.stop_node(&stopped).await.is_err());
         assert!(cluster.failed().now_or_never().is_none());
-        let shutdown = Shutdown::new();
-        shutdown.trigger();
+        let shutdown = CancellationToken::new();
+        shutdown.cancel();
         cluster.run_until(&shutdown).await.unwrap();
         cluster.stop().await.unwrap();
     }

@@ -3,13 +3,18 @@
 use std::fmt;
 use std::time::Duration;
 
-use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
-use simshard_batch::{Bar, Progress};
+use indicatif::{
+    HumanCount, ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressState, ProgressStyle,
+};
+use simshard_batch::Progress;
 
 use crate::say::watched;
 
 /// How often a spinner turns.
 const TICK: Duration = Duration::from_millis(100);
+
+/// Shows a batch job with the bars and spinners of all commands.
+pub(crate) const ON_TERMINAL: Progress = Progress { bar, spinner };
 
 /// A bar over a known number of items, or a count where it is not known.
 /// Silent where standard error is no terminal.
@@ -38,8 +43,8 @@ fn rate(state: &ProgressState, out: &mut dyn fmt::Write) {
 
 /// A spinner that turns by itself until it is dropped. Silent where standard
 /// error is no terminal.
-pub(crate) fn spinner(what: &str) -> Spinner {
-    let bar = ProgressBar::with_draw_target(None, target());
+pub(crate) fn spinner(what: &str) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(None, target()).with_finish(ProgressFinish::AndClear);
     let style = ProgressStyle::with_template("{msg} {spinner} {elapsed}")
         .unwrap_or_else(|_| ProgressStyle::default_spinner());
     bar.set_style(style);
@@ -48,16 +53,7 @@ pub(crate) fn spinner(what: &str) -> Spinner {
         // A thread of its own.
         bar.enable_steady_tick(TICK);
     }
-    Spinner(bar)
-}
-
-/// A spinner on the screen.
-pub(crate) struct Spinner(ProgressBar);
-
-impl Drop for Spinner {
-    fn drop(&mut self) {
-        self.0.finish_and_clear();
-    }
+    bar
 }
 
 fn target() -> ProgressDrawTarget {
@@ -65,50 +61,5 @@ fn target() -> ProgressDrawTarget {
         ProgressDrawTarget::stderr()
     } else {
         ProgressDrawTarget::hidden()
-    }
-}
-
-/// Shows a batch job with the bars and spinners of all commands.
-pub(crate) struct OnTerminal;
-
-impl Progress for OnTerminal {
-    type Bar = JobBar;
-    type Spinner = Spinner;
-
-    fn bar(&self, what: &'static str, steps: Option<u64>) -> JobBar {
-        JobBar {
-            what,
-            bar: bar(what, steps),
-        }
-    }
-
-    fn spinner(&self, what: &'static str) -> Spinner {
-        spinner(what)
-    }
-}
-
-/// A bar of a batch job.
-pub(crate) struct JobBar {
-    what: &'static str,
-    bar: ProgressBar,
-}
-
-impl Bar for JobBar {
-    fn add(&self, steps: u64) {
-        self.bar.inc(steps);
-    }
-
-    fn set(&self, done: u64, steps: u64) {
-        self.bar.set_length(steps);
-        self.bar.set_position(done);
-    }
-
-    fn found_pairs(&self, pairs: u64) {
-        let message = format!("{}, {} pairs,", self.what, HumanCount(pairs));
-        self.bar.set_message(message);
-    }
-
-    fn finish(&self) {
-        self.bar.finish_and_clear();
     }
 }

@@ -67,34 +67,35 @@ impl ClientError {
     /// The router's stable reason, if it gave one.
     #[must_use]
     pub fn reason(&self) -> Option<Reason> {
-        match self {
-            Self::Refused(status) => Reason::of(status),
-            Self::Url { .. }
-            | Self::NoRouter { .. }
-            | Self::NotARouter { .. }
-            | Self::NoAnswer { .. }
-            | Self::Malformed(_)
-            | Self::OutOfTurn(_) => None,
+        Reason::of(self.status()?)
+    }
+
+    /// What the router said, if it refused or failed the request.
+    fn status(&self) -> Option<&Status> {
+        if let Self::Refused(status) = self {
+            Some(status)
+        } else {
+            None
         }
     }
 
     /// The nodes that the failure is about, if the router named any.
     #[must_use]
     pub fn nodes(&self) -> Vec<String> {
-        let Self::Refused(status) = self else {
-            return Vec::new();
-        };
-        let nodes = Reason::metadata(status, "nodes").unwrap_or_default();
+        let nodes = self
+            .status()
+            .and_then(|status| Reason::metadata(status, "nodes"));
+        let nodes = nodes.unwrap_or_default();
         nodes.split_terminator(',').map(str::to_owned).collect()
     }
 
     /// Whether it is about a corpus that is being deleted: only repeating the deletion is of use.
     #[must_use]
     pub fn is_about_deletion(&self) -> bool {
-        let Self::Refused(status) = self else {
-            return false;
-        };
-        Reason::metadata(status, "state").as_deref() == Some("DELETING")
+        let state = self
+            .status()
+            .and_then(|status| Reason::metadata(status, "state"));
+        state.as_deref() == Some("DELETING")
     }
 
     /// Whether the request itself is wrong, or names a corpus that is not there, or makes one that is:

@@ -88,7 +88,7 @@ where
         window: VecDeque::with_capacity(WINDOW),
         next_sequence: 0,
         waiting_since: Instant::now(),
-        under_way: None,
+        in_flight: None,
     };
     stream::unfold(Some(sending), |sending| async {
         let mut sending = sending?;
@@ -110,11 +110,11 @@ struct Resending<B, O> {
     next_sequence: u64,
     /// When the oldest of them became the one that is to be answered.
     waiting_since: Instant,
-    under_way: Option<UnderWay>,
+    in_flight: Option<InFlight>,
 }
 
 /// A stream that is open, or is being opened.
-struct UnderWay {
+struct InFlight {
     /// Has room for a whole window.
     batches: mpsc::Sender<Arc<Batch>>,
     answers: Answers,
@@ -156,15 +156,15 @@ where
 
     async fn event(&mut self) -> Event {
         let waits = !self.window.is_empty();
-        if waits && self.under_way.is_none() {
-            self.under_way = Some(self.begin());
+        if waits && self.in_flight.is_none() {
+            self.in_flight = Some(self.begin());
         }
         let has_room = self.window.len() < WINDOW && !self.batches.is_done();
         let time_left = self.timeout.saturating_sub(self.waiting_since.elapsed());
         tokio::select! {
             // An answer that is here is not late, however long nobody looked.
             biased;
-            answer = answer(&mut self.under_way) => {
+            answer = answer(&mut self.in_flight) => {
                 let ended = || self.no_answer("it ended the stream too early".to_owned());
                 Event::Answered(answer.unwrap_or_else(|| Err(ended())))
             }
@@ -174,13 +174,13 @@ where
     }
 
     /// A new stream, with all batches of the window on it (RS1).
-    fn begin(&mut self) -> UnderWay {
+    fn begin(&mut self) -> InFlight {
         let (sender, receiver) = mpsc::channel(WINDOW);
         for batch in &self.window {
             put(&sender, batch);
         }
         self.waiting_since = Instant::now();
-        UnderWay {
+        InFlight {
             batches: sender,
             answers: (self.open)(Batches::new(receiver)),
         }
@@ -196,8 +196,8 @@ where
         if self.window.is_empty() {
             self.waiting_since = Instant::now();
         }
-        if let Some(under_way) = &self.under_way {
-            put(&under_way.batches, &batch);
+        if let Some(in_flight) = &self.in_flight {
+            put(&in_flight.batches, &batch);
         }
         self.window.push_back(batch);
         debug_assert!(self.window.len() <= WINDOW, "RS3");
@@ -219,7 +219,7 @@ where
     /// Leaves a stream that failed. Returns when it is time for the next, or the error, if that is
     /// of no use (RS4).
     async fn recover(&mut self, error: ClientError) -> Result<(), ClientError> {
-        self.under_way = None;
+        self.in_flight = None;
         if self.window.is_empty() {
             // Nobody waited for it.
             return Ok(());
@@ -254,9 +254,9 @@ fn put(batches: &mpsc::Sender<Arc<Batch>>, batch: &Arc<Batch>) {
 }
 
 /// The next answer of a stream that is open; never, where none is.
-async fn answer(under_way: &mut Option<UnderWay>) -> Option<Result<Answer, ClientError>> {
-    match under_way {
-        Some(under_way) => under_way.answers.next().await,
+async fn answer(in_flight: &mut Option<InFlight>) -> Option<Result<Answer, ClientError>> {
+    match in_flight {
+        Some(in_flight) => in_flight.answers.next().await,
         None => std::future::pending().await,
     }
 }

@@ -1,4 +1,4 @@
-//! Streams of batches: the next ones are under way while one is answered.
+//! Streams of batches: the next ones are in flight while one is answered.
 
 use futures_util::{Stream, StreamExt, TryFutureExt};
 use simshard_proto::v1 as pb;
@@ -15,7 +15,7 @@ impl Client {
     /// Inserts a stream of batches; yields what became of each, in their order, as it becomes
     /// durable.
     ///
-    /// Up to 8 batches are under way at once, and are kept until they are answered. Those without an
+    /// Up to 8 batches are in flight at once, and are kept until they are answered. Those without an
     /// answer are sent again, in their order, where the stream breaks or fails in a way that may
     /// pass, or where none is answered within the client's timeout: after pauses that grow, until for
     /// 30 seconds (see [`with_patience`](Self::with_patience)) nothing more has been answered.
@@ -94,7 +94,7 @@ impl Client {
     }
 
     /// Finds all matches of a stream of batches; yields the answer to each, in
-    /// their order. Several batches are under way at once.
+    /// their order. Several batches are in flight at once.
     ///
     /// # Errors
     /// If the router refuses the stream; each batch can fail, which ends it.

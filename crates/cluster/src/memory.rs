@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use simshard_topology::CorpusUid;
 use tokio::sync::watch;
 
@@ -34,11 +34,6 @@ impl MemoryStore {
     pub fn set_layout(&self, layout: ClusterLayout) {
         self.layout.send_replace(Arc::new(layout));
     }
-
-    fn corpora_guard(&self) -> MutexGuard<'_, Arc<Corpora>> {
-        // A change that panics half-way would leave it half-changed, but none can.
-        self.corpora.lock()
-    }
 }
 
 #[async_trait]
@@ -52,7 +47,7 @@ impl MetadataStore for MemoryStore {
     }
 
     async fn corpora(&self) -> Result<Arc<Corpora>, MetadataError> {
-        Ok(Arc::clone(&self.corpora_guard()))
+        Ok(Arc::clone(&self.corpora.lock()))
     }
 
     async fn create_corpus(
@@ -60,7 +55,7 @@ impl MetadataStore for MemoryStore {
         record: CorpusRecord,
         max_corpora: usize,
     ) -> Result<(), MetadataError> {
-        Arc::make_mut(&mut self.corpora_guard()).create(record, max_corpora)
+        Arc::make_mut(&mut self.corpora.lock()).create(record, max_corpora)
     }
 
     async fn begin_deletion(
@@ -68,7 +63,7 @@ impl MetadataStore for MemoryStore {
         name: &CorpusName,
         uid: &CorpusUid,
     ) -> Result<(), MetadataError> {
-        Arc::make_mut(&mut self.corpora_guard()).begin_deletion(name, uid)
+        Arc::make_mut(&mut self.corpora.lock()).begin_deletion(name, uid)
     }
 
     async fn finish_deletion(
@@ -76,7 +71,7 @@ impl MetadataStore for MemoryStore {
         name: &CorpusName,
         uid: &CorpusUid,
     ) -> Result<(), MetadataError> {
-        Arc::make_mut(&mut self.corpora_guard()).finish_deletion(name, uid)
+        Arc::make_mut(&mut self.corpora.lock()).finish_deletion(name, uid)
     }
 }
 

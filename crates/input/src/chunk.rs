@@ -155,10 +155,7 @@ impl Cutter {
     fn open(source: Source, read_bytes: usize) -> Result<Self, InputError> {
         let name: Arc<str> = source.name.as_str().into();
         let opened = Decompressed::new(Path::new(&*name), source.open()?);
-        let reader = opened.map_err(|error| InputError::Unreadable {
-            file: name.to_string(),
-            error,
-        })?;
+        let reader = opened.map_err(InputError::unreadable(&name))?;
         Ok(Self {
             source: name,
             reader,
@@ -239,14 +236,10 @@ impl Cutter {
     }
 
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize, InputError> {
-        let file = || self.source.to_string();
         self.reader.read(buffer).map_err(|error| match error {
-            ReadError::Refused(error) => InputError::Unreadable {
-                file: file(),
-                error,
-            },
+            ReadError::Refused(error) => InputError::unreadable(&self.source)(error),
             ReadError::Damaged(compression, error) => InputError::Damaged {
-                file: file(),
+                file: self.source.to_string(),
                 line: self.line,
                 compression,
                 error,

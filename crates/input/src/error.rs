@@ -1,5 +1,6 @@
 //! Why input cannot be used, told so that the fault can be found and put right.
 
+use std::fmt::Display;
 use std::io;
 use std::path::PathBuf;
 
@@ -172,6 +173,16 @@ pub enum InputError {
         /// The path.
         path: PathBuf,
     },
+}
+
+impl InputError {
+    /// Makes a refusal of the system one to read this file.
+    pub(crate) fn unreadable(file: impl Display) -> impl FnOnce(io::Error) -> Self {
+        move |error| Self::Unreadable {
+            file: file.to_string(),
+            error,
+        }
+    }
 }
 
 fn listed(formats: &[Format]) -> String {

@@ -48,10 +48,7 @@ pub(crate) fn check_roots(roots: &[PathBuf]) -> Result<(), InputError> {
         if is_stdin(root) {
             return Err(InputError::FilesFromStdin);
         }
-        fs::metadata(root).map_err(|error| InputError::Unreadable {
-            file: root.display().to_string(),
-            error,
-        })?;
+        fs::metadata(root).map_err(InputError::unreadable(root.display()))?;
     }
     Ok(())
 }

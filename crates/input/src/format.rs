@@ -2,48 +2,40 @@
 
 use std::fmt;
 
-/// How documents are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// One fingerprint a line, a decimal number.
-    Hashes,
-    /// One text a line.
-    Lines,
-    /// One JSON object a line.
-    Jsonl,
-    /// One `id<TAB>fingerprint` a line.
-    Tsv,
-    /// A table in Parquet, a document a row.
-    Parquet,
-    /// A crawl's WET or WARC file, a document a record of plain text.
-    Warc,
-    /// One document a file, whatever it is called.
-    Files,
-}
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
 
-impl Format {
-    /// Every format.
-    pub const ALL: [Self; 7] = [
-        Self::Hashes,
-        Self::Lines,
-        Self::Jsonl,
-        Self::Tsv,
-        Self::Parquet,
-        Self::Warc,
-        Self::Files,
-    ];
+/// How documents are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// One fingerprint a line, a decimal number; the id is the line number, as for `lines`
+    Hashes,
+    /// One text a line; the id is the line number from 1, or path:line where there are several
+    /// paths; blank lines are passed over
+    Lines,
+    /// One JSON object a line, see --id-field, --text-field, --fingerprint-field and
+    /// --features-field; blank lines are passed over; also called `json`
+    #[value(alias = "json")]
+    Jsonl,
+    /// One `id<TAB>fingerprint` a line; a first line whose second column is a word, such as
+    /// `hash`, is a header; also called `hash`
+    #[value(alias = "hash")]
+    Tsv,
+    /// A table in Parquet, a document a row, see --id-field, --text-field and --fingerprint-field;
+    /// for programs that were built with it: `cargo build --release --features parquet`
+    Parquet,
+    /// A crawl's WET or WARC file, a document a record of plain text; the id is the address of the
+    /// page; records of anything else, such as HTML, are counted and left out; also called `wet`
+    #[value(alias = "wet")]
+    Warc,
+    /// One document a file, whatever it is called; folders are walked, without hidden files and
+    /// links; the id is the path; binary files and those over 8 MiB are skipped
+    Files,
 }
 
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Hashes => "hashes",
-            Self::Lines => "lines",
-            Self::Jsonl => "jsonl",
-            Self::Tsv => "tsv",
-            Self::Parquet => "parquet",
-            Self::Warc => "warc",
-            Self::Files => "files",
-        })
+        let value = self.to_possible_value();
+        f.write_str(value.as_ref().map_or("", PossibleValue::get_name))
     }
 }

@@ -91,10 +91,7 @@ impl InputIdentity {
     }
 
     fn add(&mut self, path: &Path) -> Result<(), InputError> {
-        let metadata = fs::metadata(path).map_err(|error| InputError::Unreadable {
-            file: path.display().to_string(),
-            error,
-        })?;
+        let metadata = fs::metadata(path).map_err(InputError::unreadable(path.display()))?;
         // Folders are refused with a better reason where the format has none.
         if !metadata.is_file() && !metadata.is_dir() {
             return Err(read_once(path));

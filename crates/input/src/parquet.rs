@@ -112,11 +112,12 @@ impl ParquetDocuments {
             Err(error) => return Err(ParquetError::not_parquet(name, &error)),
         };
         let schema = metadata.file_metadata().schema_descr();
-        let id = Column::find_id(&name, schema, &columns.id)?;
+        let id = Column::find(&name, schema, &columns.id, "--id-field")?;
         let (content, content_is_text) = match &columns.content {
             ContentColumn::Text(column) => (Column::find_text(&name, schema, column)?, true),
             ContentColumn::Fingerprint(column) => {
-                (Column::find_fingerprint(&name, schema, column)?, false)
+                let flag = "--fingerprint-field";
+                (Column::find(&name, schema, column, flag)?, false)
             }
         };
         Ok(Self {

@@ -144,10 +144,7 @@ fn entries(path: &Path) -> Result<Vec<DirEntry>, InputError> {
         return Ok(Vec::new());
     }
     let entries: io::Result<Vec<DirEntry>> = fs::read_dir(folder).and_then(Iterator::collect);
-    entries.map_err(|error| InputError::Unreadable {
-        file: folder.display().to_string(),
-        error,
-    })
+    entries.map_err(InputError::unreadable(folder.display()))
 }
 
 /// The path to read: the empty one stands for the working folder.

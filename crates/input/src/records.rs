@@ -101,10 +101,7 @@ impl RecordReader {
             }
             RecordFormat::Warc => {
                 let reader = Decompressed::new(Path::new(&name), source.open()?);
-                let reader = reader.map_err(|error| InputError::Unreadable {
-                    file: name.clone(),
-                    error,
-                })?;
+                let reader = reader.map_err(InputError::unreadable(&name))?;
                 Ok(Box::new(WarcFound {
                     documents: WarcDocuments::new(name, reader.into_reader(), self.ids),
                     skip_bad,

@@ -68,7 +68,7 @@ impl Source {
 
     fn at(path: &Path, format: Format) -> Result<Self, InputError> {
         let name = path.display().to_string();
-        let metadata = fs::metadata(path).map_err(|error| unreadable(&name, error))?;
+        let metadata = fs::metadata(path).map_err(InputError::unreadable(&name))?;
         if metadata.is_dir() {
             let path = path.to_owned();
             return Err(InputError::Folder { path, format });
@@ -88,10 +88,7 @@ impl Source {
             Origin::Stream(stream) => return Ok(stream),
             Origin::Copy(mut file) => file.rewind().map(|()| file),
         };
-        match opened {
-            Ok(file) => Ok(Box::new(file)),
-            Err(error) => Err(unreadable(&self.name, error)),
-        }
+        Ok(Box::new(opened.map_err(InputError::unreadable(self.name))?))
     }
 
     /// Opens the source as a file that can be read in any order, copied to an unnamed temporary file
@@ -105,7 +102,7 @@ impl Source {
             Origin::Pipe(path) => File::open(path).and_then(|pipe| copy(name, Box::new(pipe))),
             Origin::Stream(stream) => copy(name, stream),
         };
-        opened.map_err(|error| unreadable(&self.name, error))
+        opened.map_err(InputError::unreadable(&self.name))
     }
 
     /// The source as one that is copied no more, however often it is opened as a file.
@@ -129,12 +126,12 @@ impl Source {
             Origin::File(path) => (Origin::File(path.clone()), Origin::File(path)),
             Origin::Copy(file) => {
                 let copy = file.try_clone();
-                let copy = copy.map_err(|error| unreadable(&name, error))?;
+                let copy = copy.map_err(InputError::unreadable(&name))?;
                 (Origin::Copy(copy), Origin::Copy(file))
             }
             Origin::Pipe(_) | Origin::Stream(_) => {
                 let from = self.open()?;
-                let (tee, copy) = Tee::new(from).map_err(|error| unreadable(&name, error))?;
+                let (tee, copy) = Tee::new(from).map_err(InputError::unreadable(&name))?;
                 (Origin::Stream(Box::new(tee)), Origin::Copy(copy))
             }
         };
@@ -143,13 +140,6 @@ impl Source {
             origin,
         };
         Ok((named(first), named(second)))
-    }
-}
-
-fn unreadable(name: &str, error: io::Error) -> InputError {
-    InputError::Unreadable {
-        file: name.to_owned(),
-        error,
     }
 }
 

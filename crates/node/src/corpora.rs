@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use rayon::prelude::*;
 use simshard_cluster::CorpusUid;
 use simshard_simhash::{Layout, Tables};
@@ -159,7 +159,7 @@ impl NodeCorpora {
     /// Adds an empty corpus; one with the same layout that is there already stays.
     pub(crate) fn insert(&self, uid: CorpusUid, corpus: NodeCorpus) -> Result<(), NodeError> {
         let layout = corpus.layout;
-        let mut by_uid = self.by_uid();
+        let mut by_uid = self.by_uid.lock();
         let there = by_uid.entry(uid).or_insert_with(|| Arc::new(corpus));
         let held = there.layout;
         if held == layout {
@@ -176,7 +176,7 @@ impl NodeCorpora {
 
     /// All corpora, by uid.
     pub(crate) fn all(&self) -> Vec<(CorpusUid, Arc<NodeCorpus>)> {
-        let by_uid = self.by_uid();
+        let by_uid = self.by_uid.lock();
         let mut all: Vec<_> = by_uid
             .iter()
             .map(|(uid, corpus)| (*uid, Arc::clone(corpus)))
@@ -187,16 +187,12 @@ impl NodeCorpora {
 
     /// Takes a corpus out, if there is one.
     pub(crate) fn remove(&self, uid: CorpusUid) -> Option<Arc<NodeCorpus>> {
-        self.by_uid().remove(&uid)
+        self.by_uid.lock().remove(&uid)
     }
 
     pub(crate) fn get(&self, uid: CorpusUid) -> Result<Arc<NodeCorpus>, NodeError> {
-        let by_uid = self.by_uid();
+        let by_uid = self.by_uid.lock();
         let corpus = by_uid.get(&uid).ok_or(NodeError::CorpusNotLoaded(uid))?;
         Ok(Arc::clone(corpus))
-    }
-
-    fn by_uid(&self) -> MutexGuard<'_, HashMap<CorpusUid, Arc<NodeCorpus>>> {
-        self.by_uid.lock()
     }
 }

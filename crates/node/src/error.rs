@@ -67,8 +67,8 @@ pub(crate) enum NodeError {
     /// Near fingerprints can be in different shards, so no node can find all pairs of its own.
     #[error("the prefixes of the corpus are shorter than a byte: its pairs span shards")]
     PairsSpanShards,
-    /// As many joins are under way as the node does at a time.
-    #[error("{most} joins are under way on this node: retry once one of them has ended")]
+    /// As many joins are in flight as the node does at a time.
+    #[error("{most} joins are in flight on this node: retry once one of them has ended")]
     TooManyJoins {
         /// So many.
         most: usize,

@@ -32,9 +32,9 @@ pub struct NodeConfig {
     pub storage: Options,
     /// Threads for each class of work: small searches, large ones, and changes.
     pub threads: usize,
-    /// Bytes that requests under way may use together.
+    /// Bytes that requests in flight may use together.
     pub in_flight_bytes: usize,
-    /// How long requests under way may take after a shutdown began.
+    /// How long requests in flight may take after a shutdown began.
     pub drain: Duration,
 }
 
@@ -94,7 +94,7 @@ impl Node {
         })
     }
 
-    /// Serves the node's shards on `listener` until `shutdown`, then lets requests under way finish.
+    /// Serves the node's shards on `listener` until `shutdown`, then lets requests in flight finish.
     ///
     /// # Errors
     /// If the transport fails, or the storage.

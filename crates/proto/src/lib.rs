@@ -11,6 +11,7 @@ mod reason;
 mod search;
 mod shards;
 mod status;
+mod work;
 
 pub use bits::{bits_from, bits_into};
 pub use documents::{Violations, check_batch, check_ids, documents_of_columns};

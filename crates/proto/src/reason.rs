@@ -52,7 +52,7 @@ pub enum Reason {
     MetadataFailed,
     /// A node has no room left for documents.
     DiskFull,
-    /// More is under way than a process may hold.
+    /// More is in flight than a process may hold.
     Overloaded,
     /// Others keep changing the same documents.
     WriteConflict,
@@ -93,86 +93,53 @@ impl Reason {
         Self::Internal,
     ];
 
+    /// The only table: the name on the wire, the gRPC code, and whether the same request may succeed a little later.
+    const fn row(self) -> (&'static str, Code, bool) {
+        const PASSING: bool = true;
+        const FINAL: bool = false;
+        match self {
+            Self::InvalidRequest => ("INVALID_REQUEST", Code::InvalidArgument, FINAL),
+            Self::RecipeMismatch => ("RECIPE_MISMATCH", Code::InvalidArgument, FINAL),
+            Self::MessageTooLarge => ("MESSAGE_TOO_LARGE", Code::InvalidArgument, FINAL),
+            Self::UnknownMethod => ("UNKNOWN_METHOD", Code::Unimplemented, FINAL),
+            Self::UnsupportedEncoding => ("UNSUPPORTED_ENCODING", Code::Unimplemented, FINAL),
+            Self::CorpusNotFound => ("CORPUS_NOT_FOUND", Code::NotFound, FINAL),
+            Self::CorpusExists => ("CORPUS_EXISTS", Code::AlreadyExists, FINAL),
+            Self::TooManyCorpora => ("TOO_MANY_CORPORA", Code::ResourceExhausted, FINAL),
+            Self::NodeUnreachable => ("NODE_UNREACHABLE", Code::Unavailable, PASSING),
+            Self::DeadlineTooShort => ("DEADLINE_TOO_SHORT", Code::DeadlineExceeded, FINAL),
+            Self::NotOwner => ("NOT_OWNER", Code::FailedPrecondition, FINAL),
+            Self::CorpusNotLoaded => ("CORPUS_NOT_LOADED", Code::FailedPrecondition, FINAL),
+            Self::CorpusDiffers => ("CORPUS_DIFFERS", Code::FailedPrecondition, FINAL),
+            Self::AnswerTooLarge => ("ANSWER_TOO_LARGE", Code::ResourceExhausted, FINAL),
+            Self::MetadataFailed => ("METADATA_FAILED", Code::Unavailable, PASSING),
+            Self::DiskFull => ("DISK_FULL", Code::ResourceExhausted, PASSING),
+            Self::Overloaded => ("OVERLOADED", Code::ResourceExhausted, PASSING),
+            Self::WriteConflict => ("WRITE_CONFLICT", Code::Aborted, PASSING),
+            Self::ClockAhead => ("CLOCK_AHEAD", Code::Internal, FINAL),
+            Self::StorageFailed => ("STORAGE_FAILED", Code::Internal, FINAL),
+            Self::Stopping => ("STOPPING", Code::Unavailable, PASSING),
+            Self::Internal => ("INTERNAL", Code::Internal, FINAL),
+        }
+    }
+
     /// Its name on the wire.
     #[must_use]
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::InvalidRequest => "INVALID_REQUEST",
-            Self::RecipeMismatch => "RECIPE_MISMATCH",
-            Self::MessageTooLarge => "MESSAGE_TOO_LARGE",
-            Self::UnknownMethod => "UNKNOWN_METHOD",
-            Self::UnsupportedEncoding => "UNSUPPORTED_ENCODING",
-            Self::CorpusNotFound => "CORPUS_NOT_FOUND",
-            Self::CorpusExists => "CORPUS_EXISTS",
-            Self::TooManyCorpora => "TOO_MANY_CORPORA",
-            Self::NodeUnreachable => "NODE_UNREACHABLE",
-            Self::DeadlineTooShort => "DEADLINE_TOO_SHORT",
-            Self::NotOwner => "NOT_OWNER",
-            Self::CorpusNotLoaded => "CORPUS_NOT_LOADED",
-            Self::CorpusDiffers => "CORPUS_DIFFERS",
-            Self::AnswerTooLarge => "ANSWER_TOO_LARGE",
-            Self::MetadataFailed => "METADATA_FAILED",
-            Self::DiskFull => "DISK_FULL",
-            Self::Overloaded => "OVERLOADED",
-            Self::WriteConflict => "WRITE_CONFLICT",
-            Self::ClockAhead => "CLOCK_AHEAD",
-            Self::StorageFailed => "STORAGE_FAILED",
-            Self::Stopping => "STOPPING",
-            Self::Internal => "INTERNAL",
-        }
+        self.row().0
     }
 
     /// The gRPC code that goes with it.
     #[must_use]
     pub const fn code(self) -> Code {
-        match self {
-            Self::InvalidRequest | Self::RecipeMismatch | Self::MessageTooLarge => {
-                Code::InvalidArgument
-            }
-            Self::UnknownMethod | Self::UnsupportedEncoding => Code::Unimplemented,
-            Self::CorpusNotFound => Code::NotFound,
-            Self::CorpusExists => Code::AlreadyExists,
-            Self::NodeUnreachable | Self::MetadataFailed | Self::Stopping => Code::Unavailable,
-            Self::DeadlineTooShort => Code::DeadlineExceeded,
-            Self::NotOwner | Self::CorpusNotLoaded | Self::CorpusDiffers => {
-                Code::FailedPrecondition
-            }
-            Self::TooManyCorpora | Self::AnswerTooLarge | Self::DiskFull | Self::Overloaded => {
-                Code::ResourceExhausted
-            }
-            Self::WriteConflict => Code::Aborted,
-            Self::Internal | Self::ClockAhead | Self::StorageFailed => Code::Internal,
-        }
+        self.row().1
     }
 
     /// Whether the same request may succeed a little later. For all others it is
     /// of no use to try again.
     #[must_use]
     pub const fn is_passing(self) -> bool {
-        match self {
-            Self::NodeUnreachable
-            | Self::MetadataFailed
-            | Self::DiskFull
-            | Self::Overloaded
-            | Self::WriteConflict
-            | Self::Stopping => true,
-            Self::InvalidRequest
-            | Self::RecipeMismatch
-            | Self::MessageTooLarge
-            | Self::UnknownMethod
-            | Self::UnsupportedEncoding
-            | Self::CorpusNotFound
-            | Self::CorpusExists
-            | Self::TooManyCorpora
-            | Self::DeadlineTooShort
-            | Self::NotOwner
-            | Self::CorpusNotLoaded
-            | Self::CorpusDiffers
-            | Self::AnswerTooLarge
-            | Self::ClockAhead
-            | Self::StorageFailed
-            | Self::Internal => false,
-        }
+        self.row().2
     }
 
     /// How long to wait before the same request is sent again, if that may help: in `google.rpc.RetryInfo`.

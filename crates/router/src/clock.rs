@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use simshard_topology::{Clock, Version};
 
 /// How a change gets its version.
@@ -22,7 +22,7 @@ impl SystemClock {
     /// A version for a change.
     pub(crate) fn version(&self, stamp: Stamp) -> Version {
         match stamp {
-            Stamp::Reading => self.clock().tick(wall()),
+            Stamp::Reading => self.0.lock().tick(wall()),
             Stamp::After(version) => version.next(),
         }
     }
@@ -30,11 +30,7 @@ impl SystemClock {
     /// How to stamp a change so that it is above this version of its document. `None` if that version is over a minute
     /// ahead of wall time, unless the change may be `beyond_clock`.
     pub(crate) fn above(&self, version: Version, beyond_clock: bool) -> Option<Stamp> {
-        above(&mut self.clock(), version, beyond_clock, wall())
-    }
-
-    fn clock(&self) -> MutexGuard<'_, Clock> {
-        self.0.lock()
+        above(&mut self.0.lock(), version, beyond_clock, wall())
     }
 }
 

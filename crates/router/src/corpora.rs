@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use simshard_cluster::{CorpusName, CorpusRecord, CorpusState};
 use simshard_simhash::{Layout, Recipe, Tables, TextRecipe};
 
@@ -38,7 +38,7 @@ impl Corpora {
 
     /// The corpus of this name, as last seen.
     pub(crate) async fn get(&self, name: &CorpusName) -> Result<Arc<OpenCorpus>, RouterError> {
-        if let Some(corpus) = self.remembered().get(name) {
+        if let Some(corpus) = self.open.lock().get(name) {
             return Ok(Arc::clone(corpus));
         }
         self.reread(name).await
@@ -55,17 +55,13 @@ impl Corpora {
             CorpusState::Deleting => return Err(RouterError::CorpusDeleting(name.clone())),
         }
         let corpus = Arc::new(OpenCorpus::new(record)?);
-        self.remembered().insert(name.clone(), Arc::clone(&corpus));
+        self.open.lock().insert(name.clone(), Arc::clone(&corpus));
         Ok(corpus)
     }
 
     /// Has the next request read the corpus of this name anew.
     pub(crate) fn forget(&self, name: &CorpusName) {
-        self.remembered().remove(name);
-    }
-
-    fn remembered(&self) -> MutexGuard<'_, HashMap<CorpusName, Arc<OpenCorpus>>> {
-        self.open.lock()
+        self.open.lock().remove(name);
     }
 }
 

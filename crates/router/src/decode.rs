@@ -1,11 +1,12 @@
 //! From requests to domain types: everything a client can get wrong is refused
 //! here, field by field.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use simshard_cluster::{CorpusName, CorpusUid};
 use simshard_proto::{Documents, SearchSpec, Violations, check_batch, check_ids, v1};
-use simshard_simhash::{Fingerprint, Layout, Recipe, TextRecipe};
+use simshard_simhash::{Fingerprint, Layout, LayoutError, Recipe, TextRecipe};
 use tonic::Status;
 
 use crate::corpora::OpenCorpus;
@@ -97,55 +98,63 @@ pub(crate) fn corpus_name(
     name: &str,
     mut violations: Violations,
 ) -> Result<CorpusName, Status> {
-    let parsed = CorpusName::new(name);
-    if let Err(error) = &parsed {
-        violations.add(field, format!("is refused: {error}"));
-    }
-    match parsed {
-        Ok(name) if violations.is_empty() => Ok(name),
+    match accepted(field, CorpusName::new(name), &mut violations) {
+        Some(name) if violations.is_empty() => Ok(name),
         _ => Err(violations.status()),
     }
 }
 
-pub(crate) fn insert(request: v1::InsertRequest) -> Result<OnCorpus<Vec<String>>, Status> {
-    let v1::InsertRequest {
-        corpus,
-        recipe,
-        fingerprints,
-        texts,
-        ids,
-    } = request;
-    documents(&corpus, recipe, fingerprints, texts, ids)
+pub(crate) fn insert(from: v1::InsertRequest) -> Result<OnCorpus<Vec<String>>, Status> {
+    let keys = (from.fingerprints, from.texts);
+    on_corpus(&from.corpus, from.recipe, keys, documents(from.ids))
 }
 
-pub(crate) fn remove(request: v1::RemoveRequest) -> Result<OnCorpus<Vec<String>>, Status> {
-    let v1::RemoveRequest {
-        corpus,
-        recipe,
-        fingerprints,
-        texts,
-        ids,
-        beyond_clock: _,
-    } = request;
-    documents(&corpus, recipe, fingerprints, texts, ids)
+pub(crate) fn remove(from: v1::RemoveRequest) -> Result<OnCorpus<Vec<String>>, Status> {
+    let keys = (from.fingerprints, from.texts);
+    on_corpus(&from.corpus, from.recipe, keys, documents(from.ids))
 }
 
-fn documents(
+/// The ids of documents, of which there must be one each or none.
+fn documents(ids: Vec<String>) -> impl FnOnce(&Batch, &mut Violations) -> Vec<String> {
+    |batch, violations| {
+        check_ids(&ids, batch.len(), violations);
+        ids
+    }
+}
+
+pub(crate) fn find_first(from: v1::FindFirstRequest) -> Result<OnCorpus<SearchSpec>, Status> {
+    let spec = SearchSpec::of_find_first(&from);
+    let keys = (from.fingerprints, from.texts);
+    on_corpus(&from.corpus, from.recipe, keys, |_, _| spec)
+}
+
+pub(crate) fn find_all(from: v1::FindAllRequest) -> Result<OnCorpus<SearchSpec>, Status> {
+    let spec = SearchSpec::of_find_all(&from);
+    let keys = (from.fingerprints, from.texts);
+    on_corpus(&from.corpus, from.recipe, keys, |_, _| spec)
+}
+
+pub(crate) fn fingerprint(from: v1::FingerprintRequest) -> Result<OnCorpus<()>, Status> {
+    let keys = (Vec::new(), from.texts);
+    on_corpus(&from.corpus, from.recipe, keys, |_, _| ())
+}
+
+/// A request with these columns of fingerprints and texts; `rest` checks what else there is.
+fn on_corpus<T>(
     corpus: &str,
     recipe: String,
-    fingerprints: Vec<u64>,
-    texts: Vec<String>,
-    ids: Vec<String>,
-) -> Result<OnCorpus<Vec<String>>, Status> {
+    (fingerprints, texts): (Vec<u64>, Vec<String>),
+    rest: impl FnOnce(&Batch, &mut Violations) -> T,
+) -> Result<OnCorpus<T>, Status> {
     let mut violations = Violations::default();
     let batch = Batch::new(fingerprints, texts, &mut violations);
-    check_ids(&ids, batch.len(), &mut violations);
+    let rest = rest(&batch, &mut violations);
     let name = corpus_name("corpus", corpus, violations)?;
     Ok(OnCorpus {
         name,
         recipe,
         batch,
-        rest: ids,
+        rest,
     })
 }
 
@@ -162,77 +171,16 @@ impl OnCorpus<Vec<String>> {
     }
 }
 
-pub(crate) fn find_first(from: v1::FindFirstRequest) -> Result<OnCorpus<SearchSpec>, Status> {
-    let spec = SearchSpec::of_find_first(&from);
-    search(
-        &from.corpus,
-        from.recipe,
-        from.fingerprints,
-        from.texts,
-        spec,
-    )
-}
-
-pub(crate) fn find_all(from: v1::FindAllRequest) -> Result<OnCorpus<SearchSpec>, Status> {
-    let spec = SearchSpec::of_find_all(&from);
-    search(
-        &from.corpus,
-        from.recipe,
-        from.fingerprints,
-        from.texts,
-        spec,
-    )
-}
-
-fn search(
-    corpus: &str,
-    recipe: String,
-    fingerprints: Vec<u64>,
-    texts: Vec<String>,
-    rest: SearchSpec,
-) -> Result<OnCorpus<SearchSpec>, Status> {
-    let mut violations = Violations::default();
-    let batch = Batch::new(fingerprints, texts, &mut violations);
-    let name = corpus_name("corpus", corpus, violations)?;
-    Ok(OnCorpus {
-        name,
-        recipe,
-        batch,
-        rest,
-    })
-}
-
-pub(crate) fn fingerprint(request: v1::FingerprintRequest) -> Result<OnCorpus<()>, Status> {
-    let mut violations = Violations::default();
-    let batch = Batch::new(Vec::new(), request.texts, &mut violations);
-    let name = corpus_name("corpus", &request.corpus, violations)?;
-    Ok(OnCorpus {
-        name,
-        recipe: request.recipe,
-        batch,
-        rest: (),
-    })
-}
-
 pub(crate) fn recover_corpus(
     request: &v1::RecoverCorpusRequest,
 ) -> Result<(CorpusUid, CorpusName, Recipe), Status> {
     let mut violations = Violations::default();
-    let uid = request.uid.parse::<CorpusUid>();
-    if let Err(error) = &uid {
-        violations.add("uid", format!("is refused: {error}"));
-    }
-    let recipe = request.recipe.parse::<Recipe>();
-    if let Err(error) = &recipe {
-        violations.add("recipe", format!("is refused: {error}"));
-    }
-    match (uid, recipe, CorpusName::new(&request.name)) {
-        (Ok(uid), Ok(recipe), Ok(name)) => Ok((uid, name, recipe)),
-        (_, _, Ok(_)) => Err(violations.status()),
-        (_, _, Err(error)) => {
-            violations.add("name", format!("is refused: {error}"));
-            Err(violations.status())
-        }
+    let uid = accepted("uid", request.uid.parse(), &mut violations);
+    let recipe = accepted("recipe", request.recipe.parse(), &mut violations);
+    let name = accepted("name", CorpusName::new(&request.name), &mut violations);
+    match (uid, name, recipe) {
+        (Some(uid), Some(name), Some(recipe)) => Ok((uid, name, recipe)),
+        _ => Err(violations.status()),
     }
 }
 
@@ -241,32 +189,34 @@ pub(crate) fn new_corpus(request: &v1::CreateCorpusRequest) -> Result<NewCorpus,
     let blocks = request.blocks.unwrap_or(Layout::default().blocks());
     let distance = request.distance.unwrap_or(Layout::default().distance());
     let layout = Layout::new(blocks, distance);
-    if let Err(error) = layout {
-        let field = match error {
-            simshard_simhash::LayoutError::Distance { .. } => "distance",
-            simshard_simhash::LayoutError::Blocks { .. }
-            | simshard_simhash::LayoutError::Tables { .. } => "blocks",
-        };
-        violations.add(field, format!("is refused: {error}"));
-    }
+    let field = match layout {
+        Err(LayoutError::Distance { .. }) => "distance",
+        Ok(_) | Err(LayoutError::Blocks { .. } | LayoutError::Tables { .. }) => "blocks",
+    };
+    let layout = accepted(field, layout, &mut violations);
     let recipe = match request.recipe.as_str() {
         // What it meant before there were others to choose from.
         "" => Ok(Recipe::Text(TextRecipe::WordsV1)),
         name => name.parse(),
     };
-    if let Err(error) = &recipe {
-        violations.add("recipe", format!("is refused: {error}"));
-    }
-    match (layout, recipe, CorpusName::new(&request.name)) {
-        (Ok(layout), Ok(recipe), Ok(name)) => Ok(NewCorpus {
+    let recipe = accepted("recipe", recipe, &mut violations);
+    let name = accepted("name", CorpusName::new(&request.name), &mut violations);
+    match (name, layout, recipe) {
+        (Some(name), Some(layout), Some(recipe)) => Ok(NewCorpus {
             name,
             layout,
             recipe,
         }),
-        (_, _, Ok(_)) => Err(violations.status()),
-        (_, _, Err(error)) => {
-            violations.add("name", format!("is refused: {error}"));
-            Err(violations.status())
-        }
+        _ => Err(violations.status()),
     }
+}
+
+/// The value of a field, or nothing and a violation that says why it is refused.
+fn accepted<T>(
+    field: &str,
+    value: Result<T, impl Display>,
+    violations: &mut Violations,
+) -> Option<T> {
+    let refused = |error| violations.add(field, format!("is refused: {error}"));
+    value.map_err(refused).ok()
 }

@@ -166,8 +166,8 @@ pub(crate) enum RouterError {
     /// The client of a stream took no answer for so long.
     #[error("no answer was read for {0:?}: ask again, and read on")]
     Stalled(Duration),
-    /// As many such streams are under way as the router serves at a time.
-    #[error("{most} streams about whole corpora are under way: retry once one of them has ended")]
+    /// As many such streams are in flight as the router serves at a time.
+    #[error("{most} streams about whole corpora are in flight: retry once one of them has ended")]
     TooManyStreams {
         /// So many.
         most: usize,
@@ -186,9 +186,6 @@ pub(crate) enum RouterError {
     /// The metadata store did not answer. What it was told may yet happen.
     #[error("metadata: the store did not answer within {0:?}")]
     MetadataLate(Duration),
-    /// Work ended without an outcome.
-    #[error("the work on this request failed without a word: the router's log may have more")]
-    Fault,
     /// Work was cut off by the end of the process.
     #[error("the router is shutting down")]
     Stopping,
@@ -218,7 +215,7 @@ impl RouterError {
             Self::Stopping => Reason::Stopping,
             Self::NotLoaded { .. } => Reason::CorpusNotLoaded,
             Self::Node { status, .. } => node_reason(status),
-            Self::Malformed { .. } | Self::ForeignCorpus(_) | Self::Fault => Reason::Internal,
+            Self::Malformed { .. } | Self::ForeignCorpus(_) => Reason::Internal,
             Self::WriteConflict => Reason::WriteConflict,
             Self::TooFarAhead(_) => Reason::ClockAhead,
             Self::TooManyStreams { .. } => Reason::Overloaded,
@@ -260,7 +257,6 @@ impl RouterError {
             | Self::NoMemory
             | Self::Metadata(_)
             | Self::MetadataLate(_)
-            | Self::Fault
             | Self::Stopping => false,
         }
     }
@@ -319,7 +315,6 @@ impl RouterError {
             | Self::NoMemory
             | Self::Metadata(_)
             | Self::MetadataLate(_)
-            | Self::Fault
             | Self::Stopping => Vec::new(),
         }
     }

@@ -19,6 +19,7 @@ mod nodes;
 mod offload;
 mod plan;
 mod router;
+mod run_to_end;
 mod server;
 mod streams;
 mod too_far_ahead;

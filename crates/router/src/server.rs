@@ -19,11 +19,11 @@ use crate::router::Router;
 pub struct RouterConfig {
     /// How long a request may take; clients can ask for less.
     pub timeout: Duration,
-    /// Bytes that requests under way may use together.
+    /// Bytes that requests in flight may use together.
     pub in_flight_bytes: usize,
     /// Corpora beyond which none is created.
     pub max_corpora: usize,
-    /// How long requests under way may take after a shutdown began.
+    /// How long requests in flight may take after a shutdown began.
     pub drain: Duration,
 }
 
@@ -42,7 +42,7 @@ pub enum ServeError {
 }
 
 /// Serves the corpora of a cluster on `listener` until `shutdown`, then lets
-/// requests under way finish.
+/// requests in flight finish.
 ///
 /// # Errors
 /// If the layout cannot be read, or the router cannot start.

@@ -39,58 +39,23 @@ impl StopSignal {
     }
 }
 
-/// The process's wish to stop, shared by all its parts. Clones are the same wish.
-#[derive(Debug, Clone, Default)]
-pub struct Shutdown {
-    token: CancellationToken,
-}
-
-impl Shutdown {
-    /// A shutdown that only [`Shutdown::trigger`] starts: for tests and embedding.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// A shutdown that the first SIGTERM or SIGINT starts. A second signal exits
-    /// the process at once with 143 or 130. Must be called inside a tokio runtime,
-    /// once per process.
-    ///
-    /// # Errors
-    /// When the signal handlers cannot be installed.
-    pub fn on_signals() -> io::Result<Self> {
-        let shutdown = Self::new();
-        let mut signals = StopSignals {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-        };
-        let token = shutdown.token.clone();
-        tokio::spawn(async move {
-            begin(signals.next().await, &token);
-            std::process::exit(end(signals.next().await));
-        });
-        Ok(shutdown)
-    }
-
-    /// Starts the shutdown. Doing so twice is the same as once.
-    pub fn trigger(&self) {
-        self.token.cancel();
-    }
-
-    /// Whether the shutdown has started.
-    pub fn is_triggered(&self) -> bool {
-        self.token.is_cancelled()
-    }
-
-    /// Waits for the shutdown to start; returns at once if it already has.
-    pub async fn triggered(&self) {
-        self.token.cancelled().await;
-    }
-
-    /// The token behind this shutdown, to derive child tokens from or to hand to
-    /// code that knows no `Shutdown`.
-    pub fn token(&self) -> &CancellationToken {
-        &self.token
-    }
+/// A token that the first SIGTERM or SIGINT cancels. A second signal exits the process at once with 143 or 130. Must
+/// be called inside a tokio runtime, once per process.
+///
+/// # Errors
+/// When the signal handlers cannot be installed.
+pub fn on_signals() -> io::Result<CancellationToken> {
+    let token = CancellationToken::new();
+    let mut signals = StopSignals {
+        interrupt: signal(SignalKind::interrupt())?,
+        terminate: signal(SignalKind::terminate())?,
+    };
+    let shutdown = token.clone();
+    tokio::spawn(async move {
+        begin(signals.next().await, &token);
+        std::process::exit(end(signals.next().await));
+    });
+    Ok(shutdown)
 }
 
 struct StopSignals {
@@ -130,25 +95,11 @@ mod tests {
     #[test]
     fn the_first_signal_asks_and_the_second_ends() {
         for first in [StopSignal::Interrupt, StopSignal::Terminate] {
-            let shutdown = Shutdown::new();
-            assert!(!shutdown.is_triggered());
-            begin(first, shutdown.token());
-            assert!(shutdown.is_triggered());
+            let shutdown = CancellationToken::new();
+            begin(first, &shutdown);
+            assert!(shutdown.is_cancelled());
         }
         assert_eq!(end(StopSignal::Interrupt), 130);
         assert_eq!(end(StopSignal::Terminate), 143);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn every_clone_hears_the_trigger() {
-        let shutdown = Shutdown::new();
-        let waiting = tokio::spawn({
-            let shutdown = shutdown.clone();
-            async move { shutdown.triggered().await }
-        });
-        shutdown.trigger();
-        shutdown.trigger();
-        waiting.await.unwrap();
-        shutdown.triggered().await;
     }
 }

@@ -7,7 +7,7 @@ use std::env;
 use std::io::{BufRead, BufReader, Lines};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use simshard_runtime::shutdown::Shutdown;
+use simshard_runtime::shutdown;
 
 const CHILD_VARIABLE: &str = "SIMSHARD_SIGNALS_CHILD";
 
@@ -23,9 +23,9 @@ fn child_that_never_finishes_draining() {
         .build()
         .unwrap();
     runtime.block_on(async {
-        let shutdown = Shutdown::on_signals().unwrap();
+        let shutdown = shutdown::on_signals().unwrap();
         println!("\nready");
-        shutdown.triggered().await;
+        shutdown.cancelled().await;
         println!("\ndraining");
         std::future::pending::<()>().await;
     });

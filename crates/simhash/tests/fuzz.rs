@@ -1,14 +1,13 @@
 //! Every text recipe over texts of any characters, against the recipe read aloud.
 //!
-//! A few thousand cases each, or a million with `SIMSHARD_LONG`. A case that fails is made smaller
-//! and printed, with the seed that `BOLERO_RANDOM_SEED` takes to run it again.
+//! A few thousand cases each, or a million with `SIMSHARD_LONG`.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::ops::Bound;
-
-use bolero::{Driver, ValueGenerator, check};
 use md5::{Digest, Md5};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
 use simshard_simhash::{Fingerprint, Recipe, TextRecipe, Window, compute};
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 use unicode_segmentation::UnicodeSegmentation;
@@ -80,50 +79,33 @@ const PIECES: &[&str] = &[
     "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-",
 ];
 
-/// Makes texts.
-struct Texts;
-
-impl ValueGenerator for Texts {
-    type Output = String;
-
-    fn generate<D: Driver>(&self, driver: &mut D) -> Option<String> {
-        let mut text = String::new();
-        for _ in 0..below(driver, 24)? {
-            let piece = PIECES[below(driver, PIECES.len())?];
-            match below(driver, 16)? {
-                0..3 => text.push(character(driver)?),
-                3 => text.push_str(&piece.repeat(below(driver, 90)?)),
-                _ => text.push_str(piece),
-            }
-        }
-        Some(text)
-    }
-}
-
-fn below<D: Driver>(driver: &mut D, end: usize) -> Option<usize> {
-    driver.gen_usize(Bound::Included(&0), Bound::Excluded(&end))
+fn texts() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        12 => select(PIECES).prop_map(str::to_owned),
+        3 => character().prop_map(String::from),
+        1 => (select(PIECES), 0..90_usize).prop_map(|(piece, times)| piece.repeat(times)),
+    ];
+    vec(piece, 0..24).prop_map(|pieces| pieces.concat())
 }
 
 /// Any character, the first of them often.
-fn character<D: Driver>(driver: &mut D) -> Option<char> {
-    let bits = below(driver, 22)?;
-    let code = driver.gen_u32(Bound::Included(&0), Bound::Excluded(&(1 << bits)))?;
-    Some(char::from_u32(code).unwrap_or('\u{FFFD}'))
+fn character() -> impl Strategy<Value = char> {
+    (any::<u32>(), 0..22_u32).prop_map(|(any, bits)| {
+        let code = any & ((1 << bits) - 1);
+        char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)
+    })
 }
 
-fn cases() -> usize {
-    match std::env::var_os("SIMSHARD_LONG") {
+fn cases() -> ProptestConfig {
+    ProptestConfig::with_cases(match std::env::var_os("SIMSHARD_LONG") {
         Some(_) => 1_000_000,
         None => 3_000,
-    }
+    })
 }
 
-fn for_each_text(recipe: TextRecipe, test: impl Fn(&str) + std::panic::RefUnwindSafe) {
+fn for_each_text(recipe: TextRecipe, test: impl Fn(&str)) {
     assert!(Recipe::LISTED.contains(&recipe.into()), "{recipe}");
-    check!()
-        .with_iterations(cases())
-        .with_generator(Texts)
-        .for_each(|text| test(text));
+    proptest!(cases(), |(text in texts())| test(&text));
 }
 
 fn run(recipe: TextRecipe, slowly: fn(&str, TextRecipe) -> Option<Fingerprint>) {

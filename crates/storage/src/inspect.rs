@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::directory::{Directory, DiskDirectory, StoredFile};
 use crate::error::ReadError;
 use crate::files;
-use crate::log::{Record, survey};
+use crate::log::{AbruptEnd, Record, Torn, survey};
 use crate::manifest::Manifest;
 use crate::merge::Cursor;
 use crate::segment::{BlockCache, Segment};
@@ -64,27 +64,6 @@ pub struct SegmentFile {
     pub highest_version: Version,
 }
 
-/// A write to the log that was cut off before it was acknowledged.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Torn {
-    /// The file.
-    pub path: PathBuf,
-    /// Where it starts.
-    pub offset: usize,
-    /// Its bytes.
-    pub bytes: usize,
-}
-
-/// The last file of the log ends with its last record, or within one. So it does where no space was allocated ahead of
-/// the records, and where something else cut it short, which nothing in it tells (`FORMAT.md`, section Log).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AbruptEnd {
-    /// The file.
-    pub path: PathBuf,
-    /// Its bytes.
-    pub bytes: u64,
-}
-
 /// Reads manifest and log of a data directory.
 ///
 /// # Errors
@@ -123,14 +102,8 @@ pub(crate) fn inspect_in(directory: &dyn Directory) -> Result<Inspection, OpenEr
         segments: segments.collect(),
         log_files: survey.files,
         log_records: survey.next_sequence.saturating_sub(manifest.first_sequence),
-        torn: survey.torn.map(|cut| Torn {
-            path: cut.path,
-            offset: cut.offset,
-            bytes: cut.bytes,
-        }),
-        abrupt_end: survey
-            .abrupt_end
-            .map(|(path, bytes)| AbruptEnd { path, bytes }),
+        torn: survey.torn,
+        abrupt_end: survey.abrupt_end,
         failed: read_failure_note(directory)?,
         folder,
         manifest,

@@ -35,7 +35,8 @@ const FORMAT_VERSION: u32 = 1;
 
 pub use element::{Change, ChangeKind, Element, MAX_ID_BYTES, Operation, State};
 pub use error::ReadError;
-pub use inspect::{AbruptEnd, Inspection, SegmentFile, Torn, inspect};
+pub use inspect::{Inspection, SegmentFile, inspect};
+pub use log::{AbruptEnd, Torn};
 pub use manifest::is_data_directory;
 pub use shard::Effects;
 pub use shortage::Shortage;

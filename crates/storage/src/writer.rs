@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use parking_lot::{Mutex, RwLock, RwLockReadGuard};
+use parking_lot::{Mutex, RwLock};
 use simshard_topology::CorpusUid;
 
 use crate::element::Operation;
@@ -90,7 +90,7 @@ impl<T: Send + 'static> Writer<T> {
         let maintain = {
             let (store, log) = (Arc::clone(store), Arc::clone(&log));
             move || {
-                let trim = |below| match &*read(&log) {
+                let trim = |below| match &*log.read() {
                     Some(log) => log.trim(below).map_err(MaintenanceError::Trim),
                     None => Ok(()),
                 };
@@ -126,7 +126,7 @@ impl<T: Send + 'static> Writer<T> {
         if matches!(operation, Operation::Change(_)) && self.store.is_overfull() {
             return Err(Refusal::QueueFull);
         }
-        let log = read(&self.log);
+        let log = self.log.read();
         let log = log.as_ref().ok_or(Refusal::Closed)?;
         let record = Record::Operation(operation);
         log.append(record, ticket)
@@ -146,7 +146,7 @@ impl<T: Send + 'static> Writer<T> {
         }
     }
 
-    /// Lets a flush that is under way finish, abandons a merge, and begins nothing else.
+    /// Lets a flush in flight finish, abandons a merge, and begins nothing else.
     pub(crate) fn end_maintenance(&self) {
         self.store.stop_maintenance();
         let mut threads = self.maintenance.lock();
@@ -166,10 +166,6 @@ impl<T: Send + 'static> Drop for Writer<T> {
     fn drop(&mut self) {
         self.close();
     }
-}
-
-fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
-    lock.read()
 }
 
 /// Hands what the log has committed to the sink, and keeps account of it.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex};
 
 /// What does not come within a minute never will.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -63,7 +63,7 @@ impl StallingProxy {
 
     /// Waits until it keeps something that was meant for the server.
     pub fn until_it_keeps_some(&self) {
-        let mut state = self.link.lock();
+        let mut state = self.link.state.lock();
         let is_waiting = |state: &mut State| !state.keeps_some;
         let changed = &self.link.changed;
         let waited = changed.wait_while_for(&mut state, is_waiting, PATIENCE);
@@ -102,7 +102,7 @@ impl Link {
 
     /// Waits until bytes may pass.
     fn wait(&self, is_for_server: bool) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.is_stalled && is_for_server {
             state.keeps_some = true;
             self.changed.notify_all();
@@ -112,15 +112,11 @@ impl Link {
     }
 
     fn set(&self, is_stalled: bool) {
-        *self.lock() = State {
+        *self.state.lock() = State {
             is_stalled,
             keeps_some: false,
         };
         self.changed.notify_all();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
     }
 }
 

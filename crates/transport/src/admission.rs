@@ -9,7 +9,7 @@
 //!   client that does not read an answer keeps a place, and the bytes of what is on its way to it, for as long as its
 //!   connection lives.
 //! - AD4: no peer has more than its share of the places, so others find some. A stream of batches takes a whole place
-//!   only while a batch is under way.
+//!   only while a batch is in flight.
 //! - AD5: a connection is in use while one of its requests has a place, or an answer that has not left. Health checks do
 //!   not count.
 
@@ -34,14 +34,14 @@ use super::places::{Place, Places, Size};
 use super::shares::Peer;
 use simshard_proto::Reason;
 
-/// Requests under way at once in one process. One peer gets half at most.
+/// Requests in flight at once in one process. One peer gets half at most.
 const MAX_REQUESTS: usize = 8192;
 
 /// What is said where the budget does not suffice.
-pub const NO_MEMORY: &str = "requests under way use all the memory that they may";
+pub const NO_MEMORY: &str = "requests in flight use all the memory that they may";
 
 /// What is said where all places are taken that a peer may have.
-const NO_PLACE: &str = "too many requests from this address are under way";
+const NO_PLACE: &str = "too many requests from this address are in flight";
 
 /// A health check has this path.
 const CHECK: &str = "/grpc.health.v1.Health/Check";
@@ -90,9 +90,9 @@ pub struct Admitted(Arc<Mutex<Held>>);
 struct Held {
     arrived: Taken,
     place: Option<Place>,
-    /// Batches of a stream that are under way.
+    /// Batches of a stream in flight.
     working: usize,
-    /// Whether the place goes to others once no batch is under way.
+    /// Whether the place goes to others once no batch is in flight.
     is_left: bool,
 }
 
@@ -172,7 +172,7 @@ impl Admitted {
 }
 
 impl Held {
-    /// Gives back what of the place is not needed without a batch under way.
+    /// Gives back what of the place is not needed without a batch in flight.
     fn shrink(&mut self) {
         if self.working > 0 {
             return;
@@ -192,7 +192,7 @@ impl Held {
     }
 }
 
-/// A batch of a stream that is under way.
+/// A batch of a stream in flight.
 #[derive(Debug)]
 pub struct Working(Admitted);
 

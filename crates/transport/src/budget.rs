@@ -1,4 +1,4 @@
-//! Memory that requests under way may use together.
+//! Memory that requests in flight may use together.
 //!
 //! # Invariants
 //! - B1: what was taken comes back when it is dropped, once.

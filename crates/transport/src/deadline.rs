@@ -13,7 +13,7 @@ use http::{HeaderMap, Request, Response};
 use tokio::time::{Instant, Sleep, sleep_until};
 use tonic::Status;
 use tonic::body::Body;
-use tower::{Layer, Service};
+use tower::Service;
 
 use simshard_proto::{Reason, Violations};
 
@@ -63,25 +63,11 @@ fn parse(header: &str) -> Option<Duration> {
     }
 }
 
-/// Gives up a request without an answer just before the transport does, and says why.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct DeadlineLayer;
-
-impl<S> Layer<S> for DeadlineLayer {
-    type Service = DeadlineService<S>;
-
-    fn layer(&self, inner: S) -> Self::Service {
-        DeadlineService { inner }
-    }
-}
-
-/// A service that answers in time.
+/// A service that answers in time: it gives up a request just before the transport does, and says why.
 #[derive(Clone, Debug)]
-pub(super) struct DeadlineService<S> {
-    inner: S,
-}
+pub(super) struct AnswerInTime<S>(pub(super) S);
 
-impl<S> Service<Request<Body>> for DeadlineService<S>
+impl<S> Service<Request<Body>> for AnswerInTime<S>
 where
     S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
     S::Future: Send + 'static,
@@ -91,14 +77,14 @@ where
     type Future = Either<S::Future, DeadlineResponse>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        self.inner.poll_ready(context)
+        self.0.poll_ready(context)
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let asked = client_timeout(request.headers());
         let now = Instant::now();
         let until = asked.and_then(|time| now.checked_add(time - (time / AHEAD).min(MOST_AHEAD)));
-        let answer = self.inner.call(request);
+        let answer = self.0.call(request);
         match until {
             None => Either::Left(answer),
             Some(until) => Either::Right(DeadlineResponse {
@@ -208,7 +194,7 @@ mod tests {
     #[tokio::test]
     async fn who_waits_in_vain_learns_why_before_the_transport_gives_up() {
         let silent = |_| std::future::pending::<Result<Response<Body>, Infallible>>();
-        let service = DeadlineLayer.layer(service_fn(silent));
+        let service = AnswerInTime(service_fn(silent));
         for header in ["0m", "1n", "999u", "1m", "2m", "5m", "20m", "100m"] {
             let asked = parse(header).unwrap();
             for _ in 0..5 {
@@ -225,7 +211,7 @@ mod tests {
     #[tokio::test]
     async fn an_answer_in_time_is_left_as_it_is() {
         let prompt = |_| async { Ok::<_, Infallible>(Response::new(Body::empty())) };
-        let service = DeadlineLayer.layer(service_fn(prompt));
+        let service = AnswerInTime(service_fn(prompt));
         for header in ["0m", "5m", "99999999H", "soon"] {
             let response = service.clone().oneshot(request(header)).await.unwrap();
             assert!(Status::from_header_map(response.headers()).is_none());

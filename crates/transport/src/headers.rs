@@ -14,7 +14,7 @@ use http::{HeaderMap, Request, Response, StatusCode};
 use tonic::Status;
 use tonic::body::Body;
 use tonic::metadata::MetadataValue;
-use tower::{Layer, Service};
+use tower::Service;
 
 use super::deadline;
 use simshard_proto::{Reason, Violations};
@@ -34,25 +34,11 @@ const ACCEPTED: &str = "grpc-accept-encoding";
 /// The encoding that is none.
 const PLAIN: &str = "identity";
 
-/// Refuses requests with wrong headers.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Headers;
-
-impl<S> Layer<S> for Headers {
-    type Service = Checking<S>;
-
-    fn layer(&self, inner: S) -> Self::Service {
-        Checking { inner }
-    }
-}
-
-/// A service behind this check.
+/// A service that gets no requests with wrong headers.
 #[derive(Clone, Debug)]
-pub(super) struct Checking<S> {
-    inner: S,
-}
+pub(super) struct CheckHeaders<S>(pub(super) S);
 
-impl<S> Service<Request<Body>> for Checking<S>
+impl<S> Service<Request<Body>> for CheckHeaders<S>
 where
     S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
 {
@@ -61,12 +47,12 @@ where
     type Future = Either<S::Future, Ready<Result<Response<Body>, Infallible>>>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        self.inner.poll_ready(context)
+        self.0.poll_ready(context)
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         match check(&request) {
-            Ok(()) => Either::Left(self.inner.call(request)),
+            Ok(()) => Either::Left(self.0.call(request)),
             Err(refusal) => Either::Right(ready(Ok(refusal))),
         }
     }
@@ -150,7 +136,7 @@ mod tests {
                 _ => request.headers_mut().append(*name, value),
             };
         }
-        let service = Headers.layer(service_fn(answer));
+        let service = CheckHeaders(service_fn(answer));
         let response = service.oneshot(request).await.unwrap();
         let status = Status::from_header_map(response.headers());
         (response.status(), status)

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
@@ -61,7 +61,7 @@ fn limited(
             // The semaphore is never closed.
             let place = Arc::clone(&connections.places).acquire_owned().await.ok()?;
             let (stream, peer) = accept(&listener, &connections).await;
-            let Some((id, close)) = connections.table().admit(peer) else {
+            let Some((id, close)) = connections.table.lock().admit(peer) else {
                 debug!(?peer, "refused a connection: its peer has its share in use");
                 continue;
             };
@@ -101,7 +101,7 @@ async fn accept(listener: &TcpListener, connections: &Connections) -> (TcpStream
         let is_out_of_files = error
             .raw_os_error()
             .is_some_and(|code| OUT_OF_FILES.contains(&code));
-        if is_out_of_files && connections.table().give_way() {
+        if is_out_of_files && connections.table.lock().give_way() {
             debug!(%error, "an idle connection gives way to a new one");
             let _ = timeout(PAUSE, closed).await;
         } else {
@@ -131,10 +131,6 @@ impl Connections {
             closed: Arc::default(),
         }
     }
-
-    fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock()
-    }
 }
 
 /// Counts a connection until its file is closed.
@@ -147,7 +143,7 @@ struct Counted {
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        self.connections.table().remove(self.id);
+        self.connections.table.lock().remove(self.id);
         self.connections.closed.notify_waiters();
     }
 }
@@ -167,7 +163,7 @@ impl Caller {
 
     /// Marks the connection as in use until the guard is dropped.
     pub(super) fn begin(&self) -> InUse {
-        self.connections.table().begin(self.id);
+        self.connections.table.lock().begin(self.id);
         InUse(self.clone())
     }
 }
@@ -181,7 +177,7 @@ impl Drop for InUse {
         let Caller {
             id, connections, ..
         } = &self.0;
-        connections.table().end(*id);
+        connections.table.lock().end(*id);
     }
 }
 
@@ -421,10 +417,13 @@ mod tests {
             service.clone().oneshot(request).await.unwrap()
         };
         let answer = ask("/a").await;
-        assert!(!connections.table().give_way());
+        assert!(!connections.table.lock().give_way());
         drop(answer);
         let _checked = ask("/grpc.health.v1.Health/Check").await;
-        assert!(connections.table().give_way(), "a health check is no use");
+        assert!(
+            connections.table.lock().give_way(),
+            "a health check is no use"
+        );
     }
 
     /// IN3.
@@ -442,6 +441,6 @@ mod tests {
             closed.await;
         }
         assert_eq!(connections.places.available_permits(), 2);
-        assert!(!connections.table().give_way());
+        assert!(!connections.table.lock().give_way());
     }
 }

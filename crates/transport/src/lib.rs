@@ -26,19 +26,20 @@ use tonic::transport::Server;
 use tonic::{Code, Status};
 use tonic_health::ServingStatus;
 use tower::Service;
+use tower::layer::layer_fn;
 use tower::util::MapResponseLayer;
 use tracing::warn;
 
 use admission::Admission;
 pub use admission::{Admitted, NO_MEMORY, Working, overloaded};
 pub use budget::{Budget, Taken};
-use deadline::DeadlineLayer;
+use deadline::AnswerInTime;
 pub use deadline::client_timeout;
-use headers::Headers;
+use headers::CheckHeaders;
 pub use places::{Place, Places};
 pub use shares::Peer;
 
-/// Requests under way at once on one connection.
+/// Requests in flight at once on one connection.
 const MAX_STREAMS: u32 = 1024;
 
 /// What a client may send on a connection that is not read: all its streams together, so that none holds up another.
@@ -51,7 +52,7 @@ const CONNECTION_WINDOW: u32 = MAX_STREAMS * STREAM_WINDOW;
 const MAX_HEADERS_READ: u32 = 64 << 10;
 
 /// After so long a connection takes no new requests, and the peer makes another: perhaps to a server that was not
-/// there before. Requests under way, however long, are not cut off.
+/// there before. Requests in flight, however long, are not cut off.
 const CONNECTION_AGE: Duration = Duration::from_secs(3600);
 
 /// Why a service could not be served.
@@ -76,7 +77,7 @@ pub struct Interface {
 }
 
 /// Serves a service, its health and its description on a listener, within a budget of memory, until
-/// `shutdown`; then requests under way have `grace` to finish, and no longer:
+/// `shutdown`; then requests in flight have `grace` to finish, and no longer:
 /// a connection that never says anything could hold a server up for ever.
 ///
 /// # Errors
@@ -101,8 +102,8 @@ where
         .register_encoded_file_descriptor_set(interface.descriptors)
         .build_v1()?;
     let server = server()
-        .layer(Headers)
-        .layer(DeadlineLayer)
+        .layer(layer_fn(CheckHeaders))
+        .layer(layer_fn(AnswerInTime))
         .layer(Admission::new(budget, interface.admits_itself))
         .layer(MapResponseLayer::new(explain_response))
         .add_service(service)
@@ -119,7 +120,7 @@ where
     tokio::select! {
         result = server => Ok(result?),
         () = cut_off => {
-            warn!(service = S::NAME, ?grace, "requests under way were cut off");
+            warn!(service = S::NAME, ?grace, "requests in flight were cut off");
             Ok(())
         }
     }

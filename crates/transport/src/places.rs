@@ -1,4 +1,4 @@
-//! Places for requests under way, shared fairly among peers.
+//! Places for requests in flight, shared fairly among peers.
 //!
 //! # Invariants
 //! - PL1: a place comes back when it is dropped, once.
@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use super::shares::{Peer, Shares};
 
@@ -16,7 +16,7 @@ const RESTING: usize = 4;
 /// The size of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Size {
-    /// Of a request, or of a stream with a batch under way.
+    /// Of a request, or of a stream with a batch in flight.
     Whole,
     /// Of an idle stream.
     Resting,
@@ -50,7 +50,7 @@ impl Places {
     }
 
     pub(super) fn take_of_size(&self, peer: Peer, size: Size) -> Option<Place> {
-        let taken = self.shares().try_take(peer, size.parts());
+        let taken = self.0.lock().try_take(peer, size.parts());
         taken.then(|| Place {
             places: self.clone(),
             peer,
@@ -61,11 +61,7 @@ impl Places {
     /// Number of free places, rounded down.
     #[must_use]
     pub fn free(&self) -> usize {
-        self.shares().free() / RESTING
-    }
-
-    fn shares(&self) -> MutexGuard<'_, Shares> {
-        self.0.lock()
+        self.0.lock().free() / RESTING
     }
 }
 
@@ -81,7 +77,7 @@ impl Place {
     /// Changes its size if the share of its peer allows it; returns whether it does.
     pub(super) fn resize(&mut self, size: Size) -> bool {
         let (before, after) = (self.size.parts(), size.parts());
-        let mut shares = self.places.shares();
+        let mut shares = self.places.0.lock();
         let fits = match before.checked_sub(after) {
             Some(less) => {
                 shares.give_back(self.peer, less);
@@ -98,7 +94,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.places.shares().give_back(self.peer, self.size.parts());
+        self.places.0.lock().give_back(self.peer, self.size.parts());
     }
 }
 

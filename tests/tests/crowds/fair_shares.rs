@@ -93,7 +93,7 @@ impl Scene {
             version: 1,
             beyond_clock: false,
         };
-        let answer = self.lane().await.ask(Work::Change(change)).await;
+        let answer = self.lane().await.ask(Work::from(change)).await;
         assert!(matches!(answer, Outcome::Changed(_)), "{answer:?}");
     }
 
@@ -109,7 +109,7 @@ impl Scene {
     }
 
     fn find(&self, fingerprints: Vec<u64>) -> Work {
-        Work::FindAll(pb::FindAll {
+        Work::from(pb::FindAll {
             target: Some(self.target.clone()),
             shards: (0..=255).collect(),
             active_lead_groups: 0b1111,
@@ -231,7 +231,7 @@ impl Batches {
             answered,
             client: Some(client),
         };
-        // Then all of them are under way in the node.
+        // Then all of them are in flight in the node.
         batches.wait_for(2).await;
         batches
     }
@@ -263,7 +263,7 @@ async fn a_single_search_does_not_wait_for_large_batches() {
     let alone = p99(scene.singles(&mut lane, SINGLES).await);
     let mut batches = Batches::start(&scene, BATCHES).await;
     let beside = timeout(PATIENCE / 3, scene.singles(&mut lane, SINGLES)).await;
-    let beside = p99(beside.expect("single searches while batches are under way"));
+    let beside = p99(beside.expect("single searches while batches are in flight"));
     println!("p99 alone {alone:?}, beside batches {beside:?}");
     batches.wait_for(1).await;
     let most = (5 * alone).max(Duration::from_millis(50));

@@ -97,7 +97,7 @@ async fn the_worked_example_is_stored_in_four_shards_and_found_in_one() {
     let mut finding = Vec::new();
     for shard in ShardId::all() {
         let mut stub = stub(&cluster, cluster.layout().map().owner(shard));
-        let answer = work(&mut stub, Work::FindAll(request(&target, shard))).await;
+        let answer = work(&mut stub, Work::from(request(&target, shard))).await;
         let Ok(Outcome::Matches(bytes)) = answer else {
             panic!("{answer:?}")
         };
@@ -128,7 +128,7 @@ async fn a_node_refuses_shards_that_it_does_not_own() {
             .find(|&shard| map.owner(shard) == node)
             .unwrap();
 
-        let find = Work::FindAll(request(&target, foreign));
+        let find = Work::from(request(&target, foreign));
         let status = work(&mut stub, find).await.unwrap_err();
         assert_eq!(Reason::of(&status), Some(Reason::NotOwner));
         let insert = pb::Change {
@@ -140,7 +140,7 @@ async fn a_node_refuses_shards_that_it_does_not_own() {
             version: 1,
             beyond_clock: false,
         };
-        let status = work(&mut stub, Work::Change(insert)).await.unwrap_err();
+        let status = work(&mut stub, Work::from(insert)).await.unwrap_err();
         assert_eq!(Reason::of(&status), Some(Reason::NotOwner));
         assert_eq!(status.code(), tonic::Code::FailedPrecondition);
     }
@@ -262,7 +262,7 @@ async fn nonsense_is_refused_by_a_node() {
         ),
     ];
     for (reason, request) in cases {
-        let status = work(&mut stub, Work::FindAll(request)).await.unwrap_err();
+        let status = work(&mut stub, Work::from(request)).await.unwrap_err();
         assert_eq!(Reason::of(&status), Some(reason), "{status:?}");
     }
     cluster.stop().await;
@@ -288,8 +288,8 @@ async fn changes_without_kind_or_version_are_refused_by_a_node() {
         ..change
     };
     for nonsense in [
-        Some(Work::Change(no_kind)),
-        Some(Work::Change(no_version)),
+        Some(Work::from(no_kind)),
+        Some(Work::from(no_version)),
         None,
     ] {
         let status = work(&mut stub, nonsense).await.unwrap_err();

@@ -1,6 +1,6 @@
 //! Real nodes and routers are killed, or told to stop, at any moment while documents come and go through two routers:
 //! what was acknowledged is as it was told, what was not is one or the other. Every answer is exactly that, each
-//! document once. Some clients give up early: what is acknowledged after that is final, whatever is still under way.
+//! document once. Some clients give up early: what is acknowledged after that is final, whatever is still in flight.
 //!
 //! Meanwhile another corpus is deleted and made anew, again and again: it shows what was inserted since, and nothing
 //! of what was deleted.

@@ -19,11 +19,12 @@ const CORPUS: &str = "c";
 /// The node whose link hangs.
 const HANGING: &str = "n1";
 
-/// Writes on a link that was stalled, after which what was kept on it has been dealt with, and its outcome sent.
-const LATER_WRITES: usize = 3;
+/// Writes on a link that was stalled, after which what was kept on it has been dealt with, and its outcome sent. Large
+/// ones take turns on two connections.
+const LATER_WRITES: usize = 6;
 
-/// Documents of a request that is sent alone.
-const MANY: usize = 300;
+/// Documents of a request that is large to the router, which sends it on a connection for large ones.
+const MANY: usize = 1100;
 
 #[derive(Clone, Copy, Debug)]
 enum Kind {
@@ -34,9 +35,9 @@ enum Kind {
 /// How a change is sent that is given up.
 #[derive(Clone, Copy, Debug)]
 enum Way {
-    /// Together with others, if there were any.
+    /// On the connection for small changes.
     Small,
-    /// Alone.
+    /// On one for large changes.
     Large,
     Stream,
 }
@@ -132,11 +133,12 @@ impl Scene {
     }
 
     /// Lets the link recover, and waits until what was kept has come of it what may.
-    async fn recover(&mut self) {
+    async fn recover(&mut self, way: Way) {
         self.link.resume();
-        for later in self.fingerprints(LATER_WRITES) {
-            self.a.insert(CORPUS, columns(&[later])).await.unwrap();
-            self.live.insert(later);
+        for _ in 0..LATER_WRITES {
+            let later = self.fingerprints(documents(way));
+            self.a.insert(CORPUS, columns(&later)).await.unwrap();
+            self.live.extend(later);
         }
     }
 
@@ -191,7 +193,7 @@ async fn an_insert_that_was_given_up_does_not_undo_a_removal() {
         let documents = scene.fingerprints(documents(way));
         scene.give_up(Kind::Insert, way, &documents).await;
         scene.b.remove(CORPUS, columns(&documents)).await.unwrap();
-        scene.recover().await;
+        scene.recover(way).await;
         scene.check(&format!("round {round}, {way:?}")).await;
     }
 }
@@ -206,7 +208,7 @@ async fn a_removal_that_was_given_up_does_not_undo_an_insert() {
         scene.give_up(Kind::Remove, way, &documents).await;
         scene.b.insert(CORPUS, columns(&documents)).await.unwrap();
         scene.live.extend(&documents);
-        scene.recover().await;
+        scene.recover(way).await;
         scene.check(&format!("round {round}, {way:?}")).await;
     }
 }
@@ -221,12 +223,12 @@ async fn what_was_given_up_repeated_elsewhere_and_removed_there_stays_away() {
         scene.b.insert(CORPUS, columns(&documents)).await.unwrap();
         let removed = scene.b.remove(CORPUS, columns(&documents)).await.unwrap();
         assert_eq!(removed, documents.len() as u64);
-        scene.recover().await;
+        scene.recover(way).await;
         scene.check(&format!("round {round}, {way:?}")).await;
     }
 }
 
-/// What is under way is not called back: who waits is answered, and above what others did.
+/// What is in flight is not called back: who waits is answered, and above what others did.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_change_whose_caller_waits_passes_what_others_did_meanwhile() {
     let mut scene = Scene::start().await;

@@ -136,7 +136,7 @@ impl<'a> Programs<'a> {
     }
 
     fn simshard(&self) -> Command {
-        let mut command = Command::new(self.workspace.release_program());
+        let mut command = Command::new(self.workspace.program("release"));
         self.workspace.at_root(&mut command);
         command
     }

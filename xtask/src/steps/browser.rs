@@ -11,7 +11,7 @@ pub(super) fn verify(workspace: &Workspace, tools: &Tools) -> anyhow::Result<Str
     // The flags of the Rust tests, whose build has it: others would choose other features of dependencies.
     let build = "build --workspace --all-features --example report_page";
     process::run(workspace.cargo().args(build.split(' ')))?;
-    let program = scripts::release_program(workspace)?;
+    let program = scripts::program(workspace)?;
 
     // It uses nothing but Python itself.
     let mut script = std::process::Command::new("python3");

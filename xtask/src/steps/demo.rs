@@ -1,8 +1,11 @@
-//! The main job on real input: the release build finds the near-duplicates among files of this
+//! The main job on real input: the program finds the near-duplicates among files of this
 //! machine, over gRPC, and compares them with a linear scan.
+
+use std::process::Command;
 
 use anyhow::{Context, bail};
 
+use super::scripts;
 use crate::process;
 use crate::workspace::Workspace;
 
@@ -10,8 +13,8 @@ use crate::workspace::Workspace;
 const FEW_PAIRS: u64 = 100;
 
 pub(super) fn verify(workspace: &Workspace) -> anyhow::Result<String> {
-    let mut command = workspace.cargo();
-    command.args(["run", "--release", "--", "demo", "--verify"]);
+    let mut command = Command::new(scripts::program(workspace)?);
+    workspace.at_root(&mut command).args(["demo", "--verify"]);
     let mut last = String::new();
     let status = process::run_reading(&mut command, |line| {
         if !line.is_empty() {

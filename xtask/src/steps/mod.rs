@@ -12,9 +12,7 @@ use crate::workspace::Workspace;
 
 mod browser;
 mod buf;
-mod clippy;
 mod demo;
-mod fmt;
 mod rust_tests;
 mod scripts;
 
@@ -29,7 +27,7 @@ pub(crate) enum Step {
     Buf,
     /// The Rust tests of all packages pass
     Tests,
-    /// The release build finds all near-duplicates among files of this machine, checked by scan
+    /// The demo finds all near-duplicates among files of this machine, checked by scan
     Demo,
     /// The examples of all pages print what the pages show: commands, Python and `buf curl`
     Examples,
@@ -60,8 +58,11 @@ impl Step {
 
     fn verify(self, workspace: &Workspace, tools: &Tools) -> Outcome {
         match self {
-            Self::Fmt => fmt::verify(workspace, tools).into(),
-            Self::Clippy => clippy::verify(workspace, tools).into(),
+            Self::Fmt => rust(workspace, tools, "fmt --all -- --check").into(),
+            Self::Clippy => {
+                let arguments = "clippy --workspace --all-targets --all-features -- -D warnings";
+                rust(workspace, tools, arguments).into()
+            }
             Self::Buf => buf::verify(workspace, tools).into(),
             Self::Tests => rust_tests::verify(workspace),
             Self::Demo => demo::verify(workspace).into(),
@@ -70,6 +71,13 @@ impl Step {
             Self::Recipes => scripts::recipes(workspace, tools).into(),
         }
     }
+}
+
+/// Has cargo check something with rustfmt or clippy.
+fn rust(workspace: &Workspace, tools: &Tools, arguments: &str) -> anyhow::Result<String> {
+    tools.rust()?;
+    process::run(workspace.cargo().args(arguments.split(' ')))?;
+    Ok(String::new())
 }
 
 /// Runs all the given steps, whichever fail, and prints the summary.

@@ -1,4 +1,4 @@
-//! The scripts of `tests/python` that look at the release build: what the examples of the pages print,
+//! The scripts of `tests/python` that run the program: what the examples of the pages print,
 //! and which fingerprints the published implementations of the recipes give.
 
 use std::path::PathBuf;
@@ -17,17 +17,23 @@ pub(super) fn recipes(workspace: &Workspace, tools: &Tools) -> anyhow::Result<St
     run(workspace, tools, "published_recipes.py")
 }
 
-/// The release build of `simshard`, made if it is not up to date.
-pub(super) fn release_program(workspace: &Workspace) -> anyhow::Result<PathBuf> {
-    let build = "build --release --package simshard-cli";
+/// `simshard`, built if it is not up to date: as for the Rust tests, or for long runs the release.
+pub(super) fn program(workspace: &Workspace) -> anyhow::Result<PathBuf> {
+    let (build, profile) = if workspace.is_long() {
+        ("build --release --package simshard-cli", "release")
+    } else {
+        // With an example and all features, dependencies have the features that they have for tests.
+        let build = "build --workspace --all-features --bin simshard --example report_page";
+        (build, "debug")
+    };
     process::run(workspace.cargo().args(build.split(' ')))?;
-    Ok(workspace.release_program())
+    Ok(workspace.program(profile))
 }
 
 /// Runs a script of `tests/python` with the program.
 fn run(workspace: &Workspace, tools: &Tools, script: &str) -> anyhow::Result<String> {
     let python = tools.python()?;
-    let program = release_program(workspace)?;
+    let program = program(workspace)?;
     let mut command = python.command("python");
     workspace.at_root(&mut command);
     command

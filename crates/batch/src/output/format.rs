@@ -3,26 +3,35 @@
 use std::io;
 use std::path::Path;
 
+use clap::ValueEnum;
 use simshard_input::{Ids, WithoutParquet};
 
 use super::error::OutputError;
 use super::file::{self, Output};
+use super::json::Json;
+use super::jsonl::Jsonl;
 #[cfg(feature = "parquet")]
-use super::parquet_sinks;
-use super::sinks::{ClusterSink, DocumentSink, PairSink};
-use super::{json, jsonl, tsv};
+use super::parquet::Parquet;
+use super::sinks::{Rows, Sink};
+use super::text::Text;
+use super::tsv::Tsv;
 use crate::member::BareName;
 
 /// How results are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OutputFormat {
-    /// One JSON array a line: a pair, or all members of a cluster.
+    /// One JSON array a line: a pair, or all members of a cluster; documents with ids are strings,
+    /// bare hashes are numbers; for `hash` and `scan`, the same as `jsonl`
     Json,
-    /// One JSON object a line: a pair, a member of a cluster, or a document.
+    /// One JSON object a line: a pair, a member of a cluster, or a document; fingerprints are
+    /// strings
     Jsonl,
-    /// A table of the same columns.
+    /// A table of the same columns, see `jsonl`, with numbers as numbers; for programs that were
+    /// built with it: `cargo build --release --features parquet`
     Parquet,
-    /// Under a header, a line of columns for a pair, a member of a cluster, or a document.
+    /// Under a header, pairs as `id_a<TAB>id_b<TAB>distance`, members of clusters as
+    /// `id<TAB>hash<TAB>cluster`, documents as `id<TAB>hash`; refuses ids with tabs, line
+    /// breaks and NUL bytes
     Tsv,
 }
 
@@ -97,48 +106,17 @@ impl OutputFormat {
         }
     }
 
-    /// A writer of pairs.
+    /// A writer of rows of this kind.
     ///
     /// # Errors
     /// If the output cannot be written.
-    pub fn pairs(self, output: Output) -> io::Result<Box<dyn PairSink>> {
+    pub fn sink(self, rows: Rows, output: Output) -> io::Result<Box<dyn Sink>> {
         Ok(match self {
-            Self::Json => Box::new(json::JsonPairs::new(output)),
-            Self::Jsonl => Box::new(jsonl::JsonlPairs::new(output)),
-            Self::Tsv => Box::new(tsv::TsvPairs::new(output)),
+            Self::Json => Box::new(Json::new(output)),
+            Self::Jsonl => Box::new(Jsonl(Text::new(output))),
+            Self::Tsv => Box::new(Tsv::new(rows, output)),
             #[cfg(feature = "parquet")]
-            Self::Parquet => Box::new(parquet_sinks::ParquetPairs::new(output)?),
-            #[cfg(not(feature = "parquet"))]
-            Self::Parquet => return Err(io::Error::other(WithoutParquet)),
-        })
-    }
-
-    /// A writer of clusters.
-    ///
-    /// # Errors
-    /// If the output cannot be written.
-    pub fn clusters(self, output: Output) -> io::Result<Box<dyn ClusterSink>> {
-        Ok(match self {
-            Self::Json => Box::new(json::JsonClusters::new(output)),
-            Self::Jsonl => Box::new(jsonl::JsonlClusters::new(output)),
-            Self::Tsv => Box::new(tsv::TsvClusters::new(output)),
-            #[cfg(feature = "parquet")]
-            Self::Parquet => Box::new(parquet_sinks::ParquetClusters::new(output)?),
-            #[cfg(not(feature = "parquet"))]
-            Self::Parquet => return Err(io::Error::other(WithoutParquet)),
-        })
-    }
-
-    /// A writer of documents.
-    ///
-    /// # Errors
-    /// If the output cannot be written.
-    pub fn documents(self, output: Output) -> io::Result<Box<dyn DocumentSink>> {
-        Ok(match self {
-            Self::Json | Self::Jsonl => Box::new(jsonl::JsonlDocuments::new(output)),
-            Self::Tsv => Box::new(tsv::TsvDocuments::new(output)),
-            #[cfg(feature = "parquet")]
-            Self::Parquet => Box::new(parquet_sinks::ParquetDocuments::new(output)?),
+            Self::Parquet => Box::new(Parquet::new(rows, output)?),
             #[cfg(not(feature = "parquet"))]
             Self::Parquet => return Err(io::Error::other(WithoutParquet)),
         })

@@ -5,65 +5,54 @@ use std::io;
 use simshard_simhash::Fingerprint;
 
 use super::file::Output;
-use super::sinks::{ClusterSink, PairSink};
+use super::sinks::Sink;
 use super::text::Text;
 use crate::member::Member;
 
-/// `[4, 5]` a pair.
-pub(super) struct JsonPairs(Text);
-
-impl JsonPairs {
-    pub(super) fn new(output: Output) -> Self {
-        Self(Text::new(output))
-    }
-}
-
-impl PairSink for JsonPairs {
-    fn pair(&mut self, a: &Member<'_>, b: &Member<'_>, _distance: u32) -> io::Result<()> {
-        self.0.raw(b"[");
-        self.0.json_name(a)?;
-        self.0.raw(b", ");
-        self.0.json_name(b)?;
-        self.0.raw(b"]\n");
-        self.0.write_if_full()
-    }
-
-    fn finish(self: Box<Self>) -> io::Result<Output> {
-        self.0.finish()
-    }
-}
-
-/// `[4, 5, 7]` a cluster.
-pub(super) struct JsonClusters {
+/// `[4, 5]` a pair, `[4, 5, 7]` a cluster; documents as `jsonl` has them.
+pub(super) struct Json {
     text: Text,
-    /// Whether a cluster has members so far.
-    within: bool,
+    /// The cluster whose members are being written.
+    cluster: Option<Fingerprint>,
 }
 
-impl JsonClusters {
+impl Json {
     pub(super) fn new(output: Output) -> Self {
         Self {
             text: Text::new(output),
-            within: false,
+            cluster: None,
         }
     }
 }
 
-impl ClusterSink for JsonClusters {
-    fn member(&mut self, _cluster: Fingerprint, member: &Member<'_>) -> io::Result<()> {
-        self.text.raw(if self.within { b", " } else { b"[" });
+impl Sink for Json {
+    fn pair(&mut self, a: &Member<'_>, b: &Member<'_>, _distance: u32) -> io::Result<()> {
+        self.text.raw(b"[");
+        self.text.json_name(a)?;
+        self.text.raw(b", ");
+        self.text.json_name(b)?;
+        self.text.end_row(b"]\n")
+    }
+
+    fn member(&mut self, cluster: Fingerprint, member: &Member<'_>) -> io::Result<()> {
+        self.text.raw(match self.cluster.replace(cluster) {
+            None => b"[",
+            Some(before) if before == cluster => b", ",
+            Some(_) => b"]\n[",
+        });
         self.text.json_name(member)?;
-        self.within = true;
         self.text.write_if_full()
     }
 
-    fn end_cluster(&mut self) -> io::Result<()> {
-        self.text.raw(b"]\n");
-        self.within = false;
-        Ok(())
+    fn document(&mut self, document: &Member<'_>) -> io::Result<()> {
+        self.text.json_document(document)?;
+        self.text.end_row(b"}\n")
     }
 
-    fn finish(self: Box<Self>) -> io::Result<Output> {
+    fn finish(mut self: Box<Self>) -> io::Result<Output> {
+        if self.cluster.is_some() {
+            self.text.raw(b"]\n");
+        }
         self.text.finish()
     }
 }

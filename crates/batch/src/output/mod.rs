@@ -9,8 +9,7 @@
 //!
 //! `parquet` is there in programs that were built with the feature of its name.
 //!
-//! Commands know [`PairSink`], [`ClusterSink`] and [`DocumentSink`] alone: a further format is one
-//! more of each.
+//! Commands know [`Sink`] alone: a further format is one more of them.
 
 mod error;
 mod escaped_json;
@@ -20,8 +19,6 @@ mod json;
 mod jsonl;
 #[cfg(feature = "parquet")]
 mod parquet;
-#[cfg(feature = "parquet")]
-mod parquet_sinks;
 mod place;
 mod replaced;
 mod same_file;
@@ -35,4 +32,4 @@ pub use escaped_json::write_json;
 pub use file::{Complete, Output};
 pub use format::OutputFormat;
 pub use replaced::Replaced;
-pub use sinks::{ClusterSink, DocumentSink, PairSink};
+pub use sinks::{Rows, Sink};

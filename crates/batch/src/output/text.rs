@@ -72,6 +72,21 @@ impl Text {
         }
     }
 
+    /// Adds a document as a JSON object that its caller ends.
+    pub(super) fn json_document(&mut self, document: &Member<'_>) -> io::Result<()> {
+        self.raw(b"{\"id\":");
+        self.json_string_name(document)?;
+        self.raw(b",\"fingerprint\":");
+        self.quoted_number(document.fingerprint.0);
+        Ok(())
+    }
+
+    /// Adds the end of a row.
+    pub(super) fn end_row(&mut self, end: &[u8]) -> io::Result<()> {
+        self.raw(end);
+        self.write_if_full()
+    }
+
     /// To be called now and then: writes what has gathered once it is much.
     pub(super) fn write_if_full(&mut self) -> io::Result<()> {
         if self.gathered.len() >= FULL {

@@ -4,7 +4,7 @@
 //! - W1: a target is as it was before, or whole: it is replaced by a rename alone, after all of the
 //!   new content has reached the disk.
 //! - W2: an error, SIGINT, SIGTERM, SIGHUP and SIGQUIT leave no unfinished file behind. A signal waits
-//!   for a rename that is under way, and one that was ignored at the start stays ignored.
+//!   for a rename in flight, and one that was ignored at the start stays ignored.
 //! - W3: of several files of one command none is put in place before all of them are complete.
 
 use std::fs::{self, File, Permissions};

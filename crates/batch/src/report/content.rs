@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::statistics::{HeavyPrefix, MemberSample};
+
 /// What a batch command found, and how it went.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
@@ -50,25 +52,7 @@ pub struct ClusterSample {
     /// Documents in it.
     pub size: u64,
     /// Some of its members, the first one (at distance 0) included.
-    pub members: Vec<Member>,
-}
-
-/// A document of a cluster.
-#[derive(Debug, Clone, Default)]
-pub struct Member {
-    /// The document's id.
-    pub id: String,
-    /// Bits in which its fingerprint differs from that of the cluster's first member.
-    pub distance: u32,
-}
-
-/// A 16-bit prefix, and how many documents have it.
-#[derive(Debug, Clone, Default)]
-pub struct HeavyPrefix {
-    /// The leading 16 bits of the fingerprints.
-    pub prefix: u16,
-    /// Documents whose fingerprint starts with them.
-    pub documents: u64,
+    pub members: Vec<MemberSample>,
 }
 
 /// A fingerprint that deserves a look.

@@ -22,5 +22,5 @@ mod summary;
 mod tests;
 mod text;
 
-pub use content::{ClusterSample, Degenerate, HeavyPrefix, Member, Report, Why};
+pub use content::{ClusterSample, Degenerate, Report, Why};
 pub use layout::page;

@@ -6,6 +6,7 @@ use html5gum::{DefaultEmitter, StartTag, Token, Tokenizer};
 use proptest::prelude::*;
 
 use super::*;
+use crate::statistics::{HeavyPrefix, MemberSample};
 
 /// Elements that have no end tag.
 const VOID: [&str; 2] = ["meta", "link"];
@@ -95,7 +96,7 @@ fn full(text: &str) -> Report {
         largest_clusters: vec![ClusterSample {
             id: text.clone(),
             size: 40,
-            members: vec![Member {
+            members: vec![MemberSample {
                 id: text.clone(),
                 distance: 3,
             }],
@@ -308,7 +309,7 @@ fn the_page_stays_small_whatever_the_report_holds() {
             };
             200
         ],
-        heaviest_prefixes: vec![one.heaviest_prefixes[0].clone(); 65_536],
+        heaviest_prefixes: vec![one.heaviest_prefixes[0]; 65_536],
         degenerate: vec![
             Degenerate {
                 samples: vec![text.clone(); 100],

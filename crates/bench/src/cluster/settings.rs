@@ -2,6 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::builder::TypedValueParser;
+use clap::{Args, ValueEnum, ValueHint};
+
+use crate::settings::count;
+
 /// How the corpora cut and search.
 pub(super) const BLOCKS: u32 = 5;
 pub(super) const DISTANCE: u32 = 3;
@@ -16,57 +21,80 @@ pub(super) const NODES: usize = 3;
 pub(super) const BARE: &str = "bare";
 pub(super) const WITH_IDS: &str = "with-ids";
 
-/// What to measure, and with what.
-#[derive(Clone, Debug)]
+/// What to measure, and with what: the arguments of `bench cluster`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Starts three nodes and a router, or for restart one of each, as processes of
+their own with data in a temporary folder of --folder, and stops them when all
+is measured. Inserts are durable. Corpora have 5 blocks and distance 3, and
+fingerprints are random; half the queries have a match at distance 1 to 3.
+Each case begins when the nodes have nothing left to do.
+
+A sample of the answers is checked by linear scan, and what was inserted is
+counted: where either is wrong, the run ends with exit code 1. Restart reads
+what the system still has in memory of the files. Memory is RssAnon of Linux.")]
 pub struct Settings {
-    /// The cases, besides the insert that all need; empty means all.
+    /// Measure only this case, besides the insert that all need; may be given several times
+    #[arg(long = "case", value_name = "CASE", value_enum)]
     pub cases: Vec<Case>,
-    /// Documents in the corpus; `None` leaves the number to the case.
+    /// Documents in the corpus [default: 1000000; of restart, memory and disk 10000000]
+    #[arg(long, value_name = "N", value_parser = count())]
     pub n: Option<usize>,
-    /// Queries that are searched for by streams.
+    /// find_all_stream: queries that are searched for
+    #[arg(long, value_name = "Q", default_value_t = 2_000_000, value_parser = count())]
     pub queries: usize,
-    /// Requests of one document or query each, many under way at once.
+    /// find_all_unary, mixed: requests
+    #[arg(long, value_name = "R", default_value_t = 100_000, value_parser = count())]
     pub requests: usize,
-    /// Requests one after the other.
+    /// find_all_alone, insert_alone: requests
+    #[arg(long, value_name = "R", default_value_t = 2_000, value_parser = count())]
     pub alone: usize,
-    /// Requests under way at once.
+    /// find_all_unary, mixed: requests in flight at once
+    #[arg(long, value_name = "R", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=1024).map(usize::from))]
     pub in_flight: usize,
-    /// Documents or queries in a batch of a stream.
+    /// Streams: documents or queries in a batch
+    #[arg(long, value_name = "B", default_value_t = 16_384, value_parser = clap::value_parser!(u32).range(1..=65_536).map(|size| size as usize))]
     pub batch: usize,
-    /// Streams at once, each on a connection of its own.
+    /// Streams at once, each on a connection of its own
+    #[arg(long, value_name = "S", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64).map(usize::from))]
     pub streams: usize,
-    /// Seed of the fingerprints and queries.
+    /// Seed of the fingerprints and queries
+    #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Where the data lies while it is measured, on a disk; `None` is the current folder.
+    /// Where the data lies while it is measured, on a disk [default: the current folder]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub folder: Option<PathBuf>,
-    /// Whether all answers, rather than a sample, are held against a linear scan.
+    /// Hold all answers, rather than a sample, against a linear scan
+    #[arg(long)]
     pub check: bool,
-    /// Whether figures are JSON lines, instead of a table.
+    /// Print one JSON object a line instead of a table
+    #[arg(long)]
     pub json: bool,
 }
 
 /// What is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
 pub enum Case {
-    /// Bare fingerprints into an empty corpus, by streams.
+    /// Bare fingerprints into an empty corpus, by streams
     InsertStreamBare,
-    /// All matches of all queries, by streams.
+    /// All matches of all queries, by streams
     FindAllStream,
-    /// All matches of one query a request, many under way at once.
+    /// All matches of one query a request, many in flight at once
     FindAllUnary,
-    /// All matches of one query a request, one after the other.
+    /// All matches of one query a request, one after the other
     FindAllAlone,
-    /// One document a request, one after the other, beside what the disk takes for a sync.
+    /// One document a request, one after the other, beside what the disk takes for a sync
     InsertAlone,
-    /// One document or one query a request by turns, many under way at once.
+    /// One document or one query a request by turns, many in flight at once
     Mixed,
-    /// Documents with ids of 64 bytes into an empty corpus, by streams.
+    /// Documents with ids of 64 bytes into an empty corpus, by streams
     InsertStreamIds,
-    /// The start of a node that holds a large corpus alone, after a stop and after a kill, to its first answer.
+    /// The start of a node that holds a large corpus alone, after a stop and after a kill, to its first answer
     Restart,
-    /// Anonymous resident memory of all nodes with a large corpus, as loaded and after a restart.
+    /// Anonymous resident memory of all nodes with a large corpus, as loaded and after a restart
     Memory,
-    /// What the data directories of all nodes take with a large corpus, as loaded and after a restart.
+    /// What the data directories of all nodes take with a large corpus, as loaded and after a restart
     Disk,
 }
 

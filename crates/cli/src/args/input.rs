@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, ValueHint};
 use simshard_input::{Format, InputOptions};
 
 /// Where documents come from and how they are written.
@@ -32,7 +32,7 @@ pub struct InputArgs {
     ///
     /// Input is UTF-8; a line, a text or a file is at most 8 MiB, an id at most 1024 bytes.
     #[arg(short, long, value_enum, help_heading = "Input")]
-    pub format: Option<FormatArg>,
+    pub format: Option<Format>,
 
     /// jsonl, parquet: the field or column that holds a document's id, a string or a number
     /// [default: id]
@@ -87,55 +87,13 @@ pub struct InputArgs {
     pub skip_bad_lines: bool,
 }
 
-/// How documents are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum FormatArg {
-    /// One fingerprint a line, a decimal number; the id is the line number, as for `lines`
-    Hashes,
-    /// One text a line; the id is the line number from 1, or path:line where there are several
-    /// paths; blank lines are passed over
-    Lines,
-    /// One JSON object a line, see --id-field, --text-field, --fingerprint-field and
-    /// --features-field; blank lines are passed over; also called `json`
-    #[value(alias = "json")]
-    Jsonl,
-    /// One `id<TAB>fingerprint` a line; a first line whose second column is a word, such as
-    /// `hash`, is a header; also called `hash`
-    #[value(alias = "hash")]
-    Tsv,
-    /// A table in Parquet, a document a row, see --id-field, --text-field and --fingerprint-field;
-    /// for programs that were built with it: `cargo build --release --features parquet`
-    Parquet,
-    /// A crawl's WET or WARC file, a document a record of plain text; the id is the address of the
-    /// page; records of anything else, such as HTML, are counted and left out; also called `wet`
-    #[value(alias = "wet")]
-    Warc,
-    /// One document a file, whatever it is called; folders are walked, without hidden files and
-    /// links; the id is the path; binary files and those over 8 MiB are skipped
-    Files,
-}
-
-impl From<FormatArg> for Format {
-    fn from(format: FormatArg) -> Self {
-        match format {
-            FormatArg::Hashes => Self::Hashes,
-            FormatArg::Lines => Self::Lines,
-            FormatArg::Jsonl => Self::Jsonl,
-            FormatArg::Tsv => Self::Tsv,
-            FormatArg::Parquet => Self::Parquet,
-            FormatArg::Warc => Self::Warc,
-            FormatArg::Files => Self::Files,
-        }
-    }
-}
-
 impl InputArgs {
     /// What these arguments ask for.
     #[must_use]
     pub fn options(&self) -> InputOptions {
         InputOptions {
             paths: self.paths.clone(),
-            format: self.format.map(Format::from),
+            format: self.format,
             id_field: self.id_field.clone(),
             text_field: self.text_field.clone(),
             fingerprint_field: self.fingerprint_field.clone(),

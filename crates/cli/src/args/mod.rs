@@ -7,7 +7,7 @@ mod read;
 mod write;
 
 pub use batch::{BatchArgs, Blocks};
-pub use input::{FormatArg, InputArgs};
+pub use input::InputArgs;
 pub(crate) use plan::Plan;
 pub use read::ReadArgs;
-pub use write::{OutputFormatArg, WriteArgs};
+pub use write::WriteArgs;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, ValueHint};
 use simshard_batch::{Output, OutputFormat};
 
 use crate::exit::UsageError;
@@ -22,36 +22,7 @@ pub struct WriteArgs {
     /// The extensions are .json, .jsonl, .ndjson, .tsv and, where this program was built with it,
     /// .parquet; others are refused without this option.
     #[arg(long, value_enum, value_name = "FORMAT", help_heading = "Output")]
-    pub output_format: Option<OutputFormatArg>,
-}
-
-/// How results are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum OutputFormatArg {
-    /// One JSON array a line: a pair, or all members of a cluster; documents with ids are strings,
-    /// bare hashes are numbers; for `hash` and `scan`, the same as `jsonl`
-    Json,
-    /// One JSON object a line: a pair, a member of a cluster, or a document; fingerprints are
-    /// strings
-    Jsonl,
-    /// A table of the same columns, see `jsonl`, with numbers as numbers; for programs that were
-    /// built with it: `cargo build --release --features parquet`
-    Parquet,
-    /// Under a header, pairs as `id_a<TAB>id_b<TAB>distance`, members of clusters as
-    /// `id<TAB>hash<TAB>cluster`, documents as `id<TAB>hash`; refuses ids with tabs, line
-    /// breaks and NUL bytes
-    Tsv,
-}
-
-impl From<OutputFormatArg> for OutputFormat {
-    fn from(format: OutputFormatArg) -> Self {
-        match format {
-            OutputFormatArg::Json => Self::Json,
-            OutputFormatArg::Jsonl => Self::Jsonl,
-            OutputFormatArg::Parquet => Self::Parquet,
-            OutputFormatArg::Tsv => Self::Tsv,
-        }
-    }
+    pub output_format: Option<OutputFormat>,
 }
 
 impl WriteArgs {
@@ -61,7 +32,7 @@ impl WriteArgs {
     /// If the output's extension names no format, or one that this program was built without.
     pub fn effective_format(&self, usual: OutputFormat) -> anyhow::Result<OutputFormat> {
         let format = match self.output_format {
-            Some(format) => format.into(),
+            Some(format) => format,
             None => OutputFormat::of_path(self.output.as_deref(), usual)?,
         };
         Ok(format.available()?)

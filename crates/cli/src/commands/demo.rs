@@ -13,9 +13,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use clap::{Args, ValueHint};
 use simshard_client::{Client, v1};
-use simshard_runtime::shutdown::Shutdown;
+use simshard_runtime::shutdown;
 use simshard_simhash::{Clusters, TextRecipe};
 use simshard_topology::NodeId;
+use tokio_util::sync::CancellationToken;
 
 use crate::commands::serve::threads_or_cores;
 use crate::connection::block_on;
@@ -84,10 +85,10 @@ pub fn run(args: &DemoArgs) -> anyhow::Result<()> {
         files.len()
     );
     block_on(async {
-        let shutdown = Shutdown::on_signals()?;
+        let shutdown = shutdown::on_signals()?;
         tokio::select! {
             outcome = on_cluster(args, &files, read, &shutdown) => outcome,
-            () = shutdown.triggered(), if !args.keep => anyhow::bail!("interrupted"),
+            () = shutdown.cancelled(), if !args.keep => anyhow::bail!("interrupted"),
         }
     })
 }
@@ -96,7 +97,7 @@ async fn on_cluster(
     args: &DemoArgs,
     files: &Files,
     read: Duration,
-    shutdown: &Shutdown,
+    shutdown: &CancellationToken,
 ) -> anyhow::Result<()> {
     let mut cluster = start(args.listen).await?;
     let client = Client::new(&cluster.url())?;
@@ -157,7 +158,7 @@ async fn create_corpus(client: &Client, args: &DemoArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn keep(cluster: &mut EmbeddedCluster, shutdown: &Shutdown) -> anyhow::Result<()> {
+async fn keep(cluster: &mut EmbeddedCluster, shutdown: &CancellationToken) -> anyhow::Result<()> {
     let url = cluster.url();
     note("");
     note("The cluster runs until Ctrl-C. In another terminal:");

@@ -4,7 +4,7 @@ use clap::Args;
 use simshard_batch::find_pairs;
 
 use crate::args::BatchArgs;
-use crate::progress::OnTerminal;
+use crate::progress::ON_TERMINAL;
 use crate::say;
 
 /// Arguments of `find-all`.
@@ -33,6 +33,6 @@ pub struct FindAllArgs {
 /// If the arguments or the input are bad, or the output cannot be written.
 pub fn run(args: &FindAllArgs) -> anyhow::Result<()> {
     let job = args.batch.job("find-all")?;
-    say::summary(&find_pairs(job, &OnTerminal)?);
+    say::summary(&find_pairs(job, ON_TERMINAL)?);
     Ok(())
 }

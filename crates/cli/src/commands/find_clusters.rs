@@ -4,7 +4,7 @@ use clap::Args;
 use simshard_batch::find_clusters;
 
 use crate::args::BatchArgs;
-use crate::progress::OnTerminal;
+use crate::progress::ON_TERMINAL;
 use crate::say;
 
 /// Arguments of `find-clusters`.
@@ -37,6 +37,6 @@ pub struct FindClustersArgs {
 /// If the arguments or the input are bad, or the output cannot be written.
 pub fn run(args: &FindClustersArgs) -> anyhow::Result<()> {
     let job = args.batch.job("find-clusters")?;
-    say::summary(&find_clusters(job, args.singletons, &OnTerminal)?);
+    say::summary(&find_clusters(job, args.singletons, ON_TERMINAL)?);
     Ok(())
 }

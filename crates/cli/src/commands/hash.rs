@@ -3,7 +3,7 @@
 use std::io;
 
 use clap::Args;
-use simshard_batch::{DocumentSink, Member, Output, OutputError, OutputFormat};
+use simshard_batch::{Member, Output, OutputError, OutputFormat, Rows, Sink};
 use simshard_input::{
     Carries, Check, Columns, Format, Ids, Input, InputOptions, Needs, Skipped, for_each_part,
 };
@@ -51,7 +51,10 @@ pub fn run(args: &HashArgs) -> anyhow::Result<()> {
     let failed = OutputError::failed(plan.output.name().to_owned());
     let bar = progress::bar("hashing", None);
     let mut skipped = Skipped::default();
-    let mut sink = plan.format.documents(plan.output).map_err(&failed)?;
+    let mut sink = plan
+        .format
+        .sink(Rows::Documents, plan.output)
+        .map_err(&failed)?;
     let sample = Some(args.reading.sample);
     for_each_part(input, recipe, sample, |part| -> anyhow::Result<()> {
         write(&part, &mut *sink).map_err(&failed)?;
@@ -85,7 +88,7 @@ fn open(options: &InputOptions, ids: Ids, recipe: Recipe) -> anyhow::Result<Inpu
     Ok(input)
 }
 
-fn write(documents: &Columns, sink: &mut dyn DocumentSink) -> io::Result<()> {
+fn write(documents: &Columns, sink: &mut dyn Sink) -> io::Result<()> {
     for (place, &fingerprint) in documents.fingerprints.iter().enumerate() {
         let id = Some(documents.id(place));
         sink.document(&Member { id, fingerprint })?;

@@ -1,4 +1,4 @@
-//! From documents to requests: batches that fit a message, several under way at
+//! From documents to requests: batches that fit a message, several in flight at
 //! once, answers in the order of the documents.
 
 use anyhow::Context;
@@ -16,8 +16,8 @@ use crate::progress;
 /// Documents of one request.
 const BATCH: usize = 4096;
 
-/// Requests under way at once.
-const UNDER_WAY: usize = 4;
+/// Requests in flight at once.
+const IN_FLIGHT: usize = 4;
 
 /// Batches read ahead of the requests.
 const READ_AHEAD: usize = 2;
@@ -52,7 +52,7 @@ where
         let answer = request(documents);
         async { (ids, answer.await) }
     });
-    let mut answers = std::pin::pin!(requests.buffered(UNDER_WAY));
+    let mut answers = std::pin::pin!(requests.buffered(IN_FLIGHT));
     while let Some((ids, answer)) = answers.next().await {
         bar.inc(ids.len() as u64);
         answered(ids, answer?)?;
@@ -78,7 +78,7 @@ where
     let (batches, reader) = read_ahead(rest.documents, rest.from);
     let (sender, mut ends) = mpsc::unbounded_channel();
     let batches = batches.map(move |Batch { documents, end }| {
-        // As many wait as there are batches under way. Its reader may have ended with an error.
+        // As many wait as there are batches in flight. Its reader may have ended with an error.
         let _ = sender.send(end);
         documents
     });

@@ -30,7 +30,7 @@ file, which lists the nodes and their addresses:
 
 With --data DIR documents and corpora outlive the process. Each role prints
 `listening on URL` on standard output when all that is stored is loaded and it
-is ready, and stops on SIGTERM or Ctrl-C when the requests under way have
+is ready, and stops on SIGTERM or Ctrl-C when the requests in flight have
 finished. What it does is logged on standard error: SIMSHARD_LOG=debug says
 more."
 )]
@@ -82,10 +82,10 @@ pub struct StoreArgs {
 /// What a process that serves keeps to, whatever its role.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct ProcessArgs {
-    /// Memory that requests under way may use together, in MiB; beyond it they are refused as OVERLOADED [default: 512]
+    /// Memory that requests in flight may use together, in MiB; beyond it they are refused as OVERLOADED [default: 512]
     #[arg(long, value_name = "MIB", env = "SIMSHARD_IN_FLIGHT_MIB")]
     pub in_flight_mib: Option<u32>,
-    /// How long requests under way may take after a shutdown began, in seconds [default: 10]
+    /// How long requests in flight may take after a shutdown began, in seconds [default: 10]
     #[arg(long, value_name = "SECONDS", env = "SIMSHARD_DRAIN_SECONDS")]
     pub drain_seconds: Option<u32>,
     /// Form of the log on standard error: human or json

@@ -75,35 +75,29 @@ pub(super) struct Cells<T: DataType> {
 }
 
 impl Column {
-    pub(super) fn find_id(
-        file: &str,
-        schema: &SchemaDescriptor,
-        name: &str,
-    ) -> Result<Self, ParquetError> {
-        Self::find(file, schema, name, STRING_OR_INTEGER, "--id-field")
-    }
-
     pub(super) fn find_text(
         file: &str,
         schema: &SchemaDescriptor,
         name: &str,
     ) -> Result<Self, ParquetError> {
-        let column = Self::find(file, schema, name, STRING, TEXT_FLAGS)?;
+        let column = Self::expect(file, schema, name, STRING, TEXT_FLAGS)?;
         if column.kind == Kind::Bytes {
             return Ok(column);
         }
         Err(wrong_type(file, name, &column.descriptor, STRING))
     }
 
-    pub(super) fn find_fingerprint(
+    /// The column of this name, whose values are strings or integers.
+    pub(super) fn find(
         file: &str,
         schema: &SchemaDescriptor,
         name: &str,
+        flags: &'static str,
     ) -> Result<Self, ParquetError> {
-        Self::find(file, schema, name, STRING_OR_INTEGER, "--fingerprint-field")
+        Self::expect(file, schema, name, STRING_OR_INTEGER, flags)
     }
 
-    fn find(
+    fn expect(
         file: &str,
         schema: &SchemaDescriptor,
         name: &str,

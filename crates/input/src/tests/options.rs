@@ -1,5 +1,6 @@
 //! The options: defaults, inference and contradictions.
 
+use clap::ValueEnum;
 use simshard_simhash::Recipe;
 
 use super::*;
@@ -20,7 +21,13 @@ fn options(words: &[&str]) -> InputOptions {
             "--format" => {
                 let name = value();
                 let named = |format: &Format| name == Some(format.to_string());
-                options.format = Some(Format::ALL.into_iter().find(named).unwrap());
+                options.format = Some(
+                    Format::value_variants()
+                        .iter()
+                        .copied()
+                        .find(named)
+                        .unwrap(),
+                );
             }
             "--id-field" => options.id_field = value(),
             "--text-field" => options.text_field = value(),
@@ -62,7 +69,7 @@ fn the_format_is_inferred_where_all_paths_agree() {
 
 #[test]
 fn only_formats_of_lines_are_parsed_by_line() {
-    for format in Format::ALL {
+    for &format in Format::value_variants() {
         let parser = LineParser::new(&options(&[]), Needs::CLIENT, format, false);
         let of_lines = !matches!(format, Format::Parquet | Format::Warc | Format::Files);
         assert_eq!(parser.is_some(), of_lines, "{format}");

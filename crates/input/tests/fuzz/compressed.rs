@@ -2,16 +2,16 @@
 
 use std::io::Read;
 
-use bolero::check;
 use flate2::bufread::GzDecoder;
 use flate2::read::GzEncoder;
+use proptest::prelude::*;
+use proptest::sample::select;
 use simshard_input::{
     Check, Document, InputError, InputOptions, MAX_RECORD_BYTES, Needs, parse_bytes,
 };
 
-use super::damaged::Damaged;
 use super::lines::parse;
-use super::splice::{Bytes, Spliced};
+use super::splice::{Bytes, damaged, spliced};
 use super::{AS_READ, Kind, assert_printable, assert_within_limits, cases};
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
@@ -61,35 +61,25 @@ fn compressed_inputs() {
         "x",
         "\0",
     ];
-    let generator = (
-        0..Kind::ALL.len(),
-        0..WAYS.len(),
-        0..16_u8,
-        Spliced::of(&pieces, 12),
-    );
-    check!()
-        .with_iterations(cases())
-        .with_generator(generator)
-        .for_each(|(kind, way, choice, Bytes(bytes))| {
-            let kind = Kind::ALL[*kind];
-            let compressed = WAYS[*way](bytes);
-            let skip = choice % 2 == 0;
-            // Checking ahead takes a temporary file, and so more time than all the rest.
-            let check = if *choice == 1 {
-                Check::BeforeUse
-            } else {
-                Check::AsRead
-            };
-            let read = parse_bytes(&kind.options(skip), Needs { check, ..AS_READ }, compressed);
-            let (documents, outcome) = parse(kind, skip, bytes);
-            match (read, outcome.error) {
-                (Ok(read), None) => assert_eq!(read, documents),
-                (Err(found), Some(expected)) => {
-                    assert_eq!(found.to_string(), expected.to_string());
-                }
-                (read, expected) => panic!("{read:?} instead of {expected:?}"),
+    let pieces = pieces.map(|piece| piece.as_bytes().to_vec()).to_vec();
+    proptest!(cases(), |(
+        kind in select(&Kind::ALL[..]),
+        way in 0..WAYS.len(),
+        skip: bool,
+        // Checking ahead takes a temporary file, and so more time than all the rest.
+        check in prop_oneof![15 => Just(Check::AsRead), 1 => Just(Check::BeforeUse)],
+        Bytes(bytes) in spliced(pieces, 12),
+    )| {
+        let read = parse_bytes(&kind.options(skip), Needs { check, ..AS_READ }, WAYS[way](&bytes));
+        let (documents, outcome) = parse(kind, skip, &bytes);
+        match (read, outcome.error) {
+            (Ok(read), None) => assert_eq!(read, documents),
+            (Err(found), Some(expected)) => {
+                assert_eq!(found.to_string(), expected.to_string());
             }
-        });
+            (read, expected) => panic!("{read:?} instead of {expected:?}"),
+        }
+    });
 }
 
 /// What a decoder makes of all the bytes at once; nothing where they are damaged.
@@ -158,10 +148,11 @@ fn damaged_compression() {
     ] {
         pieces.push(piece.to_vec());
     }
-    check!()
-        .with_iterations(cases())
-        .with_generator((0..Kind::ALL.len(), 0..2_u8, Damaged { victims, pieces }))
-        .for_each(|(kind, skip, Bytes(bytes))| check_damaged(Kind::ALL[*kind], *skip == 1, bytes));
+    proptest!(cases(), |(
+        kind in select(&Kind::ALL[..]),
+        skip: bool,
+        Bytes(bytes) in damaged(select(victims), pieces),
+    )| check_damaged(kind, skip, &bytes));
 }
 
 /// I2: a few bytes that decompress to a line without end are one bad line.

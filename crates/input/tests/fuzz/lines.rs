@@ -1,12 +1,12 @@
 //! The formats made of lines, strictly and around bad lines, and the numbers in them.
 
-use bolero::check;
+use proptest::prelude::*;
 use simshard_input::{
     Chunk, Content, Document, InputError, LineParser, Outcome, RecordContent, Skipped,
     parse_decimal,
 };
 
-use super::splice::{Bytes, Spliced, SplicedText};
+use super::splice::{Bytes, spliced, spliced_text};
 use super::{AS_READ, Kind, assert_printable, assert_within_limits, cases, slowly};
 
 /// What every format may meet.
@@ -92,20 +92,21 @@ const JSON: [&str; 46] = [
     "/**/",
 ];
 
-fn spliced(kind: Kind) -> Spliced {
+fn pieces(kind: Kind) -> Vec<Vec<u8>> {
     let own = match kind {
         Kind::Hashes => &NUMBERS[..],
         Kind::Lines => &["word", "two words\n", "  \n"][..],
         Kind::Tsv => &[&TSV[..], &NUMBERS].concat(),
         Kind::JsonTexts | Kind::JsonFingerprints | Kind::JsonFeatures => &JSON[..],
     };
-    let mut spliced = Spliced::of(&[own, own, &ANYWHERE].concat(), 16);
+    let texts = [own, own, &ANYWHERE].concat();
+    let mut pieces: Vec<_> = texts.iter().map(|text| text.as_bytes().to_vec()).collect();
     for broken in [&b"\xFF"[..], b"\xC3", b"\xED\xA0\x80", b"\xF0\x9F"] {
-        spliced.pieces.push(broken.to_vec());
+        pieces.push(broken.to_vec());
     }
     // An id that is too long.
-    spliced.pieces.push(vec![b'i'; 1025]);
-    spliced
+    pieces.push(vec![b'i'; 1025]);
+    pieces
 }
 
 /// What a chunk of whole lines holds.
@@ -171,10 +172,7 @@ fn check_against_the_rules(kind: Kind, all: &[Document], bytes: &[u8]) {
 }
 
 fn run(kind: Kind) {
-    check!()
-        .with_iterations(cases())
-        .with_generator(spliced(kind))
-        .for_each(|Bytes(bytes)| check_lines(kind, bytes));
+    proptest!(cases(), |(Bytes(bytes) in spliced(pieces(kind), 16))| check_lines(kind, &bytes));
 }
 
 #[test]
@@ -209,25 +207,19 @@ fn json_features() {
 
 #[test]
 fn decimals() {
-    let digits = SplicedText {
-        pieces: &[
-            "0",
-            "00000000",
-            "7",
-            "99999999",
-            "1844674407370955161",
-            "+",
-            "-",
-            "٣",
-        ],
-        most: 6,
-    };
-    check!()
-        .with_iterations(cases())
-        .with_generator(digits)
-        .for_each(|text| {
-            let are_digits = text.bytes().all(|byte| byte.is_ascii_digit());
-            let expected = text.parse::<u64>().ok().filter(|_| are_digits);
-            assert_eq!(parse_decimal(text.as_bytes()), expected);
-        });
+    let digits = &[
+        "0",
+        "00000000",
+        "7",
+        "99999999",
+        "1844674407370955161",
+        "+",
+        "-",
+        "٣",
+    ];
+    proptest!(cases(), |(text in spliced_text(digits, 6))| {
+        let are_digits = text.bytes().all(|byte| byte.is_ascii_digit());
+        let expected = text.parse::<u64>().ok().filter(|_| are_digits);
+        assert_eq!(parse_decimal(text.as_bytes()), expected);
+    });
 }

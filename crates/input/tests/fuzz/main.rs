@@ -1,13 +1,11 @@
 //! Hostile input for everything that reads documents.
 //!
 //! Each target is a plain test: ten thousand cases, or a million with `SIMSHARD_LONG`. Inputs are
-//! pieces of real ones, put together at random and damaged ([`splice`]). A case that fails is made
-//! smaller and printed, with the seed that `BOLERO_RANDOM_SEED` takes to run it again.
+//! pieces of real ones, put together at random and damaged ([`splice`]).
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod compressed;
-mod damaged;
 mod lines;
 #[cfg(feature = "parquet")]
 mod parquet;

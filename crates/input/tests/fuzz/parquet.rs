@@ -4,18 +4,18 @@ use std::fs::File;
 use std::io::{Seek, Write};
 use std::sync::Arc;
 
-use bolero::check;
 use parquet::basic::{Compression, Encoding, GzipLevel, ZstdLevel};
 use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
 use parquet::file::metadata::ParquetMetaDataReader;
 use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder, WriterVersion};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
+use proptest::prelude::*;
+use proptest::sample::select;
 use simshard_input::Ids;
 use simshard_input::parquet::{ContentColumn, ParquetColumns, ParquetDocuments};
 
-use super::damaged::Damaged;
-use super::splice::Bytes;
+use super::splice::{Bytes, damaged};
 use super::{assert_printable, assert_within_limits, cases};
 
 const SCHEMA: &str = "message m {
@@ -147,13 +147,10 @@ fn run(content: ContentColumn) {
         rewrite(&file, victim);
         check_parquet(&file, &columns);
     }
-    check!()
-        .with_iterations(cases())
-        .with_generator(Damaged { victims, pieces })
-        .for_each(|Bytes(bytes)| {
-            rewrite(&file, bytes);
-            check_parquet(&file, &columns);
-        });
+    proptest!(cases(), |(Bytes(bytes) in damaged(select(victims), pieces))| {
+        rewrite(&file, &bytes);
+        check_parquet(&file, &columns);
+    });
 }
 
 #[test]

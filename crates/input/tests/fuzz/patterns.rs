@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::PathBuf;
 
-use bolero::check;
+use proptest::prelude::*;
 use simshard_input::{Format, Input, InputError, InputOptions};
 
-use super::splice::SplicedText;
+use super::splice::spliced_text;
 use super::{AS_READ, cases};
 
 const PIECES: &[&str] = &[
@@ -30,33 +30,27 @@ fn patterns() {
         fs::write(folder.path().join(name), "17\n").unwrap();
     }
     let root: PathBuf = folder.path().to_owned();
-    check!()
-        .with_iterations(cases())
-        .with_generator(SplicedText {
-            pieces: PIECES,
-            most: 7,
-        })
-        .for_each(|pattern| {
-            // Elsewhere there is more to walk than a test has time for.
-            if pattern.contains("..") {
-                return;
-            }
-            let args = InputOptions {
-                format: Some(Format::Hashes),
-                ..InputOptions::walking(vec![root.join(pattern.trim_start_matches('/'))])
-            };
-            match Input::open(&args, AS_READ) {
-                Ok(input) => assert!((1..=6).contains(&input.documents().count())),
-                Err(error) => assert!(
-                    matches!(
-                        error,
-                        InputError::NoMatch { .. }
-                            | InputError::BadPattern { .. }
-                            | InputError::Folder { .. }
-                            | InputError::Unreadable { .. }
-                    ),
-                    "{error}"
+    proptest!(cases(), |(pattern in spliced_text(PIECES, 7))| {
+        // Elsewhere there is more to walk than a test has time for.
+        if pattern.contains("..") {
+            return Ok(());
+        }
+        let args = InputOptions {
+            format: Some(Format::Hashes),
+            ..InputOptions::walking(vec![root.join(pattern.trim_start_matches('/'))])
+        };
+        match Input::open(&args, AS_READ) {
+            Ok(input) => assert!((1..=6).contains(&input.documents().count())),
+            Err(error) => assert!(
+                matches!(
+                    error,
+                    InputError::NoMatch { .. }
+                        | InputError::BadPattern { .. }
+                        | InputError::Folder { .. }
+                        | InputError::Unreadable { .. }
                 ),
-            }
-        });
+                "{error}"
+            ),
+        }
+    });
 }

@@ -1,9 +1,10 @@
 //! Inputs that are nearly right: pieces of real ones in any order, with some bytes put wrong.
 
 use std::fmt;
-use std::ops::Bound;
 
-use bolero::{Driver, ValueGenerator};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
 
 /// Bytes that print as a literal.
 #[derive(Clone, PartialEq, Eq)]
@@ -15,139 +16,127 @@ impl fmt::Debug for Bytes {
     }
 }
 
-/// Makes rows of pieces, most of them damaged.
-pub(super) struct Spliced {
-    pub(super) pieces: Vec<Vec<u8>>,
-    /// The most pieces of a row.
-    pub(super) most: usize,
+/// Rows of at most so many pieces, most of them damaged.
+pub(super) fn spliced(pieces: Vec<Vec<u8>>, most: usize) -> impl Strategy<Value = Bytes> {
+    let piece = prop_oneof![
+        1 => number().prop_map(|number| number.to_string().into_bytes()),
+        11 => select(pieces.clone()),
+    ];
+    let row = vec(piece, 0..=most).prop_map(|row| row.concat());
+    damaged(row, pieces)
 }
 
-/// Makes text of pieces and of any characters.
-pub(super) struct SplicedText {
-    pub(super) pieces: &'static [&'static str],
-    /// The most pieces of a text.
-    pub(super) most: usize,
-}
-
-impl Spliced {
-    pub(super) fn of(pieces: &[&str], most: usize) -> Self {
-        let pieces = pieces.iter().map(|piece| piece.as_bytes().to_vec());
-        Self {
-            pieces: pieces.collect(),
-            most,
-        }
-    }
-}
-
-impl ValueGenerator for Spliced {
-    type Output = Bytes;
-
-    fn generate<D: Driver>(&self, driver: &mut D) -> Option<Bytes> {
-        let mut bytes = Vec::new();
-        for _ in 0..below(driver, self.most + 1)? {
-            match below(driver, 12)? {
-                0 => bytes.extend_from_slice(number(driver)?.to_string().as_bytes()),
-                _ => bytes.extend_from_slice(pick(driver, &self.pieces)?),
-            }
-        }
-        damage(driver, &mut bytes, &self.pieces)?;
-        Some(Bytes(bytes))
-    }
-}
-
-impl ValueGenerator for SplicedText {
-    type Output = String;
-
-    fn generate<D: Driver>(&self, driver: &mut D) -> Option<String> {
+/// Text of at most so many pieces and other characters.
+pub(super) fn spliced_text(
+    pieces: &'static [&'static str],
+    most: usize,
+) -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        5 => select(pieces).prop_map(|piece| Some(piece.to_owned())),
+        1 => number().prop_map(|number| Some(number.to_string())),
+        1 => character().prop_map(|character| Some(character.to_string())),
+        // The last character goes.
+        1 => Just(None),
+    ];
+    vec(piece, 0..=most).prop_map(|row| {
         let mut text = String::new();
-        for _ in 0..below(driver, self.most + 1)? {
-            match below(driver, 8)? {
-                0 => text.push_str(&number(driver)?.to_string()),
-                1 => text.push(character(driver)?),
-                2 => drop(text.pop()),
-                _ => text.push_str(pick(driver, self.pieces)?),
+        for piece in row {
+            match piece {
+                Some(piece) => text.push_str(&piece),
+                None => drop(text.pop()),
             }
         }
-        Some(text)
-    }
-}
-
-/// A number below `end`, which is above 0.
-fn below<D: Driver>(driver: &mut D, end: usize) -> Option<usize> {
-    driver.gen_usize(Bound::Included(&0), Bound::Excluded(&end))
-}
-
-fn byte<D: Driver>(driver: &mut D) -> Option<u8> {
-    driver.gen_u8(Bound::Unbounded, Bound::Unbounded)
-}
-
-/// One of several.
-pub(super) fn pick<'a, D: Driver, T>(driver: &mut D, from: &'a [T]) -> Option<&'a T> {
-    from.get(below(driver, from.len())?)
+        text
+    })
 }
 
 /// A number of any length, or one at a limit of the usual types.
-fn number<D: Driver>(driver: &mut D) -> Option<i128> {
-    let bits = below(driver, 70)?;
-    let near = 1_i128 << bits;
-    match below(driver, 4)? {
-        0 => Some(near + below(driver, 5)? as i128 - 2),
-        1 => Some(-near),
-        _ => {
-            let any = driver.gen_u64(Bound::Unbounded, Bound::Unbounded)?;
-            Some(i128::from(any) & (near - 1))
-        }
-    }
+fn number() -> impl Strategy<Value = i128> {
+    let limit = || (0..70_u32).prop_map(|bits| 1_i128 << bits);
+    prop_oneof![
+        2 => (any::<u64>(), limit()).prop_map(|(any, limit)| i128::from(any) & (limit - 1)),
+        1 => (limit(), -2..=2_i128).prop_map(|(limit, beside)| limit + beside),
+        1 => limit().prop_map(|limit| -limit),
+    ]
 }
 
 /// Any character, the first of them often.
-fn character<D: Driver>(driver: &mut D) -> Option<char> {
-    let bits = below(driver, 22)?;
-    let code = driver.gen_u32(Bound::Included(&0), Bound::Excluded(&(1 << bits)))?;
-    Some(char::from_u32(code).unwrap_or('\u{FFFD}'))
+fn character() -> impl Strategy<Value = char> {
+    (any::<u32>(), 0..22_u32).prop_map(|(any, bits)| {
+        let code = any & ((1 << bits) - 1);
+        char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)
+    })
 }
 
-/// Puts some bytes wrong, or none.
-pub(super) fn damage<D: Driver>(
-    driver: &mut D,
-    bytes: &mut Vec<u8>,
-    pieces: &[Vec<u8>],
-) -> Option<()> {
-    /// What limits and flags are made of.
-    const TELLING: [u8; 10] = [0, 1, 0x7F, 0x80, 0xFF, b'\n', b'\r', b'"', b'\\', b'\t'];
-    /// A file does not grow beyond this by being repeated.
-    const MOST: usize = 16 << 10;
-    for _ in 0..below(driver, 5)? {
-        let at = below(driver, bytes.len() + 1)?;
-        let end = bytes.len().min(at + below(driver, 32)?);
-        match below(driver, 8)? {
-            0 if at < end => bytes[at] ^= 1 << below(driver, 8)?,
-            1 if at < end => bytes[at] = *pick(driver, &TELLING)?,
-            2 if at < end => bytes[at] = byte(driver)?,
-            3 => drop(bytes.splice(at..at, pick(driver, pieces)?.iter().copied())),
-            4 => drop(bytes.splice(at..end, pick(driver, pieces)?.iter().copied())),
-            5 => drop(bytes.drain(at..end)),
-            6 => {
-                let times = 1 << below(driver, 7)?;
+/// Something put wrong in some bytes.
+#[derive(Clone, Debug)]
+enum Damage {
+    Flip(u8),
+    Put(u8),
+    Insert(Vec<u8>),
+    Replace(Vec<u8>),
+    Remove,
+    Repeat(usize),
+    CutOff,
+}
+
+impl Damage {
+    fn apply(self, bytes: &mut Vec<u8>, at: usize, end: usize) {
+        /// A file does not grow beyond this by being repeated.
+        const MOST: usize = 16 << 10;
+        match self {
+            Self::Flip(bits) if at < end => bytes[at] ^= bits,
+            Self::Put(byte) if at < end => bytes[at] = byte,
+            Self::Flip(_) | Self::Put(_) => {}
+            Self::Insert(piece) => drop(bytes.splice(at..at, piece)),
+            Self::Replace(piece) => drop(bytes.splice(at..end, piece)),
+            Self::Remove => drop(bytes.drain(at..end)),
+            Self::Repeat(times) => {
                 let again = bytes[at..end].repeat(times);
                 if bytes.len() + again.len() <= MOST {
                     bytes.splice(at..at, again);
                 }
             }
-            // The end is cut off in one case of eight that are damaged.
-            7 if below(driver, 4)? == 0 => bytes.truncate(at),
-            _ => {}
+            Self::CutOff => bytes.truncate(at),
         }
     }
-    Some(())
+}
+
+/// What limits and flags are made of.
+const TELLING: [u8; 10] = [0, 1, 0x7F, 0x80, 0xFF, b'\n', b'\r', b'"', b'\\', b'\t'];
+
+/// Bytes with a few places put wrong, or none. Pieces and random bytes come into them.
+pub(super) fn damaged(
+    bytes: impl Strategy<Value = Vec<u8>>,
+    pieces: Vec<Vec<u8>>,
+) -> impl Strategy<Value = Bytes> {
+    let damage = prop_oneof![
+        4 => (0..8_u8).prop_map(|bit| Damage::Flip(1 << bit)),
+        4 => select(&TELLING[..]).prop_map(Damage::Put),
+        4 => any::<u8>().prop_map(Damage::Put),
+        4 => select(pieces.clone()).prop_map(Damage::Insert),
+        4 => select(pieces).prop_map(Damage::Replace),
+        4 => Just(Damage::Remove),
+        4 => (0..7_u32).prop_map(|doublings| Damage::Repeat(1 << doublings)),
+        1 => Just(Damage::CutOff),
+    ];
+    let place = (any::<Index>(), 0..32_usize);
+    (bytes, vec((place, damage), 0..5)).prop_map(|(mut bytes, damages)| {
+        for ((at, length), damage) in damages {
+            let at = at.index(bytes.len() + 1);
+            let end = bytes.len().min(at + length);
+            damage.apply(&mut bytes, at, end);
+        }
+        Bytes(bytes)
+    })
 }
 
 /// How many cases each target runs.
-pub(super) fn cases() -> usize {
-    match std::env::var_os("SIMSHARD_LONG") {
+pub(super) fn cases() -> ProptestConfig {
+    ProptestConfig::with_cases(match std::env::var_os("SIMSHARD_LONG") {
         Some(_) => 1_000_000,
         None => 10_000,
-    }
+    })
 }
 
 /// Checks that a message can be printed: one line, and short whatever the input was.

@@ -2,13 +2,12 @@
 
 use std::io::{self, Cursor, Read};
 
-use bolero::check;
 use flate2::read::GzEncoder;
+use proptest::prelude::*;
 use simshard_input::Ids;
 use simshard_input::warc::WarcDocuments;
 
-use super::damaged::Damaged;
-use super::splice::{Bytes, Spliced};
+use super::splice::{Bytes, damaged, spliced};
 use super::{assert_printable, assert_within_limits, cases};
 
 fn record(fields: &str, block: &[u8]) -> Vec<u8> {
@@ -98,13 +97,11 @@ const PIECES: [&str; 38] = [
     "é",
 ];
 
-fn spliced() -> Spliced {
-    let mut spliced = Spliced::of(&PIECES, 24);
+fn pieces() -> Vec<Vec<u8>> {
+    let mut pieces = PIECES.map(|piece| piece.as_bytes().to_vec()).to_vec();
     for whole in records() {
         // As often as all the pieces together.
-        spliced
-            .pieces
-            .extend(vec![whole; PIECES.len() / records().len()]);
+        pieces.extend(vec![whole; PIECES.len() / records().len()]);
     }
     // What follows is a payload, up to its length.
     for length in [9, 99, 200] {
@@ -113,12 +110,12 @@ fn spliced() -> Spliced {
              Content-Type: application/http\r\nContent-Length: {length}\r\n\r\n\
              HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
         );
-        spliced.pieces.push(response.clone().into_bytes());
+        pieces.push(response.clone().into_bytes());
         let chunked = response + "Transfer-Encoding: chunked\r\n\r\n";
-        spliced.pieces.push(chunked.into_bytes());
+        pieces.push(chunked.into_bytes());
     }
-    spliced.pieces.push(b"\xFF".to_vec());
-    spliced
+    pieces.push(b"\xFF".to_vec());
+    pieces
 }
 
 /// Hands out a few bytes at a time.
@@ -162,18 +159,11 @@ fn check_warc(bytes: &[u8]) {
 
 #[test]
 fn spliced_records() {
-    check!()
-        .with_iterations(cases())
-        .with_generator(spliced())
-        .for_each(|Bytes(bytes)| check_warc(bytes));
+    proptest!(cases(), |(Bytes(bytes) in spliced(pieces(), 24))| check_warc(&bytes));
 }
 
 #[test]
 fn damaged_files() {
-    let pieces = spliced().pieces;
-    let victims = vec![records().concat()];
-    check!()
-        .with_iterations(cases())
-        .with_generator(Damaged { victims, pieces })
-        .for_each(|Bytes(bytes)| check_warc(bytes));
+    let whole = Just(records().concat());
+    proptest!(cases(), |(Bytes(bytes) in damaged(whole, pieces()))| check_warc(&bytes));
 }

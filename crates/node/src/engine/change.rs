@@ -29,7 +29,7 @@ impl Engine {
         }
     }
 
-    /// Drops a corpus. Where there is none it may be under way, so this is committed all the same.
+    /// Drops a corpus. Where there is none, its creation may be in flight, so this is committed all the same.
     pub(crate) async fn delete_corpus(self: &Arc<Self>, target: Target) -> Result<(), NodeError> {
         match self.open(&target, ShardSet::EMPTY) {
             Ok(_) | Err(NodeError::CorpusNotLoaded(_)) => self.drop_corpus(target.corpus).await,

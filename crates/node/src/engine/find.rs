@@ -132,7 +132,7 @@ impl Engine {
 /// Hits by query, nearest first, and the queries whose hits were cut.
 type Nearest = (Vec<Hit>, Vec<bool>);
 
-/// A search under way.
+/// A search in flight.
 struct Find {
     store: Arc<Store>,
     corpus: Arc<NodeCorpus>,

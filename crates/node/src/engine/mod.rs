@@ -49,7 +49,7 @@ pub(crate) struct Engine {
     threads: Arc<Threads>,
     failed: watch::Receiver<Option<Failure>>,
     max_answer_bytes: usize,
-    /// A permit for each join under way.
+    /// A permit for each join in flight.
     joins: Arc<Semaphore>,
 }
 
@@ -96,7 +96,7 @@ impl Engine {
         }
     }
 
-    /// Finishes the changes under way; takes none any more. Answers how the storage failed, if it did, even now.
+    /// Finishes the changes in flight; takes none any more. Answers how the storage failed, if it did, even now.
     pub(crate) fn close(&self) -> Result<(), Failure> {
         self.writer.close();
         let failed = self.failed.borrow().clone();

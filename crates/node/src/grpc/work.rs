@@ -1,13 +1,13 @@
-//! A stream of work from a router: many items under way at once, answered as they are done.
+//! A stream of work from a router: many items in flight at once, answered as they are done.
 //!
 //! # Invariants
 //! - WK1: an item that was read is answered once, with its sequence, unless it is cancelled or the router goes. A
 //!   refusal is an answer, and does not end the stream.
-//! - WK2: no message is read while [`UNDER_WAY`] items of a stream are under way, or while an answer waits for the
-//!   router to take it. A message with more items than that ends the stream: so at most twice as many are under way.
+//! - WK2: no message is read while [`IN_FLIGHT`] items of a stream are in flight, or while an answer waits for the
+//!   router to take it. A message with more items than that ends the stream: so at most twice as many are in flight.
 //! - WK3: the node gives up a cancelled item and does not answer it. When the router goes, the node gives up all items.
 //!   A search that is given up ends; a change that has begun continues.
-//! - WK4: a node that stops answers what is under way, refuses what it reads meanwhile, and then ends the stream.
+//! - WK4: a node that stops answers what is in flight, refuses what it reads meanwhile, and then ends the stream.
 //! - WK5: an item and its answer count until the answer has gone. Where there is no room for one of them, that is
 //!   the answer. A message counts until all its items are answered.
 //! - WK6: a small answer is sent before all large ones that are not on their way yet.
@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures_util::future::{AbortHandle, Abortable};
+use futures_util::future::{AbortHandle, Abortable, Aborted, BoxFuture};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, Stream, StreamExt};
 use prost::Message;
@@ -34,10 +34,10 @@ use super::decode;
 use crate::engine::{self, Engine};
 use crate::error::NodeError;
 
-/// Items of one stream under way at once. The next message is read when one of them is answered, so a router that does
+/// Items of one stream in flight at once. The next message is read when one of them is answered, so a router that does
 /// not read stops its own writing. Enough that a word to cancel one of them seldom waits; the bytes of all of them
 /// are bounded by the budget.
-const UNDER_WAY: usize = 4096;
+const IN_FLIGHT: usize = 4096;
 
 /// Items that are polled in one go.
 const AT_ONCE: usize = 64;
@@ -61,57 +61,33 @@ impl WorkStream {
         self,
         mut messages: impl Stream<Item = Result<pb::WorkRequest, Status>> + Unpin,
     ) {
-        let mut under_way = FuturesUnordered::new();
-        let mut cancels: HashMap<u64, AbortHandle> = HashMap::new();
-        let mut ready = Ready::default();
+        let mut in_flight = InFlight::default();
         let mut is_open = true;
-        while is_open || !under_way.is_empty() || !ready.is_empty() {
+        while is_open || !in_flight.is_empty() {
+            let InFlight { works, ready, .. } = &mut in_flight;
             tokio::select! {
-                Some(first) = under_way.next() => {
-                    // What is done by now goes in one message.
-                    let more = std::iter::from_fn(|| under_way.next().now_or_never().flatten());
-                    let mut answered = 0;
-                    for (sequence, done) in std::iter::once(first).chain(more).take(AT_ONCE) {
-                        answered += 1;
-                        cancels.remove(&sequence);
-                        if let Ok(done) = done {
-                            ready.push(done);
-                        }
-                    }
-                    if answered == AT_ONCE {
-                        // A search may take 0.2 ms of this thread: other tasks have their turn.
-                        tokio::task::yield_now().await;
-                    }
-                }
+                Some(first) = works.next() => in_flight.answered(first).await,
                 Ok(place) = self.answers.reserve(), if !ready.is_empty() => {
                     place.send(Ok(ready.message()));
                 }
-                message = messages.next(), if is_open && ready.is_empty() && under_way.len() < UNDER_WAY => {
+                message = messages.next(), if is_open && ready.is_empty() && works.len() < IN_FLIGHT => {
                     let Some(Ok(message)) = message else {
                         is_open = false;
                         continue;
                     };
-                    if message.items.len() > UNDER_WAY {
-                        let refusal = Violations::of("items", format!("has more than {UNDER_WAY}"));
+                    if message.items.len() > IN_FLIGHT {
+                        let refusal = Violations::of("items", format!("has more than {IN_FLIGHT}"));
                         let _ = self.answers.send(Err(refusal)).await;
                         return;
                     }
                     let memory = Arc::new(self.admitted.split());
-                    for item in message.items {
-                        let sequence = item.sequence;
-                        if let Some(Work::Cancel(sequence)) = item.work {
-                            cancels.remove(&sequence).as_ref().map(AbortHandle::abort);
-                            continue;
-                        }
-                        let (handle, registration) = AbortHandle::new_pair();
-                        let work = self.begin(item, Arc::clone(&memory));
-                        let work = Abortable::new(work, registration);
-                        cancels.insert(sequence, handle);
-                        under_way.push(async move { (sequence, work.await) });
+                    for (place, item) in (1..).zip(message.items) {
+                        in_flight.begin(&self, item, &memory);
+                        take_turns(place).await;
                     }
                 }
-                // Others are told so at once, for as long as some are under way.
-                () = self.stopping.cancelled(), if under_way.is_empty() && ready.is_empty() => return,
+                // Others are told so at once, for as long as some are in flight.
+                () = self.stopping.cancelled(), if works.is_empty() && ready.is_empty() => return,
                 () = self.answers.closed() => return,
             }
         }
@@ -145,6 +121,61 @@ impl WorkStream {
                 },
             }
         }
+    }
+}
+
+/// The items of a stream that were read, until their answers are sent.
+#[derive(Default)]
+struct InFlight {
+    works: FuturesUnordered<Abortable<BoxFuture<'static, Done>>>,
+    /// How to give them up, by sequence.
+    cancels: HashMap<u64, AbortHandle>,
+    ready: Ready,
+}
+
+impl InFlight {
+    fn is_empty(&self) -> bool {
+        self.works.is_empty() && self.ready.is_empty()
+    }
+
+    /// Begins an item, or cancels one. What can be answered at once is.
+    fn begin(&mut self, stream: &WorkStream, item: pb::WorkItem, message: &Arc<Taken>) {
+        let sequence = item.sequence;
+        if let Some(Work::Cancel(sequence)) = item.work {
+            let cancel = self.cancels.remove(&sequence);
+            return cancel.as_ref().map_or((), AbortHandle::abort);
+        }
+        let mut work = stream.begin(item, Arc::clone(message)).boxed();
+        if let Some(done) = (&mut work).now_or_never() {
+            return self.ready.push(done);
+        }
+        let (handle, registration) = AbortHandle::new_pair();
+        self.works.push(Abortable::new(work, registration));
+        self.cancels.insert(sequence, handle);
+    }
+
+    /// Takes note of what is done: what is done by now goes in one message.
+    async fn answered(&mut self, first: Result<Done, Aborted>) {
+        let Self {
+            works,
+            cancels,
+            ready,
+        } = self;
+        let more = std::iter::from_fn(|| works.next().now_or_never().flatten());
+        let mut answered = 0;
+        for done in std::iter::once(first).chain(more).take(AT_ONCE).flatten() {
+            answered += 1;
+            cancels.remove(&done.answer.sequence);
+            ready.push(done);
+        }
+        take_turns(answered).await;
+    }
+}
+
+/// After each [`AT_ONCE`] items, other tasks have their turn: a search may take 0.2 ms of this thread.
+async fn take_turns(items: usize) {
+    if items.is_multiple_of(AT_ONCE) {
+        tokio::task::yield_now().await;
     }
 }
 
@@ -245,7 +276,7 @@ async fn outcome(
     match work {
         Some(Work::Change(change)) => {
             let beyond_clock = change.beyond_clock;
-            let (target, change) = decode::change(change)?;
+            let (target, change) = decode::change(*change)?;
             let documents = change.documents.fingerprints.len();
             let outcome = engine
                 .change(target, change, beyond_clock, deadline)
@@ -253,7 +284,7 @@ async fn outcome(
             Ok(Outcome::Changed(changed(documents, &outcome)))
         }
         Some(Work::FindAll(find)) => {
-            let query = decode::near_query(find)?;
+            let query = decode::near_query(*find)?;
             Ok(Outcome::Matches(engine.find(query, deadline).await?))
         }
         Some(Work::Cancel(_)) | None => Err(Violations::of("work", "is not set")),

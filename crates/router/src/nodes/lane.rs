@@ -244,7 +244,7 @@ fn messages(
             Some(item) => item,
             None => receiver.recv().await?,
         };
-        // Requests that are ready to run now join it: with many under way, messages are larger and fewer.
+        // Requests that are ready to run now join it: with many in flight, messages are larger and fewer.
         tokio::task::yield_now().await;
         let mut bytes = first.encoded_len();
         let mut items = vec![first];

@@ -3,13 +3,15 @@
 mod lane;
 
 use std::collections::HashMap;
+use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Poll, ready};
 use std::time::{Duration, Instant};
 
 use backon::{BackoffBuilder, ExponentialBuilder};
-use futures_util::{StreamExt, stream};
+use futures_util::FutureExt;
 use parking_lot::Mutex;
 use simshard_cluster::{ClusterLayout, Node};
 use simshard_proto::endpoint;
@@ -282,30 +284,27 @@ pub(crate) async fn call_all<A, E>(
     deadline: Deadline,
     mut each: impl FnMut(usize, Result<A, CallError>) -> Result<(), E>,
 ) -> Result<(), E> {
-    let calls = calls.into_iter().enumerate();
-    // Collected, as the compiler does not see that a stream over the closure may be sent between threads.
-    let calls: Vec<_> = calls
-        .map(async |(place, call)| (place, call.await))
-        .collect();
-    let mut is_open = vec![true; calls.len()];
-    let mut answers = stream::iter(calls).buffer_unordered(at_once);
+    let calls = calls.into_iter().map(Box::pin).enumerate();
+    let mut calls: Vec<_> = calls.collect();
     let mut end = pin!(tokio::time::sleep_until(deadline.instant()));
-    loop {
-        tokio::select! {
-            // An answer that is there at the deadline counts.
-            biased;
-            answer = answers.next() => match answer {
-                Some((place, answer)) => {
-                    is_open[place] = false;
-                    each(place, answer)?;
-                }
-                None => return Ok(()),
-            },
-            () = &mut end => break,
+    poll_fn(|context| {
+        // A round has few calls: to poll all that are in flight costs less than to know which of them was woken.
+        let mut next = 0;
+        while next < calls.len().min(at_once) {
+            let Poll::Ready(answer) = calls[next].1.poll_unpin(context) else {
+                next += 1;
+                continue;
+            };
+            let (place, _) = calls.remove(next);
+            each(place, answer)?;
         }
-    }
-    let mut late = is_open.into_iter().zip(0..).filter(|(is_open, _)| *is_open);
-    late.try_for_each(|(_, place)| each(place, Err(CallError::Late)))
+        if !calls.is_empty() {
+            ready!(end.as_mut().poll(context));
+        }
+        let mut late = calls.drain(..).map(|(place, _)| place);
+        Poll::Ready(late.try_for_each(|place| each(place, Err(CallError::Late))))
+    })
+    .await
 }
 
 /// The codes that a broken connection gives rise to.

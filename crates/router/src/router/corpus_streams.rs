@@ -57,7 +57,7 @@ struct FromNode<A> {
 }
 
 impl CorpusStream {
-    /// Gets ready, unless too many are under way.
+    /// Gets ready, unless too many are in flight.
     pub(crate) fn new(router: &Arc<Router>, corpus: Arc<OpenCorpus>) -> Result<Self, RouterError> {
         let permit = Arc::clone(&router.corpus_streams).try_acquire_owned();
         let permit = permit.map_err(|_| RouterError::TooManyStreams { most: MOST_AT_ONCE })?;

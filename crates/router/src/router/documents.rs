@@ -17,7 +17,6 @@ use simshard_proto::shard::v1::work_item::Work;
 use simshard_proto::shard::v1::work_outcome::Outcome as Answer;
 use simshard_proto::{Documents, bits_into, shards_from};
 use simshard_topology::{NodeId, Version};
-use tokio::sync::oneshot;
 
 use super::pending::{Next, Pending};
 use super::{Failures, Router};
@@ -29,6 +28,7 @@ use crate::error::RouterError;
 use crate::nodes::{CallError, Load, call_all};
 use crate::offload::offload;
 use crate::plan::{Part, plan_documents};
+use crate::run_to_end::{CallerLeft, run_to_end};
 
 /// What is done with documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -66,17 +66,13 @@ impl Router {
         held: impl Send + 'static,
     ) -> Result<u64, RouterError> {
         let (router, corpus) = (Arc::clone(self), Arc::clone(corpus));
-        let (answer, changed) = oneshot::channel();
-        // A change in flight runs to its end even if its caller leaves: half a change is worse than either.
-        tokio::spawn(async move {
-            let caller = Caller { answer, deadline };
-            let outcome = router.change_for(&caller, &corpus, change, documents);
-            let outcome = outcome.await;
-            drop(held);
-            // The caller may have gone.
-            let _ = caller.answer.send(outcome);
-        });
-        changed.await.unwrap_or(Err(RouterError::Fault))
+        // Half a change is worse than either.
+        run_to_end(async move |left| {
+            let _held = held;
+            let caller = Caller { left, deadline };
+            router.change_for(&caller, &corpus, change, documents).await
+        })
+        .await
     }
 
     /// Sends the documents, and those that have newer versions again, above these, until all are changed.
@@ -169,7 +165,7 @@ async fn change_on(
     let work = || async {
         let selected = select(&send.documents, &part.places).await?;
         let fingerprints = selected.fingerprints.into_iter();
-        Ok(Work::Change(pb::Change {
+        Ok(Work::from(pb::Change {
             target: Some(cluster.target(&send.corpus.record)),
             kind: send.change.kind().into(),
             shards: shards_from(part.shards),
@@ -189,14 +185,14 @@ async fn change_on(
 
 /// The caller of a change.
 struct Caller {
-    answer: oneshot::Sender<Result<u64, RouterError>>,
+    left: CallerLeft,
     deadline: Deadline,
 }
 
 impl Caller {
     /// Fails once the deadline has passed, or the caller is known to have gone.
     fn check(&self) -> Result<(), RouterError> {
-        if self.answer.is_closed() || self.deadline <= Deadline::now() {
+        if self.left.is_known() || self.deadline <= Deadline::now() {
             return Err(RouterError::Late);
         }
         Ok(())
@@ -255,6 +251,7 @@ mod tests {
     use simshard_cluster::{ClusterLayout, CorpusRecord, CorpusState, Node};
     use simshard_simhash::Fingerprint;
     use simshard_transport::Budget;
+    use tokio::sync::oneshot;
 
     use super::*;
     use crate::nodes::Nodes;
@@ -315,18 +312,25 @@ mod tests {
     }
 
     /// CH1.
-    #[test]
-    fn a_version_is_made_only_for_a_caller_that_waits_in_time() {
-        let caller = |deadline| {
-            let (answer, changed) = oneshot::channel();
-            (Caller { answer, deadline }, changed)
-        };
+    #[tokio::test]
+    async fn a_version_is_made_only_for_a_caller_that_waits_in_time() {
         let soon = Deadline::within(Duration::from_secs(60));
-        let (waiting, changed) = caller(soon);
-        assert!(waiting.check().is_ok());
-        drop(changed);
-        assert!(waiting.check().is_err());
-        let (late, _changed) = caller(Deadline::now());
-        assert!(late.check().is_err());
+        for (deadline, stays, is_made) in [
+            (soon, true, true),
+            (soon, false, false),
+            (Deadline::now(), true, false),
+        ] {
+            let (checked, outcome) = oneshot::channel();
+            let change = run_to_end(async move |left| {
+                let caller = Caller { left, deadline };
+                checked.send(caller.check().is_ok()).unwrap();
+            });
+            if stays {
+                change.await;
+            } else {
+                drop(change);
+            }
+            assert_eq!(outcome.await, Ok(is_made));
+        }
     }
 }

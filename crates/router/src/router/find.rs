@@ -196,7 +196,7 @@ impl Asked<'_> {
         let &Self { cluster, near, .. } = self;
         let work = || {
             let query = |&place: &u32| near.queries[place as usize].0;
-            ready(Ok(Work::FindAll(pb::FindAll {
+            ready(Ok(Work::from(pb::FindAll {
                 target: Some(cluster.target(&self.corpus.record)),
                 shards: shards_from(part.shards),
                 active_lead_groups: groups.0,

@@ -101,9 +101,9 @@ where
         let read = last.room().await.map(drop);
         end.and(read.map_err(E::from))
     });
-    let under_way = Some((receiver, AbortOnDropHandle::new(task)));
-    Box::pin(stream::unfold(under_way, async |under_way| {
-        let (receiver, task) = under_way?;
+    let in_flight = Some((receiver, AbortOnDropHandle::new(task)));
+    Box::pin(stream::unfold(in_flight, async |in_flight| {
+        let (receiver, task) = in_flight?;
         let answer = poll_fn(|context| receiver.lock().poll_recv(context));
         if let Some((answer, _)) = answer.await {
             return Some((Ok(answer), Some((receiver, task))));

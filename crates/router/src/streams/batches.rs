@@ -1,4 +1,4 @@
-//! Streams of batches: several under way at once, answers in order, and memory that is bounded whatever the client
+//! Streams of batches: several in flight at once, answers in order, and memory that is bounded whatever the client
 //! does.
 
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use tonic::{Request, Status, Streaming};
 use super::{Answers, Sink, answers};
 use crate::error::RouterError;
 
-/// Batches of one stream under way at once. The next is read when the answer to
+/// Batches of one stream in flight at once. The next is read when the answer to
 /// the first is taken, so a client that stops reading stops its own writing.
 const WINDOW: usize = 4;
 
@@ -43,7 +43,7 @@ where
     let requests = requests.take_until(stopping.clone().cancelled_owned());
     let tasks = TaskTracker::new();
     let tracker = tasks.clone();
-    let under_way = requests.map(move |request| {
+    let in_flight = requests.map(move |request| {
         let memory = arrived.split();
         let task = request.map_err(explain).and_then(|request| {
             let kept = Kept::new(memory, arrived.work()?);
@@ -58,7 +58,7 @@ where
         }
     });
     answers(admitted, None, patience, |sink| async move {
-        hand_on_all(under_way.buffered(WINDOW), sink, tasks).await?;
+        hand_on_all(in_flight.buffered(WINDOW), sink, tasks).await?;
         if stopping.is_cancelled() {
             Err(Status::from(RouterError::Stopping))
         } else {
@@ -164,18 +164,18 @@ mod tests {
 
     /// CH1.
     #[tokio::test]
-    async fn batches_under_way_have_ended_when_their_client_hears_of_an_error() {
+    async fn batches_in_flight_have_ended_when_their_client_hears_of_an_error() {
         let tasks = TaskTracker::new();
-        let (under_way, mut ended) = tokio::sync::oneshot::channel::<()>();
+        let (in_flight, mut ended) = tokio::sync::oneshot::channel::<()>();
         let waits = AbortOnDropHandle::new(tasks.spawn(async move {
-            let _under_way = under_way;
+            let _in_flight = in_flight;
             std::future::pending::<()>().await;
         }));
         tokio::task::yield_now().await;
-        let error = Err(RouterError::Fault.into());
+        let error = Err(RouterError::Stopping.into());
         let made = futures_util::stream::iter([error]).chain(futures_util::stream::once(async {
             waits.await.unwrap();
-            Err(RouterError::Fault.into())
+            Err(RouterError::Stopping.into())
         }));
         let (handed_on, end) = tokio::sync::oneshot::channel();
         let unlimited = Admitted::new(&Budget::new(0), None);

@@ -89,7 +89,7 @@ impl Index {
         ControlFlow::Continue(())
     }
 
-    /// Has the loads of one query in all tables under way before the first is used.
+    /// Has the loads of one query in all tables in flight before the first is used.
     fn search_one(
         &self,
         search: &Search,

@@ -19,7 +19,7 @@ const SHARE: usize = 16;
 /// What is told how much is done, and of how much.
 pub(super) type Progress<'a> = dyn Fn(u64, u64) + Sync + 'a;
 
-/// A join that is under way.
+/// A join in flight.
 pub(super) struct Join<'a> {
     search: &'a PairSearch,
     wanted: PairsWanted,

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use uuid::Uuid;
 
 use super::frame::{FILE_HEADER_BYTES, FileHeader};
@@ -79,12 +79,12 @@ impl Files {
 
     /// Adds the file that is open from now on.
     pub(super) fn add(&self, first: u64) {
-        self.firsts().push(first);
+        self.firsts.lock().push(first);
     }
 
     /// Deletes the files whose records are all below `sequence`, oldest first.
     pub(crate) fn trim(&self, below: u64) -> io::Result<()> {
-        let mut firsts = self.firsts();
+        let mut firsts = self.firsts.lock();
         let mut is_trimmed = false;
         while firsts.get(1).is_some_and(|next| *next <= below) {
             self.directory.remove(&name(firsts[0]))?;
@@ -96,10 +96,6 @@ impl Files {
             self.directory.sync()?;
         }
         Ok(())
-    }
-
-    fn firsts(&self) -> MutexGuard<'_, Vec<u64>> {
-        self.firsts.lock()
     }
 }
 

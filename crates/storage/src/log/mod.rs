@@ -55,4 +55,5 @@ pub(crate) use file::{begin, has_begun};
 pub(crate) use record::Record;
 pub(crate) use recover::{recover, survey};
 pub(crate) use tail::Tail;
+pub use tail::{AbruptEnd, Torn};
 pub(crate) use writer::{AppendError, Committed, Log, Sink};

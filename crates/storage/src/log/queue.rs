@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex};
 
 /// Why nothing can be queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl<E> Queue<E> {
 
     /// Adds an entry, or gives it back.
     pub(super) fn push(&self, entry: E, bytes: usize) -> Result<(), (E, Refusal)> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.is_ended {
             return Err((entry, Refusal::Ended));
         }
@@ -62,7 +62,7 @@ impl<E> Queue<E> {
     /// Waits for entries, and takes the oldest: as many as have `bytes` together, and one at least.
     /// None means that the queue has ended and is empty.
     pub(super) fn take(&self, bytes: usize) -> Option<Vec<E>> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let is_idle = |state: &mut State<E>| state.entries.is_empty() && !state.is_ended;
         self.changed.wait_while(&mut state, is_idle);
         let mut taken = Vec::new();
@@ -81,25 +81,21 @@ impl<E> Queue<E> {
 
     /// Whether nothing waits.
     pub(super) fn is_empty(&self) -> bool {
-        self.state().entries.is_empty()
+        self.state.lock().entries.is_empty()
     }
 
     /// Lets nothing in any more; what waits can still be taken.
     pub(super) fn end(&self) {
-        self.state().is_ended = true;
+        self.state.lock().is_ended = true;
         self.changed.notify_all();
     }
 
     /// Ends the queue and empties it.
     pub(super) fn drain(&self) -> Vec<E> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.is_ended = true;
         state.bytes = 0;
         let entries = std::mem::take(&mut state.entries);
         entries.into_iter().map(|(entry, _)| entry).collect()
-    }
-
-    fn state(&self) -> MutexGuard<'_, State<E>> {
-        self.state.lock()
     }
 }

@@ -10,7 +10,7 @@ use super::error::{Damage, LogError};
 use super::file;
 use super::frame::{FILE_HEADER_BYTES, FileHeader, Frames, MAX_FILE_BYTES, Rest};
 use super::record::{Record, is_mark};
-use super::tail::{Cut, Tail};
+use super::tail::{AbruptEnd, Tail, Torn};
 use crate::directory::{Directory, Opening, StoredFile};
 
 /// Reads the log in a directory, and visits its records from `first_needed` on, marks included, in order of sequence.
@@ -42,9 +42,9 @@ pub(crate) struct Survey {
     /// The sequence after the last record.
     pub(crate) next_sequence: u64,
     /// What recovery would cut off.
-    pub(crate) torn: Option<Cut>,
-    /// The last file and its length, if no zeros behind its frames show that writing ended there.
-    pub(crate) abrupt_end: Option<(PathBuf, u64)>,
+    pub(crate) torn: Option<Torn>,
+    /// The last file, if no zeros behind its frames show that writing ended there.
+    pub(crate) abrupt_end: Option<AbruptEnd>,
 }
 
 /// Reads a log like `recover`, and changes nothing.
@@ -62,12 +62,15 @@ pub(crate) fn survey<E: From<LogError>>(
     };
     let files = reader.files()?;
     let (contents, end) = reader.read_all(&files, &mut visit)?;
-    let length = contents.bytes.len() as u64;
+    let abrupt_end = || AbruptEnd {
+        path: contents.path.clone(),
+        bytes: contents.bytes.len() as u64,
+    };
     Ok(Survey {
         files: files.len(),
         next_sequence: end.sequence,
-        abrupt_end: end.is_abrupt.then(|| (contents.path.clone(), length)),
-        torn: end.torn_bytes.map(|bytes| Cut {
+        abrupt_end: end.is_abrupt.then(abrupt_end),
+        torn: end.torn_bytes.map(|bytes| Torn {
             path: contents.path,
             offset: end.offset,
             bytes,
@@ -293,7 +296,7 @@ impl Reader {
             sequence: end.sequence,
             needed_bytes: end.needed_bytes,
             is_marked: end.is_marked,
-            cut: end.torn_bytes.map(|bytes| Cut {
+            cut: end.torn_bytes.map(|bytes| Torn {
                 path,
                 offset,
                 bytes,

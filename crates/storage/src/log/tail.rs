@@ -10,15 +10,25 @@ use super::file;
 use super::frame::FileHeader;
 use crate::directory::{Directory, Nowhere, StoredFile};
 
-/// Bytes that were cut off the end of the log: a write that was never acknowledged.
+/// A write to the log that was cut off before it was acknowledged.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Cut {
+pub struct Torn {
     /// The file.
-    pub(crate) path: PathBuf,
-    /// Where it ends now.
-    pub(crate) offset: usize,
-    /// How many bytes were there, without the zeros behind them.
-    pub(crate) bytes: usize,
+    pub path: PathBuf,
+    /// Where it starts.
+    pub offset: usize,
+    /// Its bytes, without the zeros behind them.
+    pub bytes: usize,
+}
+
+/// The last file of the log ends with its last record, or within one. So it does where no space was allocated ahead of
+/// the records, and where something else cut it short, which nothing in it tells (`FORMAT.md`, section Log).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AbruptEnd {
+    /// The file.
+    pub path: PathBuf,
+    /// Its bytes.
+    pub bytes: u64,
 }
 
 /// The end of a log that was read: where it goes on. All before it is on disk.
@@ -32,12 +42,13 @@ pub(crate) struct Tail {
     pub(super) position: u64,
     /// How long the file is; zeros follow its frames.
     pub(super) length: u64,
-    pub(super) sequence: u64,
-    /// Bytes of the records that were needed.
-    pub(super) needed_bytes: usize,
+    /// Of the next record.
+    pub(crate) sequence: u64,
+    /// Bytes of the records that were visited when the log was read.
+    pub(crate) needed_bytes: usize,
     /// Whether something shows that the last record was on disk.
     pub(super) is_marked: bool,
-    pub(super) cut: Option<Cut>,
+    pub(super) cut: Option<Torn>,
 }
 
 impl Tail {
@@ -62,18 +73,8 @@ impl Tail {
     }
 
     /// What was cut off, if anything was.
-    pub(crate) fn cut(&self) -> Option<&Cut> {
+    pub(crate) fn cut(&self) -> Option<&Torn> {
         self.cut.as_ref()
-    }
-
-    /// The sequence of the next record.
-    pub(crate) fn next_sequence(&self) -> u64 {
-        self.sequence
-    }
-
-    /// Bytes of the records that were visited when the log was read.
-    pub(crate) fn needed_bytes(&self) -> usize {
-        self.needed_bytes
     }
 }
 

@@ -73,7 +73,7 @@ impl Upkeep<'_> {
     /// segment is left alone: it answers nothing any more, and the others go on. So is one, for a while, for which
     /// there was no space, say.
     pub(super) fn compact_one(&mut self) -> Result<Option<usize>, MaintenanceError> {
-        let catalog = self.store.catalog().clone();
+        let catalog = self.store.catalog.read().clone();
         let now = Instant::now();
         let shards = self.store.shards.iter().map(|(id, _)| *id);
         let candidates = shards
@@ -139,7 +139,7 @@ impl Upkeep<'_> {
     /// Lets go of the segments that hold dropped corpora and nothing else.
     pub(super) fn let_go_of_dropped(&mut self) -> Result<(), MaintenanceError> {
         let store = self.store;
-        let catalog = store.catalog().clone();
+        let catalog = store.catalog.read().clone();
         if catalog.dropped.is_empty() {
             return Ok(());
         }

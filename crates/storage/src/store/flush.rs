@@ -80,10 +80,10 @@ impl Upkeep<'_> {
         change: impl FnOnce(&mut Manifest),
     ) -> Result<(), MaintenanceError> {
         let Self { store, disk, .. } = self;
-        let mut next = disk.manifest().clone();
+        let mut next = disk.manifest.lock().clone();
         change(&mut next);
         next.generation += 1;
-        let catalog = store.catalog().clone();
+        let catalog = store.catalog.read().clone();
         next.dropped = store.still_dropped(&catalog, next.first_sequence);
         next.corpora = catalog.corpora;
         while let Err(error) = next.write(&disk.directory).map_err(MaintenanceError::from) {
@@ -94,9 +94,10 @@ impl Upkeep<'_> {
         }
         store.maintenance.note_enough();
         store
-            .catalog_mut()
+            .catalog
+            .write()
             .prune(&next.dropped, next.first_sequence);
-        *disk.manifest() = next;
+        *disk.manifest.lock() = next;
         Ok(())
     }
 
@@ -142,7 +143,7 @@ impl Store {
     }
 
     fn kept<'a>(&self, table: &'a Memtable) -> impl Cursor + 'a {
-        let catalog = self.catalog().clone();
+        let catalog = self.catalog.read().clone();
         table.cursor(move |corpus| catalog.corpora.contains_key(&corpus))
     }
 
@@ -170,7 +171,7 @@ impl Disk {
         mut elements: impl Cursor,
         make_way: impl Fn() -> Result<(), MaintenanceError>,
     ) -> Result<Option<SegmentMeta>, MaintenanceError> {
-        let store = self.manifest().store;
+        let store = self.manifest.lock().store;
         let mut writer = SegmentWriter::create(&self.segments, store, id)?;
         for number in 0_u64.. {
             if number.is_multiple_of(ELEMENTS_AT_ONCE) {
@@ -191,7 +192,7 @@ impl Disk {
         id: SegmentId,
         meta: SegmentMeta,
     ) -> Result<Segment, MaintenanceError> {
-        let store = self.manifest().store;
+        let store = self.manifest.lock().store;
         let cache = Arc::clone(&self.cache);
         Ok(Segment::open(&*self.segments, store, id, meta, cache)?)
     }

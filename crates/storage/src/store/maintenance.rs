@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex};
 
 use crate::shortage::Shortage;
 
@@ -43,59 +43,59 @@ impl State {
 
 impl Maintenance {
     pub(super) fn applied(&self) -> u64 {
-        self.state().applied
+        self.state.lock().applied
     }
 
     pub(super) fn frozen_before(&self) -> Option<u64> {
-        self.state().frozen
+        self.state.lock().frozen
     }
 
     pub(super) fn froze(&self, first_sequence: u64) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.frozen = Some(first_sequence);
         (state.is_full, state.is_over) = (false, false);
         self.changed.notify_all();
     }
 
     pub(super) fn thawed(&self) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         (state.frozen, state.has_failed) = (None, false);
     }
 
     /// Notes that the frozen memtables could not be written.
     pub(super) fn still_frozen(&self) {
-        self.state().has_failed = true;
+        self.state.lock().has_failed = true;
     }
 
     /// Notes that a corpus was dropped.
     pub(super) fn note_dropped(&self) {
-        self.state().has_dropped = true;
+        self.state.lock().has_dropped = true;
         self.changed.notify_all();
     }
 
     /// Notes that somebody looks after all that is to be done now.
     pub(super) fn begin_step(&self) {
-        self.state().has_dropped = false;
+        self.state.lock().has_dropped = false;
     }
 
     /// Whether memtables are to be written.
     pub(super) fn needs_flush(&self) -> bool {
-        self.state().needs_flush()
+        self.state.lock().needs_flush()
     }
 
     pub(super) fn is_stopping(&self) -> bool {
-        self.state().is_stopping
+        self.state.lock().is_stopping
     }
 
     /// Notes that something was written for which there may not have been enough before.
     pub(super) fn note_enough(&self) {
-        self.state().shortage = None;
+        self.state.lock().shortage = None;
     }
 
     /// Notes that all records up to `sequence` are applied, and how full memtables are: how many times their
     /// limit they have reached.
     pub(crate) fn note_applied(&self, sequence: u64, fullness: usize) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.applied = sequence;
         state.is_full |= fullness >= 1;
         state.is_over |= fullness >= 2;
@@ -106,22 +106,22 @@ impl Maintenance {
     pub(crate) fn wait_for_room(&self) {
         let wait =
             |state: &mut State| state.is_over && state.shortage.is_none() && !state.is_stopping;
-        self.changed.wait_while(&mut self.state(), wait);
+        self.changed.wait_while(&mut self.state.lock(), wait);
     }
 
     /// What there was too little of the last time when something had to be written.
     pub(super) fn shortage(&self) -> Option<Shortage> {
-        self.state().shortage
+        self.state.lock().shortage
     }
 
     /// Why changes that take space must be refused, if they must: memory is full and cannot be written.
     pub(super) fn stuck(&self) -> Option<Shortage> {
-        let state = self.state();
+        let state = self.state.lock();
         state.shortage.filter(|_| state.is_full)
     }
 
     pub(crate) fn stop(&self) {
-        self.state().is_stopping = true;
+        self.state.lock().is_stopping = true;
         self.changed.notify_all();
     }
 
@@ -129,7 +129,7 @@ impl Maintenance {
     pub(super) fn wait(&self, most: Option<Duration>) -> bool {
         let is_idle =
             |state: &mut State| !state.needs_flush() && !state.has_dropped && !state.is_stopping;
-        let mut state = self.state();
+        let mut state = self.state.lock();
         match most {
             None => self.changed.wait_while(&mut state, is_idle),
             Some(most) => {
@@ -147,19 +147,15 @@ impl Maintenance {
 
     /// Notes that there is too little for something that has to be written.
     pub(super) fn note_shortage(&self, shortage: Shortage) {
-        self.state().shortage = Some(shortage);
+        self.state.lock().shortage = Some(shortage);
         self.changed.notify_all();
     }
 
     /// Waits so long; says whether to go on.
     pub(super) fn rest(&self, pause: Duration) -> bool {
         let is_resting = |state: &mut State| !state.is_stopping;
-        let mut state = self.state();
+        let mut state = self.state.lock();
         self.changed.wait_while_for(&mut state, is_resting, pause);
         !state.is_stopping
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
     }
 }

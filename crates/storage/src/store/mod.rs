@@ -37,7 +37,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use simshard_simhash::Fingerprint;
 use simshard_topology::{CorpusUid, ShardId, ShardSet};
 
@@ -150,13 +150,13 @@ impl Store {
     /// The corpora that it holds, by uid.
     #[must_use]
     pub fn corpora(&self) -> Vec<Corpus> {
-        self.catalog().corpora()
+        self.catalog.read().corpora()
     }
 
     /// Whether it holds a corpus.
     #[must_use]
     pub fn holds(&self, corpus: CorpusUid) -> bool {
-        self.catalog().holds(corpus)
+        self.catalog.read().holds(corpus)
     }
 
     /// Applies a committed change to the documents at `places`, in one shard. `is_stored` says whether live
@@ -257,10 +257,10 @@ impl Store {
     pub(crate) fn note(&self, sequence: u64, operation: &Operation) -> Option<CorpusUid> {
         match *operation {
             Operation::CreateCorpus { uid, layout } => {
-                self.catalog_mut().create(sequence, uid, layout);
+                self.catalog.write().create(sequence, uid, layout);
             }
             Operation::DropCorpus { uid } => {
-                self.catalog_mut().drop_corpus(sequence, uid);
+                self.catalog.write().drop_corpus(sequence, uid);
                 return Some(uid);
             }
             Operation::Change(_) => {}
@@ -344,14 +344,6 @@ impl Store {
         let place = self.shards.binary_search_by_key(&id, |(id, _)| *id).ok()?;
         Some(&self.shards[place].1)
     }
-
-    fn catalog(&self) -> RwLockReadGuard<'_, Catalog> {
-        self.catalog.read()
-    }
-
-    fn catalog_mut(&self) -> RwLockWriteGuard<'_, Catalog> {
-        self.catalog.write()
-    }
 }
 
 impl Disk {
@@ -364,13 +356,9 @@ impl Disk {
 
     /// Numbers the next segment of a shard. It counts once a manifest names it.
     fn next_segment(&self, shard: ShardId) -> SegmentId {
-        let mut manifest = self.manifest();
+        let mut manifest = self.manifest.lock();
         let number = manifest.next_segment;
         manifest.next_segment += 1;
         SegmentId { shard, number }
-    }
-
-    fn manifest(&self) -> MutexGuard<'_, Manifest> {
-        self.manifest.lock()
     }
 }

@@ -70,13 +70,13 @@ impl Store {
             let shard = shards.remove(&id).unwrap_or_default();
             (id, RwLock::new(shard))
         });
-        let applied = tail.next_sequence() - 1;
+        let applied = tail.sequence - 1;
         let store = Self {
             owned,
             shards: shards.collect(),
             catalog: RwLock::new(catalog),
             memory: AtomicUsize::new(memory),
-            logged: AtomicUsize::new(tail.needed_bytes()),
+            logged: AtomicUsize::new(tail.needed_bytes),
             disk: Some(Disk {
                 space: DiskSpace::new(Arc::clone(&directory)),
                 directory,
@@ -91,7 +91,7 @@ impl Store {
             options,
         };
         store.maintenance.note_applied(applied, store.fullness());
-        if !store.catalog().dropped.is_empty() {
+        if !store.catalog.read().dropped.is_empty() {
             store.maintenance.note_dropped();
         }
         Ok(store)
@@ -100,7 +100,7 @@ impl Store {
 
 fn report(directory: &dyn Directory, manifest: &Manifest, tail: &Tail) {
     let (directory, segments) = (directory.path().display(), manifest.segments.len());
-    let records = tail.next_sequence() - manifest.first_sequence;
+    let records = tail.sequence - manifest.first_sequence;
     let cut_bytes = tail.cut().map_or(0, |cut| cut.bytes);
     tracing::info!(%directory, segments, records, cut_bytes, "opened what is stored");
 }

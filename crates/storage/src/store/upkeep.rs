@@ -31,7 +31,7 @@ impl Store {
             return Ok(());
         };
         loop {
-            let pause = disk.resting().next_end(Instant::now());
+            let pause = disk.resting.lock().next_end(Instant::now());
             if !self.maintenance.wait(pause) {
                 return Ok(());
             }
@@ -53,7 +53,7 @@ impl Store {
             store: self,
             disk,
             trim,
-            resting: disk.resting(),
+            resting: disk.resting.lock(),
         }
     }
 }
@@ -106,11 +106,5 @@ impl Upkeep<'_> {
     /// Whether to flush before anything else. Writers wait rather than make segments faster than they are merged.
     fn is_flush_next(&self, segments: usize) -> bool {
         segments <= ENOUGH_SEGMENTS && self.store.maintenance.needs_flush()
-    }
-}
-
-impl Disk {
-    fn resting(&self) -> MutexGuard<'_, Resting> {
-        self.resting.lock()
     }
 }

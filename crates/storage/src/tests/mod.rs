@@ -4,13 +4,14 @@
 mod forgetful;
 
 use std::fs;
-use std::ops::Bound;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use bolero::{Driver, ValueGenerator};
 pub(crate) use forgetful::{ForgetfulDirectory, Trouble};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
 use rustix::process::{Resource, Rlimit, Signal, setrlimit};
 
 /// Set for a test that runs in a process of its own.
@@ -72,8 +73,8 @@ pub(crate) fn is_long() -> bool {
 }
 
 /// Cases of a fuzz target.
-pub(crate) fn fuzz_cases() -> usize {
-    if is_long() { 1_000_000 } else { 20_000 }
+pub(crate) fn fuzz_cases() -> ProptestConfig {
+    ProptestConfig::with_cases(if is_long() { 1_000_000 } else { 20_000 })
 }
 
 /// Numbers that are wrong in most fields.
@@ -105,41 +106,17 @@ pub(crate) enum Change {
     Insert { at: usize, byte: u8 },
 }
 
-/// Makes changes of bytes, up to this many bytes from either end.
-#[derive(Debug)]
-pub(crate) struct Changes(pub(crate) usize);
-
-impl ValueGenerator for Changes {
-    type Output = Vec<Change>;
-
-    fn generate<D: Driver>(&self, driver: &mut D) -> Option<Vec<Change>> {
-        let mut changes = Vec::new();
-        for _ in 0..=below(driver, 3)? {
-            let at = below(driver, self.0)?;
-            changes.push(match below(driver, 12)? {
-                0 => Change::Cut { at },
-                1 => Change::Insert {
-                    at,
-                    byte: below(driver, 256)? as u8,
-                },
-                2..6 => Change::Add {
-                    at,
-                    value: [1, 255, 8, 128][below(driver, 4)?],
-                },
-                _ => Change::Put {
-                    at: at / 4 * 4,
-                    width: [1, 2, 4, 8][below(driver, 4)?],
-                    value: VALUES[below(driver, VALUES.len())?],
-                },
-            });
-        }
-        Some(changes)
-    }
-}
-
-/// A number below `end`.
-pub(crate) fn below<D: Driver>(driver: &mut D, end: usize) -> Option<usize> {
-    driver.gen_usize(Bound::Included(&0), Bound::Excluded(&end))
+/// A few changes of bytes, before this place.
+pub(crate) fn changes(end: usize) -> impl Strategy<Value = Vec<Change>> {
+    let add = (0..end, select(&[1, 255, 8, 128][..]));
+    let put = (0..end, select(&[1, 2, 4, 8][..]), select(&VALUES[..]));
+    let change = prop_oneof![
+        6 => put.prop_map(|(at, width, value)| Change::Put { at: at / 4 * 4, width, value }),
+        4 => add.prop_map(|(at, value)| Change::Add { at, value }),
+        1 => (0..end, any::<u8>()).prop_map(|(at, byte)| Change::Insert { at, byte }),
+        1 => (0..end).prop_map(|at| Change::Cut { at }),
+    ];
+    vec(change, 1..=3)
 }
 
 /// Bytes after changes; places beyond the end count from the start again.

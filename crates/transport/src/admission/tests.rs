@@ -102,7 +102,7 @@ async fn what_arrived_can_be_handed_on() {
 
 /// AD2.
 #[tokio::test]
-async fn so_many_requests_are_under_way_and_no_more() {
+async fn so_many_requests_are_in_flight_and_no_more() {
     let done = Arc::new(Notify::new());
     let wait = {
         let done = Arc::clone(&done);
@@ -117,14 +117,14 @@ async fn so_many_requests_are_under_way_and_no_more() {
     let admission = Admission::new(Budget::new(100), None);
     let service = admission.layer(service_fn(wait));
     let ask = || service.clone().oneshot(request("/a", 0));
-    let under_way: Vec<_> = (0..SHARE).map(|_| tokio::spawn(ask())).collect();
+    let in_flight: Vec<_> = (0..SHARE).map(|_| tokio::spawn(ask())).collect();
     while admission.requests.free() > MAX_REQUESTS - SHARE {
         tokio::task::yield_now().await;
     }
     let refused = ask().await.unwrap();
     assert_eq!(reason(&refused), Some(Reason::Overloaded));
     done.notify_waiters();
-    for request in under_way {
+    for request in in_flight {
         assert_eq!(reason(&request.await.unwrap().unwrap()), None);
     }
     assert_eq!(admission.requests.free(), MAX_REQUESTS);

@@ -153,22 +153,22 @@ async fn streams_over_the_most_are_refused_until_one_ends() {
     let cluster = TestCluster::start(1).await;
     cluster.create_corpus("c", 5, 3).await;
     insert_heavy(&cluster.client, "c").await;
-    let mut under_way = Vec::new();
+    let mut in_flight = Vec::new();
     for _ in 0..16 {
         let answers = stub(&cluster).scan(scan("c", "")).await.unwrap();
-        under_way.push(answers.into_inner());
+        in_flight.push(answers.into_inner());
     }
     for reason in reasons(&cluster, "c", "").await {
         assert_eq!(reason, Some(Reason::Overloaded));
     }
-    under_way.pop();
+    in_flight.pop();
     // The router hears of it a little later.
     let mut stub = stub(&cluster);
     while let Err(status) = stub.scan(scan("c", "")).await {
         assert_eq!(Reason::of(&status), Some(Reason::Overloaded));
         tokio::task::yield_now().await;
     }
-    drop(under_way);
+    drop(in_flight);
     cluster.stop().await;
 }
 
@@ -178,19 +178,19 @@ async fn the_deadline_of_the_client_ends_the_work_though_nobody_reads() {
     let cluster = TestCluster::start(1).await;
     cluster.create_corpus("c", 5, 3).await;
     insert_heavy(&cluster.client, "c").await;
-    let mut under_way = Vec::new();
+    let mut in_flight = Vec::new();
     for _ in 0..16 {
         let mut request = Request::new(scan("c", ""));
         request.set_timeout(Duration::from_secs(2));
         let answers = stub(&cluster).scan(request).await.unwrap();
-        under_way.push(answers.into_inner());
+        in_flight.push(answers.into_inner());
     }
     let mut stub = stub(&cluster);
     while let Err(status) = stub.scan(scan("c", "")).await {
         assert_eq!(Reason::of(&status), Some(Reason::Overloaded));
         tokio::task::yield_now().await;
     }
-    let mut answers = under_way.remove(0);
+    let mut answers = in_flight.remove(0);
     let end = loop {
         match answers.message().await {
             Ok(Some(_)) => {}

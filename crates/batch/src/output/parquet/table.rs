@@ -1,5 +1,6 @@
 //! A table of strings and integers that is written in row groups of bounded size.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::mem;
 use std::sync::Arc;
@@ -31,7 +32,7 @@ pub(super) struct Table<W: Write + Send> {
 
 /// A value of a row.
 pub(super) enum Cell<'a> {
-    Text(&'a str),
+    Text(Cow<'a, str>),
     Unsigned(u64),
     Small(i32),
 }

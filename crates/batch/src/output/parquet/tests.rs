@@ -1,7 +1,7 @@
 //! What the tables promise, read back by the reader of Parquet input.
 
 use std::fs::File;
-use std::io::{Seek, Write as _};
+use std::io::{Seek, Write};
 
 use simshard_input::parquet::{ContentColumn, ParquetColumns, ParquetDocuments};
 use simshard_input::{Content, Document, Ids};
@@ -26,6 +26,17 @@ fn document(id: &str, fingerprint: u64) -> Document {
     }
 }
 
+fn table<W: Write + Send>(rows: Rows, writer: W) -> Table<W> {
+    Table::new(writer, schema(rows)).unwrap()
+}
+
+fn member(id: &str, fingerprint: u64) -> Member<'_> {
+    Member {
+        id: Some(id.into()),
+        fingerprint: Fingerprint(fingerprint),
+    }
+}
+
 fn file() -> File {
     tempfile::tempfile().unwrap()
 }
@@ -37,16 +48,11 @@ fn again(file: &File) -> File {
 
 #[test]
 fn pairs_are_read_back_as_they_were_written() {
-    let mut table = PairTable::new(file()).unwrap();
-    let row = |id_a, a, id_b, b, distance| PairRow {
-        id_a,
-        id_b,
-        fingerprint_a: Fingerprint(a),
-        fingerprint_b: Fingerprint(b),
-        distance,
-    };
-    table.push(&row("å", u64::MAX, "", 0, 64)).unwrap();
-    table.push(&row("a\tb\n", 7, "a", 7, 0)).unwrap();
+    let mut table = table(Rows::Pairs, file());
+    let (a, b) = (member("å", u64::MAX), member("", 0));
+    table.push(&pair_row(&a, &b, 64)).unwrap();
+    let (a, b) = (member("a\tb\n", 7), member("a", 7));
+    table.push(&pair_row(&a, &b, 0)).unwrap();
     let written = table.finish().unwrap();
     let read = documents(again(&written), "id_a", "fingerprint_a");
     assert_eq!(read, [document("å", u64::MAX), document("a\tb\n", 7)]);
@@ -58,16 +64,11 @@ fn pairs_are_read_back_as_they_were_written() {
 
 #[test]
 fn clusters_are_read_back_as_they_were_written() {
-    let mut table = ClusterTable::new(file()).unwrap();
+    let mut table = table(Rows::Members, file());
     for (id, fingerprint, cluster) in [("a", 1 << 63, 3), ("b", 3, 3), ("c", u64::MAX, u64::MAX)] {
-        let (fingerprint, cluster) = (Fingerprint(fingerprint), Fingerprint(cluster));
-        table
-            .push(&ClusterRow {
-                id,
-                fingerprint,
-                cluster,
-            })
-            .unwrap();
+        let member = member(id, fingerprint);
+        let row = member_row(Fingerprint(cluster), &member);
+        table.push(&row).unwrap();
     }
     let written = table.finish().unwrap();
     let read = documents(again(&written), "id", "fingerprint");
@@ -88,23 +89,18 @@ fn clusters_are_read_back_as_they_were_written() {
 
 #[test]
 fn a_table_without_rows_can_be_read() {
-    let written = ClusterTable::new(file()).unwrap().finish().unwrap();
+    let written = table(Rows::Members, file()).finish().unwrap();
     assert_eq!(documents(written, "id", "fingerprint"), []);
 }
 
 #[test]
 fn more_rows_than_a_group_holds_are_written_in_several() {
     let rows = ROWS_PER_GROUP as u64 * 2 + 3;
-    let mut table = ClusterTable::new(file()).unwrap();
+    let mut table = table(Rows::Members, file());
     for row in 0..rows {
-        let (id, fingerprint) = (row.to_string(), Fingerprint(!row));
-        table
-            .push(&ClusterRow {
-                id: &id,
-                fingerprint,
-                cluster: Fingerprint(7),
-            })
-            .unwrap();
+        let id = row.to_string();
+        let member = member(&id, !row);
+        table.push(&member_row(Fingerprint(7), &member)).unwrap();
     }
     let read = documents(table.finish().unwrap(), "id", "fingerprint");
     assert_eq!(read.len() as u64, rows);
@@ -131,40 +127,25 @@ impl io::Write for Counting {
 /// PQ3
 #[test]
 fn no_more_than_a_group_is_held() {
-    let fingerprint = Fingerprint(0);
-    let mut table = ClusterTable::new(Counting::default()).unwrap();
+    let mut long = table(Rows::Members, Counting::default());
     let id = "x".repeat(1 << 20);
+    let row = member(&id, 0);
+    let row = member_row(Fingerprint(7), &row);
     for _ in 0..ID_BYTES_PER_GROUP / id.len() - 1 {
-        table
-            .push(&ClusterRow {
-                id: &id,
-                fingerprint,
-                cluster: Fingerprint(7),
-            })
-            .unwrap();
-        assert!(table.0.held().1 < ID_BYTES_PER_GROUP);
+        long.push(&row).unwrap();
+        assert!(long.held().1 < ID_BYTES_PER_GROUP);
     }
-    table
-        .push(&ClusterRow {
-            id: &id,
-            fingerprint,
-            cluster: Fingerprint(7),
-        })
-        .unwrap();
-    assert_eq!(table.0.held(), (0, 0));
+    long.push(&row).unwrap();
+    assert_eq!(long.held(), (0, 0));
 
-    let mut table = ClusterTable::new(Counting::default()).unwrap();
+    let mut many = table(Rows::Members, Counting::default());
+    let row = member("", 0);
+    let row = member_row(Fingerprint(7), &row);
     for _ in 0..ROWS_PER_GROUP {
-        table
-            .push(&ClusterRow {
-                id: "",
-                fingerprint,
-                cluster: Fingerprint(7),
-            })
-            .unwrap();
+        many.push(&row).unwrap();
     }
-    assert_eq!(table.0.held(), (0, 0));
-    assert!(table.finish().unwrap().0 > 0);
+    assert_eq!(many.held(), (0, 0));
+    assert!(many.finish().unwrap().0 > 0);
 }
 
 /// A disk that is full.
@@ -182,14 +163,11 @@ impl io::Write for Full {
 
 #[test]
 fn what_the_writer_says_is_handed_on() {
-    let mut failed = ClusterTable::new(Full).err();
+    let mut failed = Table::new(Full, schema(Rows::Members)).err();
     if failed.is_none() {
-        let mut table = ClusterTable::new(Full).unwrap();
-        let row = ClusterRow {
-            id: "a",
-            fingerprint: Fingerprint(1),
-            cluster: Fingerprint(7),
-        };
+        let mut table = table(Rows::Members, Full);
+        let member = member("a", 1);
+        let row = member_row(Fingerprint(7), &member);
         failed = table.push(&row).err().or_else(|| table.finish().err());
     }
     let error = failed.unwrap();
@@ -200,13 +178,9 @@ fn what_the_writer_says_is_handed_on() {
 #[test]
 fn a_table_that_is_not_finished_is_no_parquet_file() {
     let mut file = file();
-    let mut table = ClusterTable::new(again(&file)).unwrap();
-    let row = ClusterRow {
-        id: "a",
-        fingerprint: Fingerprint(1),
-        cluster: Fingerprint(7),
-    };
-    table.push(&row).unwrap();
+    let mut table = table(Rows::Members, again(&file));
+    let member = member("a", 1);
+    table.push(&member_row(Fingerprint(7), &member)).unwrap();
     drop(table);
     file.flush().unwrap();
     file.rewind().unwrap();

@@ -2,12 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use simshard_bench::batch::{Case, Settings};
+use simshard_bench::{DataArg, count};
 use simshard_simhash::TextRecipe;
 
-use super::data::DataArg;
-use super::numbers::count;
 use crate::recipe::text_recipe_names;
 use crate::sources::files_or_sources;
 
@@ -20,10 +19,10 @@ included; megabytes are those of the texts. Peak memory is the whole process's."
 pub struct BatchArgs {
     /// Measure only this case; may be given several times
     #[arg(long = "case", value_name = "CASE", value_enum)]
-    pub cases: Vec<CaseArg>,
+    pub cases: Vec<Case>,
     /// Fingerprints in the set
     #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = count())]
-    pub n: u64,
+    pub n: usize,
     /// Largest distance of a pair
     #[arg(long, value_name = "K", default_value_t = 3)]
     pub distance: u32,
@@ -56,33 +55,11 @@ pub struct BatchArgs {
     pub json: bool,
 }
 
-/// What is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "snake_case")]
-pub enum CaseArg {
-    /// All pairs within the distance
-    AllPairs,
-    /// The connected components of these pairs
-    Clusters,
-    /// The fingerprints of texts
-    Hash,
-}
-
-impl From<CaseArg> for Case {
-    fn from(case: CaseArg) -> Self {
-        match case {
-            CaseArg::AllPairs => Self::AllPairs,
-            CaseArg::Clusters => Self::Clusters,
-            CaseArg::Hash => Self::Hash,
-        }
-    }
-}
-
 impl BatchArgs {
     /// What these arguments ask for.
     pub(super) fn settings(&self) -> Settings {
         Settings {
-            cases: self.cases.iter().copied().map(Case::from).collect(),
+            cases: self.cases.clone(),
             n: self.n,
             distance: self.distance,
             blocks: self.blocks,

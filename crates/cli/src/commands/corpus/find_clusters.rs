@@ -1,14 +1,10 @@
 //! `simshard corpus find-clusters`: the groups of near-duplicates of a corpus.
 
-use std::pin::pin;
-
 use clap::Args;
-use futures_util::TryStreamExt;
-use simshard_batch::{ClusterSink, Output, OutputError, OutputFormat};
-use simshard_client::{ClusterMember, Fingerprint};
+use simshard_batch::{Rows, Sink};
+use simshard_client::{Client, ClusterMember};
 
-use super::streaming::{Plan, StreamArgs, member};
-use crate::progress;
+use super::streaming::{StreamArgs, member};
 
 /// Arguments of `corpus find-clusters`.
 #[derive(Args, Debug)]
@@ -36,42 +32,16 @@ pub struct FindClustersArgs {
 
 /// Writes the clusters.
 pub(super) async fn run(args: &FindClustersArgs) -> anyhow::Result<()> {
-    let Plan {
-        client,
-        format,
-        output,
-        ..
-    } = args.stream.plan(OutputFormat::Json).await?;
-    let failed = OutputError::failed(output.name().to_owned());
-    let mut sink = format.clusters(output).map_err(&failed)?;
-    let bar = progress::bar("finding clusters, documents", None);
-    let batches = client.find_clusters(&args.stream.name, args.max_distance);
-    let mut batches = pin!(batches.await?);
-    let mut current: Option<Fingerprint> = None;
-    while let Some(batch) = batches.try_next().await? {
+    let find =
+        async |client: &Client, name: &str| client.find_clusters(name, args.max_distance).await;
+    let write = |batch: Vec<ClusterMember>, format, sink: &mut dyn Sink| {
         for ClusterMember { cluster, document } in &batch {
-            end_other(&mut current, Some(*cluster), &mut *sink).map_err(&failed)?;
             let member = member(document.fingerprint, &document.id, format)?;
-            sink.member(*cluster, &member).map_err(&failed)?;
+            sink.member(*cluster, &member)?;
         }
-        bar.inc(batch.len() as u64);
-    }
-    end_other(&mut current, None, &mut *sink).map_err(&failed)?;
-    let output = sink.finish().and_then(Output::complete);
-    output.map_err(&failed)?.commit()?;
-    bar.finish_and_clear();
-    Ok(())
-}
-
-/// Ends the current cluster where another one, or none, comes next.
-fn end_other(
-    current: &mut Option<Fingerprint>,
-    next: Option<Fingerprint>,
-    sink: &mut dyn ClusterSink,
-) -> std::io::Result<()> {
-    let before = std::mem::replace(current, next);
-    if before.is_some() && before != next {
-        sink.end_cluster()?;
-    }
-    Ok(())
+        Ok(batch.len() as u64)
+    };
+    args.stream
+        .write(Rows::Members, "finding clusters, documents", find, write)
+        .await
 }

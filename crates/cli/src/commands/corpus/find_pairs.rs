@@ -1,13 +1,10 @@
 //! `simshard corpus find-pairs`: every pair of near-duplicates of a corpus.
 
-use std::pin::pin;
-
 use clap::Args;
-use futures_util::TryStreamExt;
-use simshard_batch::{Output, OutputError, OutputFormat};
+use simshard_batch::{Rows, Sink};
+use simshard_client::{Client, Pairs};
 
-use super::streaming::{Plan, StreamArgs, member};
-use crate::progress;
+use super::streaming::{StreamArgs, member};
 
 /// Arguments of `corpus find-pairs`.
 #[derive(Args, Debug)]
@@ -36,29 +33,18 @@ pub struct FindPairsArgs {
 
 /// Writes the pairs.
 pub(super) async fn run(args: &FindPairsArgs) -> anyhow::Result<()> {
-    let Plan {
-        client,
-        format,
-        output,
-        ..
-    } = args.stream.plan(OutputFormat::Json).await?;
-    let failed = OutputError::failed(output.name().to_owned());
-    let mut sink = format.pairs(output).map_err(&failed)?;
-    let bar = progress::bar("finding pairs", None);
-    let batches = client.find_pairs(&args.stream.name, args.max_distance);
-    let mut batches = pin!(batches.await?);
-    while let Some(batch) = batches.try_next().await? {
+    let find = async |client: &Client, name: &str| client.find_pairs(name, args.max_distance).await;
+    let write = |batch: Pairs, format, sink: &mut dyn Sink| {
         let mut written = 0;
         for pair in batch.iter() {
             let a = member(pair.fingerprint_a, pair.id_a, format)?;
             let b = member(pair.fingerprint_b, pair.id_b, format)?;
-            sink.pair(&a, &b, pair.distance).map_err(&failed)?;
+            sink.pair(&a, &b, pair.distance)?;
             written += 1;
         }
-        bar.inc(written);
-    }
-    let output = sink.finish().and_then(Output::complete);
-    output.map_err(&failed)?.commit()?;
-    bar.finish_and_clear();
-    Ok(())
+        Ok(written)
+    };
+    args.stream
+        .write(Rows::Pairs, "finding pairs", find, write)
+        .await
 }

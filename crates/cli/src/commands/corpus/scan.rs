@@ -1,13 +1,10 @@
 //! `simshard corpus scan`: every document of a corpus.
 
-use std::pin::pin;
-
 use clap::Args;
-use futures_util::TryStreamExt;
-use simshard_batch::{Member, Output, OutputError, OutputFormat};
+use simshard_batch::{Member, Rows, Sink};
+use simshard_client::{Client, Document};
 
-use super::streaming::{Plan, StreamArgs, writable};
-use crate::progress;
+use super::streaming::{StreamArgs, writable};
 
 /// Arguments of `corpus scan`.
 #[derive(Args, Debug)]
@@ -34,29 +31,17 @@ pub struct ScanArgs {
 
 /// Writes the documents.
 pub(super) async fn run(args: &ScanArgs) -> anyhow::Result<()> {
-    let plan = args.stream.plan(OutputFormat::Tsv).await?;
-    let Plan {
-        client,
-        format,
-        output,
-        documents,
-    } = plan;
-    let failed = OutputError::failed(output.name().to_owned());
-    let mut sink = format.documents(output).map_err(&failed)?;
-    let bar = progress::bar("scanning", documents);
-    let mut batches = pin!(client.scan(&args.stream.name).await?);
-    while let Some(batch) = batches.try_next().await? {
+    let scan = async |client: &Client, name: &str| client.scan(name).await;
+    let write = |batch: Vec<Document>, format, sink: &mut dyn Sink| {
         for document in &batch {
-            let member = Member {
+            sink.document(&Member {
                 id: Some(writable(&document.id, format)?),
                 fingerprint: document.fingerprint,
-            };
-            sink.document(&member).map_err(&failed)?;
+            })?;
         }
-        bar.inc(batch.len() as u64);
-    }
-    let output = sink.finish().and_then(Output::complete);
-    output.map_err(&failed)?.commit()?;
-    bar.finish_and_clear();
-    Ok(())
+        Ok(batch.len() as u64)
+    };
+    args.stream
+        .write(Rows::Documents, "scanning", scan, write)
+        .await
 }

@@ -1,14 +1,17 @@
 //! What the commands that look through all of a corpus have in common.
 
 use std::borrow::Cow;
+use std::pin::pin;
 
 use clap::Args;
-use simshard_batch::{Member, Output, OutputFormat};
-use simshard_client::{Client, Fingerprint};
+use futures_util::{Stream, TryStreamExt};
+use simshard_batch::{Member, Output, OutputError, OutputFormat, Rows, Sink};
+use simshard_client::{Client, ClientError, Fingerprint};
 
 use crate::args::WriteArgs;
 use crate::connection::{RecipeArgs, RouterArgs};
 use crate::exit::UsageError;
+use crate::progress;
 
 /// The corpus, and where what is found goes.
 #[derive(Args, Debug)]
@@ -26,29 +29,44 @@ pub struct StreamArgs {
     pub router: RouterArgs,
 }
 
-/// A corpus that is there, and an output that can be written.
-pub(super) struct Plan {
-    pub(super) client: Client,
-    pub(super) format: OutputFormat,
-    pub(super) output: Output,
-    /// Documents of the corpus, if all nodes say how many they have.
-    pub(super) documents: Option<u64>,
-}
-
 impl StreamArgs {
-    /// Checks the arguments, and whether there is such a corpus, of the recipe asked for; the format is `usual` unless they say one.
-    pub(super) async fn plan(&self, usual: OutputFormat) -> anyhow::Result<Plan> {
+    /// Writes what `open` streams from the corpus, which must be there and of the recipe asked for. `write` hands the
+    /// rows of a batch to the sink, and counts them.
+    pub(super) async fn write<B, S>(
+        &self,
+        rows: Rows,
+        what: &str,
+        open: impl AsyncFnOnce(&Client, &str) -> Result<S, ClientError>,
+        write: impl Fn(B, OutputFormat, &mut dyn Sink) -> anyhow::Result<u64>,
+    ) -> anyhow::Result<()>
+    where
+        S: Stream<Item = Result<B, ClientError>>,
+    {
+        let usual = match rows {
+            Rows::Documents => OutputFormat::Tsv,
+            Rows::Pairs | Rows::Members => OutputFormat::Json,
+        };
         let format = self.writing.effective_format(usual)?;
         let client = self.recipe.client(&self.router)?;
         // Before the output is made.
         client.recipe(&self.name).await?;
-        let shown = client.get_corpus(&self.name).await?;
-        Ok(Plan {
-            client,
-            format,
-            output: self.writing.open(format, &[])?,
-            documents: shown.document_count,
-        })
+        let documents = client.get_corpus(&self.name).await?.document_count;
+        let output = self.writing.open(format, &[])?;
+        let failed = OutputError::failed(output.name().to_owned());
+        let mut sink = format.sink(rows, output).map_err(&failed)?;
+        let bar = progress::bar(what, documents.filter(|_| rows == Rows::Documents));
+        let mut batches = pin!(open(&client, &self.name).await?);
+        while let Some(batch) = batches.try_next().await? {
+            let written = write(batch, format, &mut *sink);
+            bar.inc(written.map_err(|error| match error.downcast() {
+                Ok(error) => failed(error).into(),
+                Err(error) => error,
+            })?);
+        }
+        let output = sink.finish().and_then(Output::complete);
+        output.map_err(&failed)?.commit()?;
+        bar.finish_and_clear();
+        Ok(())
     }
 }
 

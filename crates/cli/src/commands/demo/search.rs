@@ -15,8 +15,8 @@ const INSERT_BATCH: usize = 4096;
 /// Queries of one batch: where many files are equal, each answer lists them all.
 const FIND_BATCH: usize = 64;
 
-/// Batches of queries under way at once.
-const UNDER_WAY: usize = 4;
+/// Batches of queries in flight at once.
+const IN_FLIGHT: usize = 4;
 
 /// For each file, the files near it, and how near: itself included, ascending.
 pub(super) type Answers = Vec<Vec<(u32, u32)>>;
@@ -57,7 +57,7 @@ pub(super) async fn find(client: &Client, corpus: &str, files: &Files) -> anyhow
         let queries = Queries::Fingerprints(batch.to_vec());
         client.find_all(corpus, queries, SearchSpec::default())
     });
-    let mut found = stream::iter(requests).buffered(UNDER_WAY);
+    let mut found = stream::iter(requests).buffered(IN_FLIGHT);
     let mut answers = Answers::with_capacity(files.len());
     while let Some(found) = found.next().await {
         let found = found?;

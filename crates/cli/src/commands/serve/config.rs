@@ -18,7 +18,7 @@ use crate::embedded::{
 };
 use crate::exit::UsageError;
 
-/// Least memory for requests under way.
+/// Least memory for requests in flight.
 const LEAST_IN_FLIGHT_MIB: u32 = 64;
 
 /// The configuration file of a node. Whatever is left out has a default or
@@ -38,9 +38,9 @@ pub struct RawNodeConfig {
     pub memtable_mib: Option<u32>,
     /// Threads for each class of work.
     pub threads: Option<u16>,
-    /// Memory that requests under way may use together.
+    /// Memory that requests in flight may use together.
     pub in_flight_mib: Option<u32>,
-    /// How long requests under way may take after a shutdown began.
+    /// How long requests in flight may take after a shutdown began.
     pub drain_seconds: Option<u32>,
 }
 
@@ -56,9 +56,9 @@ pub struct RawRouterConfig {
     pub timeout_seconds: Option<u32>,
     /// Corpora beyond which none is created.
     pub max_corpora: Option<u32>,
-    /// Memory that requests under way may use together.
+    /// Memory that requests in flight may use together.
     pub in_flight_mib: Option<u32>,
-    /// How long requests under way may take after a shutdown began.
+    /// How long requests in flight may take after a shutdown began.
     pub drain_seconds: Option<u32>,
 }
 
@@ -99,10 +99,7 @@ pub(super) fn node(args: &NodeArgs) -> anyhow::Result<NodeRole> {
         .clone()
         .or(file.name)
         .ok_or_else(|| missing("--name"))?;
-    let threads = args.store.threads.or(file.threads);
-    if threads == Some(0) {
-        return Err(UsageError("threads must be 1 or more".to_owned()).into());
-    }
+    let threads = positive("threads", args.store.threads.or(file.threads))?;
     let process = args.role.process;
     let config = NodeConfig {
         node: NodeId::new(&name).map_err(|error| UsageError(error.to_string()))?,
@@ -123,9 +120,7 @@ pub(super) fn router(args: &RouterRoleArgs) -> anyhow::Result<RouterRole> {
     let file: RawRouterConfig = file(&args.role)?;
     let listen = args.listen.or(file.listen);
     let timeout = args.timeout_seconds.or(file.timeout_seconds);
-    if timeout == Some(0) {
-        return Err(UsageError("timeout_seconds must be 1 or more".to_owned()).into());
-    }
+    let timeout = positive("timeout_seconds", timeout)?;
     let process = args.role.process;
     let config = RouterConfig {
         timeout: timeout.map_or(TIMEOUT, seconds),
@@ -166,20 +161,23 @@ fn path(args: &RoleArgs, flag: Option<&PathBuf>, in_file: Option<PathBuf>) -> Op
 
 fn storage(memtable_mib: Option<u32>) -> Result<StorageOptions, UsageError> {
     let mut options = StorageOptions::default();
-    match memtable_mib {
-        None => {}
-        Some(0) => return Err(UsageError("memtable_mib must be 1 or more".to_owned())),
-        Some(mib) => options.memtable_bytes = (mib as usize) << 20,
+    if let Some(mib) = positive("memtable_mib", memtable_mib)? {
+        options.memtable_bytes = (mib as usize) << 20;
     }
     Ok(options)
 }
 
 fn max_corpora(corpora: Option<u32>) -> Result<usize, UsageError> {
-    match corpora {
-        None => Ok(MAX_CORPORA),
-        Some(0) => Err(UsageError("max_corpora must be 1 or more".to_owned())),
-        Some(corpora) => Ok(corpora as usize),
+    let corpora = positive("max_corpora", corpora)?;
+    Ok(corpora.map_or(MAX_CORPORA, |corpora| corpora as usize))
+}
+
+/// A setting that is not 0.
+fn positive<T: Default + PartialEq>(key: &str, value: Option<T>) -> Result<Option<T>, UsageError> {
+    if value == Some(T::default()) {
+        return Err(UsageError(format!("{key} must be 1 or more")));
     }
+    Ok(value)
 }
 
 fn in_flight(mib: Option<u32>) -> Result<usize, UsageError> {

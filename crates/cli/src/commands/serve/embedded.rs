@@ -1,7 +1,7 @@
 //! `simshard serve` without a role: a router and a node in one process.
 
 use simshard_client::{Client, ClientError, Reason, v1};
-use simshard_runtime::shutdown::Shutdown;
+use simshard_runtime::shutdown;
 use simshard_simhash::Recipe;
 use tracing::warn;
 
@@ -15,12 +15,12 @@ const CORPUS: &str = "default";
 
 pub(super) fn run(config: EmbeddedConfig) -> anyhow::Result<()> {
     block_on(async {
-        let shutdown = Shutdown::on_signals()?;
+        let shutdown = shutdown::on_signals()?;
         if config.data.is_some() {
             roles::open_enough_files();
         }
         let start = EmbeddedCluster::start(config);
-        let Some(cluster) = shutdown.token().run_until_cancelled(start).await else {
+        let Some(cluster) = shutdown.run_until_cancelled(start).await else {
             return Ok(());
         };
         let mut cluster = cluster?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use simshard_cluster::{ClusterLayout, FileStore, MetadataStore, Node};
-use simshard_runtime::shutdown::Shutdown;
+use simshard_runtime::shutdown;
 use simshard_runtime::system::raise_open_files;
 use simshard_topology::NodeId;
 use tokio::net::{TcpListener, TcpSocket};
@@ -30,17 +30,16 @@ pub(super) fn run_node(role: NodeRole) -> anyhow::Result<()> {
             Some(listen) => listen,
             None => address_of(node)?,
         };
-        let shutdown = Shutdown::on_signals()?;
+        let shutdown = shutdown::on_signals()?;
         open_enough_files();
         let socket = bind(listen)?;
         // Loading may take long: a signal ends it at once.
         let open = simshard_node::Node::open(role.config, &store);
-        let Some(node) = shutdown.token().run_until_cancelled(open).await else {
+        let Some(node) = shutdown.run_until_cancelled(open).await else {
             return Ok(());
         };
         let node = node?;
-        node.serve(announce(socket)?, shutdown.token().clone())
-            .await?;
+        node.serve(announce(socket)?, shutdown).await?;
         Ok(())
     })
 }
@@ -48,11 +47,10 @@ pub(super) fn run_node(role: NodeRole) -> anyhow::Result<()> {
 pub(super) fn run_router(role: RouterRole) -> anyhow::Result<()> {
     block_on(async {
         let store = FileStore::open(&role.cluster).await?;
-        let shutdown = Shutdown::on_signals()?;
+        let shutdown = shutdown::on_signals()?;
         raise_open_files();
         let listener = announce(bind(role.listen)?)?;
-        let stop = shutdown.token().clone();
-        simshard_router::serve(role.config, Arc::new(store), listener, stop).await?;
+        simshard_router::serve(role.config, Arc::new(store), listener, shutdown).await?;
         Ok(())
     })
 }

@@ -3,16 +3,15 @@
 use std::fs::{self, File};
 use std::io::{Seek, Write};
 use std::net::SocketAddr;
-use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 
-use bolero::check;
+use proptest::prelude::*;
 use serde::Deserialize;
 use simshard_cluster::{FileStore, MetadataError, MetadataStore};
 use simshard_runtime::config::{self, ConfigError};
 use tokio::runtime::{Builder, Runtime};
 
-use super::splice::{Bytes, Spliced};
+use super::splice::{Bytes, spliced};
 use super::{assert_printable, cases};
 
 /// Makes some bytes the content of a file. A file system takes its time over one that is emptied
@@ -129,24 +128,20 @@ const CORPORA: [&str; 16] = [
 /// The most pieces of a file.
 const MOST_PIECES: usize = 8;
 
-fn spliced(own: &[&str]) -> Spliced {
-    let mut spliced = Spliced::of(&[own, own, own, &TOML].concat(), MOST_PIECES);
-    spliced.pieces.push(b"\xFF".to_vec());
-    spliced
+fn pieces(own: &[&str]) -> Vec<Vec<u8>> {
+    let texts = [own, own, own, &TOML].concat();
+    let mut pieces: Vec<_> = texts.iter().map(|text| text.as_bytes().to_vec()).collect();
+    pieces.push(b"\xFF".to_vec());
+    pieces
 }
 
 /// Does `examine` with what a file holds, rewritten for each case.
 fn each_file(path: &Path, own: &[&str], examine: impl Fn(&[u8])) {
     let file = File::create(path).unwrap();
-    // Nothing is kept from case to case that a panic could leave half done.
-    let examine = AssertUnwindSafe(examine);
-    check!()
-        .with_iterations(cases())
-        .with_generator(spliced(own))
-        .for_each(|Bytes(bytes)| {
-            rewrite(&file, bytes);
-            examine(bytes);
-        });
+    proptest!(cases(), |(Bytes(bytes) in spliced(pieces(own), MOST_PIECES))| {
+        rewrite(&file, &bytes);
+        examine(&bytes);
+    });
 }
 
 /// Checks that a place from 1 lies in a text, or at its end.

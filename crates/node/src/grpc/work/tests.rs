@@ -35,7 +35,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// A node with the shards 00 to 7f, and room for more requests than a lane has under way.
+    /// A node with the shards 00 to 7f, and room for more requests than a lane has in flight.
     async fn new(budget: &Budget) -> Self {
         let threads = Arc::new(Threads::start(1).unwrap());
         let owned = (0..=0x7f).map(ShardId).collect::<ShardSet>();
@@ -49,7 +49,7 @@ impl Scene {
             map: MAP,
         };
         engine.create_corpus(target).await.unwrap();
-        let (requests, receiver) = mpsc::channel(2 * UNDER_WAY);
+        let (requests, receiver) = mpsc::channel(2 * IN_FLIGHT);
         let (sender, answers) = mpsc::channel(1);
         let stopping = CancellationToken::new();
         let lane = WorkStream {
@@ -188,7 +188,7 @@ async fn each_request_is_answered_and_a_refusal_ends_nothing() {
         (4, pb::FindAll::default(), Some(Reason::InvalidRequest)),
         (2, good, None),
     ] {
-        scene.ask(sequence, Work::FindAll(find)).await;
+        scene.ask(sequence, Work::from(find)).await;
         assert_eq!(scene.answer().await, Some((sequence, reason)));
     }
     scene.send([pb::WorkItem::default()]).await;
@@ -200,7 +200,7 @@ async fn each_request_is_answered_and_a_refusal_ends_nothing() {
 async fn work_that_was_not_begun_by_its_deadline_was_too_late() {
     let mut scene = Scene::new(&plenty()).await;
     scene
-        .ask_within(Duration::ZERO, 1, Work::FindAll(scene.find()))
+        .ask_within(Duration::ZERO, 1, Work::from(scene.find()))
         .await;
     let late = Some((1, Some(Reason::DeadlineTooShort)));
     assert_eq!(scene.answer().await, late);
@@ -208,14 +208,12 @@ async fn work_that_was_not_begun_by_its_deadline_was_too_late() {
 
 /// WK1, WK2.
 #[tokio::test]
-async fn so_many_requests_are_under_way_and_all_are_answered_in_the_end() {
+async fn so_many_requests_are_in_flight_and_all_are_answered_in_the_end() {
     let mut scene = Scene::new(&plenty()).await;
     let held = scene.hold_up();
-    let asked = UNDER_WAY + 10;
+    let asked = IN_FLIGHT + 10;
     for sequence in 0..asked {
-        scene
-            .ask(sequence as u64, Work::FindAll(scene.find()))
-            .await;
+        scene.ask(sequence as u64, Work::from(scene.find())).await;
     }
     scene.until_read(10).await;
     for _ in 0..100 {
@@ -240,7 +238,7 @@ async fn so_many_requests_are_under_way_and_all_are_answered_in_the_end() {
 #[tokio::test]
 async fn a_message_with_too_many_items_ends_the_stream() {
     let mut scene = Scene::new(&plenty()).await;
-    let items = vec![pb::WorkItem::default(); UNDER_WAY + 1];
+    let items = vec![pb::WorkItem::default(); IN_FLIGHT + 1];
     let message = pb::WorkRequest { items };
     scene.requests.send(Ok(message)).await.unwrap();
     let refusal = scene.answers.recv().await.unwrap().err().unwrap();
@@ -254,7 +252,7 @@ async fn nothing_is_read_from_a_router_that_does_not_read() {
     let mut scene = Scene::new(&plenty()).await;
     for sequence in 0..100 {
         scene
-            .ask(sequence, Work::FindAll(pb::FindAll::default()))
+            .ask(sequence, Work::from(pb::FindAll::default()))
             .await;
         for _ in 0..100 {
             tokio::task::yield_now().await;
@@ -277,11 +275,11 @@ async fn the_items_of_a_message_are_answered_as_each_is_done() {
         timeout_micros: u64::try_from(LONG.as_micros()).unwrap(),
         work: Some(work),
     };
-    let refused = Work::FindAll(pb::FindAll::default());
+    let refused = Work::from(pb::FindAll::default());
     scene
         .send([
-            item(1, Work::FindAll(scene.find())),
-            item(2, Work::FindAll(scene.find())),
+            item(1, Work::from(scene.find())),
+            item(2, Work::from(scene.find())),
             item(3, refused),
             item(0, Work::Cancel(2)),
         ])
@@ -301,7 +299,7 @@ async fn cancelled_work_is_not_answered() {
     let mut scene = Scene::new(&plenty()).await;
     let held = scene.hold_up();
     for sequence in [1, 2, 3] {
-        scene.ask(sequence, Work::FindAll(scene.find())).await;
+        scene.ask(sequence, Work::from(scene.find())).await;
     }
     // That of 9 came too late, or was never asked.
     for sequence in [1, 9, 3] {
@@ -320,7 +318,7 @@ async fn cancelled_work_is_not_answered() {
 async fn all_work_is_given_up_once_the_router_goes() {
     let scene = Scene::new(&plenty()).await;
     let _held = scene.hold_up();
-    scene.ask(1, Work::FindAll(scene.find())).await;
+    scene.ask(1, Work::from(scene.find())).await;
     scene.until_read(0).await;
     drop(scene.answers);
     timeout(LONG, scene.lane).await.unwrap().unwrap();
@@ -328,13 +326,13 @@ async fn all_work_is_given_up_once_the_router_goes() {
 
 /// WK4.
 #[tokio::test]
-async fn a_node_that_stops_answers_what_is_under_way_and_refuses_the_rest() {
+async fn a_node_that_stops_answers_what_is_in_flight_and_refuses_the_rest() {
     let mut scene = Scene::new(&plenty()).await;
     let held = scene.hold_up();
-    scene.ask(1, Work::FindAll(scene.find())).await;
+    scene.ask(1, Work::from(scene.find())).await;
     scene.until_read(0).await;
     scene.stopping.cancel();
-    scene.ask(2, Work::FindAll(scene.find())).await;
+    scene.ask(2, Work::from(scene.find())).await;
     assert_eq!(scene.answer().await, Some((2, Some(Reason::Stopping))));
     drop(held);
     assert_eq!(scene.answer().await, Some((1, None)));
@@ -351,22 +349,22 @@ async fn where_there_is_no_room_that_is_the_answer() {
 
     let request_does_not_fit = budget.take(1 + (1 << 10));
     let held = scene.hold_up();
-    scene.ask(1, Work::FindAll(scene.find())).await;
+    scene.ask(1, Work::from(scene.find())).await;
     assert_eq!(scene.answer().await, overloaded(1), "nothing is done");
     drop(held);
     drop(request_does_not_fit);
     let answer_does_not_fit = budget.take(1 << 10);
-    scene.ask(2, Work::FindAll(scene.find())).await;
+    scene.ask(2, Work::from(scene.find())).await;
     assert_eq!(scene.answer().await, overloaded(2));
     drop(answer_does_not_fit);
 
     // One waits to be taken, one for the place of that.
-    scene.ask(3, Work::FindAll(scene.find())).await;
+    scene.ask(3, Work::from(scene.find())).await;
     while scene.answers.is_empty() {
         tokio::task::yield_now().await;
     }
     assert!(budget.try_take(1 << 10).is_none(), "what waits counts");
-    scene.ask(4, Work::FindAll(scene.find())).await;
+    scene.ask(4, Work::from(scene.find())).await;
     let counted = async {
         while budget.try_take(1 << 10).is_some() {
             tokio::task::yield_now().await;
@@ -386,8 +384,8 @@ async fn where_there_is_no_room_that_is_the_answer() {
 async fn small_work_and_changes_do_not_wait_for_large_work() {
     let mut scene = Scene::new(&plenty()).await;
     let held = scene.threads.hold_up(Class::Large);
-    scene.ask(1, Work::FindAll(scene.find_many())).await;
-    scene.ask(2, Work::FindAll(scene.find())).await;
+    scene.ask(1, Work::from(scene.find_many())).await;
+    scene.ask(2, Work::from(scene.find())).await;
     assert_eq!(scene.answer().await, Some((2, None)));
     let change = pb::Change {
         target: Some(scene.target.clone()),
@@ -397,7 +395,7 @@ async fn small_work_and_changes_do_not_wait_for_large_work() {
         version: 1,
         ..Default::default()
     };
-    scene.ask(3, Work::Change(change)).await;
+    scene.ask(3, Work::from(change)).await;
     assert_eq!(scene.answer().await, Some((3, None)));
     drop(held);
     assert_eq!(scene.answer().await, Some((1, None)));
@@ -408,8 +406,8 @@ async fn small_work_and_changes_do_not_wait_for_large_work() {
 async fn large_work_does_not_wait_for_small_work_or_changes() {
     let mut scene = Scene::new(&plenty()).await;
     let held = [Class::Small, Class::Change].map(|class| scene.threads.hold_up(class));
-    scene.ask(1, Work::FindAll(scene.find())).await;
-    scene.ask(2, Work::FindAll(scene.find_many())).await;
+    scene.ask(1, Work::from(scene.find())).await;
+    scene.ask(2, Work::from(scene.find_many())).await;
     assert_eq!(scene.answer().await, Some((2, None)));
     drop(held);
     assert_eq!(scene.answer().await, Some((1, None)));
@@ -492,7 +490,7 @@ async fn a_version_of_tomorrow_is_for_removals_beyond_the_clock_only() {
         (scene.change(insert, today.next()), newer),
     ] {
         let what = format!("{change:?}");
-        scene.ask(1, Work::Change(change)).await;
+        scene.ask(1, Work::from(change)).await;
         assert_eq!(scene.changed().await, expected, "{what}");
     }
 }

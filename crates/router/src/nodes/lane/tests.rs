@@ -1,5 +1,8 @@
 //! Lanes over channels, with a node that the test plays; and connections to somebody who never answers.
 
+use std::convert::Infallible;
+use std::sync::atomic::AtomicUsize;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -7,9 +10,14 @@ use simshard_proto::endpoint;
 use simshard_proto::{Reason, status_into_bytes};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
+use tokio::sync::Notify;
 use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::transport::Endpoint;
+use tonic::body::Body;
+use tonic::codegen::{Service, http};
+use tonic::server::NamedService;
+use tonic::transport::server::TcpIncoming;
+use tonic::transport::{Endpoint, Server};
 
 use super::*;
 
@@ -57,7 +65,7 @@ fn plenty() -> Budget {
 /// Work that can be told from other work.
 fn work(number: u32) -> Work {
     let max_distance = number;
-    Work::FindAll(pb::FindAll {
+    Work::from(pb::FindAll {
         max_distance,
         ..Default::default()
     })
@@ -269,11 +277,46 @@ async fn those_who_wait_while_a_lane_cannot_be_opened_share_the_failure() {
     assert!(is_unreachable(&again.0));
 }
 
+/// A node that opens a lane for each permit, and counts the requests for one.
+#[derive(Clone, Default)]
+struct Opener {
+    requests: Arc<AtomicUsize>,
+    asked: Arc<Notify>,
+    permits: Arc<Notify>,
+}
+
+impl NamedService for Opener {
+    const NAME: &str = "simshard.shard.v1.ShardService";
+}
+
+impl Service<http::Request<Body>> for Opener {
+    type Response = http::Response<Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: http::Request<Body>) -> Self::Future {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        self.asked.notify_one();
+        let permits = Arc::clone(&self.permits);
+        Box::pin(async move {
+            permits.notified().await;
+            Ok(http::Response::new(Body::empty()))
+        })
+    }
+}
+
 /// LN5.
 #[tokio::test]
 async fn who_gives_up_opening_a_lane_leaves_it_to_the_others() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
+    let node = Opener::default();
+    let incoming = TcpIncoming::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = incoming.local_addr().unwrap();
+    let server = Server::builder().add_service(node.clone());
+    tokio::spawn(server.serve_with_incoming(incoming));
     let endpoint = Endpoint::from_shared(format!("http://{address}")).unwrap();
     let channel = endpoint::limited(endpoint).connect_lazy();
     let slot = Arc::new(Slot::new(Client::new(channel), plenty()));
@@ -282,21 +325,21 @@ async fn who_gives_up_opening_a_lane_leaves_it_to_the_others() {
         tokio::spawn(async move { slot.lane().await })
     };
     let first = ask();
-    let (mut connection, _) = listener.accept().await.unwrap();
-    connection.read_u8().await.unwrap();
+    timeout(LONG, node.asked.notified()).await.unwrap();
     let second = ask();
     first.abort();
     assert!(first.await.unwrap_err().is_cancelled());
-    drop(connection);
-    drop(listener);
-    assert!(is_unreachable(&second.await.unwrap()));
+    node.permits.notify_one();
+    let lane = timeout(LONG, second).await.expect("a lane");
+    assert!(lane.unwrap().is_ok());
+    assert_eq!(node.requests.load(Ordering::Relaxed), 1);
 }
 
 #[tokio::test]
 async fn items_that_wait_at_one_time_go_as_one_message_of_bounded_size() {
     let item = |sequence: u64, queries: usize| pb::WorkItem {
         sequence,
-        work: Some(Work::FindAll(pb::FindAll {
+        work: Some(Work::from(pb::FindAll {
             fingerprints: vec![1; queries],
             ..Default::default()
         })),

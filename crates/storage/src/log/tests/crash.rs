@@ -23,8 +23,8 @@ const IMAGES: usize = 8;
 #[derive(Default)]
 struct History {
     committed: Numbered,
-    /// The batch that was under way when the log failed.
-    under_way: Vec<Record>,
+    /// The batch that was in flight when the log failed.
+    in_flight: Vec<Record>,
     refused: usize,
     has_failed: bool,
 }
@@ -54,7 +54,7 @@ impl History {
             Err(Fault::Shortage(_)) => self.refused += 1,
             Err(Fault::Failed(_)) => {
                 self.has_failed = true;
-                self.under_way = batch;
+                self.in_flight = batch;
             }
         }
     }
@@ -66,7 +66,7 @@ impl History {
             let image = memory.crash_image(rng);
             let (tail, read) = recover(&image, 1).unwrap_or_else(|e| panic!("{context}: {e}"));
             let places: Vec<u64> = read.iter().map(|(sequence, _)| *sequence).collect();
-            assert!(places.into_iter().eq(1..tail.next_sequence()), "{context}");
+            assert!(places.into_iter().eq(1..tail.sequence), "{context}");
             let records = without_marks(&read);
             let (committed, more) = records.split_at(self.committed.len().min(records.len()));
             assert!(
@@ -75,7 +75,7 @@ impl History {
             );
             let more: Vec<Record> = more.iter().map(|(_, record)| record.clone()).collect();
             assert!(
-                self.under_way.starts_with(&more),
+                self.in_flight.starts_with(&more),
                 "{context}: never written"
             );
 
@@ -155,7 +155,7 @@ fn what_a_full_disk_refused_never_shows_up_and_the_rest_goes_on() {
         // A sync that fails for lack of space is a sync that fails.
         if !history.has_failed {
             refused += history.refused;
-            assert!(history.under_way.is_empty(), "{context}");
+            assert!(history.in_flight.is_empty(), "{context}");
         }
         history.check(memory, rng, context);
     });

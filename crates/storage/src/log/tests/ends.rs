@@ -32,7 +32,7 @@ fn survey(memory: &ForgetfulDirectory) -> Survey {
 
 /// Where the log ends abruptly.
 fn abrupt_end(memory: &ForgetfulDirectory) -> Option<u64> {
-    survey(memory).abrupt_end.map(|(_, length)| length)
+    survey(memory).abrupt_end.map(|end| end.bytes)
 }
 
 /// A log of one record and a mark, closed.

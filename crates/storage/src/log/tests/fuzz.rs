@@ -1,41 +1,51 @@
 //! Hostile bytes: what reads records and frames takes any of them without a panic, and believes only what
 //! it could have written itself. Twenty thousand cases each, or a million with `SIMSHARD_LONG`.
 
-use bolero::{Driver, ValueGenerator, check};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::Index;
 
 use super::{STORE, insert};
 use crate::log::Record;
 use crate::log::frame::{Body, FILE_HEADER_BYTES, FileHeader, Frames, put_frame};
-use crate::tests::{below, fuzz_cases};
+use crate::tests::fuzz_cases;
 
 const HEADER: FileHeader = FileHeader {
     store: STORE,
     first: 1,
 };
 
-/// Makes bytes: those of something sound, some of them then replaced.
-struct Damaged(fn(u64) -> Vec<u8>);
+/// What comes in the place of some bytes.
+#[derive(Clone, Debug)]
+enum New {
+    Zeros(usize),
+    /// So many of those that follow.
+    Again(usize),
+    Bytes(Vec<u8>),
+}
 
-impl ValueGenerator for Damaged {
-    type Output = Vec<u8>;
-
-    fn generate<D: Driver>(&self, driver: &mut D) -> Option<Vec<u8>> {
-        let mut bytes = (self.0)(below(driver, 40)? as u64);
-        for _ in 0..below(driver, 6)? {
-            let start = below(driver, bytes.len() + 1)?;
-            let end = (start + below(driver, 9)?).min(bytes.len());
-            let length = below(driver, 9)?;
-            let new: Vec<u8> = match below(driver, 4)? {
-                0 => vec![0; length],
-                1 => bytes[start..].iter().take(length).copied().collect(),
-                _ => (0..length)
-                    .map(|_| Some(below(driver, 256)? as u8))
-                    .collect::<Option<_>>()?,
+/// The bytes of something sound, some of them then replaced.
+fn damaged(sound: fn(u64) -> Vec<u8>) -> impl Strategy<Value = Vec<u8>> {
+    let new = prop_oneof![
+        1 => (0..9_usize).prop_map(New::Zeros),
+        1 => (0..9_usize).prop_map(New::Again),
+        2 => vec(any::<u8>(), 0..9).prop_map(New::Bytes),
+    ];
+    let damages = vec((any::<Index>(), 0..9_usize, new), 0..6);
+    (0..40_u64, damages).prop_map(move |(number, damages)| {
+        let mut bytes = sound(number);
+        for (start, length, new) in damages {
+            let start = start.index(bytes.len() + 1);
+            let end = (start + length).min(bytes.len());
+            let new = match new {
+                New::Zeros(count) => vec![0; count],
+                New::Again(count) => bytes[start..].iter().take(count).copied().collect(),
+                New::Bytes(bytes) => bytes,
             };
             bytes.splice(start..end, new);
         }
-        Some(bytes)
-    }
+        bytes
+    })
 }
 
 fn body(number: u64) -> Vec<u8> {
@@ -57,35 +67,29 @@ fn file(number: u64) -> Vec<u8> {
     file
 }
 
-/// L2.
-#[test]
-fn a_record_is_read_only_from_its_own_bytes() {
-    check!()
-        .with_iterations(fuzz_cases())
-        .with_generator(Damaged(body))
-        .for_each(|bytes| {
-            if let Ok(record) = Record::decode(bytes) {
-                assert_eq!(&record.encode().unwrap(), bytes);
-            }
-        });
-}
+proptest! {
+    #![proptest_config(fuzz_cases())]
 
-/// L2.
-#[test]
-fn frames_are_read_only_from_their_own_bytes() {
-    check!()
-        .with_iterations(fuzz_cases())
-        .with_generator(Damaged(file))
-        .for_each(|bytes| {
-            let Ok(header) = FileHeader::decode(bytes) else {
-                return;
-            };
-            assert_eq!(bytes[..FILE_HEADER_BYTES], header.encode());
-            let mut frames = Frames::new(bytes, &header);
-            for (place, frame) in frames.by_ref().enumerate() {
-                assert_eq!(frame.sequence, header.first + place as u64);
-                assert_eq!(frame.body, body(frame.sequence));
-            }
-            frames.rest();
-        });
+    /// L2.
+    #[test]
+    fn a_record_is_read_only_from_its_own_bytes(bytes in damaged(body)) {
+        if let Ok(record) = Record::decode(&bytes) {
+            prop_assert_eq!(record.encode().unwrap(), bytes);
+        }
+    }
+
+    /// L2.
+    #[test]
+    fn frames_are_read_only_from_their_own_bytes(bytes in damaged(file)) {
+        let Ok(header) = FileHeader::decode(&bytes) else {
+            return Ok(());
+        };
+        prop_assert_eq!(&bytes[..FILE_HEADER_BYTES], header.encode());
+        let mut frames = Frames::new(&bytes, &header);
+        for (place, frame) in frames.by_ref().enumerate() {
+            prop_assert_eq!(frame.sequence, header.first + place as u64);
+            prop_assert_eq!(frame.body, body(frame.sequence));
+        }
+        frames.rest();
+    }
 }

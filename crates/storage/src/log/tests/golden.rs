@@ -76,5 +76,5 @@ fn the_golden_file_is_read_from_disk() {
     });
     let records = batches().concat().into_iter().chain([Record::Mark]);
     assert_eq!(read, (1..).zip(records).collect::<Numbered>());
-    assert_eq!(tail.unwrap().next_sequence(), 6);
+    assert_eq!(tail.unwrap().sequence, 6);
 }

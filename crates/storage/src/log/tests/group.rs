@@ -8,7 +8,7 @@ use super::{LogOptions, Numbered, STORE, insert, recover, without_marks};
 use crate::directory::{Directory, DiskDirectory};
 use crate::element::Operation;
 use crate::log::record::EncodeError;
-use crate::log::tail::Cut;
+use crate::log::tail::Torn;
 use crate::log::{AppendError, Committed, Log, LogError, Record, Sink, Tail, file};
 use crate::shortage::Shortage;
 use crate::tests::ends_by_abort;
@@ -402,7 +402,7 @@ fn a_log_on_disk_is_read_back_over_many_files_and_starts() {
     let (tail, read) = recover_disk(&opened);
     assert_eq!(read.len(), 250);
     assert_eq!(read, expected);
-    assert_eq!(tail.cut(), None::<&Cut>);
+    assert_eq!(tail.cut(), None::<&Torn>);
     assert!(std::fs::read_dir(directory.path()).unwrap().count() > 5);
 }
 

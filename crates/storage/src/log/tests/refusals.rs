@@ -48,9 +48,9 @@ fn records_are_read_from_the_first_that_is_needed() {
     let (tail, read) = recover(&ForgetfulDirectory::with(files()), 6).unwrap();
     let expected: Vec<_> = (6..=10).map(|number| (number, insert(number, 1))).collect();
     assert_eq!(read, expected);
-    assert_eq!((tail.next_sequence(), tail.cut()), (11, None));
+    assert_eq!((tail.sequence, tail.cut()), (11, None));
     let (tail, read) = recover(&ForgetfulDirectory::with(files()), 11).unwrap();
-    assert_eq!((tail.next_sequence(), read), (11, Vec::new()));
+    assert_eq!((tail.sequence, read), (11, Vec::new()));
 }
 
 /// L9.
@@ -99,7 +99,7 @@ fn an_empty_directory_is_a_log_that_was_lost() {
     }
     file::begin(&shared(&memory), STORE).unwrap();
     let (tail, read) = recover(&memory, 1).unwrap();
-    assert_eq!((tail.next_sequence(), read.len()), (1, 0));
+    assert_eq!((tail.sequence, read.len()), (1, 0));
     assert_eq!(memory.file_names(), [file::name(1)]);
     assert!(refusal(&memory, 2).contains("no file has record 2"));
 }

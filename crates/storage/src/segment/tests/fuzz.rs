@@ -2,10 +2,10 @@
 
 use std::ops::ControlFlow;
 
-use bolero::check;
+use proptest::prelude::*;
 
 use super::*;
-use crate::tests::{Changes, changed, fuzz_cases};
+use crate::tests::{changed, changes, fuzz_cases};
 
 #[test]
 fn a_damaged_block_is_refused_or_is_what_it_says() {
@@ -26,20 +26,17 @@ fn a_damaged_block_is_refused_or_is_what_it_says() {
     for sample in samples {
         let mut bytes = Vec::new();
         sample.encode(&mut bytes);
-        check!()
-            .with_iterations(fuzz_cases())
-            .with_generator(Changes(256))
-            .for_each(|changes| {
-                let bytes = sealed(changed(&bytes, changes));
-                let Ok((block, sum)) = Block::decode(&bytes) else {
-                    return;
-                };
-                let mut again = Vec::new();
-                assert_eq!(block.encode(&mut again), sum);
-                assert_eq!(again, bytes);
-                let keys = |place| (block.element(place).fingerprint, block.element(place).id);
-                assert!((1..block.len()).all(|place| keys(place - 1) < keys(place)));
-            });
+        proptest!(fuzz_cases(), |(changes in changes(256))| {
+            let bytes = sealed(changed(&bytes, &changes));
+            let Ok((block, sum)) = Block::decode(&bytes) else {
+                return Ok(());
+            };
+            let mut again = Vec::new();
+            assert_eq!(block.encode(&mut again), sum);
+            assert_eq!(again, bytes);
+            let keys = |place| (block.element(place).fingerprint, block.element(place).id);
+            assert!((1..block.len()).all(|place| keys(place - 1) < keys(place)));
+        });
     }
 }
 
@@ -54,25 +51,22 @@ fn a_segment_with_a_damaged_frame_is_refused_or_in_order() {
     ];
     let (sample, _) = assemble(&blocks);
     let ends = sample.len() - 64 - 3 * 32 - 2 * 24;
-    check!()
-        .with_iterations(fuzz_cases())
-        .with_generator(Changes(sample.len() - ends + 64))
-        .for_each(|changes| {
-            // The header in front, index and footer behind; the blocks in between stay.
-            let framed = [&sample[..64], &sample[ends..]].concat();
-            let framed = changed(&framed, changes);
-            let Some((header, rest)) = framed.split_first_chunk::<64>() else {
-                return;
-            };
-            let Some((index, footer)) = rest.split_last_chunk::<64>() else {
-                return;
-            };
-            let mut footer = footer.to_vec();
-            footer[32..36].copy_from_slice(&crc32c::crc32c(index).to_le_bytes());
-            let header = sealed(header.to_vec());
-            let bytes = [&header, &sample[64..ends], index, &sealed(footer)].concat();
-            read_all(&bytes);
-        });
+    proptest!(fuzz_cases(), |(changes in changes(sample.len() - ends + 64))| {
+        // The header in front, index and footer behind; the blocks in between stay.
+        let framed = [&sample[..64], &sample[ends..]].concat();
+        let framed = changed(&framed, &changes);
+        let Some((header, rest)) = framed.split_first_chunk::<64>() else {
+            return Ok(());
+        };
+        let Some((index, footer)) = rest.split_last_chunk::<64>() else {
+            return Ok(());
+        };
+        let mut footer = footer.to_vec();
+        footer[32..36].copy_from_slice(&crc32c::crc32c(index).to_le_bytes());
+        let header = sealed(header.to_vec());
+        let bytes = [&header, &sample[64..ends], index, &sealed(footer)].concat();
+        read_all(&bytes);
+    });
 }
 
 fn read_all(bytes: &[u8]) {

@@ -121,7 +121,7 @@ fn a_dropped_corpus_is_forgotten_once_nothing_names_it() {
     fixture.flush();
     fixture.run(Operation::DropCorpus { uid: CORPUS });
     fixture.flush();
-    let dropped = |fixture: &Fixture| fixture.store.catalog().dropped.len();
+    let dropped = |fixture: &Fixture| fixture.store.catalog.read().dropped.len();
     assert_eq!(dropped(&fixture), 1, "a segment has elements of it");
     insert_into(&fixture, OTHER, 2, 30);
     for version in 3..6 {
@@ -162,7 +162,7 @@ fn a_dropped_corpus_is_not_forgotten_while_the_log_names_it() {
     let fixture = Fixture::open(directory.path());
     assert!(!fixture.store.holds(CORPUS));
     fixture.flush();
-    assert!(fixture.store.catalog().dropped.is_empty());
+    assert!(fixture.store.catalog.read().dropped.is_empty());
 }
 
 /// A corpus that was dropped is gone for good, from memory and from segments, and others stay.

@@ -3,7 +3,8 @@
 use std::fs::{self, OpenOptions};
 
 use super::{Fixture, Store, insert, owned, small};
-use crate::inspect::{AbruptEnd, inspect};
+use crate::AbruptEnd;
+use crate::inspect::inspect;
 use crate::store::OpenError;
 
 /// A cut of a file that nobody has open looks like a write that was torn: the start goes on, and whoever looks is told.

@@ -52,7 +52,7 @@ struct Counts {
     losses: usize,
     /// Of those, losses while a store was being opened or made.
     in_start: usize,
-    /// Of those, losses after which something was there that was not acknowledged, but under way.
+    /// Of those, losses after which something was there that was not acknowledged, but in flight.
     kept_unacknowledged: usize,
     /// Processes that were killed, and whose machine went on.
     kills: usize,
@@ -148,7 +148,7 @@ struct History {
     /// All that was acknowledged.
     model: Model,
     /// What was being committed when the power went.
-    under_way: Vec<Operation>,
+    in_flight: Vec<Operation>,
     counts: Counts,
 }
 
@@ -157,16 +157,16 @@ impl History {
         Self {
             script: Script::new(seed),
             model: Model::default(),
-            under_way: Vec::new(),
+            in_flight: Vec::new(),
             counts: Counts::default(),
         }
     }
 
-    /// ST1, ST2: a store that was opened holds what was acknowledged, then a first part of what was under way, and
+    /// ST1, ST2: a store that was opened holds what was acknowledged, then a first part of what was in flight, and
     /// nothing else.
     fn check(&mut self, store: &Store) {
         let found = Model::of(store);
-        let mut operations = self.under_way.drain(..);
+        let mut operations = self.in_flight.drain(..);
         let mut is_kept = false;
         while self.model != found {
             let Some(operation) = operations.next() else {
@@ -207,7 +207,7 @@ impl History {
                 assert!(directory.has_crashed(), "{step:?}: {error:?}");
                 self.counts.losses += 1;
                 if let Step::Commit(operations) = step {
-                    self.under_way = operations;
+                    self.in_flight = operations;
                 }
                 return;
             }
@@ -309,7 +309,7 @@ fn lose_power_at(sync: usize, seed: u64) -> bool {
     for _ in 0..3 {
         let mut image = History {
             model: history.model.clone(),
-            under_way: history.under_way.clone(),
+            in_flight: history.in_flight.clone(),
             ..History::new(seed)
         };
         let directory = directory.crash_image(&mut random);
@@ -379,11 +379,11 @@ fn with_threads(seed: u64) {
     let crash = directory.calls() + random.usize(..500);
     directory.trouble_at(crash, Trouble::Crash);
     let mut model = super::Model::default();
-    let mut under_way = None;
+    let mut in_flight = None;
     for version in 10..80 {
         let change = random_change(&mut random, version);
         if !is_done(&fixture, &directory, Operation::Change(change.clone())) {
-            under_way = Some(change);
+            in_flight = Some(change);
             break;
         }
         model.take(&change);
@@ -394,7 +394,7 @@ fn with_threads(seed: u64) {
         let contents = fixture.contents();
         if contents != model.contents() {
             let mut model = super::Model(model.0.clone());
-            model.take(under_way.as_ref().expect("a change that was made"));
+            model.take(in_flight.as_ref().expect("a change that was made"));
             assert_eq!(contents, model.contents());
         }
     }

@@ -31,7 +31,7 @@ pub(super) fn segment_files(fixture: &Fixture) -> Vec<PathBuf> {
 /// Lets the next segment fail for want of space, if it is of shard 0.
 pub(super) fn no_space_for_next_segment(fixture: &Fixture) {
     let disk = fixture.store.disk.as_ref().unwrap();
-    let number = disk.manifest().next_segment;
+    let number = disk.manifest.lock().next_segment;
     let id = SegmentId {
         shard: ShardId(0),
         number,
