@@ -202,9 +202,7 @@ def textdedup_3(text):
 
 PUBLISHED = {
     "words-v2": words_v2(2),
-    "words-v2-1": words_v2(1),
     "words-v2-3": words_v2(3),
-    "words-v2-255": words_v2(255),
     "words-v1": words_v1,
     "textdedup-3": textdedup_3,
     "leonsim-3": leonsim_3,

@@ -31,7 +31,8 @@ pub(super) const TEST: Kind = Kind {
     purpose: "  \
   buf, grpcio-tools,   to lint the protobuf files, to run the examples of the pages, and to compare
   grpcio-status,       fingerprints with those of the package that made them first.
-  simhash",
+  simhash, uniseg,
+  xxhash",
 };
 
 /// What `cargo xtask bench` compares with.
