@@ -8,8 +8,9 @@ follow their sources. `words-v1` and `words-v2-N` are this project's own: here t
 from their definitions, with words from the package `uniseg` (Unicode 16).
 
 Texts mix scripts, cases, marks and spaces. Their alphabets are older than Unicode 13, the version of
-Python 3.10: newer letters and cases differ from Python to Python. Texts are too short for a run of
-characters to occur over 255 times, where `simhash` 2.1.2 fails under NumPy 2.
+Python 3.10: newer letters and cases differ from Python to Python. They are too short for a run of
+characters to occur over 255 times, where `simhash` 2.1.2 fails under NumPy 2. Longer texts follow them
+for the other recipes.
 
     python tests/python/published_recipes.py --program target/debug/simshard
 """
@@ -255,7 +256,8 @@ def main():
     failures = 0
     for recipe in PUBLISHED:
         ours = hash_all(arguments.program, recipe, lines)
-        failures += compare(recipe, texts, ours)
+        count = TEXTS if recipe.startswith("leonsim") else len(texts)
+        failures += compare(recipe, texts[:count], ours)
         print(f"{recipe}: {len(set(ours))} fingerprints compared")
     if failures:
         raise SystemExit(f"{failures} fingerprints differ (--seed {seed} repeats this run)")
