@@ -11,7 +11,7 @@ in one folder that holds the licences, `deploy`, `proto` and an empty `target` o
 
     python tests/python/page_examples.py --program target/debug/simshard
 
-The program must be built without features, as the README says first.
+The program may be built with or without features: no example that runs depends on them.
 """
 
 import argparse

@@ -53,9 +53,10 @@ impl TypedValueParser for RecipeNames {
 /// The windows that a recipe may be named with, where it has one.
 pub(crate) fn windows(recipe: Recipe) -> &'static str {
     match recipe {
+        // The name of 2 has no number.
+        Recipe::Text(TextRecipe::WordsV2(_)) => "1, 3-255",
         Recipe::Text(
-            TextRecipe::WordsV2(_)
-            | TextRecipe::TextDedup(_)
+            TextRecipe::TextDedup(_)
             | TextRecipe::MozShingle(_)
             | TextRecipe::JenkinsWindow(_)
             | TextRecipe::JenkinsWindowCompat(_),

@@ -153,10 +153,23 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
 
 impl From<NodeError> for Status {
     fn from(error: NodeError) -> Self {
-        let shards = if let NodeError::NotOwner(shards) = &error {
-            Some(("shards", shards.to_string()))
-        } else {
-            None
+        let shards = match &error {
+            NodeError::NotOwner(shards) => Some(("shards", shards.to_string())),
+            NodeError::CorpusNotLoaded(_)
+            | NodeError::OtherMap { .. }
+            | NodeError::OtherNode { .. }
+            | NodeError::CorpusDiffers { .. }
+            | NodeError::Layout(_)
+            | NodeError::OutsideLayout
+            | NodeError::PairsSpanShards
+            | NodeError::TooManyJoins { .. }
+            | NodeError::AnswerTooLarge { .. }
+            | NodeError::ClockAhead(_)
+            | NodeError::Refused(_)
+            | NodeError::Read(_)
+            | NodeError::StorageFailed(_)
+            | NodeError::Abandoned
+            | NodeError::Stopping => None,
         };
         error.reason().status(error.to_string(), shards)
     }

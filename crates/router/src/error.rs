@@ -186,6 +186,9 @@ pub(crate) enum RouterError {
     /// The metadata store did not answer. What it was told may yet happen.
     #[error("metadata: the store did not answer within {0:?}")]
     MetadataLate(Duration),
+    /// Work ended without an outcome.
+    #[error("the work on this request failed without a word: the router's log may have more")]
+    Fault,
     /// Work was cut off by the end of the process.
     #[error("the router is shutting down")]
     Stopping,
@@ -215,7 +218,7 @@ impl RouterError {
             Self::Stopping => Reason::Stopping,
             Self::NotLoaded { .. } => Reason::CorpusNotLoaded,
             Self::Node { status, .. } => node_reason(status),
-            Self::Malformed { .. } | Self::ForeignCorpus(_) => Reason::Internal,
+            Self::Malformed { .. } | Self::ForeignCorpus(_) | Self::Fault => Reason::Internal,
             Self::WriteConflict => Reason::WriteConflict,
             Self::TooFarAhead(_) => Reason::ClockAhead,
             Self::TooManyStreams { .. } => Reason::Overloaded,
@@ -257,6 +260,7 @@ impl RouterError {
             | Self::NoMemory
             | Self::Metadata(_)
             | Self::MetadataLate(_)
+            | Self::Fault
             | Self::Stopping => false,
         }
     }
@@ -315,6 +319,7 @@ impl RouterError {
             | Self::NoMemory
             | Self::Metadata(_)
             | Self::MetadataLate(_)
+            | Self::Fault
             | Self::Stopping => Vec::new(),
         }
     }

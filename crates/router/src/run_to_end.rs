@@ -43,10 +43,8 @@ impl<T: Send> Future for RunToEnd<T> {
     type Output = T;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
-        // Taken out while it runs: what panics has ended.
-        let Some(mut work) = self.work.take() else {
-            return Poll::Pending;
-        };
+        // Taken out while it runs: work that panics is not begun again.
+        let mut work = self.work.take().expect("it is not polled after its end");
         let polled = work.poll_unpin(context);
         if polled.is_pending() {
             self.work = Some(work);

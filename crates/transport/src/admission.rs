@@ -192,7 +192,7 @@ impl Held {
     }
 }
 
-/// A batch of a stream in flight.
+/// A batch in flight, of a stream.
 #[derive(Debug)]
 pub struct Working(Admitted);
 

@@ -228,7 +228,7 @@ async fn what_was_given_up_repeated_elsewhere_and_removed_there_stays_away() {
     }
 }
 
-/// What is in flight is not called back: who waits is answered, and above what others did.
+/// A change in flight is not called back: a caller that waits is answered, above what others did.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_change_whose_caller_waits_passes_what_others_did_meanwhile() {
     let mut scene = Scene::start().await;

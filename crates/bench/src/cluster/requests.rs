@@ -1,4 +1,4 @@
-//! Requests of one document or query each, so many of them in flight at once, and how long each took.
+//! Requests of one document or query each, several in flight at once, and how long each took.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

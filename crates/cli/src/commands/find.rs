@@ -138,7 +138,7 @@ async fn find(which: Which, args: &FindFirstArgs, limit: u32) -> anyhow::Result<
         (true, false) => Some(Queries::Texts(args.text.clone())),
         (true, true) => None,
     };
-    // Before any input is read, and even if there is none.
+    // It says whether distances suggest a similarity; and a wrong corpus fails before any input is read.
     let recipe = args.corpus.known_recipe(client).await?;
     if let Some(queries) = queries {
         let found = request(queries).await?;

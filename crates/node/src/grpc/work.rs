@@ -81,9 +81,15 @@ impl WorkStream {
                         return;
                     }
                     let memory = Arc::new(self.admitted.split());
-                    for (place, item) in (1..).zip(message.items) {
+                    for (place, item) in (1_usize..).zip(message.items) {
                         in_flight.begin(&self, item, &memory);
-                        take_turns(place).await;
+                        if place.is_multiple_of(AT_ONCE) {
+                            in_flight.ready.send_what_fits(&self.answers);
+                            tokio::task::yield_now().await;
+                        }
+                        if self.answers.is_closed() {
+                            return;
+                        }
                     }
                 }
                 // Others are told so at once, for as long as some are in flight.
@@ -162,20 +168,18 @@ impl InFlight {
             ready,
         } = self;
         let more = std::iter::from_fn(|| works.next().now_or_never().flatten());
-        let mut answered = 0;
-        for done in std::iter::once(first).chain(more).take(AT_ONCE).flatten() {
-            answered += 1;
-            cancels.remove(&done.answer.sequence);
-            ready.push(done);
+        let mut taken = 0;
+        for done in std::iter::once(first).chain(more).take(AT_ONCE) {
+            taken += 1;
+            if let Ok(done) = done {
+                cancels.remove(&done.answer.sequence);
+                ready.push(done);
+            }
         }
-        take_turns(answered).await;
-    }
-}
-
-/// After each [`AT_ONCE`] items, other tasks have their turn: a search may take 0.2 ms of this thread.
-async fn take_turns(items: usize) {
-    if items.is_multiple_of(AT_ONCE) {
-        tokio::task::yield_now().await;
+        if taken == AT_ONCE {
+            // A search may take 0.2 ms of this thread: other tasks have their turn.
+            tokio::task::yield_now().await;
+        }
     }
 }
 
@@ -215,6 +219,15 @@ struct Ready {
 impl Ready {
     fn is_empty(&self) -> bool {
         self.small.is_empty() && self.large.is_empty()
+    }
+
+    /// Sends what the router has room for.
+    fn send_what_fits(&mut self, answers: &mpsc::Sender<Result<Answers, Status>>) {
+        while !self.is_empty()
+            && let Ok(place) = answers.try_reserve()
+        {
+            place.send(Ok(self.message()));
+        }
     }
 
     fn push(&mut self, done: Done) {

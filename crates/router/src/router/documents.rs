@@ -10,8 +10,10 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use futures_util::FutureExt;
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::work_item::Work;
 use simshard_proto::shard::v1::work_outcome::Outcome as Answer;
@@ -67,12 +69,14 @@ impl Router {
     ) -> Result<u64, RouterError> {
         let (router, corpus) = (Arc::clone(self), Arc::clone(corpus));
         // Half a change is worse than either.
-        run_to_end(async move |left| {
+        let work = run_to_end(async move |left| {
             let _held = held;
             let caller = Caller { left, deadline };
             router.change_for(&caller, &corpus, change, documents).await
-        })
-        .await
+        });
+        // A panic is a fault of the router: clients must not take it for a stop, after which they send again.
+        let outcome = AssertUnwindSafe(work).catch_unwind().await;
+        outcome.unwrap_or(Err(RouterError::Fault))
     }
 
     /// Sends the documents, and those that have newer versions again, above these, until all are changed.
@@ -247,7 +251,6 @@ struct Sending<'a> {
 mod tests {
     use std::time::{Duration, SystemTime};
 
-    use futures_util::FutureExt;
     use simshard_cluster::{ClusterLayout, CorpusRecord, CorpusState, Node};
     use simshard_simhash::Fingerprint;
     use simshard_transport::Budget;

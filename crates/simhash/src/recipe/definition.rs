@@ -10,7 +10,7 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_segmentation::UnicodeSegmentation;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{TextRecipe, Window, jenkins_window, leonsim, lookup3, textdedup, words_v2};
+use super::{TextRecipe, Window, jenkins_window, leonsim, lookup3, textdedup};
 use crate::Fingerprint;
 
 /// The fingerprint of a text by the recipe's own words.
@@ -63,7 +63,7 @@ fn words_v2(text: &str, window: Window) -> Option<Fingerprint> {
         for &feature in &features {
             let mixed = match round {
                 0 => feature,
-                _ => words_v2::mix(feature, round),
+                _ => splitmix64(feature, round),
             };
             let bin = match round {
                 0..64 => mixed >> 58,
@@ -79,6 +79,16 @@ fn words_v2(text: &str, window: Window) -> Option<Fingerprint> {
     Some(Fingerprint(
         bits.rev().fold(0, |value, bit| value * 2 + bit),
     ))
+}
+
+/// SplitMix64's finalizer of feature + round times its constant, modulo 2^64.
+fn splitmix64(feature: u64, round: u64) -> u64 {
+    let sum = u128::from(feature) + u128::from(round) * 0x9E37_79B9_7F4A_7C15;
+    let mut mixed = sum as u64;
+    for (shift, factor) in [(30, 0xBF58_476D_1CE4_E5B9), (27, 0x94D0_49BB_1331_11EB)] {
+        mixed = (mixed ^ mixed >> shift).wrapping_mul(factor);
+    }
+    mixed ^ mixed >> 31
 }
 
 fn text_dedup(text: &str, window: Window) -> Vec<u64> {

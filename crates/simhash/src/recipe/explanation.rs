@@ -85,13 +85,12 @@ fn words_v2(recipe: TextRecipe, window: Window) -> Explanation {
                  cut to one bit",
         choose: match window {
             Window::TWO => {
-                "documents in any script: at distance 3 it finds 84 % of the pairs with Jaccard \
-                 0.8 or more, words-v1 36 %; two texts at distance d have a Jaccard similarity of \
+                "documents in any script; two texts at distance d have a Jaccard similarity of \
                  about 1 - d/32"
             }
             _ => {
-                "documents in any script; longer runs find fewer edited texts and fewer unlike \
-                 ones: words-v2-3 is good at distance 6 with 8 blocks"
+                "documents in any script; the longer the runs, the fewer edited texts and the fewer \
+                 unlike ones it finds: words-v2-3 suits distance 6 with 8 blocks"
             }
         },
         ..Recipe::Text(recipe).begin()
@@ -106,8 +105,8 @@ fn words_v1() -> Explanation {
         empty: "no words give 0; 1 to 3 words are one feature".to_owned(),
         version: UNICODE,
         source: "this project",
-        choose: "corpora that have it; for new ones words-v2 is better: at distance 3 words-v1 \
-                 finds 36 % of the pairs with Jaccard 0.8 or more, words-v2 84 %",
+        choose: "corpora that have it; for new ones words-v2 is better: words-v1 misses most \
+                 edited texts",
         ..Recipe::Text(TextRecipe::WordsV1).begin()
     }
 }

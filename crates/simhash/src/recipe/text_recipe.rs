@@ -10,8 +10,8 @@ use crate::Fingerprint;
 /// A recipe that makes fingerprints of texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TextRecipe {
-    /// One-bit minima of the runs of so many lower-cased words, hashed with XXH3: this project's
-    /// own. That of 2 words is the default, and its name has no window.
+    /// One-bit minima of runs of this many lower-cased words, hashed with XXH3: this project's own.
+    /// With 2 words it is the default, and its name has no number.
     WordsV2(Window),
     /// Shingles of 4 lower-cased words, hashed with XXH3: this project's own, the default before.
     WordsV1,
@@ -90,7 +90,7 @@ impl TextRecipe {
         match self {
             Self::WordsV2(_) => {
                 "runs of words in any script, 2 unless the name says how many, blind to case, \
-                 spacing and most punctuation, as minima: the choice for documents"
+                 spacing and most punctuation, as minima: words-v2 is the choice for documents"
             }
             Self::WordsV1 => {
                 "runs of 4 words, read like those of words-v2, as a simhash: for corpora that have \

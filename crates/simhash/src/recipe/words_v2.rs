@@ -147,7 +147,7 @@ impl Minima {
 }
 
 /// A feature in a round other than the first: SplitMix64's finalizer.
-pub(super) const fn mix(feature: u64, round: u64) -> u64 {
+const fn mix(feature: u64, round: u64) -> u64 {
     let sum = feature.wrapping_add(round.wrapping_mul(0x9E37_79B9_7F4A_7C15));
     let once = (sum ^ sum >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let twice = (once ^ once >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);

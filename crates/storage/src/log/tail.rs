@@ -21,8 +21,8 @@ pub struct Torn {
     pub bytes: usize,
 }
 
-/// The last file of the log ends with its last record, or within one. So it does where no space was allocated ahead of
-/// the records, and where something else cut it short, which nothing in it tells (`FORMAT.md`, section Log).
+/// The last file of the log ends with its last record, or within one. Either no space was allocated ahead of the
+/// records, or something cut the file short; the file does not show which (`FORMAT.md`, section Log).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AbruptEnd {
     /// The file.

@@ -10,7 +10,7 @@ use simshard_simhash::TextRecipe;
 use crate::recipe::text_recipe_names;
 use crate::sources::files_or_sources;
 
-/// Arguments of `bench batch`.
+/// Arguments of `bench batch`. They are not its settings: only the command line knows recipe names and default folders.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 all_pairs and clusters start from an unsorted set in memory; sorting it is part

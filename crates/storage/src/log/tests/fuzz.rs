@@ -19,7 +19,7 @@ const HEADER: FileHeader = FileHeader {
 #[derive(Clone, Debug)]
 enum New {
     Zeros(usize),
-    /// So many of those that follow.
+    /// A copy of this many of the bytes that follow.
     Again(usize),
     Bytes(Vec<u8>),
 }
