@@ -225,7 +225,10 @@ async fn a_text_without_fingerprint_is_refused_by_its_place() {
         ..Default::default()
     });
     let mut scanned = scanned.await.unwrap().into_inner();
-    let documents = scanned.message().await.unwrap().unwrap().fingerprints;
+    let mut documents = Vec::new();
+    while let Some(page) = scanned.message().await.unwrap() {
+        documents.extend(page.fingerprints);
+    }
     let of = |text| TextRecipe::default().fingerprint(text).unwrap().0;
     assert!(
         ["a", "b", "c"]

@@ -336,7 +336,7 @@ fn a_frozen_node_is_gone_around_where_the_others_suffice() {
         if can_be_found {
             let expected = format!(
                 "{{\"query\":\"{fingerprint}\",\"matches\":[{{\"fingerprint\":\"{fingerprint}\",\
-                 \"distance\":0,\"ids\":[\"{id}\"]}}]}}\n"
+                 \"distance\":0,\"similarity\":1.0,\"ids\":[\"{id}\"]}}]}}\n"
             );
             assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
             assert_eq!(log, "", "{id}");
