@@ -229,13 +229,10 @@ async fn a_text_without_fingerprint_is_refused_by_its_place() {
     while let Some(page) = scanned.message().await.unwrap() {
         documents.extend(page.fingerprints);
     }
-    let of = |text| TextRecipe::default().fingerprint(text).unwrap().0;
-    assert!(
-        ["a", "b", "c"]
-            .iter()
-            .all(|text| documents.contains(&of(text)))
-    );
-    assert!(!documents.contains(&of("one")) && !documents.contains(&of("two")));
+    let of = |text: &str| TextRecipe::default().fingerprint(text).unwrap().0;
+    let is_stored = |text: &str| documents.contains(&of(text));
+    assert!(["a", "b", "c"].into_iter().all(is_stored));
+    assert!(!["one", "two"].into_iter().any(is_stored));
     cluster.stop().await;
 }
 
