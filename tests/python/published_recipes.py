@@ -5,7 +5,7 @@ recipes cannot stand beside it (simhash-py does not build under Python 3.11 and 
 name with `simhash`; ChenghaoMou's simhash is in no registry; text-dedup needs Spark), so
 `moz-shingle-4`, `jenkins-window-5` and `textdedup-3` are held against a few lines of Python that
 follow their sources. `words-v1` and `words-v2-N` are this project's own: here they are written anew
-from their definitions, with words from the package `uniseg` (Unicode 16).
+from their definitions, with word boundaries from the package `uniseg` (Unicode 16).
 
 Texts mix scripts, cases, marks and spaces. Their alphabets are older than Unicode 13, the version of
 Python 3.10: newer letters and cases differ from Python to Python. They are too short for a run of
@@ -29,10 +29,14 @@ import numpy
 from numpy.lib.stride_tricks import sliding_window_view
 from simhash import Simhash
 from uniseg.derived import alphabetic
-from uniseg.wordbreak import words as word_pieces
+from uniseg.emoji import extended_pictographic
+from uniseg.wordbreak import WB, word_break, word_breakables
 from xxhash import xxh3_64_digest, xxh3_64_intdigest
 
 TEXTS = 10_000
+
+JOINER = "\u200d"
+IGNORED = (WB.EXTEND, WB.FORMAT, WB.ZWJ)
 
 # Each alphabet is a list of ranges and characters to draw from.
 ALPHABETS = {
@@ -51,6 +55,7 @@ ALPHABETS = {
     "emoji": ["\U0001f600\U0001f64f", "\U0001f1e6\U0001f1ff", "\ufe0f\u200d", "Ⓜ"],
     "marks": ["az", "\u0300\u036f", "\u20d0\u20f0"],
     "numbers": ["09", "²³½¾", "\u2160\u2188", "\u0966\u096f", "\u0e50\u0e59", "_"],
+    "joined emoji": ["az", "09", "\u05d0\u05d3", "'.:,_\"", JOINER * 8, "\u0301", "😏🙁ⓂⓂ"],
     "beyond 16 bits": ["\U00010400\U0001044f", "\U0001d400\U0001d7ff", "\U0001e900\U0001e943"],
     "punctuation": ["!/", ":@", "[`", "{~", "\u2010\u2027", "\u3000\u3003"],
 }
@@ -139,6 +144,31 @@ def jenkins_window_5(text):
 def jenkins_window_5_compat(text):
     data = text.encode()
     return majority(lookup3(data, 5)[:-1] if len(data) > 5 else [])
+
+
+def joins(text, mark):
+    """Whether a letter or a digit behind the text would keep its mark with the word before."""
+    start = text.rfind(" ", 0, mark) + 1
+    ends = [list(word_breakables(text[start:] + letter)) for letter in "1\u05d0"]
+    return any(not breaks[mark - start] for breaks in ends)
+
+
+def word_pieces(text):
+    """The pieces between word boundaries: those of UAX #29, save at an emoji behind a joiner. It is
+    no letter, even if it is one as Ⓜ is, and a mark before it stays with the word before."""
+    places = range(1, len(text))
+    behind = [at for at in places if text[at - 1] == JOINER and extended_pictographic(text[at])]
+    plain = list(text)
+    for at in behind:
+        plain[at] = "😀"
+    plain = "".join(plain)
+    breaks = list(word_breakables(plain))
+    for at in behind:
+        mark = max((at for at in range(at) if word_break(text[at]) not in IGNORED), default=0)
+        if joins(plain[:at], mark):
+            breaks[mark] = False
+    starts = [at for at in range(len(text)) if at == 0 or breaks[at]]
+    return [text[start:end] for start, end in zip(starts, starts[1:] + [len(text)])]
 
 
 @functools.cache

@@ -222,3 +222,14 @@ fn lower_case_looks_at_no_neighbours() {
     assert_ne!(fingerprint("ΟΔΟΣ"), fingerprint("οδος"));
     assert_eq!(fingerprint("İ"), fingerprint("i\u{307}"));
 }
+
+/// Where the boundaries deviate from UAX #29; frozen, because stored fingerprints have them.
+#[test]
+fn an_emoji_behind_a_joiner_is_no_letter_and_keeps_the_mark_before_it() {
+    let cut = |text| words(text).join("|");
+    assert_eq!(cut("🙁\u{200d}Ⓜx"), "🙁\u{200d}Ⓜ|x");
+    assert_eq!(cut("🙁\u{200d}Ⓜ'x"), "🙁\u{200d}Ⓜ|x");
+    assert_eq!(cut("x'\u{200d}😏"), "x'\u{200d}😏");
+    assert_eq!(cut("9.\u{200d}😏9"), "9.\u{200d}😏|9");
+    assert_eq!(cut("🙁Ⓜx x'😏"), "Ⓜx|x");
+}
