@@ -1,33 +1,25 @@
 //! The caller of a change, and whether it still waits.
 
-use std::future::poll_fn;
-use std::task::Poll;
-
 use simshard_transport::Admitted;
+use tokio::task::yield_now;
 
 use crate::deadline::Deadline;
 
 /// What a request keeps while its change goes on, and how to learn whether its caller waits.
 ///
-/// A transport knows of a cancelled request before it begins a later one of the same connection. But it drops what
-/// works for the cancelled one only when it looks at that the next time.
+/// A connection reads that a request was cancelled before it reads a later request. But what works for the cancelled
+/// one may be dropped only later.
 pub(crate) trait Asks: Clone + Send + Sync + 'static {
-    /// Waits until the transport has looked at the request, but no longer than until the deadline. Returns false if the
-    /// request was cancelled. Who asks from within the request is dropped then.
+    /// Whether the connection of the request had not read, when this was called, that it was cancelled. Waits to learn
+    /// it no longer than until the deadline, after which it says that nobody waits. What asks from within a call that
+    /// was cancelled is dropped while it waits.
     fn waits(&self, deadline: Deadline) -> impl Future<Output = bool> + Send;
 }
 
 impl Asks for Admitted {
-    /// The transport looks each time that the work for the request has to wait.
+    /// The server looks whether a call was cancelled each time that the work for it waits.
     async fn waits(&self, _deadline: Deadline) -> bool {
-        let mut has_waited = false;
-        poll_fn(|context| {
-            if std::mem::replace(&mut has_waited, true) {
-                return Poll::Ready(true);
-            }
-            context.waker().wake_by_ref();
-            Poll::Pending
-        })
-        .await
+        yield_now().await;
+        true
     }
 }

@@ -1,7 +1,8 @@
 //! Whether the reader of a stream is still there.
 //!
-//! The transport looks for a cancelled stream each time before it asks for an answer, and drops the answers of one that
-//! was cancelled. So a reader that asks once more after a question came has not been known to leave before it.
+//! The server looks for a cancelled stream before it asks for answers, of which it takes as many as are ready, and drops
+//! the answers of a stream that was cancelled. So a reader that asks again, after a question came and no answer was
+//! ready, was not known to have left when the question came.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -13,7 +14,7 @@ use super::Answers;
 
 type Question = oneshot::Sender<()>;
 
-/// Asks the transport whether a stream is still read.
+/// Asks the server whether a stream is still read.
 #[derive(Clone, Debug)]
 pub(crate) struct Reader(mpsc::UnboundedSender<Question>);
 
@@ -25,10 +26,11 @@ impl Reader {
             answers: make(Self(asking)),
             arriving,
             arrived: Vec::new(),
+            looked_after: Vec::new(),
         })
     }
 
-    /// Whether the transport has not known, when this was called, that the reader has gone. While the reader takes
+    /// Whether the server did not know, when this was called, that the reader has gone. While the reader takes
     /// nothing, this waits.
     pub(crate) async fn is_there(&self) -> bool {
         let (question, answer) = oneshot::channel();
@@ -40,25 +42,30 @@ impl Reader {
 struct Read<T> {
     answers: Answers<T>,
     arriving: mpsc::UnboundedReceiver<Question>,
-    /// What arrived before the transport asked for an answer last, or while it did. The next time it has looked since.
+    /// What arrived, and may have arrived after the server looked last.
     arrived: Vec<Question>,
+    /// What arrived before no answer was ready. When the server asks the next time, it has looked since.
+    looked_after: Vec<Question>,
 }
 
 impl<T> Stream for Read<T> {
     type Item = <Answers<T> as Stream>::Item;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        for question in self.arrived.drain(..) {
+        let this = &mut *self;
+        for question in this.looked_after.drain(..) {
             // Who asked may have ended.
             let _ = question.send(());
         }
-        while let Poll::Ready(Some(question)) = self.arriving.poll_recv(context) {
-            self.arrived.push(question);
+        while let Poll::Ready(Some(question)) = this.arriving.poll_recv(context) {
+            this.arrived.push(question);
         }
-        if !self.arrived.is_empty() {
+        let answer = this.answers.as_mut().poll_next(context);
+        if answer.is_pending() && !this.arrived.is_empty() {
+            this.looked_after.append(&mut this.arrived);
             context.waker().wake_by_ref();
         }
-        self.answers.as_mut().poll_next(context)
+        answer
     }
 }
 
@@ -80,7 +87,7 @@ pub(super) mod tests {
         (answers, reader.unwrap())
     }
 
-    /// The transport may have looked before the question came, and asked for an answer after it.
+    /// The server may have looked before the question came, and asked for an answer after it.
     #[tokio::test]
     async fn a_reader_is_there_if_it_asks_for_an_answer_twice_after_the_question() {
         let (mut answers, reader) = silent();
@@ -88,6 +95,27 @@ pub(super) mod tests {
         assert!(poll!(&mut is_there).is_pending());
         assert!(answers.next().now_or_never().is_none());
         assert!(poll!(&mut is_there).is_pending());
+        assert!(answers.next().now_or_never().is_none());
+        assert_eq!(poll!(&mut is_there), Poll::Ready(true));
+    }
+
+    /// The server asks for the next answer without looking.
+    #[tokio::test]
+    async fn an_answer_between_says_nothing_of_the_reader() {
+        let mut reader = None;
+        let mut answers = Reader::of(|made| {
+            reader = Some(made);
+            stream::iter([Ok(1), Ok(2)])
+                .chain(stream::pending())
+                .boxed()
+        });
+        let reader = reader.unwrap();
+        let mut is_there = pin!(reader.is_there());
+        assert!(poll!(&mut is_there).is_pending());
+        for is_ready in [true, true, false] {
+            assert_eq!(answers.next().now_or_never().is_some(), is_ready);
+            assert!(poll!(&mut is_there).is_pending());
+        }
         assert!(answers.next().now_or_never().is_none());
         assert_eq!(poll!(&mut is_there), Poll::Ready(true));
     }
