@@ -192,7 +192,7 @@ pub enum MetadataError {
     },
     /// A file could not be read.
     #[error(
-        "cannot read {}: {reason}; check that it exists and that this user may read it",
+        "cannot read {}: {reason}; check that it is a text file that this user may read",
         path.display()
     )]
     Unreadable {

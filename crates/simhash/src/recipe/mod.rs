@@ -145,8 +145,8 @@ pub struct TakesNoTexts;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "unknown recipe {name:?}, known are words-v2, words-v1, leonsim-3, leonsim-4, words-v2-N, \
-     moz-shingle-N, jenkins-window-N, jenkins-window-N-compat, textdedup-N (with N from 1 to 255, \
-     words-v2-2 being words-v2) and features"
+     moz-shingle-N, jenkins-window-N, jenkins-window-N-compat, textdedup-N (N from 1 to 255; for \
+     words-v2-2 say words-v2) and features"
 )]
 pub struct UnknownRecipe {
     /// What was asked for.
