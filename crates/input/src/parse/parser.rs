@@ -6,6 +6,7 @@ use crate::chunk::Chunk;
 use crate::document::Record;
 use crate::fields::JsonFields;
 use crate::format::Format;
+use crate::html::Html;
 use crate::needs::Needs;
 use crate::options::InputOptions;
 
@@ -23,8 +24,8 @@ enum LineFormat {
     Hashes,
     /// The line is the text.
     Lines,
-    /// The line is a JSON object.
-    Jsonl(JsonFields),
+    /// The line is a JSON object, whose text may be a page.
+    Jsonl(JsonFields, Html),
     /// The line is an id, a tab and a fingerprint.
     Tsv,
 }
@@ -41,7 +42,9 @@ impl LineParser {
         let format = match format {
             Format::Hashes => LineFormat::Hashes,
             Format::Lines => LineFormat::Lines,
-            Format::Jsonl => LineFormat::Jsonl(options.json_fields(needs.recipe)),
+            Format::Jsonl => {
+                LineFormat::Jsonl(options.json_fields(needs.recipe), options.of_texts())
+            },
             Format::Tsv => LineFormat::Tsv,
             Format::Parquet | Format::Warc | Format::Files => return None,
         };
@@ -60,7 +63,12 @@ impl LineParser {
 
     /// Hands the records of a chunk to `take`, up to the first bad line, or around bad lines
     /// where they are skipped.
-    pub fn parse_chunk<'a>(&'a self, chunk: &'a Chunk, take: impl FnMut(Record<'a>)) -> Outcome {
+    pub fn parse_chunk<'a>(&'a self, chunk: &'a Chunk, mut take: impl FnMut(Record<'a>),
+    ) -> Outcome {
+        if let LineFormat::Jsonl(fields, html) = &self.format {
+            let walk = Walk::new(&self.rules, chunk, |record| take(html.of_record(record)));
+            return walk.each_text(|_, text| json::parse(fields, text));
+        }
         let walk = Walk::new(&self.rules, chunk, take);
         match &self.format {
             LineFormat::Hashes => hashes::parse(walk),
