@@ -66,7 +66,9 @@ impl Batch {
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Lines(chunk, _) => chunk.bytes().len(),
-            Self::Documents(documents, _) => documents.iter().map(|(document, _)| bytes(document)).sum(),
+            Self::Documents(documents, _) => {
+                documents.iter().map(|(document, _)| bytes(document)).sum()
+            }
         }
     }
 }

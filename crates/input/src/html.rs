@@ -59,7 +59,10 @@ impl Html {
     }
 
     /// The record with the text of the page in it, if it holds one.
-    pub(crate) fn of_record<'a>(self, record: Record<'a>) -> Record<'a> {
+    pub(crate) fn of_record(self, record: Record<'_>) -> Record<'_> {
+        if self == Self::Raw {
+            return record;
+        }
         let content = match record.content {
             RecordContent::Text(Cow::Borrowed(markup)) => RecordContent::Text(self.text(markup)),
             RecordContent::Text(Cow::Owned(markup)) => {

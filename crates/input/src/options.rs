@@ -92,7 +92,11 @@ impl InputOptions {
         for (flag, is_given, homes) in [
             ("--id-field", self.id_field.is_some(), named),
             ("--text-field", self.text_field.is_some(), named),
-            ("--fingerprint-field", self.fingerprint_field.is_some(), named),
+            (
+                "--fingerprint-field",
+                self.fingerprint_field.is_some(),
+                named,
+            ),
             ("--features-field", self.features_field.is_some(), json),
             ("--html", self.html.is_some(), pages),
         ] {

@@ -30,14 +30,40 @@ const ATTRIBUTE_BYTES: usize = 256;
 /// In the class or id of elements that are beside the main content. Authors of all languages write
 /// these in English. Most are from Readability, the reader view of Firefox.
 const ASIDE: [&str; 28] = [
-    "breadcrumb", "byline", "comment", "cookie", "disqus", "footer", "gdpr", "masthead", "menu",
-    "navbar", "navigation", "newsletter", "outbrain", "pager", "pagination", "popup", "promo",
-    "recommend", "related", "share", "sharing", "sidebar", "social", "sponsor", "subscribe",
-    "taboola", "toolbar", "trending",
+    "breadcrumb",
+    "byline",
+    "comment",
+    "cookie",
+    "disqus",
+    "footer",
+    "gdpr",
+    "masthead",
+    "menu",
+    "navbar",
+    "navigation",
+    "newsletter",
+    "outbrain",
+    "pager",
+    "pagination",
+    "popup",
+    "promo",
+    "recommend",
+    "related",
+    "share",
+    "sharing",
+    "sidebar",
+    "social",
+    "sponsor",
+    "subscribe",
+    "taboola",
+    "toolbar",
+    "trending",
 ];
 
 /// These beside them say that the element holds more than that.
-const NOT_ASIDE: [&str; 7] = ["article", "body", "column", "content", "main", "post", "story"];
+const NOT_ASIDE: [&str; 7] = [
+    "article", "body", "column", "content", "main", "post", "story",
+];
 
 /// How the element of a name stands in the text. One that is not known is a block: parting words
 /// that belong together does less harm than joining others.
@@ -94,9 +120,11 @@ pub(super) fn role_of_attribute(name: &[u8], value: &[u8]) -> Option<Role> {
 fn is_not_displayed(style: &[u8]) -> bool {
     let style = String::from_utf8_lossy(style).to_ascii_lowercase();
     style.split(';').any(|declaration| {
-        declaration.split_once(':').is_some_and(|(property, value)| {
-            property.trim() == "display" && value.trim_start().starts_with("none")
-        })
+        declaration
+            .split_once(':')
+            .is_some_and(|(property, value)| {
+                property.trim() == "display" && value.trim_start().starts_with("none")
+            })
     })
 }
 
@@ -104,7 +132,19 @@ fn is_not_displayed(style: &[u8]) -> bool {
 pub(super) fn is_void(name: &[u8]) -> bool {
     matches!(
         name,
-        b"area" | b"base" | b"br" | b"col" | b"embed" | b"hr" | b"img" | b"input" | b"link"
-            | b"meta" | b"param" | b"source" | b"track" | b"wbr"
+        b"area"
+            | b"base"
+            | b"br"
+            | b"col"
+            | b"embed"
+            | b"hr"
+            | b"img"
+            | b"input"
+            | b"link"
+            | b"meta"
+            | b"param"
+            | b"source"
+            | b"track"
+            | b"wbr"
     )
 }

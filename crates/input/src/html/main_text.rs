@@ -75,14 +75,22 @@ struct Run {
 
 fn long_runs(blocks: &[Block]) -> Vec<bool> {
     let mut runs: Vec<Run> = Vec::new();
-    for (index, block) in blocks.iter().enumerate().filter(|(_, block)| is_prose(block)) {
+    for (index, block) in blocks
+        .iter()
+        .enumerate()
+        .filter(|(_, block)| is_prose(block))
+    {
         let weight = u64::from(block.weight);
         match runs.last_mut() {
             Some(run) if index - run.last <= MOST_BETWEEN + 1 => {
                 run.last = index;
                 run.weight += weight;
             }
-            _ => runs.push(Run { first: index, last: index, weight }),
+            _ => runs.push(Run {
+                first: index,
+                last: index,
+                weight,
+            }),
         }
     }
     let most = runs.iter().map(|run| run.weight).max().unwrap_or(0);

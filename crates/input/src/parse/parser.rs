@@ -44,7 +44,7 @@ impl LineParser {
             Format::Lines => LineFormat::Lines,
             Format::Jsonl => {
                 LineFormat::Jsonl(options.json_fields(needs.recipe), options.of_texts())
-            },
+            }
             Format::Tsv => LineFormat::Tsv,
             Format::Parquet | Format::Warc | Format::Files => return None,
         };
@@ -63,18 +63,16 @@ impl LineParser {
 
     /// Hands the records of a chunk to `take`, up to the first bad line, or around bad lines
     /// where they are skipped.
-    pub fn parse_chunk<'a>(&'a self, chunk: &'a Chunk, mut take: impl FnMut(Record<'a>),
-    ) -> Outcome {
-        if let LineFormat::Jsonl(fields, html) = &self.format {
-            let walk = Walk::new(&self.rules, chunk, |record| take(html.of_record(record)));
-            return walk.each_text(|_, text| json::parse(fields, text));
-        }
+    pub fn parse_chunk<'a>(&'a self, chunk: &'a Chunk, take: impl FnMut(Record<'a>)) -> Outcome {
         let walk = Walk::new(&self.rules, chunk, take);
         match &self.format {
             LineFormat::Hashes => hashes::parse(walk),
             LineFormat::Lines => walk.each_text(lines::parse),
             LineFormat::Tsv => walk.each_text(|line, text| tsv::parse(line.number, text)),
-            LineFormat::Jsonl(fields) => walk.each_text(|_, text| json::parse(fields, text)),
+            LineFormat::Jsonl(fields, html) => walk.each_text(|_, text| {
+                let record = json::parse(fields, text)?;
+                Ok(record.map(|record| html.of_record(record)))
+            }),
         }
     }
 }

@@ -154,7 +154,7 @@ fn a_crawls_texts_are_clustered_into_a_table() {
 fn the_plain_texts_of_a_crawl_are_hashed_and_the_rest_is_counted() {
     let warc = [
         response("http://a/", "text/plain; charset=utf-8", FOX),
-        response("http://b/", "text/html", "<p>fox"),
+        response("http://b/", "image/png", "PNG"),
         response("http://c/", "text/plain", "a dog"),
     ];
     for args in [["--format", "warc"], ["--format", "wet"]] {
@@ -202,7 +202,7 @@ fn a_crawl_that_cannot_be_used_is_told_by_file_and_record() {
     let folder = Folder::new();
     let records = [page("http://a/", FOX), page("http://b/", FOX)];
     let zipped = gzip(&records);
-    let html = response("http://a/", "text/html", "<p>fox");
+    let image = response("http://a/", "image/png", "PNG");
     let plain = records.concat();
     let second = plain.len() / 2;
     let cut = format!("cut.wet: record 2 at byte {second}: the file ends within it");
@@ -214,7 +214,7 @@ fn a_crawl_that_cannot_be_used_is_told_by_file_and_record() {
             "cut.warc.wet.gz on, in record 2: the gzip data ends too early",
         ),
         ("cut.wet", &plain[..plain.len() - 10], &cut),
-        ("html.warc", &html, "html.warc holds no plain text"),
+        ("image.warc", &image, "image.warc holds no text"),
         ("long.wet", &long, "long.wet: record 1 at byte 0: the id "),
         (
             "none.warc",
@@ -224,7 +224,7 @@ fn a_crawl_that_cannot_be_used_is_told_by_file_and_record() {
     ] {
         folder.refuse(&[&folder.write(name, content)], b"", expected);
     }
-    folder.refuse(&["--format", "warc"], &html, "<stdin> holds no plain text");
+    folder.refuse(&["--format", "warc"], &image, "<stdin> holds no text");
     let good = folder.write("good.wet", &plain);
     let field = ["--text-field", "body", &good];
     folder.refuse(
