@@ -193,3 +193,22 @@ fn a_file_that_changes_after_the_check_is_still_reported() {
     let results: Vec<_> = input.documents().collect();
     assert!(results.len() == 1 && results[0].is_err(), "{results:?}");
 }
+
+#[test]
+fn texts_of_rows_are_pages_only_where_the_caller_says_so() {
+    let rows = table(&[("a", Some("<nav>Menu</nav><p>a <b>fox</b>"), 1)]);
+    for (html, expected) in [
+        (None, "<nav>Menu</nav><p>a <b>fox</b>"),
+        (Some(crate::Html::Main), "a fox"),
+        (Some(crate::Html::All), "Menu\na fox"),
+    ] {
+        let options = InputOptions {
+            html,
+            ..args(Format::Parquet, &[])
+        };
+        assert_eq!(
+            all(open_bytes(&options, &rows).unwrap()),
+            [text("a", expected)]
+        );
+    }
+}

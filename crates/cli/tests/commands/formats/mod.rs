@@ -4,6 +4,7 @@
 
 mod columns;
 mod hash;
+mod html;
 #[cfg(feature = "parquet")]
 mod parquet;
 
@@ -88,13 +89,14 @@ fn members(tsv: &str) -> Vec<Member> {
     lines.map(member).collect()
 }
 
-fn record(kind: &str, uri: &str, content_type: &str, block: &str) -> Vec<u8> {
+fn record(kind: &str, uri: &str, content_type: &str, block: impl AsRef<[u8]>) -> Vec<u8> {
+    let block = block.as_ref();
     let header = format!(
         "WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Target-URI: {uri}\r\nContent-Type: {content_type}\r\n\
          Content-Length: {}\r\n\r\n",
         block.len()
     );
-    [header.as_bytes(), block.as_bytes(), b"\r\n\r\n"].concat()
+    [header.as_bytes(), block, b"\r\n\r\n"].concat()
 }
 
 /// A text as WET files have it.
@@ -103,9 +105,10 @@ fn page(uri: &str, text: &str) -> Vec<u8> {
 }
 
 /// A page as WARC files have it.
-fn response(uri: &str, media_type: &str, body: &str) -> Vec<u8> {
-    let http = format!("HTTP/1.1 200 OK\r\nContent-Type: {media_type}\r\n\r\n{body}");
-    record("response", uri, "application/http; msgtype=response", &http)
+fn response(uri: &str, media_type: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
+    let header = format!("HTTP/1.1 200 OK\r\nContent-Type: {media_type}\r\n\r\n");
+    let http = [header.as_bytes(), body.as_ref()].concat();
+    record("response", uri, "application/http; msgtype=response", http)
 }
 
 /// Each record in a gzip member of its own, as crawls have it.
