@@ -22,7 +22,8 @@ impl Client {
     /// Inserting again changes nothing, but what the first time inserted counts as there already.
     ///
     /// An error is the last item. The batches that were not answered may be inserted or not: insert
-    /// them again.
+    /// them again. A stream that is dropped is cancelled, but not at once: a batch in flight may
+    /// take effect after what this client does next.
     pub fn insert_stream<B>(
         &self,
         corpus: &str,

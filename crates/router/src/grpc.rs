@@ -13,6 +13,7 @@ use simshard_transport::Admitted;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
+use crate::caller::Asks;
 use crate::corpora::OpenCorpus;
 use crate::deadline::Deadline;
 use crate::decode::{self, OnCorpus};
@@ -59,7 +60,7 @@ impl CorpusGrpc {
         change: Change,
         request: OnCorpus<Vec<String>>,
         deadline: Deadline,
-        held: impl Clone + Send + 'static,
+        held: impl Asks,
     ) -> Result<u64, Status> {
         let work = async |corpus: Arc<OpenCorpus>| {
             let documents = request.documents(&corpus).await?;
@@ -97,7 +98,7 @@ impl CorpusGrpc {
         &self,
         request: pb::InsertRequest,
         deadline: Deadline,
-        held: impl Clone + Send + 'static,
+        held: impl Asks,
     ) -> Result<pb::InsertResponse, Status> {
         let documents = decode::insert(request)?;
         let inserted_count = self
@@ -110,7 +111,7 @@ impl CorpusGrpc {
         &self,
         request: pb::RemoveRequest,
         deadline: Deadline,
-        held: impl Clone + Send + 'static,
+        held: impl Asks,
     ) -> Result<pb::RemoveResponse, Status> {
         let change = if request.beyond_clock {
             Change::RemoveBeyondClock

@@ -5,6 +5,7 @@
 //! request; `grpc` decodes, delegates and converts; `server` binds it all to a
 //! listener.
 
+mod caller;
 mod clock;
 mod cluster;
 mod corpora;

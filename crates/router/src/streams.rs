@@ -2,6 +2,7 @@
 
 mod answers;
 mod batches;
+mod reader;
 
 pub(crate) use answers::{Answers, Sink, answers};
 pub(crate) use batches::{Held, answer_each};

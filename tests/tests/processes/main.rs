@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod bulk_load;
+mod cancelled_streams;
 mod changed_layout;
 mod clock_ahead;
 mod crashes;

@@ -1,8 +1,9 @@
 //! Inserting and removing: each document to every shard that stores it.
 //!
 //! # Invariants
-//! - CH1: a version is made for a request only while its caller waits: the caller has not been answered, is not known to
-//!   have gone, and its deadline has not passed. A change in flight keeps its version, and is sent until its deadline.
+//! - CH1: a version is made for a request only while its caller waits: the caller has not been answered, its deadline
+//!   has not passed, and when the version was made the transport did not know that the caller has gone. A change in
+//!   flight keeps its version, and is sent until its deadline.
 //! - CH2: a document that has a newer version in one shard is sent to all its shards again, above that version.
 //! - CH3: a document whose version is too far ahead of wall time fails its own request. The other documents of that
 //!   request change, unless they conflict too often: then the answer is WRITE_CONFLICT.
@@ -22,6 +23,7 @@ use simshard_topology::{NodeId, Version};
 
 use super::pending::{Next, Pending};
 use super::{Failures, Router};
+use crate::caller::Asks;
 use crate::clock::Stamp;
 use crate::cluster::ClusterView;
 use crate::corpora::OpenCorpus;
@@ -58,20 +60,23 @@ impl Change {
 
 impl Router {
     /// Inserts or removes documents; returns how many of them changed anything. Then every shard of every document has
-    /// the change, durably. `held` is what counts for the request (CH4).
+    /// the change, durably. `request` is what counts for it (CH4).
     pub(crate) async fn change(
         self: &Arc<Self>,
         corpus: &Arc<OpenCorpus>,
         change: Change,
         documents: Arc<Documents>,
         deadline: Deadline,
-        held: impl Send + 'static,
+        request: impl Asks,
     ) -> Result<u64, RouterError> {
         let (router, corpus) = (Arc::clone(self), Arc::clone(corpus));
         // Half a change is worse than either.
         let work = run_to_end(async move |left| {
-            let _held = held;
-            let caller = Caller { left, deadline };
+            let caller = Caller {
+                request,
+                left,
+                deadline,
+            };
             router.change_for(&caller, &corpus, change, documents).await
         });
         // A panic is a fault of the router: clients must not take it for a stop, after which they send again.
@@ -82,7 +87,7 @@ impl Router {
     /// Sends the documents, and those that have newer versions again, above these, until all are changed.
     async fn change_for(
         &self,
-        caller: &Caller,
+        caller: &Caller<impl Asks>,
         corpus: &OpenCorpus,
         change: Change,
         documents: Arc<Documents>,
@@ -92,7 +97,7 @@ impl Router {
             let stamp = pending.stamp();
             let version = self.clock.version(stamp);
             // The check comes after the version: a caller that waits now also waited when the version was made (CH1).
-            caller.check()?;
+            caller.check().await?;
             let send = Sending {
                 corpus,
                 change,
@@ -188,18 +193,21 @@ async fn change_on(
 }
 
 /// The caller of a change.
-struct Caller {
+struct Caller<R> {
+    request: R,
     left: CallerLeft,
     deadline: Deadline,
 }
 
-impl Caller {
-    /// Fails once the deadline has passed, or the caller is known to have gone.
-    fn check(&self) -> Result<(), RouterError> {
-        if self.left.is_known() || self.deadline <= Deadline::now() {
-            return Err(RouterError::Late);
+impl<R: Asks> Caller<R> {
+    /// Fails if the deadline has passed, or the caller is known to have gone.
+    async fn check(&self) -> Result<(), RouterError> {
+        let waits = self.request.waits(self.deadline).await && !self.left.is_known();
+        if waits && Deadline::now() < self.deadline {
+            Ok(())
+        } else {
+            Err(RouterError::Late)
         }
-        Ok(())
     }
 }
 
@@ -253,7 +261,7 @@ mod tests {
 
     use simshard_cluster::{ClusterLayout, CorpusRecord, CorpusState, Node};
     use simshard_simhash::Fingerprint;
-    use simshard_transport::Budget;
+    use simshard_transport::{Admitted, Budget};
     use tokio::sync::oneshot;
 
     use super::*;
@@ -314,19 +322,35 @@ mod tests {
         });
     }
 
+    /// What is asked whether its caller waits, and answers so.
+    #[derive(Clone)]
+    struct Answering(bool);
+
+    impl Asks for Answering {
+        async fn waits(&self, _deadline: Deadline) -> bool {
+            self.0
+        }
+    }
+
     /// CH1.
     #[tokio::test]
     async fn a_version_is_made_only_for_a_caller_that_waits_in_time() {
         let soon = Deadline::within(Duration::from_secs(60));
-        for (deadline, stays, is_made) in [
-            (soon, true, true),
-            (soon, false, false),
-            (Deadline::now(), true, false),
+        for (deadline, waits, stays, is_made) in [
+            (soon, true, true, true),
+            (soon, true, false, false),
+            (soon, false, true, false),
+            (Deadline::now(), true, true, false),
         ] {
             let (checked, outcome) = oneshot::channel();
             let change = run_to_end(async move |left| {
-                let caller = Caller { left, deadline };
-                checked.send(caller.check().is_ok()).unwrap();
+                let request = Answering(waits);
+                let caller = Caller {
+                    request,
+                    left,
+                    deadline,
+                };
+                checked.send(caller.check().await.is_ok()).unwrap();
             });
             if stays {
                 change.await;
@@ -335,5 +359,23 @@ mod tests {
             }
             assert_eq!(outcome.await, Ok(is_made));
         }
+    }
+
+    /// CH1: the transport looks for a cancelled call when it waits.
+    #[tokio::test]
+    async fn a_call_that_is_dropped_when_it_waits_first_makes_no_version() {
+        let deadline = Deadline::within(Duration::from_secs(60));
+        let (checked, outcome) = oneshot::channel();
+        let change = run_to_end(async move |left| {
+            let request = Admitted::new(&Budget::new(0), None);
+            let caller = Caller {
+                request,
+                left,
+                deadline,
+            };
+            checked.send(caller.check().await.is_ok()).unwrap();
+        });
+        assert!(change.now_or_never().is_none());
+        assert_eq!(outcome.await, Ok(false));
     }
 }

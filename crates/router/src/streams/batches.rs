@@ -7,11 +7,15 @@ use std::time::Duration;
 use futures_util::{Stream, StreamExt};
 use prost::Message;
 use simshard_transport::{Admitted, Taken, Working, explain};
+use tokio::time::timeout_at;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use tonic::{Request, Status, Streaming};
 
+use super::reader::Reader;
 use super::{Answers, Sink, answers};
+use crate::caller::Asks;
+use crate::deadline::Deadline;
 use crate::error::RouterError;
 
 /// Batches of one stream in flight at once. The next is read when the answer to
@@ -43,34 +47,47 @@ where
     let requests = requests.take_until(stopping.clone().cancelled_owned());
     let tasks = TaskTracker::new();
     let tracker = tasks.clone();
-    let in_flight = requests.map(move |request| {
-        let memory = arrived.split();
-        let task = request.map_err(explain).and_then(|request| {
-            let kept = Kept::new(memory, arrived.work()?);
-            let answer = answer(request, kept.batch.clone());
-            Ok(AbortOnDropHandle::new(tracker.spawn(within(kept, answer))))
-        });
-        async {
-            // A task fails only where the runtime is going down.
-            task?
-                .await
-                .unwrap_or_else(|_| Err(RouterError::Stopping.into()))
-        }
-    });
-    answers(admitted, None, patience, |sink| async move {
-        hand_on_all(in_flight.buffered(WINDOW), sink, tasks).await?;
-        if stopping.is_cancelled() {
-            Err(Status::from(RouterError::Stopping))
-        } else {
-            Ok(())
-        }
+    let in_flight = |reader: Reader| {
+        requests.map(move |request| {
+            let memory = arrived.split();
+            let task = request.map_err(explain).and_then(|request| {
+                let kept = Kept::new(memory, arrived.work()?, reader.clone());
+                let answer = answer(request, kept.batch.clone());
+                Ok(AbortOnDropHandle::new(tracker.spawn(within(kept, answer))))
+            });
+            async {
+                // A task fails only where the runtime is going down.
+                task?
+                    .await
+                    .unwrap_or_else(|_| Err(RouterError::Stopping.into()))
+            }
+        })
+    };
+    Reader::of(|reader| {
+        let in_flight = in_flight(reader).buffered(WINDOW);
+        answers(admitted, None, patience, |sink| async move {
+            hand_on_all(in_flight, sink, tasks).await?;
+            if stopping.is_cancelled() {
+                Err(Status::from(RouterError::Stopping))
+            } else {
+                Ok(())
+            }
+        })
     })
 }
 
-/// The memory and the place of a batch, given back with the last clone.
+/// The memory and the place of a batch, given back with the last clone, and who reads its answer.
 #[derive(Clone, Debug)]
 pub(crate) struct Held {
     _batch: Arc<(Taken, Working)>,
+    reader: Reader,
+}
+
+impl Asks for Held {
+    async fn waits(&self, deadline: Deadline) -> bool {
+        let is_there = timeout_at(deadline.instant(), self.reader.is_there());
+        is_there.await.unwrap_or(false)
+    }
 }
 
 /// What a batch and its answer hold until there is room for the answer.
@@ -81,11 +98,12 @@ struct Kept {
 }
 
 impl Kept {
-    fn new(mut memory: Taken, working: Working) -> Self {
+    fn new(mut memory: Taken, working: Working, reader: Reader) -> Self {
         let batch = memory.split();
         Self {
             batch: Held {
                 _batch: Arc::new((batch, working)),
+                reader,
             },
             answer: memory,
         }
@@ -140,6 +158,7 @@ mod tests {
     use simshard_transport::Budget;
 
     use super::*;
+    use crate::streams::reader::tests::silent;
 
     const SHORT: Duration = Duration::from_millis(30);
 
@@ -148,7 +167,7 @@ mod tests {
         let admitted = Admitted::new(&Budget::new(0), None);
         Kept {
             answer: memory,
-            ..Kept::new(admitted.split(), admitted.work().unwrap())
+            ..Kept::new(admitted.split(), admitted.work().unwrap(), silent().1)
         }
     }
 

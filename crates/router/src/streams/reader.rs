@@ -1,0 +1,115 @@
+//! Whether the reader of a stream is still there.
+//!
+//! The transport looks for a cancelled stream each time before it asks for an answer, and drops the answers of one that
+//! was cancelled. So a reader that asks once more after a question came has not been known to leave before it.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures_util::Stream;
+use tokio::sync::{mpsc, oneshot};
+
+use super::Answers;
+
+type Question = oneshot::Sender<()>;
+
+/// Asks the transport whether a stream is still read.
+#[derive(Clone, Debug)]
+pub(crate) struct Reader(mpsc::UnboundedSender<Question>);
+
+impl Reader {
+    /// Makes a stream of answers that tells whether it is read.
+    pub(crate) fn of<T: 'static>(make: impl FnOnce(Self) -> Answers<T>) -> Answers<T> {
+        let (asking, arriving) = mpsc::unbounded_channel();
+        Box::pin(Read {
+            answers: make(Self(asking)),
+            arriving,
+            arrived: Vec::new(),
+        })
+    }
+
+    /// Whether the transport has not known, when this was called, that the reader has gone. While the reader takes
+    /// nothing, this waits.
+    pub(crate) async fn is_there(&self) -> bool {
+        let (question, answer) = oneshot::channel();
+        self.0.send(question).is_ok() && answer.await.is_ok()
+    }
+}
+
+/// Answers, and the questions whether they are read.
+struct Read<T> {
+    answers: Answers<T>,
+    arriving: mpsc::UnboundedReceiver<Question>,
+    /// What arrived before the transport asked for an answer last, or while it did. The next time it has looked since.
+    arrived: Vec<Question>,
+}
+
+impl<T> Stream for Read<T> {
+    type Item = <Answers<T> as Stream>::Item;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        for question in self.arrived.drain(..) {
+            // Who asked may have ended.
+            let _ = question.send(());
+        }
+        while let Poll::Ready(Some(question)) = self.arriving.poll_recv(context) {
+            self.arrived.push(question);
+        }
+        if !self.arrived.is_empty() {
+            context.waker().wake_by_ref();
+        }
+        self.answers.as_mut().poll_next(context)
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::pin::pin;
+
+    use futures_util::{FutureExt, StreamExt, poll, stream};
+
+    use super::*;
+
+    /// A stream without an answer, and its reader.
+    pub(crate) fn silent() -> (Answers<u8>, Reader) {
+        let mut reader = None;
+        let answers = Reader::of(|made| {
+            reader = Some(made);
+            stream::pending().boxed()
+        });
+        (answers, reader.unwrap())
+    }
+
+    /// The transport may have looked before the question came, and asked for an answer after it.
+    #[tokio::test]
+    async fn a_reader_is_there_if_it_asks_for_an_answer_twice_after_the_question() {
+        let (mut answers, reader) = silent();
+        let mut is_there = pin!(reader.is_there());
+        assert!(poll!(&mut is_there).is_pending());
+        assert!(answers.next().now_or_never().is_none());
+        assert!(poll!(&mut is_there).is_pending());
+        assert!(answers.next().now_or_never().is_none());
+        assert_eq!(poll!(&mut is_there), Poll::Ready(true));
+    }
+
+    #[tokio::test]
+    async fn a_question_wakes_who_waits_for_answers() {
+        let (mut answers, reader) = silent();
+        tokio::select! {
+            biased;
+            _ = answers.next() => unreachable!("there is no answer"),
+            is_there = reader.is_there() => assert!(is_there),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_left_is_not_there() {
+        let (mut answers, reader) = silent();
+        let mut is_there = pin!(reader.is_there());
+        assert!(poll!(&mut is_there).is_pending());
+        assert!(answers.next().now_or_never().is_none());
+        drop(answers);
+        assert_eq!(poll!(&mut is_there), Poll::Ready(false));
+        assert!(!reader.is_there().await);
+    }
+}
