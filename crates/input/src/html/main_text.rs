@@ -9,7 +9,7 @@
 
 use super::page::{Block, Page};
 
-/// The least weight of a block of prose: about twelve words of English, or 24 characters of Chinese.
+/// The least weight of a block of prose: about fourteen words of English, or 24 characters of Chinese.
 const LEAST_PROSE: u32 = 70;
 /// At most so many blocks that are no prose stand between two that belong together.
 const MOST_BETWEEN: usize = 6;

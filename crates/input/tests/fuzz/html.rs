@@ -96,6 +96,15 @@ const PIECES: &[&str] = &[
     "A sentence that is long enough to be taken for the main content of a page, by its length. ",
 ];
 
+/// What may follow the type in a header.
+const TYPES: [&str; 5] = [
+    "",
+    "; charset=utf-8",
+    "; charset=utf-16be",
+    "; charset=iso-2022-jp",
+    "; charset=",
+];
+
 fn check_page(markup: &str) {
     let all = Html::All.text(markup);
     let main = Html::Main.text(markup);
@@ -118,15 +127,8 @@ fn spliced_bytes_in_a_record() {
         .iter()
         .map(|piece| piece.as_bytes().to_vec())
         .collect();
-    let types = [
-        "",
-        "; charset=utf-8",
-        "; charset=utf-16be",
-        "; charset=iso-2022-jp",
-        "; charset=",
-    ];
     let html = prop::sample::select(&[None, Some(Html::All), Some(Html::Raw)][..]);
-    let content_type = prop::sample::select(&types[..]);
+    let content_type = prop::sample::select(&TYPES[..]);
     let inputs = (spliced(pieces, 24), content_type, html);
     proptest!(cases(), |((Bytes(page), content_type, html) in inputs)| {
         let http = format!("HTTP/1.1 200 OK\r\nContent-Type: text/html{content_type}\r\n\r\n");

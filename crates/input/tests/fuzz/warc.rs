@@ -56,7 +56,7 @@ fn records() -> Vec<Vec<u8>> {
     ]
 }
 
-const PIECES: [&str; 38] = [
+const PIECES: [&str; 40] = [
     "WARC/1.0\r\n",
     "WARC/1.1\n",
     "WARC/",

@@ -2,10 +2,8 @@
 
 use super::*;
 
-const PROSE: &str =
-    "The quick brown fox jumps over the lazy dog, and then it runs off into the wood.";
-const MORE: &str =
-    "Nobody in the village has seen it since, although the dog still barks at the trees.";
+const PROSE: &str = "The quick brown fox jumps over the lazy dog, and then it runs off into the wood behind the old mill.";
+const MORE: &str = "Nobody in the village has seen it since, although the dog still barks at the trees every evening.";
 const LINKS: &str =
     "<div><a href=/>Home</a> <a href=/a>About us</a> <a href=/b>All the articles</a></div>";
 
