@@ -3,9 +3,12 @@
 use super::*;
 use crate::Html;
 
-const PAGE: &str = "<nav>Menu</nav><p>a <b>fox</b>";
-const MAIN: &str = "a fox";
-const ALL: &str = "Menu\na fox";
+pub(super) const PAGE: &str = "<nav>Menu</nav><p>a <b>fox</b> that runs through the deep dark wood behind the \
+                    old mill, where nobody has seen it since the summer";
+pub(super) const MAIN: &str = "a fox that runs through the deep dark wood behind the old mill, where nobody has \
+                    seen it since the summer";
+pub(super) const ALL: &str = "Menu\na fox that runs through the deep dark wood behind the old mill, where nobody \
+                   has seen it since the summer";
 
 /// The only text of an input in a format, under all the values of `--html`.
 fn texts(options: &InputOptions, stdin: &[u8]) -> [String; 4] {
@@ -100,7 +103,7 @@ fn other_formats_have_no_pages() {
         };
         let refused = message(open_bytes(&options, b""));
         let expected = format!(
-            "--html belongs to --format files, jsonl, parquet or warc, but the format is {format}"
+            "--html belongs to --format files or jsonl or parquet or warc, but the format is {format}"
         );
         assert_eq!(refused, expected);
     }

@@ -10,6 +10,7 @@ use flate2::Compression as Level;
 use flate2::write::GzEncoder;
 
 use super::checking::make_pipe;
+use super::html::{ALL, MAIN, PAGE};
 use super::*;
 use crate::{Carries, Check};
 
@@ -196,11 +197,11 @@ fn a_file_that_changes_after_the_check_is_still_reported() {
 
 #[test]
 fn texts_of_rows_are_pages_only_where_the_caller_says_so() {
-    let rows = table(&[("a", Some("<nav>Menu</nav><p>a <b>fox</b>"), 1)]);
+    let rows = table(&[("a", Some(PAGE), 1)]);
     for (html, expected) in [
-        (None, "<nav>Menu</nav><p>a <b>fox</b>"),
-        (Some(crate::Html::Main), "a fox"),
-        (Some(crate::Html::All), "Menu\na fox"),
+        (None, PAGE),
+        (Some(crate::Html::Main), MAIN),
+        (Some(crate::Html::All), ALL),
     ] {
         let options = InputOptions {
             html,

@@ -95,7 +95,7 @@ fn near_duplicates_are_found_among_pages_of_several_character_sets() {
         assert_eq!(output.status.code(), Some(0), "{}", log(&output));
         let clusters = String::from_utf8_lossy(&output.stdout);
         let expected =
-            "[\"http://fr.old/\",\"http://fr.new/\"]\n[\"http://ja.old/\",\"http://ja.new/\"]\n";
+            "[\"http://ja.old/\", \"http://ja.new/\"]\n[\"http://fr.old/\", \"http://fr.new/\"]\n";
         assert_eq!(clusters, expected);
         assert_eq!(said(&output), "skipped 1 non-text record\n");
         let pairs = succeed(&[&["find-all", &warc], html].concat(), b"");
@@ -143,7 +143,7 @@ fn hostile_pages_hide_no_near_duplicates() {
     );
     assert_eq!(output.status.code(), Some(0), "{}", log(&output));
     let found = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(found, "[\"deep\",\"deeper\",\"wide\",\"unclosed\"]\n");
+    assert_eq!(found, "[\"deep\", \"deeper\", \"wide\", \"unclosed\"]\n");
     assert_eq!(said(&output), "skipped 1 unhashable text\n");
 }
 
