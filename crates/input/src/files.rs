@@ -113,9 +113,10 @@ impl FileDocuments {
                 }
             };
             if is_candidate(&entry) {
-                let html = match suggested::is_page(entry.path()) {
-                    true => self.html,
-                    false => Html::Raw,
+                let html = if suggested::is_page(entry.path()) {
+                    self.html
+                } else {
+                    Html::Raw
                 };
                 let document = read(entry.path(), self.ids);
                 return Some(match document {
@@ -239,9 +240,10 @@ fn read(path: &Path, ids: Ids) -> Result<Document, Refusal> {
     if content.len() > MAX_RECORD_BYTES {
         return Err(Refusal::TooLarge);
     }
-    let text = match suggested::is_page(path) {
-        true => html::decoded(&content, None),
-        false => plain_text(content)?,
+    let text = if suggested::is_page(path) {
+        html::decoded(&content, None)
+    } else {
+        plain_text(content)?
     };
     if text.len() > MAX_RECORD_BYTES {
         return Err(Refusal::TooLarge);

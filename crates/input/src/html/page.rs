@@ -240,10 +240,10 @@ impl Page {
 
 fn weight(word: &str) -> u32 {
     let of_character = |character| if character < '\u{2E80}' { 1 } else { 3 };
-    match word.is_ascii() {
-        true => u32::try_from(word.len()).unwrap_or(u32::MAX),
-        false => word.chars().map(of_character).fold(0, u32::saturating_add),
+    if word.is_ascii() {
+        return u32::try_from(word.len()).unwrap_or(u32::MAX);
     }
+    word.chars().map(of_character).fold(0, u32::saturating_add)
 }
 
 impl Roles {

@@ -71,7 +71,7 @@ fn crawl() -> Vec<Vec<u8>> {
         response(
             "http://ja.old/",
             "text/html; charset=shift_jis",
-            encoded(SHIFT_JIS, &JAPANESE.replace('。', "。<br>")),
+            encoded(SHIFT_JIS, &old_site(JAPANESE).replace('é', "&eacute;")),
         ),
         response(
             "http://ru/",
