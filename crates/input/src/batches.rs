@@ -7,6 +7,7 @@ use crate::document::{Content, Document, Record};
 use crate::error::InputError;
 use crate::format::Format;
 use crate::found::Found;
+use crate::html::Html;
 use crate::needs::Needs;
 use crate::options::InputOptions;
 use crate::parse::{LineParser, Outcome};
@@ -19,8 +20,8 @@ use crate::source::Source;
 pub(crate) enum Batch {
     /// Lines, and how to parse them.
     Lines(Chunk, Arc<LineParser>),
-    /// Documents, and what was left out beside them.
-    Documents(Vec<Document>, Skipped),
+    /// Documents, pages among them yet to be turned into text, and what was left out beside them.
+    Documents(Vec<(Document, Html)>, Skipped),
 }
 
 /// How sources are read.
@@ -50,8 +51,8 @@ impl Batch {
         match self {
             Self::Lines(chunk, parser) => parser.parse_chunk(chunk, take),
             Self::Documents(documents, skipped) => {
-                for document in documents {
-                    take(document.into());
+                for (document, html) in documents {
+                    take(html.of_record(document.into()));
                 }
                 Outcome {
                     skipped: *skipped,
@@ -65,7 +66,9 @@ impl Batch {
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Lines(chunk, _) => chunk.bytes().len(),
-            Self::Documents(documents, _) => documents.iter().map(bytes).sum(),
+            Self::Documents(documents, _) => {
+                documents.iter().map(|(document, _)| bytes(document)).sum()
+            }
         }
     }
 }
@@ -157,9 +160,9 @@ impl DocumentBatches {
                 None => break,
                 Some(Found::Skipped(more)) => skipped += more,
                 Some(Found::Failed(error)) => self.failed = Some(error),
-                Some(Found::Document(document)) => {
+                Some(Found::Document(document, html)) => {
                     gathered += bytes(&document).max(1);
-                    documents.push(document);
+                    documents.push((document, html));
                 }
             }
         }

@@ -14,15 +14,19 @@ use crate::decompress::{Compression, Decompressed, ReadError, damage};
 use crate::document::{Content, Document, MAX_RECORD_BYTES};
 use crate::error::InputError;
 use crate::found::Found;
+use crate::html::{self, Html};
 use crate::ids::Ids;
 use crate::paths::is_stdin;
 use crate::skipped::Skipped;
+use crate::suggested;
 
 const BYTE_ORDER_MARK: char = '\u{FEFF}';
 
 /// Reads the documents below some paths, one by one.
 pub(crate) struct FileDocuments {
     walk: Walk,
+    /// What is taken of pages of HTML.
+    html: Html,
     ids: Ids,
     found_any: bool,
     skipped: Skipped,
@@ -85,9 +89,10 @@ pub(crate) fn first(roots: &[PathBuf], is: impl Fn(&Path) -> bool) -> Option<(Pa
 }
 
 impl FileDocuments {
-    pub(crate) fn new(roots: &[PathBuf], ids: Ids) -> Self {
+    pub(crate) fn new(roots: &[PathBuf], html: Html, ids: Ids) -> Self {
         Self {
             walk: walk(roots),
+            html,
             ids,
             found_any: false,
             skipped: Skipped::default(),
@@ -95,7 +100,7 @@ impl FileDocuments {
     }
 
     /// The next document, or what is skipped before it.
-    fn next_file(&mut self) -> Option<Result<Document, Skipped>> {
+    fn next_file(&mut self) -> Option<Result<(Document, Html), Skipped>> {
         loop {
             let entry = match self.walk.next()? {
                 Ok(entry) => entry,
@@ -108,8 +113,16 @@ impl FileDocuments {
                 }
             };
             if is_candidate(&entry) {
+                let html = if suggested::is_page(entry.path()) {
+                    self.html
+                } else {
+                    Html::Raw
+                };
                 let document = read(entry.path(), self.ids);
-                return Some(document.map_err(|refusal| refusal.record(&entry)));
+                return Some(match document {
+                    Ok(document) => Ok((document, html)),
+                    Err(refusal) => Err(refusal.record(&entry)),
+                });
             }
         }
     }
@@ -127,9 +140,9 @@ impl Iterator for FileDocuments {
 
     fn next(&mut self) -> Option<Found> {
         match self.next_file() {
-            Some(Ok(document)) => {
+            Some(Ok((document, html))) => {
                 self.found_any = true;
-                Some(Found::Document(document))
+                Some(Found::Document(document, html))
             }
             Some(Err(skipped)) => {
                 self.skipped += skipped;
@@ -227,6 +240,19 @@ fn read(path: &Path, ids: Ids) -> Result<Document, Refusal> {
     if content.len() > MAX_RECORD_BYTES {
         return Err(Refusal::TooLarge);
     }
+    let text = if suggested::is_page(path) {
+        html::decoded(&content, None)
+    } else {
+        plain_text(content)?
+    };
+    if text.len() > MAX_RECORD_BYTES {
+        return Err(Refusal::TooLarge);
+    }
+    let content = Content::Text(text);
+    Ok(Document { id, content })
+}
+
+fn plain_text(content: Vec<u8>) -> Result<String, Refusal> {
     if memchr::memchr(0, &content).is_some() {
         return Err(Refusal::Binary);
     }
@@ -234,8 +260,7 @@ fn read(path: &Path, ids: Ids) -> Result<Document, Refusal> {
     if text.starts_with(BYTE_ORDER_MARK) {
         text.drain(..BYTE_ORDER_MARK.len_utf8());
     }
-    let content = Content::Text(text);
-    Ok(Document { id, content })
+    Ok(text)
 }
 
 /// The id of the file at `path`, or the reason why it can have none.

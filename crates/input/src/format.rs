@@ -24,12 +24,13 @@ pub enum Format {
     /// A table in Parquet, a document a row, see --id-field, --text-field and --fingerprint-field;
     /// for programs that were built with it: `cargo build --release --features parquet`
     Parquet,
-    /// A crawl's WET or WARC file, a document a record of plain text; the id is the address of the
-    /// page; records of anything else, such as HTML, are counted and left out; also called `wet`
+    /// A crawl's WET or WARC file, a document a record of plain text or HTML, see --html; the id is
+    /// the address of the page; records of anything else are counted and left out; also called `wet`
     #[value(alias = "wet")]
     Warc,
     /// One document a file, whatever it is called; folders are walked, without hidden files and
-    /// links; the id is the path; binary files and those over 8 MiB are skipped
+    /// links; the id is the path; binary files and those over 8 MiB are skipped; .html, .htm and
+    /// .xhtml are pages, see --html
     Files,
 }
 

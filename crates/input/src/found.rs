@@ -2,13 +2,14 @@
 
 use crate::document::Document;
 use crate::error::InputError;
+use crate::html::Html;
 use crate::skipped::Skipped;
 
 /// What a source that is not made of lines has next.
 #[derive(Debug)]
 pub(crate) enum Found {
-    /// A document.
-    Document(Document),
+    /// A document, and what is taken of its text: all of it, unless it is a page of HTML.
+    Document(Document, Html),
     /// Something that is left out, counted under its reason.
     Skipped(Skipped),
     /// The end of all reading.

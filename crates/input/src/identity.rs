@@ -27,6 +27,7 @@ pub struct InputIdentity {
     text_field: Option<String>,
     fingerprint_field: Option<String>,
     features_field: Option<String>,
+    html: Option<String>,
     skip_bad_lines: bool,
     file_count: u64,
     byte_count: u64,
@@ -48,6 +49,7 @@ impl InputIdentity {
             text_field: options.text_field.clone(),
             fingerprint_field: options.fingerprint_field.clone(),
             features_field: options.features_field.clone(),
+            html: options.html.map(|html| format!("{html:?}").to_lowercase()),
             skip_bad_lines: options.skip_bad_lines,
             file_count: 0,
             byte_count: 0,
@@ -105,7 +107,7 @@ impl InputIdentity {
         Ok(())
     }
 
-    fn facts(&self) -> [(&'static str, String); 9] {
+    fn facts(&self) -> [(&'static str, String); 10] {
         let field = |field: &Option<String>| field.as_deref().unwrap_or("not given").to_owned();
         [
             ("input", self.paths.join(" ")),
@@ -114,6 +116,7 @@ impl InputIdentity {
             ("--text-field", field(&self.text_field)),
             ("--fingerprint-field", field(&self.fingerprint_field)),
             ("--features-field", field(&self.features_field)),
+            ("--html", field(&self.html)),
             ("--skip-bad-lines", self.skip_bad_lines.to_string()),
             ("files", self.file_count.to_string()),
             ("bytes", self.byte_count.to_string()),

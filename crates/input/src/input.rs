@@ -12,6 +12,7 @@ use crate::documents::Documents;
 use crate::error::InputError;
 use crate::files::{self, FileDocuments};
 use crate::format::Format;
+use crate::html::Html;
 use crate::ids::Ids;
 use crate::in_order;
 use crate::needs::{Check, Needs};
@@ -45,7 +46,7 @@ impl Input {
         let (paths, format) = options.resolve(needs.preferred_format)?;
         let check = needs.check == Check::BeforeUse && !options.skip_bad_lines;
         let Some(reader) = SourceReader::new(options, needs, format, paths.len() > 1)? else {
-            return Self::open_files(&paths, needs.ids, check);
+            return Self::open_files(&paths, options.of_pages(), needs.ids, check);
         };
         let mut sources = source::collect(&paths, format, stdin)?;
         let mut document_count = None;
@@ -62,9 +63,14 @@ impl Input {
         })
     }
 
-    fn open_files(roots: &[PathBuf], ids: Ids, count: bool) -> Result<Self, InputError> {
+    fn open_files(
+        roots: &[PathBuf],
+        html: Html,
+        ids: Ids,
+        count: bool,
+    ) -> Result<Self, InputError> {
         files::check_roots(roots)?;
-        let documents = FileDocuments::new(roots, ids);
+        let documents = FileDocuments::new(roots, html, ids);
         Ok(Self {
             document_count: count.then(|| files::count(roots)),
             carries: Carries::Texts,

@@ -48,6 +48,7 @@ mod files;
 mod format;
 mod found;
 mod gzip;
+mod html;
 mod identity;
 mod ids;
 mod in_order;
@@ -79,6 +80,7 @@ pub use document::{
 pub use documents::Documents;
 pub use error::InputError;
 pub use format::Format;
+pub use html::Html;
 pub use identity::InputIdentity;
 pub use ids::Ids;
 pub use input::{Input, parse_bytes};

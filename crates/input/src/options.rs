@@ -8,6 +8,7 @@ use crate::document::Carries;
 use crate::error::InputError;
 use crate::fields::{JsonContent, JsonFields};
 use crate::format::Format;
+use crate::html::Html;
 #[cfg(feature = "parquet")]
 use crate::parquet::{ContentColumn, ParquetColumns};
 use crate::paths::{self, is_stdin};
@@ -29,6 +30,8 @@ pub struct InputOptions {
     /// The field of the features, instead of a text; without it `features`, where the recipe
     /// takes these.
     pub features_field: Option<String>,
+    /// What is taken of pages of HTML; without it [`Html::Main`], where a document is known to be one.
+    pub html: Option<Html>,
     /// Whether lines, rows and records that cannot be read are counted, instead of stopping.
     pub skip_bad_lines: bool,
 }
@@ -49,6 +52,7 @@ impl InputOptions {
             text_field: None,
             fingerprint_field: None,
             features_field: None,
+            html: None,
             skip_bad_lines: true,
         }
     }
@@ -69,18 +73,34 @@ impl InputOptions {
         Ok((paths, format))
     }
 
+    /// What is taken of documents that are known to be HTML.
+    pub(crate) fn of_pages(&self) -> Html {
+        self.html.unwrap_or(Html::Main)
+    }
+
+    /// What is taken of texts that may be HTML, for all that is known: only the caller knows.
+    pub(crate) fn of_texts(&self) -> Html {
+        self.html.unwrap_or(Html::Raw)
+    }
+
     /// Refuses a field that the format does not have: ignoring it would fingerprint, say, the JSON
     /// around it.
     fn check_fields(&self, format: Format) -> Result<(), InputError> {
         let named = [Format::Jsonl, Format::Parquet].as_slice();
         let json = [Format::Jsonl].as_slice();
-        for (flag, field, homes) in [
-            ("--id-field", &self.id_field, named),
-            ("--text-field", &self.text_field, named),
-            ("--fingerprint-field", &self.fingerprint_field, named),
-            ("--features-field", &self.features_field, json),
+        let pages = [Format::Files, Format::Jsonl, Format::Parquet, Format::Warc].as_slice();
+        for (flag, is_given, homes) in [
+            ("--id-field", self.id_field.is_some(), named),
+            ("--text-field", self.text_field.is_some(), named),
+            (
+                "--fingerprint-field",
+                self.fingerprint_field.is_some(),
+                named,
+            ),
+            ("--features-field", self.features_field.is_some(), json),
+            ("--html", self.html.is_some(), pages),
         ] {
-            if field.is_some() && !homes.contains(&format) {
+            if is_given && !homes.contains(&format) {
                 return Err(InputError::FieldOfOtherFormat {
                     flag,
                     homes,

@@ -11,6 +11,7 @@ use crate::document::Document;
 use crate::error::InputError;
 use crate::format::Format;
 use crate::found::Found;
+use crate::html::Html;
 use crate::ids::Ids;
 use crate::options::InputOptions;
 #[cfg(feature = "parquet")]
@@ -25,6 +26,8 @@ use crate::without_parquet::WithoutParquet;
 #[derive(Clone)]
 pub(crate) struct RecordReader {
     format: RecordFormat,
+    /// What is taken of pages: of texts, for Parquet, which does not say which are pages.
+    html: Html,
     ids: Ids,
     skip_bad: bool,
 }
@@ -49,18 +52,22 @@ impl RecordReader {
         ids: Ids,
         format: Format,
     ) -> Result<Option<Self>, InputError> {
-        let format = match format {
+        let (format, html) = match format {
             #[cfg(feature = "parquet")]
-            Format::Parquet => RecordFormat::Parquet(options.parquet_columns()),
+            Format::Parquet => {
+                let columns = options.parquet_columns();
+                (RecordFormat::Parquet(columns), options.of_texts())
+            }
             #[cfg(not(feature = "parquet"))]
             Format::Parquet => return Err(InputError::WithoutParquet(WithoutParquet)),
-            Format::Warc => RecordFormat::Warc,
+            Format::Warc => (RecordFormat::Warc, options.of_pages()),
             Format::Hashes | Format::Lines | Format::Jsonl | Format::Tsv | Format::Files => {
                 return Ok(None);
             }
         };
         Ok(Some(Self {
             format,
+            html,
             ids,
             skip_bad: options.skip_bad_lines,
         }))
@@ -87,7 +94,7 @@ impl RecordReader {
     }
 
     fn open(&self, source: Source) -> Result<Documents, InputError> {
-        let skip_bad = self.skip_bad;
+        let (html, skip_bad) = (self.html, self.skip_bad);
         let name = source.name.clone();
         match &self.format {
             #[cfg(feature = "parquet")]
@@ -96,14 +103,14 @@ impl RecordReader {
                 let documents = ParquetDocuments::open(name, file, columns, self.ids)
                     .map_err(InputError::Parquet)?;
                 Ok(Box::new(
-                    documents.map(move |document| found_row(document, skip_bad)),
+                    documents.map(move |document| found_row(document, html, skip_bad)),
                 ))
             }
             RecordFormat::Warc => {
                 let reader = Decompressed::new(Path::new(&name), source.open()?);
                 let reader = reader.map_err(InputError::unreadable(&name))?;
                 Ok(Box::new(WarcFound {
-                    documents: WarcDocuments::new(name, reader.into_reader(), self.ids),
+                    documents: WarcDocuments::new(name, reader.into_reader(), html, self.ids),
                     skip_bad,
                     others: 0,
                     next: None,
@@ -114,9 +121,9 @@ impl RecordReader {
 }
 
 #[cfg(feature = "parquet")]
-fn found_row(document: Result<Document, ParquetError>, skip_bad: bool) -> Found {
+fn found_row(document: Result<Document, ParquetError>, html: Html, skip_bad: bool) -> Found {
     match document {
-        Ok(document) => Found::Document(document),
+        Ok(document) => Found::Document(document, html),
         Err(error) if skip_bad && error.is_bad_row() => Found::Skipped(Skipped {
             bad_rows: 1,
             ..Skipped::default()
@@ -125,9 +132,9 @@ fn found_row(document: Result<Document, ParquetError>, skip_bad: bool) -> Found 
     }
 }
 
-fn found_record(document: Result<Document, WarcError>, skip_bad: bool) -> Found {
+fn found_record(document: Result<(Document, Html), WarcError>, skip_bad: bool) -> Found {
     match document {
-        Ok(document) => Found::Document(document),
+        Ok((document, html)) => Found::Document(document, html),
         Err(error) if skip_bad && error.is_bad_record() => Found::Skipped(Skipped {
             bad_records: 1,
             ..Skipped::default()

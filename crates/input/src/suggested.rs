@@ -100,6 +100,12 @@ fn by_extension(path: &Path) -> Option<Format> {
     })
 }
 
+/// Whether the name of a file says that it is a page of HTML.
+pub(crate) fn is_page(path: &Path) -> bool {
+    let extension = plain_extension(path);
+    extension.is_some_and(|extension| ["html", "htm", "xhtml"].contains(&&*extension))
+}
+
 /// The extension in lower case, that of what is compressed where a name says so.
 fn plain_extension(path: &Path) -> Option<String> {
     let stem;

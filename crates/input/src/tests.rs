@@ -6,6 +6,7 @@ mod cutting;
 mod features;
 mod files;
 mod hashes;
+mod html;
 mod identity;
 mod in_order;
 mod jsonl;

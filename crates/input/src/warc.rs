@@ -2,13 +2,14 @@
 //!
 //! | record                | its document                                                      |
 //! |-----------------------|-------------------------------------------------------------------|
-//! | `conversion`          | its block, if that is plain text: a WET file                      |
-//! | `resource`            | its block, if that is plain text                                  |
-//! | `response`            | the payload of an HTTP response of status 200, if that is plain text, with chunks put together and gzip undone |
+//! | `conversion`          | its block, if that is plain text, as in a WET file, or HTML       |
+//! | `resource`            | the same                                                          |
+//! | `response`            | the payload of an HTTP response of status 200, if that is plain text or HTML, with chunks put together, gzip and deflate undone |
 //! | `warcinfo`, `request`, `metadata`, `revisit` | none: they tell of a crawl, and hold no content |
 //!
-//! Plain text is `text/plain` in UTF-8, without NUL bytes. Everything else, HTML above all, is counted and left out,
-//! since it would have to be turned into text first; a file that holds nothing but that is refused.
+//! Plain text is `text/plain` in UTF-8, without NUL bytes. HTML is `text/html` and
+//! `application/xhtml+xml` in any character set. Everything else is counted and left out; a file that
+//! holds nothing but that is refused.
 //! The id is the `WARC-Target-URI`, or the `WARC-Record-ID` of a record without one.
 //!
 //! What is read here is not compressed: a `.gz` holds each record in a gzip member of its own, and
@@ -33,11 +34,12 @@ use std::io::Read;
 pub use error::{BrokenProblem, RecordProblem, WarcError};
 pub use record::{MAX_BLOCK_BYTES, MAX_HEADER_BYTES};
 
-use fields::Fields;
+use fields::{Fields, TextKind, text_kind};
 use http::Payload;
 use record::{Block, Broken, Records};
 
 use crate::document::{Content, Document, MAX_RECORD_BYTES};
+use crate::html::{self, Html};
 use crate::ids::Ids;
 use crate::problem::{LineProblem, excerpt, refuse_nul};
 
@@ -46,8 +48,9 @@ use crate::problem::{LineProblem, excerpt, refuse_nul};
 pub struct WarcDocuments {
     name: String,
     records: Records,
+    html: Html,
     ids: Ids,
-    /// Records that hold plain text, be it good or bad.
+    /// Records that hold text, be it good or bad.
     texts: u64,
     other_records: u64,
     ended: bool,
@@ -55,8 +58,8 @@ pub struct WarcDocuments {
 
 /// What a record's type says of it.
 enum Role {
-    /// Its block is what was captured.
-    Block,
+    /// Its block is what was captured, a text of this kind.
+    Block(TextKind),
     /// Its block is an HTTP response.
     Response,
     /// It holds no content.
@@ -67,9 +70,18 @@ enum Role {
 
 /// What a record comes to.
 enum Outcome {
-    Document(Document),
+    Document(Document, Html),
     Aside,
     Other,
+}
+
+/// A text as it stands in a record.
+#[derive(Debug, PartialEq, Eq)]
+enum Text {
+    /// Bytes that should be UTF-8.
+    Plain(Vec<u8>),
+    /// The markup of a page.
+    Page(String),
 }
 
 /// Why a record is no document: its own fault, or the file's.
@@ -79,12 +91,14 @@ enum Fault {
 }
 
 impl WarcDocuments {
-    /// Documents from uncompressed WARC. `name` stands for the file in errors.
+    /// Documents from uncompressed WARC. `name` stands for the file in errors. Pages of HTML are
+    /// handed out as markup, with `html` beside them to turn them into text.
     #[must_use]
-    pub fn new(name: String, from: Box<dyn Read + Send>, ids: Ids) -> Self {
+    pub fn new(name: String, from: Box<dyn Read + Send>, html: Html, ids: Ids) -> Self {
         Self {
             name,
             records: Records::new(from),
+            html,
             ids,
             texts: 0,
             other_records: 0,
@@ -92,7 +106,7 @@ impl WarcDocuments {
         }
     }
 
-    /// How many records have been left out so far, since what they hold is not plain text.
+    /// How many records have been left out so far, since what they hold is no text.
     #[must_use]
     pub fn other_records(&self) -> u64 {
         self.other_records
@@ -107,7 +121,10 @@ impl WarcDocuments {
         let text = match role(fields) {
             Role::Aside => return Ok(Some(Outcome::Aside)),
             Role::Other => return Ok(Some(Outcome::Other)),
-            Role::Block => whole_text(&self.records.block()?)?,
+            Role::Block(kind) => {
+                let content_type = fields.get("Content-Type").unwrap_or_default();
+                Text::new(kind, whole_text(&self.records.block()?)?, &content_type)
+            }
             Role::Response => match http::payload(&self.records.block()?)? {
                 Payload::Text(text) => text,
                 Payload::Other => return Ok(Some(Outcome::Other)),
@@ -115,8 +132,16 @@ impl WarcDocuments {
         };
         let id = id_of(fields)?;
         self.ids.check(&id).map_err(RecordProblem::Value)?;
-        let content = Content::Text(to_text(text)?);
-        Ok(Some(Outcome::Document(Document { id, content })))
+        let (text, html) = match text {
+            Text::Plain(bytes) => (to_text(bytes)?, Html::Raw),
+            Text::Page(markup) => (markup, self.html),
+        };
+        // A page may have grown when it became UTF-8.
+        if text.len() > MAX_RECORD_BYTES {
+            return Err(RecordProblem::TooLong.into());
+        }
+        let content = Content::Text(text);
+        Ok(Some(Outcome::Document(Document { id, content }, html)))
     }
 
     fn located(&self, fault: Fault) -> WarcError {
@@ -154,14 +179,14 @@ impl WarcDocuments {
 }
 
 impl Iterator for WarcDocuments {
-    type Item = Result<Document, WarcError>;
+    type Item = Result<(Document, Html), WarcError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         while !self.ended {
             match self.read_record() {
-                Ok(Some(Outcome::Document(document))) => {
+                Ok(Some(Outcome::Document(document, html))) => {
                     self.texts += 1;
-                    return Some(Ok(document));
+                    return Some(Ok((document, html)));
                 }
                 Ok(Some(Outcome::Aside)) => {}
                 Ok(Some(Outcome::Other)) => self.other_records += 1,
@@ -192,6 +217,15 @@ impl From<Broken> for Fault {
     }
 }
 
+impl Text {
+    fn new(kind: TextKind, bytes: Vec<u8>, content_type: &[u8]) -> Self {
+        match kind {
+            TextKind::Plain => Self::Plain(bytes),
+            TextKind::Page => Self::Page(html::decoded(&bytes, Some(content_type))),
+        }
+    }
+}
+
 fn whole_text(block: &Block<'_>) -> Result<Vec<u8>, RecordProblem> {
     if !block.is_whole || block.bytes.len() > MAX_RECORD_BYTES {
         return Err(RecordProblem::TooLong);
@@ -219,14 +253,14 @@ fn role(fields: Fields<'_>) -> Role {
         });
         return if is_http { Role::Response } else { Role::Other };
     }
-    let is_text = match content_type {
-        Some(value) => fields::is_plain_text(&value),
-        None => is("conversion"),
+    let kind = match content_type {
+        Some(value) => text_kind(&value),
+        None => is("conversion").then_some(TextKind::Plain),
     };
-    if is_text && (is("conversion") || is("resource")) {
-        return Role::Block;
+    match kind {
+        Some(kind) if is("conversion") || is("resource") => Role::Block(kind),
+        _ => Role::Other,
     }
-    Role::Other
 }
 
 fn id_of(fields: Fields<'_>) -> Result<String, RecordProblem> {

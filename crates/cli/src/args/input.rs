@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
-use simshard_input::{Format, InputOptions};
+use simshard_input::{Format, Html, InputOptions};
 
 /// Where documents come from and how they are written.
 #[derive(Args, Clone, Debug)]
@@ -80,6 +80,24 @@ pub struct InputArgs {
     )]
     pub features_field: Option<String>,
 
+    /// files, jsonl, parquet, warc: what is taken as the text of a page of HTML [default: main, where
+    /// a document is known to be a page]
+    ///
+    /// Known to be pages are responses and other records of `text/html` or `application/xhtml+xml` in
+    /// a WARC file, and files whose names end in .html, .htm or .xhtml. The texts of jsonl and parquet
+    /// are pages only where this option says so; then all of them are.
+    ///
+    /// The character set is that of a byte order mark, of the Content-Type in the HTTP header, or of a
+    /// `meta` element in the first 1024 bytes; else UTF-8 or, where a page is none, windows-1252.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "PART",
+        conflicts_with_all = ["fingerprint_field", "features_field"],
+        help_heading = "Input"
+    )]
+    pub html: Option<Html>,
+
     /// Leave out lines, rows and records that cannot be read, and count them, instead of stopping
     ///
     /// Nothing is checked ahead, so standard input and pipes are used as they arrive.
@@ -98,6 +116,7 @@ impl InputArgs {
             text_field: self.text_field.clone(),
             fingerprint_field: self.fingerprint_field.clone(),
             features_field: self.features_field.clone(),
+            html: self.html,
             skip_bad_lines: self.skip_bad_lines,
         }
     }

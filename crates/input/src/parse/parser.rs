@@ -6,6 +6,7 @@ use crate::chunk::Chunk;
 use crate::document::Record;
 use crate::fields::JsonFields;
 use crate::format::Format;
+use crate::html::Html;
 use crate::needs::Needs;
 use crate::options::InputOptions;
 
@@ -23,8 +24,8 @@ enum LineFormat {
     Hashes,
     /// The line is the text.
     Lines,
-    /// The line is a JSON object.
-    Jsonl(JsonFields),
+    /// The line is a JSON object, whose text may be a page.
+    Jsonl(JsonFields, Html),
     /// The line is an id, a tab and a fingerprint.
     Tsv,
 }
@@ -41,7 +42,9 @@ impl LineParser {
         let format = match format {
             Format::Hashes => LineFormat::Hashes,
             Format::Lines => LineFormat::Lines,
-            Format::Jsonl => LineFormat::Jsonl(options.json_fields(needs.recipe)),
+            Format::Jsonl => {
+                LineFormat::Jsonl(options.json_fields(needs.recipe), options.of_texts())
+            }
             Format::Tsv => LineFormat::Tsv,
             Format::Parquet | Format::Warc | Format::Files => return None,
         };
@@ -66,7 +69,10 @@ impl LineParser {
             LineFormat::Hashes => hashes::parse(walk),
             LineFormat::Lines => walk.each_text(lines::parse),
             LineFormat::Tsv => walk.each_text(|line, text| tsv::parse(line.number, text)),
-            LineFormat::Jsonl(fields) => walk.each_text(|_, text| json::parse(fields, text)),
+            LineFormat::Jsonl(fields, html) => walk.each_text(|_, text| {
+                let record = json::parse(fields, text)?;
+                Ok(record.map(|record| html.of_record(record)))
+            }),
         }
     }
 }

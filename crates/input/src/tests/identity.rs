@@ -97,6 +97,10 @@ fn every_argument_that_says_how_it_is_read_shows() {
         "--features-field not given then, n now",
     );
     change(
+        &|args| args.html = Some(crate::Html::All),
+        "--html not given then, all now",
+    );
+    change(
         &|args| args.skip_bad_lines = true,
         "--skip-bad-lines false then, true now",
     );

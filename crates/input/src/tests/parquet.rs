@@ -10,6 +10,7 @@ use flate2::Compression as Level;
 use flate2::write::GzEncoder;
 
 use super::checking::make_pipe;
+use super::html::{ALL, MAIN, PAGE};
 use super::*;
 use crate::{Carries, Check};
 
@@ -192,4 +193,23 @@ fn a_file_that_changes_after_the_check_is_still_reported() {
     folder.write("a.parquet", "something else");
     let results: Vec<_> = input.documents().collect();
     assert!(results.len() == 1 && results[0].is_err(), "{results:?}");
+}
+
+#[test]
+fn texts_of_rows_are_pages_only_where_the_caller_says_so() {
+    let rows = table(&[("a", Some(PAGE), 1)]);
+    for (html, expected) in [
+        (None, PAGE),
+        (Some(crate::Html::Main), MAIN),
+        (Some(crate::Html::All), ALL),
+    ] {
+        let options = InputOptions {
+            html,
+            ..args(Format::Parquet, &[])
+        };
+        assert_eq!(
+            all(open_bytes(&options, &rows).unwrap()),
+            [text("a", expected)]
+        );
+    }
 }

@@ -44,10 +44,9 @@ pub enum WarcError {
         /// The refusal.
         error: io::Error,
     },
-    /// Content, and none of it plain text.
+    /// Content, and none of it text.
     #[error(
-        "{file} holds no plain text: its records, {others} of them, hold other content, such as \
-         HTML, which must be turned into text first (a crawl's WET files hold the texts)"
+        "{file} holds no text: its records, {others} of them, hold other content, such as images"
     )]
     NoTexts {
         /// Its path, or `<stdin>`.

@@ -50,8 +50,28 @@ pub(super) fn media_type(content_type: &[u8]) -> &str {
     text.split(';').next().unwrap_or_default().trim()
 }
 
-/// Whether a `Content-Type` is `text/plain` in UTF-8, or in a part of it.
-pub(super) fn is_plain_text(content_type: &[u8]) -> bool {
+/// What holds a text, by its `Content-Type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TextKind {
+    /// `text/plain` in UTF-8, or in a part of it.
+    Plain,
+    /// HTML in any character set.
+    Page,
+}
+
+/// What a `Content-Type` promises; `None` where that is no text that can be read.
+pub(super) fn text_kind(content_type: &[u8]) -> Option<TextKind> {
+    let media_type = media_type(content_type);
+    let is_page = ["text/html", "application/xhtml+xml"]
+        .into_iter()
+        .any(|page| media_type.eq_ignore_ascii_case(page));
+    if is_page {
+        return Some(TextKind::Page);
+    }
+    is_plain_text(content_type).then_some(TextKind::Plain)
+}
+
+fn is_plain_text(content_type: &[u8]) -> bool {
     let text = std::str::from_utf8(content_type).unwrap_or_default();
     if !media_type(content_type).eq_ignore_ascii_case("text/plain") {
         return false;

@@ -1,20 +1,27 @@
 //! The payload of an HTTP response as a crawler stored it.
 
-use std::io::Read;
+use std::io::{self, Read};
 
+use flate2::bufread::{DeflateDecoder, ZlibDecoder};
+
+use super::Text;
 use super::error::RecordProblem;
-use super::fields::{Fields, is_plain_text};
+use super::fields::{Fields, text_kind};
 use super::record::{Block, MAX_HEADER_BYTES};
 use crate::document::MAX_RECORD_BYTES;
 use crate::gzip::Members;
 
 const GZIP_MAGIC: &[u8] = &[0x1F, 0x8B];
 
+/// The two bytes of a zlib header name this method in their low bits and are a multiple of this number.
+const ZLIB_METHOD: u8 = 8;
+const ZLIB_CHECK: u16 = 31;
+
 /// What a response holds.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Payload {
-    /// A plain text, at most [`MAX_RECORD_BYTES`] of bytes that should be UTF-8.
-    Text(Vec<u8>),
+    /// A text, of at most [`MAX_RECORD_BYTES`].
+    Text(Text),
     /// Anything else.
     Other,
 }
@@ -24,6 +31,7 @@ pub(super) enum Payload {
 enum Coding {
     Chunked,
     Gzip,
+    Deflate,
 }
 
 /// The payload of the response in a block.
@@ -32,12 +40,10 @@ pub(super) fn payload(block: &Block<'_>) -> Result<Payload, RecordProblem> {
         return Ok(Payload::Other);
     };
     let fields = Fields::of(header);
-    let is_text = fields
-        .get("Content-Type")
-        .is_some_and(|value| is_plain_text(&value));
-    if !is_ok(header) || !is_text {
+    let content_type = fields.get("Content-Type").unwrap_or_default();
+    let Some(kind) = text_kind(&content_type).filter(|_| is_ok(header)) else {
         return Ok(Payload::Other);
-    }
+    };
     let Some(codings) = codings(fields) else {
         return Ok(Payload::Other);
     };
@@ -49,12 +55,13 @@ pub(super) fn payload(block: &Block<'_>) -> Result<Payload, RecordProblem> {
         text = match coding {
             Coding::Chunked => without_chunks(&text)?,
             Coding::Gzip => without_gzip(&text)?,
+            Coding::Deflate => without_deflate(&text)?,
         };
     }
     if text.len() > MAX_RECORD_BYTES {
         return Err(RecordProblem::TooLong);
     }
-    Ok(Payload::Text(text))
+    Ok(Payload::Text(Text::new(kind, text, &content_type)))
 }
 
 /// Splits a message after the blank line that ends its header.
@@ -99,6 +106,7 @@ fn codings(fields: Fields<'_>) -> Option<Vec<Coding>> {
             match name {
                 "chunked" => codings.push(Coding::Chunked),
                 "gzip" | "x-gzip" => codings.push(Coding::Gzip),
+                "deflate" => codings.push(Coding::Deflate),
                 "identity" | "" => {}
                 _ => return None,
             }
@@ -150,13 +158,33 @@ fn without_gzip(compressed: &[u8]) -> Result<Vec<u8>, RecordProblem> {
     if !compressed.starts_with(GZIP_MAGIC) {
         return Ok(compressed.to_vec());
     }
+    read_bounded(Members::new(compressed)).map_err(|error| RecordProblem::BadPayload {
+        coding: "gzip",
+        reason: error.to_string(),
+    })
+}
+
+/// Undoes deflate, which is zlib by the standard and bare in what some servers send. What is neither
+/// is left as it is, as for gzip.
+fn without_deflate(compressed: &[u8]) -> Result<Vec<u8>, RecordProblem> {
+    let is_zlib = compressed.first_chunk().is_some_and(|header| {
+        header[0] & 0x0F == ZLIB_METHOD && u16::from_be_bytes(*header) % ZLIB_CHECK == 0
+    });
+    if !is_zlib {
+        let bare = read_bounded(DeflateDecoder::new(compressed));
+        return Ok(bare.unwrap_or_else(|_| compressed.to_vec()));
+    }
+    read_bounded(ZlibDecoder::new(compressed)).map_err(|error| RecordProblem::BadPayload {
+        coding: "deflate",
+        reason: error.to_string(),
+    })
+}
+
+/// All that a decoder yields, as far as a text may go.
+fn read_bounded(decoder: impl Read) -> io::Result<Vec<u8>> {
     let mut whole = Vec::new();
     // One byte more shows that it is too long.
     let most = MAX_RECORD_BYTES as u64 + 1;
-    let read = Members::new(compressed).take(most).read_to_end(&mut whole);
-    read.map_err(|error| RecordProblem::BadPayload {
-        coding: "gzip",
-        reason: error.to_string(),
-    })?;
+    decoder.take(most).read_to_end(&mut whole)?;
     Ok(whole)
 }

@@ -43,16 +43,17 @@ fn open(warc: &[u8]) -> WarcDocuments {
 }
 
 fn open_reader(from: impl Read + Send + 'static) -> WarcDocuments {
-    WarcDocuments::new("a.wet".to_owned(), Box::new(from), Ids::Any)
+    WarcDocuments::new("a.wet".to_owned(), Box::new(from), Html::Main, Ids::Any)
 }
 
 fn read(warc: &[u8]) -> Vec<Document> {
-    open(warc).map(Result::unwrap).collect()
+    open(warc).map(|result| result.unwrap().0).collect()
 }
 
 /// What is left of each text: the document, or the message.
 fn results(warc: &[u8]) -> Vec<Result<Document, String>> {
-    let results = open(warc).map(|result| result.map_err(|error| error.to_string()));
+    let plain = |(document, _)| document;
+    let results = open(warc).map(|result| result.map(plain).map_err(|error| error.to_string()));
     results.collect()
 }
 
@@ -96,7 +97,7 @@ fn how_the_bytes_arrive_changes_nothing() {
     }
     let warc = [info(), conversion("a", "one"), conversion("b", "two")].concat();
     let trickled = open_reader(Trickle(Cursor::new(warc.clone())));
-    let trickled: Vec<_> = trickled.map(Result::unwrap).collect();
+    let trickled: Vec<_> = trickled.map(|result| result.unwrap().0).collect();
     assert_eq!(trickled, read(&warc));
 }
 
@@ -112,7 +113,7 @@ fn a_gzip_member_for_each_record_is_read_to_the_last() {
     }
     let decoder = |bytes: &[u8]| MultiGzDecoder::new(Cursor::new(bytes.to_vec()));
     let read: Vec<_> = open_reader(decoder(&compressed))
-        .map(Result::unwrap)
+        .map(|result| result.unwrap().0)
         .collect();
     assert_eq!(read, [text("a", "one"), text("b", "two")]);
 
@@ -173,7 +174,7 @@ fn records_of_other_content_are_counted_and_those_about_the_crawl_are_not() {
         typed("request", "application/http; msgtype=request"),
         typed("metadata", "application/warc-fields"),
         typed("revisit", "application/http; msgtype=response"),
-        typed("resource", "text/html"),
+        typed("resource", "text/css"),
         typed("resource", "image/png"),
         typed("conversion", "image/png"),
         typed("conversion", "text/plain; charset=iso-8859-1"),
@@ -191,7 +192,7 @@ fn records_of_other_content_are_counted_and_those_about_the_crawl_are_not() {
         conversion("a", "t"),
     ];
     let mut documents = open(&warc.concat());
-    let read: Vec<_> = documents.by_ref().map(Result::unwrap).collect();
+    let read: Vec<_> = documents.by_ref().map(|result| result.unwrap().0).collect();
     assert_eq!(read, [text("a", "t")]);
     assert_eq!(documents.other_records(), 8);
 }
@@ -214,12 +215,12 @@ fn plain_text_resources_are_documents() {
 
 #[test]
 fn a_file_of_other_content_alone_is_refused() {
-    let html = record(
-        &[("WARC-Type", "resource"), ("Content-Type", "text/html")],
-        b"<p>",
+    let image = record(
+        &[("WARC-Type", "resource"), ("Content-Type", "image/png")],
+        b"PNG",
     );
-    let message = refusal(&[info(), html.clone(), html].concat());
-    let expected = "a.wet holds no plain text: its records, 2 of them, hold other content";
+    let message = refusal(&[info(), image.clone(), image].concat());
+    let expected = "a.wet holds no text: its records, 2 of them, hold other content";
     assert!(message.starts_with(expected), "{message}");
 }
 
@@ -263,7 +264,7 @@ fn a_bad_record_is_told_and_the_ones_after_it_are_read() {
 fn ids_that_tsv_cannot_hold_are_refused_where_tsv_is_to_be_written() {
     let warc = conversion("a\tb", "t");
     let from = Box::new(Cursor::new(warc.clone()));
-    let mut documents = WarcDocuments::new("a.wet".to_owned(), from, Ids::Tsv);
+    let mut documents = WarcDocuments::new("a.wet".to_owned(), from, Html::Main, Ids::Tsv);
     assert!(documents.next().unwrap().unwrap_err().is_bad_record());
     assert_eq!(read(&warc), [text("a\tb", "t")]);
 }

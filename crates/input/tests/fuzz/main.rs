@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod compressed;
+mod html;
 mod lines;
 #[cfg(feature = "parquet")]
 mod parquet;

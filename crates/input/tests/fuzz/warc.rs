@@ -4,8 +4,8 @@ use std::io::{self, Cursor, Read};
 
 use flate2::read::GzEncoder;
 use proptest::prelude::*;
-use simshard_input::Ids;
 use simshard_input::warc::WarcDocuments;
+use simshard_input::{Html, Ids};
 
 use super::splice::{Bytes, damaged, spliced};
 use super::{assert_printable, assert_within_limits, cases};
@@ -56,7 +56,7 @@ fn records() -> Vec<Vec<u8>> {
     ]
 }
 
-const PIECES: [&str; 38] = [
+const PIECES: [&str; 40] = [
     "WARC/1.0\r\n",
     "WARC/1.1\n",
     "WARC/",
@@ -90,6 +90,8 @@ const PIECES: [&str; 38] = [
     "Transfer-Encoding: gzip, chunked\r\n",
     "Content-Encoding: gzip\r\n",
     "Content-Encoding: br\r\n",
+    "Content-Encoding: deflate\r\n",
+    "Content-Type: text/html; charset=utf-16\r\n",
     "FFFFFFFFFFFFFFFF\r\n",
     "3\r\nabc\r\n",
     "0\r\n\r\n",
@@ -129,7 +131,9 @@ impl Read for Trickle {
 }
 
 fn check_warc(bytes: &[u8]) {
-    let open = |from: Box<dyn Read + Send>| WarcDocuments::new("a.wet".to_owned(), from, Ids::Any);
+    let open = |from: Box<dyn Read + Send>| {
+        WarcDocuments::new("a.wet".to_owned(), from, Html::Main, Ids::Any)
+    };
     // Every record begins with this, and what begins otherwise is the last.
     let most = bytes.windows(5).filter(|window| window == b"WARC/").count() + 1;
     let mut documents = open(Box::new(Cursor::new(bytes.to_vec())));
@@ -147,7 +151,11 @@ fn check_warc(bytes: &[u8]) {
     // One more where all that the file holds is left out.
     assert!(seen.len() <= most + 1);
     assert!(documents.other_records() <= most as u64);
-    let read: Vec<_> = seen.iter().flatten().cloned().collect();
+    let read: Vec<_> = seen
+        .iter()
+        .flatten()
+        .map(|(document, _)| document.clone())
+        .collect();
     assert_within_limits(&read);
 
     let trickled = open(Box::new(Trickle(Cursor::new(bytes.to_vec()))));

@@ -4,6 +4,7 @@
 
 mod columns;
 mod hash;
+mod html;
 #[cfg(feature = "parquet")]
 mod parquet;
 
@@ -88,13 +89,14 @@ fn members(tsv: &str) -> Vec<Member> {
     lines.map(member).collect()
 }
 
-fn record(kind: &str, uri: &str, content_type: &str, block: &str) -> Vec<u8> {
+fn record(kind: &str, uri: &str, content_type: &str, block: impl AsRef<[u8]>) -> Vec<u8> {
+    let block = block.as_ref();
     let header = format!(
         "WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Target-URI: {uri}\r\nContent-Type: {content_type}\r\n\
          Content-Length: {}\r\n\r\n",
         block.len()
     );
-    [header.as_bytes(), block.as_bytes(), b"\r\n\r\n"].concat()
+    [header.as_bytes(), block, b"\r\n\r\n"].concat()
 }
 
 /// A text as WET files have it.
@@ -103,9 +105,10 @@ fn page(uri: &str, text: &str) -> Vec<u8> {
 }
 
 /// A page as WARC files have it.
-fn response(uri: &str, media_type: &str, body: &str) -> Vec<u8> {
-    let http = format!("HTTP/1.1 200 OK\r\nContent-Type: {media_type}\r\n\r\n{body}");
-    record("response", uri, "application/http; msgtype=response", &http)
+fn response(uri: &str, media_type: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
+    let header = format!("HTTP/1.1 200 OK\r\nContent-Type: {media_type}\r\n\r\n");
+    let http = [header.as_bytes(), body.as_ref()].concat();
+    record("response", uri, "application/http; msgtype=response", http)
 }
 
 /// Each record in a gzip member of its own, as crawls have it.
@@ -154,7 +157,7 @@ fn a_crawls_texts_are_clustered_into_a_table() {
 fn the_plain_texts_of_a_crawl_are_hashed_and_the_rest_is_counted() {
     let warc = [
         response("http://a/", "text/plain; charset=utf-8", FOX),
-        response("http://b/", "text/html", "<p>fox"),
+        response("http://b/", "image/png", "PNG"),
         response("http://c/", "text/plain", "a dog"),
     ];
     for args in [["--format", "warc"], ["--format", "wet"]] {
@@ -202,7 +205,7 @@ fn a_crawl_that_cannot_be_used_is_told_by_file_and_record() {
     let folder = Folder::new();
     let records = [page("http://a/", FOX), page("http://b/", FOX)];
     let zipped = gzip(&records);
-    let html = response("http://a/", "text/html", "<p>fox");
+    let image = response("http://a/", "image/png", "PNG");
     let plain = records.concat();
     let second = plain.len() / 2;
     let cut = format!("cut.wet: record 2 at byte {second}: the file ends within it");
@@ -214,7 +217,7 @@ fn a_crawl_that_cannot_be_used_is_told_by_file_and_record() {
             "cut.warc.wet.gz on, in record 2: the gzip data ends too early",
         ),
         ("cut.wet", &plain[..plain.len() - 10], &cut),
-        ("html.warc", &html, "html.warc holds no plain text"),
+        ("image.warc", &image, "image.warc holds no text"),
         ("long.wet", &long, "long.wet: record 1 at byte 0: the id "),
         (
             "none.warc",
@@ -224,7 +227,7 @@ fn a_crawl_that_cannot_be_used_is_told_by_file_and_record() {
     ] {
         folder.refuse(&[&folder.write(name, content)], b"", expected);
     }
-    folder.refuse(&["--format", "warc"], &html, "<stdin> holds no plain text");
+    folder.refuse(&["--format", "warc"], &image, "<stdin> holds no text");
     let good = folder.write("good.wet", &plain);
     let field = ["--text-field", "body", &good];
     folder.refuse(

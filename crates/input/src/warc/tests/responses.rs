@@ -1,7 +1,7 @@
 //! HTTP responses: which are texts, and what is undone.
 
 use flate2::Compression;
-use flate2::read::GzEncoder;
+use flate2::read::{DeflateEncoder, GzEncoder, ZlibEncoder};
 
 use super::*;
 
@@ -32,6 +32,21 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     compressed
 }
 
+fn zlib(bytes: &[u8]) -> Vec<u8> {
+    let mut compressed = Vec::new();
+    let mut encoder = ZlibEncoder::new(bytes, Compression::default());
+    encoder.read_to_end(&mut compressed).unwrap();
+    compressed
+}
+
+/// As some servers send it, against the standard.
+fn deflate(bytes: &[u8]) -> Vec<u8> {
+    let mut compressed = Vec::new();
+    let mut encoder = DeflateEncoder::new(bytes, Compression::default());
+    encoder.read_to_end(&mut compressed).unwrap();
+    compressed
+}
+
 /// Chunks of three bytes.
 fn chunked(bytes: &[u8]) -> Vec<u8> {
     let mut whole = Vec::new();
@@ -55,7 +70,7 @@ fn plain_text_is_read_without_its_http_header() {
 }
 
 #[test]
-fn chunks_and_gzip_are_undone() {
+fn chunks_gzip_and_deflate_are_undone() {
     let payload = "a text of some length: päron";
     let bytes = payload.as_bytes();
     for (fields, stored) in [
@@ -69,6 +84,9 @@ fn chunks_and_gzip_are_undone() {
             "Transfer-Encoding: gzip, chunked\r\n",
             chunked(&gzip(bytes)),
         ),
+        ("Content-Encoding: deflate\r\n", zlib(bytes)),
+        ("Content-Encoding: deflate\r\n", deflate(bytes)),
+        ("Content-Encoding: deflate\r\n", bytes.to_vec()),
         ("Content-Encoding: identity\r\n", bytes.to_vec()),
         // Undone by the crawler, which kept the header.
         ("Content-Encoding: gzip\r\n", bytes.to_vec()),
@@ -83,9 +101,10 @@ fn chunks_and_gzip_are_undone() {
 }
 
 #[test]
-fn what_is_no_plain_text_of_status_200_is_counted() {
+fn what_is_no_text_of_status_200_is_counted() {
     let others = [
-        ok("Content-Type: text/html\r\n", b"<p>"),
+        ok("Content-Type: application/json\r\n", b"{}"),
+        plain("Content-Encoding: zstd\r\n", b"x"),
         ok("Content-Type: text/plain; charset=shift_jis\r\n", b"x"),
         ok("", b"no type"),
         plain("Content-Encoding: br\r\n", b"x"),
@@ -96,7 +115,7 @@ fn what_is_no_plain_text_of_status_200_is_counted() {
         response(b""),
     ];
     let mut documents = open(&[others.concat(), plain("", b"t")].concat());
-    assert_eq!(documents.next().unwrap().unwrap(), text("a", "t"));
+    assert_eq!(documents.next().unwrap().unwrap().0, text("a", "t"));
     assert_eq!(documents.other_records(), others.len() as u64);
 }
 
@@ -130,6 +149,11 @@ fn a_payload_that_cannot_be_decoded_is_an_error_and_reading_goes_on() {
             gzip(b"a text")[..15].to_vec(),
             "gzip: ",
         ),
+        (
+            "Content-Encoding: deflate\r\n",
+            zlib(b"a text")[..8].to_vec(),
+            "deflate: ",
+        ),
     ] {
         let warc = [plain(fields, &stored), plain("", b"t")].concat();
         let results = results(&warc);
@@ -152,12 +176,37 @@ fn a_payload_is_measured_after_it_is_decoded() {
 }
 
 #[test]
-fn a_huge_page_of_html_is_counted_like_a_small_one() {
-    let html = ok(
-        "Content-Type: text/html\r\n",
+fn a_huge_image_is_counted_like_a_small_one() {
+    let image = ok(
+        "Content-Type: image/png\r\n",
         &vec![b'x'; MAX_BLOCK_BYTES + 1],
     );
-    let mut documents = open(&[html, conversion("b", "t")].concat());
-    assert_eq!(documents.next().unwrap().unwrap(), text("b", "t"));
+    let mut documents = open(&[image, conversion("b", "t")].concat());
+    assert_eq!(documents.next().unwrap().unwrap().0, text("b", "t"));
     assert_eq!(documents.other_records(), 1);
+}
+
+#[test]
+fn pages_are_markup_in_the_character_set_of_their_header() {
+    for (content_type, payload) in [
+        ("text/html", "<p>päron".as_bytes()),
+        ("TEXT/HTML; Charset=\"ISO-8859-1\"", b"<p>p\xE4ron"),
+        ("application/xhtml+xml;charset=UTF-8", "<p>päron".as_bytes()),
+    ] {
+        let fields = format!("Content-Type: {content_type}\r\n");
+        let pages: Vec<_> = open(&ok(&fields, payload)).map(Result::unwrap).collect();
+        assert_eq!(pages, [(text("a", "<p>päron"), Html::Main)], "{fields}");
+    }
+}
+
+#[test]
+fn a_page_is_measured_in_utf_8() {
+    let cyrillic = "Content-Type: text/html; charset=koi8-r\r\n";
+    for (bytes, taken) in [
+        (MAX_RECORD_BYTES / 2, true),
+        (MAX_RECORD_BYTES / 2 + 1, false),
+    ] {
+        let page = ok(cyrillic, &vec![0xC1; bytes]);
+        assert_eq!(results(&page)[0].is_ok(), taken);
+    }
 }

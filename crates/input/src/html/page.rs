@@ -1,0 +1,296 @@
+//! The text of a page in blocks, with what the elements around each say of it.
+//!
+//! One pass over the tokens. Of the elements that are open, only those with a [`Role`] are kept, and at
+//! most [`MOST_OPEN`] of them.
+
+use std::convert::Infallible;
+
+use html5gum::emitters::callback::{Callback, CallbackEmitter, CallbackEvent};
+use html5gum::{Emitter, ForwardingEmitter, Span, Tokenizer};
+
+use super::elements::{Flow, Role, flow, is_void, role_of_attribute, role_of_name};
+
+/// How many elements with a role are known to be open at a time. Deeper ones say nothing.
+const MOST_OPEN: usize = 32;
+
+/// The text of a page.
+#[derive(Default)]
+pub(super) struct Page {
+    /// All its blocks, a line each.
+    pub(super) text: String,
+    pub(super) blocks: Vec<Block>,
+    /// Those that are marked as main: from one block to another.
+    pub(super) regions: Vec<(usize, usize)>,
+    /// Elements with a role that are open.
+    open: Vec<Open>,
+    roles: Roles,
+    tag: Tag,
+    is_in_link: bool,
+    is_after_space: bool,
+    weight: u32,
+    linked: u32,
+    is_heading: bool,
+}
+
+/// A block of text. Its weight is its characters without blanks; ideographs, kana and hangul weigh
+/// 3, since they are words or syllables.
+pub(super) struct Block {
+    /// Where it ends in the text, after its line break.
+    pub(super) end: usize,
+    pub(super) weight: u32,
+    /// How much of the weight is links.
+    pub(super) linked: u32,
+    pub(super) is_heading: bool,
+    pub(super) is_aside: bool,
+}
+
+/// An element with a role.
+struct Open {
+    name: Vec<u8>,
+    role: Role,
+    /// Elements of the same name without a role that are open in it.
+    nested: u64,
+    /// Its region, where it is main.
+    region: usize,
+}
+
+/// How many elements of each role are open.
+#[derive(Default)]
+struct Roles {
+    hidden: usize,
+    aside: usize,
+    main: usize,
+}
+
+/// The start tag being read.
+#[derive(Default)]
+struct Tag {
+    name: Vec<u8>,
+    attribute: Vec<u8>,
+    role: Option<Role>,
+    has_address: bool,
+}
+
+impl Page {
+    pub(super) fn new(markup: &str) -> Self {
+        let mut page = Self::default();
+        let mut emitter = CallbackEmitter::new(&mut page);
+        emitter.naively_switch_states(true);
+        let is_xml = markup.trim_start().starts_with("<?xml");
+        let Ok(()) = Tokenizer::new_with_emitter(markup, Tokens { emitter, is_xml }).finish();
+        page.end_block();
+        while page.open.pop().map(|open| page.leave(&open)).is_some() {}
+        page
+    }
+
+    fn handle(&mut self, event: &CallbackEvent<'_>) {
+        match event {
+            CallbackEvent::OpenStartTag { name } => {
+                self.tag.name.clear();
+                self.tag.name.extend_from_slice(name);
+                self.tag.role = None;
+                self.tag.has_address = false;
+            }
+            CallbackEvent::AttributeName { name } => {
+                self.tag.attribute.clear();
+                self.tag.attribute.extend_from_slice(name);
+                self.tag.has_address |= *name == b"href";
+                self.tag.note(b"");
+            }
+            CallbackEvent::AttributeValue { value } => self.tag.note(value),
+            CallbackEvent::CloseStartTag { self_closing } => {
+                let tag = std::mem::take(&mut self.tag);
+                self.start(&tag, *self_closing);
+                self.tag = tag;
+            }
+            CallbackEvent::EndTag { name } => self.end(name),
+            CallbackEvent::String { value } => self.push(value),
+            CallbackEvent::Comment { .. }
+            | CallbackEvent::Doctype { .. }
+            | CallbackEvent::Error(_) => {}
+        }
+    }
+
+    fn start(&mut self, tag: &Tag, is_self_closing: bool) {
+        let name = tag.name.as_slice();
+        self.part(name);
+        self.is_heading |= flow(name) == Flow::Heading;
+        if name == b"a" {
+            self.is_in_link = tag.has_address;
+        }
+        if is_void(name) || (is_self_closing && name == b"svg") {
+            return;
+        }
+        match self.role(tag) {
+            Some(role) if self.open.len() < MOST_OPEN => self.enter(name, role),
+            _ => {
+                let around = self.open.iter_mut().rfind(|open| open.name == name);
+                if let Some(open) = around {
+                    open.nested += 1;
+                }
+            }
+        }
+    }
+
+    fn role(&self, tag: &Tag) -> Option<Role> {
+        match tag.name.as_slice() {
+            // Theirs is that of the whole page, hidden until a script has run, say.
+            b"html" | b"body" => None,
+            // Those of an article hold its title and its notes.
+            b"header" | b"footer" if self.roles.main > 0 => tag.role,
+            name => tag.role.or_else(|| role_of_name(name)),
+        }
+    }
+
+    fn enter(&mut self, name: &[u8], role: Role) {
+        if role != Role::Hidden {
+            self.end_block();
+        }
+        *self.roles.of(role) += 1;
+        self.open.push(Open {
+            name: name.to_vec(),
+            role,
+            nested: 0,
+            region: self.regions.len(),
+        });
+        if role == Role::Main {
+            self.regions.push((self.blocks.len(), self.blocks.len()));
+        }
+    }
+
+    fn end(&mut self, name: &[u8]) {
+        self.part(name);
+        self.is_heading &= flow(name) != Flow::Heading;
+        if name == b"a" {
+            self.is_in_link = false;
+        }
+        let Some(at) = self.open.iter().rposition(|open| open.name == name) else {
+            return;
+        };
+        if self.open[at].nested > 0 {
+            self.open[at].nested -= 1;
+            return;
+        }
+        // What was left open in it ends with it.
+        for open in self.open.split_off(at) {
+            self.leave(&open);
+        }
+    }
+
+    fn leave(&mut self, open: &Open) {
+        if open.role != Role::Hidden {
+            self.end_block();
+        }
+        *self.roles.of(open.role) -= 1;
+        if open.role == Role::Main {
+            self.regions[open.region].1 = self.blocks.len();
+        }
+    }
+
+    /// Parts the text at a tag.
+    fn part(&mut self, name: &[u8]) {
+        match flow(name) {
+            Flow::Inline => {}
+            Flow::Space => self.is_after_space = true,
+            Flow::Block | Flow::Heading => self.end_block(),
+        }
+    }
+
+    fn end_block(&mut self) {
+        if self.weight > 0 {
+            self.text.push('\n');
+            self.blocks.push(Block {
+                end: self.text.len(),
+                weight: self.weight,
+                linked: self.linked,
+                is_heading: self.is_heading,
+                is_aside: self.roles.aside > 0,
+            });
+            self.is_heading = false;
+        }
+        self.weight = 0;
+        self.linked = 0;
+        self.is_after_space = false;
+    }
+
+    /// Adds text, its blanks made one.
+    fn push(&mut self, characters: &[u8]) {
+        if self.roles.hidden > 0 {
+            return;
+        }
+        let characters = String::from_utf8_lossy(characters);
+        for piece in characters.split_inclusive(char::is_whitespace) {
+            let word = piece.trim_end();
+            if !word.is_empty() {
+                if self.is_after_space && self.weight > 0 {
+                    self.text.push(' ');
+                }
+                self.text.push_str(word);
+                let weight = weight(word);
+                self.weight = self.weight.saturating_add(weight);
+                if self.is_in_link {
+                    self.linked = self.linked.saturating_add(weight);
+                }
+                self.is_after_space = false;
+            }
+            self.is_after_space |= word.len() < piece.len();
+        }
+    }
+}
+
+fn weight(word: &str) -> u32 {
+    let of_character = |character| if character < '\u{2E80}' { 1 } else { 3 };
+    if word.is_ascii() {
+        return u32::try_from(word.len()).unwrap_or(u32::MAX);
+    }
+    word.chars().map(of_character).fold(0, u32::saturating_add)
+}
+
+impl Roles {
+    fn of(&mut self, role: Role) -> &mut usize {
+        match role {
+            Role::Hidden => &mut self.hidden,
+            Role::Aside => &mut self.aside,
+            Role::Main => &mut self.main,
+        }
+    }
+}
+
+impl Tag {
+    /// Notes what the attribute being read says of the element.
+    fn note(&mut self, value: &[u8]) {
+        if self.role != Some(Role::Hidden) {
+            self.role = role_of_attribute(&self.attribute, value).or(self.role);
+        }
+    }
+}
+
+impl Callback<Infallible, ()> for &mut Page {
+    fn handle_event(&mut self, event: CallbackEvent<'_>, _: Span<()>) -> Option<Infallible> {
+        self.handle(&event);
+        None
+    }
+}
+
+/// The tokens of a page.
+struct Tokens<'a> {
+    emitter: CallbackEmitter<&'a mut Page>,
+    /// Whether it is XHTML, whose CDATA sections are text. Those of HTML are comments.
+    is_xml: bool,
+}
+
+impl ForwardingEmitter for Tokens<'_> {
+    type Token = Infallible;
+
+    fn inner(&mut self) -> &mut impl Emitter<Token = Infallible> {
+        &mut self.emitter
+    }
+
+    fn should_emit_errors(&mut self) -> bool {
+        false
+    }
+
+    fn adjusted_current_node_present_but_not_in_html_namespace(&mut self) -> bool {
+        self.is_xml
+    }
+}

@@ -1,0 +1,85 @@
+//! What turning pages into text promises, rule by rule.
+
+mod charset;
+mod hostile;
+mod main_content;
+
+use super::*;
+
+fn all(markup: &str) -> String {
+    Html::All.text(markup).into_owned()
+}
+
+fn main(markup: &str) -> String {
+    Html::Main.text(markup).into_owned()
+}
+
+#[test]
+fn words_are_parted_where_a_reader_sees_them_parted() {
+    for (markup, text) in [
+        ("<b>H</b>ello <i>wor<wbr>ld</i>", "Hello world"),
+        ("<p>one<p>two<div>three</div>four", "one\ntwo\nthree\nfour"),
+        ("one<br>two<img>three", "one twothree"),
+        ("<table><tr><td>a</td><td>b</td></tr><tr><td>c", "a b\nc"),
+        ("<ul><li>a<li>b</ul>", "a\nb"),
+        ("  one \n\t two\u{A0}\u{3000}three  ", "one two three"),
+        ("a<!-- b --> c", "a c"),
+        ("a<x-unknown>b", "a\nb"),
+        ("", ""),
+        ("<p> </p>", ""),
+    ] {
+        assert_eq!(all(markup), text, "{markup}");
+    }
+}
+
+#[test]
+fn entities_are_decoded() {
+    let markup =
+        "&lt;p&gt; &amp;amp; &eacute;&#233;&#xe9; &#x1F600; &notin; &AMP &nbsp;| &nonsense; &#0;";
+    let text = "<p> &amp; ééé 😀 ∉ & | &nonsense; \u{FFFD}";
+    assert_eq!(all(markup), text);
+}
+
+/// HT2.
+#[test]
+fn what_nobody_reads_is_left_out() {
+    for markup in [
+        "<script>if (a < b) x('</p>')</script>",
+        "<SCRIPT><!-- <script>x</script> --></SCRIPT>",
+        "<style>p { x }</style>",
+        "<template><p>x<template>x</template>x</p></template>",
+        "<noscript><p>x</p></noscript>",
+        "<title>x</title>",
+        "<textarea>x</textarea>",
+        "<select><option>x<option>x</select>",
+        "<svg><text>x</text></svg>",
+        "<svg><text>x</text><a/></svg>",
+        "<p hidden>x</p>",
+        "<div hidden><div>x</div>x</div>",
+        "<div style='color: red; Display :none'>x</div>",
+        "<i aria-hidden=true>x</i>",
+        "<div hidden class=content>x</div>",
+        "<!-- x -->",
+        "<!-- x ",
+        "<p title=x>",
+    ] {
+        let page = format!("<p>a</p>{markup}<p>b</p>");
+        let expected = if markup.ends_with("x ") { "a" } else { "a\nb" };
+        assert_eq!(all(&page), expected, "{markup}");
+    }
+    assert_eq!(all("<input hidden>a<svg/>b<body hidden>c"), "a b\nc");
+}
+
+#[test]
+fn cdata_is_text_in_xhtml_and_a_comment_in_html() {
+    let body = "<p>a<![CDATA[ <b> & ]]>c</p>";
+    assert_eq!(all(&format!("<?xml version='1.0'?>{body}")), "a <b> & c");
+    assert_eq!(all("<p>a<![CDATA[b]]>c</p>"), "ac");
+    assert_eq!(all("<script>//<![CDATA[\nx\n//]]></script>a"), "a");
+}
+
+#[test]
+fn raw_is_the_markup() {
+    let markup = "<p>&amp;<script>x";
+    assert_eq!(Html::Raw.text(markup), markup);
+}

@@ -1,0 +1,82 @@
+//! Which character set a page is read in.
+
+use encoding_rs::{GB18030, KOI8_R, SHIFT_JIS, WINDOWS_1252};
+
+use super::*;
+
+#[test]
+fn the_header_names_it() {
+    for (encoding, text) in [
+        (WINDOWS_1252, "päron"),
+        (SHIFT_JIS, "日本語の文章"),
+        (GB18030, "中文网页"),
+        (KOI8_R, "русский текст"),
+    ] {
+        let (bytes, _, unmappable) = encoding.encode(text);
+        assert!(!unmappable);
+        let header = format!("text/html;x=y; Charset = \"{}\"", encoding.name());
+        assert_eq!(decoded(&bytes, Some(header.as_bytes())), text);
+    }
+}
+
+#[test]
+fn the_beginning_of_the_page_names_it() {
+    for declaration in [
+        "<meta charset=koi8-r>",
+        "<META  CHARSET = 'KOI8-R' />",
+        "<meta http-equiv=Content-Type content=\"text/html; charset=koi8-r\">",
+        "<meta name=charset content=x><meta charset=koi8-r>",
+        "<meta charset=no-such-set><meta charset=koi8-r>",
+        "<!-- <meta charset=utf-8> --><meta charset=koi8-r>",
+        "<?xml version='1.0' encoding='koi8-r'?>",
+    ] {
+        let page = [declaration.as_bytes(), b"\xC1"].concat();
+        assert!(decoded(&page, None).ends_with('а'), "{declaration}");
+    }
+}
+
+#[test]
+fn a_byte_order_mark_is_before_the_header_and_that_before_the_page() {
+    let meta = b"<meta charset=koi8-r>";
+    let page = |mark: &[u8]| [mark, meta, b"\xC3\xA4"].concat();
+    let windows = Some(b"text/html; charset=windows-1252".as_slice());
+    let ends = |text: String, end: &str| assert!(text.ends_with(&format!(">{end}")), "{text}");
+    ends(decoded(&page(b"\xEF\xBB\xBF"), windows), "ä");
+    ends(decoded(&page(b""), windows), "Ã¤");
+    ends(
+        decoded(&page(b""), Some(b"text/html; charset=unknown")),
+        "ц╓",
+    );
+    ends(decoded(&page(b""), None), "ц╓");
+    assert_eq!(decoded(b"\xFF\xFEp\0\xE4\0", windows), "pä");
+    assert_eq!(decoded(b"\xFE\xFF\0p\0\xE4", windows), "pä");
+}
+
+#[test]
+fn without_a_name_it_is_utf_8_where_that_fits() {
+    let far = [b" ".repeat(1024).as_slice(), b"<meta charset=koi8-r>\xC1"].concat();
+    assert!(decoded(&far, None).ends_with('Á'));
+    assert_eq!(decoded("päron".as_bytes(), None), "päron");
+    assert_eq!(decoded(b"p\xE4ron \x80", None), "päron €");
+    // A meta element that can be read is not in UTF-16, and no set that loses the text is taken.
+    assert!(decoded("<meta charset=utf-16>ä".as_bytes(), None).ends_with('ä'));
+    assert_eq!(decoded(b"a", Some(b"text/html; charset=hz-gb-2312")), "a");
+}
+
+/// HT2.
+#[test]
+fn what_the_character_set_does_not_have_is_replaced_and_nuls_are_dropped() {
+    let utf_8 = Some(b"charset=utf-8".as_slice());
+    assert_eq!(decoded(b"a\xFFb\0c", utf_8), "a\u{FFFD}bc");
+    for cut in [
+        "<meta",
+        "<meta charset",
+        "<meta charset=",
+        "<met",
+        "<",
+        "<?xml encoding=",
+        "<!--",
+    ] {
+        assert_eq!(decoded(cut.as_bytes(), None), cut);
+    }
+}

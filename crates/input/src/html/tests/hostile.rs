@@ -1,0 +1,81 @@
+//! HT1: pages made to cost time, memory or the stack.
+
+use std::time::{Duration, Instant};
+
+use super::*;
+
+/// A million elements deep takes well below a second where time is linear, and hours where it is not.
+const LONG: Duration = Duration::from_secs(60);
+
+fn assert_bounded(name: &str, markup: &str) {
+    let start = Instant::now();
+    for html in [Html::Main, Html::All] {
+        let text = html.text(markup);
+        assert!(text.len() <= markup.len(), "{name}");
+    }
+    let took = start.elapsed();
+    assert!(took < LONG, "{name} took {took:?}");
+}
+
+#[test]
+fn a_million_elements_in_each_other_are_read_in_linear_time() {
+    const DEEP: usize = 1_000_000;
+    for (name, markup) in [
+        ("div", "<div>".repeat(DEEP) + "x"),
+        ("div p", "<div><p>x ".repeat(DEEP)),
+        ("closed", "<div>".repeat(DEEP) + &"</div>".repeat(DEEP)),
+        (
+            "closed by others",
+            "<div>".repeat(DEEP) + &"</b>".repeat(DEEP),
+        ),
+        ("crossed", "<b><i></b></i>".repeat(DEEP)),
+        ("table", "<table><tr><td>".repeat(DEEP) + "x"),
+        (
+            "article",
+            "<article>".repeat(DEEP) + "x" + &"</article>".repeat(DEEP),
+        ),
+        ("template", "<template>".repeat(DEEP) + "x"),
+        ("nav in aside", "<nav><aside>".repeat(DEEP) + "x"),
+        ("hidden", "<p hidden>".repeat(DEEP) + "x"),
+        ("links", "<a href=x>x".repeat(DEEP)),
+        ("headings", "<h1>x".repeat(DEEP)),
+        ("end tags", "</p>".repeat(DEEP)),
+        ("comments", "<!--".repeat(DEEP)),
+        ("cdata", "<?xml?>".to_owned() + &"<![CDATA[".repeat(DEEP)),
+        ("scripts", "<script>".repeat(DEEP)),
+        ("references", "&#".repeat(DEEP)),
+        (
+            "attributes",
+            format!("<p {}>x", "a=b class=c ".repeat(DEEP)),
+        ),
+        ("quotes", "<a \"".repeat(DEEP)),
+    ] {
+        assert_bounded(name, &markup);
+    }
+}
+
+#[test]
+fn one_huge_tag_is_read_in_linear_time() {
+    let bytes = match std::env::var_os("SIMSHARD_LONG") {
+        Some(_) => 100 << 20,
+        None => 10 << 20,
+    };
+    let long = "a".repeat(bytes);
+    for (name, markup) in [
+        ("name", format!("<{long}")),
+        ("closed name", format!("<{long}>x</{long}>")),
+        ("value", format!("<p class='{long}'>x")),
+        ("style", format!("<p style='{long}'>x")),
+        ("word", long),
+    ] {
+        assert_bounded(name, &markup);
+    }
+}
+
+#[test]
+fn few_open_elements_are_held_and_a_block_only_where_there_is_text() {
+    let deep = Page::new(&"<nav><article>".repeat(100_000));
+    assert_eq!((deep.blocks.len(), deep.regions.len()), (0, 16));
+    let flat = Page::new(&"<p> </p>".repeat(100_000));
+    assert!(flat.blocks.is_empty());
+}

@@ -1,0 +1,127 @@
+//! Which part of a page is its main content.
+
+use super::*;
+
+const PROSE: &str = "The quick brown fox jumps over the lazy dog, and then it runs off into the wood behind the old mill.";
+const MORE: &str = "Nobody in the village has seen it since, although the dog still barks at the trees every evening.";
+const LINKS: &str =
+    "<div><a href=/>Home</a> <a href=/a>About us</a> <a href=/b>All the articles</a></div>";
+
+/// A teaser of another page, longer than the least prose.
+fn teaser() -> String {
+    format!("<div><a href=/c>Read this</a></div><div>{MORE}</div>")
+}
+
+#[test]
+fn links_around_the_prose_are_left_out() {
+    let body = format!("<h1>A fox</h1><p>{PROSE}</p><p>Short.</p><p>{MORE}</p>");
+    let page = format!("{LINKS}<div>Tuesday</div>{body}{LINKS}<div>Imprint</div>");
+    assert_eq!(main(&page), format!("A fox\n{PROSE}\nShort.\n{MORE}"));
+}
+
+#[test]
+fn prose_far_from_the_rest_is_left_out_where_it_is_little() {
+    let body = format!("<p>{PROSE}</p>").repeat(6);
+    let far = "<p>x</p>".repeat(7);
+    let near = "<p>x</p>".repeat(6);
+    assert!(!main(&format!("{body}{far}<p>{MORE}</p>")).contains(MORE));
+    assert!(main(&format!("{body}{near}<p>{MORE}</p>")).contains(MORE));
+    assert!(main(&format!("<p>{PROSE}</p>{far}<p>{MORE}</p>")).contains(MORE));
+}
+
+#[test]
+fn the_smallest_region_with_a_third_of_the_prose_is_taken() {
+    let article = format!("<article><header><h1>A fox</h1></header><p>{PROSE}<p>No.</article>");
+    let page = format!("<main>{}{article}{}</main>", teaser(), teaser());
+    let expected = format!("A fox\n{PROSE}\nNo.");
+    assert_eq!(main(&page), expected);
+    for region in ["<div role=main>", "<div itemprop=articleBody>"] {
+        let page = format!(
+            "{}{region}<div>A fox</div><p>{PROSE}<p>No.</div>{}",
+            teaser(),
+            teaser()
+        );
+        assert_eq!(main(&page), expected, "{region}");
+    }
+    // Teasers that are articles themselves.
+    let teasers = format!("<article>{}</article>", teaser()).repeat(9);
+    let page = format!("<main><p>{}</p></main>{teasers}", PROSE.repeat(9));
+    assert_eq!(main(&page), PROSE.repeat(9));
+}
+
+#[test]
+fn elements_beside_the_content_are_left_out() {
+    for (start, end) in [
+        ("<nav>", "</nav>"),
+        ("<aside>", "</aside>"),
+        ("<footer>", "</footer>"),
+        ("<header>", "</header>"),
+        ("<div role=navigation>", "</div>"),
+        ("<div class='a site-footer b'>", "</div>"),
+        ("<section id=sidebarLeft>", "</section>"),
+        ("<div class=comments><nav><div>x</div></nav>", "</div>"),
+    ] {
+        let beside = format!("{start}<div>x</div><p>{MORE}</p>{end}");
+        let page = format!("{beside}<p>{PROSE}</p>{beside}");
+        assert_eq!(main(&page), PROSE, "{start}");
+    }
+    let both = format!("<div class='article has-sidebar'>{PROSE}</div>");
+    assert_eq!(main(&both), PROSE);
+    let form = format!("<form>{LINKS}<p>{PROSE}</p><button>Send</button></form>");
+    assert_eq!(main(&form), PROSE);
+}
+
+#[test]
+fn a_page_without_prose_gives_all_its_text() {
+    for page in [
+        format!("{LINKS}<p>Short.</p>"),
+        format!("<nav><p>{PROSE}</p>"),
+        "Hello".to_owned(),
+    ] {
+        assert_eq!(main(&page), all(&page), "{page}");
+        assert!(!main(&page).is_empty());
+    }
+}
+
+#[test]
+fn no_language_is_preferred() {
+    for (link, text) in [
+        (
+            "首页",
+            "敏捷的棕色狐狸跳过懒狗然后跑进了树林，村里再也没有人见过它。",
+        ),
+        (
+            "ホーム",
+            "素早い茶色の狐がのろまな犬を飛び越えて森の中へ走り去っていった。",
+        ),
+        (
+            "หน้าแรก",
+            "สุนัขจิ้งจอกสีน้ำตาลกระโดดข้ามสุนัขขี้เกียจแล้ววิ่งหายเข้าไปในป่าไม่มีใครเห็นอีกเลย",
+        ),
+        (
+            "Главная",
+            "Съешь же ещё этих мягких французских булок, да выпей чаю, и лиса убежит в лес навсегда.",
+        ),
+        (
+            "الرئيسية",
+            "قفز الثعلب البني السريع فوق الكلب الكسول ثم ركض إلى الغابة ولم يره أحد في القرية منذ ذلك اليوم",
+        ),
+    ] {
+        let links = format!("<div><a href=/>{link}</a> <a href=/b>{link}</a></div>");
+        assert_eq!(main(&format!("{links}<p>{text}</p>{links}")), text);
+    }
+}
+
+/// The pages differ in all but their main content.
+#[test]
+fn the_same_article_in_another_design_has_the_same_text() {
+    let body = format!("<h1>A fox</h1><p>{PROSE}</p><p>{MORE}</p>");
+    let old =
+        format!("{LINKS}<table><tr><td>{LINKS}<td>{body}</table><center>Visitors: 7</center>");
+    let new = format!(
+        "<header><nav>{LINKS}</nav></header><main>{body}</main><aside>{}</aside><footer>2026</footer>",
+        teaser()
+    );
+    assert_eq!(main(&old), main(&new));
+    assert_ne!(all(&old), all(&new));
+}

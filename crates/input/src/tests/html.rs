@@ -1,0 +1,110 @@
+//! Pages of HTML in the formats: which documents are pages, and what is taken of them.
+
+use super::*;
+use crate::Html;
+
+pub(super) const PAGE: &str = "<nav>Menu</nav><p>a <b>fox</b> that runs through the deep dark wood behind the \
+                    old mill, where nobody has seen it since the summer";
+pub(super) const MAIN: &str = "a fox that runs through the deep dark wood behind the old mill, where nobody has \
+                    seen it since the summer";
+pub(super) const ALL: &str = "Menu\na fox that runs through the deep dark wood behind the old mill, where nobody \
+                   has seen it since the summer";
+
+/// The only text of an input in a format, under all the values of `--html`.
+fn texts(options: &InputOptions, stdin: &[u8]) -> [String; 4] {
+    [None, Some(Html::Main), Some(Html::All), Some(Html::Raw)].map(|html| {
+        let options = InputOptions {
+            html,
+            ..options.clone()
+        };
+        let [document] = &all(open_bytes(&options, stdin).unwrap())[..] else {
+            panic!("one document");
+        };
+        match &document.content {
+            Content::Text(text) => text.clone(),
+            Content::Fingerprint(_) => panic!("a text"),
+        }
+    })
+}
+
+#[test]
+fn files_are_pages_by_their_names() {
+    let folder = Folder::new();
+    for name in ["a.html", "b.HTM", "c.xhtml", "d.html.gz"] {
+        let path = folder.write(name, PAGE);
+        assert_eq!(
+            texts(&args(Format::Files, &[path]), b""),
+            [MAIN, MAIN, ALL, PAGE],
+            "{name}"
+        );
+    }
+    for name in ["a.txt", "html", "b.html.txt"] {
+        let path = folder.write(name, PAGE);
+        assert_eq!(
+            texts(&args(Format::Files, &[path]), b""),
+            [PAGE; 4],
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn a_file_that_is_a_page_may_be_in_any_character_set() {
+    let folder = Folder::new();
+    let utf_16: Vec<u8> = "\u{FEFF}<p>päron"
+        .encode_utf16()
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    for bytes in [utf_16.as_slice(), b"<meta charset=latin1><p>p\xE4ron"] {
+        let path = folder.write("a.html", bytes);
+        assert_eq!(texts(&args(Format::Files, &[path]), b"")[0], "päron");
+    }
+    // Each of these bytes takes two of UTF-8.
+    let path = folder.write("a.html", vec![0xE4; crate::MAX_RECORD_BYTES / 2 + 1]);
+    let small = folder.write("b.html", "x");
+    let (read, documents) = drain(open_bytes(&args(Format::Files, &[path, small]), b"").unwrap());
+    assert_eq!((read.len(), documents.skipped().too_large_files), (1, 1));
+}
+
+#[test]
+fn texts_of_objects_are_pages_only_where_the_caller_says_so() {
+    let line = serde_json::json!({"id": "a", "text": PAGE}).to_string();
+    let escaped = line.replace('m', "\\u006d").replace('f', "\\u0066");
+    for line in [line, escaped] {
+        let texts = texts(&args(Format::Jsonl, &[]), line.as_bytes());
+        assert_eq!(texts, [PAGE, MAIN, ALL, PAGE]);
+    }
+}
+
+#[test]
+fn records_of_a_crawl_are_pages_by_their_type() {
+    let http = format!("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n{PAGE}");
+    for (kind, content_type, block) in [
+        ("response", "application/http", http.as_str()),
+        ("resource", "text/html", PAGE),
+        ("conversion", "application/xhtml+xml", PAGE),
+    ] {
+        let warc = format!(
+            "WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Target-URI: a\r\nContent-Type: {content_type}\r\n\
+             Content-Length: {}\r\n\r\n{block}\r\n\r\n",
+            block.len()
+        );
+        let texts = texts(&args(Format::Warc, &[]), warc.as_bytes());
+        assert_eq!(texts, [MAIN, MAIN, ALL, PAGE], "{kind}");
+    }
+}
+
+#[test]
+fn other_formats_have_no_pages() {
+    for format in [Format::Lines, Format::Hashes, Format::Tsv] {
+        let options = InputOptions {
+            html: Some(Html::Raw),
+            ..args(format, &[])
+        };
+        let refused = message(open_bytes(&options, b""));
+        let expected = format!(
+            "--html belongs to --format files or jsonl or parquet or warc, but the format is {format}"
+        );
+        assert_eq!(refused, expected);
+    }
+}

@@ -1,0 +1,150 @@
+//! HTML as nobody should write it.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use simshard_input::{Content, Format, Html, InputOptions, Needs, parse_bytes};
+
+use super::splice::{Bytes, spliced, spliced_text};
+use super::{assert_within_limits, cases};
+
+const PIECES: &[&str] = &[
+    "<",
+    ">",
+    "</",
+    "/>",
+    "<!",
+    "<!--",
+    "-->",
+    "--!>",
+    "<![CDATA[",
+    "]]>",
+    "<?xml encoding='",
+    "?>",
+    "<!DOCTYPE html>",
+    "<html>",
+    "<head>",
+    "<body>",
+    "<p>",
+    "</p>",
+    "<p hidden>",
+    "<div>",
+    "</div>",
+    "<div class='sidebar'>",
+    "<div id=\"",
+    "'",
+    "\"",
+    "=",
+    " ",
+    "\n",
+    "<main>",
+    "</main>",
+    "<article>",
+    "</article>",
+    "<nav>",
+    "</nav>",
+    "<aside>",
+    "</aside>",
+    "<header>",
+    "<h1>",
+    "</h1>",
+    "<br/>",
+    "<a href=x>",
+    "</a>",
+    "<b>",
+    "</b>",
+    "<td>",
+    "<template>",
+    "</template>",
+    "<script>SECRET",
+    "</script>",
+    "<style>",
+    "</style>",
+    "<title>",
+    "</title>",
+    "<textarea>",
+    "</textarea>",
+    "<plaintext>",
+    "<svg>",
+    "</svg>",
+    "<svg/>",
+    "<math>",
+    "<noscript>",
+    "</noscript>",
+    "&",
+    "&amp",
+    "&nGt;",
+    "&lt;",
+    "&#",
+    "&#x",
+    "&#0;",
+    "&#xD800;",
+    "&#x110000;",
+    ";",
+    "<meta charset=",
+    "utf-16le",
+    "shift_jis",
+    "gb18030",
+    "replacement",
+    "x-user-defined",
+    "koi8-r",
+    "a word",
+    "日本語",
+    "ไทย",
+    "\u{FEFF}",
+    "\u{0}",
+    "A sentence that is long enough to be taken for the main content of a page, by its length. ",
+];
+
+/// What may follow the type in a header.
+const TYPES: [&str; 5] = [
+    "",
+    "; charset=utf-8",
+    "; charset=utf-16be",
+    "; charset=iso-2022-jp",
+    "; charset=",
+];
+
+fn check_page(markup: &str) {
+    let all = Html::All.text(markup);
+    let main = Html::Main.text(markup);
+    assert_eq!(Html::Raw.text(markup), markup);
+    // The longest that a reference becomes is six bytes for five.
+    assert!(all.len() <= markup.len() / 5 * 6 + 5);
+    let lines: BTreeSet<&str> = all.lines().collect();
+    assert!(main.lines().all(|line| lines.contains(line)));
+    assert_eq!(main.is_empty(), all.is_empty());
+}
+
+#[test]
+fn spliced_pages() {
+    proptest!(cases(), |(markup in spliced_text(PIECES, 40))| check_page(&markup));
+}
+
+#[test]
+fn spliced_bytes_in_a_record() {
+    let pieces: Vec<_> = PIECES
+        .iter()
+        .map(|piece| piece.as_bytes().to_vec())
+        .collect();
+    let html = prop::sample::select(&[None, Some(Html::All), Some(Html::Raw)][..]);
+    let content_type = prop::sample::select(&TYPES[..]);
+    let inputs = (spliced(pieces, 24), content_type, html);
+    proptest!(cases(), |((Bytes(page), content_type, html) in inputs)| {
+        let http = format!("HTTP/1.1 200 OK\r\nContent-Type: text/html{content_type}\r\n\r\n");
+        let header = format!(
+            "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: a\r\n\
+             Content-Type: application/http\r\nContent-Length: {}\r\n\r\n",
+            http.len() + page.len()
+        );
+        let warc = [header.as_bytes(), http.as_bytes(), &page, b"\r\n\r\n"].concat();
+        let mut options = InputOptions::walking(Vec::new());
+        options.format = Some(Format::Warc);
+        options.html = html;
+        let documents = parse_bytes(&options, Needs::CLIENT, warc).unwrap();
+        assert_within_limits(&documents);
+        let [document] = &documents[..] else { panic!("{documents:?}") };
+        let Content::Text(text) = &document.content else { panic!("{document:?}") };
+        assert!(!text.contains('\0'));
+    });
+}
