@@ -10,9 +10,9 @@ use crate::deadline::Deadline;
 /// A connection reads that a request was cancelled before it reads a later request. But what works for the cancelled
 /// one may be dropped only later.
 pub(crate) trait Asks: Clone + Send + Sync + 'static {
-    /// Whether the connection of the request had not read, when this was called, that it was cancelled. Waits to learn
-    /// it no longer than until the deadline, after which it says that nobody waits. What asks from within a call that
-    /// was cancelled is dropped while it waits.
+    /// Whether the caller waits: true if the connection had not read a cancellation of the request when this was
+    /// called. This waits for the answer until the deadline at most, and is false then. The server drops a cancelled
+    /// call while this waits.
     fn waits(&self, deadline: Deadline) -> impl Future<Output = bool> + Send;
 }
 

@@ -18,7 +18,7 @@ const CORPUS: &str = "c";
 /// Batches of a stream, of one document each: more than are in flight at once.
 const BATCHES: usize = 40;
 
-/// A stream is cancelled within so many microseconds.
+/// The latest moment at which a stream is cancelled, in microseconds after its start.
 const LONGEST: u64 = 10_000;
 
 /// The requests of a client that sends all of them at once, and resets the stream as soon as it drops the answers.
@@ -47,7 +47,7 @@ fn remove(fingerprints: &[u64]) -> v1::RemoveRequest {
     }
 }
 
-/// Begins to insert so many documents, each in a batch of its own.
+/// Opens a stream that inserts each document in a batch of its own.
 async fn begin(stub: &mut Stub, documents: &[u64]) -> Streaming<v1::InsertStreamResponse> {
     let batches = documents.chunks(1).map(insert);
     let batches = batches.map(|batch| v1::InsertStreamRequest {

@@ -16,7 +16,7 @@ pub(super) enum Flow {
 /// What an element says of the text in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// Nobody sees it as text.
+    /// A browser does not show it as text.
     Hidden,
     /// It is not what the page is about.
     Aside,

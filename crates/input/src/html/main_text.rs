@@ -11,7 +11,7 @@ use super::page::{Block, Page};
 
 /// The least weight of a block of prose: about fourteen words of English, or 24 characters of Chinese.
 const LEAST_PROSE: u32 = 70;
-/// At most so many blocks that are no prose stand between two that belong together.
+/// The most blocks without prose between two blocks of prose of one run.
 const MOST_BETWEEN: usize = 6;
 
 /// The main content of a page.

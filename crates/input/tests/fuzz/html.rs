@@ -1,4 +1,4 @@
-//! HTML as nobody should write it.
+//! Broken and random HTML.
 
 use std::collections::BTreeSet;
 

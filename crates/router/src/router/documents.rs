@@ -261,7 +261,7 @@ mod tests {
 
     use simshard_cluster::{ClusterLayout, CorpusRecord, CorpusState, Node};
     use simshard_simhash::Fingerprint;
-    use simshard_transport::Budget;
+    use simshard_transport::{Admitted, Budget};
     use tokio::sync::oneshot;
 
     use super::*;
@@ -359,5 +359,22 @@ mod tests {
             }
             assert_eq!(outcome.await, Ok(is_made));
         }
+    }
+    /// CH1: the server drops a cancelled call the first time that its work waits.
+    #[tokio::test]
+    async fn a_call_that_is_dropped_when_it_waits_first_makes_no_version() {
+        let deadline = Deadline::within(Duration::from_secs(60));
+        let (checked, outcome) = oneshot::channel();
+        let change = run_to_end(async move |left| {
+            let request = Admitted::new(&Budget::new(0), None);
+            let caller = Caller {
+                request,
+                left,
+                deadline,
+            };
+            checked.send(caller.check().await.is_ok()).unwrap();
+        });
+        assert!(change.now_or_never().is_none());
+        assert_eq!(outcome.await, Ok(false));
     }
 }

@@ -77,14 +77,20 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// A stream without an answer, and its reader.
-    pub(crate) fn silent() -> (Answers<u8>, Reader) {
+    /// A stream that waits after some answers, and its reader.
+    fn answering(first: Vec<u8>) -> (Answers<u8>, Reader) {
         let mut reader = None;
         let answers = Reader::of(|made| {
             reader = Some(made);
-            stream::pending().boxed()
+            let first = stream::iter(first).map(Ok);
+            first.chain(stream::pending()).boxed()
         });
         (answers, reader.unwrap())
+    }
+
+    /// A stream without an answer, and its reader.
+    pub(crate) fn silent() -> (Answers<u8>, Reader) {
+        answering(Vec::new())
     }
 
     /// The server may have looked before the question came, and asked for an answer after it.
@@ -102,14 +108,7 @@ pub(super) mod tests {
     /// The server asks for the next answer without looking.
     #[tokio::test]
     async fn an_answer_between_says_nothing_of_the_reader() {
-        let mut reader = None;
-        let mut answers = Reader::of(|made| {
-            reader = Some(made);
-            stream::iter([Ok(1), Ok(2)])
-                .chain(stream::pending())
-                .boxed()
-        });
-        let reader = reader.unwrap();
+        let (mut answers, reader) = answering(vec![1, 2]);
         let mut is_there = pin!(reader.is_there());
         assert!(poll!(&mut is_there).is_pending());
         for is_ready in [true, true, false] {
