@@ -9,12 +9,14 @@
 //! | `documents`, `clusters` | the documents of a fingerprint, of a cluster |
 //! | `job`, `find_pairs`, `find_clusters` | the searches, step by step |
 //! | `statistics`, `reported`, `report` | what was found, in numbers and as a page |
+//! | `evaluate` | how well recipes find the near-duplicates of some texts |
 //! | `output` | results in their forms, in files that are replaced whole |
 //!
 //! Nothing here writes on a terminal but results: the caller makes the bars that show how far a search is.
 
 mod clusters;
 mod documents;
+pub mod evaluate;
 mod find_clusters;
 mod find_pairs;
 mod job;

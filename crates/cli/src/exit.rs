@@ -4,6 +4,7 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
+use simshard_batch::evaluate::EvaluateError;
 use simshard_batch::{JobError, OutputError};
 use simshard_bench::BadSettings;
 use simshard_client::ClientError;
@@ -38,6 +39,9 @@ pub fn code(error: &anyhow::Error) -> Option<u8> {
         if cause.is::<WithoutParquet>()
             || cause.is::<BadSettings>()
             || cause.downcast_ref().is_some_and(JobError::is_bad_input)
+            || cause
+                .downcast_ref()
+                .is_some_and(EvaluateError::is_bad_input)
             || cause
                 .downcast_ref()
                 .is_some_and(OutputError::is_bad_argument)

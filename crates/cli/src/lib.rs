@@ -18,8 +18,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 use simshard_runtime::logging::{self, Level, LogFormat};
 
 use commands::{
-    bench, completions, corpus, demo, distance, find, find_all, find_clusters, hash, insert,
-    recipes, remove, serve, storage,
+    bench, completions, corpus, demo, distance, evaluate, find, find_all, find_clusters, hash,
+    insert, recipes, remove, serve, storage,
 };
 
 /// Exact near-duplicate search over 64-bit simhash fingerprints.
@@ -66,6 +66,8 @@ pub enum Command {
     FindAll(find_all::FindAllArgs),
     /// Find the groups of near-duplicates among documents, without a cluster of nodes
     FindClusters(find_clusters::FindClustersArgs),
+    /// Measure how well recipes find the near-duplicates among documents, and suggest one
+    Evaluate(evaluate::EvaluateArgs),
     /// Print the fingerprints of documents
     Hash(hash::HashArgs),
     /// Print the number of bits in which two fingerprints differ
@@ -107,6 +109,7 @@ impl Cli {
             Command::FindFirst(args) => find::run_first(&args),
             Command::FindAll(args) => find_all::run(&args),
             Command::FindClusters(args) => find_clusters::run(&args),
+            Command::Evaluate(args) => evaluate::run(&args),
             Command::Hash(args) => hash::run(&args),
             Command::Distance(args) => distance::run(args),
             Command::Recipes(args) => recipes::run(args),

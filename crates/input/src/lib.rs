@@ -67,6 +67,7 @@ mod source;
 mod suggested;
 #[cfg(test)]
 mod tests;
+mod texts;
 pub mod warc;
 mod without_parquet;
 
@@ -90,4 +91,5 @@ pub use parse::{LineParser, Outcome, parse_decimal};
 pub use position::Position;
 pub use problem::LineProblem;
 pub use skipped::Skipped;
+pub use texts::for_each_text;
 pub use without_parquet::WithoutParquet;

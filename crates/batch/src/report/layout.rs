@@ -12,16 +12,33 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src dat
 
 const STYLE: &str = include_str!("style.css");
 
+/// What stands above the sections.
+pub(super) struct Head {
+    pub(super) command: &'static str,
+    pub(super) version: &'static str,
+    pub(super) title: &'static str,
+    /// The run in a sentence.
+    pub(super) verdict: Markup,
+    /// The run in a few large numbers.
+    pub(super) tiles: Markup,
+}
+
 /// The report as an HTML page.
 #[must_use]
 pub fn page(report: &Report) -> String {
-    html_page(report).into_string()
+    let head = Head {
+        command: report.command,
+        version: report.version,
+        title: title(report.command),
+        verdict: summary::verdict(report),
+        tiles: summary::tiles(report),
+    };
+    html_page(&head, &sections::all(report))
 }
 
-fn html_page(report: &Report) -> Markup {
-    let sections = sections::all(report);
-    let title = title(report.command);
-    html! {
+/// A page of sections.
+pub(super) fn html_page(head: &Head, sections: &[Section]) -> String {
+    let page = html! {
         (DOCTYPE)
         html lang="en" {
             head {
@@ -29,24 +46,25 @@ fn html_page(report: &Report) -> Markup {
                 meta http-equiv="Content-Security-Policy" content=(POLICY);
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                meta name="generator" content={ "simshard " (report.version) };
-                title { (title) " – simshard " (report.command) }
+                meta name="generator" content={ "simshard " (head.version) };
+                title { (head.title) " – simshard " (head.command) }
                 // Without it a browser would ask the page's server for one.
                 link rel="icon" href="data:,";
                 style { (PreEscaped(STYLE)) }
             }
             body {
                 header {
-                    p.program { "simshard " (report.command) " " span { (report.version) } }
-                    h1 { (title) }
-                    (summary::verdict(report))
-                    (summary::tiles(report))
-                    (contents(&sections))
+                    p.program { "simshard " (head.command) " " span { (head.version) } }
+                    h1 { (head.title) }
+                    (head.verdict)
+                    (head.tiles)
+                    (contents(sections))
                 }
-                main { @for section in &sections { (draw(section)) } }
+                main { @for section in sections { (draw(section)) } }
             }
         }
-    }
+    };
+    page.into_string()
 }
 
 fn title(command: &str) -> &'static str {

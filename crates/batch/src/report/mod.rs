@@ -1,6 +1,6 @@
 //! The report of a batch command: one HTML page that needs nothing else.
 //!
-//! [`page`] is a pure function of a [`Report`]: no clock, no files, no network. The page carries its
+//! [`page`] is a pure function of a [`Report`], and [`evaluation_page`] of an evaluation: no clock, no files, no network. The page carries its
 //! style, draws its charts as SVG beside the numbers that they show, and runs no script. Ids, paths
 //! and reasons are text from outside: they pass through the templates' escaping, and their control
 //! characters are spelled out.
@@ -12,7 +12,9 @@
 
 mod bars;
 mod content;
+mod evaluation;
 mod layout;
+
 mod numbers;
 mod scale;
 mod section;
@@ -23,4 +25,5 @@ mod tests;
 mod text;
 
 pub use content::{ClusterSample, Degenerate, Report, Why};
+pub use evaluation::evaluation_page;
 pub use layout::page;

@@ -7,6 +7,7 @@ pub mod corpus;
 pub mod demo;
 pub mod distance;
 pub mod documents;
+pub mod evaluate;
 pub mod find;
 pub mod find_all;
 pub mod find_clusters;

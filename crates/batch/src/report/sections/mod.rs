@@ -4,7 +4,7 @@ mod clusters;
 mod distances;
 mod fingerprints;
 mod list;
-mod run;
+pub(super) mod run;
 
 use super::content::Report;
 use super::section::Section;

@@ -117,7 +117,7 @@ pub(super) fn skipped(report: &Report) -> Option<Section> {
     })
 }
 
-pub(super) fn settings(report: &Report) -> Option<Section> {
+pub(in crate::report) fn settings(report: &Report) -> Option<Section> {
     if report.settings.is_empty() {
         return None;
     }
@@ -144,7 +144,7 @@ pub(super) fn settings(report: &Report) -> Option<Section> {
     })
 }
 
-pub(super) fn inputs(report: &Report) -> Option<Section> {
+pub(in crate::report) fn inputs(report: &Report) -> Option<Section> {
     if report.inputs.is_empty() {
         return None;
     }

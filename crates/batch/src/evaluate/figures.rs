@@ -1,0 +1,205 @@
+//! Counts as shares: what a recipe finds up to each distance.
+
+use serde_json::{Value, json};
+use simshard_simhash::TextRecipe;
+
+use super::Evaluation;
+use super::share::{Quality, Share};
+use super::similarity::Sets;
+use super::tally::{DISTANCES, LENGTHS, Nearest, STEPS, Tallies, Tally, missed_distance};
+use super::text::{Length, Text};
+
+/// What a recipe finds.
+#[derive(Clone, Debug)]
+pub struct Figures {
+    /// The recipe.
+    pub recipe: TextRecipe,
+    /// Up to each distance, from 0 on.
+    pub rows: Vec<Row>,
+    /// By exact distance, the pairs by similarity from 0.5 to 1 in steps of 0.05, 1 by itself.
+    pub alike: Vec<[u64; STEPS]>,
+    /// The nearest pairs that are unlike, or labelled so.
+    pub junk: Vec<Example>,
+    /// The farthest true pairs.
+    pub missed: Vec<Example>,
+}
+
+/// What a recipe finds up to a distance.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// The distance.
+    pub distance: u32,
+    /// Of all pairs.
+    pub all: Quality,
+    /// Of pairs by the length of the shorter text.
+    pub by_length: [Quality; LENGTHS],
+    /// Found pairs with less than half of their runs in common.
+    pub unlike: u64,
+    /// Found pairs with a degenerate text.
+    pub degenerate: u64,
+}
+
+/// A pair to look at.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Example {
+    /// The ids of the texts.
+    pub ids: [String; 2],
+    /// Their distance; `None` if one has no fingerprint.
+    pub distance: Option<u32>,
+    /// Their similarity.
+    pub similarity: f64,
+}
+
+impl Row {
+    /// The share of found pairs that are unlike.
+    #[must_use]
+    pub fn unlike_share(&self) -> Option<Share> {
+        Share::new(self.unlike, self.all.found)
+    }
+
+    /// The share of found pairs with a degenerate text.
+    #[must_use]
+    pub fn degenerate_share(&self) -> Option<Share> {
+        Share::new(self.degenerate, self.all.found)
+    }
+}
+
+/// The figures of each recipe.
+pub(super) fn of(
+    recipes: &[TextRecipe],
+    texts: &[Text],
+    sets: &Sets,
+    tallies: &Tallies,
+) -> Vec<Figures> {
+    let figures = recipes
+        .iter()
+        .zip(&tallies.by_recipe)
+        .map(|(&recipe, tally)| {
+            let example = |distance, a: usize, b: usize| Example {
+                ids: [a, b].map(|place| texts[place].id.clone()),
+                distance,
+                similarity: sets.similarity(a, b).value(),
+            };
+            let examples = |nearest: &Nearest, distance: fn(u32) -> Option<u32>| {
+                let examples = nearest
+                    .0
+                    .iter()
+                    .map(|&(key, a, b)| example(distance(key), a, b));
+                examples.collect()
+            };
+            Figures {
+                recipe,
+                rows: (0..DISTANCES)
+                    .map(|distance| row(distance, tally, tallies.true_pairs))
+                    .collect(),
+                alike: tally.alike.to_vec(),
+                junk: examples(&tally.junk, Some),
+                missed: examples(&tally.missed, missed_distance),
+            }
+        });
+    figures.collect()
+}
+
+fn row(distance: usize, tally: &Tally, true_pairs: [u64; LENGTHS]) -> Row {
+    let up_to = |counts: &[u64; DISTANCES]| counts[..=distance].iter().sum::<u64>();
+    let by_length = std::array::from_fn(|length| Quality {
+        found: up_to(&tally.found[length]),
+        found_true: up_to(&tally.found_true[length]),
+        true_pairs: true_pairs[length],
+    });
+    let all = by_length
+        .iter()
+        .fold(Quality::default(), |sum, one: &Quality| Quality {
+            found: sum.found + one.found,
+            found_true: sum.found_true + one.found_true,
+            true_pairs: sum.true_pairs + one.true_pairs,
+        });
+    let alike: u64 = tally.alike[..=distance].iter().flatten().sum();
+    Row {
+        distance: distance as u32,
+        all,
+        by_length,
+        unlike: all.found - alike,
+        degenerate: up_to(&tally.degenerate),
+    }
+}
+
+impl Evaluation {
+    /// All figures, for programs.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let degenerate = self
+            .degenerate
+            .iter()
+            .map(|(reason, texts)| (reason.name().to_owned(), json!(texts)));
+        json!({
+            "texts": self.texts,
+            "repeated": self.repeated,
+            "wordless": self.wordless,
+            "drawn_from": self.drawn_from,
+            "unknown_labels": self.unknown_labels,
+            "degenerate": Value::Object(degenerate.collect()),
+            "true_pairs": self.true_pairs,
+            "recipes": self.recipes.iter().map(Figures::json).collect::<Vec<_>>(),
+        })
+    }
+}
+
+impl Figures {
+    fn json(&self) -> Value {
+        let examples =
+            |examples: &[Example]| examples.iter().map(Example::json).collect::<Vec<_>>();
+        let rows = self
+            .rows
+            .iter()
+            .zip(&self.alike)
+            .map(|(row, alike)| row.json(alike));
+        json!({
+            "recipe": self.recipe.to_string(),
+            "distances": rows.collect::<Vec<_>>(),
+            "junk": examples(&self.junk),
+            "missed": examples(&self.missed),
+        })
+    }
+}
+
+impl Row {
+    fn json(&self, alike: &[u64]) -> Value {
+        let by_length = Length::ALL
+            .iter()
+            .zip(self.by_length)
+            .map(|(length, quality)| {
+                let mut object = quality_json(quality);
+                object["words"] = length.name().into();
+                object
+            });
+        let mut object = quality_json(self.all);
+        object["distance"] = self.distance.into();
+        object["unlike"] = json!(self.unlike_share());
+        object["degenerate"] = json!(self.degenerate_share());
+        object["similarities_at_this_distance"] = json!(alike);
+        object["by_length"] = by_length.collect();
+        object
+    }
+}
+
+fn quality_json(quality: Quality) -> Value {
+    json!({
+        "found": quality.found,
+        "found_true": quality.found_true,
+        "true_pairs": quality.true_pairs,
+        "precision": quality.precision(),
+        "recall": quality.recall(),
+        "f1": quality.f1(),
+    })
+}
+
+impl Example {
+    fn json(&self) -> Value {
+        json!({
+            "ids": self.ids,
+            "distance": self.distance,
+            "similarity": self.similarity,
+        })
+    }
+}

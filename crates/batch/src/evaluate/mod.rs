@@ -1,0 +1,190 @@
+//! How well recipes find the near-duplicates of some texts: precision and recall at each distance.
+//!
+//! ```text
+//!     input ─▶ sample ─▶ texts ─▶ similarity ─▶ tally ─▶ figures ─▶ suggestion
+//!              in two passes      exact Jaccard  pairs    shares     what to choose
+//!              if it is large     of all pairs   counted  intervals
+//! ```
+//!
+//! Texts are let go as they are read: kept are their ids, fingerprints and the hashes of their runs of
+//! words. All pairs are compared by each recipe, bit for bit, so nothing here depends on the search that
+//! it judges.
+
+mod figures;
+mod sample;
+mod share;
+mod similarity;
+mod suggestion;
+mod tally;
+mod text;
+mod truth;
+
+use std::collections::HashMap;
+
+use rayon::{ThreadPoolBuildError, ThreadPoolBuilder};
+use simshard_input::{InputError, InputOptions, Skipped};
+use simshard_simhash::{Degenerate, TextRecipe};
+
+pub use figures::{Example, Figures, Row};
+use sample::Sample;
+pub use share::{Quality, Share};
+use similarity::Sets;
+pub use suggestion::{BadWant, Suggestion, Want};
+pub use tally::MOST_DISTANCE;
+pub use text::Length;
+use text::Text;
+pub use truth::{BadTruth, Labels, Truth};
+
+use crate::progress::Progress;
+
+/// With fewer true pairs, shares say nothing.
+pub const LEAST_TRUE_PAIRS: u64 = 100;
+
+/// What is to be evaluated.
+#[derive(Clone, Debug)]
+pub struct Evaluate {
+    /// What is read, with patterns expanded.
+    pub input: InputOptions,
+    /// The recipes that are compared.
+    pub recipes: Vec<TextRecipe>,
+    /// How many texts are evaluated at most; 0 means all. With labels, all that they name are.
+    pub sample: usize,
+    /// Which pairs are true where no labels say it.
+    pub truth: Truth,
+    /// Which pairs are true, if a file says it.
+    pub labels: Option<Labels>,
+    /// The threads that work; 0 means one a core.
+    pub threads: usize,
+}
+
+/// Why texts cannot be evaluated.
+#[derive(Debug, thiserror::Error)]
+pub enum EvaluateError {
+    /// The documents cannot be read.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// The documents have no texts.
+    #[error("these documents carry fingerprints already: evaluate needs texts")]
+    NoTexts,
+    /// A large input that cannot be read a second time.
+    #[error(
+        "there are more than {sample} texts, so that some are drawn, for which the input is read \
+         twice: put it into a file, or raise --sample"
+    )]
+    ReadOnce {
+        /// The most that are evaluated.
+        sample: usize,
+    },
+    /// Too few pairs to judge by.
+    #[error("there are {0} true pairs, and at least 100 are needed: evaluate more texts")]
+    FewTruePairs(u64),
+    /// The system gives no threads.
+    #[error("cannot start the threads")]
+    Threads(#[from] ThreadPoolBuildError),
+}
+
+impl EvaluateError {
+    /// Whether the arguments or the input are to blame: then the same command fails again.
+    #[must_use]
+    pub fn is_bad_input(&self) -> bool {
+        match self {
+            Self::Input(_) | Self::NoTexts | Self::ReadOnce { .. } | Self::FewTruePairs(_) => true,
+            Self::Threads(_) => false,
+        }
+    }
+}
+
+/// What was found.
+#[derive(Clone, Debug)]
+pub struct Evaluation {
+    /// Texts that were evaluated.
+    pub texts: u64,
+    /// Texts left out because one before them is equal word for word.
+    pub repeated: u64,
+    /// Texts left out because they have no words.
+    pub wordless: u64,
+    /// How many texts these were drawn from, if not from all.
+    pub drawn_from: Option<u64>,
+    /// Labelled pairs left out because a text of them is not in the input.
+    pub unknown_labels: u64,
+    /// What else was left out.
+    pub skipped: Skipped,
+    /// Degenerate texts by their reason.
+    pub degenerate: Vec<(Degenerate, u64)>,
+    /// True pairs.
+    pub true_pairs: u64,
+    /// What each recipe finds, in the order asked for.
+    pub recipes: Vec<Figures>,
+}
+
+/// Reads texts and counts what recipes find among them.
+///
+/// # Errors
+/// If the input is bad, or holds fewer than [`LEAST_TRUE_PAIRS`] true pairs.
+pub fn evaluate(job: &Evaluate, progress: Progress) -> Result<Evaluation, EvaluateError> {
+    let pool = ThreadPoolBuilder::new().num_threads(job.threads).build()?;
+    pool.install(|| {
+        let sample = Sample::read(job, progress)?;
+        let evaluation = count(job, sample, progress);
+        match evaluation.true_pairs {
+            LEAST_TRUE_PAIRS.. => Ok(evaluation),
+            few => Err(EvaluateError::FewTruePairs(few)),
+        }
+    })
+}
+
+fn count(job: &Evaluate, sample: Sample, progress: Progress) -> Evaluation {
+    let mut texts = sample.texts;
+    texts.sort_by(|a, b| (a.runs.len(), &a.id).cmp(&(b.runs.len(), &b.id)));
+    let runs: Vec<&[u64]> = texts.iter().map(|text| text.runs.as_slice()).collect();
+    let sets = Sets::new(&runs);
+    let mut unknown_labels = 0;
+    let tallies = match &job.labels {
+        Some(labels) => {
+            let (known, unknown) = places(labels, &texts);
+            unknown_labels = unknown;
+            tally::labelled(&texts, &sets, &known)
+        }
+        None => {
+            let bar = (progress.bar)("comparing", Some(texts.len() as u64));
+            let tallies = tally::all_pairs(&texts, &sets, job.truth.least, &|done| bar.inc(done));
+            bar.finish_and_clear();
+            tallies
+        }
+    };
+    Evaluation {
+        texts: texts.len() as u64,
+        repeated: sample.repeated,
+        wordless: sample.wordless,
+        drawn_from: sample.drawn_from,
+        unknown_labels,
+        skipped: sample.skipped,
+        degenerate: degenerate(&texts),
+        true_pairs: tallies.true_pairs.iter().sum(),
+        recipes: figures::of(&job.recipes, &texts, &sets, &tallies),
+    }
+}
+
+/// The labelled pairs by the places of their texts, and how many name a text that is not there.
+fn places(labels: &Labels, texts: &[Text]) -> (Vec<(usize, usize, bool)>, u64) {
+    let places = texts.iter().enumerate();
+    let places: HashMap<&str, usize> = places
+        .map(|(place, text)| (text.id.as_str(), place))
+        .collect();
+    let place = |id: &String| places.get(id.as_str()).copied();
+    let known = labels.pairs.iter().filter_map(|((a, b), is_true)| {
+        let (a, b) = (place(a)?, place(b)?);
+        Some((a.min(b), a.max(b), *is_true))
+    });
+    let known: Vec<_> = known.collect();
+    let unknown = labels.pairs.len() - known.len();
+    (known, unknown as u64)
+}
+
+fn degenerate(texts: &[Text]) -> Vec<(Degenerate, u64)> {
+    let count = |reason| {
+        let texts = texts.iter().filter(|text| text.degenerate == Some(reason));
+        (reason, texts.count() as u64)
+    };
+    Degenerate::ALL.map(count).to_vec()
+}

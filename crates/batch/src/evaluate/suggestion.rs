@@ -1,0 +1,199 @@
+//! Which recipe, distance and blocks to choose for what is wanted.
+
+use std::str::FromStr;
+
+use serde_json::{Value, json};
+use simshard_simhash::{Layout, MAX_BLOCKS, TextRecipe};
+
+use super::Evaluation;
+use super::share::Quality;
+
+/// A table takes less than these bytes a fingerprint.
+const BYTES_A_TABLE: usize = 7;
+
+/// The most entries that the prefixes of all tables should let through to a query.
+const MOST_CANDIDATES: f64 = 5000.0;
+
+/// The least shares that will do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Want {
+    /// Of true pairs that are found.
+    pub recall: f64,
+    /// Of found pairs that are true.
+    pub precision: f64,
+}
+
+/// Shares that cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("write recall=SHARE,precision=SHARE, or one of them, with shares from 0 to 1")]
+pub struct BadWant;
+
+impl FromStr for Want {
+    type Err = BadWant;
+
+    fn from_str(text: &str) -> Result<Self, BadWant> {
+        let [mut recall, mut precision] = [None; 2];
+        for part in text.split(',') {
+            let (name, share) = part.split_once('=').ok_or(BadWant)?;
+            let share: f64 = share.parse().map_err(|_| BadWant)?;
+            let place = match name {
+                "recall" => &mut recall,
+                "precision" => &mut precision,
+                _ => return Err(BadWant),
+            };
+            if !(0.0..=1.0).contains(&share) || place.replace(share).is_some() {
+                return Err(BadWant);
+            }
+        }
+        Ok(Self {
+            recall: recall.unwrap_or(0.0),
+            precision: precision.unwrap_or(0.0),
+        })
+    }
+}
+
+impl Want {
+    fn is_met_by(self, quality: Quality) -> bool {
+        let precision = quality.precision().map_or(0.0, |share| share.value);
+        let recall = quality.recall().map_or(0.0, |share| share.value);
+        precision >= self.precision && recall >= self.recall
+    }
+}
+
+/// A choice, and what it costs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Suggestion {
+    /// How texts become fingerprints.
+    pub recipe: TextRecipe,
+    /// Distance and blocks.
+    pub layout: Layout,
+    /// The memory of the tables, at most.
+    pub bytes_a_document: usize,
+    /// Pairs of unlike documents that are within the distance by chance.
+    pub chance_pairs: f64,
+}
+
+impl Suggestion {
+    /// The cheapest choice for this number of documents that meets what is wanted; without a want,
+    /// the one of the greatest F1. Of equally cheap ones it is that of the greatest F1.
+    #[must_use]
+    pub fn of(evaluation: &Evaluation, want: Option<Want>, documents: f64) -> Option<Self> {
+        let rows = evaluation.recipes.iter().flat_map(|figures| {
+            let rows = figures.rows.iter();
+            rows.map(move |row| (figures.recipe, row.distance, row.all))
+        });
+        let choices = rows.filter(|(.., quality)| want.is_none_or(|want| want.is_met_by(*quality)));
+        let choices = choices.filter_map(|(recipe, distance, quality)| {
+            let layout = layout(distance, documents)?;
+            let f1 = quality.f1().map_or(0.0, |share| share.value);
+            let tables = want.map_or(0, |_| layout.table_count());
+            Some(((tables, -f1, distance), recipe, layout))
+        });
+        let best = choices
+            .min_by(|(a, ..), (b, ..)| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
+        best.map(|(_, recipe, layout)| Self {
+            recipe,
+            layout,
+            bytes_a_document: BYTES_A_TABLE * layout.table_count(),
+            chance_pairs: chance_pairs(layout.distance(), documents),
+        })
+    }
+
+    /// The command that creates a corpus of this kind.
+    #[must_use]
+    pub fn command(&self) -> String {
+        let Self { recipe, layout, .. } = self;
+        let (blocks, distance) = (layout.blocks(), layout.distance());
+        format!(
+            "simshard corpus create NAME --recipe {recipe} --distance {distance} --blocks {blocks}"
+        )
+    }
+
+    /// The choice, for programs.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        json!({
+            "recipe": self.recipe.to_string(),
+            "distance": self.layout.distance(),
+            "blocks": self.layout.blocks(),
+            "tables": self.layout.table_count(),
+            "bytes_a_document": self.bytes_a_document,
+            "chance_pairs": self.chance_pairs,
+            "command": self.command(),
+        })
+    }
+}
+
+/// The layout of the fewest tables whose prefixes let few entries through; if none does, the one
+/// that lets the fewest through.
+fn layout(distance: u32, documents: f64) -> Option<Layout> {
+    let layouts =
+        (distance + 1..=MAX_BLOCKS).map_while(|blocks| Layout::new(blocks, distance).ok());
+    let mut last = None;
+    for layout in layouts {
+        last = Some(layout);
+        if candidates(layout, documents) <= MOST_CANDIDATES {
+            break;
+        }
+    }
+    last
+}
+
+/// The entries that the prefixes of all tables let through to a query, if fingerprints are random.
+fn candidates(layout: Layout, documents: f64) -> f64 {
+    let blocks = f64::from(layout.blocks());
+    let prefix = 64.0 * (blocks - f64::from(layout.distance())) / blocks;
+    layout.table_count() as f64 * documents / prefix.exp2()
+}
+
+/// The pairs of random fingerprints within a distance.
+fn chance_pairs(distance: u32, documents: f64) -> f64 {
+    let ways = (1..=distance).scan(1.0, |ways, bit| {
+        *ways *= f64::from(65 - bit) / f64::from(bit);
+        Some(*ways)
+    });
+    let within = 1.0 + ways.sum::<f64>();
+    documents * (documents - 1.0) / 2.0 * within / 64_f64.exp2()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wants_are_one_or_two_shares() {
+        let want = |recall, precision| Ok(Want { recall, precision });
+        assert_eq!("recall=0.95,precision=0.9".parse(), want(0.95, 0.9));
+        assert_eq!("precision=1".parse(), want(0.0, 1.0));
+        for bad in [
+            "",
+            "recall",
+            "recall=1.1",
+            "recall=x",
+            "recall=1,recall=1",
+            "f1=1",
+        ] {
+            assert_eq!(bad.parse::<Want>(), Err(BadWant), "{bad}");
+        }
+    }
+
+    #[test]
+    fn larger_sets_and_distances_get_more_blocks() {
+        let blocks = |distance, documents| layout(distance, documents).map(Layout::blocks);
+        assert_eq!(blocks(3, 1e6), Some(4));
+        assert_eq!(blocks(3, 1e8), Some(5));
+        assert_eq!(blocks(6, 1e7), Some(8));
+        assert_eq!(blocks(0, 1e12), Some(1));
+        for distance in 0..=10 {
+            assert!(blocks(distance, 1e12).is_some(), "{distance}");
+        }
+    }
+
+    #[test]
+    fn chance_pairs_grow_with_the_square() {
+        assert_eq!(chance_pairs(6, 1e8).round(), 22_500.0);
+        let ratio = chance_pairs(3, 1e9) / chance_pairs(3, 1e8);
+        assert!((ratio - 100.0).abs() < 1e-3);
+        assert!((chance_pairs(64, 2.0) - 1.0).abs() < 1e-9);
+    }
+}

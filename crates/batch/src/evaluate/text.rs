@@ -1,0 +1,112 @@
+//! A text as it is evaluated: what is known of it once it is read and let go.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use simshard_simhash::{Degenerate, Fingerprint, TextRecipe, Window, word_runs};
+
+/// What is kept of a text.
+#[derive(Clone, Debug)]
+pub(super) struct Text {
+    pub(super) id: String,
+    /// Its runs of words, each once, by their hashes.
+    pub(super) runs: Vec<u64>,
+    /// A hash of its words in their order.
+    pub(super) words: u64,
+    pub(super) length: Length,
+    pub(super) degenerate: Option<Degenerate>,
+    /// One for each recipe; `None` where it gives none.
+    pub(super) fingerprints: Vec<Option<Fingerprint>>,
+}
+
+/// How long a text is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Length {
+    /// Fewer than 50 words.
+    Short,
+    /// 50 to 299 words.
+    Middling,
+    /// 300 to 999 words.
+    Long,
+    /// 1000 words or more.
+    Longest,
+}
+
+impl Length {
+    /// All of them, the shortest first.
+    pub const ALL: [Self; 4] = [Self::Short, Self::Middling, Self::Long, Self::Longest];
+
+    const fn of(words: usize) -> Self {
+        match words {
+            0..50 => Self::Short,
+            50..300 => Self::Middling,
+            300..1000 => Self::Long,
+            1000.. => Self::Longest,
+        }
+    }
+
+    /// Its words, for people.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Short => "under 50",
+            Self::Middling => "50-299",
+            Self::Long => "300-999",
+            Self::Longest => "1000 and more",
+        }
+    }
+}
+
+impl Text {
+    /// Looks at a text; `None` if it has no words.
+    pub(super) fn new(
+        id: String,
+        text: &str,
+        window: Window,
+        recipes: &[TextRecipe],
+    ) -> Option<Self> {
+        let mut runs = word_runs(text, window);
+        if runs.is_empty() {
+            return None;
+        }
+        let mut hasher = DefaultHasher::new();
+        runs.hash(&mut hasher);
+        let length = Length::of(runs.len() + window.size() - 1);
+        runs.sort_unstable();
+        runs.dedup();
+        runs.shrink_to_fit();
+        Some(Self {
+            id,
+            runs,
+            words: hasher.finish(),
+            length,
+            degenerate: Degenerate::of(text),
+            fingerprints: recipes.iter().map(|one| one.fingerprint(text)).collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_equal_word_for_word_have_one_hash_and_others_have_not() {
+        let window = Window::new(3).unwrap();
+        let text = |text| Text::new(String::new(), text, window, &[]).unwrap();
+        let one = text("One two three four, five.");
+        assert_eq!(one.words, text("one two\nTHREE four five").words);
+        assert_eq!((one.runs.len(), one.length), (3, Length::Short));
+        for other in ["one two three four", "one two three five four", "one two"] {
+            assert_ne!(one.words, text(other).words, "{other}");
+        }
+        assert!(Text::new(String::new(), " ?! ", window, &[]).is_none());
+    }
+
+    #[test]
+    fn repeated_runs_count_once_and_lengths_are_those_of_all_words() {
+        let window = Window::new(5).unwrap();
+        let text = Text::new("a".to_owned(), &"x ".repeat(300), window, &[]).unwrap();
+        assert_eq!((text.runs.len(), text.length), (1, Length::Long));
+        assert_eq!(text.degenerate, Some(Degenerate::Few));
+    }
+}

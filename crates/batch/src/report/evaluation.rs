@@ -1,0 +1,244 @@
+//! The page of an evaluation: how well recipes find near-duplicates, as plots and tables.
+
+mod plots;
+
+use maud::{Markup, html};
+
+use super::content::Report;
+use super::layout::{Head, html_page};
+use super::numbers::{count, share};
+use super::section::Section;
+use super::sections::run;
+use super::text::outside;
+use crate::evaluate::{Evaluation, Example, Figures, Length, Row, Share, Suggestion};
+
+/// An evaluation as an HTML page.
+#[must_use]
+pub fn evaluation_page(
+    found: &Evaluation,
+    suggestion: Option<Suggestion>,
+    inputs: &[String],
+    settings: &[(String, String)],
+) -> String {
+    let head = Head {
+        command: "evaluate",
+        version: env!("CARGO_PKG_VERSION"),
+        title: "Recipes compared",
+        verdict: verdict(suggestion),
+        tiles: tiles(found),
+    };
+    let run = Report {
+        inputs: inputs.to_vec(),
+        settings: settings.to_vec(),
+        ..Report::default()
+    };
+    let own = [
+        curves(found),
+        maps(found),
+        tables(found),
+        examples(found),
+        degenerate(found),
+    ];
+    let of_run = [run::settings(&run), run::inputs(&run)];
+    let sections: Vec<Section> = own
+        .into_iter()
+        .chain(of_run.into_iter().flatten())
+        .collect();
+    html_page(&head, &sections)
+}
+
+fn verdict(suggestion: Option<Suggestion>) -> Markup {
+    html! {
+        p.verdict {
+            @match suggestion {
+                None => "No recipe and distance meets what is wanted.",
+                Some(one) => {
+                    "Suggested: " (one.recipe) " at distance " (one.layout.distance()) " with "
+                    (one.layout.blocks()) " blocks, which make " (one.layout.table_count())
+                    " tables of at most " (one.bytes_a_document) " bytes a document, and about "
+                    (count(one.chance_pairs.round() as u128)) " pairs by chance."
+                }
+            }
+        }
+        @if let Some(one) = suggestion { p { code { (one.command()) } } }
+    }
+}
+
+fn tiles(found: &Evaluation) -> Markup {
+    let degenerate: u64 = found.degenerate.iter().map(|(_, texts)| texts).sum();
+    html! {
+        dl.tiles {
+            div {
+                dt { "Texts" }
+                dd { (count(found.texts)) }
+                @if let Some(all) = found.drawn_from { dd.note { "drawn from " (count(all)) } }
+            }
+            div { dt { "True pairs" } dd { (count(found.true_pairs)) } }
+            div { dt { "Equal to another" } dd { (count(found.repeated)) } dd.note { "left out" } }
+            div {
+                dt { "Degenerate texts" }
+                dd { (count(degenerate)) }
+                dd.note { (share(degenerate.into(), found.texts.into())) }
+            }
+        }
+    }
+}
+
+fn curves(found: &Evaluation) -> Section {
+    Section {
+        id: "curves",
+        title: "Recall and precision",
+        lead: html! {
+            "Recall and precision up to each distance, with intervals of 95 %. Choose a distance where "
+            "recall is high enough, before precision falls."
+        },
+        body: plots_of(found, plots::curves),
+    }
+}
+
+fn maps(found: &Evaluation) -> Section {
+    Section {
+        id: "similarity",
+        title: "Distance and similarity",
+        lead: html! {
+            "Pairs by the distance of their fingerprints and the similarity of their texts, from 0.5 up. "
+            "The closer they lie to a line from the lower right upwards, the more a distance says."
+        },
+        body: plots_of(found, plots::map),
+    }
+}
+
+fn plots_of(found: &Evaluation, plot: fn(&Figures) -> Markup) -> Markup {
+    html! {
+        div.plots {
+            @for figures in &found.recipes {
+                figure { figcaption { (figures.recipe) } (plot(figures)) }
+            }
+        }
+    }
+}
+
+fn tables(found: &Evaluation) -> Section {
+    Section {
+        id: "figures",
+        title: "Figures",
+        lead: html! {
+            "What each recipe finds up to each distance. Unlike pairs have less than half of their runs in "
+            "common. Recall by length goes by the words of the shorter text."
+        },
+        body: html! { @for figures in &found.recipes { div.wide { (table(figures)) } } },
+    }
+}
+
+fn table(figures: &Figures) -> Markup {
+    let heads = [
+        "Distance",
+        "Found",
+        "Precision",
+        "Recall",
+        "F1",
+        "Unlike",
+        "Degenerate",
+    ];
+    html! {
+        table.plain {
+            caption { (figures.recipe) }
+            thead {
+                tr {
+                    @for head in heads { th.number scope="col" { (head) } }
+                    @for length in Length::ALL { th.number scope="col" { "Recall, " (length.name()) " words" } }
+                }
+            }
+            tbody { @for row in &figures.rows { (table_row(row)) } }
+        }
+    }
+}
+
+fn table_row(row: &Row) -> Markup {
+    html! {
+        tr {
+            th.number scope="row" { (row.distance) }
+            td.number { (count(row.all.found)) }
+            @for share in [row.all.precision(), row.all.recall(), row.all.f1()] {
+                td.number { (value(share)) }
+            }
+            td.number { (share(row.unlike.into(), row.all.found.into())) }
+            td.number { (share(row.degenerate.into(), row.all.found.into())) }
+            @for quality in row.by_length { td.number { (value(quality.recall())) } }
+        }
+    }
+}
+
+fn value(share: Option<Share>) -> Markup {
+    html! {
+        @match share {
+            None => "–",
+            Some(share) => data value=(share.value) title=(format!("{:.3} to {:.3}", share.low, share.high)) {
+                (format!("{:.3}", share.value))
+            }
+        }
+    }
+}
+
+fn examples(found: &Evaluation) -> Section {
+    Section {
+        id: "examples",
+        title: "Examples",
+        lead: html! {
+            "The nearest pairs that are unlike, and the farthest true ones. Read some of both: they show what "
+            "a recipe is blind to."
+        },
+        body: html! {
+            ul.cards {
+                @for figures in &found.recipes {
+                    (card(figures, "unlike, but near", &figures.junk))
+                    (card(figures, "true, but far", &figures.missed))
+                }
+            }
+        },
+    }
+}
+
+fn card(figures: &Figures, what: &str, examples: &[Example]) -> Markup {
+    html! {
+        @if !examples.is_empty() {
+            li {
+                h3 { (figures.recipe) ": " (what) }
+                ul.samples {
+                    @for example in examples {
+                        li {
+                            @match example.distance {
+                                Some(distance) => { "distance " (distance) },
+                                None => "no fingerprint",
+                            }
+                            ", similarity " (format!("{:.2}", example.similarity)) ": "
+                            (outside(&example.ids[0])) " " (outside(&example.ids[1]))
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn degenerate(found: &Evaluation) -> Section {
+    Section {
+        id: "degenerate",
+        title: "Degenerate texts",
+        lead: html! {
+            "Texts that say too little for a fingerprint: they match each other whatever they are about. Leave "
+            "them out if there are many."
+        },
+        body: html! {
+            table.plain {
+                caption { "Degenerate texts by reason" }
+                thead { tr { th scope="col" { "Reason" } th.number scope="col" { "Texts" } } }
+                tbody {
+                    @for (reason, texts) in &found.degenerate {
+                        tr { th scope="row" { (reason.name()) } td.number { (count(*texts)) } }
+                    }
+                }
+            }
+        },
+    }
+}

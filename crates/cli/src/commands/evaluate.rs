@@ -1,0 +1,198 @@
+//! `simshard evaluate`: how well recipes find the near-duplicates of given texts.
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use clap::{Args, ValueHint};
+use simshard_batch::Output;
+use simshard_batch::evaluate::{Evaluate, Labels, Suggestion, Truth, Want, evaluate};
+use simshard_batch::report::evaluation_page;
+use simshard_input::InputOptions;
+use simshard_simhash::{Recipe, TextRecipe, Window};
+
+use crate::args::InputArgs;
+use crate::exit::UsageError;
+use crate::progress::ON_TERMINAL;
+use crate::recipe::text_recipe_names;
+use crate::say::{self, note};
+
+mod tables;
+
+/// Arguments of `evaluate`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Prints what each recipe finds up to each distance from 0 to 10: precision, the
+share of found pairs that are true; recall, the share of true pairs that are
+found; F1; and the share of found pairs with less than half in common. Below
+stand the nearest unlike pairs and the farthest true ones, to be looked at.
+
+Texts equal word for word count once. Of more texts than --sample, random ones
+are taken with what is near them by words-v2. Shares are those of the sample,
+with intervals of 95 %.
+
+It ends with 1 if nothing meets --want, with 2 if fewer than 100 pairs are true.
+
+Examples:
+  simshard evaluate pages.jsonl --want recall=0.95,precision=0.9
+  simshard evaluate texts/ --recipes words-v2,words-v2-3 --report page.html
+  simshard evaluate pages.jsonl --pairs labels.tsv --json")]
+pub struct EvaluateArgs {
+    /// The documents.
+    #[command(flatten)]
+    pub documents: InputArgs,
+    /// Evaluate at most N texts; 0 means all
+    #[arg(
+        short = 'n',
+        long,
+        value_name = "N",
+        default_value_t = 20_000,
+        help_heading = "Input"
+    )]
+    pub sample: usize,
+
+    /// True pairs are those whose runs of so many words have at least this Jaccard similarity
+    #[arg(
+        long,
+        value_name = "jaccard:WORDS:LEAST",
+        default_value = "jaccard:5:0.8",
+        help_heading = "Truth"
+    )]
+    pub truth: Truth,
+    /// A file of `id<TAB>id<TAB>0|1` lines that says which pairs are true; no others are looked at
+    #[arg(long, value_name = "LABELS.tsv", conflicts_with = "truth", value_hint = ValueHint::FilePath, help_heading = "Truth")]
+    pub pairs: Option<PathBuf>,
+
+    /// The recipes to compare, with commas between [default: every listed one, and words-v2-3]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = text_recipe_names(), hide_possible_values = true, help_heading = "Choice")]
+    pub recipes: Vec<TextRecipe>,
+    /// Suggest the recipe, distance and blocks of the fewest tables with at least these shares, such
+    /// as recall=0.95,precision=0.9 [default: those of the greatest F1]
+    #[arg(long, value_name = "SHARES", help_heading = "Choice")]
+    pub want: Option<Want>,
+    /// How many documents there will be, such as 1e8: it decides about blocks
+    #[arg(long = "documents", value_name = "N", default_value = "1e8", value_parser = documents, help_heading = "Choice")]
+    pub documents_expected: f64,
+
+    /// Use this many threads, 1 to 256 [default: one a core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub threads: Option<u16>,
+    /// Print one JSON object, with the figures by length too
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+    /// Write a page with plots too, for a browser; into a file, not to standard output
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub report: Option<PathBuf>,
+}
+
+/// Reads a number of documents.
+fn documents(text: &str) -> Result<f64, UsageError> {
+    let number: Option<f64> = text.parse().ok();
+    let number = number.filter(|number| (1.0..=1e15).contains(number));
+    number.ok_or_else(|| UsageError("write a number from 1 to 1e15".to_owned()))
+}
+
+/// Prints the figures.
+///
+/// # Errors
+/// If the arguments or the input are bad, or nothing meets what is wanted.
+pub fn run(args: &EvaluateArgs) -> anyhow::Result<()> {
+    let input = args.documents.options().expanded()?;
+    let report = args.open_report(&input)?;
+    let job = Evaluate {
+        input,
+        recipes: args.recipes(),
+        sample: args.sample,
+        truth: args.truth,
+        labels: args.labels()?,
+        threads: args.threads.map_or(0, usize::from),
+    };
+    let found = evaluate(&job, ON_TERMINAL)?;
+    if !found.skipped.is_empty() {
+        note(found.skipped);
+    }
+    let suggestion = Suggestion::of(&found, args.want, args.documents_expected);
+    if args.json {
+        let mut all = found.json();
+        all["suggestion"] = suggestion.map_or(serde_json::Value::Null, |one| one.json());
+        say::print(all)?;
+    } else {
+        say::print(tables::of(&found, suggestion).trim_end())?;
+    }
+    if let Some(mut report) = report {
+        let settings = args.settings();
+        let failed = simshard_batch::OutputError::failed(report.name().to_owned());
+        let page = evaluation_page(&found, suggestion, &job.input.names(), &settings);
+        report
+            .write_all(page.as_bytes())
+            .and_then(|()| report.complete())
+            .map_err(failed)?
+            .commit()?;
+    }
+    match suggestion {
+        Some(_) => Ok(()),
+        None => bail!("no recipe and distance meets --want"),
+    }
+}
+
+impl EvaluateArgs {
+    fn recipes(&self) -> Vec<TextRecipe> {
+        if !self.recipes.is_empty() {
+            return self.recipes.clone();
+        }
+        let listed = Recipe::LISTED.into_iter();
+        let mut recipes: Vec<_> = listed
+            .filter_map(|recipe| recipe.for_texts().ok())
+            .collect();
+        recipes.extend(Window::new(3).map(TextRecipe::WordsV2));
+        recipes
+    }
+
+    fn labels(&self) -> anyhow::Result<Option<Labels>> {
+        let Some(path) = &self.pairs else {
+            return Ok(None);
+        };
+        let name = path.display();
+        let text = fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
+        let labels =
+            Labels::parse(&text).map_err(|error| UsageError(format!("{name}: {error}")))?;
+        Ok(Some(labels))
+    }
+
+    fn open_report(&self, input: &InputOptions) -> anyhow::Result<Option<Output>> {
+        let Some(path) = &self.report else {
+            return Ok(None);
+        };
+        let report = Output::open(Some(path), &input.paths)?;
+        if report.is_stdout() {
+            let message = "--report is not written to standard output: name a file for it";
+            return Err(UsageError(message.to_owned()).into());
+        }
+        Ok(Some(report))
+    }
+
+    /// What the result depends on, for the report.
+    fn settings(&self) -> Vec<(String, String)> {
+        let truth = match &self.pairs {
+            Some(path) => format!("labels of {}", path.display()),
+            None => format!(
+                "Jaccard similarity of runs of {} words, {} or more",
+                self.truth.window, self.truth.least
+            ),
+        };
+        let mut settings = vec![
+            ("truth".to_owned(), truth),
+            ("sample".to_owned(), self.sample.to_string()),
+            (
+                "documents".to_owned(),
+                format!("{:e}", self.documents_expected),
+            ),
+        ];
+        if let Some(want) = self.want {
+            let want = format!("recall {}, precision {}", want.recall, want.precision);
+            settings.push(("want".to_owned(), want));
+        }
+        settings
+    }
+}
