@@ -1,6 +1,7 @@
 //! Developer commands, run as `cargo xtask <verb>`.
 //!
-//! `test` and `lint` only read the sources; `fix` writes them, `bench` writes docs/benchmarks.md.
+//! `test` and `lint` only read the sources; `fix` writes them, `bench` writes docs/benchmarks.md
+//! and `quality` docs/quality.md.
 //! Whatever a verb needs and does not find is installed by `tools`, which says so first.
 
 use std::process::ExitCode;
@@ -29,6 +30,7 @@ enum Verb {
     Lint(commands::lint::Arguments),
     Fix(commands::fix::Arguments),
     Bench(commands::bench::Arguments),
+    Quality(commands::quality::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -37,6 +39,7 @@ fn main() -> ExitCode {
         Verb::Lint(arguments) => commands::lint::run(&arguments),
         Verb::Fix(arguments) => commands::fix::run(&arguments),
         Verb::Bench(arguments) => commands::bench::run(&arguments),
+        Verb::Quality(arguments) => commands::quality::run(&arguments),
     };
     match outcome {
         Ok(code) => code,

@@ -55,6 +55,11 @@ impl Workspace {
         self.target.join("bench")
     }
 
+    /// Where the texts lie that quality is measured on.
+    pub(crate) fn quality_data(&self) -> PathBuf {
+        self.target.join("quality")
+    }
+
     /// The program that a build leaves, in `debug` or `release`.
     pub(crate) fn program(&self, profile: &str) -> PathBuf {
         self.target.join(profile).join("simshard")

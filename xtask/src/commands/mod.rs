@@ -3,4 +3,5 @@
 pub(crate) mod bench;
 pub(crate) mod fix;
 pub(crate) mod lint;
+pub(crate) mod quality;
 pub(crate) mod test;

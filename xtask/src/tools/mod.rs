@@ -76,6 +76,13 @@ pub(crate) fn faiss(workspace: &Workspace) -> anyhow::Result<PythonTools> {
     python::ensure(workspace, &python::FAISS)
 }
 
+/// datasketch in a Python environment of its own, announced and installed if it is missing.
+pub(crate) fn datasketch(workspace: &Workspace) -> anyhow::Result<PythonTools> {
+    println!("The measurement needs a tool. If it is missing, it is installed now:");
+    println!("{}", python::DATASKETCH.announcement());
+    python::ensure(workspace, &python::DATASKETCH)
+}
+
 fn prepared<T>(needed: bool, ensure: impl FnOnce() -> anyhow::Result<T>) -> Result<T, String> {
     if !needed {
         return Err("not prepared, because no step was known to need it".to_owned());

@@ -43,6 +43,14 @@ pub(super) const FAISS: Kind = Kind {
   FAISS                to be compared with.",
 };
 
+/// What `cargo xtask quality` compares with.
+pub(super) const DATASKETCH: Kind = Kind {
+    folder: "quality",
+    requirements: "requirements-quality.txt",
+    purpose: "  \
+  datasketch, regex    to be compared with, and to cut texts into the same words.",
+};
+
 impl Kind {
     /// What it is for, and how it is installed.
     pub(super) fn announcement(&self) -> String {

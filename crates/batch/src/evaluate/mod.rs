@@ -188,3 +188,6 @@ fn degenerate(texts: &[Text]) -> Vec<(Degenerate, u64)> {
     };
     Degenerate::ALL.map(count).to_vec()
 }
+
+#[cfg(test)]
+mod tests;

@@ -242,3 +242,81 @@ fn degenerate(found: &Evaluation) -> Section {
         },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use simshard_input::Skipped;
+    use simshard_simhash::{Degenerate, TextRecipe};
+
+    use super::*;
+    use crate::evaluate::Quality;
+
+    /// An evaluation in which everything was found, with this id and input.
+    fn page(text: &str) -> String {
+        let quality = Quality {
+            found: 200,
+            found_true: 150,
+            true_pairs: 150,
+        };
+        let row = |distance| Row {
+            distance,
+            all: quality,
+            by_length: [quality; 4],
+            unlike: 10,
+            degenerate: 0,
+        };
+        let example = Example {
+            ids: [text.to_owned(), text.to_owned()],
+            distance: Some(3),
+            similarity: 0.25,
+        };
+        let found = Evaluation {
+            texts: 100,
+            repeated: 1,
+            wordless: 2,
+            drawn_from: Some(1000),
+            unknown_labels: 0,
+            skipped: Skipped::default(),
+            degenerate: vec![(Degenerate::Few, 7)],
+            true_pairs: 150,
+            recipes: vec![Figures {
+                recipe: TextRecipe::default(),
+                rows: (0..=10).map(row).collect(),
+                alike: vec![[3; 11]; 11],
+                junk: vec![example.clone()],
+                missed: vec![example],
+            }],
+        };
+        let suggestion = Suggestion::of(&found, None, 1e8);
+        evaluation_page(
+            &found,
+            suggestion,
+            &[text.to_owned()],
+            &[(text.to_owned(), text.to_owned())],
+        )
+    }
+
+    #[test]
+    fn the_page_shows_figures_plots_and_examples() {
+        let page = page("some/id");
+        for part in [
+            "0.750",
+            "<polyline",
+            "<rect",
+            "drawn from",
+            "--recipe words-v2 --distance 0",
+            "some/id",
+        ] {
+            assert!(page.contains(part), "{part}");
+        }
+        assert!(!page.contains("NaN"));
+    }
+
+    /// H1
+    #[test]
+    fn text_from_outside_adds_no_element() {
+        let count = |page: &str| page.matches('<').count();
+        let hostile = page("<script>alert(1)</script><b a='\"'>");
+        assert_eq!(count(&hostile), count(&page("plain")));
+    }
+}

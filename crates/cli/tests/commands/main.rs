@@ -16,6 +16,7 @@ mod bench_cluster;
 mod checkpoint;
 mod corpus_streams;
 mod demo;
+mod evaluate;
 mod formats;
 mod fuzz;
 mod help;

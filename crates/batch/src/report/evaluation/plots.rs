@@ -45,23 +45,24 @@ pub(super) fn curves(figures: &Figures) -> Markup {
             @for (index, row) in figures.rows.iter().enumerate() {
                 (below(at(index), &row.distance.to_string()))
             }
-            (line("recall", &curve(Quality::recall)))
-            (line("precision", &curve(Quality::precision)))
+            @let (recall, precision) = (curve(Quality::recall), curve(Quality::precision));
+            (line("recall", &recall, recall.last(), "end"))
+            (line("precision", &precision, precision.first(), "start"))
         }
     }
 }
 
-/// A line within its interval, and its name.
-fn line(name: &str, curve: &[(f64, Share)]) -> Markup {
+/// A line within its interval, and its name at one of its ends.
+fn line(name: &str, curve: &[(f64, Share)], end: Option<&(f64, Share)>, anchor: &str) -> Markup {
     let low = curve.iter().map(|(x, share)| (*x, share.low));
     let high = curve.iter().rev().map(|(x, share)| (*x, share.high));
     let middle = curve.iter().map(|(x, share)| (*x, share.value));
     html! {
-        @if let Some((x, share)) = curve.last() {
+        @if let Some((x, share)) = end {
             polygon.(name) points=(points(low.chain(high))) {}
             polyline.(name) points=(points(middle)) {}
             @let (across, down) = place(*x, share.value);
-            text x=(across) y=((down - 5.0).max(TOP)) text-anchor="end" { (name) }
+            text x=(across) y=((down - 5.0).max(TOP)) text-anchor=(anchor) { (name) }
         }
     }
 }

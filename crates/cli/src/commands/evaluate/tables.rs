@@ -44,7 +44,7 @@ fn summary(found: &Evaluation) -> String {
 fn table(figures: &Figures) -> String {
     let mut text = format!("\n{}\n", figures.recipe);
     let lengths = Length::ALL
-        .map(|length| format!("{:>13}", length.name()))
+        .map(|length| format!("{:>15}", length.name()))
         .concat();
     let heads = ["precision", "recall", "F1"]
         .map(|head| format!("{head:>18}"))
@@ -61,7 +61,7 @@ fn table(figures: &Figures) -> String {
         let [unlike, degenerate] = [row.unlike_share(), row.degenerate_share()].map(percent);
         let lengths = row
             .by_length
-            .map(|one| format!("{:>13}", value(one.recall())))
+            .map(|one| format!("{:>15}", value(one.recall())))
             .concat();
         let _ = writeln!(
             text,

@@ -1,0 +1,248 @@
+//! Evaluations of made-up texts, held against comparing everything with everything.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use fastrand::Rng;
+use indicatif::ProgressBar;
+use simshard_input::Format;
+use simshard_simhash::{Recipe, word_runs};
+
+use super::*;
+
+const SILENT: Progress = Progress {
+    bar: |_, _| ProgressBar::hidden(),
+    spinner: |_| ProgressBar::hidden(),
+};
+
+/// Texts of numbered words, each an edit of one before it or a new one. Those of one word are equal
+/// word for word.
+fn made_up(count: usize) -> Vec<String> {
+    let mut rng = Rng::with_seed(5);
+    let mut texts: Vec<Vec<u32>> = Vec::new();
+    for _ in 0..count {
+        let mut words: Vec<u32> = match texts.len() {
+            0 => vec![1],
+            some if rng.u8(..10) < 7 => texts[rng.usize(..some)].clone(),
+            _ => (0..rng.usize(3..150)).map(|_| rng.u32(..500)).collect(),
+        };
+        for _ in 0..rng.usize(..4) {
+            let place = rng.usize(..words.len());
+            words[place] = rng.u32(..500);
+        }
+        texts.push(words);
+    }
+    let text = |words: &Vec<u32>| words.iter().map(|word| format!("w{word} ")).collect();
+    texts.iter().map(text).collect()
+}
+
+struct Scene {
+    folder: tempfile::TempDir,
+    job: Evaluate,
+}
+
+impl Scene {
+    fn of(texts: &[String]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("texts");
+        fs::write(&path, texts.join("\n")).unwrap();
+        let recipes = ["words-v2", "leonsim-3", "textdedup-3"];
+        let recipes = recipes.map(|name| name.parse::<Recipe>().unwrap().for_texts().unwrap());
+        let job = Evaluate {
+            input: InputOptions {
+                paths: vec![path],
+                format: Some(Format::Lines),
+                ..InputOptions::default()
+            },
+            recipes: recipes.to_vec(),
+            sample: 0,
+            truth: "jaccard:3:0.8".parse().unwrap(),
+            labels: None,
+            threads: 2,
+        };
+        Self { folder, job }
+    }
+
+    fn evaluate(&self) -> Evaluation {
+        evaluate(&self.job, SILENT).unwrap()
+    }
+}
+
+/// The similarity of two texts by the definition, in runs of 3 words.
+fn similarity(a: &str, b: &str) -> f64 {
+    let window = simshard_simhash::Window::new(3).unwrap();
+    let [a, b] = [a, b].map(|text| word_runs(text, window).into_iter().collect::<BTreeSet<_>>());
+    a.intersection(&b).count() as f64 / a.union(&b).count() as f64
+}
+
+#[test]
+fn figures_equal_those_of_comparing_all_texts() {
+    let all = made_up(400);
+    let found = Scene::of(&all).evaluate();
+    let mut seen = BTreeSet::new();
+    let texts: Vec<&String> = all.iter().filter(|text| seen.insert(*text)).collect();
+    assert_eq!(found.texts as usize, texts.len());
+    assert_eq!(found.repeated as usize, all.len() - texts.len());
+    for figures in &found.recipes {
+        let fingerprints: Vec<_> = texts
+            .iter()
+            .map(|text| figures.recipe.fingerprint(text))
+            .collect();
+        let mut expected = vec![(Quality::default(), 0_u64); figures.rows.len()];
+        for (place, a) in texts.iter().enumerate() {
+            for (other, b) in texts.iter().enumerate().take(place) {
+                let similarity = similarity(a, b);
+                let pair = fingerprints[place].zip(fingerprints[other]);
+                let distance = pair.map_or(u32::MAX, |(a, b)| a.distance(b));
+                for (row, (quality, unlike)) in (0..).zip(&mut expected) {
+                    let (is_near, is_true) = (distance <= row, similarity >= 0.8);
+                    quality.true_pairs += u64::from(is_true);
+                    quality.found += u64::from(is_near);
+                    quality.found_true += u64::from(is_near && is_true);
+                    *unlike += u64::from(is_near && similarity < 0.5);
+                }
+            }
+        }
+        let rows: Vec<_> = figures
+            .rows
+            .iter()
+            .map(|row| (row.all, row.unlike))
+            .collect();
+        assert_eq!(rows, expected, "{}", figures.recipe);
+        assert!(expected[3].0.found_true > 0);
+    }
+}
+
+#[test]
+fn examples_are_the_nearest_unlike_and_the_farthest_true_pairs() {
+    let found = Scene::of(&made_up(400)).evaluate();
+    for figures in &found.recipes {
+        assert!(figures.junk.iter().all(|one| one.similarity < 0.5));
+        assert!(figures.missed.iter().all(|one| one.similarity >= 0.8));
+        let distances = |examples: &[Example]| {
+            examples
+                .iter()
+                .filter_map(|one| one.distance)
+                .collect::<Vec<_>>()
+        };
+        assert!(distances(&figures.junk).is_sorted());
+        assert!(distances(&figures.missed).iter().rev().is_sorted());
+        let first_unlike = figures.rows.iter().find(|row| row.unlike > 0);
+        let nearest = figures.junk.first().and_then(|one| one.distance);
+        assert_eq!(
+            nearest,
+            first_unlike.map(|row| row.distance),
+            "{}",
+            figures.recipe
+        );
+    }
+}
+
+#[test]
+fn labels_alone_say_which_pairs_count() {
+    let texts = made_up(300);
+    let mut scene = Scene::of(&texts);
+    let recipe = scene.job.recipes[0];
+    let distance = |a: usize, b: usize| {
+        let [a, b] = [a, b].map(|place| recipe.fingerprint(&texts[place]).unwrap());
+        a.distance(b)
+    };
+    let pairs = (1..300).flat_map(|place| [(place - 1, place), (0, place)]);
+    let pairs: BTreeSet<_> = pairs.collect();
+    let is_true = |a: usize, b: usize| (a + b) % 3 == 0;
+    let lines = pairs
+        .iter()
+        .map(|&(a, b)| format!("{}\t{}\t{}\n", a + 1, b + 1, u8::from(is_true(a, b))));
+    let text = lines.collect::<String>() + "1\tnone\t1\n";
+    scene.job.labels = Some(Labels::parse(&text).unwrap());
+    let found = scene.evaluate();
+    assert_eq!(found.unknown_labels, 1);
+    let near: Vec<_> = pairs
+        .iter()
+        .filter(|&&(a, b)| distance(a, b) <= 3)
+        .collect();
+    let quality = found.recipes[0].rows[3].all;
+    assert_eq!(quality.found as usize, near.len());
+    let both = near.iter().filter(|&&&(a, b)| is_true(a, b)).count();
+    assert_eq!(quality.found_true as usize, both);
+    assert_eq!(
+        found.true_pairs as usize,
+        pairs.iter().filter(|&&(a, b)| is_true(a, b)).count()
+    );
+}
+
+#[test]
+fn a_large_input_is_drawn_from_with_its_neighbours() {
+    let mut texts: Vec<String> = (0..3000)
+        .map(|text| {
+            let words = (0..60).map(|word| format!("t{text}w{word} "));
+            words.collect()
+        })
+        .collect();
+    let edited: Vec<String> = texts
+        .iter()
+        .map(|text| text.clone() + "and an end")
+        .collect();
+    texts.extend(edited);
+    let mut scene = Scene::of(&texts);
+    scene.job.sample = 1000;
+    let found = scene.evaluate();
+    assert_eq!((found.texts, found.drawn_from), (1000, Some(6000)));
+    // Of two texts that are near, both are drawn, unless the last one did not fit.
+    assert!(
+        (450..=500).contains(&found.true_pairs),
+        "{}",
+        found.true_pairs
+    );
+    assert_eq!(found.json(), scene.evaluate().json());
+}
+
+#[test]
+fn few_true_pairs_and_fingerprints_are_refused() {
+    let mut scene = Scene::of(&made_up(20));
+    let error = evaluate(&scene.job, SILENT).unwrap_err();
+    assert!(matches!(error, EvaluateError::FewTruePairs(_)) && error.is_bad_input());
+    let path = scene.folder.path().join("numbers.tsv");
+    fs::write(&path, "a\t1\n").unwrap();
+    scene.job.input.format = None;
+    scene.job.input.paths = vec![path];
+    assert!(matches!(
+        evaluate(&scene.job, SILENT),
+        Err(EvaluateError::NoTexts)
+    ));
+}
+
+#[test]
+fn the_suggestion_is_the_cheapest_that_will_do() {
+    let found = Scene::of(&made_up(400)).evaluate();
+    let of =
+        |want: Option<&str>| Suggestion::of(&found, want.map(|want| want.parse().unwrap()), 1e6);
+    let cheap = of(Some("recall=0.01")).unwrap();
+    assert_eq!(
+        (cheap.layout.distance(), cheap.layout.table_count()),
+        (0, 1)
+    );
+    let all = of(Some("recall=0.99")).unwrap();
+    assert!(all.layout.distance() > 0 && all.bytes_a_document > cheap.bytes_a_document);
+    let command = all.command();
+    assert!(
+        command.starts_with("simshard corpus create NAME --recipe "),
+        "{command}"
+    );
+    assert_eq!(of(Some("recall=1,precision=1")), None);
+    let best = of(None).unwrap();
+    let f1 = |recipe, distance: u32| {
+        let figures = found
+            .recipes
+            .iter()
+            .find(|one| one.recipe == recipe)
+            .unwrap();
+        figures.rows[distance as usize].all.f1().unwrap().value
+    };
+    let most = f1(best.recipe, best.layout.distance());
+    let rows = found
+        .recipes
+        .iter()
+        .flat_map(|one| one.rows.iter().map(|row| f1(one.recipe, row.distance)));
+    assert!(rows.into_iter().all(|one| one <= most));
+}

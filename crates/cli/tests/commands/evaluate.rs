@@ -1,0 +1,181 @@
+//! `evaluate` as a whole process: its tables, its JSON, its page and how it ends.
+
+use std::fmt::Write;
+use std::fs;
+
+use serde_json::Value;
+use simshard_testkit::run;
+
+use crate::{BINARY, log};
+
+/// 120 texts of 60 words, each also with one word exchanged, as JSON lines.
+fn pairs() -> String {
+    let mut lines = String::new();
+    for text in 0..120 {
+        for copy in ["a", "b"] {
+            let word = |word: usize| match word {
+                30 => format!("{copy}{text} "),
+                _ => format!("t{text}w{word} "),
+            };
+            let words: String = (0..60).map(word).collect();
+            writeln!(lines, "{{\"id\": \"{text}{copy}\", \"text\": \"{words}\"}}").unwrap();
+        }
+    }
+    lines
+}
+
+#[test]
+fn figures_and_a_suggestion_are_printed() {
+    let args = [
+        "evaluate",
+        "--format",
+        "jsonl",
+        "--want",
+        "recall=0.9,precision=0.9",
+    ];
+    let output = run(BINARY, args, &pairs());
+    assert_eq!(output.status.code(), Some(0), "{}", log(&output));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.starts_with("240 texts, 120 true pairs\n"), "{text}");
+    for recipe in [
+        "words-v2",
+        "words-v1",
+        "leonsim-4",
+        "textdedup-3",
+        "words-v2-3",
+    ] {
+        assert!(
+            text.contains(&format!("\n\n{recipe}\n")),
+            "{recipe}: {text}"
+        );
+    }
+    assert!(text.contains("\nsuggested: "), "{text}");
+    let last = text.lines().last().unwrap();
+    assert!(
+        last.starts_with("simshard corpus create NAME --recipe "),
+        "{text}"
+    );
+}
+
+#[test]
+fn json_holds_the_figures_by_recipe_distance_and_length() {
+    let args = [
+        "evaluate",
+        "--format",
+        "jsonl",
+        "--json",
+        "--recipes",
+        "words-v2,words-v1",
+    ];
+    let output = run(BINARY, args, &pairs());
+    let all: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (&all["texts"], &all["true_pairs"]),
+        (&240.into(), &120.into())
+    );
+    let recipes = all["recipes"].as_array().unwrap();
+    let names: Vec<&Value> = recipes.iter().map(|one| &one["recipe"]).collect();
+    assert_eq!(names, ["words-v2", "words-v1"]);
+    let rows = recipes[0]["distances"].as_array().unwrap();
+    assert_eq!(rows.len(), 11);
+    let near = &rows[6];
+    assert!(near["recall"]["value"].as_f64().unwrap() > 0.9, "{near}");
+    assert_eq!(near["by_length"][1]["found"], near["found"]);
+    assert_eq!(all["suggestion"]["recipe"], "words-v2");
+}
+
+#[test]
+fn labels_and_html_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let [labels, pages] = ["labels.tsv", "pages.jsonl"].map(|name| folder.path().join(name));
+    let lines: String = (0..120)
+        .map(|text| format!("{text}a\t{text}b\t1\n"))
+        .collect();
+    fs::write(&labels, lines + "0a\t1a\t0\n").unwrap();
+    let hidden = |copy: &str| format!("{copy}\", \"text\": \"<script>{copy} {copy}</script> ");
+    let marked = pairs().replace("a\", \"text\": \"", &hidden("a"));
+    fs::write(&pages, marked).unwrap();
+    let [labels, pages] = [&labels, &pages].map(|path| path.to_str().unwrap());
+    let args = [
+        "evaluate",
+        pages,
+        "--pairs",
+        labels,
+        "--html",
+        "all",
+        "--recipes",
+        "words-v2",
+    ];
+    let output = run(BINARY, args, "");
+    assert_eq!(output.status.code(), Some(0), "{}", log(&output));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.starts_with("240 texts, 120 true pairs\n"), "{text}");
+
+    fs::write(folder.path().join("bad.tsv"), "0a 0b 1\n").unwrap();
+    let bad = folder.path().join("bad.tsv");
+    let output = run(
+        BINARY,
+        ["evaluate", pages, "--pairs", bad.to_str().unwrap()],
+        "",
+    );
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        log(&output).contains("bad.tsv: line 1: not two ids"),
+        "{}",
+        log(&output)
+    );
+}
+
+#[test]
+fn the_report_is_a_page_and_not_for_standard_output() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html");
+    let args = ["evaluate", "--format", "jsonl", "--report"];
+    let output = run(
+        BINARY,
+        [&args[..], &[page.to_str().unwrap()]].concat(),
+        &pairs(),
+    );
+    assert_eq!(output.status.code(), Some(0), "{}", log(&output));
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.starts_with("<!DOCTYPE html>"));
+    assert!(page.contains("<svg class=\"plot\"") && page.contains("words-v2-3"));
+    let output = run(BINARY, [&args[..], &["-"]].concat(), &pairs());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn the_exit_code_says_whether_anything_will_do() {
+    let text = "evaluate --format jsonl --recipes words-v1 --want recall=1";
+    let args: Vec<&str> = text.split(' ').collect();
+    let output = run(BINARY, &args, &pairs());
+    assert_eq!(output.status.code(), Some(1), "{}", log(&output));
+    assert!(!output.stdout.is_empty());
+    assert!(log(&output).contains("error: no recipe and distance meets --want"));
+
+    let few: String = pairs()
+        .lines()
+        .take(100)
+        .map(|line| line.to_owned() + "\n")
+        .collect();
+    let output = run(BINARY, ["evaluate", "--format", "jsonl"], &few);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        log(&output).contains("there are 50 true pairs"),
+        "{}",
+        log(&output)
+    );
+
+    let output = run(
+        BINARY,
+        ["evaluate", "--format", "jsonl", "--sample", "100"],
+        &pairs(),
+    );
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        log(&output).contains("the input is read twice"),
+        "{}",
+        log(&output)
+    );
+}

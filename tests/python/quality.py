@@ -1,0 +1,259 @@
+"""How well each recipe finds near-duplicates of real texts, beside MinHashLSH of datasketch.
+
+    python tests/python/quality.py --program target/release/simshard --data target/quality --page docs/quality.md
+
+`quality_sets.py` fetches the texts. `simshard evaluate --json` gives the truth and the figures of the
+recipes. MinHashLSH (128 permutations, threshold 0.8) sees the same runs of 5 words, and its candidates
+are taken as they come, as programs for deduplication take them. Writes the page and the plot beside it.
+"""
+
+import argparse
+import datetime
+import importlib.metadata
+import json
+import pathlib
+import subprocess
+import sys
+
+import regex
+from datasketch import MinHash, MinHashLSH
+
+# The sources stay as they are.
+sys.dont_write_bytecode = True
+
+from quality_plot import plot
+from quality_sets import write_sets
+
+PERMUTATIONS = 128
+THRESHOLD = 0.8
+RUN = 5
+
+# Word boundaries of UAX #29. `regex` has some of its own at apostrophes, and none at full stops, which
+# the standard treats alike.
+PIECES = regex.compile(r"(?wV1)\b")
+APOSTROPHES = str.maketrans("'’", "..")
+WORD = regex.compile(r"[\p{Alphabetic}\p{N}]")
+
+HEAD = """\
+# Quality
+
+Written by `cargo xtask quality`, which fetches the packages named below with pip, npm and cargo, runs
+[`simshard evaluate`](cli.md#evaluate-recipes) on each set, and MinHashLSH of datasketch on the same texts.
+Two texts are alike if the Jaccard similarity J of their sets of runs of 5 words is 0.8 or more. Texts equal
+word for word count once. *Precision* is the share of found pairs that are alike, *recall* the share of alike
+pairs that are found, *unlike* the share of found pairs with J below 0.5. Means weigh all sets alike.
+"""
+
+
+def words_of(text):
+    """The words as recipes cut them."""
+    return [piece.lower() for piece in PIECES.split(text.translate(APOSTROPHES)) if WORD.search(piece)]
+
+
+def jaccard(one, other):
+    """The similarity of two sets."""
+    common = len(one & other)
+    return common / (len(one) + len(other) - common)
+
+
+def minhash_figures(path, true_pairs):
+    """What MinHashLSH finds: found pairs, and of them those with J of 0.8, 0.7, and below 0.5."""
+    runs = {}
+    for line in open(path, encoding="utf-8"):
+        words = words_of(json.loads(line)["text"])
+        if words:
+            runs.setdefault(tuple(words), None)
+    sets = []
+    for words in runs:
+        count = max(1, len(words) - RUN + 1)
+        sets.append({" ".join(words[place : place + RUN]) for place in range(count)})
+    lsh = MinHashLSH(threshold=THRESHOLD, num_perm=PERMUTATIONS)
+    similarities = []
+    for number, one in enumerate(sets):
+        minhash = MinHash(num_perm=PERMUTATIONS)
+        minhash.update_batch([run.encode() for run in one])
+        similarities += [jaccard(one, sets[other]) for other in lsh.query(minhash)]
+        lsh.insert(number, minhash)
+    found = len(similarities)
+    at_least = lambda least: sum(one >= least for one in similarities)
+    return {
+        "precision": at_least(0.8) / max(found, 1),
+        "loose": at_least(0.7) / max(found, 1),
+        "recall": at_least(0.8) / true_pairs,
+        "unlike": 1 - at_least(0.5) / max(found, 1),
+    }
+
+
+def evaluate(program, path, is_html):
+    """The figures of all recipes. Fails if there are too few pairs."""
+    command = [program, "evaluate", "--json", str(path), *(["--html", "main"] if is_html else [])]
+    print("$ " + " ".join(command), file=sys.stderr, flush=True)
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    return json.loads(done.stdout)
+
+
+def recipe_figures(evaluation):
+    """The figures by recipe and distance."""
+    figures = {}
+    for one in evaluation["recipes"]:
+        loose = 0
+        for row in one["distances"]:
+            loose += sum(row["similarities_at_this_distance"][4:])
+            value = lambda share: row[share]["value"] if row[share] else None
+            figures[one["recipe"], row["distance"]] = {
+                "precision": value("precision"),
+                "loose": loose / row["found"] if row["found"] else None,
+                "recall": value("recall"),
+                "unlike": value("unlike"),
+            }
+    return figures
+
+
+def mean(values):
+    """The mean of those that are there."""
+    values = [value for value in values if value is not None]
+    return sum(values) / len(values) if values else None
+
+
+def means(all_figures):
+    """The means over sets, by recipe and distance."""
+    keys = all_figures[0].keys()
+    shares = ("precision", "loose", "recall", "unlike")
+    return {
+        key: {share: mean([figures[key][share] for figures in all_figures]) for share in shares}
+        for key in keys
+    }
+
+
+def shown(value):
+    """A share."""
+    return "–" if value is None else f"{value:.3f}"
+
+
+def table(heads, rows):
+    """A table of Markdown."""
+    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
+
+
+def means_table(average, minhash):
+    """Recipes side by side at the two usual distances."""
+    heads = ["", "precision", "J ≥ 0.7", "recall", "unlike"]
+    heads = ["recipe"] + [f"{head}, k = {k}" for k in (3, 6) for head in heads[1:]]
+    rows = []
+    for recipe in dict.fromkeys(recipe for recipe, _ in average):
+        row = [f"`{recipe}`"]
+        for distance in (3, 6):
+            row += [shown(average[recipe, distance][share]) for share in ("precision", "loose", "recall", "unlike")]
+        rows.append(row)
+    lsh = [shown(mean([one[share] for one in minhash])) for share in ("precision", "loose", "recall", "unlike")]
+    rows.append([f"MinHashLSH, {PERMUTATIONS} permutations, {THRESHOLD}", *lsh, "", "", "", ""])
+    return table(heads, rows)
+
+
+def sets_table(sets):
+    """What was measured of each set."""
+    heads = ["set", "texts", "alike pairs"]
+    heads += ["`words-v2`, k = 3: recall", "precision", "J ≥ 0.7", "unlike", "k = 6: recall"]
+    heads += ["`words-v1`, k = 3: recall", "MinHashLSH: recall", "precision"]
+    rows = []
+    for one in sets:
+        new, far, old = (one["figures"][key] for key in (("words-v2", 3), ("words-v2", 6), ("words-v1", 3)))
+        row = [one["name"], str(one["texts"]), str(one["true_pairs"])]
+        row += [shown(new[share]) for share in ("recall", "precision", "loose", "unlike")]
+        row += [shown(far["recall"]), shown(old["recall"])]
+        minhash = one["minhash"]
+        row += [shown(minhash and minhash[share]) for share in ("recall", "precision")]
+        rows.append(row)
+    return table(heads, rows)
+
+
+def lengths_table(evaluations):
+    """Recall at distance 3 by length, of all sets together."""
+    recipes = [one["recipe"] for one in evaluations[0]["recipes"]]
+    lengths = [one["words"] for one in evaluations[0]["recipes"][0]["distances"][3]["by_length"]]
+    rows = []
+    for place, recipe in enumerate(recipes):
+        row = [f"`{recipe}`"]
+        for length in range(len(lengths)):
+            parts = [one["recipes"][place]["distances"][3]["by_length"][length] for one in evaluations]
+            true_pairs = sum(part["true_pairs"] for part in parts)
+            row.append(shown(sum(part["found_true"] for part in parts) / true_pairs if true_pairs else None))
+        rows.append(row)
+    return table(["recipe"] + [f"{length} words" for length in lengths], rows)
+
+
+def targets_table(average, sets):
+    """What the project asks of the default, and whether it is met."""
+    near, far = average["words-v2", 3], average["words-v2", 6]
+    pages = means([one["figures"] for one in sets if one["is_html"]])["words-v2", 3]
+    rows = []
+    for what, bound, value, is_most in [
+        ("recall at k = 3", 0.82, near["recall"], False),
+        ("precision for J ≥ 0.7 at k = 3", 0.92, near["loose"], False),
+        ("unlike at k = 3", 0.005, near["unlike"], True),
+        ("recall at k = 6", 0.96, far["recall"], False),
+        ("recall of web pages at k = 3, by their main text", 0.82, pages["recall"], False),
+        ("precision of web pages for J ≥ 0.7 at k = 3", 0.92, pages["loose"], False),
+    ]:
+        is_met = value <= bound if is_most else value >= bound
+        sign = "≤" if is_most else "≥"
+        rows.append([what, f"{sign} {bound}", shown(value), "met" if is_met else "**missed**"])
+    return table(["`words-v2`", "target", "measured", ""], rows)
+
+
+def page(sets, plot_name):
+    """The page."""
+    average = means([one["figures"] for one in sets])
+    minhash = [one["minhash"] for one in sets if one["minhash"]]
+    version = importlib.metadata.version("datasketch")
+    return "\n".join(
+        [
+            HEAD,
+            f"Measured on {datetime.date.today()}, with datasketch {version}.\n",
+            targets_table(average, sets),
+            f"![Recall and precision by distance]({plot_name})\n",
+            "## Recipes\n",
+            means_table(average, minhash),
+            "MinHashLSH has no distance, and no figure for web pages, whose main text only `simshard` extracts.\n",
+            "## Sets\n",
+            "Each set holds the texts of one package in three or four versions; `quality_sets.py` names them.\n",
+            sets_table(sets),
+            "## Lengths\n",
+            "Recall at distance 3 by the length of the shorter text, over the pairs of all sets.\n",
+            lengths_table([one["evaluation"] for one in sets]),
+        ]
+    ).replace("\n\n\n", "\n\n").rstrip() + "\n"
+
+
+def main():
+    """Measures and writes."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--data", type=pathlib.Path, required=True)
+    parser.add_argument("--page", type=pathlib.Path, required=True)
+    arguments = parser.parse_args()
+    sets = []
+    for name, path, is_html in write_sets(arguments.data.absolute()):
+        evaluation = evaluate(arguments.program, path, is_html)
+        minhash = None if is_html else minhash_figures(path, evaluation["true_pairs"])
+        sets.append(
+            {
+                "name": name,
+                "is_html": is_html,
+                "texts": evaluation["texts"],
+                "true_pairs": evaluation["true_pairs"],
+                "evaluation": evaluation,
+                "figures": recipe_figures(evaluation),
+                "minhash": minhash,
+            }
+        )
+        print(f"{name}: {evaluation['texts']} texts, {evaluation['true_pairs']} alike pairs", flush=True)
+    picture = arguments.page.with_suffix(".svg")
+    picture.write_text(plot(means([one["figures"] for one in sets])), encoding="utf-8")
+    arguments.page.write_text(page(sets, picture.name), encoding="utf-8")
+    print(f"wrote {arguments.page} and {picture.name}")
+
+
+if __name__ == "__main__":
+    main()
