@@ -101,9 +101,12 @@ impl Sample {
         let is_full = AtomicBool::new(false);
         let skipped = for_each_text(
             open(&job.input)?,
-            |id, text| match is_full.load(Ordering::Relaxed) {
-                true => Read::Near(TextRecipe::default().fingerprint(text)),
-                false => whole(job, id.to_string(), text),
+            |id, text| {
+                if is_full.load(Ordering::Relaxed) {
+                    Read::Near(TextRecipe::default().fingerprint(text))
+                } else {
+                    whole(job, id.to_string(), text)
+                }
             },
             |read| -> Result<bool, EvaluateError> {
                 bar.inc(1);

@@ -210,9 +210,10 @@ mod tests {
         let mut rng = Rng::with_seed(seed);
         let mut sets: Vec<BTreeSet<u64>> = Vec::new();
         for _ in 0..300 {
-            let mut set = match rng.bool() && !sets.is_empty() {
-                true => sets[rng.usize(..sets.len())].clone(),
-                false => (0..rng.u64(..40)).map(|_| rng.u64(..2000)).collect(),
+            let mut set: BTreeSet<u64> = if rng.bool() && !sets.is_empty() {
+                sets[rng.usize(..sets.len())].clone()
+            } else {
+                (0..rng.u64(..40)).map(|_| rng.u64(..2000)).collect()
             };
             for _ in 0..rng.usize(..8) {
                 set.pop_first();

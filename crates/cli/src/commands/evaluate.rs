@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::{Args, ValueHint};
 use simshard_batch::Output;
 use simshard_batch::evaluate::{Evaluate, Labels, Suggestion, Truth, Want, evaluate};
@@ -154,7 +154,8 @@ impl EvaluateArgs {
             return Ok(None);
         };
         let name = path.display();
-        let text = fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
+        let text = fs::read_to_string(path)
+            .map_err(|error| UsageError(format!("cannot read {name}: {error}")))?;
         let labels =
             Labels::parse(&text).map_err(|error| UsageError(format!("{name}: {error}")))?;
         Ok(Some(labels))
