@@ -33,7 +33,7 @@ fn figures_and_a_suggestion_are_printed() {
         "--want",
         "recall=0.9,precision=0.9",
     ];
-    let output = run(BINARY, args, &pairs());
+    let output = run(BINARY, args, pairs());
     assert_eq!(output.status.code(), Some(0), "{}", log(&output));
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.starts_with("240 texts, 120 true pairs\n"), "{text}");
@@ -67,7 +67,7 @@ fn json_holds_the_figures_by_recipe_distance_and_length() {
         "--recipes",
         "words-v2,words-v1",
     ];
-    let output = run(BINARY, args, &pairs());
+    let output = run(BINARY, args, pairs());
     let all: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(
         (&all["texts"], &all["true_pairs"]),
@@ -134,13 +134,13 @@ fn the_report_is_a_page_and_not_for_standard_output() {
     let output = run(
         BINARY,
         [&args[..], &[page.to_str().unwrap()]].concat(),
-        &pairs(),
+        pairs(),
     );
     assert_eq!(output.status.code(), Some(0), "{}", log(&output));
     let page = fs::read_to_string(page).unwrap();
     assert!(page.starts_with("<!DOCTYPE html>"));
     assert!(page.contains("<svg class=\"plot\"") && page.contains("words-v2-3"));
-    let output = run(BINARY, [&args[..], &["-"]].concat(), &pairs());
+    let output = run(BINARY, [&args[..], &["-"]].concat(), pairs());
     assert_eq!(output.status.code(), Some(2));
     assert!(output.stdout.is_empty());
 }
@@ -149,7 +149,7 @@ fn the_report_is_a_page_and_not_for_standard_output() {
 fn the_exit_code_says_whether_anything_will_do() {
     let text = "evaluate --format jsonl --recipes words-v1 --want recall=1";
     let args: Vec<&str> = text.split(' ').collect();
-    let output = run(BINARY, &args, &pairs());
+    let output = run(BINARY, args, pairs());
     assert_eq!(output.status.code(), Some(1), "{}", log(&output));
     assert!(!output.stdout.is_empty());
     assert!(log(&output).contains("error: no recipe and distance meets --want"));
@@ -170,7 +170,7 @@ fn the_exit_code_says_whether_anything_will_do() {
     let output = run(
         BINARY,
         ["evaluate", "--format", "jsonl", "--sample", "100"],
-        &pairs(),
+        pairs(),
     );
     assert_eq!(output.status.code(), Some(2));
     assert!(

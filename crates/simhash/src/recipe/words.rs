@@ -42,7 +42,7 @@ pub(super) fn for_each_run(level: Level, text: &str, window: Window, take: impl 
 pub fn word_runs(text: &str, window: Window) -> Vec<u64> {
     let mut all = Vec::new();
     for_each_run(Level::best(), text, window, |runs| {
-        all.extend_from_slice(runs)
+        all.extend_from_slice(runs);
     });
     all
 }
