@@ -50,9 +50,8 @@ impl Scene {
         let recipes = recipes.map(|name| name.parse::<Recipe>().unwrap().for_texts().unwrap());
         let job = Evaluate {
             input: InputOptions {
-                paths: vec![path],
                 format: Some(Format::Lines),
-                ..InputOptions::default()
+                ..InputOptions::walking(vec![path])
             },
             recipes: recipes.to_vec(),
             sample: 0,
