@@ -37,7 +37,7 @@ WORD = regex.compile(r"[\p{Alphabetic}\p{N}]")
 HEAD = """\
 # Quality
 
-Written by `cargo xtask quality`, which fetches the packages named below with pip, npm and cargo, runs
+Written by `cargo xtask quality`, which fetches some packages with pip, npm and cargo, runs
 [`simshard evaluate`](cli.md#evaluate-recipes) on each set, and MinHashLSH of datasketch on the same texts.
 Two texts are alike if the Jaccard similarity J of their sets of runs of 5 words is 0.8 or more. Texts equal
 word for word count once. *Precision* is the share of found pairs that are alike, *recall* the share of alike
@@ -217,7 +217,7 @@ def page(sets, plot_name):
             means_table(average, minhash),
             "MinHashLSH has no distance, and no figure for web pages, whose main text only `simshard` extracts.\n",
             "## Sets\n",
-            "Each set holds the texts of one package in three or four versions; `quality_sets.py` names them.\n",
+            "Each set holds the texts of one package in three to seven versions;\n[`quality_sets.py`](../tests/python/quality_sets.py) names them.\n",
             sets_table(sets),
             "## Lengths\n",
             "Recall at distance 3 by the length of the shorter text, over the pairs of all sets.\n",

@@ -15,7 +15,7 @@ fn pairs() -> String {
         for copy in ["a", "b"] {
             let word = |word: usize| match word {
                 30 => format!("{copy}{text} "),
-                _ => format!("t{text}w{word} "),
+                _ => format!("text{text}word{word} "),
             };
             let words: String = (0..60).map(word).collect();
             writeln!(lines, "{{\"id\": \"{text}{copy}\", \"text\": \"{words}\"}}").unwrap();
