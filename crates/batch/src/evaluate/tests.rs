@@ -148,7 +148,7 @@ fn labels_alone_say_which_pairs_count() {
     };
     let pairs = (1..300).flat_map(|place| [(place - 1, place), (0, place)]);
     let pairs: BTreeSet<_> = pairs.collect();
-    let is_true = |a: usize, b: usize| (a + b) % 3 == 0;
+    let is_true = |a: usize, b: usize| (a + b).is_multiple_of(3);
     let lines = pairs
         .iter()
         .map(|&(a, b)| format!("{}\t{}\t{}\n", a + 1, b + 1, u8::from(is_true(a, b))));
