@@ -15,8 +15,8 @@ use tikv_jemallocator::Jemalloc;
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 
-/// The settings that jemalloc reads at its start: it gives back what nothing has used for a second, not for ten. Large
-/// blocks go back at once.
+/// The settings that jemalloc reads at its start: it gives back what nothing has used for a second, not for ten. Its
+/// default gives blocks of 8 MiB and more back at once.
 // SAFETY: no other symbol has this name. jemalloc takes it for a pointer to text that ends with a zero byte, as it is.
 #[expect(
     unsafe_code,

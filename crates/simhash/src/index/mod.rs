@@ -88,7 +88,7 @@ pub struct Index {
     level: Level,
 }
 
-/// What a thread works in while it changes one table after the other: only the first takes new pages.
+/// What a thread works in while it changes one table after the other, so that not each of them takes new pages.
 #[derive(Default)]
 struct Buffers {
     sorted: Zeroed<u64>,

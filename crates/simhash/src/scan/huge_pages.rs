@@ -4,7 +4,7 @@
 use std::ops::{Deref, DerefMut};
 
 use bytemuck::Pod;
-use memmap2::{Advice, MmapMut};
+use memmap2::MmapMut;
 
 /// Bytes of a cache line.
 const LINE: usize = 64;
@@ -83,7 +83,7 @@ fn mapping(bytes: usize) -> Option<MmapMut> {
     let mapping = MmapMut::map_anon(bytes).ok()?;
     // Without the advice, small pages stay.
     #[cfg(target_os = "linux")]
-    let _ = mapping.advise(Advice::HugePage);
+    let _ = mapping.advise(memmap2::Advice::HugePage);
     Some(mapping)
 }
 
