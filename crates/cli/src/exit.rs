@@ -1,7 +1,7 @@
 //! How the process ends: the exit code tells scripts what went wrong.
 
 use std::io;
-use std::process::ExitCode;
+use std::process::{self, ExitCode};
 
 use clap::error::{ContextKind, ContextValue};
 use simshard_batch::evaluate::EvaluateError;
@@ -144,6 +144,23 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
     };
     note(format!("error: {error:#}"));
     ExitCode::from(code)
+}
+
+/// Ends the process where its arguments are wrong, or ask for help or the version. Help that cannot be written is an
+/// error, as any other output.
+pub(crate) fn end_with(error: clap::Error) -> ! {
+    let error = shown(error);
+    let code = match error.print() {
+        Ok(()) => error.exit_code(),
+        Err(unwritten) if unwritten.kind() == io::ErrorKind::BrokenPipe => error.exit_code(),
+        Err(unwritten) => {
+            note(format!(
+                "error: cannot write to standard output: {unwritten}"
+            ));
+            FAILURE.into()
+        }
+    };
+    process::exit(code)
 }
 
 /// An error about the arguments, with what it quotes of them escaped.

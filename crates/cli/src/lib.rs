@@ -88,7 +88,7 @@ impl Cli {
     /// Reads the arguments of this process, and ends it where they are wrong or ask for help.
     #[must_use]
     pub fn from_arguments() -> Self {
-        Self::try_parse().unwrap_or_else(|error| exit::shown(error).exit())
+        Self::try_parse().unwrap_or_else(|error| exit::end_with(error))
     }
 
     /// Does it.

@@ -160,7 +160,7 @@ pub enum InputError {
         /// What was given.
         flag: &'static str,
         /// The formats that have it.
-        homes: &'static [Format],
+        homes: Vec<Format>,
         /// The format in force.
         format: Format,
     },

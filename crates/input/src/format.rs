@@ -34,6 +34,36 @@ pub enum Format {
     Files,
 }
 
+impl Format {
+    /// The options about fields and pages that this format takes.
+    const fn takes(self) -> &'static [&'static str] {
+        match self {
+            Self::Hashes | Self::Lines | Self::Tsv => &[],
+            Self::Warc | Self::Files => &["--html"],
+            Self::Parquet => &[
+                "--id-field",
+                "--text-field",
+                "--fingerprint-field",
+                "--html",
+            ],
+            Self::Jsonl => &[
+                "--id-field",
+                "--text-field",
+                "--fingerprint-field",
+                "--features-field",
+                "--html",
+            ],
+        }
+    }
+
+    /// The formats that take an option.
+    pub(crate) fn that_take(option: &str) -> Vec<Self> {
+        let all = Self::value_variants().iter().copied();
+        all.filter(|format| format.takes().contains(&option))
+            .collect()
+    }
+}
+
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let value = self.to_possible_value();

@@ -86,20 +86,14 @@ impl InputOptions {
     /// Refuses a field that the format does not have: ignoring it would fingerprint, say, the JSON
     /// around it.
     fn check_fields(&self, format: Format) -> Result<(), InputError> {
-        let named = [Format::Jsonl, Format::Parquet].as_slice();
-        let json = [Format::Jsonl].as_slice();
-        let pages = [Format::Files, Format::Jsonl, Format::Parquet, Format::Warc].as_slice();
-        for (flag, is_given, homes) in [
-            ("--id-field", self.id_field.is_some(), named),
-            ("--text-field", self.text_field.is_some(), named),
-            (
-                "--fingerprint-field",
-                self.fingerprint_field.is_some(),
-                named,
-            ),
-            ("--features-field", self.features_field.is_some(), json),
-            ("--html", self.html.is_some(), pages),
+        for (flag, is_given) in [
+            ("--id-field", self.id_field.is_some()),
+            ("--text-field", self.text_field.is_some()),
+            ("--fingerprint-field", self.fingerprint_field.is_some()),
+            ("--features-field", self.features_field.is_some()),
+            ("--html", self.html.is_some()),
         ] {
+            let homes = Format::that_take(flag);
             if is_given && !homes.contains(&format) {
                 return Err(InputError::FieldOfOtherFormat {
                     flag,

@@ -51,9 +51,9 @@ pub(crate) enum RouterError {
         /// What went wrong.
         problem: Box<RouterError>,
     },
-    /// Nodes store documents, and the metadata store was never written.
+    /// Nodes hold corpora that have no record.
     #[error(
-        "the file of corpora is missing, but nodes store documents of {}: put the file back, or restore each record \
+        "records of corpora are missing, but nodes hold {}: put the file of corpora back, or restore each record \
          with `simshard corpus recover`",
         listed(.0)
     )]

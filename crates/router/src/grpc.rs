@@ -35,7 +35,8 @@ impl CorpusGrpc {
         Deadline::from_metadata(request.metadata(), self.timeout)
     }
 
-    /// The answers to a stream of batches, each of which has as much time as a request.
+    /// The answers to a stream of batches, each of which has as much time as a request, but none beyond the client's
+    /// deadline for the stream.
     fn answers<Q, A, F>(
         &self,
         requests: Request<Streaming<Q>>,
@@ -47,12 +48,14 @@ impl CorpusGrpc {
         F: Future<Output = Result<A, Status>> + Send + 'static,
     {
         let edge = self.clone();
+        let end = Deadline::of_client(requests.metadata());
         let answer = move |request, held| {
-            let deadline = Deadline::within(edge.timeout);
+            let own = Deadline::within(edge.timeout);
+            let deadline = end.map_or(own, |end| end.min(own));
             answer(edge.clone(), request, deadline, held)
         };
         let stopping = self.stopping.clone();
-        Response::new(answer_each(requests, self.timeout, stopping, answer))
+        Response::new(answer_each(requests, end, self.timeout, stopping, answer))
     }
 
     async fn change(

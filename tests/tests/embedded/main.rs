@@ -9,6 +9,7 @@ mod live;
 mod lost_nodes;
 mod moved_nodes;
 mod races;
+mod recovered_creation;
 mod refusals;
 mod requests;
 mod router_oracle;

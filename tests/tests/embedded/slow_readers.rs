@@ -8,6 +8,7 @@ use simshard_client::{Client, Documents, Fingerprint, Queries, Reason, SearchSpe
 use simshard_testkit::TestCluster;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
+use tonic::Request;
 use tonic::transport::Channel;
 use v1::corpus_service_client::CorpusServiceClient;
 
@@ -112,6 +113,27 @@ async fn a_search_that_was_given_up_ends() {
     let queries = Queries::Fingerprints(vec![Fingerprint(7)]);
     let found = client.find_all("c", queries, options).await.unwrap();
     assert!(found.queries[0].truncated);
+    cluster.stop().await;
+}
+
+/// CH1: after its deadline a client counts as gone, whether its cancellation arrives or not.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_of_batches_ends_at_the_deadline_of_its_client() {
+    let cluster = TestCluster::start(2).await;
+    cluster.create_corpus("c", 5, 3).await;
+    let (sender, batches) = mpsc::channel(1);
+    let mut request = Request::new(ReceiverStream::new(batches));
+    request.set_timeout(Duration::from_secs(1));
+    let answers = stub(&cluster).insert_stream(request).await;
+    let mut answers = answers.unwrap().into_inner();
+    let end = tokio::time::timeout(Duration::from_secs(10), answers.message());
+    let status = end.await.unwrap().unwrap_err();
+    assert_eq!(
+        Reason::of(&status),
+        Some(Reason::DeadlineTooShort),
+        "{status:?}"
+    );
+    drop::<mpsc::Sender<v1::InsertStreamRequest>>(sender);
     cluster.stop().await;
 }
 

@@ -90,6 +90,7 @@ async fn an_insert_stream_that_was_cancelled_does_not_undo_a_removal() {
     cluster.client().create_corpus(create).await.unwrap();
     let channel = Channel::from_shared(cluster.url()).unwrap();
     let mut stub = Stub::new(channel.connect().await.unwrap());
+    let mut cancelled = 0;
     for round in 0..rounds() {
         let documents: Vec<u64> = std::iter::repeat_with(|| random.u64(..))
             .take(BATCHES)
@@ -97,6 +98,7 @@ async fn an_insert_stream_that_was_cancelled_does_not_undo_a_removal() {
         let answers = begin(&mut stub, &documents).await;
         let until = Duration::from_micros(random.u64(..LONGEST));
         let is_cancelled = timeout(until, read_all(answers)).await.is_err();
+        cancelled += usize::from(is_cancelled);
         stub.remove(remove(&documents)).await.unwrap();
         // Nodes get it after whatever they got of the stream.
         stub.insert(insert(&[random.u64(..)])).await.unwrap();
@@ -104,4 +106,5 @@ async fn an_insert_stream_that_was_cancelled_does_not_undo_a_removal() {
         let back = documents.iter().position(|one| stored.contains(one));
         assert_eq!(back, None, "round {round}, {until:?}, {is_cancelled}");
     }
+    assert!(cancelled > 0, "every stream came to its end first");
 }

@@ -56,6 +56,12 @@ async fn cluster() -> (ProcessCluster, Client) {
     (cluster, client)
 }
 
+async fn uid_of(client: &Client, name: &str) -> String {
+    let stored = client.list_stored_corpora().await.unwrap();
+    let corpus = stored.into_iter().find(|corpus| corpus.name == name);
+    corpus.unwrap().uid
+}
+
 fn corpora_file(cluster: &ProcessCluster) -> PathBuf {
     cluster.folder().join("cluster.corpora.toml")
 }
@@ -133,16 +139,50 @@ async fn nodes_refuse_a_corpus_of_another_layout() {
     assert_eq!(insert(&client, "a").await.unwrap(), 0);
 }
 
-/// The file of corpora is removed while all of them are empty, so that a name can be made anew.
+/// The file of corpora is removed while all of them are empty. Another router remembers one of them, and writes to it.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_router_that_makes_a_name_anew_forgets_what_it_had_before() {
+async fn a_name_is_not_made_anew_while_nodes_hold_a_corpus_without_a_record() {
     let (mut cluster, client) = cluster().await;
+    let other = cluster.add_router();
+    let other = cluster.client_of(other);
+    assert_eq!(found(&other, "b").await.unwrap(), 0);
+    let uid = uid_of(&client, "b").await;
     client.delete_corpus("a").await.unwrap();
-    assert_eq!(found(&client, "b").await.unwrap(), 0);
     fs::remove_file(corpora_file(&cluster)).unwrap();
-    create(&client, "b").await.unwrap();
-    assert_eq!(insert(&client, "b").await.unwrap(), DOCUMENTS);
     restart_router(&mut cluster);
+
+    let error = create(&client, "b").await.unwrap_err();
+    assert_eq!(error.reason(), Some(Reason::MetadataFailed), "{error}");
+    assert!(error.to_string().contains(&uid), "{error}");
+    assert_eq!(insert(&other, "b").await.unwrap(), DOCUMENTS);
+    recover(
+        &cluster.url(),
+        &[&uid, "--name", "b", "--recipe", "words-v1"],
+    )
+    .unwrap();
+    assert_eq!(found(&client, "b").await.unwrap(), DOCUMENTS as usize);
+    create(&client, "a").await.unwrap();
+}
+
+/// The file of corpora is removed; one of two corpora with documents is restored.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_is_not_made_anew_until_all_documents_have_a_record() {
+    let (mut cluster, client) = cluster().await;
+    insert(&client, "b").await.unwrap();
+    let (a, b) = (uid_of(&client, "a").await, uid_of(&client, "b").await);
+    fs::remove_file(corpora_file(&cluster)).unwrap();
+    for restarted in [false, true] {
+        if restarted {
+            restart_router(&mut cluster);
+        } else {
+            recover(&cluster.url(), &[&a, "--name", "a", "--recipe", "words-v1"]).unwrap();
+        }
+        let error = create(&client, "b").await.unwrap_err();
+        assert!(error.to_string().contains(&b), "{error}");
+        assert!(!error.to_string().contains(&a), "{error}");
+    }
+    recover(&cluster.url(), &[&b, "--name", "b", "--recipe", "words-v1"]).unwrap();
+    create(&client, "c").await.unwrap();
     assert_eq!(found(&client, "b").await.unwrap(), DOCUMENTS as usize);
 }
 

@@ -422,6 +422,12 @@ fn a_full_disk_is_an_error_and_a_reader_who_left_is_none() {
         let log = log(&output);
         assert!(log.starts_with("error: cannot write /dev/full: "), "{log}");
     }
+    for asked in ["--version", "--help", "recipes"] {
+        let script = format!("$simshard {asked} > /dev/full");
+        let output = Folder::new().bash(&script, "");
+        assert_eq!(output.status.code(), Some(1), "{asked}");
+        assert!(log(&output).contains("No space left on device"), "{asked}");
+    }
     let dense = "5\n".repeat(100_000);
     for verb in ["find-all", "find-clusters", "hash"] {
         let script = format!("set -o pipefail; $simshard {verb} | head -c 9");

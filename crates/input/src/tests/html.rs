@@ -103,7 +103,7 @@ fn other_formats_have_no_pages() {
         };
         let refused = message(open_bytes(&options, b""));
         let expected = format!(
-            "--html belongs to --format files or jsonl or parquet or warc, but the format is {format}"
+            "--html belongs to --format jsonl or parquet or warc or files, but the format is {format}"
         );
         assert_eq!(refused, expected);
     }

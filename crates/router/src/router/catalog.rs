@@ -51,7 +51,7 @@ impl Router {
         deadline: Deadline,
     ) -> Result<CorpusRecord, RouterError> {
         // The store decides, but by now these cost the nodes nothing.
-        let corpora = self.known_corpora().await?;
+        let corpora = self.corpora_without_loss().await?;
         if let Some(taken) = corpora.get(&new.name) {
             return Err(RouterError::taken(new.name, taken.state));
         }
@@ -82,11 +82,21 @@ impl Router {
             // The client need not wait for nodes that do not answer.
             let record = record.clone();
             tokio::spawn(async move {
-                let deadline = Deadline::within(CLEANUP);
-                let _ = self.drop_from_nodes(&record, deadline).await;
+                self.clean_up(&record).await;
             });
         }
         outcome.map(|()| record)
+    }
+
+    /// Drops what a failed creation left on the nodes, unless an operator gave it a record meanwhile: then documents may
+    /// be in it.
+    async fn clean_up(&self, record: &CorpusRecord) {
+        let corpora = self.metadata.corpora().await;
+        if corpora.is_ok_and(|corpora| corpora.of_uid(record.uid).is_none()) {
+            let _ = self
+                .drop_from_nodes(record, Deadline::within(CLEANUP))
+                .await;
+        }
     }
 
     async fn create_on_nodes(

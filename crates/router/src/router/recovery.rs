@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
 use futures_util::future::join_all;
@@ -10,14 +11,21 @@ use simshard_cluster::{Corpora, CorpusName, CorpusRecord, CorpusState, CorpusUid
 use simshard_proto::shard::v1 as pb;
 use simshard_simhash::Recipe;
 use simshard_topology::NodeId;
+use tokio::time::{Instant, sleep};
 
 use super::{Failures, Router};
 use crate::deadline::Deadline;
 use crate::error::RouterError;
 use crate::nodes::Client;
 
-/// How long nodes may take to say what they hold, where the metadata was never written.
+/// How long nodes may take to say what they hold.
 const LOOKING: Duration = Duration::from_secs(5);
+
+/// How long the first creation of a cluster may take to write its record, once a node holds the corpus.
+const FIRST_CREATION: Duration = Duration::from_secs(1);
+
+/// Between two looks at it.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// A corpus that nodes store.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,27 +42,55 @@ pub(crate) struct StoredCorpus {
 }
 
 impl Router {
-    /// The corpora by the metadata. Where this was never written, nodes must hold no documents: else the metadata is
-    /// lost, and an empty list would hide them.
+    /// The corpora by the metadata. Where this was never written, nodes must hold none: else the metadata is lost, and
+    /// an empty list would hide what they hold. A corpus without documents may be the first of the cluster, whose
+    /// record another router is about to write.
     pub(super) async fn known_corpora(&self) -> Result<Arc<Corpora>, RouterError> {
-        let corpora = self.metadata.corpora().await?;
-        if corpora.revision() > 0 {
+        let start = Instant::now();
+        loop {
+            let corpora = self.metadata.corpora().await?;
+            if corpora.revision() > 0 {
+                return Ok(corpora);
+            }
+            let stored = self.stored(&corpora, Deadline::within(LOOKING)).await?;
+            if stored.is_empty() {
+                return Ok(corpora);
+            }
+            // What was made since the metadata was read has a record by now.
+            let now = self.metadata.corpora().await?;
+            if now.revision() > 0 {
+                return Ok(now);
+            }
+            if stored.iter().any(|corpus| corpus.documents > 0) || start.elapsed() >= FIRST_CREATION
+            {
+                let uids = stored.into_iter().map(|corpus| corpus.uid);
+                return Err(RouterError::RecordsLost(uids.collect()));
+            }
+            sleep(PAUSE).await;
+        }
+    }
+
+    /// The corpora by the metadata, where every corpus with documents has a record. If one has none, its name would seem
+    /// to be free, while routers that remember it write to it. The nodes are asked once, and again after a recovery or
+    /// where the metadata is older than it was.
+    pub(super) async fn corpora_without_loss(&self) -> Result<Arc<Corpora>, RouterError> {
+        let corpora = self.known_corpora().await?;
+        let complete = self.complete_at.load(Ordering::Relaxed);
+        if complete > 0 && corpora.revision() >= complete {
+            self.complete_at
+                .store(corpora.revision(), Ordering::Relaxed);
             return Ok(corpora);
         }
-        let stored = self.stored(&corpora, Deadline::within(LOOKING)).await?;
-        let mut lost = stored.into_iter().filter(|corpus| corpus.documents > 0);
-        match lost.next() {
-            None => Ok(corpora),
-            Some(first) => {
-                // Another router may have made the first corpus meanwhile.
-                let now = self.metadata.corpora().await?;
-                if now.revision() > 0 {
-                    return Ok(now);
-                }
-                let uids = std::iter::once(first).chain(lost).map(|corpus| corpus.uid);
-                Err(RouterError::RecordsLost(uids.collect()))
-            }
+        let mut lost = self.stored(&corpora, Deadline::within(LOOKING)).await?;
+        // What was made since the metadata was read has a record by now.
+        let now = self.metadata.corpora().await?;
+        lost.retain(|corpus| corpus.documents > 0 && now.of_uid(corpus.uid).is_none());
+        if !lost.is_empty() {
+            let uids = lost.into_iter().map(|corpus| corpus.uid);
+            return Err(RouterError::RecordsLost(uids.collect()));
         }
+        self.complete_at.store(now.revision(), Ordering::Relaxed);
+        Ok(now)
     }
 
     /// Why there is no corpus of this name: it was never made, or the metadata is lost.
@@ -82,6 +118,7 @@ impl Router {
         recipe: Recipe,
         deadline: Deadline,
     ) -> Result<CorpusRecord, RouterError> {
+        self.complete_at.store(0, Ordering::Relaxed);
         let stored = self.list_stored(deadline).await?;
         let stored = stored.into_iter().find(|corpus| corpus.uid == uid);
         let stored = stored.ok_or(RouterError::NotStored(uid))?;

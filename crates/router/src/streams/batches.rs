@@ -22,8 +22,8 @@ use crate::error::RouterError;
 /// the first is taken, so a client that stops reading stops its own writing.
 const WINDOW: usize = 4;
 
-/// Answers each request of a stream; the first error is the last answer. So is one that is not read for
-/// `patience`: what the stream holds is given back then. Where the router is `stopping`, what was read is answered,
+/// Answers each request of a stream until its deadline; the first error is the last answer. So is one that is not read
+/// for `patience`: what the stream holds is given back then. Where the router is `stopping`, what was read is answered,
 /// and then that it stops.
 ///
 /// Each batch is a task of its own: a client that does not read holds up its
@@ -31,6 +31,7 @@ const WINDOW: usize = 4;
 /// that others use.
 pub(crate) fn answer_each<Q, A, F>(
     requests: Request<Streaming<Q>>,
+    deadline: Option<Deadline>,
     patience: Duration,
     stopping: CancellationToken,
     answer: impl Fn(Q, Held) -> F + Send + Sync + 'static,
@@ -65,7 +66,7 @@ where
     };
     Reader::of(|reader| {
         let in_flight = in_flight(reader).buffered(WINDOW);
-        answers(admitted, None, patience, |sink| async move {
+        answers(admitted, deadline, patience, |sink| async move {
             hand_on_all(in_flight, sink, tasks).await?;
             if stopping.is_cancelled() {
                 Err(Status::from(RouterError::Stopping))

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::Fingerprint;
-use crate::scan::{self, Level};
+use crate::scan::{self, Level, Zeroed};
 use crate::table::Table;
 use crate::tables::{ActiveTables, Tables};
 pub use few::Bounds;
@@ -86,6 +86,13 @@ pub struct Index {
     removed: HashSet<Fingerprint>,
     len: usize,
     level: Level,
+}
+
+/// What a thread works in while it changes one table after the other, so that not each of them takes new pages.
+#[derive(Default)]
+struct Buffers {
+    sorted: Zeroed<u64>,
+    left: Zeroed<u64>,
 }
 
 impl Index {
@@ -154,7 +161,7 @@ impl Index {
             return self.recent.append(&mut new);
         }
         new.append(&mut self.recent);
-        self.change_stores(&new, Store::insert);
+        self.change_stores(&new, |store, values, _| store.insert(values));
     }
 
     /// Most fingerprints that wait to be put into the tables.
@@ -183,8 +190,8 @@ impl Index {
     /// Takes fingerprints out of the runs.
     fn purge(&mut self, gone: &[Fingerprint]) {
         let recent = std::mem::take(&mut self.recent);
-        self.change_stores(&recent, Store::insert);
-        self.change_stores(gone, |store, values| store.remove(&values));
+        self.change_stores(&recent, |store, values, _| store.insert(values));
+        self.change_stores(gone, Store::remove);
     }
 
     /// Changes every table by the values, ascending, that it holds of these, on
@@ -194,19 +201,19 @@ impl Index {
     fn change_stores(
         &mut self,
         fingerprints: &[Fingerprint],
-        change: impl Fn(&mut Store, Vec<u64>) + Sync,
+        change: impl Fn(&mut Store, &[u64], &mut Zeroed<u64>) + Sync,
     ) {
         let (level, shard) = (self.level, self.shard);
-        let change = |(store, table): (&mut Store, &Table)| {
+        let change = |buffers: &mut Buffers, (store, table): (&mut Store, &Table)| {
             let permuted = Permuted {
                 level,
                 table,
                 shard,
                 fingerprints,
             };
-            let values = permuted.sorted();
+            let values = permuted.sorted(&mut buffers.sorted);
             if !values.is_empty() {
-                change(store, values);
+                change(store, values, &mut buffers.left);
             }
         };
         let tables = self.tables.iter().as_slice();
@@ -215,9 +222,12 @@ impl Index {
             self.stores = tables.iter().map(store).collect();
         }
         if fingerprints.len() < PARALLEL || shard.is_some() {
-            return self.stores.iter_mut().zip(tables).for_each(change);
+            let mut buffers = Buffers::default();
+            let stores = self.stores.iter_mut().zip(tables);
+            return stores.for_each(|store| change(&mut buffers, store));
         }
-        self.stores.par_iter_mut().zip(tables).for_each(change);
+        let stores = self.stores.par_iter_mut().zip(tables);
+        stores.for_each_init(Buffers::default, change);
     }
 
     /// The fingerprints in the set, in no order: all of them, or, for one shard,

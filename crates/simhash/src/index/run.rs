@@ -16,7 +16,7 @@
 //!   the buckets stands an empty one.
 //! - X7: values that share a prefix lie in one bucket.
 
-use crate::scan::{self, Packed};
+use crate::scan::{self, Packed, Zeroed};
 
 /// Most entries of a run: places in it are 32 bits wide.
 pub(super) const MAX_RUN: usize = u32::MAX as usize;
@@ -35,7 +35,7 @@ const TOGETHER: usize = 8;
 #[derive(Debug)]
 pub(super) struct Run {
     entries: scan::Lines,
-    directory: Vec<u32>,
+    directory: Zeroed<u32>,
     base: u64,
     shift: u32,
     width: usize,
@@ -84,14 +84,20 @@ impl Run {
     }
 
     /// The run without `gone`, ascending, whether in it or not; `None` if nothing
-    /// is left.
-    pub(super) fn without(&self, mut gone: &[u64], prefix_bits: u32) -> Option<Self> {
-        let mut left = Vec::with_capacity(self.len());
+    /// is left. `buffer` holds what is left meanwhile.
+    pub(super) fn without(
+        &self,
+        mut gone: &[u64],
+        prefix_bits: u32,
+        buffer: &mut Zeroed<u64>,
+    ) -> Option<Self> {
+        let (left, mut len) = (buffer.room(self.len()), 0);
         self.blocks(|own| {
-            let taken = subtract(own, gone, &mut left);
+            let (kept, taken) = subtract(own, gone, &mut left[len..]);
+            len += kept;
             gone = &gone[taken..];
         });
-        Self::from_sorted(&left, prefix_bits)
+        Self::from_sorted(&left[..len], prefix_bits)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -100,7 +106,7 @@ impl Run {
 
     /// Bytes of memory behind the run.
     pub(super) fn memory(&self) -> usize {
-        self.entries.memory() + self.directory.capacity() * size_of::<u32>()
+        self.entries.memory() + self.directory.memory()
     }
 
     /// The form that kernels search.
@@ -178,11 +184,10 @@ pub(super) fn merge(a: &[u64], b: &[u64], merged: &mut Vec<u64>) {
     merged.extend_from_slice(&b[j..]);
 }
 
-/// Appends what is in `a` and not in `b`, both ascending; returns how many of `b`
-/// are not above what is in `a`.
-fn subtract(a: &[u64], b: &[u64], left: &mut Vec<u64>) -> usize {
-    let (mut i, mut j, mut len) = (0, 0, left.len());
-    left.resize(len + a.len(), 0);
+/// Writes what is in `a` and not in `b`, both ascending, to the front of `left`; returns how many these are, and how
+/// many of `b` are not above what is in `a`.
+fn subtract(a: &[u64], b: &[u64], left: &mut [u64]) -> (usize, usize) {
+    let (mut i, mut j, mut len) = (0, 0, 0);
     while i < a.len() && j < b.len() {
         // Whether one stays is a coin toss: written in any case, without branching.
         left[len] = a[i];
@@ -193,8 +198,7 @@ fn subtract(a: &[u64], b: &[u64], left: &mut Vec<u64>) -> usize {
     }
     let rest = &a[i..];
     left[len..len + rest.len()].copy_from_slice(rest);
-    left.truncate(len + rest.len());
-    j
+    (len + rest.len(), j)
 }
 
 /// Packs ascending values, whose number and ends are known, as they come.
@@ -212,7 +216,7 @@ impl Packer {
         let buckets = ((last - base) >> shift) as usize + 1;
         let run = Run {
             entries: scan::Lines::zeroed(len * width + scan::PADDING),
-            directory: scan::zeroed(buckets + 2),
+            directory: Zeroed::new(buckets + 2),
             base,
             shift,
             width,
@@ -223,7 +227,7 @@ impl Packer {
     fn extend(&mut self, values: &[u64]) {
         debug_assert!(values.is_sorted_by(|a, b| a < b), "X1");
         let run = &mut self.run;
-        let entries = run.entries.bytes_mut();
+        let (entries, directory) = (run.entries.bytes_mut(), &mut run.directory[..]);
         for &value in values {
             // What is too much is overwritten by the next, or is padding.
             let at = self.len * run.width;
@@ -231,14 +235,14 @@ impl Packer {
             self.len += 1;
             // Where a bucket ends, unless more of it follow.
             let bucket = ((value - run.base) >> run.shift) as usize;
-            run.directory[bucket + 1] = self.len as u32;
+            directory[bucket + 1] = self.len as u32;
         }
     }
 
     fn finish(mut self) -> Run {
         // Empty buckets end where the one before does.
         let mut before = 0;
-        for end in &mut self.run.directory {
+        for end in &mut self.run.directory[..] {
             before = before.max(*end);
             *end = before;
         }
@@ -335,9 +339,9 @@ mod tests {
             prop_assert_eq!(union.len(), a.len() + only_b.len());
             prop_assert_eq!(unpacked(&union), run.merge_unpacked(&only_b));
             prop_assert!(unpacked(&union).is_sorted_by(|x, y| x < y));
-            let rest = union.without(&only_b, 26).unwrap();
+            let rest = union.without(&only_b, 26, &mut Zeroed::default()).unwrap();
             prop_assert_eq!(unpacked(&rest), &a[..]);
-            prop_assert!(rest.without(&a, 26).is_none());
+            prop_assert!(rest.without(&a, 26, &mut Zeroed::default()).is_none());
         }
     }
 
@@ -357,7 +361,10 @@ mod tests {
         let mut expected = [&even[..], &odd].concat();
         expected.sort_unstable();
         assert_eq!(unpacked(&all), expected);
-        assert_eq!(unpacked(&all.without(&odd, 20).unwrap()), even);
+        assert_eq!(
+            unpacked(&all.without(&odd, 20, &mut Zeroed::default()).unwrap()),
+            even
+        );
     }
 
     #[test]

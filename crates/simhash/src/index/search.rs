@@ -9,7 +9,7 @@ use super::run::Run;
 use super::sort::Permuted;
 use super::{Hit, Index, Search};
 use crate::Fingerprint;
-use crate::scan::{self, BATCH, HitBuffer, Packed, Probe, Sink};
+use crate::scan::{self, BATCH, HitBuffer, Packed, Probe, Sink, Zeroed};
 use crate::table::Table;
 use crate::tables::ActiveTables;
 
@@ -195,11 +195,13 @@ impl Index {
             shard: None,
             fingerprints,
         };
-        let mut mixed = permuted.sorted();
-        mixed.dedup();
+        let mut buffer = Zeroed::default();
+        let mixed = permuted.sorted(&mut buffer);
         let prefix = table.leading_mask();
-        let unmixed = mixed.into_iter().map(|mixed| scan::unmix(prefix, mixed));
-        unmixed.map(Fingerprint).collect()
+        let distinct = mixed.chunk_by(|a, b| a == b).map(|equal| equal[0]);
+        distinct
+            .map(|mixed| Fingerprint(scan::unmix(prefix, mixed)))
+            .collect()
     }
 
     /// Whether each of these is in the set of an index of all shards.

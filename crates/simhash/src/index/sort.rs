@@ -5,7 +5,7 @@
 
 use crate::Fingerprint;
 use crate::counting;
-use crate::scan::{self, BATCH, Level};
+use crate::scan::{self, BATCH, Level, Zeroed};
 use crate::table::Table;
 
 /// Fewer values than this are sorted at once.
@@ -29,21 +29,24 @@ pub(super) struct Permuted<'a> {
 }
 
 impl Permuted<'_> {
-    /// The permuted values, mixed, ascending.
-    pub(super) fn sorted(&self) -> Vec<u64> {
+    /// The permuted values, mixed, ascending, in `buffer`.
+    pub(super) fn sorted<'b>(&self, buffer: &'b mut Zeroed<u64>) -> &'b [u64] {
         if self.fingerprints.len() < SMALL {
-            let mut values = Vec::with_capacity(self.fingerprints.len());
-            self.batches(|batch| values.extend_from_slice(batch));
-            values.sort_unstable();
-            return values;
+            let (values, mut len) = (buffer.room(self.fingerprints.len()), 0);
+            self.batches(|batch| {
+                values[len..len + batch.len()].copy_from_slice(batch);
+                len += batch.len();
+            });
+            values[..len].sort_unstable();
+            return &values[..len];
         }
         let bucket = |value: u64| (value >> (64 - SCATTER_BITS)) as usize;
         let mut ends = vec![0_usize; 1 << SCATTER_BITS];
         self.batches(|batch| counting::count(&mut ends, batch.iter().map(|&v| bucket(v))));
-        let mut values = scan::zeroed(counting::to_starts(&mut ends));
+        let values = buffer.room(counting::to_starts(&mut ends));
         self.batches(|batch| {
             let by_bucket = batch.iter().map(|&value| (bucket(value), value));
-            counting::scatter(&mut ends, by_bucket, &mut values);
+            counting::scatter(&mut ends, by_bucket, values);
         });
         let mut sorter = PartSorter::default();
         let mut start = 0;
@@ -144,6 +147,7 @@ mod tests {
                     let mix = |value| scan::mix(table.leading_mask(), value);
                     let mut expected: Vec<u64> = permuted.filter(held).map(mix).collect();
                     expected.sort_unstable();
+                    let mut buffer = Zeroed::default();
                     let sorted = Permuted {
                         level: Level::best(),
                         table,
@@ -151,7 +155,7 @@ mod tests {
                         fingerprints: &fingerprints,
                     };
                     assert_eq!(
-                        sorted.sorted(),
+                        sorted.sorted(&mut buffer),
                         expected,
                         "{table} {shard:?} {}",
                         data.name()

@@ -5,7 +5,10 @@
 //! - X4: each run is more than [`GROWTH`] times the one after it, unless both
 //!   together were longer than a run may be.
 
+use std::borrow::Cow;
+
 use super::run::{MAX_RUN, Run};
+use crate::scan::Zeroed;
 
 /// A run that is not this many times larger than the next is merged with it.
 const GROWTH: usize = 4;
@@ -32,19 +35,19 @@ impl Store {
     }
 
     /// Adds ascending values, none of which is present.
-    pub(super) fn insert(&mut self, mut values: Vec<u64>) {
+    pub(super) fn insert(&mut self, values: &[u64]) {
         if values.len() > MAX_RUN {
-            return values
-                .chunks(MAX_RUN)
-                .for_each(|chunk| self.insert(chunk.to_vec()));
+            let chunks = values.chunks(MAX_RUN);
+            return chunks.for_each(|chunk| self.insert(chunk));
         }
+        let mut values = Cow::Borrowed(values);
         let merged = self.merged_with(values.len());
         for place in (merged..self.runs.len()).rev() {
             let run = self.runs.remove(place);
             if place == merged {
                 return self.runs.push(run.merge(&values, self.prefix_bits));
             }
-            values = run.merge_unpacked(&values);
+            values = run.merge_unpacked(&values).into();
         }
         self.runs
             .extend(Run::from_sorted(&values, self.prefix_bits));
@@ -64,10 +67,10 @@ impl Store {
         merged
     }
 
-    /// Takes out ascending values, whether present or not.
-    pub(super) fn remove(&mut self, gone: &[u64]) {
+    /// Takes out ascending values, whether present or not; `buffer` holds what is left meanwhile.
+    pub(super) fn remove(&mut self, gone: &[u64], buffer: &mut Zeroed<u64>) {
         for run in std::mem::take(&mut self.runs) {
-            let Some(left) = run.without(gone, self.prefix_bits) else {
+            let Some(left) = run.without(gone, self.prefix_bits, buffer) else {
                 continue;
             };
             drop(run);
@@ -75,7 +78,7 @@ impl Store {
             if self.merged_with(left.len()) == self.runs.len() {
                 self.runs.push(left);
             } else {
-                self.insert(left.merge_unpacked(&[]));
+                self.insert(&left.merge_unpacked(&[]));
             }
         }
     }
@@ -122,10 +125,10 @@ mod tests {
             let values = sorted(next..next + count);
             next += count;
             expected.extend(&values);
-            store.insert(values);
+            store.insert(&values);
             if round % 7 == 6 {
                 let gone = sorted((0..next).filter(|number| number % 50 == round % 50));
-                store.remove(&gone);
+                store.remove(&gone, &mut Zeroed::default());
                 expected.retain(|value| gone.binary_search(value).is_err());
             }
             if round % 11 == 0 {
@@ -140,10 +143,10 @@ mod tests {
     fn a_run_that_shrinks_below_the_next_is_merged_with_it() {
         let mut store = Store::new(26);
         let large = sorted(0..10_000);
-        store.insert(large.clone());
-        store.insert(sorted(10_000..12_000));
+        store.insert(&large);
+        store.insert(&sorted(10_000..12_000));
         assert_eq!(store.runs.len(), 2);
-        store.remove(&large[10..]);
+        store.remove(&large[10..], &mut Zeroed::default());
         let mut expected: BTreeSet<u64> = large[..10].iter().copied().collect();
         expected.extend(sorted(10_000..12_000));
         check(&store, &expected);
@@ -153,7 +156,7 @@ mod tests {
     fn many_single_inserts_leave_few_runs() {
         let mut store = Store::new(26);
         for number in 0..20_000 {
-            store.insert(vec![value(number)]);
+            store.insert(&[value(number)]);
         }
         check(&store, &(0..20_000).map(value).collect());
     }

@@ -127,7 +127,7 @@ fn shards_together_report_each_match_once_at_every_level() {
                     |f: &Fingerprint| tables.iter().any(|table| table.leading_byte(*f) == shard);
                 let own: Vec<Fingerprint> = set.iter().copied().filter(own).collect();
                 let (runs, recent) = own.split_at(own.len() / 2);
-                index.change_stores(runs, Store::insert);
+                index.change_stores(runs, |store, values, _| store.insert(values));
                 index.insert_new(recent.to_vec());
                 index.len = own.len();
                 assert!(own.iter().all(|&f| index.contains(f)));

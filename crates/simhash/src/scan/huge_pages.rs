@@ -1,30 +1,103 @@
-//! Asking for huge pages behind large buffers, so that a probe seldom misses the
-//! table of translated addresses.
+//! Large buffers on huge pages, so that a probe seldom misses the table of
+//! translated addresses.
 
-#![allow(unsafe_code, reason = "the system call takes a raw pointer")]
+use std::ops::{Deref, DerefMut};
+
+use bytemuck::Pod;
+use memmap2::MmapMut;
 
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// A buffer of zeros that the kernel is advised to put on huge pages, before
-/// anything has touched it. Only advice: systems without it ignore it.
-pub(crate) fn zeroed<T: Zero>(len: usize) -> Vec<T> {
-    let buffer = vec![T::ZERO; len];
-    advise(&buffer);
-    buffer
+/// Bytes of a huge page, on the processors where this matters.
+const HUGE: usize = 2 << 20;
+
+/// A buffer that starts as zeros. If it fills huge pages, it is a mapping of its own,
+/// and the kernel is advised before anything has touched it: memory that an allocator
+/// gives a second time lies on small pages already.
+#[derive(Debug)]
+pub(crate) struct Zeroed<T>(Memory<T>);
+
+#[derive(Debug)]
+enum Memory<T> {
+    Heap(Vec<T>),
+    Mapping(MmapMut),
+}
+
+impl<T: Pod> Zeroed<T> {
+    pub(crate) fn new(len: usize) -> Self {
+        match mapping(len * size_of::<T>()) {
+            Some(mapping) => Self(Memory::Mapping(mapping)),
+            None => Self(Memory::Heap(vec![T::zeroed(); len])),
+        }
+    }
+
+    /// Room for `len`, whatever it holds: what is there already, if it is enough.
+    pub(crate) fn room(&mut self, len: usize) -> &mut [T] {
+        if self.len() < len {
+            *self = Self::new(len);
+        }
+        &mut self[..len]
+    }
+
+    /// Bytes of memory behind it.
+    pub(crate) fn memory(&self) -> usize {
+        size_of_val::<[T]>(self)
+    }
+}
+
+impl<T> Default for Zeroed<T> {
+    fn default() -> Self {
+        Self(Memory::Heap(Vec::new()))
+    }
+}
+
+impl<T: Pod> Deref for Zeroed<T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        match &self.0 {
+            Memory::Heap(values) => values,
+            Memory::Mapping(mapping) => bytemuck::cast_slice(mapping),
+        }
+    }
+}
+
+impl<T: Pod> DerefMut for Zeroed<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [T] {
+        match &mut self.0 {
+            Memory::Heap(values) => values,
+            Memory::Mapping(mapping) => bytemuck::cast_slice_mut(mapping),
+        }
+    }
+}
+
+/// Untouched memory with the advice to put it on huge pages; `None` if it would not fill two, so that one lies
+/// inside it wherever it starts, or if the system has no mapping left.
+fn mapping(bytes: usize) -> Option<MmapMut> {
+    if bytes < 2 * HUGE {
+        return None;
+    }
+    let mapping = MmapMut::map_anon(bytes).ok()?;
+    // Without the advice, small pages stay.
+    #[cfg(target_os = "linux")]
+    let _ = mapping.advise(memmap2::Advice::HugePage);
+    Some(mapping)
 }
 
 /// Bytes that start where a cache line does.
 #[derive(Debug)]
 pub(crate) struct Lines {
-    buffer: Vec<u8>,
+    buffer: Zeroed<u8>,
     skipped: usize,
 }
 
 impl Lines {
-    /// So many zeros, like [`zeroed`].
+    /// So many zeros, like [`Zeroed::new`].
     pub(crate) fn zeroed(len: usize) -> Self {
-        let buffer: Vec<u8> = zeroed(len + LINE);
+        let buffer = Zeroed::<u8>::new(len + LINE);
         let skipped = buffer.as_ptr().addr().next_multiple_of(LINE) - buffer.as_ptr().addr();
         Self { buffer, skipped }
     }
@@ -41,63 +114,48 @@ impl Lines {
 
     /// Bytes of memory behind it.
     pub(crate) fn memory(&self) -> usize {
-        self.buffer.capacity()
+        self.buffer.memory()
     }
 }
-
-/// Numbers that a buffer may hold.
-pub(crate) trait Zero: Clone {
-    const ZERO: Self;
-}
-
-impl Zero for u8 {
-    const ZERO: Self = 0;
-}
-
-impl Zero for u32 {
-    const ZERO: Self = 0;
-}
-
-impl Zero for u64 {
-    const ZERO: Self = 0;
-}
-
-/// Advises the kernel for the whole huge pages inside a buffer: those at its ends
-/// would hold what is not the buffer's.
-#[cfg(target_os = "linux")]
-fn advise<T>(buffer: &[T]) {
-    /// Bytes of a huge page, on the processors where this matters.
-    const HUGE: usize = 2 << 20;
-
-    let bytes = std::mem::size_of_val(buffer);
-    let address = buffer.as_ptr().addr();
-    let skipped = address.next_multiple_of(HUGE) - address;
-    let Some(inside) = bytes.checked_sub(skipped) else {
-        return;
-    };
-    let whole = inside / HUGE * HUGE;
-    if whole == 0 {
-        return;
-    }
-    let start = buffer.as_ptr().cast::<u8>().wrapping_add(skipped);
-    // SAFETY: the pages lie inside the buffer, and this advice changes only what
-    // backs them. A failure means that small pages stay.
-    let _ = unsafe { libc::madvise(start.cast_mut().cast(), whole, libc::MADV_HUGEPAGE) };
-}
-
-#[cfg(not(target_os = "linux"))]
-fn advise<T>(_: &[T]) {}
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn buffers_of_any_size_are_zeros() {
+    fn buffers_of_any_size_are_zeros_that_can_be_written() {
         for len in [0, 1, 4096, 1 << 20, (4 << 20) + 1] {
-            let buffer = zeroed::<u32>(len);
+            let mut buffer = Zeroed::<u32>::new(len);
             assert_eq!(buffer.len(), len);
+            assert_eq!(buffer.memory(), 4 * len);
             assert!(buffer.iter().all(|&number| number == 0));
+            buffer.fill(7);
+            assert!(buffer.iter().all(|&number| number == 7));
+        }
+    }
+
+    #[test]
+    fn room_grows_and_is_used_again() {
+        let mut buffer = Zeroed::<u8>::default();
+        assert!(buffer.room(0).is_empty());
+        buffer.room(10).fill(7);
+        assert_eq!(buffer.room(9), [7; 9]);
+        assert_eq!(buffer.room(11), [0; 11]);
+    }
+
+    #[test]
+    fn a_large_buffer_is_a_mapping_and_a_small_one_is_not() {
+        let is_mapped = |bytes| matches!(Zeroed::<u8>::new(bytes).0, Memory::Mapping(_));
+        assert!(!is_mapped(2 * HUGE - 1));
+        assert!(is_mapped(2 * HUGE));
+    }
+
+    #[test]
+    fn lines_start_where_a_cache_line_does() {
+        for len in [0, 1, 1 << 10, 8 << 20] {
+            let lines = Lines::zeroed(len);
+            assert_eq!(lines.bytes().as_ptr().addr() % LINE, 0);
+            assert!(lines.bytes().len() >= len);
         }
     }
 }

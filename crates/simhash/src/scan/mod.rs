@@ -39,7 +39,7 @@ mod permute;
 mod prefetch;
 
 pub(crate) use bits::bits;
-pub(crate) use huge_pages::{Lines, zeroed};
+pub(crate) use huge_pages::{Lines, Zeroed};
 pub(crate) use join::{Rule, SMALL_BUCKET, close_buckets, join_rows, take_near};
 pub(crate) use level::Level;
 pub(crate) use mix::{mix, mix_all, unmix};
