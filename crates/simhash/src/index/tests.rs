@@ -107,6 +107,34 @@ fn every_level_equals_a_linear_scan() {
     }
 }
 
+/// Buckets of about 100, and queries that share them: these are put in order.
+#[test]
+fn queries_that_share_large_buckets_find_what_a_linear_scan_does() {
+    for (blocks, distance) in [(4, 3), (8, 6), (7, 5), (10, 7)] {
+        let tables = Arc::new(Tables::new(Layout::new(blocks, distance).unwrap()));
+        for data in Data::ALL {
+            // Of the leading 12 bits few are in use.
+            let mut set = distinct(data, 6_000, 51);
+            set.iter_mut().for_each(|f| f.0 &= 0x0f3f_1fff_0fff_0fff);
+            let set: BTreeSet<Fingerprint> = set.into_iter().collect();
+            let set: Vec<Fingerprint> = set.into_iter().collect();
+            let queries = synthetic::queries(&set, 1_500, distance, 52);
+            let search = Search {
+                active: ActiveTables::All,
+                max_distance: distance,
+            };
+            let expected = linear_scan(&set, &queries, distance);
+            for level in Level::available() {
+                let mut index = Index::with(tables.clone(), None, level);
+                index.change_stores(&set, Store::insert);
+                index.len = set.len();
+                let what = format!("({blocks}, {distance}) {} {level:?}", data.name());
+                assert_eq!(hits(&index, &search, &queries), expected, "{what}");
+            }
+        }
+    }
+}
+
 /// X6 at every level, for some of the lead groups too, whether in runs or recent.
 #[test]
 fn shards_together_report_each_match_once_at_every_level() {

@@ -14,29 +14,35 @@ pub(crate) fn zeroed<T: Zero>(len: usize) -> Vec<T> {
     buffer
 }
 
-/// Bytes that start where a cache line does.
+/// Bytes that start and end where a cache line does.
 #[derive(Debug)]
 pub(crate) struct Lines {
     buffer: Vec<u8>,
     skipped: usize,
+    len: usize,
 }
 
 impl Lines {
-    /// So many zeros, like [`zeroed`].
+    /// At least so many zeros, like [`zeroed`].
     pub(crate) fn zeroed(len: usize) -> Self {
+        let len = len.next_multiple_of(LINE);
         let buffer: Vec<u8> = zeroed(len + LINE);
         let skipped = buffer.as_ptr().addr().next_multiple_of(LINE) - buffer.as_ptr().addr();
-        Self { buffer, skipped }
+        Self {
+            buffer,
+            skipped,
+            len,
+        }
     }
 
     #[inline(always)]
     pub(crate) fn bytes(&self) -> &[u8] {
-        &self.buffer[self.skipped..]
+        &self.buffer[self.skipped..][..self.len]
     }
 
     #[inline(always)]
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.buffer[self.skipped..]
+        &mut self.buffer[self.skipped..][..self.len]
     }
 
     /// Bytes of memory behind it.
