@@ -15,8 +15,8 @@ use tikv_jemallocator::Jemalloc;
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 
-/// The settings that jemalloc reads at its start: it gives back what nothing has used for a second, not for ten. Large
-/// blocks go back at once.
+/// The settings that jemalloc reads at its start: it gives back what nothing has used for a second, not for ten. That
+/// holds for large blocks too: the tables of a bulk removal use them again at once, and new pages would cost a tenth.
 // SAFETY: no other symbol has this name. jemalloc takes it for a pointer to text that ends with a zero byte, as it is.
 #[expect(
     unsafe_code,
@@ -24,7 +24,7 @@ static ALLOCATOR: Jemalloc = Jemalloc;
 )]
 #[unsafe(export_name = "_rjem_malloc_conf")]
 #[used]
-static SETTINGS: &[u8; 37] = b"dirty_decay_ms:1000,muzzy_decay_ms:0\0";
+static SETTINGS: &[u8; 58] = b"dirty_decay_ms:1000,muzzy_decay_ms:0,oversize_threshold:0\0";
 
 /// Has threads of jemalloc give memory back. Without them that happens only in a call for other memory, so a process at
 /// rest would keep it.

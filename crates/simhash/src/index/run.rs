@@ -37,6 +37,10 @@ const LINES: usize = 16;
 /// Entries that are unpacked, merged or packed together.
 const BLOCK: usize = 4096;
 
+/// Entries that are unpacked without asking whether they belong to the same bucket: most buckets have no more, and the
+/// padding behind a run covers them.
+const TOGETHER: usize = 8;
+
 /// An immutable, never empty, sorted run.
 #[derive(Debug)]
 pub(super) struct Run {
@@ -145,24 +149,30 @@ impl Run {
         leading | self.packed().low_bytes(place) & ((1 << self.shift) - 1)
     }
 
-    /// Unpacks all values, in ascending blocks.
+    /// Unpacks all values, in ascending blocks. It unpacks [`TOGETHER`] of a bucket without asking how many the bucket
+    /// has, as the processor guesses that wrong; the next bucket overwrites what is too much.
     fn blocks(&self, mut block: impl FnMut(&[u64])) {
-        let mut values = Vec::with_capacity(BLOCK);
-        let starts = self.directory.windows(2).enumerate();
-        for (bucket, start_and_end) in starts {
-            let mut places = start_and_end[0] as usize..start_and_end[1] as usize;
-            while !places.is_empty() {
-                let fit = places.len().min(BLOCK - values.len());
-                let (now, later) = (places.start, places.start + fit);
-                values.extend((now..later).map(|place| self.value(bucket, place)));
-                places.start = later;
-                if values.len() == BLOCK {
-                    block(&values);
-                    values.clear();
+        let packed = self.packed();
+        let below = (1 << self.shift) - 1;
+        let (mut values, mut filled) = ([0; BLOCK + TOGETHER], 0);
+        // Without the empty bucket behind all: its values may be more than 64 bits hold.
+        let buckets = self.directory[..self.directory.len() - 1].windows(2);
+        for (bucket, ends) in buckets.enumerate() {
+            let leading = self.base + ((bucket as u64) << self.shift);
+            let (mut place, end) = (ends[0] as usize, ends[1] as usize);
+            while place < end {
+                for (ahead, value) in values[filled..][..TOGETHER].iter_mut().enumerate() {
+                    *value = leading | packed.low_bytes(place + ahead) & below;
+                }
+                let fit = (end - place).min(TOGETHER);
+                (place, filled) = (place + fit, filled + fit);
+                if filled >= BLOCK {
+                    block(&values[..filled]);
+                    filled = 0;
                 }
             }
         }
-        block(&values);
+        block(&values[..filled]);
     }
 
     /// All values, ascending.
