@@ -6,6 +6,7 @@ mod clusters;
 mod compute;
 mod corpus;
 mod counting;
+mod degenerate;
 mod documents;
 mod fingerprint;
 mod index;
@@ -21,6 +22,7 @@ mod tables;
 pub use clusters::Clusters;
 pub use compute::{BitCounter, compute};
 pub use corpus::{BulkMatches, Corpus, Match};
+pub use degenerate::Degenerate;
 pub use documents::Documents;
 pub use fingerprint::{Fingerprint, ParseFingerprintError};
 pub use index::{Bounds, Hit, Index, Search};
@@ -29,6 +31,7 @@ pub use lead_groups::LeadGroups;
 pub use pairs::{FingerprintSet, Lead, Pair, PairSearch, PairsWanted};
 pub use recipe::{
     Explanation, Recipe, Takes, TakesNoTexts, TextRecipe, UnknownRecipe, Window, features,
+    word_runs,
 };
 pub use table::Table;
 pub use tables::{ActiveTables, Tables};

@@ -26,6 +26,7 @@ use std::str::FromStr;
 pub use explanation::Explanation;
 pub use text_recipe::TextRecipe;
 pub use window::Window;
+pub use words::word_runs;
 
 /// A way to turn a document into a fingerprint, frozen under its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

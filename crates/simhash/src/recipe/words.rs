@@ -35,6 +35,18 @@ pub(super) fn for_each_run(level: Level, text: &str, window: Window, take: impl 
     runs.finish();
 }
 
+/// The hashes of all runs of `window` words of a text, in their order. Words, their case and their
+/// hashes are those of `words-v1`. A text with fewer words has one run; a text without words has
+/// none.
+#[must_use]
+pub fn word_runs(text: &str, window: Window) -> Vec<u64> {
+    let mut all = Vec::new();
+    for_each_run(Level::best(), text, window, |runs| {
+        all.extend_from_slice(runs);
+    });
+    all
+}
+
 /// The hash of a word in lower case. `lowered` is room to work in, kept from word to word.
 fn hash_word(word: &str, lowered: &mut String) -> u64 {
     lowered.clear();

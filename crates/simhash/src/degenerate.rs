@@ -1,0 +1,78 @@
+//! Texts that say too little for a fingerprint: they match each other whatever they are about.
+
+use crate::{Window, word_runs};
+
+/// Fewer distinct runs of 2 words than this are few.
+const FEW: usize = 8;
+
+/// The largest part of all runs of 2 words that one of them may be, in percent.
+const MOST_OF_ONE: usize = 30;
+
+/// Why a text is degenerate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Degenerate {
+    /// It has fewer than 8 distinct runs of 2 words.
+    Few,
+    /// One run of 2 words is over 30 % of all its runs.
+    Repetitive,
+    /// Over half of its letters and digits are digits.
+    Digits,
+}
+
+impl Degenerate {
+    /// All reasons.
+    pub const ALL: [Self; 3] = [Self::Few, Self::Repetitive, Self::Digits];
+
+    /// The first reason that holds for a text, if any.
+    #[must_use]
+    pub fn of(text: &str) -> Option<Self> {
+        let mut runs = word_runs(text, Window::TWO);
+        let all = runs.len();
+        runs.sort_unstable();
+        let counts = || runs.chunk_by(|a, b| a == b).map(<[u64]>::len);
+        if counts().count() < FEW {
+            return Some(Self::Few);
+        }
+        if counts().any(|count| count * 100 > all * MOST_OF_ONE) {
+            return Some(Self::Repetitive);
+        }
+        let count = |is: fn(char) -> bool| text.chars().filter(|&one| is(one)).count();
+        (count(char::is_numeric) > count(char::is_alphabetic)).then_some(Self::Digits)
+    }
+
+    /// What it is called.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Few => "few distinct words",
+            Self::Repetitive => "one run over and over",
+            Self::Digits => "mostly digits",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_reason_that_holds_is_given() {
+        let prose = "the quick brown fox jumps over the lazy dog and runs home";
+        let digits = (100..140).map(|n| format!("{n} ")).collect::<String>();
+        for (text, reason) in [
+            ("", Some(Degenerate::Few)),
+            ("a b c d e f g h", Some(Degenerate::Few)),
+            ("a b c d e f g h i", None),
+            (&"page not found ".repeat(50), Some(Degenerate::Few)),
+            (prose, None),
+            (
+                &format!("{prose} {}", "tick ".repeat(9)),
+                Some(Degenerate::Repetitive),
+            ),
+            (&digits, Some(Degenerate::Digits)),
+            (&format!("{prose} {}", &digits[..40]), None),
+        ] {
+            assert_eq!(Degenerate::of(text), reason, "{text}");
+        }
+    }
+}
