@@ -233,8 +233,8 @@ impl Packer {
         let base = first >> shift << shift;
         let buckets = ((last - base) >> shift) as usize + 1;
         let run = Run {
-            heads: scan::Lines::zeroed(len * HEAD),
-            tails: scan::zeroed(len * (width - HEAD) + HEAD),
+            heads: scan::Lines::zeroed((len + TOGETHER) * HEAD),
+            tails: scan::zeroed((len + TOGETHER) * (width - HEAD) + HEAD),
             directory: scan::zeroed(buckets + 2),
             base,
             shift,

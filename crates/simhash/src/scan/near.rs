@@ -36,7 +36,7 @@ pub(crate) const BATCH: usize = 512;
 const AHEAD: usize = 24;
 
 /// Buckets of several prefixes that have more entries are narrowed by bisection before they are read.
-const LINEAR: usize = 64;
+const LINEAR: usize = 512;
 
 /// Heads that a kernel compares in a step.
 pub(super) const STEP: u32 = 16;
