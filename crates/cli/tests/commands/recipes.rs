@@ -66,7 +66,7 @@ fn degenerate_texts_are_counted_and_short_ones_left_out_where_that_is_asked_for(
         "skipped 1 short text\ndegenerate texts: 1 of one run over and over, 1 of mostly digits\n";
     for (min_words, rows, said) in [("0", 4, all), ("3", 4, all), ("4", 3, kept)] {
         let with = ["--format", "lines", "--min-words", min_words];
-        let hashed = run(BINARY, &[&["hash"][..], &with].concat(), &lines);
+        let hashed = run(BINARY, [&["hash"][..], &with].concat(), &lines);
         assert_eq!(log(&hashed), format!("recipe words-v2\n{said}"));
         assert_eq!(
             String::from_utf8_lossy(&hashed.stdout).lines().count(),
@@ -74,7 +74,7 @@ fn degenerate_texts_are_counted_and_short_ones_left_out_where_that_is_asked_for(
         );
         let found = run(
             BINARY,
-            &[&["find-clusters"][..], &with, &report].concat(),
+            [&["find-clusters"][..], &with, &report].concat(),
             &lines,
         );
         assert_eq!(log(&found), format!("recipe words-v2\n{said}"));
@@ -110,7 +110,7 @@ fn a_corpus_gets_the_blocks_that_suit_its_distance_and_documents_and_says_why() 
         ),
     ] {
         let create = ["corpus", "create", name, "--router", router.url()];
-        let output = run(BINARY, &[&create[..], args].concat(), "");
+        let output = run(BINARY, [&create[..], args].concat(), "");
         let said = format!(
             "{reason}created corpus {name}: {created}, recipe words-v2\nexpect {chance} documents\n"
         );
