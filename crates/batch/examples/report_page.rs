@@ -84,6 +84,10 @@ fn everything(ids: &[String]) -> Report {
         ]
         .map(|(phase, time)| (phase.to_owned(), Duration::from_millis(time)))
         .into(),
+        degenerate_texts: vec![
+            ("few distinct words".to_owned(), 4_021),
+            ("mostly digits".to_owned(), 12),
+        ],
         skipped: vec![
             ("empty text".to_owned(), 3),
             ("not UTF-8".to_owned(), 12_034),
@@ -139,6 +143,7 @@ fn extremes(ids: &[String]) -> Report {
             ("read".to_owned(), Duration::from_secs(u64::MAX / 4)),
             (id.clone(), Duration::from_nanos(1)),
         ],
+        degenerate_texts: vec![(id.clone(), u64::MAX)],
         skipped: vec![(id, u64::MAX)],
     }
 }

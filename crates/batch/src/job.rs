@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
 use rayon::{ThreadPoolBuildError, ThreadPoolBuilder};
-use simshard_input::{InputError, InputOptions, Skipped, columns};
+use simshard_input::{DegenerateTexts, InputError, InputOptions, Skipped, columns};
 use simshard_simhash::{Layout, LayoutError, PairSearch, Recipe};
 
 use crate::documents::{DocumentSet, TooManyDocuments};
@@ -81,6 +81,8 @@ pub struct Summary {
     pub found: String,
     /// What was left out.
     pub skipped: Skipped,
+    /// Texts that say too little.
+    pub degenerate: DegenerateTexts,
     /// How documents became fingerprints; `None` if they came as such.
     pub recipe: Option<Recipe>,
     /// How long the command took.
@@ -126,7 +128,8 @@ impl Job {
         )?;
         bar.finish_and_clear();
         let read = self.start.elapsed();
-        let (skipped, by_recipe) = (columns.skipped, columns.by_recipe);
+        let (skipped, degenerate) = (columns.skipped, columns.degenerate);
+        let by_recipe = columns.by_recipe;
         let documents = {
             let _spinner = (progress.spinner)("sorting");
             DocumentSet::new(columns, self.format.bare_name())?
@@ -148,6 +151,7 @@ impl Job {
                 .and_then(|recipe| recipe.fingerprint(""))
                 .map(|fingerprint| fingerprint.0),
             skipped,
+            degenerate,
         };
         let sorted = Sorted {
             documents,
@@ -207,7 +211,7 @@ impl Sorted {
             start,
             ..
         } = self;
-        let skipped = about.skipped;
+        let (skipped, degenerate) = (about.skipped, about.degenerate);
         let found = format!(
             "{} documents, {} distinct fingerprints, {found}",
             statistics.documents, statistics.fingerprints,
@@ -226,6 +230,7 @@ impl Sorted {
         Ok(Summary {
             found,
             skipped,
+            degenerate,
             recipe,
             elapsed: start.elapsed(),
         })

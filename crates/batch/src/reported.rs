@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use simshard_input::Skipped;
+use simshard_input::{DegenerateTexts, Skipped};
 
 use crate::documents::DocumentSet;
 use crate::report::{ClusterSample, Degenerate, Report, Why};
@@ -27,6 +27,8 @@ pub(crate) struct About {
     pub(crate) empty_text: Option<u64>,
     /// What was left out.
     pub(crate) skipped: Skipped,
+    /// Texts that say too little.
+    pub(crate) degenerate: DegenerateTexts,
 }
 
 /// The report of a run.
@@ -44,6 +46,7 @@ pub(crate) fn report(about: About, documents: &DocumentSet, statistics: Statisti
         cluster_sizes: statistics.clusters.by_size,
         heaviest_prefixes: heaviest_prefixes(documents, PREFIXES),
         degenerate: degenerate(documents, about.empty_text),
+        degenerate_texts: degenerate_texts(about.degenerate),
         timings: timings(statistics.timings),
         skipped: skipped(about.skipped),
     }
@@ -66,6 +69,13 @@ fn degenerate(documents: &DocumentSet, empty_text: Option<u64>) -> Vec<Degenerat
         why: Why::of(one.fingerprint.0, empty_text),
     });
     degenerate.collect()
+}
+
+fn degenerate_texts(texts: DegenerateTexts) -> Vec<(String, u64)> {
+    let reasons = texts.reasons();
+    reasons
+        .map(|(reason, count)| (reason.name().to_owned(), count))
+        .collect()
 }
 
 fn timings(timings: Timings) -> Vec<(String, Duration)> {

@@ -33,6 +33,9 @@ pub(crate) fn summary(summary: &Summary) {
     if !summary.skipped.is_empty() {
         note(summary.skipped);
     }
+    if !summary.degenerate.is_empty() {
+        note(summary.degenerate);
+    }
     if watched() {
         let seconds = summary.elapsed.as_secs_f64();
         note(format!("{}, {seconds:.2} s", summary.found));

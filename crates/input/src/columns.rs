@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use simshard_simhash::{Fingerprint, Recipe, TextRecipe};
+use simshard_simhash::{Fingerprint, Recipe, TextRecipe, Window, word_runs};
 
 use crate::batches::Batch;
+use crate::degenerate::DegenerateTexts;
 use crate::document::{Carries, Record, RecordContent, RecordId};
 use crate::error::InputError;
 use crate::format::Format;
@@ -26,6 +27,8 @@ pub struct Columns {
     pub by_recipe: bool,
     /// What was left out. With a sample this may tell of lines beyond its end.
     pub skipped: Skipped,
+    /// Texts that say too little. With a sample this may tell of some beyond its end.
+    pub degenerate: DegenerateTexts,
     /// Where bare fingerprints stood.
     lines: Vec<Run>,
 }
@@ -181,13 +184,13 @@ pub fn for_each_part<E: From<InputError>>(
     sample: Option<u64>,
     mut take: impl FnMut(Columns) -> Result<(), E>,
 ) -> Result<(), E> {
-    let is_bare = input.is_bare();
+    let (is_bare, min_words) = (input.is_bare(), input.min_words());
     let mut room = match sample {
         None | Some(0) => usize::MAX,
         Some(most) => usize::try_from(most).unwrap_or(usize::MAX),
     };
     input.for_each_batch(
-        |batch| part_of(batch, recipe, is_bare),
+        |batch| part_of(batch, recipe, is_bare, min_words),
         |parts| {
             for part in parts {
                 let Part { mut columns, error } = part?;
@@ -208,10 +211,14 @@ pub fn for_each_part<E: From<InputError>>(
 
 /// The documents of a batch. No generic function, so that it is compiled here, where the parsers
 /// are, whatever crate reads.
-fn part_of(batch: &Batch, recipe: TextRecipe, is_bare: bool) -> Part {
+fn part_of(batch: &Batch, recipe: TextRecipe, is_bare: bool, min_words: usize) -> Part {
     let mut part = Part::default();
     let mut ids = IdColumn::default();
     let outcome = batch.parse(|record| {
+        if is_shorter(&record.content, min_words) {
+            part.columns.skipped.short_texts += 1;
+            return;
+        }
         part.columns
             .push(&record, recipe, (!is_bare).then_some(&mut ids));
     });
@@ -221,11 +228,26 @@ fn part_of(batch: &Batch, recipe: TextRecipe, is_bare: bool) -> Part {
     part
 }
 
+/// Whether it is a text with fewer words than this.
+fn is_shorter(content: &RecordContent<'_>, min_words: usize) -> bool {
+    let RecordContent::Text(text) = content else {
+        return false;
+    };
+    let words = || Window::new(1).map_or(0, |one| word_runs(text, one).len());
+    min_words > 0 && words() < min_words
+}
+
 impl Columns {
     #[inline]
     fn push(&mut self, record: &Record<'_>, recipe: TextRecipe, ids: Option<&mut IdColumn>) {
         let fingerprint = match &record.content {
-            RecordContent::Text(text) => recipe.fingerprint(text),
+            RecordContent::Text(text) => {
+                let fingerprint = recipe.fingerprint(text);
+                if fingerprint.is_some() {
+                    self.degenerate.judge(text);
+                }
+                fingerprint
+            }
             RecordContent::Fingerprint(fingerprint) => Some(*fingerprint),
         };
         let Some(fingerprint) = fingerprint else {
@@ -291,5 +313,6 @@ impl Columns {
             ids.append(others);
         }
         self.skipped += other.skipped;
+        self.degenerate += other.degenerate;
     }
 }

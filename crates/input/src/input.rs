@@ -12,7 +12,6 @@ use crate::documents::Documents;
 use crate::error::InputError;
 use crate::files::{self, FileDocuments};
 use crate::format::Format;
-use crate::html::Html;
 use crate::ids::Ids;
 use crate::in_order;
 use crate::needs::{Check, Needs};
@@ -25,6 +24,7 @@ pub struct Input {
     carries: Carries,
     /// Whether the documents are fingerprints alone, without ids.
     is_bare: bool,
+    min_words: usize,
     batches: Batches,
 }
 
@@ -46,7 +46,7 @@ impl Input {
         let (paths, format) = options.resolve(needs.preferred_format)?;
         let check = needs.check == Check::BeforeUse && !options.skip_bad_lines;
         let Some(reader) = SourceReader::new(options, needs, format, paths.len() > 1)? else {
-            return Self::open_files(&paths, options.of_pages(), needs.ids, check);
+            return Self::open_files(&paths, options, needs.ids, check);
         };
         let mut sources = source::collect(&paths, format, stdin)?;
         let mut document_count = None;
@@ -59,22 +59,24 @@ impl Input {
             document_count,
             carries: options.carries(format, needs.recipe),
             is_bare: format == Format::Hashes,
+            min_words: options.min_words,
             batches: reader.batches(sources),
         })
     }
 
     fn open_files(
         roots: &[PathBuf],
-        html: Html,
+        options: &InputOptions,
         ids: Ids,
         count: bool,
     ) -> Result<Self, InputError> {
         files::check_roots(roots)?;
-        let documents = FileDocuments::new(roots, html, ids);
+        let documents = FileDocuments::new(roots, options.of_pages(), ids);
         Ok(Self {
             document_count: count.then(|| files::count(roots)),
             carries: Carries::Texts,
             is_bare: false,
+            min_words: options.min_words,
             batches: Batches::Documents(DocumentBatches::new(documents)),
         })
     }
@@ -85,6 +87,11 @@ impl Input {
     #[must_use]
     pub fn document_count(&self) -> Option<u64> {
         self.document_count
+    }
+
+    /// How many words a text has at least that is not left out.
+    pub(crate) const fn min_words(&self) -> usize {
+        self.min_words
     }
 
     /// What all the documents carry.

@@ -39,6 +39,7 @@ mod batches;
 mod chunk;
 mod columns;
 mod decompress;
+mod degenerate;
 mod digest;
 mod document;
 mod documents;
@@ -74,6 +75,7 @@ mod without_parquet;
 pub use chunk::Chunk;
 pub use columns::{Columns, IdColumn, columns, for_each_part};
 pub use decompress::Compression;
+pub use degenerate::DegenerateTexts;
 pub use digest::Digest;
 pub use document::{
     Carries, Content, Document, MAX_ID_BYTES, MAX_RECORD_BYTES, Record, RecordContent, RecordId,

@@ -34,6 +34,8 @@ pub struct InputOptions {
     pub html: Option<Html>,
     /// Whether lines, rows and records that cannot be read are counted, instead of stopping.
     pub skip_bad_lines: bool,
+    /// Texts with fewer words than this are left out and counted, where texts become columns.
+    pub min_words: usize,
 }
 
 impl InputOptions {
@@ -54,6 +56,7 @@ impl InputOptions {
             features_field: None,
             html: None,
             skip_bad_lines: true,
+            min_words: 0,
         }
     }
 

@@ -27,6 +27,8 @@ pub struct Skipped {
     pub unnameable_files: u64,
     /// Texts that the recipe gives no fingerprint, such as those without words.
     pub unhashable_texts: u64,
+    /// Texts with fewer words than asked for.
+    pub short_texts: u64,
 }
 
 impl Skipped {
@@ -40,7 +42,7 @@ impl Skipped {
 impl Skipped {
     /// What can be left out, with how much was.
     #[must_use]
-    pub fn reasons(self) -> [(&'static str, u64); 10] {
+    pub fn reasons(self) -> [(&'static str, u64); 11] {
         [
             ("bad line", self.bad_lines),
             ("bad row", self.bad_rows),
@@ -52,6 +54,7 @@ impl Skipped {
             ("too large file", self.too_large_files),
             ("unnameable file", self.unnameable_files),
             ("unhashable text", self.unhashable_texts),
+            ("short text", self.short_texts),
         ]
     }
 }
@@ -68,6 +71,7 @@ impl AddAssign for Skipped {
         self.too_large_files += more.too_large_files;
         self.unnameable_files += more.unnameable_files;
         self.unhashable_texts += more.unhashable_texts;
+        self.short_texts += more.short_texts;
     }
 }
 

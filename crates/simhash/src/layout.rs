@@ -9,6 +9,26 @@ pub const MAX_BLOCKS: u32 = 64;
 /// Most tables a corpus may have.
 pub const MAX_TABLES: usize = 1024;
 
+/// To look into a table takes a search as long as to compare so many fingerprints.
+const VISIT: f64 = 40.0;
+
+/// How many pairs of so many evenly spread fingerprints are within a distance by chance.
+///
+/// ```
+/// assert_eq!(simshard_simhash::chance_pairs(1e8, 6).round(), 22_573.0);
+/// ```
+#[must_use]
+pub fn chance_pairs(documents: f64, distance: u32) -> f64 {
+    // C(64, 0), then each from the one before.
+    let mut choices = 1.0;
+    let mut near = 1.0;
+    for bits in 1..=distance.min(64) {
+        choices *= f64::from(65 - bits) / f64::from(bits);
+        near += choices;
+    }
+    documents * documents / 2.0 * near / 64_f64.exp2()
+}
+
 /// Number of blocks and largest distance of a corpus; always valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
@@ -71,6 +91,31 @@ impl Layout {
             return Err(LayoutError::Tables { blocks, distance });
         }
         Ok(Self { blocks, distance })
+    }
+
+    /// The layout for so many fingerprints, found up to `distance`: the one whose searches are
+    /// cheapest, where twice the tables must make them more than 1.4 times as fast.
+    ///
+    /// # Errors
+    /// If no layout has this distance.
+    pub fn for_documents(documents: f64, distance: u32) -> Result<Self, LayoutError> {
+        let least = Self::new(distance.saturating_add(1), distance)?;
+        let layouts =
+            (distance + 1..=MAX_BLOCKS).map_while(|blocks| Self::new(blocks, distance).ok());
+        let cost = |layout: &Self| {
+            let tables = layout.table_count() as f64;
+            (VISIT * tables + layout.candidates(documents)) * tables.sqrt()
+        };
+        let best = layouts.min_by(|a, b| cost(a).total_cmp(&cost(b)));
+        Ok(best.unwrap_or(least))
+    }
+
+    /// How many of so many evenly spread fingerprints a search compares with its query, in all
+    /// tables together.
+    #[must_use]
+    pub fn candidates(self, documents: f64) -> f64 {
+        let prefix_bits = 64.0 * f64::from(self.blocks - self.distance) / f64::from(self.blocks);
+        self.table_count() as f64 * documents / prefix_bits.exp2()
     }
 
     /// Number of blocks, `m`.
@@ -182,6 +227,34 @@ mod tests {
             let layout = Layout::new(blocks, distance).unwrap();
             assert_eq!(layout.table_count(), tables, "({blocks}, {distance})");
         }
+    }
+
+    #[test]
+    fn the_layout_follows_from_the_distance_and_the_number_of_documents() {
+        for (documents, distance, blocks) in [
+            (0.0, 3, 4),
+            (1e6, 3, 4),
+            (1e7, 3, 5),
+            (1e9, 3, 5),
+            (1e10, 3, 6),
+            (1e7, 0, 1),
+            (1e7, 2, 3),
+            (1e7, 4, 6),
+            (1e7, 5, 7),
+            (1e7, 6, 8),
+            (1e15, 63, 64),
+        ] {
+            let layout = Layout::for_documents(documents, distance).unwrap();
+            assert_eq!(layout.blocks(), blocks, "{documents} {distance}");
+        }
+        assert!(Layout::for_documents(1e7, 64).is_err());
+        assert!(Layout::for_documents(1e7, u32::MAX).is_err());
+    }
+
+    #[test]
+    fn chance_puts_pairs_within_a_distance_as_the_binomials_say() {
+        assert_eq!(chance_pairs(1e8, 6).round(), 22_573.0);
+        assert_eq!(chance_pairs(2.0, 64).round(), 2.0);
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub use degenerate::Degenerate;
 pub use documents::Documents;
 pub use fingerprint::{Fingerprint, ParseFingerprintError};
 pub use index::{Bounds, Hit, Index, Search};
-pub use layout::{Layout, LayoutError, MAX_BLOCKS, MAX_TABLES};
+pub use layout::{Layout, LayoutError, MAX_BLOCKS, MAX_TABLES, chance_pairs};
 pub use lead_groups::LeadGroups;
 pub use pairs::{FingerprintSet, Lead, Pair, PairSearch, PairsWanted};
 pub use recipe::{

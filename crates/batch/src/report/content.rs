@@ -31,6 +31,8 @@ pub struct Report {
     pub heaviest_prefixes: Vec<HeavyPrefix>,
     /// Fingerprints that deserve a look: shared by many documents, or special.
     pub degenerate: Vec<Degenerate>,
+    /// Texts that say too little for a fingerprint: why, and how many.
+    pub degenerate_texts: Vec<(String, u64)>,
     /// The phases of the run, in order, with the time that each took.
     pub timings: Vec<(String, Duration)>,
     /// Why input was left out, and how many documents, lines or files of it.

@@ -112,16 +112,18 @@ fn full(text: &str) -> Report {
             why: Why::AllZero,
         }],
         timings: vec![(text.clone(), Duration::from_millis(250))],
+        degenerate_texts: vec![(text.clone(), 2)],
         skipped: vec![(text, 3)],
     }
 }
 
-const SECTIONS: [&str; 9] = [
+const SECTIONS: [&str; 10] = [
     "distances",
     "sizes",
     "largest",
     "prefixes",
     "degenerate",
+    "degenerate-texts",
     "timings",
     "skipped",
     "settings",

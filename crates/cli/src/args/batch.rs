@@ -1,14 +1,13 @@
 //! The arguments of `find-all` and `find-clusters`.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Instant;
 
 use clap::{Args, ValueHint};
 use simshard_batch::{Job, Output, OutputFormat};
 use simshard_simhash::PairSearch;
 
-use super::{Plan, ReadArgs, WriteArgs};
+use super::{Blocks, Plan, ReadArgs, WriteArgs};
 use crate::exit::UsageError;
 
 /// Arguments of `find-all` and `find-clusters`.
@@ -99,51 +98,5 @@ impl BatchArgs {
             return Err(UsageError(message.to_owned()).into());
         }
         Ok(Some(report))
-    }
-}
-
-/// A number of blocks, or the choice left to the program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Blocks {
-    /// Chosen from the number of fingerprints and the distance.
-    Auto,
-    /// As many as the caller says.
-    Fixed(u32),
-}
-
-impl Blocks {
-    /// The number, where the caller says it.
-    #[must_use]
-    pub fn fixed(self) -> Option<u32> {
-        match self {
-            Self::Auto => None,
-            Self::Fixed(blocks) => Some(blocks),
-        }
-    }
-}
-
-impl FromStr for Blocks {
-    type Err = UsageError;
-
-    fn from_str(text: &str) -> Result<Self, UsageError> {
-        if text == "auto" {
-            return Ok(Self::Auto);
-        }
-        let message = || UsageError("write auto or a number".to_owned());
-        text.parse().map(Self::Fixed).map_err(|_| message())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn blocks_are_auto_or_a_number() {
-        assert_eq!("auto".parse::<Blocks>().unwrap(), Blocks::Auto);
-        assert_eq!("6".parse::<Blocks>().unwrap(), Blocks::Fixed(6));
-        for text in ["", "Auto", "-1", "6x", "4294967296"] {
-            assert!(text.parse::<Blocks>().is_err(), "{text:?}");
-        }
     }
 }

@@ -118,6 +118,7 @@ impl InputArgs {
             features_field: self.features_field.clone(),
             html: self.html,
             skip_bad_lines: self.skip_bad_lines,
+            min_words: 0,
         }
     }
 }

@@ -1,12 +1,15 @@
 //! The arguments that several commands share, and what they ask for in the words of the other crates.
 
 mod batch;
+mod blocks;
 mod input;
 mod plan;
 mod read;
 mod write;
 
-pub use batch::{BatchArgs, Blocks};
+pub use batch::BatchArgs;
+pub use blocks::Blocks;
+pub(crate) use blocks::document_count;
 pub use input::InputArgs;
 pub(crate) use plan::Plan;
 pub use read::ReadArgs;

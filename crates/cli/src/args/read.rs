@@ -31,6 +31,9 @@ pub struct ReadArgs {
         help_heading = "Input"
     )]
     pub sample: u64,
+    /// Leave out texts of fewer words, and say how many
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Input")]
+    pub min_words: usize,
     /// How texts become fingerprints
     #[arg(long, value_name = "NAME", default_value_t, value_parser = recipe_names(), help_heading = "Input")]
     pub recipe: Recipe,
@@ -61,6 +64,7 @@ impl ReadArgs {
     pub fn options(&self) -> InputOptions {
         let mut all = self.documents.options();
         all.paths.extend(self.input.iter().cloned());
+        all.min_words = self.min_words;
         all
     }
 

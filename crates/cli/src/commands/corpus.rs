@@ -12,8 +12,9 @@ use std::io::Write;
 use clap::{Args, Subcommand};
 use simshard_client::{ClientError, Reason, v1};
 use simshard_runtime::terminal::escaped;
-use simshard_simhash::{Layout, Recipe};
+use simshard_simhash::{Layout, Recipe, chance_pairs};
 
+use crate::args::{Blocks, document_count};
 use crate::connection::{RouterArgs, block_on};
 use crate::exit::UsageError;
 use crate::recipe::recipe_names;
@@ -54,17 +55,22 @@ pub enum CorpusCommand {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 More blocks make each search look at fewer candidates, but every document is
-then in more tables: C(blocks, distance) of them. For distance 3, 4 blocks suit
-up to a million documents, 5 blocks a hundred million, 6 more.")]
+then in more tables: C(blocks, distance) of them. `auto` weighs the two. For ten
+million documents it takes 5 blocks (10 tables) at distance 3, 7 (21) at 5 and
+8 (28) at 6. It says what it takes, and how many pairs of unlike documents will
+be that near by chance.")]
 pub struct CreateArgs {
     /// Its name: 1 to 128 characters of a-z, 0-9, '.', '_' and '-'
     pub name: String,
-    /// Blocks that a fingerprint is cut into, 1 to 64
-    #[arg(long, value_name = "M", default_value_t = 5)]
-    pub blocks: u32,
+    /// Blocks that a fingerprint is cut into: `auto`, or 1 to 64
+    #[arg(long, value_name = "M", default_value = "auto")]
+    pub blocks: Blocks,
     /// Largest distance that is searched, less than the blocks
     #[arg(long, value_name = "K", default_value_t = 3)]
     pub distance: u32,
+    /// How many documents it will hold, such as 1e8: `--blocks auto` follows from it
+    #[arg(long, value_name = "N", default_value = "1e7", value_parser = document_count)]
+    pub documents: f64,
     /// How texts become fingerprints
     #[arg(long, value_name = "NAME", default_value_t, value_parser = recipe_names())]
     pub recipe: Recipe,
@@ -104,9 +110,10 @@ pub fn run(command: CorpusCommand) -> anyhow::Result<()> {
 
 async fn create(args: CreateArgs) -> anyhow::Result<()> {
     let client = args.router.client()?;
+    let blocks = args.blocks.for_corpus(args.distance, args.documents)?;
     let request = v1::CreateCorpusRequest {
         name: args.name,
-        blocks: Some(args.blocks),
+        blocks: Some(blocks),
         distance: Some(args.distance),
         recipe: args.recipe.to_string(),
     };
@@ -115,6 +122,16 @@ async fn create(args: CreateArgs) -> anyhow::Result<()> {
         "created corpus {}: {}",
         corpus.name,
         describe(&corpus)
+    ));
+    let (documents, distance) = (args.documents, corpus.distance);
+    let pairs = chance_pairs(documents, distance);
+    let pairs = if pairs < 1.0 {
+        "less than 1 pair".to_owned()
+    } else {
+        format!("about {pairs:.0} pairs")
+    };
+    note(format!(
+        "expect {pairs} within distance {distance} by chance among {documents} documents"
     ));
     Ok(())
 }

@@ -18,6 +18,7 @@ use simshard_simhash::{Clusters, TextRecipe};
 use simshard_topology::NodeId;
 use tokio_util::sync::CancellationToken;
 
+use crate::args::Blocks;
 use crate::commands::serve::threads_or_cores;
 use crate::connection::block_on;
 use crate::embedded::{EmbeddedCluster, EmbeddedConfig};
@@ -45,9 +46,9 @@ pub struct DemoArgs {
     /// How texts become fingerprints
     #[arg(long, value_name = "NAME", default_value_t, value_parser = text_recipe_names())]
     pub recipe: TextRecipe,
-    /// Blocks that a fingerprint is cut into
-    #[arg(long, value_name = "M", default_value_t = 5)]
-    pub blocks: u32,
+    /// Blocks that a fingerprint is cut into: `auto`, or 1 to 64
+    #[arg(long, value_name = "M", default_value = "auto")]
+    pub blocks: Blocks,
     /// Largest distance that is searched
     #[arg(long, value_name = "K", default_value_t = 3)]
     pub distance: u32,
@@ -101,7 +102,7 @@ async fn on_cluster(
 ) -> anyhow::Result<()> {
     let mut cluster = start(args.listen).await?;
     let client = Client::new(&cluster.url())?;
-    create_corpus(&client, args).await?;
+    create_corpus(&client, args, files.len()).await?;
     let mut timings = Timings {
         read,
         ..Timings::default()
@@ -147,10 +148,11 @@ async fn start(listen: SocketAddr) -> anyhow::Result<EmbeddedCluster> {
     cluster.context("cannot start the demo's cluster")
 }
 
-async fn create_corpus(client: &Client, args: &DemoArgs) -> anyhow::Result<()> {
+async fn create_corpus(client: &Client, args: &DemoArgs, files: usize) -> anyhow::Result<()> {
+    let blocks = args.blocks.for_corpus(args.distance, files as f64)?;
     let request = v1::CreateCorpusRequest {
         name: CORPUS.to_owned(),
-        blocks: Some(args.blocks),
+        blocks: Some(blocks),
         distance: Some(args.distance),
         recipe: args.recipe.to_string(),
     };

@@ -5,7 +5,8 @@ use std::io;
 use clap::Args;
 use simshard_batch::{Member, Output, OutputError, OutputFormat, Rows, Sink};
 use simshard_input::{
-    Carries, Check, Columns, Format, Ids, Input, InputOptions, Needs, Skipped, for_each_part,
+    Carries, Check, Columns, DegenerateTexts, Format, Ids, Input, InputOptions, Needs, Skipped,
+    for_each_part,
 };
 use simshard_simhash::Recipe;
 
@@ -22,6 +23,7 @@ tab, a line break or a NUL byte is bad input for TSV. Documents are written as
 the input is read: bad input ends the command with exit code 2 and leaves no
 file, but on standard output good lines far before it may have been printed by
 then. A text that the recipe gives no fingerprint gets no row, and is counted.
+Texts with little to tell them apart get one, and are counted as degenerate.
 
 The other commands read what it writes: a .tsv as it is, .jsonl and .parquet
 with --fingerprint-field fingerprint, .json with --format json besides.
@@ -51,6 +53,7 @@ pub fn run(args: &HashArgs) -> anyhow::Result<()> {
     let failed = OutputError::failed(plan.output.name().to_owned());
     let bar = progress::bar("hashing", None);
     let mut skipped = Skipped::default();
+    let mut degenerate = DegenerateTexts::default();
     let mut sink = plan
         .format
         .sink(Rows::Documents, plan.output)
@@ -59,6 +62,7 @@ pub fn run(args: &HashArgs) -> anyhow::Result<()> {
     for_each_part(input, recipe, sample, |part| -> anyhow::Result<()> {
         write(&part, &mut *sink).map_err(&failed)?;
         skipped += part.skipped;
+        degenerate += part.degenerate;
         bar.inc(part.fingerprints.len() as u64);
         Ok(())
     })?;
@@ -68,6 +72,9 @@ pub fn run(args: &HashArgs) -> anyhow::Result<()> {
     say::recipe(plan.recipe);
     if !skipped.is_empty() {
         note(skipped);
+    }
+    if !degenerate.is_empty() {
+        note(degenerate);
     }
     Ok(())
 }

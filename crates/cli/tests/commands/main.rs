@@ -47,5 +47,7 @@ fn log(output: &Output) -> String {
 fn said(output: &Output) -> String {
     let log = log(output);
     let lines = log.split_inclusive('\n');
-    lines.filter(|line| !line.starts_with("recipe ")).collect()
+    let expected = ["recipe ", "degenerate texts: "];
+    let is_news = |line: &&str| !expected.iter().any(|&start| line.starts_with(start));
+    lines.filter(is_news).collect()
 }

@@ -29,7 +29,9 @@ fn file_commands_leave_out_texts_without_fingerprint_and_count_them() {
         ("textdedup-3", "skipped 1 unhashable text\n", 4),
         ("words-v1", "", 5),
     ] {
-        let said = format!("recipe {recipe}\n{skipped}");
+        let few = rows - 1;
+        let said =
+            format!("recipe {recipe}\n{skipped}degenerate texts: {few} of few distinct words\n");
         let with = ["--format", "jsonl", "--recipe", recipe];
         let (table, log) = both(&[&["hash"][..], &with].concat());
         assert_eq!(
@@ -42,6 +44,77 @@ fn file_commands_leave_out_texts_without_fingerprint_and_count_them() {
             assert!(found.contains("[\"a\", \"b\"]\n"), "{found}");
             assert_eq!(log, said, "{verb}");
         }
+    }
+}
+
+#[test]
+fn degenerate_texts_are_counted_and_short_ones_left_out_where_that_is_asked_for() {
+    let prose = "the quick brown fox jumps over the lazy dog and runs home";
+    let digits: String = (100..140).map(|number| format!("{number} ")).collect();
+    let texts = [
+        prose,
+        "a few words",
+        &format!("{prose}{}", " tick".repeat(9)),
+        &digits,
+    ];
+    let lines: String = texts.iter().map(|text| format!("{text}\n")).collect();
+    let folder = tempfile::tempdir().unwrap();
+    let report = folder.path().join("report.html");
+    let report = ["--report", report.to_str().unwrap()];
+    let all = "degenerate texts: 1 of few distinct words, 1 of one run over and over, 1 of mostly digits\n";
+    let kept =
+        "skipped 1 short text\ndegenerate texts: 1 of one run over and over, 1 of mostly digits\n";
+    for (min_words, rows, said) in [("0", 4, all), ("3", 4, all), ("4", 3, kept)] {
+        let with = ["--format", "lines", "--min-words", min_words];
+        let hashed = run(BINARY, [&["hash"][..], &with].concat(), &lines);
+        assert_eq!(log(&hashed), format!("recipe words-v2\n{said}"));
+        assert_eq!(
+            String::from_utf8_lossy(&hashed.stdout).lines().count(),
+            rows + 1
+        );
+        let found = run(
+            BINARY,
+            [&["find-clusters"][..], &with, &report].concat(),
+            &lines,
+        );
+        assert_eq!(log(&found), format!("recipe words-v2\n{said}"));
+        let page = std::fs::read_to_string(report[1]).unwrap();
+        assert!(page.contains("mostly digits") && page.contains("Degenerate texts"));
+    }
+}
+
+#[test]
+fn a_corpus_gets_the_blocks_that_suit_its_distance_and_documents_and_says_why() {
+    let router = embedded();
+    for (name, args, reason, created, chance) in [
+        (
+            "usual",
+            &[][..],
+            "5 blocks: for distance 3 and 10000000 documents, of which a search compares about 2\n",
+            "5 blocks, distance 3, 10 tables",
+            "less than 1 pair within distance 3 by chance among 10000000",
+        ),
+        (
+            "far",
+            &["--distance", "6", "--documents", "1e8"],
+            "9 blocks: for distance 6 and 100000000 documents, of which a search compares about 3180\n",
+            "9 blocks, distance 6, 84 tables",
+            "about 22573 pairs within distance 6 by chance among 100000000",
+        ),
+        (
+            "fixed",
+            &["--distance", "6", "--blocks", "8", "--documents", "1e8"],
+            "",
+            "8 blocks, distance 6, 28 tables",
+            "about 22573 pairs within distance 6 by chance among 100000000",
+        ),
+    ] {
+        let create = ["corpus", "create", name, "--router", router.url()];
+        let output = run(BINARY, [&create[..], args].concat(), "");
+        let said = format!(
+            "{reason}created corpus {name}: {created}, recipe words-v2\nexpect {chance} documents\n"
+        );
+        assert_eq!(log(&output), said);
     }
 }
 

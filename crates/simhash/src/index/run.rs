@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! directory  0 | 3 | 3 | 7 | … | n | n    bucket b starts at entry directory[b]
-//! entries    ......|........|…            `width` low bytes each, ascending
+//! heads      ......|........|…            the first 4 of the `width` low bytes of each
+//! tails      ......|........|…            the others, none to 4
 //! ```
 //!
 //! A bucket is `(value - base) >> shift`, and wide enough that all values that
@@ -16,13 +17,22 @@
 //!   the buckets stands an empty one.
 //! - X7: values that share a prefix lie in one bucket.
 
-use crate::scan::{self, Packed, Zeroed};
+use crate::scan::{self, HEAD, LINE, Packed, Zeroed};
 
 /// Most entries of a run: places in it are 32 bits wide.
 pub(super) const MAX_RUN: usize = u32::MAX as usize;
 
 /// Entries for ten buckets of the directory, at least, on average.
 const TEN_BUCKETS: u64 = 47;
+
+/// Entries of a bucket whose heads take more than two lines.
+const LARGE: usize = 32;
+
+/// Buckets for each query of a search: if there are more, few queries share one.
+const SHARED: usize = 4;
+
+/// Most lines of a bucket that are asked for: the processor foresees the others.
+const LINES: usize = 16;
 
 /// Entries that are unpacked, merged or packed together.
 const BLOCK: usize = 4096;
@@ -34,11 +44,14 @@ const TOGETHER: usize = 8;
 /// An immutable, never empty, sorted run.
 #[derive(Debug)]
 pub(super) struct Run {
-    entries: scan::Lines,
+    heads: scan::Lines,
+    tails: Zeroed<u8>,
     directory: Zeroed<u32>,
     base: u64,
     shift: u32,
     width: usize,
+    /// Lines of an average bucket.
+    lines: usize,
 }
 
 impl Run {
@@ -104,20 +117,29 @@ impl Run {
         self.directory[self.directory.len() - 1] as usize
     }
 
+    /// Whether its buckets are so large, and so many queries share them, that it pays to put the
+    /// queries in the order of the buckets.
+    pub(super) fn wants_order(&self, queries: usize) -> bool {
+        let buckets = self.directory.len();
+        self.len() > LARGE * buckets && queries * SHARED > buckets
+    }
+
     /// Bytes of memory behind the run.
     pub(super) fn memory(&self) -> usize {
-        self.entries.memory() + self.directory.memory()
+        self.heads.memory() + self.tails.memory() + self.directory.memory()
     }
 
     /// The form that kernels search.
     #[inline]
     pub(super) fn packed(&self) -> Packed<'_> {
         Packed {
-            entries: self.entries.bytes(),
+            heads: self.heads.bytes(),
+            tails: &self.tails,
             directory: &self.directory,
             base: self.base,
             shift: self.shift,
             width: self.width,
+            lines: self.lines,
         }
     }
 
@@ -215,11 +237,13 @@ impl Packer {
         let base = first >> shift << shift;
         let buckets = ((last - base) >> shift) as usize + 1;
         let run = Run {
-            entries: scan::Lines::zeroed(len * width + scan::PADDING),
+            heads: scan::Lines::zeroed((len + TOGETHER) * HEAD),
+            tails: Zeroed::new((len + TOGETHER) * (width - HEAD) + HEAD),
             directory: Zeroed::new(buckets + 2),
             base,
             shift,
             width,
+            lines: (len / buckets * HEAD).div_ceil(LINE).clamp(1, LINES),
         };
         Self { run, len: 0 }
     }
@@ -227,11 +251,14 @@ impl Packer {
     fn extend(&mut self, values: &[u64]) {
         debug_assert!(values.is_sorted_by(|a, b| a < b), "X1");
         let run = &mut self.run;
-        let (entries, directory) = (run.entries.bytes_mut(), &mut run.directory[..]);
+        let (heads, tails) = (run.heads.bytes_mut(), &mut run.tails[..]);
+        let (directory, tail) = (&mut run.directory[..], run.width - HEAD);
         for &value in values {
-            // What is too much is overwritten by the next, or is padding.
-            let at = self.len * run.width;
-            entries[at..at + 8].copy_from_slice(&value.to_le_bytes());
+            let head = (value >> (8 * tail)) as u32;
+            heads[self.len * HEAD..][..HEAD].copy_from_slice(&head.to_le_bytes());
+            // What is too much is overwritten by the next, or is behind all.
+            let low = value as u32;
+            tails[self.len * tail..][..HEAD].copy_from_slice(&low.to_le_bytes());
             self.len += 1;
             // Where a bucket ends, unless more of it follow.
             let bucket = ((value - run.base) >> run.shift) as usize;
@@ -252,11 +279,8 @@ impl Packer {
 }
 
 /// Bytes of an entry, if this many bits are not those of its bucket.
-const fn width(shift: u32) -> usize {
-    if shift == 0 {
-        return 1;
-    }
-    shift.div_ceil(8) as usize
+fn width(shift: u32) -> usize {
+    HEAD.max(shift.div_ceil(8) as usize)
 }
 
 /// The binary logarithm of the values in a bucket, for `len` values over `span`.
@@ -269,7 +293,7 @@ fn choose_shift(len: u64, span: u64, prefix_bits: u32) -> u32 {
     let shift = (64 - (span / buckets).leading_zeros()).clamp(least, 63);
     let less = shift.saturating_sub(1) / 8 * 8;
     let bytes = |shift: u32| len * width(shift) as u64 + 4 * (span >> shift);
-    if less >= least.max(8) && bytes(less) <= bytes(shift) {
+    if less >= least.max(8 * HEAD as u32) && bytes(less) <= bytes(shift) {
         return less;
     }
     shift

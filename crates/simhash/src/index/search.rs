@@ -9,12 +9,16 @@ use super::run::Run;
 use super::sort::Permuted;
 use super::{Hit, Index, Search};
 use crate::Fingerprint;
+use crate::counting;
 use crate::scan::{self, BATCH, HitBuffer, Packed, Probe, Sink, Zeroed};
 use crate::table::Table;
 use crate::tables::ActiveTables;
 
 /// Fewer queries than this are searched one by one.
 const BATCHED_QUERIES: usize = 16;
+
+/// Leading bits by which queries are put in order.
+const ORDER_BITS: u32 = 10;
 
 /// Entries that are found before they are looked at, by many queries.
 const ROOM: usize = 1024;
@@ -90,9 +94,15 @@ impl Index {
         let mut found = HitBuffer::with_room(ROOM);
         let mut batch = Batch::default();
         for place in self.searched(search) {
-            for start in (0..queries.len()).step_by(BATCH) {
-                let end = queries.len().min(start + BATCH);
+            let wants_order = |run: &Run| run.wants_order(queries.len());
+            let ordered = self.runs(place).iter().any(wants_order);
+            let step = if ordered { queries.len() } else { BATCH };
+            for start in (0..queries.len()).step_by(step) {
+                let end = queries.len().min(start + step);
                 batch.fill(self, place, start as u32, &queries[start..end]);
+                if ordered {
+                    batch.order();
+                }
                 let mut take = |found: &mut HitBuffer| {
                     for (query, difference) in found.drain() {
                         let query = batch.places[query as usize];
@@ -253,19 +263,44 @@ struct Batch {
     permuted: Vec<u64>,
     /// Their places among all queries.
     places: Vec<u32>,
+    /// Both, in order.
+    ordered: Vec<(u64, u32)>,
 }
 
 impl Batch {
     fn fill(&mut self, index: &Index, place: usize, start: u32, queries: &[Fingerprint]) {
         let table = index.tables.get(place);
         self.permuted.resize(queries.len(), 0);
-        scan::permute(index.level, table, queries, &mut self.permuted);
+        let targets = self.permuted.chunks_mut(BATCH);
+        for (queries, permuted) in queries.chunks(BATCH).zip(targets) {
+            scan::permute(index.level, table, queries, permuted);
+        }
         self.places.clear();
         self.places.extend(start..start + queries.len() as u32);
         if let Some(shard) = index.shard {
             self.keep(table, shard);
         }
         scan::mix_all(index.level, table.leading_mask(), &mut self.permuted);
+    }
+
+    /// Puts those with the same leading bits next to each other.
+    fn order(&mut self) {
+        let part = |value: u64| (value >> (64 - ORDER_BITS)) as usize;
+        let mut starts = [0_u32; 1 << ORDER_BITS];
+        let parts = || self.permuted.iter().map(|&value| part(value));
+        counting::count(&mut starts, parts());
+        counting::to_starts(&mut starts);
+        self.ordered.resize(self.permuted.len(), (0, 0));
+        let values = self
+            .permuted
+            .iter()
+            .copied()
+            .zip(self.places.iter().copied());
+        counting::scatter(&mut starts, parts().zip(values), &mut self.ordered);
+        let target = self.permuted.iter_mut().zip(&mut self.places);
+        for (target, &ordered) in target.zip(&self.ordered) {
+            (*target.0, *target.1) = ordered;
+        }
     }
 
     /// Keeps those that a shard may have a match of.

@@ -107,6 +107,31 @@ fn every_level_equals_a_linear_scan() {
     }
 }
 
+/// X5 and X6 where many queries share large buckets: they are put in order.
+#[test]
+fn queries_that_share_large_buckets_find_what_a_linear_scan_does() {
+    for (blocks, distance) in [(7, 6), (10, 9)] {
+        let tables = Arc::new(Tables::new(Layout::new(blocks, distance).unwrap()));
+        for data in Data::ALL {
+            let set = distinct(data, 40_000, 51);
+            let queries = synthetic::queries(&set, 400, distance, 52);
+            let search = Search {
+                active: ActiveTables::All,
+                max_distance: distance,
+            };
+            let expected = linear_scan(&set, &queries, distance);
+            for level in Level::available() {
+                let mut index = Index::with(tables.clone(), None, level);
+                index.insert_new(set.clone());
+                let what = format!("({blocks}, {distance}) {} {level:?}", data.name());
+                assert!(index.runs(0)[0].wants_order(queries.len()), "{what}");
+                assert!(!index.runs(0)[0].wants_order(15), "{what}");
+                assert_eq!(hits(&index, &search, &queries), expected, "{what}");
+            }
+        }
+    }
+}
+
 /// X6 at every level, for some of the lead groups too, whether in runs or recent.
 #[test]
 fn shards_together_report_each_match_once_at_every_level() {

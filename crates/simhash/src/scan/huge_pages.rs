@@ -87,29 +87,35 @@ fn mapping(bytes: usize) -> Option<MmapMut> {
     Some(mapping)
 }
 
-/// Bytes that start where a cache line does.
+/// Bytes that start and end where a cache line does.
 #[derive(Debug)]
 pub(crate) struct Lines {
     buffer: Zeroed<u8>,
     skipped: usize,
+    len: usize,
 }
 
 impl Lines {
-    /// So many zeros, like [`Zeroed::new`].
+    /// At least so many zeros, like [`Zeroed::new`].
     pub(crate) fn zeroed(len: usize) -> Self {
+        let len = len.next_multiple_of(LINE);
         let buffer = Zeroed::<u8>::new(len + LINE);
         let skipped = buffer.as_ptr().addr().next_multiple_of(LINE) - buffer.as_ptr().addr();
-        Self { buffer, skipped }
+        Self {
+            buffer,
+            skipped,
+            len,
+        }
     }
 
     #[inline(always)]
     pub(crate) fn bytes(&self) -> &[u8] {
-        &self.buffer[self.skipped..]
+        &self.buffer[self.skipped..][..self.len]
     }
 
     #[inline(always)]
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.buffer[self.skipped..]
+        &mut self.buffer[self.skipped..][..self.len]
     }
 
     /// Bytes of memory behind it.

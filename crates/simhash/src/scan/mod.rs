@@ -43,7 +43,7 @@ pub(crate) use huge_pages::{Lines, Zeroed};
 pub(crate) use join::{Rule, SMALL_BUCKET, close_buckets, join_rows, take_near};
 pub(crate) use level::Level;
 pub(crate) use mix::{mix, mix_all, unmix};
-pub(crate) use near::{BATCH, HitBuffer, One, PADDING, Packed, Probe, Sink, probe, scan};
+pub(crate) use near::{BATCH, HEAD, HitBuffer, LINE, One, Packed, Probe, Sink, probe, scan};
 pub(crate) use near_words::near_words;
 pub(crate) use permute::permute;
 pub(crate) use prefetch::prefetch;

@@ -1,12 +1,15 @@
 //! Probing a packed run with many permuted queries: for each one bucket is found
-//! by the leading bits, and its entries are compared, eight at a time where the
-//! processor can. Loads are asked for long before they are used.
+//! by the leading bits, and the heads of its entries are compared, a cache line at a
+//! time. Loads are asked for long before they are used.
 //!
 //! ```text
 //! query          bucket number | rest of the prefix | suffix
 //! directory      bucket b: the entries directory[b] to directory[b + 1]
-//! entries        `width` low bytes each, little-endian, PADDING bytes behind all
+//! entry          its `width` low bytes, 4 to 8: a head of 4 | a tail of the others
 //! ```
+//!
+//! Heads and tails stand apart. Few heads are near the query's, so the tails of the
+//! others are never loaded, and heads need no unpacking.
 //!
 //! What a kernel reports is an entry whose difference from the query has no bit of
 //! the prefix, at most `max_distance` bits, and a bit of each mask in `differ`.
@@ -18,9 +21,13 @@ use std::ops::ControlFlow;
 use super::{Level, prefetch};
 #[cfg(target_arch = "x86_64")]
 use super::{near_avx2, near_avx512};
+use crate::layout::low_bits;
 
-/// Bytes behind the entries, so that two vectors may be loaded at each of them.
-pub(crate) const PADDING: usize = 128;
+/// Bytes of a head.
+pub(crate) const HEAD: usize = 4;
+
+/// Bytes of a cache line, at whose multiples heads are loaded.
+pub(crate) const LINE: usize = 64;
 
 /// Queries whose buckets are computed together.
 pub(crate) const BATCH: usize = 512;
@@ -28,18 +35,23 @@ pub(crate) const BATCH: usize = 512;
 /// A load is asked for when its turn is this many queries away.
 const AHEAD: usize = 24;
 
-/// Buckets with more entries are narrowed by bisection before they are read.
-const LINEAR: usize = 64;
+/// Buckets of several prefixes that have more entries are narrowed by bisection before they are read.
+const LINEAR: usize = 512;
 
-/// Most entries that a kernel compares at once.
-const LANES: usize = 8;
+/// Heads that a kernel compares in a step.
+pub(super) const STEP: u32 = 16;
+
+/// Steps before a kernel looks at what they found.
+pub(super) const STEPS: u32 = 64;
 
 /// A sorted run in its packed form.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packed<'a> {
-    /// The low bytes of the entries, with [`PADDING`] behind them. Best starts
-    /// where a cache line does.
-    pub(crate) entries: &'a [u8],
+    /// The heads of the entries, whole lines of them. Best starts where a cache
+    /// line does.
+    pub(crate) heads: &'a [u8],
+    /// The tails of the entries, with [`HEAD`] bytes behind them.
+    pub(crate) tails: &'a [u8],
     /// Where the entries of each bucket start. Behind the buckets is an empty
     /// one, for the queries outside the run.
     pub(crate) directory: &'a [u32],
@@ -47,8 +59,10 @@ pub(crate) struct Packed<'a> {
     pub(crate) base: u64,
     /// A bucket holds `1 << shift` values.
     pub(crate) shift: u32,
-    /// Bytes of an entry, 1 to 8, enough for `shift` bits.
+    /// Bytes of an entry, 4 to 8, enough for `shift` bits.
     pub(crate) width: usize,
+    /// Lines of a bucket that are asked for, besides its last.
+    pub(crate) lines: usize,
 }
 
 impl Packed<'_> {
@@ -70,18 +84,26 @@ impl Packed<'_> {
     pub(crate) fn places(&self, bucket: u32) -> Places {
         let start = self.directory[bucket as usize];
         let end = self.directory[bucket as usize + 1];
-        prefetch(self.entries, start as usize * self.width);
-        prefetch(self.entries, (end as usize * self.width).saturating_sub(1));
+        for line in 0..self.lines {
+            prefetch(self.heads, start as usize * HEAD + line * LINE);
+        }
+        prefetch(self.heads, (end as usize * HEAD).saturating_sub(1));
         Places { start, end }
     }
 
     /// The stored bytes of the entry at this place.
     #[inline(always)]
     pub(crate) fn low_bytes(&self, place: usize) -> u64 {
-        let at = place * self.width;
-        let mut bytes = [0; 8];
-        bytes.copy_from_slice(&self.entries[at..at + 8]);
-        u64::from_le_bytes(bytes) & self.low_mask()
+        let tail = self.width - HEAD;
+        let kept = u64::from(u32::MAX).unbounded_shr(32 - 8 * tail as u32);
+        let tails = u64::from(word(self.tails, place * tail)) & kept;
+        u64::from(word(self.heads, place * HEAD)) << (8 * tail) | tails
+    }
+
+    /// The head of an entry with this value.
+    #[inline(always)]
+    pub(super) const fn head(&self, value: u64) -> u32 {
+        (value >> (8 * (self.width - HEAD))) as u32
     }
 
     /// Whether a value is among the entries.
@@ -121,6 +143,14 @@ impl Packed<'_> {
     }
 }
 
+/// The little-endian number at this byte.
+#[inline(always)]
+fn word(bytes: &[u8], at: usize) -> u32 {
+    let mut word = [0; HEAD];
+    word.copy_from_slice(&bytes[at..at + HEAD]);
+    u32::from_le_bytes(word)
+}
+
 /// Consecutive entries of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Places {
@@ -132,6 +162,13 @@ impl Places {
     /// Number of the entries.
     pub(crate) const fn len(&self) -> usize {
         (self.end - self.start) as usize
+    }
+
+    /// The place behind the last line that holds one of their heads.
+    #[inline(always)]
+    #[cfg(target_arch = "x86_64")]
+    pub(super) const fn lines_end(&self) -> u32 {
+        self.end.next_multiple_of((LINE / HEAD) as u32)
     }
 }
 
@@ -158,10 +195,18 @@ pub(crate) struct Probe<'a> {
 }
 
 impl Probe<'_> {
+    /// The most bits that may differ in a head: where a mask has none of its bits, one differs elsewhere.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn head_distance(&self) -> u32 {
+        let elsewhere = self.differ.iter().filter(|&&mask| self.run.head(mask) == 0);
+        self.max_distance.saturating_sub(elsewhere.count() as u32)
+    }
+
     /// The entries that may share their prefix with `value`, where many are in its bucket.
     #[inline(always)]
     fn candidates(&self, value: u64, places: Places) -> Places {
-        if (places.end - places.start) as usize <= LINEAR {
+        let of_one_prefix = self.run.shift == self.prefix.count_zeros();
+        if of_one_prefix || places.len() <= LINEAR {
             return places;
         }
         self.run
@@ -172,27 +217,22 @@ impl Probe<'_> {
 /// Entries that were found, as many as fit.
 #[derive(Debug)]
 pub(crate) struct HitBuffer {
-    differences: Box<[u64]>,
-    queries: Box<[u32]>,
-    len: usize,
+    found: Vec<(u32, u64)>,
+    room: usize,
 }
 
 impl HitBuffer {
-    /// Room for this many and a vector.
+    /// Room for this many.
     pub(crate) fn with_room(room: usize) -> Self {
-        let room = room + LANES;
         Self {
-            differences: vec![0; room].into(),
-            queries: vec![0; room].into(),
-            len: 0,
+            found: Vec::with_capacity(room),
+            room,
         }
     }
 
     /// What was found: the query's place, and query exclusive or entry. None stays.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = (u32, u64)> + '_ {
-        let len = std::mem::take(&mut self.len);
-        let queries = self.queries[..len].iter().copied();
-        queries.zip(self.differences[..len].iter().copied())
+        self.found.drain(..)
     }
 }
 
@@ -204,24 +244,9 @@ pub(crate) struct Sink<'a> {
 }
 
 impl Sink<'_> {
-    /// Where a kernel writes the next ones, a vector's worth of room.
-    #[inline(always)]
-    pub(super) fn room(&mut self) -> (&mut [u64; LANES], &mut [u32; LANES]) {
-        let HitBuffer {
-            differences,
-            queries,
-            len,
-        } = &mut *self.found;
-        let (differences, _) = differences[*len..].as_chunks_mut();
-        let (queries, _) = queries[*len..].as_chunks_mut();
-        (&mut differences[0], &mut queries[0])
-    }
-
-    /// Says that `count` were written.
-    #[inline(always)]
-    pub(super) fn add(&mut self, count: usize) -> ControlFlow<()> {
-        self.found.len += count;
-        if self.found.len + LANES > self.found.queries.len() {
+    fn add(&mut self, query: u32, difference: u64) -> ControlFlow<()> {
+        self.found.found.push((query, difference));
+        if self.found.found.len() >= self.found.room {
             (self.full)(self.found)?;
         }
         ControlFlow::Continue(())
@@ -267,20 +292,55 @@ fn probe_scalar(probe: &Probe, queries: &[u64], sink: &mut Sink) -> ControlFlow<
     pipeline(probe, queries, |one| scan_scalar(probe, one, sink))
 }
 
-#[inline]
 fn scan_scalar(probe: &Probe, one: One, sink: &mut Sink) -> ControlFlow<()> {
-    let run = &probe.run;
-    let value = one.value & run.low_mask();
-    for place in one.places.start..one.places.end {
-        let difference = run.low_bytes(place as usize) ^ value;
-        if difference & probe.prefix == 0
-            && difference.count_ones() <= probe.max_distance
-            && probe.differ.iter().all(|mask| difference & mask != 0)
-        {
-            let (differences, queries) = sink.room();
-            (differences[0], queries[0]) = (difference, one.query);
-            sink.add(1)?;
+    let Places { start, end } = one.places;
+    (start..end).try_for_each(|place| check(probe, one, place, sink))
+}
+
+/// Compares the entries of some steps from `first` on whose heads are near the query's. A step is of
+/// 16 entries, and of vectors of `WIDTH`, none of which begins behind `last`.
+#[inline(never)]
+#[cfg(target_arch = "x86_64")]
+pub(super) fn check_near<const WIDTH: u32>(
+    probe: &Probe,
+    one: One,
+    first: u32,
+    last: u32,
+    steps: &[u16],
+    sink: &mut Sink,
+) -> ControlFlow<()> {
+    for (&near, step) in steps.iter().zip((first..).step_by(STEP as usize)) {
+        let mut near = u32::from(near);
+        while near != 0 {
+            let lane = near.trailing_zeros();
+            near &= near - 1;
+            let vector = step + lane / WIDTH * WIDTH;
+            let place = vector.min(last) + lane % WIDTH;
+            if place >= vector && place < one.places.end {
+                check(probe, one, place, sink)?;
+            }
         }
+    }
+    ControlFlow::Continue(())
+}
+
+/// Compares an entry.
+#[inline]
+fn check(probe: &Probe, one: One, place: u32, sink: &mut Sink) -> ControlFlow<()> {
+    let run = &probe.run;
+    // As if all bits of the tail differed: that spares most loads of tails.
+    let head = word(run.heads, place as usize * HEAD) ^ run.head(one.value);
+    let tail = 8 * (run.width - HEAD);
+    let most = u64::from(head) << tail | low_bits(tail as u32);
+    if probe.differ.iter().any(|mask| most & mask == 0) {
+        return ControlFlow::Continue(());
+    }
+    let difference = run.low_bytes(place as usize) ^ one.value & run.low_mask();
+    if difference & probe.prefix == 0
+        && difference.count_ones() <= probe.max_distance
+        && probe.differ.iter().all(|mask| difference & mask != 0)
+    {
+        sink.add(one.query, difference)?;
     }
     ControlFlow::Continue(())
 }
@@ -323,23 +383,6 @@ pub(super) fn pipeline(
         }
     }
     ControlFlow::Continue(())
-}
-
-/// For each width of an entry: which byte of consecutive entries each byte of widened ones, 8 bytes
-/// each, comes from; from none where the highest bit is set.
-#[cfg(target_arch = "x86_64")]
-pub(super) const fn sources<const WIDENED: usize>() -> [[u8; WIDENED]; 9] {
-    let mut all = [[0x80; WIDENED]; 9];
-    let mut at = 0;
-    while at < 9 * WIDENED {
-        let (width, to) = (at / WIDENED, at % WIDENED);
-        let (entry, byte) = (to / 8, to % 8);
-        if byte < width {
-            all[width][to] = (entry * width + byte) as u8;
-        }
-        at += 1;
-    }
-    all
 }
 
 #[cfg(test)]

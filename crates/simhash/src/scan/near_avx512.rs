@@ -1,129 +1,68 @@
-//! Probing with AVX-512: 16 entries a step, popcounts by VPOPCNTDQ, what is found
-//! written by one compressed store.
+//! Probing with AVX-512: 16 heads a vector, a line, popcounts by VPOPCNTDQ.
 
-#![allow(unsafe_code, reason = "vector loads and stores take raw pointers")]
+#![allow(unsafe_code, reason = "vector loads take raw pointers")]
 
 use std::arch::x86_64::*;
 use std::ops::ControlFlow;
 
-use super::near::{One, Places, Probe, Sink, pipeline, sources};
+use super::near::{HEAD, One, Places, Probe, STEP, STEPS, Sink, check_near, pipeline};
 
 /// [`probe`](super::near::probe) at [`Level::Avx512`](super::Level).
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vpopcntdq")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(super) fn probe(probe: &Probe, queries: &[u64], sink: &mut Sink) -> ControlFlow<()> {
-    let constants = Constants::new(probe);
+    let most = probe.head_distance() as i32;
+    let mut steps = [0; STEPS as usize];
     pipeline(probe, queries, |one| {
-        scan_places::<true>(probe, &constants, one, sink)
+        scan_places::<true>(probe, most, one, &mut steps, sink)
     })
 }
 
 /// [`scan`](super::near::scan) at [`Level::Avx512`](super::Level).
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vpopcntdq")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(super) fn scan(probe: &Probe, one: One, sink: &mut Sink) -> ControlFlow<()> {
-    scan_places::<false>(probe, &Constants::new(probe), one, sink)
-}
-
-/// What stays the same for all queries of a probe.
-struct Constants {
-    /// Where each byte of eight widened entries comes from.
-    sources: __m512i,
-    /// The bytes that have a source.
-    kept: u64,
-    low_mask: u64,
-    prefix: __m512i,
-    max_distance: __m512i,
-}
-
-impl Constants {
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    fn new(probe: &Probe) -> Self {
-        let width = probe.run.width;
-        let low_mask = probe.run.low_mask();
-        Self {
-            sources: load(&SOURCES[width], 0),
-            kept: 0x0101_0101_0101_0101 * ((1 << width) - 1),
-            low_mask,
-            prefix: _mm512_set1_epi64((probe.prefix & low_mask) as i64),
-            max_distance: _mm512_set1_epi64(probe.max_distance.into()),
-        }
-    }
+    let mut steps = [0; STEPS as usize];
+    scan_places::<false>(probe, probe.head_distance() as i32, one, &mut steps, sink)
 }
 
 /// A copy for each of the two callers: a function that only one calls is inlined.
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vpopcntdq")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn scan_places<const PIPELINED: bool>(
     probe: &Probe,
-    constants: &Constants,
+    most: i32,
     one: One,
+    steps: &mut [u16; STEPS as usize],
     sink: &mut Sink,
 ) -> ControlFlow<()> {
-    let run = &probe.run;
-    let value = _mm512_set1_epi64((one.value & constants.low_mask) as i64);
+    let head = _mm512_set1_epi32(probe.run.head(one.value) as i32);
+    let most = _mm512_set1_epi32(most);
+    let near = |place: u32| {
+        let differences = _mm512_xor_si512(load(probe.run.heads, place as usize * HEAD), head);
+        _mm512_cmple_epi32_mask(_mm512_popcnt_epi32(differences), most)
+    };
     let Places { start, end } = one.places;
-    let last_line = (end as usize * run.width).saturating_sub(1) / 64;
-    let differences = |place: usize| {
-        // Only lines that hold the bucket are read: they alone are on their way.
-        let at = place * run.width;
-        let line = at / 64;
-        let low = load(run.entries, line.min(last_line) * 64);
-        let high = load(run.entries, (line + 1).min(last_line) * 64);
-        let sources = _mm512_add_epi8(constants.sources, _mm512_set1_epi8((at % 64) as i8));
-        let entries = _mm512_maskz_permutex2var_epi8(constants.kept, low, sources, high);
-        _mm512_xor_si512(entries, value)
-    };
-    let near = |differences: __m512i| {
-        let distances = _mm512_popcnt_epi64(differences);
-        let near = _mm512_cmple_epu64_mask(distances, constants.max_distance);
-        u32::from(_mm512_mask_testn_epi64_mask(
-            near,
-            differences,
-            constants.prefix,
-        ))
-    };
-    for place in (start..end).step_by(16) {
-        let a = differences(place as usize);
-        let b = differences(place as usize + 8);
-        let hits = _bzhi_u32(near(a) | near(b) << 8, (end - place).min(16));
-        if hits != 0 {
-            emit(probe, one.query, hits as u8, a, sink)?;
-            emit(probe, one.query, (hits >> 8) as u8, b, sink)?;
+    // Only lines that hold the bucket are read: they alone are on their way.
+    let last = one.places.lines_end().saturating_sub(16);
+    for start in (start..end).step_by((STEP * STEPS) as usize) {
+        let end = end.min(start + STEP * STEPS);
+        let (mut any, mut count) = (0, 0);
+        for first in (start..end).step_by(STEP as usize) {
+            let found = near(first.min(last));
+            any |= found;
+            steps[count] = found;
+            count += 1;
+        }
+        if any != 0 {
+            check_near::<16>(probe, one, start, last, &steps[..count], sink)?;
         }
     }
     ControlFlow::Continue(())
 }
 
-/// Writes down the differences in `hits` that have a bit of each mask.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vpopcntdq")]
-#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn emit(
-    probe: &Probe,
-    query: u32,
-    mut hits: u8,
-    differences: __m512i,
-    sink: &mut Sink,
-) -> ControlFlow<()> {
-    for &mask in probe.differ {
-        let mask = _mm512_set1_epi64(mask as i64);
-        hits = _mm512_mask_test_epi64_mask(hits, differences, mask);
-    }
-    if hits == 0 {
-        return ControlFlow::Continue(());
-    }
-    let packed = _mm512_maskz_compress_epi64(hits, differences);
-    let (room, queries) = sink.room();
-    // SAFETY: `room` is an array of eight words, as wide as the vector.
-    unsafe { _mm512_storeu_si512(room.as_mut_ptr().cast(), packed) };
-    *queries = [query; 8];
-    sink.add(hits.count_ones() as usize)
-}
-
-/// 64 bytes from `at`.
+/// 16 heads from `at`.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn load(bytes: &[u8], at: usize) -> __m512i {
@@ -131,6 +70,3 @@ fn load(bytes: &[u8], at: usize) -> __m512i {
     // SAFETY: the slice has 64 bytes, and the load needs no alignment.
     unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
 }
-
-/// For eight entries of each width.
-static SOURCES: [[u8; 64]; 9] = sources();

@@ -81,6 +81,35 @@ pub(super) fn degenerate(report: &Report) -> Option<Section> {
     })
 }
 
+pub(super) fn degenerate_texts(report: &Report) -> Option<Section> {
+    let all = &report.degenerate_texts;
+    if all.is_empty() {
+        return None;
+    }
+    Some(Section {
+        id: "degenerate-texts",
+        title: "Degenerate texts",
+        lead: html! {
+            "Texts with little to tell them apart, judged by their first 4 KiB: they are near others "
+            "whatever they are about. " code { "--min-words" } " leaves out short ones."
+        },
+        body: html! {
+            table.plain {
+                caption { "Degenerate texts by reason" }
+                thead { tr { th scope="col" { "Reason" } th.number scope="col" { "Texts" } } }
+                tbody {
+                    @for (reason, texts) in all {
+                        tr {
+                            th scope="row" { (outside(reason)) }
+                            td.number { data value=(texts) { (count(*texts)) } }
+                        }
+                    }
+                }
+            }
+        },
+    })
+}
+
 fn card(one: &Degenerate, documents: u64) -> Markup {
     let samples = first(&one.samples, SAMPLES);
     html! {

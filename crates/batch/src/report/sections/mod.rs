@@ -17,6 +17,7 @@ pub(super) fn all(report: &Report) -> Vec<Section> {
         clusters::largest(report),
         fingerprints::prefixes(report),
         fingerprints::degenerate(report),
+        fingerprints::degenerate_texts(report),
         run::timings(report),
         run::skipped(report),
         run::settings(report),

@@ -8,7 +8,8 @@ use super::*;
 /// A run in the plainest way: values of a few buckets, one of them giant.
 struct Run {
     values: Vec<u64>,
-    entries: Vec<u8>,
+    heads: Vec<u8>,
+    tails: Vec<u8>,
     directory: Vec<u32>,
     base: u64,
     shift: u32,
@@ -31,12 +32,15 @@ impl Run {
             values.extend((0..count).map(|_| leading | rng.u64(..) & rng.u64(..) & low));
         }
         let values: Vec<u64> = values.into_iter().collect();
-        let bytes = values
-            .iter()
-            .flat_map(|value| value.to_le_bytes()[..width].to_vec());
-        let mut entries: Vec<u8> = bytes.collect();
+        let tail = width - HEAD;
+        let bytes = |value: &u64| value.to_le_bytes();
+        let heads = values.iter().map(bytes);
+        let mut heads: Vec<u8> = heads.flat_map(|b| b[tail..width].to_vec()).collect();
+        let tails = values.iter().map(bytes);
+        let mut tails: Vec<u8> = tails.flat_map(|b| b[..tail].to_vec()).collect();
         // What is behind the entries must not matter.
-        entries.resize(entries.len() + PADDING, 0xa5);
+        heads.resize(heads.len().next_multiple_of(LINE), 0xa5);
+        tails.resize(tails.len() + HEAD, 0xa5);
         let before = |bucket: &u64| {
             let earlier = values
                 .iter()
@@ -47,7 +51,8 @@ impl Run {
         directory.push(values.len() as u32);
         Self {
             values,
-            entries,
+            heads,
+            tails,
             directory,
             base,
             shift,
@@ -57,11 +62,13 @@ impl Run {
 
     fn packed(&self) -> Packed<'_> {
         Packed {
-            entries: &self.entries,
+            heads: &self.heads,
+            tails: &self.tails,
             directory: &self.directory,
             base: self.base,
             shift: self.shift,
             width: self.width,
+            lines: 2,
         }
     }
 
@@ -127,7 +134,7 @@ fn every_level_finds_what_is_near_in_runs_of_any_width() {
     for seed in 0..4 {
         let mut rng = fastrand::Rng::with_seed(seed);
         for shift in 1..=63_u32 {
-            let narrowest = shift.div_ceil(8) as usize;
+            let narrowest = HEAD.max(shift.div_ceil(8) as usize);
             for width in [narrowest, 8] {
                 let run = Run::new(width, shift, &mut rng);
                 let queries = run.queries(&mut rng);
