@@ -26,7 +26,7 @@ pub fn chance_pairs(documents: f64, distance: u32) -> f64 {
         choices *= f64::from(65 - bits) / f64::from(bits);
         near += choices;
     }
-    documents * documents / 2.0 * near / 64_f64.exp2()
+    documents * (documents - 1.0).max(0.0) / 2.0 * near / 64_f64.exp2()
 }
 
 /// Number of blocks and largest distance of a corpus; always valid.
@@ -254,7 +254,8 @@ mod tests {
     #[test]
     fn chance_puts_pairs_within_a_distance_as_the_binomials_say() {
         assert_eq!(chance_pairs(1e8, 6).round(), 22_573.0);
-        assert_eq!(chance_pairs(2.0, 64).round(), 2.0);
+        assert_eq!(chance_pairs(2.0, 64).round(), 1.0);
+        assert_eq!(chance_pairs(0.0, 3), 0.0);
     }
 
     #[test]

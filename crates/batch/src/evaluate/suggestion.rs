@@ -3,16 +3,13 @@
 use std::str::FromStr;
 
 use serde_json::{Value, json};
-use simshard_simhash::{Layout, MAX_BLOCKS, TextRecipe};
+use simshard_simhash::{Layout, TextRecipe, chance_pairs};
 
 use super::Evaluation;
 use super::share::Quality;
 
 /// A table takes less than these bytes a fingerprint.
 const BYTES_A_TABLE: usize = 7;
-
-/// The most entries that the prefixes of all tables should let through to a query.
-const MOST_CANDIDATES: f64 = 5000.0;
 
 /// The least shares that will do.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -84,7 +81,7 @@ impl Suggestion {
         });
         let choices = rows.filter(|(.., quality)| want.is_none_or(|want| want.is_met_by(*quality)));
         let choices = choices.filter_map(|(recipe, distance, quality)| {
-            let layout = layout(distance, documents)?;
+            let layout = Layout::for_documents(documents, distance).ok()?;
             let f1 = quality.f1().map_or(0.0, |share| share.value);
             let tables = want.map_or(0, |_| layout.table_count());
             Some(((tables, -f1, distance), recipe, layout))
@@ -95,7 +92,7 @@ impl Suggestion {
             recipe,
             layout,
             bytes_a_document: BYTES_A_TABLE * layout.table_count(),
-            chance_pairs: chance_pairs(layout.distance(), documents),
+            chance_pairs: chance_pairs(documents, layout.distance()),
         })
     }
 
@@ -124,38 +121,6 @@ impl Suggestion {
     }
 }
 
-/// The layout of the fewest tables whose prefixes let few entries through; if none does, the one
-/// that lets the fewest through.
-fn layout(distance: u32, documents: f64) -> Option<Layout> {
-    let layouts =
-        (distance + 1..=MAX_BLOCKS).map_while(|blocks| Layout::new(blocks, distance).ok());
-    let mut last = None;
-    for layout in layouts {
-        last = Some(layout);
-        if candidates(layout, documents) <= MOST_CANDIDATES {
-            break;
-        }
-    }
-    last
-}
-
-/// The entries that the prefixes of all tables let through to a query, if fingerprints are random.
-fn candidates(layout: Layout, documents: f64) -> f64 {
-    let blocks = f64::from(layout.blocks());
-    let prefix = 64.0 * (blocks - f64::from(layout.distance())) / blocks;
-    layout.table_count() as f64 * documents / prefix.exp2()
-}
-
-/// The pairs of random fingerprints within a distance.
-fn chance_pairs(distance: u32, documents: f64) -> f64 {
-    let ways = (1..=distance).scan(1.0, |ways, bit| {
-        *ways *= f64::from(65 - bit) / f64::from(bit);
-        Some(*ways)
-    });
-    let within = 1.0 + ways.sum::<f64>();
-    documents * (documents - 1.0) / 2.0 * within / 64_f64.exp2()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -175,26 +140,5 @@ mod tests {
         ] {
             assert_eq!(bad.parse::<Want>(), Err(BadWant), "{bad}");
         }
-    }
-
-    #[test]
-    fn larger_sets_and_distances_get_more_blocks() {
-        let blocks = |distance, documents| layout(distance, documents).map(Layout::blocks);
-        assert_eq!(blocks(3, 1e6), Some(4));
-        assert_eq!(blocks(3, 1e8), Some(5));
-        assert_eq!(blocks(6, 1e7), Some(8));
-        assert_eq!(blocks(0, 1e12), Some(1));
-        for distance in 0..=10 {
-            assert!(blocks(distance, 1e12).is_some(), "{distance}");
-        }
-    }
-
-    #[test]
-    fn chance_pairs_grow_with_the_square() {
-        // 83,278,001 values are within 6 bits of one.
-        assert_eq!(chance_pairs(6, 1e8).round(), 22_573.0);
-        let ratio = chance_pairs(3, 1e9) / chance_pairs(3, 1e8);
-        assert!((ratio - 100.0).abs() < 1e-3);
-        assert!((chance_pairs(64, 2.0) - 1.0).abs() < 1e-9);
     }
 }
