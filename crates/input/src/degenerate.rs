@@ -5,7 +5,7 @@ use std::ops::AddAssign;
 
 use simshard_simhash::Degenerate;
 
-/// A text is judged by so many of its first bytes: by all of a long one would take as long as its
+/// A text is judged by its first bytes, this many: by all of a long one would take as long as its
 /// fingerprint.
 const JUDGED: usize = 4096;
 

@@ -9,10 +9,10 @@ pub const MAX_BLOCKS: u32 = 64;
 /// Most tables a corpus may have.
 pub const MAX_TABLES: usize = 1024;
 
-/// To look into a table takes a search as long as to compare so many fingerprints.
+/// A search takes as long to look into a table as to compare this many fingerprints.
 const VISIT: f64 = 40.0;
 
-/// How many pairs of so many evenly spread fingerprints are within a distance by chance.
+/// The pairs of evenly spread fingerprints that are within a distance by chance.
 ///
 /// ```
 /// assert_eq!(simshard_simhash::chance_pairs(1e8, 6).round(), 22_573.0);
@@ -93,7 +93,7 @@ impl Layout {
         Ok(Self { blocks, distance })
     }
 
-    /// The layout for so many fingerprints, found up to `distance`: the one whose searches are
+    /// The layout for a number of fingerprints, found up to `distance`: the one whose searches are
     /// cheapest, where twice the tables must make them more than 1.4 times as fast.
     ///
     /// # Errors
@@ -110,7 +110,7 @@ impl Layout {
         Ok(best.unwrap_or(least))
     }
 
-    /// How many of so many evenly spread fingerprints a search compares with its query, in all
+    /// How many evenly spread fingerprints, of `documents`, a search compares with its query, in all
     /// tables together.
     #[must_use]
     pub fn candidates(self, documents: f64) -> f64 {

@@ -26,7 +26,7 @@ impl Blocks {
         }
     }
 
-    /// The number for a corpus of so many documents. Says why, where it chooses.
+    /// The number for a corpus of this size. Says why, where it chooses.
     ///
     /// # Errors
     /// If no corpus has this distance.

@@ -82,9 +82,11 @@ impl Router {
             return Ok(corpora);
         }
         let mut lost = self.stored(&corpora, Deadline::within(LOOKING)).await?;
-        // What was made since the metadata was read has a record by now.
+        // What was made since the metadata was read has a record by now. What was deleted since then had one.
         let now = self.metadata.corpora().await?;
-        lost.retain(|corpus| corpus.documents > 0 && now.of_uid(corpus.uid).is_none());
+        lost.retain(|corpus| {
+            corpus.documents > 0 && corpus.name.is_none() && now.of_uid(corpus.uid).is_none()
+        });
         if !lost.is_empty() {
             let uids = lost.into_iter().map(|corpus| corpus.uid);
             return Err(RouterError::RecordsLost(uids.collect()));

@@ -117,7 +117,7 @@ impl Run {
         self.directory[self.directory.len() - 1] as usize
     }
 
-    /// Whether its buckets are so large, and so many queries share them, that it pays to put the
+    /// Whether its buckets are large enough, and shared by enough queries, that it pays to put the
     /// queries in the order of the buckets.
     pub(super) fn wants_order(&self, queries: usize) -> bool {
         let buckets = self.directory.len();

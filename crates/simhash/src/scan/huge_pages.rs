@@ -96,7 +96,7 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// At least so many zeros, like [`Zeroed::new`].
+    /// At least `len` zeros, like [`Zeroed::new`].
     pub(crate) fn zeroed(len: usize) -> Self {
         let len = len.next_multiple_of(LINE);
         let buffer = Zeroed::<u8>::new(len + LINE);
