@@ -1,7 +1,8 @@
-//! `simshard bench batch`: all pairs and clusters of made-up fingerprints, and recipes over real
-//! text.
+//! `simshard bench batch`: all pairs and clusters of made-up fingerprints, recipes over real text, and
+//! the main text of pages.
 
 mod check;
+mod html;
 mod text;
 
 use std::ops::ControlFlow;
@@ -59,6 +60,8 @@ pub enum Case {
     Clusters,
     /// The fingerprints of texts
     Hash,
+    /// The main text of pages of HTML, against parsing them alone
+    Html,
 }
 
 /// A measurement of all pairs or clusters.
@@ -109,6 +112,9 @@ pub fn run(settings: &Settings) -> anyhow::Result<()> {
         }
         if is_chosen(Case::Hash) {
             hash(settings)?;
+        }
+        if is_chosen(Case::Html) {
+            html::measure(settings)?;
         }
         Ok(())
     })

@@ -1,5 +1,9 @@
 //! What the elements of HTML mean for its text.
 
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+
 /// How an element stands in the text around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flow {
@@ -29,41 +33,54 @@ const ATTRIBUTE_BYTES: usize = 256;
 
 /// In the class or id of elements that are beside the main content. Authors of all languages write
 /// these in English. Most are from Readability, the reader view of Firefox.
-const ASIDE: [&str; 28] = [
-    "breadcrumb",
-    "byline",
-    "comment",
-    "cookie",
-    "disqus",
-    "footer",
-    "gdpr",
-    "masthead",
-    "menu",
-    "navbar",
-    "navigation",
-    "newsletter",
-    "outbrain",
-    "pager",
-    "pagination",
-    "popup",
-    "promo",
-    "recommend",
-    "related",
-    "share",
-    "sharing",
-    "sidebar",
-    "social",
-    "sponsor",
-    "subscribe",
-    "taboola",
-    "toolbar",
-    "trending",
-];
+static ASIDE: LazyLock<AhoCorasick> = LazyLock::new(|| {
+    any_of(&[
+        "breadcrumb",
+        "byline",
+        "comment",
+        "cookie",
+        "disqus",
+        "footer",
+        "gdpr",
+        "masthead",
+        "menu",
+        "navbar",
+        "navigation",
+        "newsletter",
+        "outbrain",
+        "pager",
+        "pagination",
+        "popup",
+        "promo",
+        "recommend",
+        "related",
+        "share",
+        "sharing",
+        "sidebar",
+        "social",
+        "sponsor",
+        "subscribe",
+        "taboola",
+        "toolbar",
+        "trending",
+    ])
+});
 
 /// These beside them say that the element holds more than that.
-const NOT_ASIDE: [&str; 7] = [
-    "article", "body", "column", "content", "main", "post", "story",
-];
+static NOT_ASIDE: LazyLock<AhoCorasick> = LazyLock::new(|| {
+    any_of(&[
+        "article", "body", "column", "content", "main", "post", "story",
+    ])
+});
+
+/// Finds any of these words, in whatever case.
+fn any_of(words: &[&str]) -> AhoCorasick {
+    let mut builder = AhoCorasick::builder();
+    builder
+        .ascii_case_insensitive(true)
+        .build(words)
+        .expect("a few words make a small automaton")
+}
 
 /// How the element of a name stands in the text. One that is not known is a block: parting words
 /// that belong together does less harm than joining others.
@@ -109,9 +126,7 @@ pub(super) fn role_of_attribute(name: &[u8], value: &[u8]) -> Option<Role> {
         },
         b"itemprop" => (value == b"articleBody").then_some(Role::Main),
         b"class" | b"id" => {
-            let value = String::from_utf8_lossy(value).to_ascii_lowercase();
-            let has = |words: &[&str]| words.iter().any(|word| value.contains(word));
-            (has(&ASIDE) && !has(&NOT_ASIDE)).then_some(Role::Aside)
+            (ASIDE.is_match(value) && !NOT_ASIDE.is_match(value)).then_some(Role::Aside)
         }
         _ => None,
     }

@@ -3,10 +3,12 @@
 //! One pass over the tokens. Of the elements that are open, only those with a [`Role`] are kept, and at
 //! most [`MOST_OPEN`] of them.
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 
 use html5gum::emitters::callback::{Callback, CallbackEmitter, CallbackEvent};
 use html5gum::{Emitter, ForwardingEmitter, Span, Tokenizer};
+use memchr::memchr_iter;
 
 use super::elements::{Flow, Role, flow, is_void, role_of_attribute, role_of_name};
 
@@ -73,7 +75,10 @@ struct Tag {
 
 impl Page {
     pub(super) fn new(markup: &str) -> Self {
-        let mut page = Self::default();
+        let mut page = Self {
+            text: String::with_capacity(markup.len() / 2),
+            ..Self::default()
+        };
         let mut emitter = CallbackEmitter::new(&mut page);
         emitter.naively_switch_states(true);
         let is_xml = markup.trim_start().starts_with("<?xml");
@@ -218,32 +223,73 @@ impl Page {
         if self.roles.hidden > 0 {
             return;
         }
-        let characters = String::from_utf8_lossy(characters);
-        for piece in characters.split_inclusive(char::is_whitespace) {
-            let word = piece.trim_end();
-            if !word.is_empty() {
-                if self.is_after_space && self.weight > 0 {
-                    self.text.push(' ');
-                }
-                self.text.push_str(word);
-                let weight = weight(word);
-                self.weight = self.weight.saturating_add(weight);
-                if self.is_in_link {
-                    self.linked = self.linked.saturating_add(weight);
-                }
-                self.is_after_space = false;
-            }
-            self.is_after_space |= word.len() < piece.len();
+        let characters = match std::str::from_utf8(characters) {
+            Ok(characters) => Cow::Borrowed(characters),
+            Err(_) => String::from_utf8_lossy(characters),
+        };
+        let mut start = 0;
+        for end in memchr_iter(b'\n', characters.as_bytes()) {
+            self.push_line(&characters[start..end]);
+            self.is_after_space = true;
+            start = end + 1;
         }
+        self.push_line(&characters[start..]);
+    }
+
+    fn push_line(&mut self, line: &str) {
+        let words = line.trim_ascii();
+        if has_single_spaces_only(words.as_bytes()) {
+            let blanks_before = line.len() - line.trim_ascii_start().len();
+            self.is_after_space |= blanks_before > 0;
+            self.push_words(words);
+            self.is_after_space |= blanks_before + words.len() < line.len();
+        } else {
+            for (place, word) in line.split(char::is_whitespace).enumerate() {
+                self.is_after_space |= place > 0;
+                self.push_words(word);
+            }
+        }
+    }
+
+    /// Adds words with one space between them.
+    fn push_words(&mut self, words: &str) {
+        if words.is_empty() {
+            return;
+        }
+        if self.is_after_space && self.weight > 0 {
+            self.text.push(' ');
+        }
+        self.text.push_str(words);
+        let weight = weight(words);
+        self.weight = self.weight.saturating_add(weight);
+        if self.is_in_link {
+            self.linked = self.linked.saturating_add(weight);
+        }
+        self.is_after_space = false;
     }
 }
 
-fn weight(word: &str) -> u32 {
-    let of_character = |character| if character < '\u{2E80}' { 1 } else { 3 };
-    if word.is_ascii() {
-        return u32::try_from(word.len()).unwrap_or(u32::MAX);
+/// Whether a text is ASCII with nothing blank in it but single spaces, as most lines are. The compiler makes these
+/// loops over vectors, which do not stop early.
+fn has_single_spaces_only(text: &[u8]) -> bool {
+    let is_other = |byte: &u8| !byte.is_ascii() | matches!(byte, 9..=13);
+    let is_double = |(byte, next): (&u8, &u8)| (*byte == b' ') & (*next == b' ');
+    let pairs = text.iter().zip(text.iter().skip(1));
+    let others = text.iter().fold(false, |any, byte| any | is_other(byte));
+    !others && !pairs.map(is_double).fold(false, |any, one| any | one)
+}
+
+fn weight(words: &str) -> u32 {
+    if words.is_ascii() {
+        let characters = words.bytes().filter(|byte| *byte != b' ').count();
+        return u32::try_from(characters).unwrap_or(u32::MAX);
     }
-    word.chars().map(of_character).fold(0, u32::saturating_add)
+    let of_character = |character| match character {
+        ' ' => 0,
+        '\0'..'\u{2E80}' => 1,
+        _ => 3,
+    };
+    words.chars().map(of_character).fold(0, u32::saturating_add)
 }
 
 impl Roles {

@@ -137,6 +137,18 @@ fn recipe_cases() -> Vec<Case> {
             )],
             |programs| Ok(vec![programs.hash("leonsim-3")?]),
         ),
+        Case::light(
+            &[row(
+                "html-main",
+                "the main text of pages, one thread, against parsing them alone",
+                AtLeast(0.5),
+                Unit::Times,
+            )],
+            |programs| {
+                let figure = programs.batch(&[], "html")?;
+                Ok(vec![figure.number("against_parsing")?])
+            },
+        ),
     ]
 }
 

@@ -15,7 +15,8 @@ use crate::sources::files_or_sources;
 #[command(after_help = "\
 all_pairs and clusters start from an unsorted set in memory; sorting it is part
 of the time. hash reads a JSONL file of the text files that it found, parsing
-included; megabytes are those of the texts. Peak memory is the whole process's.")]
+included; megabytes are those of the texts. html makes a page around each text.
+Peak memory is the whole process's.")]
 pub struct BatchArgs {
     /// Measure only this case; may be given several times
     #[arg(long = "case", value_name = "CASE", value_enum)]
@@ -41,10 +42,10 @@ pub struct BatchArgs {
     /// hash: how texts become fingerprints
     #[arg(long, value_name = "NAME", default_value_t, value_parser = text_recipe_names())]
     pub recipe: TextRecipe,
-    /// hash: files or folders with text [default: the sources that cargo has unpacked, else this folder]
+    /// hash, html: files or folders with text [default: the sources that cargo has unpacked, else this folder]
     #[arg(long, value_name = "PATH")]
     pub texts: Vec<PathBuf>,
-    /// hash: most MiB of text
+    /// hash, html: most MiB of text
     #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub max_mib: u32,
     /// Hold all answers against another method: every pair of fingerprints, every text alone
