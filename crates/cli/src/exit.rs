@@ -61,7 +61,7 @@ pub fn code(error: &anyhow::Error) -> Option<u8> {
         {
             return Some(BAD_INPUT);
         }
-        // Whoever reads our output has seen enough, as in `simshard find | head`.
+        // The reader of our output has seen enough, as in `simshard find | head`.
         let broken_pipe = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
         if cause.downcast_ref().is_some_and(broken_pipe) {
             return None;

@@ -121,7 +121,7 @@ pub enum MetadataError {
     /// There are as many corpora as there may be.
     #[error("there are {max_corpora} corpora or more, delete one or allow more")]
     TooMany {
-        /// So many may be there.
+        /// The most corpora that may exist.
         max_corpora: usize,
     },
     /// No corpus has this name and uid.

@@ -67,7 +67,7 @@ impl Chunk {
 pub(crate) struct Chunks {
     waiting: vec::IntoIter<Source>,
     current: Option<Cutter>,
-    /// Buffers of chunks that nobody needs any more.
+    /// Buffers of finished chunks, for reuse.
     spare: Vec<Vec<u8>>,
     read_bytes: usize,
     /// Whether reading goes on after a line that is too long.

@@ -76,12 +76,12 @@ impl InputOptions {
         Ok((paths, format))
     }
 
-    /// What is taken of documents that are known to be HTML.
+    /// How to treat documents that are known to be HTML. By default only their main content is kept.
     pub(crate) fn of_pages(&self) -> Html {
         self.html.unwrap_or(Html::Main)
     }
 
-    /// What is taken of texts that may be HTML, for all that is known: only the caller knows.
+    /// How to treat texts that may be HTML. They are kept as they are, unless the user says that they are HTML.
     pub(crate) fn of_texts(&self) -> Html {
         self.html.unwrap_or(Html::Raw)
     }

@@ -16,7 +16,7 @@ use tracing::{error, info, warn};
 
 use crate::engine::{Engine, Threads};
 use crate::grpc::ShardGrpc;
-use crate::reconcile::{Differences, Held, compare};
+use crate::reconcile::{Differences, HeldCorpus, compare};
 
 /// The stream of a router's work: it refuses items that find no room one by one.
 const WORK: &str = "/simshard.shard.v1.ShardService/Work";
@@ -161,9 +161,9 @@ async fn reconcile(engine: &Engine, store: &dyn MetadataStore) {
         }
     };
     let held = engine.held();
-    let held: Vec<Held> = held
+    let held: Vec<HeldCorpus> = held
         .into_iter()
-        .map(|(uid, _, documents)| Held { uid, documents })
+        .map(|(uid, _, documents)| HeldCorpus { uid, documents })
         .collect();
     let Differences {
         deleted,

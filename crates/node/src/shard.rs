@@ -226,7 +226,7 @@ mod tests {
         Shard::new(ShardId(id), Arc::new(tables))
     }
 
-    /// Has documents come, as whoever applies a change does.
+    /// Inserts documents like the engine does when it applies a change.
     fn insert<'a>(shard: &mut Shard, documents: impl IntoIterator<Item = (Fingerprint, &'a str)>) {
         let documents: Vec<_> = documents.into_iter().collect();
         let fingerprints = documents.iter().map(|(fingerprint, _)| *fingerprint);

@@ -169,7 +169,7 @@ pub(crate) enum RouterError {
     /// As many such streams are in flight as the router serves at a time.
     #[error("{most} streams about whole corpora are in flight: retry once one of them has ended")]
     TooManyStreams {
-        /// So many.
+        /// The limit.
         most: usize,
     },
     /// The merged answer does not fit a message.

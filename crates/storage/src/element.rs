@@ -1,8 +1,8 @@
-//! What is stored: elements, and the changes that write them.
+//! The contents of a store: elements, and the changes that write them.
 //!
 //! # Invariants
-//! - EL1: states are totally ordered, so whatever the order in which they meet, the same one stays: in a
-//!   memtable, in a search through segments, after a restart, and in other shards.
+//! - EL1: states are totally ordered. So the same state stays in whatever order they meet: in a memtable, in a
+//!   search through segments, after a restart, and in other shards.
 
 use std::cmp::Ordering;
 
@@ -12,7 +12,7 @@ use simshard_topology::{CorpusUid, ShardSet, Version};
 /// Most bytes of an id.
 pub const MAX_ID_BYTES: usize = 1024;
 
-/// What a shard knows of one document of a corpus.
+/// A document of a corpus as a shard stores it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Element<'a> {
     /// The document's fingerprint.

@@ -245,7 +245,7 @@ fn start_piped<A: AsRef<OsStr>>(binary: &str, args: impl IntoIterator<Item = A>)
         .expect("the binary starts")
 }
 
-/// The binary, without the settings of whoever runs the tests.
+/// The binary, without the settings of the user who runs the tests.
 fn command(binary: &str) -> Command {
     let mut command = Command::new(binary);
     for (name, _) in std::env::vars_os() {

@@ -41,7 +41,7 @@ impl StallingProxy {
         let accepting = Arc::clone(&link);
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
-                // Whoever is there no more breaks the connection.
+                // If the server is down, the client's connection breaks.
                 if let Ok(server) = TcpStream::connect(server) {
                     accepting.connect(&client, &server);
                 }

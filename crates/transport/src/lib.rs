@@ -2,7 +2,7 @@
 //! reflection and drain; nothing is left to the defaults of the transport.
 //!
 //! # Invariants
-//! - TR1: whoever writes to a stream that is not read is held back, and no other stream with it; it is never cut off.
+//! - TR1: the writer of a stream that is not read is held back, but never cut off. No other stream is held back.
 
 mod admission;
 mod budget;

@@ -34,7 +34,7 @@ impl Target {
 pub(crate) enum Unit {
     /// Millions a second.
     Millions,
-    /// So many a second.
+    /// Items a second.
     PerSecond,
     Seconds,
     Milliseconds,

@@ -36,7 +36,7 @@ impl Place {
             let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
                 return Ok(Self::Named(path));
             };
-            // What is wrong with the folder is said by whoever writes there.
+            // If the folder is unusable, creating the file in it reports why.
             let Ok(folder) = fs::canonicalize(folder) else {
                 return Ok(Self::Named(path));
             };

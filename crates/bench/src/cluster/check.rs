@@ -21,14 +21,14 @@ pub(super) struct Answer {
     pub(super) response: pb::FindAllResponse,
 }
 
-/// The queries whose answers are checked: every so many.
+/// The queries whose answers are checked: every `step`-th.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
     step: usize,
 }
 
 impl Sample {
-    /// A sample that is spread over so many queries, or all of them.
+    /// About [`CHECKED`] queries, spread over all `queries`; or all of them.
     pub(super) fn of(queries: usize, all: bool) -> Self {
         // An odd step alternates between queries with and without a match.
         let step = if all {

@@ -39,7 +39,7 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// So many documents or queries in so many seconds.
+    /// The figures of a case that took `seconds` for `items` documents or queries.
     pub(super) fn new(
         settings: &Settings,
         case: &'static str,

@@ -68,7 +68,7 @@ impl<'a> Session<'a> {
         Ok(Requests::new(self.settings, case, n, n, seconds).in_batches(self.settings))
     }
 
-    /// Sees that a corpus holds so many documents, once all nodes serve.
+    /// Waits until all nodes serve, and checks that the corpus holds the expected number of documents.
     pub(super) async fn check_count(&self, corpus: &str, expected: usize) -> anyhow::Result<()> {
         let start = Instant::now();
         let count = loop {

@@ -52,7 +52,7 @@ pub struct EvaluateArgs {
     )]
     pub sample: usize,
 
-    /// True pairs are those whose runs of so many words have at least this Jaccard similarity
+    /// True pairs: texts whose runs of WORDS words have a Jaccard similarity of LEAST or more
     #[arg(
         long,
         value_name = "jaccard:WORDS:LEAST",

@@ -131,8 +131,8 @@ impl CorporaFile {
         }
     }
 
-    /// Waits until nobody else changes the corpora. Dropping the file, or the end
-    /// of the process, lets the next one in.
+    /// Waits for the lock on changes of the corpora. Dropping the file, or the end
+    /// of the process, releases it.
     fn lock(&self) -> Result<File, MetadataError> {
         let path = &self.paths.lock;
         OpenOptions::new()

@@ -56,7 +56,7 @@ pub enum WarcError {
     },
 }
 
-/// What is wrong with a record that can be passed over.
+/// Why a record cannot be used. The reader can skip it and go on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecordProblem {
     /// More than [`MAX_RECORD_BYTES`].

@@ -32,7 +32,7 @@ use crate::corpora::{NodeCorpora, NodeCorpus};
 use crate::error::NodeError;
 use crate::shard::ShardCounts;
 use crate::target::Target;
-pub(crate) use apply::Outcome;
+pub(crate) use apply::ChangeOutcome;
 use apply::{Applier, Ticket};
 pub(crate) use find::NearQuery;
 pub(crate) use pairs::PairQuery;
@@ -177,8 +177,8 @@ impl Engine {
         }
     }
 
-    /// Runs work on the threads of its class. It can look whether anybody still
-    /// waits for its outcome: nobody does after `deadline`.
+    /// Runs work on the threads of its class. The work can ask whether its outcome is still wanted:
+    /// not after `deadline`, and not once the caller has dropped this future.
     async fn run<T: Send + 'static>(
         self: &Arc<Self>,
         class: Class,

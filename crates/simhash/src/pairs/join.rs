@@ -178,7 +178,7 @@ impl<'a> Join<'a> {
     }
 }
 
-/// The share of the work that so many of the values make.
+/// The part of a bucket's work that `count` of its values cause.
 fn part_of(all: Bucket<'_>, count: usize) -> u64 {
     (u128::from(all.share) * count as u128 / all.values.len().max(1) as u128) as u64
 }

@@ -147,7 +147,7 @@ impl Buckets {
         chunks.for_each(|(chunk, mut places)| scatter(chunk, digit, &mut places));
     }
 
-    /// Makes room for so many values; what is there is lost.
+    /// Makes room for `count` values; those that are there are lost.
     fn make_room(&mut self, count: usize) {
         if self.values.len() < count {
             // Zeros from the system need no writing.

@@ -127,7 +127,7 @@ impl Path {
     }
 }
 
-/// Cuts the bits of a mask into so many blocks, alike in size, from the most significant on.
+/// Cuts the bits of a mask into `blocks` blocks of about equal size, the most significant first.
 fn cut(mask: u64, blocks: u32) -> Vec<u64> {
     let bits = mask.count_ones();
     let mut rest = mask;

@@ -9,7 +9,7 @@ use parking_lot::{Condvar, Mutex};
 pub(super) enum Refusal {
     /// Too many bytes wait already.
     Full,
-    /// Nobody takes anything any more.
+    /// The receiver has gone.
     Ended,
 }
 

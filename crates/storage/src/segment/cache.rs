@@ -14,7 +14,7 @@ const OVERHEAD_BYTES: u64 = 256;
 /// A segment that is open, by a number that no other one ever has, and a block of it.
 type Key = (u64, usize);
 
-/// Blocks of all segments of a store, at most so many bytes.
+/// Recently read blocks of all segments of a store, up to a number of bytes.
 #[derive(Debug)]
 pub(crate) struct BlockCache {
     /// None if nothing is kept.

@@ -10,7 +10,7 @@ use crate::directory::{Directory, Opening, StoredFile};
 /// The name of the file.
 pub(super) const NAME: &str = "lock";
 
-/// Keeps everybody else out of a directory, as long as the file is open.
+/// Keeps other processes out of a directory, as long as the file is open.
 pub(super) fn lock(directory: &dyn Directory) -> Result<Box<dyn StoredFile>, OpenError> {
     let path = directory.path().join(NAME);
     let opened = directory.open(NAME, Opening::Create);

@@ -2,7 +2,7 @@
 //!
 //! Ranges that fit into what must go are given up whole, smallest first; the rest is cut from one
 //! end. Of several ends, the one whose neighbour is also up for grabs makes the longest run for
-//! whoever receives it. With several replicas, shards that already lack one come last: a receiver
+//! the receiver. With several replicas, shards that already lack one come last: a receiver
 //! can take each shard once only.
 
 use std::cmp::Ordering;

@@ -169,13 +169,13 @@ async fn the_end_of_a_lane_is_told_to_those_who_wait_and_to_those_who_come() {
         assert!(is_unreachable(&answer(waiting).await));
         assert!(lane.waiting.is_closed());
         assert!(is_unreachable(&lane.work(soon(), work(1)).await));
-        assert!(node.items.try_recv().is_err(), "nobody sends any more");
+        assert!(node.items.try_recv().is_err(), "no item is sent any more");
     }
 }
 
 /// LN3.
 #[tokio::test]
-async fn a_request_that_nobody_waits_for_is_cancelled_and_forgotten() {
+async fn a_request_without_a_waiter_is_cancelled_and_forgotten() {
     let budget = plenty();
     let (lane, mut node) = lane(&budget);
     let asked = ask(&lane, 0);
