@@ -41,7 +41,7 @@ pub(crate) struct Row {
     pub(crate) time: Duration,
     /// How long it kept a processor busy, where the system tells.
     pub(crate) processor: Option<Duration>,
-    /// What it came to.
+    /// Its result.
     pub(crate) outcome: StepOutcome,
 }
 

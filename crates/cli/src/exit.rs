@@ -180,7 +180,7 @@ pub(crate) fn shown(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// What takes the place of a value, where a terminal would obey it.
+/// The replacement of a value that a terminal would interpret.
 fn escaped_value(value: &ContextValue) -> Option<ContextValue> {
     if let ContextValue::String(text) = value
         && text.contains(is_obeyed)

@@ -36,7 +36,7 @@ use crate::patience::Patience;
 /// Batches that are sent before the first of them is answered.
 const WINDOW: usize = 8;
 
-/// What became of one batch of a stream of changes. It is durable.
+/// The result of one batch of a stream of changes. The batch is durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acknowledged {
     /// Its documents.
@@ -120,7 +120,7 @@ struct InFlight {
     answers: BatchAnswers,
 }
 
-/// What happens next.
+/// The next event of a stream.
 enum Event {
     Read(Documents),
     /// There are no more batches.

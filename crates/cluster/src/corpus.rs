@@ -1,4 +1,4 @@
-//! What the cluster remembers about a corpus: its checked name, the identity of
+//! The record of a corpus in the metadata: its checked name, the identity of
 //! this creation, and the configuration that never changes afterwards.
 
 use std::fmt;
@@ -105,7 +105,7 @@ pub enum CorpusState {
 /// the caller checks whether they make sense together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CorpusRecord {
-    /// What it is called.
+    /// Its name.
     pub name: CorpusName,
     /// Which creation under that name this is.
     pub uid: CorpusUid,

@@ -107,7 +107,7 @@ impl SourceReader {
         }
     }
 
-    /// What the sources hold.
+    /// The sources as batches of this format.
     pub(crate) fn batches(&self, sources: Vec<Source>) -> Batches {
         match self {
             Self::Lines(parser) => {

@@ -52,7 +52,7 @@ pub enum LineProblem {
     /// No unsigned 64-bit decimal.
     #[error("\"{value}\" is no fingerprint: {error}")]
     NotFingerprint {
-        /// What is there.
+        /// The value that was found.
         value: String,
         /// Why it is none.
         error: ParseFingerprintError,
@@ -70,7 +70,7 @@ pub enum LineProblem {
     NotJsonObject {
         /// The line.
         value: String,
-        /// What was expected.
+        /// The expected value.
         reason: String,
     },
     /// A first line that looks like one of another format.
@@ -112,9 +112,9 @@ pub enum LineProblem {
     WrongType {
         /// The field.
         name: String,
-        /// What it holds.
+        /// Its value.
         value: String,
-        /// What it should hold.
+        /// The expected type.
         expected: &'static str,
     },
 }

@@ -12,7 +12,7 @@
 //! holds nothing but that is refused.
 //! The id is the `WARC-Target-URI`, or the `WARC-Record-ID` of a record without one.
 //!
-//! What is read here is not compressed: a `.gz` holds each record in a gzip member of its own, and
+//! This reader gets uncompressed bytes: a `.gz` holds each record in a gzip member of its own, and
 //! must be opened by a decoder that goes on after the first.
 //!
 //! # Invariants
@@ -56,7 +56,7 @@ pub struct WarcDocuments {
     ended: bool,
 }
 
-/// What a record's type says of it.
+/// The role of a record, by its type.
 enum Role {
     /// Its block is what was captured, a text of this kind.
     Block(TextKind),
@@ -112,7 +112,7 @@ impl WarcDocuments {
         self.other_records
     }
 
-    /// What the next record comes to; `None` at the end.
+    /// The next record; `None` at the end.
     fn read_record(&mut self) -> Result<Option<ReadRecord>, Fault> {
         let Some(header) = self.records.next_header()? else {
             return Ok(None);
@@ -169,7 +169,7 @@ impl WarcDocuments {
         }
     }
 
-    /// What is to be said at the end of the file: nothing, unless all its content was left out.
+    /// The error at the end of the file, if all its content was skipped.
     fn at_end(&self) -> Option<WarcError> {
         (self.texts == 0 && self.other_records > 0).then(|| WarcError::NoTexts {
             file: self.name.clone(),

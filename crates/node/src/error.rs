@@ -87,7 +87,7 @@ pub(crate) enum NodeError {
     /// The storage takes no changes now.
     #[error("{0}: retry later")]
     Refused(#[from] Refusal),
-    /// What is stored cannot be read.
+    /// The store cannot be read.
     #[error("{0}")]
     Read(Arc<ReadError>),
     /// The storage has failed for good.

@@ -1,4 +1,4 @@
-//! What a node holds against what the metadata says, as far as the node can read that: at its start.
+//! Compares the corpora of a node with the metadata at its start, if the node can read the metadata.
 
 use simshard_cluster::{Corpora, CorpusName, CorpusRecord, CorpusState, CorpusUid};
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use simshard_simhash::{Bounds, Fingerprint, Hit, Index, Search, Tables};
 use simshard_topology::ShardId;
 
-/// What a shard holds.
+/// The counts of a shard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ShardCounts {
     /// Documents stored.
@@ -50,7 +50,7 @@ impl Shard {
         }
     }
 
-    /// What it holds.
+    /// Its counts.
     pub(crate) const fn counts(&self) -> ShardCounts {
         self.counts
     }

@@ -42,9 +42,9 @@ pub enum LoggingError {
          or targets with levels such as simshard_node=debug,info"
     )]
     BadFilter {
-        /// What the variable holds.
+        /// The value of the variable.
         value: String,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
     /// A word that names no format.

@@ -25,7 +25,7 @@ pub struct Element<'a> {
     pub live: bool,
 }
 
-/// What an operation made of an element. The greatest state is the newest: by version, and of equal
+/// The state of an element after an operation. The greatest state is the newest: by version, and of equal
 /// versions, which only operations that ran at once can have, a remove counts as later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
@@ -65,7 +65,7 @@ impl PartialOrd for State {
     }
 }
 
-/// What can be done to a store.
+/// An operation on a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// A corpus comes into being. A uid that is in use stays what it is, and one that was dropped is not taken again
@@ -99,7 +99,7 @@ impl Operation {
 /// A change of documents of one corpus, in some shards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// What it does.
+    /// The kind of change.
     pub kind: ChangeKind,
     /// The corpus.
     pub corpus: CorpusUid,
@@ -112,7 +112,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// What it makes of an element.
+    /// The state that it gives to an element.
     pub fn state(&self) -> State {
         State {
             version: self.version,
@@ -121,7 +121,7 @@ impl Change {
     }
 }
 
-/// What a change does to its documents.
+/// The kinds of changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeKind {
     /// They become live.

@@ -20,7 +20,7 @@ use crate::error::ReadError;
 use crate::memtable::Memtable;
 use crate::segment::Segment;
 
-/// What a change did to one shard.
+/// The effect of a change on one shard.
 #[derive(Debug, Default)]
 pub struct Effects {
     /// Places of the documents that became live, or ceased to be.
@@ -138,7 +138,7 @@ pub(crate) struct Lookup {
 }
 
 impl Lookup {
-    /// What the shard has in memory, and the segments to read.
+    /// Takes the documents in the shard's memory, and the list of segments to read.
     pub(crate) fn new(
         shard: &Shard,
         corpus: CorpusUid,

@@ -52,7 +52,7 @@ impl Process {
             }
             panic!("it does not listen: {line}{log}");
         };
-        // What it logs from now on is read and forgotten, so that it never waits.
+        // Its log is read and dropped from now on, so that it never waits for a reader.
         if let Some(mut stderr) = child.stderr.take() {
             thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
         }

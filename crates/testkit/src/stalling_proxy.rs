@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-/// What does not come within a minute never will.
+/// Bytes that do not come within a minute will not come.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Stands before a server, and passes bytes both ways, but for times in which it keeps them.

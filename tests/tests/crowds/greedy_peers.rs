@@ -32,7 +32,7 @@ const STREAMS: usize = 1000;
 /// By then all other clients are answered.
 const PROMPT: Duration = Duration::from_secs(1);
 
-/// Who wants to be answered.
+/// A client that must be answered.
 const OTHER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 
 /// A stream of batches that a router has, and one of work that a node has.

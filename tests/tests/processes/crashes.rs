@@ -48,7 +48,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A document of the oracle.
 type Document = (u64, String);
 
-/// What is known of the documents of one writer.
+/// The expected documents of one writer.
 #[derive(Debug, Default)]
 struct Oracle {
     /// Whether the last operation that was acknowledged inserted it.
@@ -388,7 +388,7 @@ async fn nothing_acknowledged_is_lost_when_processes_end() {
     assert!(made_anew > 0, "nothing was tested");
 }
 
-/// What goes on while processes end.
+/// The load while processes end.
 struct Load {
     stop: Arc<AtomicBool>,
     acknowledged: Arc<AtomicU64>,

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::content::Report;
 use super::numbers::{count, share, time};
 
-/// What the run came to.
+/// The main figures of the run.
 pub(super) fn verdict(report: &Report) -> Markup {
     let documents = u128::from(report.documents);
     let droppable = droppable(report);

@@ -45,13 +45,13 @@ impl Sample {
     }
 }
 
-/// What was asked, and what was stored.
+/// The queries of a search, and the stored fingerprints.
 pub(super) struct Question<'a> {
     pub(super) queries: &'a [Fingerprint],
     pub(super) sample: Sample,
-    /// What was stored all the time.
+    /// Fingerprints that were stored before the search.
     pub(super) set: &'a [Fingerprint],
-    /// What came meanwhile: it may be found.
+    /// Fingerprints that were inserted during the search. It may find them.
     pub(super) coming: &'a [Fingerprint],
 }
 

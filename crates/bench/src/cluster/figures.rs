@@ -1,4 +1,4 @@
-//! What is printed of each case.
+//! The figures that each case prints.
 
 use serde::Serialize;
 
@@ -33,7 +33,7 @@ pub(super) struct Requests {
     p50_ms: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     p99_ms: Option<f64>,
-    /// What the disk takes for a sync.
+    /// The time of a sync on this disk.
     #[serde(skip_serializing_if = "Option::is_none")]
     sync_p50_ms: Option<f64>,
 }

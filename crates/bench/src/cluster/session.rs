@@ -100,7 +100,7 @@ impl<'a> Session<'a> {
         Sample::of(queries.len(), self.settings.check)
     }
 
-    /// What was asked of a corpus of bare documents: those of `set`, and those of `coming`, which came meanwhile.
+    /// A question to a corpus of bare documents that holds `set`, while `coming` are inserted.
     pub(super) fn question<'b>(
         &self,
         queries: &'b [Fingerprint],

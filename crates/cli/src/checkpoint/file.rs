@@ -111,7 +111,7 @@ impl CheckpointFile {
         })
     }
 
-    /// What messages call it.
+    /// Its name in messages.
     pub(crate) fn name(&self) -> &str {
         self.file.name()
     }
@@ -121,7 +121,7 @@ impl CheckpointFile {
         self.checkpoint.position.documents
     }
 
-    /// Whether these are all.
+    /// Whether the load is complete.
     pub(crate) fn is_complete(&self) -> bool {
         self.checkpoint.complete
     }

@@ -173,7 +173,7 @@ impl EvaluateArgs {
         Ok(Some(report))
     }
 
-    /// What the result depends on, for the report.
+    /// The settings that the result depends on, for the report.
     fn settings(&self) -> Vec<(String, String)> {
         let truth = match &self.pairs {
             Some(path) => format!("labels of {}", path.display()),

@@ -17,7 +17,7 @@ pub struct LineParser {
     rules: Rules,
 }
 
-/// What a line is.
+/// The format of a line.
 #[derive(Clone, Debug)]
 enum LineFormat {
     /// The line is a fingerprint.

@@ -9,7 +9,7 @@ use crate::skipped::Skipped;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// What holds for the lines of every format.
+/// The rules for lines of every format.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
     pub(super) ids: Ids,
@@ -94,7 +94,7 @@ impl<'a, T: FnMut(Record<'a>)> Walk<'a, T> {
         self.finish()
     }
 
-    /// What is left of the chunk.
+    /// The rest of the chunk.
     #[inline]
     pub(super) fn rest(&self) -> &'a [u8] {
         &self.chunk.bytes()[self.start..]
@@ -159,7 +159,7 @@ impl<'a, T: FnMut(Record<'a>)> Walk<'a, T> {
         self.take(line.number, parsed)
     }
 
-    /// What there was beside the records.
+    /// The skipped lines, and the error.
     pub(super) fn finish(mut self) -> ChunkOutcome {
         if self.chunk.then_too_long && self.outcome.error.is_none() {
             self.bad_line(self.number, LineProblem::TooLong);

@@ -103,7 +103,7 @@ impl Engine {
         failed.map_or(Ok(()), Err)
     }
 
-    /// What the node holds of a corpus, shard by shard.
+    /// The counts of a corpus on this node, shard by shard.
     pub(crate) async fn counts(
         self: &Arc<Self>,
         target: Target,

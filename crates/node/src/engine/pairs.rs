@@ -26,7 +26,7 @@ pub(super) const MOST_JOINS: usize = 16;
 /// Pairs that are sent together.
 const BATCH: usize = 1 << 14;
 
-/// What a join asks of the shards of a node.
+/// A join in shards of a node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PairQuery {
     pub(crate) target: Target,

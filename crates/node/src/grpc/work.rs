@@ -183,7 +183,7 @@ impl InFlight {
     }
 }
 
-/// What an item and its answer take.
+/// The memory of an item and its answer.
 struct Memory {
     /// The answer.
     own: Taken,
@@ -239,7 +239,7 @@ impl Ready {
         answers.push_back(done);
     }
 
-    /// What is sent next: all small answers, up to [`LARGE`] bytes, or a large one.
+    /// The next message: all small answers, up to [`LARGE`] bytes, or a large one.
     fn message(&mut self) -> WorkMessage {
         let mut bytes = 0;
         let mut answers = Vec::new();

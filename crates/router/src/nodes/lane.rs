@@ -84,7 +84,7 @@ impl Slot {
     }
 }
 
-/// What a node answered, and the memory that this takes.
+/// The answer of a node, and its memory.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) outcome: Outcome,

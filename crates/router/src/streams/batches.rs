@@ -91,7 +91,7 @@ impl CallerWatch for BatchPermit {
     }
 }
 
-/// What a batch and its answer hold until there is room for the answer.
+/// The memory of a batch and its answer, until there is room for the answer.
 #[derive(Debug)]
 struct Kept {
     batch: BatchPermit,
@@ -163,7 +163,7 @@ mod tests {
 
     const SHORT: Duration = Duration::from_millis(30);
 
-    /// What a batch of so much memory holds.
+    /// The memory and place of a batch of this size.
     fn holding(memory: Taken) -> Kept {
         let admitted = Admitted::new(&Budget::new(0), None);
         Kept {

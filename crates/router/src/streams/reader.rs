@@ -54,7 +54,7 @@ impl<T> Stream for Read<T> {
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
         for question in this.looked_after.drain(..) {
-            // Who asked may have ended.
+            // The task that asked may have ended.
             let _ = question.send(());
         }
         while let Poll::Ready(Some(question)) = this.arriving.poll_recv(context) {

@@ -58,7 +58,7 @@ impl Bounds {
 
 impl Index {
     /// As [`search`](Self::search), for few queries; breaks as well before it does more than the bounds allow.
-    /// What it called `hit` for until then is not all there is.
+    /// The matches until then are not complete.
     ///
     /// # Panics
     /// If there are 2^32 queries or more.

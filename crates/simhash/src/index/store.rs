@@ -1,4 +1,4 @@
-//! What one table holds: sorted runs that grow geometrically.
+//! The content of one table: sorted runs whose sizes grow geometrically.
 //!
 //! # Invariants
 //! - X3: no value is in two runs.

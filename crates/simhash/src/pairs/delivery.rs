@@ -33,7 +33,7 @@ pub(super) trait Delivery: Sync {
     fn stop(&self);
 }
 
-/// What is called with pairs.
+/// The callback that gets pairs.
 pub(super) type Visit<'a> = dyn FnMut(&[Pair]) -> ControlFlow<()> + Send + 'a;
 
 /// Gives pairs to a visitor, in the order of the tasks.

@@ -16,7 +16,7 @@ use super::{FingerprintSet, PairSearch};
 /// A bucket with a larger share of its parent than one in this many is parted by all threads.
 const SHARE: usize = 16;
 
-/// What is told how much is done, and of how much.
+/// A callback for progress: the work done, and all the work.
 pub(super) type Progress<'a> = dyn Fn(u64, u64) + Sync + 'a;
 
 /// A join in flight.

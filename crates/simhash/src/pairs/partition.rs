@@ -210,7 +210,7 @@ mod tests {
             let mut expected = values.clone();
             expected.sort_by_key(|&value| digit.of(value));
 
-            // What was there before must not matter.
+            // The earlier content must not matter.
             let mut buckets = Buckets::default();
             buckets.partition(&[1, 2, 3], Digit::leading(3, 3));
             buckets.partition(&values, digit);

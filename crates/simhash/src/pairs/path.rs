@@ -41,7 +41,7 @@ pub(super) struct Path {
     to_agree: u32,
     /// Blocks of this cut that may still be skipped.
     to_skip: u32,
-    /// What the pairs of the path have in common.
+    /// The condition that all pairs of the path meet.
     pub(super) rule: Rule,
 }
 

@@ -1,4 +1,4 @@
-//! What waits to be written: bounded in bytes, taken in batches.
+//! The queue of records to write: bounded in bytes, emptied in batches.
 
 use std::collections::VecDeque;
 

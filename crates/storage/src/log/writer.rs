@@ -26,11 +26,11 @@ pub(crate) struct Committed<T> {
     pub(crate) record: Record,
     /// Its bytes in the log.
     pub(crate) bytes: usize,
-    /// What it was appended with.
+    /// The ticket that it was appended with.
     pub(crate) ticket: T,
 }
 
-/// Who hears what became of records. Every ticket that the log accepted comes back once, through one of these,
+/// Receives the results of records. Every ticket that the log accepted comes back once, through one of these,
 /// which are called by one thread, in the order of the records. A sink that panics ends the process.
 pub(crate) trait Sink<T>: Send + 'static {
     /// These records are on disk; each batch follows the one before.

@@ -75,7 +75,7 @@ impl FromStr for SegmentId {
     }
 }
 
-/// What a manifest knows of a segment.
+/// The entry of a segment in the manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SegmentMeta {
     /// Bytes of the file.

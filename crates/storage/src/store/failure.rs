@@ -35,7 +35,7 @@ pub(super) fn check(directory: &dyn Directory) -> Result<(), OpenError> {
     }
 }
 
-/// What the store of a directory has left word of, if it has failed.
+/// The note of a directory's store, if it has failed.
 pub(crate) fn read_failure_note(
     directory: &dyn Directory,
 ) -> Result<Option<FailureNote>, OpenError> {

@@ -239,7 +239,7 @@ impl Store {
         Ok(())
     }
 
-    /// What there is too little of to accept operations that take space now, if they are not.
+    /// The shortage for which operations that take space are refused now, if they are.
     pub(crate) fn shortage(&self) -> Option<Shortage> {
         let disk = self.disk.as_ref()?;
         if disk.space.is_enough() {

@@ -33,7 +33,7 @@ impl PageStart {
     }
 }
 
-/// What of a shard a page is made of: copied, or never changed.
+/// The parts of a shard that make a page: copied, or immutable.
 struct View {
     /// Elements in memory.
     parts: Vec<Memtable>,

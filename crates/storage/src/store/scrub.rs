@@ -33,7 +33,7 @@ impl Store {
     /// Reads all segments once, and says what is damaged in the log of the process; `go_on` hears of the bytes of each
     /// read, and may end it.
     pub(super) fn scrub_all(&self, mut go_on: impl FnMut(u64) -> bool) {
-        // What is merged meanwhile goes, and its file with it.
+        // A segment that is merged meanwhile is dropped, and its file with it.
         let segments: Vec<Weak<Segment>> = self.all_segments().iter().map(Arc::downgrade).collect();
         for segment in segments {
             let Some(segment) = segment.upgrade() else {

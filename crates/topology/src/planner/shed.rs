@@ -26,7 +26,7 @@ pub(super) fn to_cap(draft: &mut Draft) {
     }
 }
 
-/// What to give up next out of `from`: a whole range if one fits, else the best end of one.
+/// The next shards of `from` to give up: a whole range if one fits, else the best end of one.
 fn pick(draft: &Draft, from: &ShardSet, excess: usize) -> Option<ShardRange> {
     let smallest = from.ranges().min_by_key(|range| range.len())?;
     if smallest.len() <= excess {

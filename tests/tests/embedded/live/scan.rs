@@ -91,7 +91,7 @@ async fn unread_scans_block_no_other_request() {
     client.remove("c", columns(&more)).await.unwrap();
     let scanned = all(client.scan("c").await).await.unwrap();
     assert!(scanned == documents(&oracle));
-    // Who reads on gets everything.
+    // A reader that continues gets everything.
     let mut count = 0;
     let mut rest = stalled.remove(0);
     while let Some(answer) = rest.message().await.unwrap() {

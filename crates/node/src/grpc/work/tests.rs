@@ -16,7 +16,7 @@ use super::*;
 use crate::engine::{Class, Threads};
 use crate::target::Target;
 
-/// What takes longer will never be.
+/// A longer wait means that the event will not come.
 const LONG: Duration = Duration::from_secs(20);
 
 /// The map of the node.

@@ -21,7 +21,7 @@ use tonic::transport::{Endpoint, Server};
 
 use super::*;
 
-/// What takes longer will never be.
+/// A longer wait means that the event will not come.
 const LONG: Duration = Duration::from_secs(20);
 
 /// The other end of a lane.
@@ -95,7 +95,7 @@ fn ask(lane: &Arc<Lane>, number: u32) -> Asked {
     tokio::spawn(async move { lane.work(soon(), work(number)).await })
 }
 
-/// What came of that.
+/// The result.
 async fn answer(asked: Asked) -> Result<Answer, CallError> {
     let answer = timeout(LONG, asked).await;
     answer.expect("an answer").unwrap()
@@ -270,7 +270,7 @@ async fn those_who_wait_while_a_lane_cannot_be_opened_share_the_failure() {
     };
     assert!(lanes.iter().all(is_unreachable), "{lanes:?}");
 
-    // Who comes later tries again.
+    // A later caller tries again.
     let again = tokio::join!(slot.lane(), async {
         drop(listener.accept().await.unwrap());
     });
