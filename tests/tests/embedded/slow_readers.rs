@@ -77,7 +77,7 @@ async fn unread_streams_block_no_other_request() {
 }
 
 /// All 41,664 fingerprints at distance 3 from a base, asked for 65,536 times:
-/// more than anybody waits for.
+/// more than a client waits for.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_search_that_was_given_up_ends() {
     let cluster = TestCluster::start(1).await;

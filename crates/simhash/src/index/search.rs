@@ -28,7 +28,7 @@ impl Index {
     /// breaks, the search ends and returns the break.
     ///
     /// Goes through one table after the other, so that the directory of the
-    /// table stays in the cache. So many queries at once take less time each.
+    /// table stays in the cache. Each of many queries then takes less time.
     ///
     /// # Panics
     /// If there are 2^32 queries or more.

@@ -18,7 +18,7 @@ fn layouts() -> Vec<(u32, u32)> {
 }
 
 #[test]
-fn tables_are_shared_while_anybody_holds_them() {
+fn tables_are_shared_while_in_use() {
     let [one, other] = [(37, 2), (37, 1)].map(|(m, k)| Layout::new(m, k).unwrap());
     let first = Tables::shared(one);
     assert!(Arc::ptr_eq(&first, &Tables::shared(one)));
