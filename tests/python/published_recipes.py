@@ -124,7 +124,7 @@ def rotate(words, turns):
 
 
 def lookup3(data, width):
-    """hashlittle2 of each window of so many bytes, 1 to 12; words of 32 bits drop what overflows."""
+    """hashlittle2 of each window of `width` bytes, 1 to 12; words of 32 bits drop what overflows."""
     windows = sliding_window_view(numpy.frombuffer(data, numpy.uint8), width)
     padded = numpy.zeros((len(windows), 12), numpy.uint8)
     padded[:, :width] = windows

@@ -98,7 +98,7 @@
     });
   }
 
-  // A fingerprint is decimal, as on the wire; whoever wants its bits points at it.
+  // A fingerprint is decimal, as on the wire; its title shows its bits.
   for (const code of all('#degenerate h3 code')) {
     const [hex] = code.title.split(' ');
     const decimal = /^\d+$/.test(code.textContent);

@@ -45,7 +45,7 @@ HOSTILE = {
     "x" * 1024: "x" * 1024,
 }
 
-# What is done to a good page, and a part of the problem that must then be reported.
+# How a good page is spoilt, and a part of the problem that must then be reported.
 SPOILT = {
     "a script": ("</main>", "</main><script>window.injected = 1</script>", "was run"),
     "an exception": ("</main>", "</main><script>null.x</script>", "exception"),

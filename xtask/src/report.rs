@@ -3,9 +3,9 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-/// What a step came to.
+/// The result of a step.
 #[derive(Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct StepOutcome {
     /// Checks that passed: the tests of the test runner, or 1 for any other step.
     pub(crate) passed: u64,
     /// Checks that failed, counted in the same way.
@@ -14,7 +14,7 @@ pub(crate) struct Outcome {
     pub(crate) note: String,
 }
 
-impl From<anyhow::Result<String>> for Outcome {
+impl From<anyhow::Result<String>> for StepOutcome {
     /// The outcome of a step that is one check, with its note.
     fn from(result: anyhow::Result<String>) -> Self {
         match result {
@@ -41,8 +41,8 @@ pub(crate) struct Row {
     pub(crate) time: Duration,
     /// How long it kept a processor busy, where the system tells.
     pub(crate) processor: Option<Duration>,
-    /// What it came to.
-    pub(crate) outcome: Outcome,
+    /// Its result.
+    pub(crate) outcome: StepOutcome,
 }
 
 /// Whether nothing failed.
@@ -96,7 +96,7 @@ mod tests {
             name: name.to_owned(),
             time: Duration::from_secs(seconds),
             processor: Some(Duration::from_secs(2 * seconds)),
-            outcome: Outcome {
+            outcome: StepOutcome {
                 passed,
                 failed,
                 note: note.to_owned(),
@@ -141,7 +141,7 @@ all                 2 min 07 s    4 min 14 s
     #[test]
     fn a_failed_step_keeps_its_whole_reason() {
         let error = anyhow::anyhow!("the cause").context("the step");
-        let outcome = Outcome::from(Err(error));
+        let outcome = StepOutcome::from(Err(error));
         assert_eq!((outcome.passed, outcome.failed), (0, 1));
         assert_eq!(outcome.note, "the step: the cause");
     }

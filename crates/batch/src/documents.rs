@@ -37,7 +37,7 @@ pub struct DocumentSet {
     len: usize,
 }
 
-/// What documents are called.
+/// How documents are named.
 #[derive(Debug)]
 enum Names {
     /// As their fingerprints are.
@@ -208,7 +208,7 @@ fn ordered(places: Vec<u32>, starts: Option<&[u32]>) -> Vec<u32> {
 #[derive(Clone, Debug)]
 pub struct Group<'a> {
     all: &'a DocumentSet,
-    /// What all of them have.
+    /// The fingerprint of all its documents.
     pub fingerprint: Fingerprint,
     rows: Range<usize>,
 }

@@ -20,7 +20,7 @@ use crate::statistics::{ClusterSizes, Statistics, Timings};
 pub struct Job {
     /// The command's name, for the report.
     pub command: &'static str,
-    /// What is read, with patterns expanded.
+    /// The inputs, with patterns expanded.
     pub input: InputOptions,
     /// How texts become fingerprints.
     pub recipe: Recipe,
@@ -74,12 +74,12 @@ impl JobError {
     }
 }
 
-/// What a job came to, for people.
+/// The result of a job, for people.
 #[derive(Clone, Debug)]
 pub struct Summary {
-    /// What was read and found, such as `5 documents, 4 distinct fingerprints, 3 pairs`.
+    /// The numbers of inputs and results, such as `5 documents, 4 distinct fingerprints, 3 pairs`.
     pub found: String,
-    /// What was left out.
+    /// The skipped lines and texts.
     pub skipped: Skipped,
     /// Texts that say too little.
     pub degenerate: DegenerateTexts,
@@ -166,7 +166,7 @@ impl Job {
     }
 }
 
-/// What a result depends on, and what its time does.
+/// The settings that a result depends on, and those that only its time depends on.
 fn settings(sample: u64, recipe: Option<Recipe>, layout: Layout) -> Vec<(String, String)> {
     let recipe = recipe.map_or("none: the input holds fingerprints".to_owned(), |recipe| {
         recipe.to_string()

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use simshard_simhash::Fingerprint;
 
-/// What stands for a document that has no id.
+/// The name of a document without an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BareName {
     /// Its fingerprint.

@@ -14,18 +14,18 @@ const PREFIXES: usize = 20;
 /// Crowded fingerprints that are listed.
 const CROWDED: usize = 20;
 
-/// What the run was about.
+/// The settings of a run.
 #[derive(Debug)]
 pub(crate) struct About {
     /// The command's name.
     pub(crate) command: &'static str,
-    /// What was read.
+    /// The inputs.
     pub(crate) inputs: Vec<String>,
-    /// What the result depends on.
+    /// The settings that the result depends on.
     pub(crate) settings: Vec<(String, String)>,
-    /// What the recipe makes of the empty text; `None` if none was used.
+    /// The fingerprint of the empty text by the recipe; `None` without a recipe.
     pub(crate) empty_text: Option<u64>,
-    /// What was left out.
+    /// The skipped lines and texts.
     pub(crate) skipped: Skipped,
     /// Texts that say too little.
     pub(crate) degenerate: DegenerateTexts,

@@ -1,4 +1,4 @@
-//! What a run found, in numbers that do not grow with it: for a summary or a report.
+//! Statistics of a run for a summary or a report. Their memory does not grow with the run.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -20,7 +20,7 @@ const DOCUMENT_SAMPLES: usize = 5;
 /// Leading bits of a fingerprint that are counted as a prefix.
 const PREFIX_BITS: u32 = 16;
 
-/// What a run found and how long it took.
+/// The findings of a run, and its duration.
 #[derive(Clone, Debug)]
 pub struct Statistics {
     /// The documents.

@@ -21,7 +21,7 @@ use simshard_simhash::{Clusters, Fingerprint, FingerprintSet, PairSearch, TextRe
 use crate::figure;
 use crate::settings::BadSettings;
 
-/// What to measure, and with what.
+/// The arguments of `bench batch`.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The cases; empty means all.

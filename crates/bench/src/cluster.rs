@@ -25,7 +25,7 @@ pub use settings::{Case, Settings};
 pub async fn run(settings: &Settings) -> anyhow::Result<()> {
     disk::check_is_disk(settings.folder())?;
     let shutdown = shutdown::on_signals()?;
-    // What is dropped here takes its processes and its folder with it.
+    // Dropping these ends their processes and deletes their folder.
     tokio::select! {
         measured = measure(settings) => measured,
         () = shutdown.cancelled() => bail!("stopped before all was measured"),

@@ -26,7 +26,7 @@ const CHECKED: usize = 50;
 /// Most fingerprints that are inserted one by one, each followed by a search.
 const INTERLEAVED: usize = 200_000;
 
-/// What to measure, and with what: the arguments of `bench engine`.
+/// The arguments of `bench engine`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Half the queries have a match at distance 1 up to --distance. A sample of the

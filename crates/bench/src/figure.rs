@@ -1,4 +1,4 @@
-//! What is printed of a measurement, for programs or for people.
+//! Printing measurements, for programs or for people.
 
 use std::io::Write;
 

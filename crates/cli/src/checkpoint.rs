@@ -41,14 +41,14 @@ pub(crate) struct CorpusIdentity {
     pub(crate) create_time: String,
 }
 
-/// What a checkpoint is about.
+/// The load that a checkpoint belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Subject {
     pub(crate) corpus: CorpusIdentity,
     pub(crate) input: InputIdentity,
 }
 
-/// What a checkpoint says.
+/// The content of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Checkpoint {
     subject: Subject,
@@ -79,7 +79,7 @@ struct Written {
     complete: bool,
 }
 
-/// What checkpoints of all versions have.
+/// The fields of checkpoints of all versions.
 #[derive(Deserialize)]
 struct OfAnyVersion {
     version: u64,

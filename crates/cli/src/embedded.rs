@@ -182,7 +182,7 @@ impl EmbeddedCluster {
         role.stop().await
     }
 
-    /// Waits until a role that nobody stopped has ended, and says why it did.
+    /// Waits until a role ends without having been stopped, and says why it did.
     /// Never returns while all of them run.
     pub async fn failed(&mut self) -> anyhow::Error {
         if self.roles.is_empty() {
@@ -223,7 +223,7 @@ impl EmbeddedCluster {
 }
 
 impl EmbeddedConfig {
-    /// Nodes that keep all in memory and have so many threads each, and a router on a free port of loopback.
+    /// Nodes in memory with `threads` threads each, and a router on a free port of loopback.
     #[must_use]
     pub fn in_memory(nodes: Vec<NodeId>, threads: usize) -> Self {
         Self {
@@ -277,7 +277,7 @@ fn check_is_no_node(data: &Path) -> Result<(), UsageError> {
     }
 }
 
-/// Takes an address, or says which one is taken. Nobody can connect before it listens.
+/// Binds an address; the error names one that is in use. Clients can connect only once the socket listens.
 pub(crate) fn bind(address: SocketAddr) -> anyhow::Result<TcpSocket> {
     let bind = || {
         let socket = match address {

@@ -61,7 +61,7 @@ pub fn code(error: &anyhow::Error) -> Option<u8> {
         {
             return Some(BAD_INPUT);
         }
-        // Whoever reads our output has seen enough, as in `simshard find | head`.
+        // The reader of our output has seen enough, as in `simshard find | head`.
         let broken_pipe = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
         if cause.downcast_ref().is_some_and(broken_pipe) {
             return None;
@@ -180,7 +180,7 @@ pub(crate) fn shown(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// What takes the place of a value, where a terminal would obey it.
+/// The replacement of a value that a terminal would interpret.
 fn escaped_value(value: &ContextValue) -> Option<ContextValue> {
     if let ContextValue::String(text) = value
         && text.contains(is_obeyed)

@@ -11,7 +11,7 @@ use simshard_simhash::Recipe;
 
 /// Says something on standard error, on one line whatever it quotes.
 pub(crate) fn note(what: impl Display) {
-    // There is nobody left to tell that nobody listens.
+    // When standard error fails, there is no other place to report it.
     let _ = writeln!(std::io::stderr(), "{}", escaped(&what.to_string()));
 }
 

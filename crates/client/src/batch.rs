@@ -11,8 +11,8 @@ const HEADER_BYTES: usize = 64 << 10;
 const FINGERPRINT_BYTES: usize = 8;
 const STRING_BYTES: usize = 6;
 
-/// What is looked for, or stored: fingerprints, or texts that the router turns
-/// into fingerprints.
+/// Fingerprints to search for or to store, or texts that the router turns into
+/// fingerprints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Queries {
     /// Fingerprints.

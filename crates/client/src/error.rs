@@ -12,7 +12,7 @@ pub enum ClientError {
     Url {
         /// The URL.
         url: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
     /// The router refused or failed the request.
@@ -25,7 +25,7 @@ pub enum ClientError {
     NoRouter {
         /// The URL.
         url: String,
-        /// What the connection said.
+        /// The error of the connection.
         problem: String,
     },
     /// Something else than a router answers at the URL.
@@ -70,7 +70,7 @@ impl ClientError {
         Reason::of(self.status()?)
     }
 
-    /// What the router said, if it refused or failed the request.
+    /// The router's status, if it refused or failed the request.
     fn status(&self) -> Option<&Status> {
         if let Self::Refused(status) = self {
             Some(status)

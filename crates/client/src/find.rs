@@ -1,4 +1,4 @@
-//! What a search asks, and what it answers.
+//! The requests and answers of searches.
 
 use std::collections::BTreeSet;
 
@@ -31,11 +31,11 @@ pub struct QueryMatches {
     pub matches: Vec<Match>,
     /// Whether the limit cut the matches.
     pub truncated: bool,
-    /// What may be missing, where the answer to this query is partial.
+    /// The matches that may be missing, if the answer to this query is partial.
     pub missing: Option<Missing>,
 }
 
-/// What a partial answer to a query may lack.
+/// The matches that a partial answer to a query may lack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Missing {
     /// The lead groups that were not searched.

@@ -11,10 +11,10 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// … up to this, and as long again by chance: so that many clients do not come back as one.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// What fails for so long is worth a word: less is over before it is read.
+/// Report failures that last longer than this. Shorter ones end before the user reads the report.
 const REPORT_AFTER: Duration = Duration::from_secs(1);
 
-/// What is left of the patience with something that fails.
+/// How long to go on retrying a request that fails.
 #[derive(Debug)]
 pub(crate) struct Patience {
     limit: Duration,
@@ -30,7 +30,7 @@ struct Failing {
 }
 
 impl Patience {
-    /// Patience for so long after the first failure.
+    /// Allows retries until `limit` after the first failure.
     pub(crate) fn new(limit: Duration) -> Self {
         Self {
             limit,
@@ -51,7 +51,7 @@ impl Patience {
         (!left.is_zero()).then_some(pause.min(left))
     }
 
-    /// For how long it is yet to be gone on, if that is worth a word now: once until something succeeds.
+    /// The time left for retries, if the failures should be reported now. Once, until something succeeds.
     pub(crate) fn overdue(&mut self, now: Instant) -> Option<Duration> {
         let failing = self.failing.as_mut().filter(|failing| !failing.told)?;
         let failed = now - failing.since;

@@ -13,7 +13,7 @@
 //! - RS1: a batch is kept until it is answered, and every new stream begins with all that are kept,
 //!   in their order.
 //! - RS2: batches are answered in their order, each once; any other answer is an error.
-//! - RS3: at most [`WINDOW`] batches are kept, and none is read while there are so many.
+//! - RS3: at most [`WINDOW`] batches are kept; no other batch is read while the window is full.
 //! - RS4: what may pass is an error only once nothing has been answered for the whole patience.
 
 use std::collections::VecDeque;
@@ -36,7 +36,7 @@ use crate::patience::Patience;
 /// Batches that are sent before the first of them is answered.
 const WINDOW: usize = 8;
 
-/// What became of one batch of a stream of changes. It is durable.
+/// The result of one batch of a stream of changes. The batch is durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acknowledged {
     /// Its documents.
@@ -65,10 +65,10 @@ pub(crate) struct Answer {
 pub(crate) type Batches = ReceiverStream<Arc<Batch>>;
 
 /// The answers of one stream.
-pub(crate) type Answers = BoxStream<'static, Result<Answer, ClientError>>;
+pub(crate) type BatchAnswers = BoxStream<'static, Result<Answer, ClientError>>;
 
-/// Sends batches on streams that `open` makes, and yields what became of each, in their order. An
-/// error is the last.
+/// Sends batches on streams that `open` makes, and yields the result of each, in their order. An
+/// error is the last item.
 pub(crate) fn resending<B, O>(
     client: &Client,
     batches: B,
@@ -76,7 +76,7 @@ pub(crate) fn resending<B, O>(
 ) -> impl Stream<Item = Result<Acknowledged, ClientError>> + use<B, O>
 where
     B: Stream<Item = Documents>,
-    O: Fn(Batches) -> Answers,
+    O: Fn(Batches) -> BatchAnswers,
 {
     let sending = Resending {
         batches: Box::pin(batches.fuse()),
@@ -117,10 +117,10 @@ struct Resending<B, O> {
 struct InFlight {
     /// Has room for a whole window.
     batches: mpsc::Sender<Arc<Batch>>,
-    answers: Answers,
+    answers: BatchAnswers,
 }
 
-/// What happens next.
+/// The next event of a stream.
 enum Event {
     Read(Documents),
     /// There are no more batches.
@@ -132,7 +132,7 @@ enum Event {
 impl<B, O> Resending<B, O>
 where
     B: Stream<Item = Documents>,
-    O: Fn(Batches) -> Answers,
+    O: Fn(Batches) -> BatchAnswers,
 {
     /// The next batch that is answered, if any is left.
     async fn next(&mut self) -> Option<Result<Acknowledged, ClientError>> {
@@ -162,7 +162,7 @@ where
         let has_room = self.window.len() < WINDOW && !self.batches.is_done();
         let time_left = self.timeout.saturating_sub(self.waiting_since.elapsed());
         tokio::select! {
-            // An answer that is here is not late, however long nobody looked.
+            // An answer that has arrived is not late, even if it is polled only after the timeout.
             biased;
             answer = answer(&mut self.in_flight) => {
                 let ended = || self.no_answer("it ended the stream too early".to_owned());
@@ -221,7 +221,7 @@ where
     async fn recover(&mut self, error: ClientError) -> Result<(), ClientError> {
         self.in_flight = None;
         if self.window.is_empty() {
-            // Nobody waited for it.
+            // No batch waits for an answer.
             return Ok(());
         }
         // A router that did not have the time says it a moment before we would.

@@ -8,7 +8,7 @@ use crate::batch::{Documents, Queries, insert_request, remove_request};
 use crate::client::Client;
 use crate::error::ClientError;
 use crate::find::Found;
-use crate::resend::{Acknowledged, Answer, Answers, Batches, resending};
+use crate::resend::{Acknowledged, Answer, BatchAnswers, Batches, resending};
 use simshard_proto::SearchSpec;
 
 impl Client {
@@ -84,7 +84,7 @@ impl Client {
         &self,
         opened: impl Future<Output = Result<Response<Streaming<A>>, Status>> + Send + 'static,
         answer: impl Fn(A) -> Answer + Send + 'static,
-    ) -> Answers {
+    ) -> BatchAnswers {
         let url = self.url.clone();
         let answers = opened.map_ok(Response::into_inner).try_flatten_stream();
         let answers = answers.map(move |message| match message {

@@ -1,4 +1,4 @@
-//! What the cluster remembers about a corpus: its checked name, the identity of
+//! The record of a corpus in the metadata: its checked name, the identity of
 //! this creation, and the configuration that never changes afterwards.
 
 use std::fmt;
@@ -18,7 +18,7 @@ pub struct CorpusName(String);
 /// Why a text is no corpus name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidCorpusName {
-    /// There is nothing in it.
+    /// It is empty.
     #[error("a corpus name is empty, give it 1 to {MAX_CORPUS_NAME_LENGTH} characters")]
     Empty,
     /// It is too long.
@@ -37,7 +37,7 @@ pub enum InvalidCorpusName {
         /// Its first character.
         found: char,
     },
-    /// It holds a character that names may not hold.
+    /// It has a character that is not allowed.
     #[error("corpus name {name:?} contains {found:?}, use only a-z, 0-9, '.', '_' and '-'")]
     BadCharacter {
         /// The text.
@@ -87,12 +87,12 @@ impl fmt::Display for CorpusName {
     }
 }
 
-/// An identity that no other corpus has.
+/// A new random uid.
 pub fn random_corpus_uid() -> CorpusUid {
     CorpusUid(Uuid::new_v4().into_bytes())
 }
 
-/// Where a corpus is in its life. A corpus that is gone has no record.
+/// Whether a corpus can be used. A deleted corpus has no record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CorpusState {
     /// It can be used.
@@ -101,11 +101,11 @@ pub enum CorpusState {
     Deleting,
 }
 
-/// One corpus as the cluster remembers it. The metadata store keeps the figures as
-/// they are given; whether they make sense together is for the caller to check.
+/// One corpus in the metadata store. The store keeps the figures as they are given;
+/// the caller checks whether they make sense together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CorpusRecord {
-    /// What it is called.
+    /// Its name.
     pub name: CorpusName,
     /// Which creation under that name this is.
     pub uid: CorpusUid,
@@ -115,7 +115,7 @@ pub struct CorpusRecord {
     pub distance: u32,
     /// The recipe that turned its texts into fingerprints.
     pub recipe: String,
-    /// When it was created, by the clock of whoever created it.
+    /// When it was created, by its creator's clock.
     pub create_time: SystemTime,
     /// Whether it can be used.
     pub state: CorpusState,

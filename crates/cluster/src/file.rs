@@ -24,8 +24,8 @@
 //! - FS7: a store opens, and has its layout, whatever has become of the corpora file;
 //!   only those who read or change corpora are refused
 //!   (`a_damaged_corpora_file_leaves_the_layout_readable`).
-//! - FS8: one thread of a process at most waits for the lock, however many changes
-//!   there are and whoever has given up on them
+//! - FS8: at most one thread of a process waits for the lock, however many changes
+//!   are waiting or were given up
 //!   (`changes_that_wait_for_the_lock_hold_up_no_reading`).
 //! - FS9: a corpora file of version 2 that lost its end, or of which any bits changed, is refused
 //!   (`every_flipped_bit_is_refused`, `every_truncation_is_refused`).

@@ -67,7 +67,7 @@ pub enum ClusterLayoutError {
         node: NodeId,
         /// Its address.
         address: String,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
     /// The planner found no map for these nodes.
@@ -93,7 +93,7 @@ impl ClusterLayout {
         &self.nodes
     }
 
-    /// Who owns which shard.
+    /// The owners of all shards.
     pub fn map(&self) -> &ShardMap {
         &self.map
     }

@@ -121,7 +121,7 @@ pub enum MetadataError {
     /// There are as many corpora as there may be.
     #[error("there are {max_corpora} corpora or more, delete one or allow more")]
     TooMany {
-        /// So many may be there.
+        /// The most corpora that may exist.
         max_corpora: usize,
     },
     /// No corpus has this name and uid.
@@ -150,7 +150,7 @@ pub enum MetadataError {
         line: usize,
         /// Column of the mistake in characters, from 1.
         column: usize,
-        /// What is wrong there.
+        /// The problem.
         message: String,
     },
     /// The layout file describes a cluster that cannot be.
@@ -158,7 +158,7 @@ pub enum MetadataError {
     UnusableLayout {
         /// The file.
         path: PathBuf,
-        /// What is wrong with the cluster it describes.
+        /// The problem of the cluster that it describes.
         problem: ClusterLayoutError,
     },
     /// The file of corpora is damaged. It is left as it is.
@@ -175,7 +175,7 @@ pub enum MetadataError {
         line: usize,
         /// Column of the damage in characters, from 1.
         column: usize,
-        /// What is wrong there.
+        /// The problem.
         message: String,
     },
     /// The file of corpora was written by a later Simshard.
@@ -198,7 +198,7 @@ pub enum MetadataError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         reason: io::Error,
     },
     /// A file could not be written. Nothing has changed.
@@ -210,7 +210,7 @@ pub enum MetadataError {
     Unwritable {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         reason: io::Error,
     },
     /// The change was made, but a power cut might still undo it.
@@ -222,7 +222,7 @@ pub enum MetadataError {
     NotDurable {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         reason: io::Error,
     },
     /// The process is stopping, so the outcome of the operation is not known.

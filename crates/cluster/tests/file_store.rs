@@ -191,7 +191,7 @@ async fn a_corrupt_corpora_file_is_refused_and_left_alone() {
     let whole = fs::read_to_string(folder.corpora()).unwrap();
     let blank = String::new();
     let broken = whole.replace("blocks = 5", "blocks = ?");
-    // It makes sense, but nobody wrote it.
+    // The edited file is well formed, but its checksum does not match.
     let edited = whole.replace("blocks = 5", "blocks = 4");
     for damaged in [blank, broken, edited] {
         assert_ne!(damaged, whole);
@@ -320,7 +320,7 @@ async fn a_corpora_file_of_other_bytes_than_text_is_refused_with_their_place() {
     assert!(error.to_string().contains("line 2 column 1"), "{error}");
 }
 
-/// FS6: were the only async thread to wait for the lock, nobody could release it.
+/// FS6: a lock wait on the only async thread would block the task that releases the lock.
 #[tokio::test(flavor = "current_thread")]
 async fn waiting_for_the_lock_holds_up_no_async_thread() {
     let folder = Folder::with(LAYOUT);

@@ -10,7 +10,7 @@ use crate::found::Found;
 use crate::html::Html;
 use crate::needs::Needs;
 use crate::options::InputOptions;
-use crate::parse::{LineParser, Outcome};
+use crate::parse::{ChunkOutcome, LineParser};
 use crate::records::RecordReader;
 use crate::skipped::Skipped;
 use crate::source::Source;
@@ -47,14 +47,14 @@ pub(crate) struct DocumentBatches {
 
 impl Batch {
     /// Hands each record to `take`, up to the first bad line.
-    pub(crate) fn parse<'a>(&'a self, mut take: impl FnMut(Record<'a>)) -> Outcome {
+    pub(crate) fn parse<'a>(&'a self, mut take: impl FnMut(Record<'a>)) -> ChunkOutcome {
         match self {
             Self::Lines(chunk, parser) => parser.parse_chunk(chunk, take),
             Self::Documents(documents, skipped) => {
                 for (document, html) in documents {
                     take(html.of_record(document.into()));
                 }
-                Outcome {
+                ChunkOutcome {
                     skipped: *skipped,
                     error: None,
                 }
@@ -107,7 +107,7 @@ impl SourceReader {
         }
     }
 
-    /// What the sources hold.
+    /// The sources as batches of this format.
     pub(crate) fn batches(&self, sources: Vec<Source>) -> Batches {
         match self {
             Self::Lines(parser) => {

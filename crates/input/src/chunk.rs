@@ -67,7 +67,7 @@ impl Chunk {
 pub(crate) struct Chunks {
     waiting: vec::IntoIter<Source>,
     current: Option<Cutter>,
-    /// Buffers of chunks that nobody needs any more.
+    /// Buffers of finished chunks, for reuse.
     spare: Vec<Vec<u8>>,
     read_bytes: usize,
     /// Whether reading goes on after a line that is too long.
@@ -122,7 +122,7 @@ impl Chunks {
 
     /// Takes back a chunk that is done with.
     pub(crate) fn reuse(&mut self, chunk: Chunk) {
-        // What one long line took is given back.
+        // Releases the memory that one long line took.
         if chunk.buffer.len() <= 2 * self.read_bytes {
             self.spare.push(chunk.buffer);
         }
@@ -145,7 +145,7 @@ struct Cutter {
     read_bytes: usize,
     /// The number of the next line.
     line: u64,
-    /// What was read after the last line break.
+    /// The bytes after the last line break.
     rest: Vec<u8>,
     /// A line that was too long has not ended yet.
     inside_line: bool,

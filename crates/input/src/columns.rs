@@ -25,7 +25,7 @@ pub struct Columns {
     pub ids: Option<IdColumn>,
     /// Whether the recipe made the fingerprints, of texts or features; the input may carry them.
     pub by_recipe: bool,
-    /// What was left out. With a sample this may tell of lines beyond its end.
+    /// The skipped items. With a sample they may lie beyond its end.
     pub skipped: Skipped,
     /// Texts that say too little. With a sample this may tell of some beyond its end.
     pub degenerate: DegenerateTexts,
@@ -120,7 +120,7 @@ impl IdColumn {
     }
 }
 
-/// What a batch gives.
+/// The result of a batch.
 #[derive(Default)]
 struct Part {
     columns: Columns,

@@ -19,7 +19,7 @@ const ZSTD_SKIPPABLE: &[u8] = &[0x2A, 0x4D, 0x18];
 /// memory, so it is bounded; `zstd` writes larger ones if told so, with `--long=28` to 31.
 const ZSTD_WINDOW_LOG: u32 = 27;
 
-/// What the decoder says of a larger window.
+/// The decoder's message about a larger window.
 const WINDOW_TOO_LARGE: &str = "Frame requires too much memory for decoding";
 
 /// How bytes are compressed.
@@ -41,7 +41,7 @@ impl fmt::Display for Compression {
 }
 
 impl Compression {
-    /// What a name promises.
+    /// The compression that a name suggests.
     pub(crate) fn of_name(path: &Path) -> Option<Self> {
         let extension = path.extension()?;
         let is = |ending: &str| extension.eq_ignore_ascii_case(ending);
@@ -63,7 +63,7 @@ pub(crate) struct Decompressed {
 pub(crate) enum ReadError {
     /// The operating system refused.
     Refused(io::Error),
-    /// What was read is not what a compressor wrote.
+    /// The compressed data is damaged.
     Damaged(Compression, io::Error),
 }
 
@@ -167,7 +167,7 @@ impl Read for Plain {
     }
 }
 
-/// What is wrong with compressed data, in words.
+/// The problem of compressed data, in words.
 pub(crate) fn damage(compression: Compression, error: &io::Error) -> String {
     if error.kind() == ErrorKind::UnexpectedEof {
         return format!("the {compression} data ends too early: the file is not complete");
@@ -193,7 +193,7 @@ fn explain(compression: Option<Compression>, error: io::Error) -> ReadError {
     }
 }
 
-/// What these first bytes say; `None` where they are not compressed.
+/// The compression by the first bytes; `None` if they are not compressed.
 fn compression(head: &[u8]) -> Option<Compression> {
     if head.starts_with(GZIP) {
         return Some(Compression::Gzip);

@@ -16,11 +16,11 @@ pub const MAX_RECORD_BYTES: usize = 8 << 20;
 pub struct Document {
     /// At most [`MAX_ID_BYTES`]; may be empty where the input says so.
     pub id: String,
-    /// What is known of it.
+    /// Its content.
     pub content: Content,
 }
 
-/// What a document carries.
+/// The content of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     /// A text, yet to be fingerprinted.
@@ -29,7 +29,7 @@ pub enum Content {
     Fingerprint(Fingerprint),
 }
 
-/// What the documents of an input carry, before they are read.
+/// The kind of content of an input's documents, before they are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carries {
     /// Texts, yet to be fingerprinted.
@@ -45,7 +45,7 @@ pub enum Carries {
 pub struct Record<'a> {
     /// Its id.
     pub id: RecordId<'a>,
-    /// What it carries.
+    /// Its content.
     pub content: RecordContent<'a>,
 }
 
@@ -64,7 +64,7 @@ pub enum RecordId<'a> {
     },
 }
 
-/// What such a document carries.
+/// The content of such a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecordContent<'a> {
     /// A text, yet to be fingerprinted.

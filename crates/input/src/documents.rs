@@ -43,7 +43,7 @@ impl Documents {
         self
     }
 
-    /// What has been left out so far.
+    /// The items skipped so far.
     #[must_use]
     pub fn skipped(&self) -> Skipped {
         self.skipped

@@ -27,7 +27,7 @@ pub enum InputError {
         file: String,
         /// Its number, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The problem.
         problem: LineProblem,
     },
     /// The operating system refused, at the start or midway.
@@ -47,7 +47,7 @@ pub enum InputError {
         line: u64,
         /// How it is compressed.
         compression: Compression,
-        /// What the decompressor found.
+        /// The error of the decompressor.
         error: io::Error,
     },
     /// A pattern that no path matches.
@@ -61,7 +61,7 @@ pub enum InputError {
     BadPattern {
         /// The pattern as given.
         pattern: String,
-        /// What is wrong with it.
+        /// The problem.
         reason: &'static str,
     },
     /// A folder where only files can be read.
@@ -121,7 +121,7 @@ pub enum InputError {
     DataInFolder {
         /// The first such file.
         path: PathBuf,
-        /// What it looks like.
+        /// The format that its name suggests.
         suggested: Format,
         /// What all such files below the folder match.
         pattern: String,
@@ -157,7 +157,7 @@ pub enum InputError {
         listed(homes)
     )]
     FieldOfOtherFormat {
-        /// What was given.
+        /// The value that was given.
         flag: &'static str,
         /// The formats that have it.
         homes: Vec<Format>,

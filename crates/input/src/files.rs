@@ -25,7 +25,7 @@ const BYTE_ORDER_MARK: char = '\u{FEFF}';
 /// Reads the documents below some paths, one by one.
 pub(crate) struct FileDocuments {
     walk: Walk,
-    /// What is taken of pages of HTML.
+    /// How HTML pages become text.
     html: Html,
     ids: Ids,
     found_any: bool,
@@ -127,7 +127,7 @@ impl FileDocuments {
         }
     }
 
-    /// What is to be said at the end: nothing, unless all there was has been skipped. Says it once.
+    /// The error at the end, if all files were skipped. Returned once.
     fn at_end(&mut self) -> Option<Found> {
         let skipped = std::mem::take(&mut self.skipped);
         let nothing_left = !self.found_any && !skipped.is_empty();

@@ -1,11 +1,11 @@
-//! What a source that is not made of lines yields.
+//! The items of a source without lines.
 
 use crate::document::Document;
 use crate::error::InputError;
 use crate::html::Html;
 use crate::skipped::Skipped;
 
-/// What a source that is not made of lines has next.
+/// The next item of a source without lines.
 #[derive(Debug)]
 pub(crate) enum Found {
     /// A document, and what is taken of its text: all of it, unless it is a page of HTML.

@@ -9,7 +9,7 @@
 //! tree: on 20,000 nested elements the tree builder of `html5ever`, on which the crates for main content
 //! rest, takes seconds, with a time that grows with the square of the depth.
 //!
-//! What is main is told from the structure of a page, not from its words, so it holds for every
+//! The main content is found by the structure of a page, not by its words, so it works for every
 //! language: see [`main_text`].
 //!
 //! # Invariants
@@ -33,7 +33,7 @@ use page::Page;
 
 use crate::document::{Record, RecordContent};
 
-/// What is taken as the text of a page of HTML.
+/// How an HTML page becomes text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Html {
     /// The main content: without navigation, lists of links, headers, footers and sidebars

@@ -1,4 +1,4 @@
-//! What tells an input from others without reading it: its paths, the arguments that say how it is
+//! The identity of an input, without reading it: its paths, the arguments that say how it is
 //! read, and the sizes and modification times of its files.
 
 use std::fs;
@@ -15,7 +15,7 @@ use crate::format::Format;
 use crate::needs::Needs;
 use crate::options::InputOptions;
 
-/// What tells an input from others.
+/// The identity of an input.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InputIdentity {

@@ -94,7 +94,7 @@ impl Input {
         self.min_words
     }
 
-    /// What all the documents carry.
+    /// The kind of content of all documents.
     #[must_use]
     pub fn carries(&self) -> Carries {
         self.carries

@@ -89,7 +89,7 @@ pub use ids::Ids;
 pub use input::{Input, parse_bytes};
 pub use needs::{Check, Needs};
 pub use options::InputOptions;
-pub use parse::{LineParser, Outcome, parse_decimal};
+pub use parse::{ChunkOutcome, LineParser, parse_decimal};
 pub use position::Position;
 pub use problem::LineProblem;
 pub use skipped::Skipped;

@@ -1,11 +1,11 @@
-//! What a command needs of its input.
+//! The requirements of a command on its input.
 
 use simshard_simhash::{Recipe, TextRecipe};
 
 use crate::format::Format;
 use crate::ids::Ids;
 
-/// What a command needs of its input.
+/// The requirements of a command on its input.
 #[derive(Clone, Copy, Debug)]
 pub struct Needs {
     /// Which ids will do.

@@ -30,7 +30,7 @@ pub struct InputOptions {
     /// The field of the features, instead of a text; without it `features`, where the recipe
     /// takes these.
     pub features_field: Option<String>,
-    /// What is taken of pages of HTML; without it [`Html::Main`], where a document is known to be one.
+    /// How HTML pages become text. The default is [`Html::Main`] for documents that are known to be HTML.
     pub html: Option<Html>,
     /// Whether lines, rows and records that cannot be read are counted, instead of stopping.
     pub skip_bad_lines: bool,
@@ -76,12 +76,12 @@ impl InputOptions {
         Ok((paths, format))
     }
 
-    /// What is taken of documents that are known to be HTML.
+    /// How to treat documents that are known to be HTML. By default only their main content is kept.
     pub(crate) fn of_pages(&self) -> Html {
         self.html.unwrap_or(Html::Main)
     }
 
-    /// What is taken of texts that may be HTML, for all that is known: only the caller knows.
+    /// How to treat texts that may be HTML. They are kept as they are, unless the user says that they are HTML.
     pub(crate) fn of_texts(&self) -> Html {
         self.html.unwrap_or(Html::Raw)
     }
@@ -119,7 +119,7 @@ impl InputOptions {
         })
     }
 
-    /// What is read, for people.
+    /// The inputs, for people.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
         if self.paths.is_empty() {
@@ -140,7 +140,7 @@ impl InputOptions {
         self.paths.is_empty() || self.paths.iter().any(|path| is_stdin(path))
     }
 
-    /// What all documents carry.
+    /// The kind of content of all documents.
     pub(crate) fn carries(&self, format: Format, recipe: Recipe) -> Carries {
         match format {
             Format::Hashes | Format::Tsv => Carries::Fingerprints,

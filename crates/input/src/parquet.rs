@@ -51,7 +51,7 @@ use crate::problem::{LineProblem, excerpt};
 pub struct ParquetColumns {
     /// The documents' ids.
     pub id: String,
-    /// What they carry.
+    /// The kind of their content.
     pub content: ContentColumn,
 }
 

@@ -12,7 +12,7 @@ use glob::{MatchOptions, Pattern};
 
 use crate::error::InputError;
 
-/// What makes a name a pattern.
+/// The characters that make a name a pattern.
 const WILDCARDS: [char; 3] = ['*', '?', '['];
 
 /// As shells have it: a wildcard does not match the dot of a hidden file.
@@ -22,7 +22,7 @@ const AS_SHELLS: MatchOptions = MatchOptions {
     require_literal_leading_dot: true,
 };
 
-/// What stands between two `/` of a pattern.
+/// A part of a pattern between two `/`.
 enum Step<'a> {
     /// A name without wildcards, `/` or `..`.
     Name(&'a OsStr),
@@ -137,7 +137,7 @@ fn folders(top: PathBuf) -> Result<Vec<PathBuf>, InputError> {
     Ok(folders)
 }
 
-/// What is in a folder; nothing where the path is none.
+/// The entries of a folder; none if the path is not a folder.
 fn entries(path: &Path) -> Result<Vec<DirEntry>, InputError> {
     let folder = as_folder(path);
     if !folder.is_dir() {

@@ -15,7 +15,7 @@ pub struct Position {
 }
 
 impl Position {
-    /// The position after so many documents, or at the end of an input that has fewer.
+    /// The position after `count` documents, or at the end of an input that has fewer.
     ///
     /// # Errors
     /// If one of them cannot be read.

@@ -1,4 +1,4 @@
-//! What can be wrong with one document, in words that are safe to print.
+//! The problems of one document, with excerpts that are safe to print.
 
 use std::str::Utf8Error;
 
@@ -7,10 +7,10 @@ use simshard_simhash::ParseFingerprintError;
 use crate::document::{MAX_ID_BYTES, MAX_RECORD_BYTES};
 use crate::format::Format;
 
-/// How much of a bad value is shown.
+/// Characters of a bad value that an error shows.
 const EXCERPT_CHARS: usize = 60;
 
-/// What is wrong with a line. Values are excerpts, safe to print.
+/// Why a line is refused. Values are excerpts, safe to print.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LineProblem {
     /// More than [`MAX_RECORD_BYTES`].
@@ -19,7 +19,7 @@ pub enum LineProblem {
          --skip-bad-lines to leave such lines out"
     )]
     TooLong,
-    /// Bytes that are no UTF-8.
+    /// Bytes that are not UTF-8.
     #[error("\"{value}\" is no text: its byte {byte} is not valid UTF-8")]
     NotUtf8 {
         /// The beginning of the line.
@@ -43,7 +43,7 @@ pub enum LineProblem {
         /// Its length.
         bytes: usize,
     },
-    /// An id that cannot stand in TSV, where it is to be printed as TSV.
+    /// An id that TSV output cannot hold.
     #[error("the id \"{value}\" has a tab, a line break or a NUL byte, which TSV cannot hold")]
     IdNotTsv {
         /// Its beginning.
@@ -52,7 +52,7 @@ pub enum LineProblem {
     /// No unsigned 64-bit decimal.
     #[error("\"{value}\" is no fingerprint: {error}")]
     NotFingerprint {
-        /// What is there.
+        /// The value that was found.
         value: String,
         /// Why it is none.
         error: ParseFingerprintError,
@@ -70,13 +70,13 @@ pub enum LineProblem {
     NotJsonObject {
         /// The line.
         value: String,
-        /// What was expected.
+        /// The expected value.
         reason: String,
     },
-    /// A first line that is written as those of another format are.
+    /// A first line that looks like one of another format.
     #[error("{problem}: for lines such as this, add --format {format}")]
     OtherFormat {
-        /// What is wrong with it here.
+        /// Its problem in the format that was chosen.
         problem: Box<Self>,
         /// The other format.
         format: Format,
@@ -93,7 +93,7 @@ pub enum LineProblem {
         /// The arguments that name another.
         flags: &'static str,
     },
-    /// A JSON object that says something twice.
+    /// A JSON object with a repeated field.
     #[error("{value} has the field \"{name}\" more than once")]
     RepeatedField {
         /// The object.
@@ -112,9 +112,9 @@ pub enum LineProblem {
     WrongType {
         /// The field.
         name: String,
-        /// What it holds.
+        /// Its value.
         value: String,
-        /// What it should hold.
+        /// The expected type.
         expected: &'static str,
     },
 }
@@ -126,9 +126,9 @@ fn choice(present: &str, flags: &str) -> String {
     }
 }
 
-/// What is wrong with bytes that are no text.
+/// The problem of a line that is not UTF-8.
 pub(crate) fn not_utf8(bytes: &[u8], error: &Utf8Error) -> LineProblem {
-    // More than is shown, but not more than need be.
+    // Enough bytes for the excerpt; a line may be long.
     let beginning = &bytes[..bytes.len().min(4 * EXCERPT_CHARS + 4)];
     LineProblem::NotUtf8 {
         value: excerpt(&String::from_utf8_lossy(beginning)),

@@ -32,7 +32,7 @@ pub(crate) struct RecordReader {
     skip_bad: bool,
 }
 
-/// What a source holds.
+/// The content of a source.
 #[derive(Clone)]
 enum RecordFormat {
     #[cfg(feature = "parquet")]
@@ -149,7 +149,7 @@ struct WarcFound {
     skip_bad: bool,
     /// Records that were left out, as far as they have been told of.
     others: u64,
-    /// What came after the records that were told of last.
+    /// The items after the last reported records.
     next: Option<Found>,
 }
 

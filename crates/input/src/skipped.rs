@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::AddAssign;
 
-/// What was left out, by reason. Displays as `skipped 3 bad lines, 1 binary file`, or as nothing
+/// The number of skipped items, by reason. Displays as `skipped 3 bad lines, 1 binary file`, or as nothing
 /// where nothing was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Skipped {
@@ -40,7 +40,7 @@ impl Skipped {
 }
 
 impl Skipped {
-    /// What can be left out, with how much was.
+    /// The reasons for skipping, with their counts.
     #[must_use]
     pub fn reasons(self) -> [(&'static str, u64); 11] {
         [

@@ -1,4 +1,4 @@
-//! The format that paths suggest, where nobody says one.
+//! The format that paths suggest, for inputs without an explicit format.
 
 use std::path::{Path, PathBuf};
 
@@ -71,7 +71,7 @@ fn refuse_data(paths: &[PathBuf], folder: &Path) -> Result<(), InputError> {
     })
 }
 
-/// The pattern of all files that are written as `path` is, below the folder so many steps above it.
+/// The pattern of all files with the extensions of `path`, below the folder `depth` steps above it.
 fn pattern(path: &Path, depth: usize) -> String {
     let folder = path.ancestors().nth(depth).unwrap_or(path);
     let folder = Pattern::escape(&folder.display().to_string());

@@ -12,7 +12,7 @@
 //! holds nothing but that is refused.
 //! The id is the `WARC-Target-URI`, or the `WARC-Record-ID` of a record without one.
 //!
-//! What is read here is not compressed: a `.gz` holds each record in a gzip member of its own, and
+//! This reader gets uncompressed bytes: a `.gz` holds each record in a gzip member of its own, and
 //! must be opened by a decoder that goes on after the first.
 //!
 //! # Invariants
@@ -56,7 +56,7 @@ pub struct WarcDocuments {
     ended: bool,
 }
 
-/// What a record's type says of it.
+/// The role of a record, by its type.
 enum Role {
     /// Its block is what was captured, a text of this kind.
     Block(TextKind),
@@ -68,8 +68,8 @@ enum Role {
     Other,
 }
 
-/// What a record comes to.
-enum Outcome {
+/// A record that was read: a document, or a record without one.
+enum ReadRecord {
     Document(Document, Html),
     Aside,
     Other,
@@ -112,22 +112,22 @@ impl WarcDocuments {
         self.other_records
     }
 
-    /// What the next record comes to; `None` at the end.
-    fn read_record(&mut self) -> Result<Option<Outcome>, Fault> {
+    /// The next record; `None` at the end.
+    fn read_record(&mut self) -> Result<Option<ReadRecord>, Fault> {
         let Some(header) = self.records.next_header()? else {
             return Ok(None);
         };
         let fields = Fields::of(&header);
         let text = match role(fields) {
-            Role::Aside => return Ok(Some(Outcome::Aside)),
-            Role::Other => return Ok(Some(Outcome::Other)),
+            Role::Aside => return Ok(Some(ReadRecord::Aside)),
+            Role::Other => return Ok(Some(ReadRecord::Other)),
             Role::Block(kind) => {
                 let content_type = fields.get("Content-Type").unwrap_or_default();
                 Text::new(kind, whole_text(&self.records.block()?)?, &content_type)
             }
             Role::Response => match http::payload(&self.records.block()?)? {
                 Payload::Text(text) => text,
-                Payload::Other => return Ok(Some(Outcome::Other)),
+                Payload::Other => return Ok(Some(ReadRecord::Other)),
             },
         };
         let id = id_of(fields)?;
@@ -141,7 +141,7 @@ impl WarcDocuments {
             return Err(RecordProblem::TooLong.into());
         }
         let content = Content::Text(text);
-        Ok(Some(Outcome::Document(Document { id, content }, html)))
+        Ok(Some(ReadRecord::Document(Document { id, content }, html)))
     }
 
     fn located(&self, fault: Fault) -> WarcError {
@@ -169,7 +169,7 @@ impl WarcDocuments {
         }
     }
 
-    /// What is to be said at the end of the file: nothing, unless all its content was left out.
+    /// The error at the end of the file, if all its content was skipped.
     fn at_end(&self) -> Option<WarcError> {
         (self.texts == 0 && self.other_records > 0).then(|| WarcError::NoTexts {
             file: self.name.clone(),
@@ -184,12 +184,12 @@ impl Iterator for WarcDocuments {
     fn next(&mut self) -> Option<Self::Item> {
         while !self.ended {
             match self.read_record() {
-                Ok(Some(Outcome::Document(document, html))) => {
+                Ok(Some(ReadRecord::Document(document, html))) => {
                     self.texts += 1;
                     return Some(Ok((document, html)));
                 }
-                Ok(Some(Outcome::Aside)) => {}
-                Ok(Some(Outcome::Other)) => self.other_records += 1,
+                Ok(Some(ReadRecord::Aside)) => {}
+                Ok(Some(ReadRecord::Other)) => self.other_records += 1,
                 Ok(None) => {
                     self.ended = true;
                     return self.at_end().map(Err);

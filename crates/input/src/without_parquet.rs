@@ -1,4 +1,4 @@
-//! What is said where Parquet is asked for, and the program was built without it.
+//! The error for Parquet input in a program that was built without Parquet.
 
 /// Parquet is asked for, and this program was built without it.
 #[derive(Clone, Copy, Debug, thiserror::Error)]

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use simshard_proto::at_most;
 use simshard_simhash::Hit;
 
-/// Hits are looked through, where a limit may cut them, once there are so many.
+/// The first cut happens at this number of hits, if there is a limit.
 const FIRST_CUT: usize = 4096;
 
 /// Hits, at most `limit` a query, and at most `most` in all.
@@ -18,7 +18,7 @@ pub(crate) struct Collector {
     /// Most hits in all. Twice as many are held while some may yet be cut.
     most: usize,
     hits: Vec<Hit>,
-    /// With so many hits it is time to cut.
+    /// The next cut happens above this number of hits.
     full: usize,
     /// For each query, whether hits of it were cut.
     truncated: Vec<bool>,

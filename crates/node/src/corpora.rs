@@ -98,7 +98,7 @@ impl NodeCorpus {
         }
     }
 
-    /// What each owned shard holds.
+    /// The counts of each owned shard.
     pub(crate) fn counts(&self) -> impl Iterator<Item = (ShardId, ShardCounts)> {
         let counts = |id| self.read(id).map(|shard| shard.counts());
         self.owned

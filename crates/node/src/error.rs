@@ -70,7 +70,7 @@ pub(crate) enum NodeError {
     /// As many joins are in flight as the node does at a time.
     #[error("{most} joins are in flight on this node: retry once one of them has ended")]
     TooManyJoins {
-        /// So many.
+        /// The limit.
         most: usize,
     },
     /// The matches need more memory than an answer may take.
@@ -87,13 +87,13 @@ pub(crate) enum NodeError {
     /// The storage takes no changes now.
     #[error("{0}: retry later")]
     Refused(#[from] Refusal),
-    /// What is stored cannot be read.
+    /// The store cannot be read.
     #[error("{0}")]
     Read(Arc<ReadError>),
     /// The storage has failed for good.
     #[error("{0}")]
     StorageFailed(Failure),
-    /// The deadline has passed; or the request was cancelled, and nobody will see this.
+    /// The deadline has passed, or the request was cancelled. In the second case this error is never sent.
     #[error("the node was not done at the deadline: allow more time")]
     Abandoned,
     /// The node is going down.

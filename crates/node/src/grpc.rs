@@ -102,8 +102,8 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
     }
 
     type WorkStream = Map<
-        ReceiverStream<Result<work::Answers, Status>>,
-        fn(Result<work::Answers, Status>) -> Result<pb::WorkResponse, Status>,
+        ReceiverStream<Result<work::WorkMessage, Status>>,
+        fn(Result<work::WorkMessage, Status>) -> Result<pb::WorkResponse, Status>,
     >;
 
     async fn work(
@@ -119,11 +119,12 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
             stopping: self.stopping.clone(),
         };
         tokio::spawn(lane.run(request.into_inner()));
-        let respond: fn(Result<_, _>) -> _ = |message| message.map(work::Answers::into_response);
+        let respond: fn(Result<_, _>) -> _ =
+            |message| message.map(work::WorkMessage::into_response);
         Ok(Response::new(ReceiverStream::new(receiver).map(respond)))
     }
 
-    type ScanStream = streams::Answers<pb::ScanResponse>;
+    type ScanStream = streams::AnswerStream<pb::ScanResponse>;
 
     async fn scan(
         &self,
@@ -132,7 +133,7 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         streams::scan(&self.engine, request.into_inner())
     }
 
-    type FindPairsStream = streams::Answers<pb::FindPairsResponse>;
+    type FindPairsStream = streams::AnswerStream<pb::FindPairsResponse>;
 
     async fn find_pairs(
         &self,
@@ -141,7 +142,7 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         streams::find_pairs(&self.engine, request.into_inner())
     }
 
-    type LookUpStream = streams::Answers<pb::LookUpResponse>;
+    type LookUpStream = streams::AnswerStream<pb::LookUpResponse>;
 
     async fn look_up(
         &self,

@@ -1,10 +1,10 @@
-//! What a node holds against what the metadata says, as far as the node can read that: at its start.
+//! Compares the corpora of a node with the metadata at its start, if the node can read the metadata.
 
 use simshard_cluster::{Corpora, CorpusName, CorpusRecord, CorpusState, CorpusUid};
 
 /// A corpus that a node holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Held {
+pub(crate) struct HeldCorpus {
     pub(crate) uid: CorpusUid,
     /// Documents at home on the node.
     pub(crate) documents: u64,
@@ -23,7 +23,7 @@ pub(crate) struct Differences {
 
 /// Compares what a node holds with the metadata. Where this was never written, as beside a node that has only a copy
 /// of the layout file, it says nothing.
-pub(crate) fn compare(held: &[Held], corpora: &Corpora) -> Differences {
+pub(crate) fn compare(held: &[HeldCorpus], corpora: &Corpora) -> Differences {
     let mut differences = Differences::default();
     if corpora.revision() == 0 {
         return differences;
@@ -76,8 +76,8 @@ mod tests {
         MemoryStore::new(ClusterLayout::planned(vec![node], 1).unwrap())
     }
 
-    fn held(uid: CorpusUid, documents: u64) -> Held {
-        Held { uid, documents }
+    fn held(uid: CorpusUid, documents: u64) -> HeldCorpus {
+        HeldCorpus { uid, documents }
     }
 
     #[tokio::test]

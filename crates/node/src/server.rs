@@ -16,12 +16,12 @@ use tracing::{error, info, warn};
 
 use crate::engine::{Engine, Threads};
 use crate::grpc::ShardGrpc;
-use crate::reconcile::{Differences, Held, compare};
+use crate::reconcile::{Differences, HeldCorpus, compare};
 
 /// The stream of a router's work: it refuses items that find no room one by one.
 const WORK: &str = "/simshard.shard.v1.ShardService/Work";
 
-/// What a node needs to know.
+/// The configuration of a node.
 #[derive(Clone, Debug)]
 pub struct NodeConfig {
     /// Its name in the cluster's layout.
@@ -55,7 +55,7 @@ pub enum ServeError {
     /// No threads for the engine.
     #[error("cannot start the engine's threads")]
     Threads(#[from] rayon::ThreadPoolBuildError),
-    /// What is stored cannot be opened.
+    /// The store cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
     /// The storage failed while the node served.
@@ -161,9 +161,9 @@ async fn reconcile(engine: &Engine, store: &dyn MetadataStore) {
         }
     };
     let held = engine.held();
-    let held: Vec<Held> = held
+    let held: Vec<HeldCorpus> = held
         .into_iter()
-        .map(|(uid, _, documents)| Held { uid, documents })
+        .map(|(uid, _, documents)| HeldCorpus { uid, documents })
         .collect();
     let Differences {
         deleted,

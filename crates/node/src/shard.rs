@@ -15,7 +15,7 @@ use std::sync::Arc;
 use simshard_simhash::{Bounds, Fingerprint, Hit, Index, Search, Tables};
 use simshard_topology::ShardId;
 
-/// What a shard holds.
+/// The counts of a shard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ShardCounts {
     /// Documents stored.
@@ -50,7 +50,7 @@ impl Shard {
         }
     }
 
-    /// What it holds.
+    /// Its counts.
     pub(crate) const fn counts(&self) -> ShardCounts {
         self.counts
     }
@@ -226,7 +226,7 @@ mod tests {
         Shard::new(ShardId(id), Arc::new(tables))
     }
 
-    /// Has documents come, as whoever applies a change does.
+    /// Inserts documents like the engine does when it applies a change.
     fn insert<'a>(shard: &mut Shard, documents: impl IntoIterator<Item = (Fingerprint, &'a str)>) {
         let documents: Vec<_> = documents.into_iter().collect();
         let fingerprints = documents.iter().map(|(fingerprint, _)| *fingerprint);

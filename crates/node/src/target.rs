@@ -1,4 +1,4 @@
-//! What a request is about, as its router knows it.
+//! The target of a request: its corpus and shards, as the router knows them.
 
 use simshard_cluster::CorpusUid;
 use simshard_topology::MapDigest;

@@ -1,9 +1,9 @@
 //! Columns of bits: bit `i` is bit `i % 8` of byte `i / 8`.
 
-/// A column of so many bits, in which those at the places are set.
+/// A column of `bits` bits, in which those at `places` are set.
 ///
 /// # Panics
-/// If there are not so many bits.
+/// If a place is beyond the last byte.
 #[must_use]
 pub fn bits_from(bits: usize, places: &[u32]) -> Vec<u8> {
     let mut bytes = vec![0; bits.div_ceil(8)];

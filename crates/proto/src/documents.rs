@@ -25,7 +25,7 @@ pub fn documents_of_columns(
     Ok(Documents { fingerprints, ids })
 }
 
-/// What is wrong with a request, field by field.
+/// The problems of a request, field by field.
 #[derive(Debug, Default)]
 pub struct Violations(Vec<FieldViolation>);
 

@@ -173,9 +173,9 @@ pub fn matches_into(matches: Matches, queries: usize) -> Result<Vec<QueryMatch>,
     Ok(found)
 }
 
-/// The columns of the first so many queries, of the next so many, and so on.
+/// Splits columns by queries: each number in `queries` takes that many of the queries that are left.
 ///
-/// The columns must fit each other; what there are none of is left out.
+/// The columns must fit each other; columns that are empty stay empty.
 pub fn split_matches(
     matches: Matches,
     queries: impl IntoIterator<Item = usize>,

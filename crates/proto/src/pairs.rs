@@ -7,7 +7,7 @@ use simshard_simhash::{Fingerprint, Pair};
 use crate::MalformedColumns;
 use crate::v1::FindPairsResponse;
 
-/// A message is sent once it has so many bytes, about: it has at most three times as many.
+/// A message is sent once it has about this many bytes. It never has more than three times as many.
 const MESSAGE_BYTES: usize = 1 << 20;
 
 /// Ids of one fingerprint that stand in one group, in bytes, but for the last of them.

@@ -1,10 +1,10 @@
-//! What a search wants besides its queries.
+//! The options of a search.
 
 use std::num::NonZeroU32;
 
 use crate::{shard, v1};
 
-/// What a search wants besides its queries: one type from decoding on, in clients, routers and nodes. On the wire, a
+/// The options of a search: one type from decoding on, in clients, routers and nodes. On the wire, a
 /// limit of 0 means all; here that is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SearchSpec {
@@ -19,7 +19,7 @@ pub struct SearchSpec {
 }
 
 impl SearchSpec {
-    /// What a client asks for.
+    /// The options in a client's request.
     #[must_use]
     pub const fn of_find_all(request: &v1::FindAllRequest) -> Self {
         Self {
@@ -30,7 +30,7 @@ impl SearchSpec {
         }
     }
 
-    /// What a client asks for: the first match is the one that a limit of 1 leaves of all.
+    /// The options in a client's request for the first match, which is a search with limit 1.
     #[must_use]
     pub const fn of_find_first(request: &v1::FindFirstRequest) -> Self {
         Self {
@@ -41,7 +41,7 @@ impl SearchSpec {
         }
     }
 
-    /// What a router asks of a node.
+    /// The options in a router's request to a node.
     #[must_use]
     pub const fn of_shards(request: &shard::v1::FindAll) -> Self {
         Self {

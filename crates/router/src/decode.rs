@@ -195,7 +195,7 @@ pub(crate) fn new_corpus(request: &v1::CreateCorpusRequest) -> Result<NewCorpus,
     };
     let layout = accepted(field, layout, &mut violations);
     let recipe = match request.recipe.as_str() {
-        // What it meant before there were others to choose from.
+        // An empty name keeps its meaning from before clients could choose a recipe.
         "" => Ok(Recipe::Text(TextRecipe::WordsV1)),
         name => name.parse(),
     };

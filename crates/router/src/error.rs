@@ -48,7 +48,7 @@ pub(crate) enum RouterError {
     NotDeletedYet {
         /// The corpus.
         corpus: CorpusName,
-        /// What went wrong.
+        /// The cause.
         problem: Box<RouterError>,
     },
     /// Nodes hold corpora that have no record.
@@ -143,7 +143,7 @@ pub(crate) enum RouterError {
     Node {
         /// The node.
         node: NodeId,
-        /// What it said.
+        /// Its answer.
         status: Box<Status>,
     },
     /// A node's answer makes no sense.
@@ -151,7 +151,7 @@ pub(crate) enum RouterError {
     Malformed {
         /// The node.
         node: NodeId,
-        /// What is wrong.
+        /// The problem.
         problem: MalformedColumns,
     },
     /// Whatever version the router took, a node had a newer one.
@@ -169,7 +169,7 @@ pub(crate) enum RouterError {
     /// As many such streams are in flight as the router serves at a time.
     #[error("{most} streams about whole corpora are in flight: retry once one of them has ended")]
     TooManyStreams {
-        /// So many.
+        /// The limit.
         most: usize,
     },
     /// The merged answer does not fit a message.

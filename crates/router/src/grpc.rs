@@ -13,12 +13,12 @@ use simshard_transport::Admitted;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::caller::Asks;
+use crate::caller::CallerWatch;
 use crate::corpora::OpenCorpus;
 use crate::deadline::Deadline;
 use crate::decode::{self, OnCorpus};
 use crate::router::{Change, FindOutcome, Near, Router};
-use crate::streams::{Answers, Held, answer_each};
+use crate::streams::{AnswerStream, BatchPermit, answer_each};
 
 /// `simshard.v1.CorpusService` over a router.
 #[derive(Clone)]
@@ -40,8 +40,8 @@ impl CorpusGrpc {
     fn answers<Q, A, F>(
         &self,
         requests: Request<Streaming<Q>>,
-        answer: impl Fn(Self, Q, Deadline, Held) -> F + Send + Sync + 'static,
-    ) -> Response<Answers<A>>
+        answer: impl Fn(Self, Q, Deadline, BatchPermit) -> F + Send + Sync + 'static,
+    ) -> Response<AnswerStream<A>>
     where
         Q: Send + 'static,
         A: Message + 'static,
@@ -63,7 +63,7 @@ impl CorpusGrpc {
         change: Change,
         request: OnCorpus<Vec<String>>,
         deadline: Deadline,
-        held: impl Asks,
+        held: impl CallerWatch,
     ) -> Result<u64, Status> {
         let work = async |corpus: Arc<OpenCorpus>| {
             let documents = request.documents(&corpus).await?;
@@ -101,7 +101,7 @@ impl CorpusGrpc {
         &self,
         request: pb::InsertRequest,
         deadline: Deadline,
-        held: impl Asks,
+        held: impl CallerWatch,
     ) -> Result<pb::InsertResponse, Status> {
         let documents = decode::insert(request)?;
         let inserted_count = self
@@ -114,7 +114,7 @@ impl CorpusGrpc {
         &self,
         request: pb::RemoveRequest,
         deadline: Deadline,
-        held: impl Asks,
+        held: impl CallerWatch,
     ) -> Result<pb::RemoveResponse, Status> {
         let change = if request.beyond_clock {
             Change::RemoveBeyondClock
@@ -259,7 +259,7 @@ impl CorpusService for CorpusGrpc {
         Ok(Response::new(response))
     }
 
-    type InsertStreamStream = Answers<pb::InsertStreamResponse>;
+    type InsertStreamStream = AnswerStream<pb::InsertStreamResponse>;
 
     async fn insert_stream(
         &self,
@@ -275,7 +275,7 @@ impl CorpusService for CorpusGrpc {
         )
     }
 
-    type RemoveStreamStream = Answers<pb::RemoveStreamResponse>;
+    type RemoveStreamStream = AnswerStream<pb::RemoveStreamResponse>;
 
     async fn remove_stream(
         &self,
@@ -291,7 +291,7 @@ impl CorpusService for CorpusGrpc {
         )
     }
 
-    type FindFirstStreamStream = Answers<pb::FindFirstStreamResponse>;
+    type FindFirstStreamStream = AnswerStream<pb::FindFirstStreamResponse>;
 
     async fn find_first_stream(
         &self,
@@ -307,7 +307,7 @@ impl CorpusService for CorpusGrpc {
         )
     }
 
-    type FindAllStreamStream = Answers<pb::FindAllStreamResponse>;
+    type FindAllStreamStream = AnswerStream<pb::FindAllStreamResponse>;
 
     async fn find_all_stream(
         &self,
@@ -323,7 +323,7 @@ impl CorpusService for CorpusGrpc {
         )
     }
 
-    type ScanStream = Answers<pb::ScanResponse>;
+    type ScanStream = AnswerStream<pb::ScanResponse>;
 
     async fn scan(
         &self,
@@ -332,7 +332,7 @@ impl CorpusService for CorpusGrpc {
         self.scan_all(request).await
     }
 
-    type FindPairsStream = Answers<pb::FindPairsResponse>;
+    type FindPairsStream = AnswerStream<pb::FindPairsResponse>;
 
     async fn find_pairs(
         &self,
@@ -341,7 +341,7 @@ impl CorpusService for CorpusGrpc {
         self.find_all_pairs(request).await
     }
 
-    type FindClustersStream = Answers<pb::FindClustersResponse>;
+    type FindClustersStream = AnswerStream<pb::FindClustersResponse>;
 
     async fn find_clusters(
         &self,

@@ -89,7 +89,7 @@ impl Merge {
     }
 }
 
-/// What is certain though some lead groups were not searched.
+/// The guarantee of an answer although some lead groups were not searched.
 pub(crate) fn certificate(
     layout: Layout,
     max_distance: u32,

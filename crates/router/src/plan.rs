@@ -45,7 +45,7 @@ pub(crate) fn plan_documents(
     parts.by_node().collect()
 }
 
-/// What to ask, and what an answer to it leaves open.
+/// The requests of a search, and the limits of its guarantee.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct QueryPlan {
     /// One request for each set of active lead groups and node.

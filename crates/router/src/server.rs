@@ -14,7 +14,7 @@ use tracing::info;
 use crate::grpc::CorpusGrpc;
 use crate::router::Router;
 
-/// What a router needs to know.
+/// The configuration of a router.
 #[derive(Clone, Debug)]
 pub struct RouterConfig {
     /// How long a request may take; clients can ask for less.

@@ -4,5 +4,5 @@ mod answers;
 mod batches;
 mod reader;
 
-pub(crate) use answers::{Answers, Sink, answers};
-pub(crate) use batches::{Held, answer_each};
+pub(crate) use answers::{AnswerStream, Sink, answers};
+pub(crate) use batches::{BatchPermit, answer_each};

@@ -1,4 +1,4 @@
-//! What an error tells of documents with versions too far ahead.
+//! The details of an error about documents with versions too far ahead.
 
 use std::fmt;
 

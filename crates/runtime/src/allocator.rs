@@ -1,11 +1,10 @@
 //! The allocator of every Simshard process: jemalloc.
 //!
-//! With 64 searches in flight, a router answers a sixth more than with glibc's allocator. And jemalloc gives memory
-//! back by itself, where glibc keeps a quarter of it after a large load.
+//! With 64 searches in flight, a router answers a sixth more than with glibc's allocator. jemalloc also returns unused
+//! memory to the system; glibc keeps a quarter of it after a large load.
 //!
 //! # Invariants
-//! - AL1: a process that serves gives memory that nothing has used for some seconds back to the system, whether it rests
-//!   or not.
+//! - AL1: a serving process returns memory to the system some seconds after its last use, at rest and under load.
 
 use std::io;
 
@@ -15,8 +14,8 @@ use tikv_jemallocator::Jemalloc;
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 
-/// The settings that jemalloc reads at its start: it gives back what nothing has used for a second, not for ten. Its
-/// default gives blocks of 8 MiB and more back at once.
+/// The settings that jemalloc reads at its start. It returns memory after a second without use, not after ten. By
+/// default it returns blocks of 8 MiB and more at once.
 // SAFETY: no other symbol has this name. jemalloc takes it for a pointer to text that ends with a zero byte, as it is.
 #[expect(
     unsafe_code,
@@ -26,8 +25,8 @@ static ALLOCATOR: Jemalloc = Jemalloc;
 #[used]
 static SETTINGS: &[u8; 37] = b"dirty_decay_ms:1000,muzzy_decay_ms:0\0";
 
-/// Has threads of jemalloc give memory back. Without them that happens only in a call for other memory, so a process at
-/// rest would keep it.
+/// Starts the threads of jemalloc that return memory. Without them jemalloc returns memory only when it allocates, so a
+/// process at rest would keep it.
 ///
 /// # Errors
 /// If the system has no threads left.

@@ -30,7 +30,7 @@ pub enum ConfigError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         reason: io::Error,
     },
     /// The file was read, but is not what the type asks for.
@@ -45,7 +45,7 @@ pub enum ConfigError {
         line: usize,
         /// Column of the mistake in characters, from 1.
         column: usize,
-        /// What is wrong there.
+        /// The problem.
         message: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What every Simshard process needs around its real job: configuration files,
+//! The surroundings of every Simshard process: configuration files,
 //! logging, signals, the allocator, and what it may show on a terminal.
 //!
 //! Nothing here knows what a fingerprint, a shard or a node is.

@@ -42,9 +42,9 @@ pub enum LoggingError {
          or targets with levels such as simshard_node=debug,info"
     )]
     BadFilter {
-        /// What the variable holds.
+        /// The value of the variable.
         value: String,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
     /// A word that names no format.
@@ -76,8 +76,8 @@ pub fn init(format: LogFormat, default: Level) -> Result<(), LoggingError> {
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(io::stderr)
-        // Whoever reads standard error may go away: that must not end us, and
-        // saying so on standard error would.
+        // The reader of standard error may go away. That must not end this process, and reporting
+        // it on standard error would.
         .log_internal_errors(false)
         .with_ansi(io::stderr().is_terminal() && env::var_os("NO_COLOR").is_none());
     // An error here means that a subscriber is in place already, which is fine.

@@ -1,7 +1,7 @@
 //! Stopping: signals become one cancellation.
 //!
-//! The first SIGTERM or SIGINT asks everybody to finish; a second one, of either
-//! kind, ends the process at once, because whoever sends it has lost patience.
+//! The first SIGTERM or SIGINT asks all tasks to finish. A second one, of either
+//! kind, ends the process at once, as its sender does not want to wait any longer.
 //!
 //! # Invariants
 //! - SD1: one signal cancels the token and never ends the process by itself
@@ -72,7 +72,7 @@ impl StopSignals {
     }
 }
 
-/// The first signal: ask everybody to finish.
+/// The first signal: ask all tasks to finish.
 fn begin(first: StopSignal, token: &CancellationToken) {
     token.cancel();
     tracing::info!(

@@ -1,4 +1,4 @@
-//! What the operating system knows about this process and others.
+//! Figures of the operating system about this process and others.
 
 use std::fs;
 

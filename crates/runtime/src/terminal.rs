@@ -1,4 +1,4 @@
-//! What may go to a terminal.
+//! Text that is safe to print on a terminal.
 //!
 //! Ids, paths and the messages of other processes can hold characters that a terminal obeys: they move the cursor,
 //! reverse the reading order, or start a line that looks like one of ours. This module owns the rule which these are.

@@ -40,7 +40,7 @@ impl Degenerate {
         (count(char::is_numeric) > count(char::is_alphabetic)).then_some(Self::Digits)
     }
 
-    /// What it is called.
+    /// Its name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -55,7 +55,7 @@ impl LeadGroups {
     }
 
     /// The `count` groups with the highest letters, which have the fewest
-    /// tables; all, if there are not so many.
+    /// tables; all, if there are fewer.
     #[must_use]
     pub const fn last(self, count: u32) -> Self {
         let mut groups = self;

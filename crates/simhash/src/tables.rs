@@ -59,7 +59,7 @@ impl Tables {
         }
     }
 
-    /// The tables of `layout`, one copy a process while anybody holds them. 1,001 tables take about 300 KiB.
+    /// The tables of `layout`. The process has one copy while it is in use. 1,001 tables take about 300 KiB.
     #[must_use]
     pub fn shared(layout: Layout) -> Arc<Self> {
         let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);

@@ -22,7 +22,7 @@ impl Put for Vec<u8> {
     }
 }
 
-/// What is left to read of a slice. Each reader answers `None` where too little is left.
+/// The unread rest of a slice. Each reader returns `None` if too little is left.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);
 

@@ -1,5 +1,5 @@
-//! What the storage asks of a file system: a directory, the files in it, and the folders in it. Every file of a data
-//! directory is made, read, locked, renamed, synced and deleted through these traits.
+//! The traits through which the storage uses a file system: a directory, its files and its folders. Every file of a
+//! data directory is made, read, locked, renamed, synced and deleted through them.
 //!
 //! | implementation | what it is for |
 //! |---|---|
@@ -23,11 +23,11 @@ pub(crate) use nowhere::Nowhere;
 pub(crate) trait Directory: fmt::Debug + Send + Sync {
     /// Where it is, for messages.
     fn path(&self) -> &Path;
-    /// The names in it. In a name that is no UTF-8, what is wrong is replaced: nothing here is opened by that.
+    /// The names in it. Bytes that are not UTF-8 are replaced; the store opens no file with such a name.
     fn names(&self) -> io::Result<Vec<String>>;
     /// Opens a file.
     fn open(&self, name: &str, opening: Opening) -> io::Result<Box<dyn StoredFile>>;
-    /// Gives a file another name, in place of the file that has it.
+    /// Renames a file, and replaces the file that has the new name.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
     /// Deletes a file. Succeeds if there is none.
     fn remove(&self, name: &str) -> io::Result<()>;
@@ -44,24 +44,24 @@ pub(crate) trait Directory: fmt::Debug + Send + Sync {
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opening {
-    /// For reading; it must be there.
+    /// For reading; fails if the file does not exist.
     Read,
-    /// For reading and writing; it must be there.
+    /// For reading and writing; fails if the file does not exist.
     Write,
-    /// The same, and made unless it is there.
+    /// For reading and writing; creates the file if it does not exist.
     Create,
-    /// The same, and must not be there.
+    /// For reading and writing; fails if the file exists.
     CreateNew,
-    /// Made, and emptied if it was there.
+    /// For reading and writing; creates the file, or empties it.
     Truncate,
 }
 
 /// Bytes on a file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Space {
-    /// Bytes that are taken.
+    /// Bytes in use.
     pub(crate) used: u64,
-    /// Bytes that this process may take.
+    /// Bytes that this process may still use.
     pub(crate) free: u64,
 }
 
@@ -80,8 +80,8 @@ pub(crate) trait StoredFile: ReadAt + fmt::Debug + Send + Sync {
     fn read(&self, limit: usize) -> io::Result<Vec<u8>>;
     /// Writes all the bytes; where it fails, some of them may have been written.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
-    /// Makes the file this long, with space for all of it; zeros fill what is new. Answers whether the
-    /// file system can do so.
+    /// Makes the file this long, filled with zeros, and allocates space for all of it. Returns whether the
+    /// file system supports this.
     fn allocate(&self, length: u64) -> io::Result<bool>;
     /// Cuts the file off.
     fn truncate(&self, length: u64) -> io::Result<()>;
@@ -89,9 +89,9 @@ pub(crate) trait StoredFile: ReadAt + fmt::Debug + Send + Sync {
     fn sync_data(&self) -> io::Result<()>;
     /// Returns once the bytes and the length are on disk (`fsync`).
     fn sync_all(&self) -> io::Result<()>;
-    /// Keeps all others from locking the file, as long as it is open.
+    /// Takes an exclusive lock on the file, as long as it is open.
     fn try_lock(&self) -> Result<(), TryLockError>;
-    /// Keeps others from locking the file for themselves, as long as it is open.
+    /// Takes a shared lock on the file, as long as it is open.
     fn try_lock_shared(&self) -> Result<(), TryLockError>;
 }
 

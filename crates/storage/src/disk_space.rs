@@ -16,7 +16,7 @@ const FRESH: Duration = Duration::from_millis(100);
 /// Inserts are refused from this share of the disk on, in percent, ...
 const MOST_PERCENT: u64 = 92;
 
-/// ... unless so many bytes are free all the same.
+/// ... unless at least this many bytes are free.
 const ENOUGH: u64 = 16 << 30;
 
 /// The space of the disk that holds a directory.

@@ -1,8 +1,8 @@
-//! What is stored: elements, and the changes that write them.
+//! The contents of a store: elements, and the changes that write them.
 //!
 //! # Invariants
-//! - EL1: states are totally ordered, so whatever the order in which they meet, the same one stays: in a
-//!   memtable, in a search through segments, after a restart, and in other shards.
+//! - EL1: states are totally ordered. So the same state stays in whatever order they meet: in a memtable, in a
+//!   search through segments, after a restart, and in other shards.
 
 use std::cmp::Ordering;
 
@@ -12,7 +12,7 @@ use simshard_topology::{CorpusUid, ShardSet, Version};
 /// Most bytes of an id.
 pub const MAX_ID_BYTES: usize = 1024;
 
-/// What a shard knows of one document of a corpus.
+/// A document of a corpus as a shard stores it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Element<'a> {
     /// The document's fingerprint.
@@ -25,7 +25,7 @@ pub struct Element<'a> {
     pub live: bool,
 }
 
-/// What an operation made of an element. The greatest state is the newest: by version, and of equal
+/// The state of an element after an operation. The greatest state is the newest: by version, and of equal
 /// versions, which only operations that ran at once can have, a remove counts as later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
@@ -65,7 +65,7 @@ impl PartialOrd for State {
     }
 }
 
-/// What can be done to a store.
+/// An operation on a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// A corpus comes into being. A uid that is in use stays what it is, and one that was dropped is not taken again
@@ -99,7 +99,7 @@ impl Operation {
 /// A change of documents of one corpus, in some shards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// What it does.
+    /// The kind of change.
     pub kind: ChangeKind,
     /// The corpus.
     pub corpus: CorpusUid,
@@ -112,7 +112,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// What it makes of an element.
+    /// The state that it gives to an element.
     pub fn state(&self) -> State {
         State {
             version: self.version,
@@ -121,7 +121,7 @@ impl Change {
     }
 }
 
-/// What a change does to its documents.
+/// The kinds of changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeKind {
     /// They become live.

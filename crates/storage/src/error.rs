@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::FORMAT_VERSION;
 use crate::shortage::Shortage;
 
-/// What is wrong with the bytes of a file, wherever they came from.
+/// The problem of a file's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// They start with another magic.
@@ -72,7 +72,7 @@ pub enum ReadError {
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What it should be.
+        /// The expected value.
         expected: &'static str,
     },
     /// A file of a later format.
@@ -109,7 +109,7 @@ pub enum ReadError {
         path: PathBuf,
         /// Where.
         offset: u64,
-        /// What is wrong there.
+        /// The problem.
         what: &'static str,
     },
 }
@@ -128,7 +128,7 @@ pub enum WriteError {
     /// The system failed.
     #[error("cannot {doing} {}, check the disk, its space and the permissions", path.display())]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         doing: &'static str,
         /// The file.
         path: PathBuf,

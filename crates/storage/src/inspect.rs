@@ -18,7 +18,7 @@ use crate::store::{
     Corpus, FailureNote, LOG, OpenError, SEGMENTS, lock_for_looking, read_failure_note,
 };
 
-/// What is in a data directory, which no process can open as long as this lives.
+/// The content of a data directory. No process can open the directory as long as this lives.
 #[derive(Debug)]
 pub struct Inspection {
     /// The identity of the store.
@@ -37,11 +37,11 @@ pub struct Inspection {
     pub log_files: usize,
     /// Records of the log that are in no segment yet.
     pub log_records: u64,
-    /// What the next start will cut off the end of the log.
+    /// The torn write that the next start will cut off.
     pub torn: Option<Torn>,
     /// The end of the log, if it cannot be told from that of a file that was cut short.
     pub abrupt_end: Option<AbruptEnd>,
-    /// What the store has left word of, if it has failed for good.
+    /// The note of the store, if it has failed for good.
     pub failed: Option<FailureNote>,
     folder: Arc<dyn Directory>,
     manifest: Manifest,

@@ -5,9 +5,9 @@
 //! change -> log (one file, group commit) -> memtable of each shard -> sorted segments, compacted
 //! ```
 //!
-//! What was acknowledged is in the log, on disk. Memtables take what the log has committed; once they are
-//! full they become segments, which never change, and the log before them goes. Permuted tables are derived
-//! from this, in memory, by whoever serves searches. `FORMAT.md` describes the bytes.
+//! The log holds every acknowledged change, on disk. Memtables take the changes that the log has committed.
+//! Full memtables become segments, which never change, and the store deletes the log before them. The node
+//! derives its permuted tables, in memory, from the store. `FORMAT.md` describes the bytes.
 
 mod bytes;
 mod directory;

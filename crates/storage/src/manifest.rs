@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //! - MF1: a manifest is on disk whole: it is replaced by a rename, after all its bytes are synced.
-//! - MF2: what is read is what was written, or it is refused.
-//! - MF3: no manifest is written that reading would refuse.
+//! - MF2: reading yields the manifest that was written, or an error.
+//! - MF3: a manifest is written only if reading accepts it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

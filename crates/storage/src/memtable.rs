@@ -19,7 +19,7 @@ use crate::merge::Cursor;
 /// its part of a node, which are two thirds full on average.
 const ELEMENT_BYTES: usize = (size_of::<Key>() + size_of::<State>()) * 3 / 2;
 
-/// What tells the elements of a corpus apart.
+/// The key of an element in its corpus.
 pub(crate) type Key = (Fingerprint, Box<str>);
 
 /// Elements by corpus, fingerprint and id.

@@ -20,15 +20,15 @@ use crate::error::ReadError;
 use crate::memtable::Memtable;
 use crate::segment::Segment;
 
-/// What a change did to one shard.
+/// The effect of a change on one shard.
 #[derive(Debug, Default)]
 pub struct Effects {
     /// Places of the documents that became live, or ceased to be.
     pub changed: Vec<u32>,
     /// Places of the documents that did not change because they have a newer version, and that version.
     pub newer: Vec<(u32, Version)>,
-    /// Why some documents could not be looked up. They are as they were, and the others changed all the same:
-    /// whoever derives anything from the documents must not miss what happened to those.
+    /// Why some documents could not be looked up. They did not change, but the others did, so data that is
+    /// derived from the documents must follow `changed` all the same.
     pub error: Option<ReadError>,
 }
 
@@ -123,8 +123,8 @@ impl Shard {
 
 /// The first ids of the live documents that have a fingerprint, ascending.
 ///
-/// Takes what is in memory under the shard's lock, and reads segments later, without it. From each of them it takes a
-/// first part, with so many live documents: up to the least end of these parts, everything is known.
+/// Takes the documents in memory under the shard's lock, and reads segments later, without it. From each of them it
+/// takes a first part with up to `part` live documents. Up to the least end of these parts, all documents are known.
 #[derive(Debug)]
 pub(crate) struct Lookup {
     corpus: CorpusUid,
@@ -138,7 +138,7 @@ pub(crate) struct Lookup {
 }
 
 impl Lookup {
-    /// What the shard has in memory, and the segments to read.
+    /// Takes the documents in the shard's memory, and the list of segments to read.
     pub(crate) fn new(
         shard: &Shard,
         corpus: CorpusUid,
@@ -182,7 +182,7 @@ impl Lookup {
         Ok(is_enough.then_some(ids))
     }
 
-    /// Takes an element of a part that is to have so many more live ones.
+    /// Takes an element of a part that has room for `left` more live ones.
     fn take(&mut self, left: &mut usize, id: &str, state: State) -> ControlFlow<()> {
         match self.states.get_mut(id) {
             Some(there) => *there = state.max(*there),

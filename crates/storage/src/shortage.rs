@@ -1,10 +1,10 @@
-//! What a system may have too little of for a while, without anything being wrong with the disk.
+//! Shortages of a system that may pass, and are no fault of the disk.
 
 use std::io::{Error, ErrorKind};
 
 use rustix::io::Errno;
 
-/// What there is too little of, for now.
+/// The resource that ran out, for now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Shortage {
     /// Space on the disk.

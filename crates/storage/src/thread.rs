@@ -26,7 +26,7 @@ impl Drop for AbortOnPanic {
 pub(crate) struct Thread<T>(JoinHandle<T>);
 
 impl<T: Send + 'static> Thread<T> {
-    /// Starts a thread. What it would drop in a panic must not wait for anybody.
+    /// Starts a thread. The values that it would drop in a panic must not wait for another thread.
     pub(crate) fn start(name: &str, work: impl FnOnce() -> T + Send + 'static) -> io::Result<Self> {
         let thread = thread::Builder::new().name(name.to_owned());
         let started = thread.spawn(move || {
@@ -71,8 +71,8 @@ mod tests {
 
     /// TH1.
     #[test]
-    fn nobody_gets_the_lock_of_who_panics_under_a_guard() {
-        let name = "thread::tests::nobody_gets_the_lock_of_who_panics_under_a_guard";
+    fn no_thread_gets_a_lock_whose_holder_panics_under_a_guard() {
+        let name = "thread::tests::no_thread_gets_a_lock_whose_holder_panics_under_a_guard";
         ends_by_abort(name, || {
             let lock = RwLock::new(());
             thread::scope(|scope| {

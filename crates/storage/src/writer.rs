@@ -1,4 +1,4 @@
-//! Changing a store: operations go through the log to whoever applies them.
+//! Changing a store: operations go through the log to the code that applies them.
 
 use std::fmt;
 use std::io;
@@ -63,8 +63,8 @@ pub trait Sink<T>: Send + Sync + 'static {
     /// Operations that left nothing behind.
     fn refused(&self, tickets: Vec<T>, refusal: Refusal);
 
-    /// Operations of which nobody knows whether they will be found; there are none after the store failed.
-    /// Called at least once if it does.
+    /// The store has failed, and these operations may or may not be on disk. There are none if maintenance
+    /// failed. Called at least once if the store fails.
     fn failed(&self, tickets: Vec<T>, failure: Failure);
 }
 

@@ -36,7 +36,7 @@ impl TestCluster {
         self.cluster.layout()
     }
 
-    /// What a router says of a corpus to nodes.
+    /// The target of a router's requests about a corpus.
     pub async fn target(&self, name: &str) -> shard::Target {
         let name = CorpusName::new(name).expect("a valid name");
         let record = self.cluster.store().corpus(&name).await;

@@ -19,13 +19,13 @@ pub struct ForgetfulCluster {
 }
 
 impl ForgetfulCluster {
-    /// Starts so many nodes and a router.
+    /// Starts `nodes` nodes and a router.
     #[must_use]
     pub fn start(nodes: usize) -> Self {
         Self::start_with(nodes, &[], &[])
     }
 
-    /// Starts so many nodes and a router, with more arguments for each node and for the router.
+    /// Starts `nodes` nodes and a router, with more arguments for each node and for the router.
     #[must_use]
     pub fn start_with(nodes: usize, node_args: &[&str], router_args: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");

@@ -5,10 +5,10 @@ use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 
-/// So many addresses that nobody uses now. For a minute they go only to who asks for them by their ports.
+/// `count` addresses that are free. For a minute, only a listener that asks for such a port by its number gets it.
 #[must_use]
 pub fn free_addresses(count: usize) -> Vec<SocketAddr> {
-    // All are held before any is let go: or one could come twice.
+    // All are held before any is released, so none comes twice.
     let held: Vec<TcpListener> = (0..count)
         .map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port"))
         .collect();
@@ -16,13 +16,13 @@ pub fn free_addresses(count: usize) -> Vec<SocketAddr> {
     held.iter().map(address).collect()
 }
 
-/// Leaves a connection behind that the listener's side has closed. While the system waits for what may still come of
-/// it, it gives the port to nobody who asks for any, and a listener that asks for this one can have it.
+/// Leaves a connection in TIME_WAIT on the listener's side. Until that ends, the system does not choose the port
+/// for a listener that asks for any port, but a listener that asks for this one can have it.
 fn set_aside(listener: &TcpListener) -> io::Result<SocketAddr> {
     let address = listener.local_addr()?;
     let client = TcpStream::connect(address)?;
     let (server, _) = listener.accept()?;
-    // Who closes first is the one who waits.
+    // The side that closes first is the one in TIME_WAIT.
     drop(server);
     drop(client);
     Ok(address)
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_free_address_is_for_who_asks_for_it() {
+    fn a_free_address_goes_only_to_a_listener_that_names_it() {
         for address in free_addresses(3) {
             // As a port that the system chooses must be.
             let unused = TcpSocket::new_v4().unwrap();

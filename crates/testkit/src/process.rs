@@ -52,7 +52,7 @@ impl Process {
             }
             panic!("it does not listen: {line}{log}");
         };
-        // What it logs from now on is read and forgotten, so that it never waits.
+        // Its log is read and dropped from now on, so that it never waits for a reader.
         if let Some(mut stderr) = child.stderr.take() {
             thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
         }
@@ -245,7 +245,7 @@ fn start_piped<A: AsRef<OsStr>>(binary: &str, args: impl IntoIterator<Item = A>)
         .expect("the binary starts")
 }
 
-/// The binary, without the settings of whoever runs the tests.
+/// The binary, without the settings of the user who runs the tests.
 fn command(binary: &str) -> Command {
     let mut command = Command::new(binary);
     for (name, _) in std::env::vars_os() {

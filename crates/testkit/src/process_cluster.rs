@@ -29,7 +29,7 @@ struct Router {
 }
 
 impl ProcessCluster {
-    /// Starts so many nodes and a router.
+    /// Starts `nodes` nodes and a router.
     #[must_use]
     pub fn start(nodes: usize) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-/// What does not come within a minute never will.
+/// Bytes that do not come within a minute will not come.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Stands before a server, and passes bytes both ways, but for times in which it keeps them.
@@ -41,7 +41,7 @@ impl StallingProxy {
         let accepting = Arc::clone(&link);
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
-                // Whoever is there no more breaks the connection.
+                // If the server is down, the client's connection breaks.
                 if let Ok(server) = TcpStream::connect(server) {
                     accepting.connect(&client, &server);
                 }

@@ -1,4 +1,4 @@
-//! Who holds what, and since when: shards, nodes, the identity of a corpus, versions, the shard map, and
+//! The topology of a cluster: shards, nodes, the identity of a corpus, versions, the shard map, and
 //! the planner that draws it.
 //!
 //! Everything here is a pure function of its arguments. The crate reads no clock, no file and no

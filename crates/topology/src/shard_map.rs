@@ -37,7 +37,7 @@ pub struct ShardMap {
     digest: MapDigest,
 }
 
-/// What tells two assignments apart: a hash of the names of every shard's replicas, in order.
+/// The digest of an assignment: a hash of the names of every shard's replicas, in order.
 ///
 /// Processes compare it to learn whether they work with the same map. It leaves out the version, which
 /// each process counts for itself, and the addresses of the nodes.

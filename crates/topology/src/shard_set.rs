@@ -91,7 +91,7 @@ impl ShardSet {
         bytes
     }
 
-    /// What `to_bytes` made.
+    /// The inverse of [`to_bytes`](Self::to_bytes).
     pub fn from_bytes(bytes: [u8; ShardId::COUNT / 8]) -> Self {
         let set = |shard: &ShardId| bytes[shard.index() / 8] & (1 << (shard.index() % 8)) != 0;
         ShardId::all().filter(set).collect()

@@ -1,13 +1,13 @@
-//! Who is let in: so many requests at once, with so many bytes together. Whoever is one too many is told at once, and
-//! when to come again.
+//! Admission: limits on the number of requests in flight and on their bytes. A request beyond them is refused at
+//! once, and the refusal says when to retry.
 //!
 //! # Invariants
-//! - AD1: every byte of a request's messages is counted from its arrival until its answer has left, or until whoever
-//!   answers a stream says that it no longer holds it.
+//! - AD1: every byte of a request's messages is counted from its arrival until its answer has left, or until the
+//!   handler of a stream says that it no longer holds it.
 //! - AD2: a request beyond the limits is answered OVERLOADED; health checks are answered all the same.
-//! - AD3: a request has its place until its answer has left, or until whoever answers a stream gives it up before. A
-//!   client that does not read an answer keeps a place, and the bytes of what is on its way to it, for as long as its
-//!   connection lives.
+//! - AD3: a request has its place until its answer has left, or until the handler of a stream gives it up before. A
+//!   client that does not read an answer keeps a place, and the bytes on their way to it, as long as its connection
+//!   lives.
 //! - AD4: no peer has more than its share of the places, so others find some. A stream of batches takes a whole place
 //!   only while a batch is in flight.
 //! - AD5: a connection is in use while one of its requests has a place, or an answer that has not left. Health checks do
@@ -37,10 +37,10 @@ use simshard_proto::Reason;
 /// Requests in flight at once in one process. One peer gets half at most.
 const MAX_REQUESTS: usize = 8192;
 
-/// What is said where the budget does not suffice.
+/// The message of a refusal for want of memory.
 pub const NO_MEMORY: &str = "requests in flight use all the memory that they may";
 
-/// What is said where all places are taken that a peer may have.
+/// The message of a refusal to a peer that has its full share of places.
 const NO_PLACE: &str = "too many requests from this address are in flight";
 
 /// A health check has this path.
@@ -49,7 +49,7 @@ const CHECK: &str = "/grpc.health.v1.Health/Check";
 /// A stream of changes of health, which lasts as long as the client wants, has this path.
 const WATCH: &str = "/grpc.health.v1.Health/Watch";
 
-/// Lets requests in while there is room.
+/// Admits requests while there is room.
 #[derive(Clone, Debug)]
 pub(super) struct Admission {
     requests: Places,
@@ -59,8 +59,8 @@ pub(super) struct Admission {
 }
 
 impl Admission {
-    /// With the memory of `budget`. What arrives on a stream with the path `admits_itself` counts, and is let in all
-    /// the same.
+    /// Admits requests within the memory of `budget`. Messages on a stream with the path `admits_itself` count, but are
+    /// never refused here.
     pub(super) fn new(budget: Budget, admits_itself: Option<&'static str>) -> Self {
         Self {
             requests: Places::new(MAX_REQUESTS),
@@ -81,23 +81,23 @@ impl<S> Layer<S> for Admission {
     }
 }
 
-/// What a request has been given: its place, and the bytes of its messages as far as they have arrived. Servers find
-/// it among the extensions of the request.
+/// The holdings of an admitted request: its place, and the bytes of its messages that have arrived. Servers find them
+/// among the extensions of the request.
 #[derive(Clone, Debug)]
-pub struct Admitted(Arc<Mutex<Held>>);
+pub struct Admitted(Arc<Mutex<Holdings>>);
 
 #[derive(Debug)]
-struct Held {
+struct Holdings {
     arrived: Taken,
     place: Option<Place>,
     /// Batches of a stream in flight.
     working: usize,
-    /// Whether the place goes to others once no batch is in flight.
+    /// Whether the place is released once no batch is in flight.
     is_left: bool,
 }
 
 impl Admitted {
-    /// What this request has been given.
+    /// The holdings of this request.
     #[must_use]
     pub fn of<T>(request: &tonic::Request<T>) -> Self {
         let admitted = request.extensions().get();
@@ -107,10 +107,10 @@ impl Admitted {
             .unwrap_or_else(|| Self::new(&Budget::new(usize::MAX), None))
     }
 
-    /// A place, if they are counted; no bytes so far.
+    /// Holdings without bytes, with a place if places are counted.
     #[must_use]
     pub fn new(budget: &Budget, place: Option<Place>) -> Self {
-        Self(Arc::new(Mutex::new(Held {
+        Self(Arc::new(Mutex::new(Holdings {
             arrived: budget.take(0),
             place,
             working: 0,
@@ -118,15 +118,15 @@ impl Admitted {
         })))
     }
 
-    /// Takes over the bytes of what has arrived so far: they count until what is returned is dropped.
+    /// Takes over the bytes that have arrived so far. They count until the returned guard is dropped.
     #[must_use]
     pub fn split(&self) -> Taken {
         self.lock(|held| held.arrived.split())
     }
 
-    /// Gives back most of the place of a stream until there is [`work`](Self::work) on it.
+    /// Releases most of the place of a stream until the next [`work`](Self::work) on it.
     pub fn rest(&self) {
-        self.lock(Held::rest);
+        self.lock(Holdings::rest);
     }
 
     /// Takes a whole place for a stream, until the guard is dropped.
@@ -147,8 +147,8 @@ impl Admitted {
         }
     }
 
-    /// Gives the place of a stream to others, once no [`work`](Self::work) on it goes on: nothing more is begun for it,
-    /// though what was answered may not be read.
+    /// Releases the place of a stream, once no [`work`](Self::work) on it is in flight. The stream begins no other
+    /// work, but its answers may still be unread.
     pub fn leave(&self) {
         self.lock(|held| {
             held.is_left = true;
@@ -156,7 +156,7 @@ impl Admitted {
         });
     }
 
-    /// Counts bytes that have arrived; returns whether they fit, or are to be taken in any case.
+    /// Counts bytes that have arrived, if they fit or `in_any_case`; returns whether it did.
     fn grow(&self, bytes: usize, in_any_case: bool) -> bool {
         self.lock(|held| {
             if in_any_case {
@@ -166,13 +166,13 @@ impl Admitted {
         })
     }
 
-    fn lock<T>(&self, act: impl FnOnce(&mut Held) -> T) -> T {
+    fn lock<T>(&self, act: impl FnOnce(&mut Holdings) -> T) -> T {
         act(&mut self.0.lock())
     }
 }
 
-impl Held {
-    /// Gives back what of the place is not needed without a batch in flight.
+impl Holdings {
+    /// Releases the part of the place that only a batch in flight needs.
     fn shrink(&mut self) {
         if self.working > 0 {
             return;
@@ -186,7 +186,7 @@ impl Held {
 
     fn rest(&mut self) {
         if let Some(place) = &mut self.place {
-            // What becomes smaller always fits.
+            // A smaller size always fits.
             let _ = place.resize(Size::Resting);
         }
     }
@@ -268,7 +268,7 @@ where
     }
 }
 
-/// The error for whoever is one too many.
+/// The error for a request beyond the limits.
 #[must_use]
 pub fn overloaded(what: &str) -> Status {
     Reason::Overloaded.status(format!("{what}: retry a little later"), [])
@@ -309,11 +309,11 @@ impl http_body::Body for Arriving {
     }
 }
 
-/// The body of an answer. What it was made of counts until it has left.
+/// The body of an answer. The bytes of its request count until it has left.
 struct Leaving {
     body: Body,
     budget: Budget,
-    /// What was handed to the connection last, and may still be there.
+    /// The frame that the connection took last, and may still hold.
     frame: Taken,
     _admitted: Admitted,
     _in_use: Option<InUse>,

@@ -18,7 +18,7 @@ struct Shared {
 }
 
 impl Budget {
-    /// So many bytes.
+    /// A budget of `limit` bytes.
     #[must_use]
     pub fn new(limit: usize) -> Self {
         Self(Arc::new(Shared {
@@ -27,7 +27,7 @@ impl Budget {
         }))
     }
 
-    /// Takes bytes if so many are left.
+    /// Takes `bytes` bytes if they are left.
     #[must_use]
     pub fn try_take(&self, bytes: usize) -> Option<Taken> {
         let mut taken = self.take(0);

@@ -162,7 +162,7 @@ mod tests {
         Peer::of([10, 0, 0, number].into())
     }
 
-    /// Connections of a peer, as many as there is room for without anybody giving way.
+    /// Opens as many connections of a peer as have room without another one giving way.
     fn fill(table: &mut Table, peer: Peer, count: usize) -> Vec<(Id, Close)> {
         let admitted: Vec<_> = (0..count).map(|_| table.admit(peer).unwrap()).collect();
         assert_eq!(table.shares.held(peer), count);

@@ -1,7 +1,7 @@
 //! How long a client waits, and the answer for one that would wait in vain.
 //!
-//! The transport keeps to that time too, and says only that it has expired: whoever is to learn what to do about it
-//! must have an answer before.
+//! The transport enforces that time too, but reports only that it has expired. For a client to learn what to do
+//! about it, our answer must come before.
 
 use std::convert::Infallible;
 use std::pin::Pin;

@@ -22,7 +22,7 @@ use simshard_proto::{Reason, Violations};
 /// Bytes of the headers of one request, counted as HTTP/2 counts them.
 const MAX_HEADERS: usize = 16 << 10;
 
-/// What HTTP/2 adds to the bytes of each header.
+/// Bytes that HTTP/2 adds to each header.
 const OVERHEAD: usize = 32;
 
 /// Says how the messages of a request are compressed.
@@ -123,7 +123,7 @@ mod tests {
 
     use super::*;
 
-    /// What becomes of a request with these headers besides those that it must have.
+    /// The answer to a request with the required headers and these.
     async fn ask(headers: &[(&'static str, &[u8])]) -> (StatusCode, Option<Status>) {
         let answer = |_| async { Ok::<_, Infallible>(Response::new(Body::empty())) };
         let mut request = Request::new(Body::empty());

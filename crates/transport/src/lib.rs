@@ -2,7 +2,7 @@
 //! reflection and drain; nothing is left to the defaults of the transport.
 //!
 //! # Invariants
-//! - TR1: whoever writes to a stream that is not read is held back, and no other stream with it; it is never cut off.
+//! - TR1: the writer of a stream that is not read is held back, but never cut off. No other stream is held back.
 
 mod admission;
 mod budget;
@@ -42,7 +42,7 @@ pub use shares::Peer;
 /// Requests in flight at once on one connection.
 const MAX_STREAMS: u32 = 1024;
 
-/// What a client may send on a connection that is not read: all its streams together, so that none holds up another.
+/// Bytes that a client may send on a connection that is not read: enough for all its streams, so none blocks another.
 /// The transport bears a number of small frames in proportion to it: the smallest batches there are can wait on some
 /// 50 streams.
 const CONNECTION_WINDOW: u32 = MAX_STREAMS * STREAM_WINDOW;
@@ -66,7 +66,7 @@ pub enum ServeError {
     Reflection(#[from] tonic_reflection::server::Error),
 }
 
-/// What a server must know of a service besides its handlers.
+/// The properties of a service besides its handlers.
 #[derive(Clone, Copy, Debug)]
 pub struct Interface {
     /// Its description, an encoded `google.protobuf.FileDescriptorSet`.

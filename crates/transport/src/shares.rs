@@ -27,7 +27,7 @@ impl Peer {
     }
 }
 
-/// What each peer holds of a limited amount.
+/// The shares of all peers in a limited amount.
 #[derive(Debug)]
 pub(super) struct Shares {
     free: usize,
@@ -43,12 +43,12 @@ impl Shares {
         }
     }
 
-    /// What is free.
+    /// The free part.
     pub(super) const fn free(&self) -> usize {
         self.free
     }
 
-    /// What a peer holds.
+    /// The share of a peer.
     pub(super) fn held(&self, peer: Peer) -> usize {
         self.by_peer.get(&peer).copied().unwrap_or_default()
     }

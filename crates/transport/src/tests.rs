@@ -1,4 +1,4 @@
-//! Streams over a real connection whose reader is slow: whoever writes is held back, and others get on.
+//! Streams over a real connection with a slow reader: their writer is held back, and other streams go on.
 
 use std::task::{Context, Poll};
 
@@ -29,7 +29,7 @@ type Client = CorpusServiceClient<Channel>;
 /// More messages than are sent to a reader that does not read.
 const MANY: usize = 100_000;
 
-/// Whoever is not asked for a message for so long is held back.
+/// A writer that is not asked for a message for this long is held back.
 const QUIET: Duration = Duration::from_millis(300);
 
 /// Sends [`MANY`] answers to a stream, but reads it only once a search was answered; then tells how much it read.
@@ -171,7 +171,7 @@ async fn hold_back(streams: usize) {
     }
     let found = client.clone().find_first(FindFirstRequest::default()).await;
     found.unwrap();
-    // Whoever was held back goes on when it is read.
+    // A writer that was held back goes on once its stream is read.
     let mut last = None;
     while let Some(answer) = opened[0].message().await.unwrap() {
         last = Some(answer.sequence);

@@ -17,7 +17,7 @@ use crate::MANY_CONNECTIONS;
 /// The memory that requests may use, in MiB.
 const IN_FLIGHT: u64 = 64;
 
-/// Addresses that so many connections come from that none of them has more than its share.
+/// Addresses that the connections come from: enough for each to stay within its share.
 const PEERS: u64 = 4;
 
 /// How long a test waits for what has to come.

@@ -206,7 +206,7 @@ struct Batches {
 }
 
 impl Batches {
-    /// So many in flight, each on a stream of its own, on two connections.
+    /// Keeps `count` batches in flight, each on a stream of its own, on two connections.
     async fn start(scene: &Arc<Scene>, count: usize) -> Self {
         let mut client = tokio::runtime::Builder::new_multi_thread();
         let client = client.worker_threads(1).enable_all().build().unwrap();
@@ -236,7 +236,7 @@ impl Batches {
         batches
     }
 
-    /// Waits until so many more are answered.
+    /// Waits until `more` more are answered.
     async fn wait_for(&mut self, more: usize) {
         let enough = *self.answered.borrow() + more;
         let all = self.answered.wait_for(|answered| *answered >= enough);

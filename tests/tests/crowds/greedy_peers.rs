@@ -29,10 +29,10 @@ const SHARE: u64 = 8160;
 const WITH_STREAMS: usize = 20;
 const STREAMS: usize = 1000;
 
-/// By then everybody else is answered.
+/// By then all other clients are answered.
 const PROMPT: Duration = Duration::from_secs(1);
 
-/// Who wants to be answered.
+/// A client that must be answered.
 const OTHER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 
 /// A stream of batches that a router has, and one of work that a node has.
@@ -52,7 +52,7 @@ async fn start() -> (MutexGuard<'static, ()>, ForgetfulCluster, Client) {
     (alone, cluster, client)
 }
 
-/// Whoever attacks, from an address that nobody else has.
+/// An attacker with an address of its own.
 struct Attacker {
     address: IpAddr,
     /// The system would look for a free one for long, if there are many connections.
@@ -80,7 +80,7 @@ impl Attacker {
         }
     }
 
-    /// A connection that begins HTTP/2; or none, if nobody accepts it.
+    /// A connection that begins HTTP/2; or none, if the process does not accept it.
     async fn connect(&mut self, process: &Process) -> Option<TcpStream> {
         let address = process.url().trim_start_matches("http://").parse();
         let connection = self.bind().connect(address.unwrap());

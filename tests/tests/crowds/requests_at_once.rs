@@ -118,7 +118,7 @@ fn is_on(fingerprint: Fingerprint, node: &str) -> bool {
 async fn each_of_many_requests_has_its_own_answer() {
     let cluster = Cluster::start().await;
     let set = fingerprints(1);
-    // Everybody inserts half of what the next one does, too: each document is new to one of them.
+    // Each client shares half of its documents with the next one. A document is new to only one of them.
     let inserts = set
         .iter()
         .chain(&set[..100])

@@ -43,7 +43,7 @@ impl Cutter {
     }
 }
 
-/// Passes bytes both ways until so many have come back.
+/// Passes bytes both ways until `answers` bytes have come back.
 fn pass(client: &TcpStream, server: &TcpStream, answers: u64) {
     thread::scope(|scope| {
         scope.spawn(|| io::copy(&mut &*client, &mut &*server));

@@ -18,10 +18,10 @@ use v1::corpus_service_client::CorpusServiceClient;
 
 type Stub = CorpusServiceClient<Channel>;
 
-/// What the router may use: enough for one of the changes, not for two.
+/// The router's memory: enough for one of the changes, not for two.
 const BUDGET: usize = 3 << 20;
 
-/// What takes longer will never be.
+/// A longer wait means that the event will not come.
 const LONG: Duration = Duration::from_secs(20);
 
 /// A change of 2 MiB.

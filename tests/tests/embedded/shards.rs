@@ -23,7 +23,7 @@ fn stub(cluster: &TestCluster, node: &NodeId) -> Stub {
     Stub::new(channel)
 }
 
-/// What a node makes of one piece of work, on a stream of its own.
+/// A node's answer to one item of work, on a stream of its own.
 async fn work(stub: &mut Stub, work: impl Into<Option<Work>>) -> Result<Outcome, Status> {
     let item = pb::WorkItem {
         sequence: 7,

@@ -1,5 +1,5 @@
-//! Clients that do not read, give up, or stay when the router stops: they cost
-//! nobody else anything.
+//! Clients that do not read, give up, or stay when the router stops: they do
+//! not disturb other clients.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -40,7 +40,7 @@ fn find(fingerprints: Vec<u64>) -> v1::FindAllRequest {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn streams_that_nobody_reads_hold_up_nobody_else() {
+async fn unread_streams_block_no_other_request() {
     let cluster = TestCluster::start(1).await;
     cluster.create_corpus("c", 5, 3).await;
     insert_heavy(&cluster.client, 9).await;
@@ -77,7 +77,7 @@ async fn streams_that_nobody_reads_hold_up_nobody_else() {
 }
 
 /// All 41,664 fingerprints at distance 3 from a base, asked for 65,536 times:
-/// more than anybody waits for.
+/// more than a client waits for.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_search_that_was_given_up_ends() {
     let cluster = TestCluster::start(1).await;
@@ -156,7 +156,7 @@ async fn a_stream_is_told_that_the_router_stops_after_what_it_has_read() {
     let mut answers = answers.await.unwrap().into_inner();
     assert_eq!(answers.message().await.unwrap().unwrap().sequence, 1);
 
-    // The stream stays open: it must hold nobody up.
+    // The stream stays open: it must not delay the stop.
     let stopping = tokio::time::timeout(Duration::from_secs(5), cluster.stop());
     stopping.await.unwrap();
     let status = answers.message().await.unwrap_err();

@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 struct Scale {
     documents: u64,
     kills: usize,
-    /// Of so many documents one is looked for in the end.
+    /// In the end, one in this many documents is looked for.
     sample: u64,
 }
 
@@ -142,7 +142,7 @@ async fn stored(client: &Client) -> u64 {
     tokio::time::timeout(PATIENCE, answered).await.unwrap()
 }
 
-/// Looks for one of so many documents by its fingerprint.
+/// Looks for one in `scale.sample` documents by its fingerprint.
 async fn look_for(client: &Client, scale: &Scale) {
     let numbers: Vec<u64> = (0..scale.documents)
         .step_by(usize::try_from(scale.sample).unwrap())

@@ -1,9 +1,10 @@
-//! Real nodes and routers are killed, or told to stop, at any moment while documents come and go through two routers:
-//! what was acknowledged is as it was told, what was not is one or the other. Every answer is exactly that, each
-//! document once. Some clients give up early: what is acknowledged after that is final, whatever is still in flight.
+//! Real nodes and routers are killed, or told to stop, at any moment while clients insert and remove documents through
+//! two routers. An acknowledged operation took effect; one that was not acknowledged took effect or did not. Searches
+//! answer exactly the documents that follow, each once. Some clients give up early. Operations that are acknowledged
+//! after that are final, whatever is still in flight.
 //!
-//! Meanwhile another corpus is deleted and made anew, again and again: it shows what was inserted since, and nothing
-//! of what was deleted.
+//! Meanwhile another corpus is deleted and created again and again. It has the documents that were inserted since,
+//! and none of the deleted ones.
 //!
 //! The oracle lives in this process. Twenty cycles, or two hundred with `SIMSHARD_LONG`.
 
@@ -38,7 +39,7 @@ const BATCHES: u64 = 40;
 /// A process that is told to stop under load does so before its requests would be cut off, and starts again.
 const DRAIN: Duration = Duration::from_secs(9);
 
-/// Clients that give up do so after so many milliseconds, at most.
+/// Clients that give up do so after at most this many milliseconds.
 const IMPATIENCE: u64 = 30;
 
 /// How long a test waits for a cluster to answer again.
@@ -47,12 +48,12 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A document of the oracle.
 type Document = (u64, String);
 
-/// What is known of the documents of one writer.
+/// The expected documents of one writer.
 #[derive(Debug, Default)]
 struct Oracle {
     /// Whether the last operation that was acknowledged inserted it.
     live: BTreeMap<Document, bool>,
-    /// Of these nobody knows: an operation was not acknowledged.
+    /// These may be there or not: an operation on them was not acknowledged.
     open: BTreeSet<Document>,
 }
 
@@ -65,8 +66,7 @@ impl Oracle {
             .collect()
     }
 
-    /// What is wrong with the documents that were found near a query: they are those that must be found, each once,
-    /// and perhaps some of which nobody knows.
+    /// The errors in an answer. It must have each live document near the query once, and may have `open` ones.
     fn wrong(&self, query: Fingerprint, found: &[Document]) -> Vec<String> {
         let is_near = |document: &Document| (document.0 ^ query.0).count_ones() <= DISTANCE;
         let live = self.live.iter().filter(|(_, is_live)| **is_live);
@@ -388,7 +388,7 @@ async fn nothing_acknowledged_is_lost_when_processes_end() {
     assert!(made_anew > 0, "nothing was tested");
 }
 
-/// What goes on while processes end.
+/// The load while processes end.
 struct Load {
     stop: Arc<AtomicBool>,
     acknowledged: Arc<AtomicU64>,
@@ -426,7 +426,7 @@ impl Load {
     }
 }
 
-/// Writes anew what nobody knows of.
+/// Writes the `open` documents again, so that they are live.
 async fn settle(client: &Client, oracle: &mut Oracle) {
     if oracle.open.is_empty() {
         return;

@@ -1,6 +1,6 @@
-//! Nodes and routers are killed while a corpus is deleted. A deletion is acknowledged once every node has it on disk,
-//! and until then its name is not free: so no router that remembers the old corpus can put documents into it that
-//! nobody finds.
+//! Nodes and routers are killed while a corpus is deleted. A deletion is acknowledged once every node has it on disk.
+//! Until then the name of the corpus is not free. So a router that remembers the old corpus cannot insert documents
+//! that no search finds.
 //!
 //! Twenty rounds, or two hundred with `SIMSHARD_LONG`.
 

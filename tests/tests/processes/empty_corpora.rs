@@ -70,7 +70,7 @@ fn memory(cluster: &ProcessCluster) -> [u64; NODES] {
     std::array::from_fn(|number| anonymous_memory_of(cluster.node_id(number)).unwrap())
 }
 
-/// Checks what each node takes more than before for so many corpora.
+/// Checks how much more memory each node uses for `corpora` more corpora.
 fn check(what: &str, before: [u64; NODES], after: [u64; NODES], corpora: u32) {
     for (before, after) in before.into_iter().zip(after) {
         let each = after.saturating_sub(before) / u64::from(corpora);

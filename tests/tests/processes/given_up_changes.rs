@@ -83,7 +83,7 @@ impl Scene {
         }
     }
 
-    /// So many fingerprints, stored on the node whose link hangs, and on others.
+    /// `count` fingerprints, stored on the node whose link hangs, and on others.
     fn fingerprints(&mut self, count: usize) -> Vec<Fingerprint> {
         let random = std::iter::repeat_with(|| Fingerprint(self.random.u64(..)));
         let (map, tables) = (&self.map, Tables::new(Layout::default()));

@@ -65,7 +65,7 @@ fn missing_sections(files: &[TextFile]) -> Vec<String> {
 }
 
 /// The lines of a Markdown text that are not code, each with its number from 1.
-fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
+pub(crate) fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut in_code = false;
     let lines = text.lines().enumerate().filter(move |(_, line)| {
         let is_fence = line.trim_start().starts_with("```");

@@ -1,5 +1,5 @@
-//! Within a crate, no import circle leads through files of different folders: whoever changes one
-//! file of such a circle has to know all of its folders.
+//! Within a crate, no import circle leads through files of different folders. To change one file of
+//! such a circle, a reader must know all of its folders.
 //!
 //! A file that only declares modules and passes their names on is looked through: an import of
 //! `crate::report::page` leads to the file that has `page`. A file with a folder of its name is at

@@ -1,5 +1,5 @@
 //! Nothing unfinished stays behind: no placeholder, no debugging aid, no ignored test, and no test
-//! that waits by the clock instead of for a condition.
+//! that sleeps instead of waiting for a condition.
 
 use anyhow::Result;
 
@@ -45,6 +45,12 @@ fn problems(file: &TextFile, text: &str, find: impl Fn(&str) -> Option<String>) 
     problems
 }
 
+/// Calls that wait by the clock alone.
+const SLEEPS: [&str; 4] = ["sleep(", "sleep_ms(", "sleep_until(", "park_timeout("];
+
+/// The crate that only tests use.
+const TEST_SUPPORT: &str = "crates/testkit/";
+
 /// Tests that sleep, except on tokio's paused clock, where no time passes.
 fn sleeping_tests(file: &TextFile) -> Vec<String> {
     let code = code_only(&file.text);
@@ -55,8 +61,9 @@ fn sleeping_tests(file: &TextFile) -> Vec<String> {
         if line.trim_start().starts_with("#[") && has_word(line, "test") {
             paused = line.contains("start_paused = true");
         }
-        let in_test = file.is_test() || in_test_module[index];
-        let mut calls = ["sleep(", "sleep_ms("].iter();
+        let in_test =
+            file.is_test() || file.path.starts_with(TEST_SUPPORT) || in_test_module[index];
+        let mut calls = SLEEPS.iter();
         if in_test && !paused && calls.any(|call| has_word(line, call)) {
             let place = format!("{}:{}", file.path, index + 1);
             problems.push(format!(
@@ -94,7 +101,7 @@ fn no_note_to_come_back_to_is_left_in_a_file() -> Result<()> {
 }
 
 #[test]
-fn no_test_waits_by_the_clock() -> Result<()> {
+fn no_test_sleeps() -> Result<()> {
     let mut found: Vec<_> = repository::rust_files()?
         .iter()
         .flat_map(sleeping_tests)
@@ -134,12 +141,14 @@ fn a_sleeping_test_is_reported_and_sleeping_product_code_is_not() {
     let in_module = sleeping_tests(&TextFile::sample("src/a.rs", module));
     assert_eq!(in_module.len(), 1);
     assert!(in_module[0].starts_with("src/a.rs:8:"), "{}", in_module[0]);
-    let whole = "fn wait() {\n    tokio::time::sleep(x).await;\n}\n";
-    assert_eq!(
-        sleeping_tests(&TextFile::sample("crates/a/tests/a.rs", whole)).len(),
-        1
-    );
-    assert_none(&sleeping_tests(&TextFile::sample("src/a.rs", whole)));
+    for call in SLEEPS {
+        let whole = format!("fn wait() {{\n    {call}x);\n}}\n");
+        for path in ["crates/a/tests/a.rs", "crates/testkit/src/a.rs"] {
+            let found = sleeping_tests(&TextFile::sample(path, &whole));
+            assert_eq!(found.len(), 1, "{path}: {call}");
+        }
+        assert_none(&sleeping_tests(&TextFile::sample("src/a.rs", &whole)));
+    }
     assert_eq!(
         sleeping_script(&TextFile::sample("tests/a.py", "time.sleep(1)")).len(),
         1

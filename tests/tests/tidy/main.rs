@@ -10,9 +10,10 @@
 //! | `purity` | `simhash` and `topology` know no async, I/O, serde or clock |
 //! | `shape` | every Rust file has a header; files and functions stay short |
 //! | `unsafety` | `unsafe` stands only among the processor-specific scans, and on the allocator's settings |
-//! | `leftovers` | nothing unfinished, no ignored test, no test that waits by the clock |
+//! | `leftovers` | nothing unfinished, no ignored test, no test that sleeps |
 //! | `invariants` | every invariant with an id is named where it is tested, and listed on its page |
 //! | `words` | nothing points outside the repository |
+//! | `plain_words` | no text hides its subject, and the sentences of the pages are short |
 //! | `documents` | the pages show the two commands, and their links lead to files and sections |
 //! | `traces` | the functions that the page on routing follows a request through exist |
 
@@ -21,6 +22,7 @@ mod documents;
 mod import_circles;
 mod invariants;
 mod leftovers;
+mod plain_words;
 mod purity;
 mod repository;
 mod rust_source;

@@ -1,5 +1,5 @@
 //! `unsafe` stands only where processor instructions need it, and on the settings of the allocator. The workspace's
-//! lints deny it too; this rule sees to it that nobody allows it elsewhere.
+//! lints deny it too; this rule checks that no file allows it elsewhere.
 
 use anyhow::{Result, ensure};
 

@@ -18,7 +18,7 @@ use crate::workspace::Workspace;
 const MILLION: u64 = 1_000_000;
 const DENSE: u64 = 100_000;
 
-/// What one case of a benchmark measured.
+/// The figures of one case of a benchmark.
 #[derive(Clone)]
 pub(crate) struct Figure(Value);
 
@@ -30,7 +30,7 @@ impl Figure {
     }
 }
 
-/// What the cases of one run measured.
+/// The figures of the cases of one run.
 pub(super) struct Figures(Vec<Figure>);
 
 impl Figures {
@@ -41,7 +41,7 @@ impl Figures {
     }
 }
 
-/// What a run took.
+/// The cost of a run.
 #[derive(Clone, Copy)]
 pub(super) struct Cost {
     pub(super) seconds: f64,

@@ -1,4 +1,4 @@
-//! What is promised, a row each, and how each is measured.
+//! The promised figures, one row each, and their measurements.
 //!
 //! A promise stays as it was made, whether it is met or not.
 
@@ -13,7 +13,7 @@ use super::figures::Programs;
 /// Fingerprints of the large sets.
 const MILLION: &str = "1000000";
 
-/// What is promised.
+/// A promised figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Target {
     AtLeast(f64),
@@ -34,7 +34,7 @@ impl Target {
 pub(crate) enum Unit {
     /// Millions a second.
     Millions,
-    /// So many a second.
+    /// Items a second.
     PerSecond,
     Seconds,
     Milliseconds,

@@ -6,7 +6,7 @@ use std::time::Instant;
 use clap::ValueEnum;
 
 use crate::process;
-use crate::report::{self, Outcome, Row};
+use crate::report::{self, Row, StepOutcome};
 use crate::tools::Tools;
 use crate::workspace::Workspace;
 
@@ -56,7 +56,7 @@ impl Step {
         value.map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
-    fn verify(self, workspace: &Workspace, tools: &Tools) -> Outcome {
+    fn verify(self, workspace: &Workspace, tools: &Tools) -> StepOutcome {
         match self {
             Self::Fmt => rust(workspace, tools, "fmt --all -- --check").into(),
             Self::Clippy => {

@@ -4,13 +4,13 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::process;
-use crate::report::{Outcome, shown};
+use crate::report::{StepOutcome, shown};
 use crate::workspace::Workspace;
 
-pub(super) fn verify(workspace: &Workspace) -> Outcome {
+pub(super) fn verify(workspace: &Workspace) -> StepOutcome {
     let start = Instant::now();
     if let Err(error) = process::run(tests(workspace).arg("--no-run")) {
-        return Outcome::from(Err(error));
+        return StepOutcome::from(Err(error));
     }
     let compiled = start.elapsed();
 
@@ -60,7 +60,7 @@ impl Tally {
 
     /// The outcome, given how the runner ended. What fails without a failed test (a target
     /// that does not compile, a test program that is killed) counts as one failure.
-    fn outcome(&self, ended: anyhow::Result<()>) -> Outcome {
+    fn outcome(&self, ended: anyhow::Result<()>) -> StepOutcome {
         let mut note = format!("{} passed, {} failed", self.passed, self.failed);
         if self.ignored > 0 {
             note += &format!(", {} ignored", self.ignored);
@@ -73,7 +73,7 @@ impl Tally {
             failed = failed.max(1);
             note += "; the test runner reported no test";
         }
-        Outcome {
+        StepOutcome {
             passed: self.passed,
             failed,
             note,

@@ -9,7 +9,7 @@ use super::similarity::Sets;
 use super::tally::{DISTANCES, LENGTHS, Nearest, STEPS, Tallies, Tally, missed_distance};
 use super::text::{Length, Text};
 
-/// What a recipe finds.
+/// The figures of a recipe.
 #[derive(Clone, Debug)]
 pub struct Figures {
     /// The recipe.
@@ -24,7 +24,7 @@ pub struct Figures {
     pub missed: Vec<Example>,
 }
 
-/// What a recipe finds up to a distance.
+/// The figures of a recipe up to a distance.
 #[derive(Clone, Debug)]
 pub struct Row {
     /// The distance.

@@ -40,10 +40,10 @@ use crate::progress::Progress;
 /// With fewer true pairs, shares say nothing.
 pub const LEAST_TRUE_PAIRS: u64 = 100;
 
-/// What is to be evaluated.
+/// The settings of an evaluation.
 #[derive(Clone, Debug)]
 pub struct Evaluate {
-    /// What is read, with patterns expanded.
+    /// The inputs, with patterns expanded.
     pub input: InputOptions,
     /// The recipes that are compared.
     pub recipes: Vec<TextRecipe>,
@@ -94,7 +94,7 @@ impl EvaluateError {
     }
 }
 
-/// What was found.
+/// The result of an evaluation.
 #[derive(Clone, Debug)]
 pub struct Evaluation {
     /// Texts that were evaluated.
@@ -107,13 +107,13 @@ pub struct Evaluation {
     pub drawn_from: Option<u64>,
     /// Labelled pairs left out because a text of them is not in the input.
     pub unknown_labels: u64,
-    /// What else was left out.
+    /// Lines and texts that were skipped for other reasons.
     pub skipped: Skipped,
     /// Degenerate texts by their reason.
     pub degenerate: Vec<(Degenerate, u64)>,
     /// True pairs.
     pub true_pairs: u64,
-    /// What each recipe finds, in the order asked for.
+    /// The figures of each recipe, in the order of the request.
     pub recipes: Vec<Figures>,
 }
 

@@ -42,7 +42,7 @@ pub(super) struct Sample {
     pub(super) skipped: Skipped,
 }
 
-/// What is read of a text.
+/// The result of reading a text for a sample.
 enum Read {
     Wordless,
     Whole(Box<Text>),

@@ -1,35 +1,35 @@
 //! The exact Jaccard similarity of sets, and all pairs of sets with at least some similarity.
 //!
-//! Two sets that are similar share one of their rarest elements. So it is enough to compare those
-//! that share one: with an order of all elements, the rarest first, a set of `n` elements whose
-//! similarity to a set of no more elements is at least `t` has one of its first `n - ceil(t n) + 1`
-//! in common with the first `m - ceil(2 t m / (1 + t)) + 1` of the other, of `m`. An element that
-//! one set alone has is counted, and not looked for.
+//! Two similar sets share one of their rarest elements, so only sets that share one are compared.
+//! Order all elements, the rarest first. Take two sets of `n` and `m ≤ n` elements whose similarity is
+//! at least `t`. Then one of the first `n - ceil(t n) + 1` elements of the larger set is among the first
+//! `m - ceil(2 t m / (1 + t)) + 1` of the smaller. Elements of one set alone count for the sizes, but
+//! are not searched for.
 //!
 //! Source: Bayardo, Ma and Srikant, "Scaling up all pairs similarity search", WWW 2007, and Xiao and
 //! others, "Efficient similarity joins for near-duplicate detection", WWW 2008.
 
 use rayon::prelude::*;
 
-/// Less than the least difference of two similarities, and more than errors of rounding.
+/// Smaller than any difference between two similarities, and larger than rounding errors.
 const TINY: f64 = 1e-9;
 
 /// How alike two sets are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Similarity {
-    /// Elements of both.
+    /// Elements that both have.
     pub(super) common: usize,
-    /// Elements of either.
+    /// Elements that at least one has.
     pub(super) union: usize,
 }
 
 impl Similarity {
-    /// From 0 to 1; empty sets are not alike.
+    /// From 0 to 1; for two empty sets 0.
     pub(super) fn value(self) -> f64 {
         self.common as f64 / self.union.max(1) as f64
     }
 
-    /// Twentieths, rounded down: exact where the value is one.
+    /// Twentieths, rounded down without an error of floating point.
     pub(super) fn twentieths(self) -> usize {
         20 * self.common / self.union.max(1)
     }
@@ -38,26 +38,26 @@ impl Similarity {
 /// Sets by their size, the smallest first.
 pub(super) struct Sets {
     sizes: Vec<usize>,
-    /// The elements that another set has too, as ranks in ascending order, the rarest first.
+    /// For each set, the elements that another set has too, as ascending ranks; the rarest has the lowest.
     shared: Vec<Vec<u32>>,
     ranks: usize,
 }
 
-/// By element, the sets among whose first elements it is.
+/// For each element, the sets that have it among their first elements.
 pub(super) struct Prefixes {
     least: f64,
     starts: Vec<u32>,
     sets: Vec<u32>,
 }
 
-/// What a search works with, kept from one to the next.
+/// The memory of a search, reused by the next one.
 pub(super) struct Scratch {
     seen: Vec<bool>,
     candidates: Vec<u32>,
 }
 
 impl Sets {
-    /// Numbers the elements of sets, each of which has every element once. Sizes must not fall.
+    /// Numbers the elements of sets. No set may repeat an element, and the sets must be sorted by size.
     pub(super) fn new(sets: &[&[u64]]) -> Self {
         let sizes: Vec<usize> = sets.iter().map(|set| set.len()).collect();
         debug_assert!(sizes.is_sorted(), "the smallest set comes first");
@@ -82,7 +82,7 @@ impl Sets {
         }
     }
 
-    /// How alike two sets are.
+    /// The similarity of two sets.
     pub(super) fn similarity(&self, a: usize, b: usize) -> Similarity {
         let common = common(&self.shared[a], &self.shared[b], 0).unwrap_or(0);
         self.with_common(a, b, common)
@@ -120,7 +120,7 @@ impl Sets {
         }
     }
 
-    /// The first elements of a set: one of them is in every set with this part of its elements.
+    /// The first elements of a set. Every set that shares this part of its elements has one of them.
     fn first(&self, set: usize, part: f64) -> &[u32] {
         let (size, shared) = (self.sizes[set], &self.shared[set]);
         let needed = at_least(part * size as f64);
@@ -129,7 +129,7 @@ impl Sets {
         &shared[..length.min(shared.len())]
     }
 
-    /// Hands each set before this one that has the least similarity to it to `take`.
+    /// Calls `take` with each earlier set whose similarity to this one is high enough.
     pub(super) fn similar(
         &self,
         prefixes: &Prefixes,
@@ -177,12 +177,12 @@ impl Prefixes {
     }
 }
 
-/// The least count that is at least this many.
+/// The smallest whole number that is not below `count`.
 fn at_least(count: f64) -> usize {
     (count - TINY).ceil().max(0.0) as usize
 }
 
-/// How many elements two ascending lists have in common; `None` if fewer than needed.
+/// The number of elements that two ascending lists have in common; `None` if fewer than `needed`.
 fn common(a: &[u32], b: &[u32], needed: usize) -> Option<usize> {
     let (mut i, mut j, mut common) = (0, 0, 0);
     while i < a.len() && j < b.len() {
@@ -205,7 +205,7 @@ mod tests {
 
     use super::*;
 
-    /// Sets of which some are copies of others with elements exchanged, by size.
+    /// Random sets, sorted by size. Some are copies of others with a few elements replaced.
     fn made_up(seed: u64) -> Vec<Vec<u64>> {
         let mut rng = Rng::with_seed(seed);
         let mut sets: Vec<BTreeSet<u64>> = Vec::new();

@@ -22,7 +22,7 @@ pub(super) const UNLIKE: f64 = 0.5;
 /// Examples of each kind that are kept.
 const EXAMPLES: usize = 5;
 
-/// What is counted of one recipe. Distances are exact, not up to a distance.
+/// The counts of one recipe, by exact distance.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
     /// Pairs by the length of the shorter text and distance.
@@ -38,7 +38,7 @@ pub(super) struct Tally {
     pub(super) missed: Nearest,
 }
 
-/// What is counted of all recipes.
+/// The counts of all recipes.
 #[derive(Clone, Debug)]
 pub(super) struct Tallies {
     pub(super) by_recipe: Vec<Tally>,

@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use simshard_simhash::{Degenerate, Fingerprint, TextRecipe, Window, word_runs};
 
-/// What is kept of a text.
+/// The parts of a text that an evaluation keeps.
 #[derive(Clone, Debug)]
 pub(super) struct Text {
     pub(super) id: String,

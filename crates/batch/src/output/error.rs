@@ -27,7 +27,7 @@ pub enum OutputError {
     Refused {
         /// The output.
         output: String,
-        /// What is in the way.
+        /// The reason.
         reason: String,
     },
     /// Writing failed midway.

@@ -22,7 +22,7 @@ const COMPRESSED: [&str; 6] = ["gz", "zst", "bz2", "xz", "lz4", "zip"];
 
 /// An output that is ready to be written.
 ///
-/// What is written to a file stands beside it until [`Complete::commit`]; dropped before, it vanishes.
+/// Output goes to a file beside the target until [`Complete::commit`]. Without a commit, that file is deleted.
 /// Open descriptors, such as standard output by any name, devices and pipes are written as it comes.
 pub struct Output {
     /// For messages.
@@ -81,7 +81,7 @@ impl Output {
         })
     }
 
-    /// What messages call it.
+    /// Its name in messages.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -111,7 +111,7 @@ impl Output {
         Ok(matches!((one, two), (Some(one), Some(two)) if same_file::is_same(&one, &two)))
     }
 
-    /// What stands in the place: `None` if nothing does, or a device, which all may write to.
+    /// The file at the target: `None` if there is none, or a device, which all may write to.
     fn standing(&self) -> io::Result<Option<Metadata>> {
         let metadata = match (&self.place, &self.unfinished) {
             (Place::Named(path), Some(_)) => match fs::metadata(path) {

@@ -97,7 +97,7 @@ impl OutputFormat {
         }
     }
 
-    /// What stands for a document of bare hashes, which have no ids.
+    /// The name of a document of bare hashes, which have no ids.
     #[must_use]
     pub fn bare_name(self) -> BareName {
         match self {

@@ -1,4 +1,4 @@
-//! What a path for an output stands for: a file by its name, or something that is open already.
+//! The meaning of an output path: a file by its name, or a stream that is open already.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -12,7 +12,7 @@ const MOST_LINKS: usize = 40;
 const STDOUT: &str = "1";
 const STDERR: &str = "2";
 
-/// What a path stands for.
+/// The target of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// Standard output, by whatever name.
@@ -36,7 +36,7 @@ impl Place {
             let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
                 return Ok(Self::Named(path));
             };
-            // What is wrong with the folder is said by whoever writes there.
+            // If the folder is unusable, creating the file in it reports why.
             let Ok(folder) = fs::canonicalize(folder) else {
                 return Ok(Self::Named(path));
             };

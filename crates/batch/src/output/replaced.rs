@@ -44,13 +44,13 @@ impl Replaced {
         Ok(Self { name, place })
     }
 
-    /// What messages call it.
+    /// Its name in messages.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it holds, if it is there.
+    /// Its content, if it exists.
     ///
     /// # Errors
     /// If it cannot be read.

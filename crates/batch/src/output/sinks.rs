@@ -1,4 +1,4 @@
-//! What takes results, whatever their form.
+//! Sinks: the writers of results, one for each output format.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use simshard_simhash::Fingerprint;
 use super::file::Output;
 use crate::member::Member;
 
-/// What the rows of a result are.
+/// The kind of a result's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rows {
     /// Pairs of documents.
@@ -18,7 +18,7 @@ pub enum Rows {
     Documents,
 }
 
-/// Takes a result row by row. All rows are of the kind that it was made for.
+/// Writes a result row by row. All rows are of the kind that it was made for.
 ///
 /// # Errors
 /// Every method fails if the output cannot be written.
@@ -32,7 +32,7 @@ pub trait Sink: Send {
     /// Writes a document with its fingerprint.
     fn document(&mut self, document: &Member<'_>) -> io::Result<()>;
 
-    /// Writes what is left. The output is not in its place before
+    /// Writes the rest. The output is not in its place before
     /// [`Complete::commit`](super::Complete::commit).
     fn finish(self: Box<Self>) -> io::Result<Output>;
 }

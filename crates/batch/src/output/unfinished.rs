@@ -28,7 +28,7 @@ static WATCHED: Mutex<bool> = Mutex::new(false);
 /// The signals that end the process and are watched.
 const ENDING: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 
-/// What a file may be used for if nothing stood in its place, before the umask.
+/// The permissions of a new file, before the umask.
 const NEW_FILE_MODE: u32 = 0o666;
 
 /// A file beside its target.

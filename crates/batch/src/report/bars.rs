@@ -13,7 +13,7 @@ const ANCHORS: [&str; 3] = ["start", "middle", "end"];
 
 /// A bar chart.
 pub(super) struct Bars<'a> {
-    /// What the table shows.
+    /// The caption of the table.
     pub(super) caption: &'a str,
     /// The heads of the columns: label, number, and the one more.
     pub(super) heads: [&'a str; 3],
@@ -23,7 +23,7 @@ pub(super) struct Bars<'a> {
 
 /// A bar.
 pub(super) struct Row {
-    /// What it stands for.
+    /// Its label.
     pub(super) label: Markup,
     /// How many there are.
     pub(super) number: u128,

@@ -1,20 +1,20 @@
-//! What a page tells of a run.
+//! The content of a page about a run.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::statistics::{HeavyPrefix, MemberSample};
 
-/// What a batch command found, and how it went.
+/// The result of a batch command, and its course.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
     /// The command's name: `find-all` or `find-clusters`.
     pub command: &'static str,
     /// The program's version.
     pub version: &'static str,
-    /// What was read: paths, or the name of standard input.
+    /// The inputs: paths, or the name of standard input.
     pub inputs: Vec<String>,
-    /// What the result depends on, such as the recipe and the distance, as name and value.
+    /// The settings that the result depends on, such as recipe and distance, as name and value.
     pub settings: Vec<(String, String)>,
     /// Documents that were read.
     pub documents: u64,

@@ -12,7 +12,7 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src dat
 
 const STYLE: &str = include_str!("style.css");
 
-/// What stands above the sections.
+/// The head of the page, above the sections.
 pub(super) struct Head {
     pub(super) command: &'static str,
     pub(super) version: &'static str,

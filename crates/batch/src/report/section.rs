@@ -8,7 +8,7 @@ pub(super) struct Section {
     pub(super) id: &'static str,
     /// Its heading.
     pub(super) title: &'static str,
-    /// What it shows and what to do about it.
+    /// Its message, and what the reader should do about it.
     pub(super) lead: Markup,
     /// The tables.
     pub(super) body: Markup,

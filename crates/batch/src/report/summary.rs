@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::content::Report;
 use super::numbers::{count, share, time};
 
-/// What the run came to.
+/// The main figures of the run.
 pub(super) fn verdict(report: &Report) -> Markup {
     let documents = u128::from(report.documents);
     let droppable = droppable(report);
@@ -55,7 +55,7 @@ pub(super) fn tiles(report: &Report) -> Markup {
             }
             @if !total.is_zero() {
                 (tile("Time", &html! { (time(total)) }, ""))
-                // Saturates: what is faster than that is fast enough.
+                // The conversion saturates, at a rate far above any real one.
                 (tile("Documents a second", &count(rate.round() as u128), ""))
             }
         }

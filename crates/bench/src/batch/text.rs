@@ -49,7 +49,7 @@ pub(super) fn collect(paths: &[PathBuf], max_mib: u32) -> anyhow::Result<Texts> 
 }
 
 impl Texts {
-    /// What reads the file.
+    /// The options of a command that reads the file.
     pub(super) fn options(&self) -> InputOptions {
         InputOptions {
             paths: vec![self.file.path().to_owned()],

@@ -21,14 +21,14 @@ pub(super) struct Answer {
     pub(super) response: pb::FindAllResponse,
 }
 
-/// The queries whose answers are checked: every so many.
+/// The queries whose answers are checked: every `step`-th.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
     step: usize,
 }
 
 impl Sample {
-    /// A sample that is spread over so many queries, or all of them.
+    /// About [`CHECKED`] queries, spread over all `queries`; or all of them.
     pub(super) fn of(queries: usize, all: bool) -> Self {
         // An odd step alternates between queries with and without a match.
         let step = if all {
@@ -45,13 +45,13 @@ impl Sample {
     }
 }
 
-/// What was asked, and what was stored.
+/// The queries of a search, and the stored fingerprints.
 pub(super) struct Question<'a> {
     pub(super) queries: &'a [Fingerprint],
     pub(super) sample: Sample,
-    /// What was stored all the time.
+    /// Fingerprints that were stored before the search.
     pub(super) set: &'a [Fingerprint],
-    /// What came meanwhile: it may be found.
+    /// Fingerprints that were inserted during the search. It may find them.
     pub(super) coming: &'a [Fingerprint],
 }
 

@@ -11,7 +11,7 @@ use rustix::fs::{FallocateFlags, FsWord, fallocate, statfs};
 
 use crate::settings::BadSettings;
 
-/// What `statfs` calls the file systems that are in memory: tmpfs and ramfs.
+/// The types that `statfs` reports for file systems in memory: tmpfs and ramfs.
 const IN_MEMORY: [FsWord; 2] = [0x0102_1994, 0x8584_58f6];
 
 /// Bytes of the file that is synced, as a log allocates them ahead, and of each write.

@@ -1,4 +1,4 @@
-//! What is printed of each case.
+//! The figures that each case prints.
 
 use serde::Serialize;
 
@@ -33,13 +33,13 @@ pub(super) struct Requests {
     p50_ms: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     p99_ms: Option<f64>,
-    /// What the disk takes for a sync.
+    /// The time of a sync on this disk.
     #[serde(skip_serializing_if = "Option::is_none")]
     sync_p50_ms: Option<f64>,
 }
 
 impl Requests {
-    /// So many documents or queries in so many seconds.
+    /// The figures of a case that took `seconds` for `items` documents or queries.
     pub(super) fn new(
         settings: &Settings,
         case: &'static str,

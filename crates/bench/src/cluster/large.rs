@@ -1,4 +1,4 @@
-//! The cases of a large corpus: what it takes of memory and disk, and of time when a node starts again.
+//! The cases of a large corpus: its memory and disk, and the time of a node's restart.
 
 use std::time::{Duration, Instant};
 
@@ -15,13 +15,13 @@ use super::settings::{BARE, BLOCKS, Case, DISTANCE, MILLION, NODES, Settings};
 use super::{disk, rest};
 use crate::figure;
 
-/// Documents, unless told otherwise.
+/// Documents by default.
 const TEN_MILLION: usize = 10 * MILLION;
 
-/// Queries whose answers are looked at after a start.
+/// Queries whose answers are checked after a start.
 const QUERIES: usize = 50;
 
-/// A measurement of what all nodes take together.
+/// The memory or disk of all nodes together.
 #[derive(Serialize)]
 struct Size {
     case: &'static str,
@@ -30,15 +30,15 @@ struct Size {
     blocks: u32,
     distance: u32,
     seed: u64,
-    /// Once all was inserted and the nodes were at rest.
+    /// After the inserts, with the nodes at rest.
     bytes: u64,
-    /// Once they had started again, and were at rest.
+    /// After a restart, with the nodes at rest.
     bytes_after_restart: u64,
     /// The larger of both.
     bytes_per_document: f64,
 }
 
-/// A measurement of a node's start.
+/// The time of a node's start.
 #[derive(Serialize)]
 struct Restart {
     case: &'static str,
@@ -47,15 +47,15 @@ struct Restart {
     blocks: u32,
     distance: u32,
     seed: u64,
-    /// From the start of the process to its first answer, after it was asked to stop.
+    /// From the start of the process to its first answer, after a clean stop.
     seconds_after_stop: f64,
-    /// The same after it was killed.
+    /// The same, after the process was killed.
     seconds_after_kill: f64,
     /// The longer of both.
     seconds: f64,
 }
 
-/// Memory and disk of a cluster, before and after all its nodes were started again.
+/// Measures memory and disk of a cluster, before and after a restart of all its nodes.
 pub(super) async fn sizes(settings: &Settings) -> anyhow::Result<()> {
     let mut large = Large::start(settings, NODES).await?;
     let loaded = large.sizes()?;
@@ -74,7 +74,7 @@ pub(super) async fn sizes(settings: &Settings) -> anyhow::Result<()> {
     large.session.cluster.stop()
 }
 
-/// The start of the only node of a cluster.
+/// Measures the start of the only node of a cluster.
 pub(super) async fn restart(settings: &Settings) -> anyhow::Result<()> {
     let mut large = Large::start(settings, 1).await?;
     let after_stop = large.restart(End::Stop).await?.as_secs_f64();
@@ -113,7 +113,7 @@ impl<'a> Large<'a> {
         Ok(Self { session, stored })
     }
 
-    /// Sees that all is there, and found.
+    /// Checks the number of documents, and the answers to some queries.
     async fn check(&self) -> anyhow::Result<()> {
         let count = distinct(&self.stored);
         self.session.check_count(BARE, count).await?;
@@ -128,7 +128,7 @@ impl<'a> Large<'a> {
         question.check(found.answers)
     }
 
-    /// What all nodes take of memory and disk.
+    /// The memory and disk of all nodes.
     fn sizes(&self) -> anyhow::Result<[u64; 2]> {
         let [mut memory, mut bytes] = [0, 0];
         for node in &self.session.cluster.nodes {
@@ -159,7 +159,7 @@ impl<'a> Large<'a> {
         })
     }
 
-    /// Ends the only node, starts it again, and tells how long it was from there to its first answer.
+    /// Ends the only node and starts it again. Returns the time from its start to its first answer.
     async fn restart(&mut self, end: End) -> anyhow::Result<Duration> {
         let layout = FileStore::open(self.session.cluster.layout_file()).await?;
         let map = layout.layout().await?.map().digest();

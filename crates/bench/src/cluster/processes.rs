@@ -173,7 +173,7 @@ impl Node {
 impl Process {
     /// Starts a role, and waits until it listens.
     fn start(mut command: Command) -> anyhow::Result<Self> {
-        // Settings of whoever measures are not meant for these processes.
+        // The user's own settings must not change what is measured.
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("SIMSHARD_") {
                 command.env_remove(name);

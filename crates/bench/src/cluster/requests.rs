@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use tonic::Status;
 
-/// What a number of requests took, and what was kept of their answers.
+/// The time and latencies of requests, and the answers that were kept.
 pub(super) struct Taken<A> {
     pub(super) seconds: f64,
     pub(super) latencies: Latencies,
@@ -76,7 +76,7 @@ where
     })
 }
 
-/// What a request that failed says.
+/// The error of a failed request.
 pub(super) fn refused(status: Status) -> anyhow::Error {
     anyhow::Error::new(status).context("a request failed")
 }

@@ -28,7 +28,7 @@ pub(super) async fn wait(cluster: &Cluster) -> anyhow::Result<()> {
     while at_rest < LOOKS {
         ensure!(
             start.elapsed() < PATIENCE,
-            "the nodes still work after {PATIENCE:?} in which nobody asked for anything"
+            "the nodes are still busy after {PATIENCE:?} without a request"
         );
         tokio::time::sleep(INTERVAL).await;
         let now = look(cluster)?;

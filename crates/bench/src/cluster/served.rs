@@ -172,7 +172,7 @@ impl<'a> Served<'a> {
             .print(self.settings.json)
     }
 
-    /// Requests for so many of the queries, and with these documents.
+    /// Requests that search for the first `finds` queries and insert the `new` documents.
     fn single(&self, finds: usize, new: Vec<Fingerprint>) -> Arc<Single> {
         let queries = self.queries[..finds].to_vec();
         Arc::new(Single {

@@ -68,7 +68,7 @@ impl<'a> Session<'a> {
         Ok(Requests::new(self.settings, case, n, n, seconds).in_batches(self.settings))
     }
 
-    /// Sees that a corpus holds so many documents, once all nodes serve.
+    /// Waits until all nodes serve, and checks that the corpus holds the expected number of documents.
     pub(super) async fn check_count(&self, corpus: &str, expected: usize) -> anyhow::Result<()> {
         let start = Instant::now();
         let count = loop {
@@ -100,7 +100,7 @@ impl<'a> Session<'a> {
         Sample::of(queries.len(), self.settings.check)
     }
 
-    /// What was asked of a corpus of bare documents: those of `set`, and those of `coming`, which came meanwhile.
+    /// A question to a corpus of bare documents that holds `set`, while `coming` are inserted.
     pub(super) fn question<'b>(
         &self,
         queries: &'b [Fingerprint],

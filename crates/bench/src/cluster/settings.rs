@@ -1,4 +1,4 @@
-//! What of a cluster is measured, and with what corpora.
+//! The cases and corpora of the cluster benchmark.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ pub(super) const NODES: usize = 3;
 pub(super) const BARE: &str = "bare";
 pub(super) const WITH_IDS: &str = "with-ids";
 
-/// What to measure, and with what: the arguments of `bench cluster`.
+/// The arguments of `bench cluster`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Starts three nodes and a router, or for restart one of each, as processes of

@@ -15,7 +15,7 @@ use super::streams::find_request;
 pub(super) struct Single {
     pub(super) connection: Stub,
     pub(super) queries: Vec<Fingerprint>,
-    /// What is inserted.
+    /// The documents to insert.
     pub(super) new: Vec<Fingerprint>,
     /// The queries whose answers are kept.
     pub(super) sample: Sample,

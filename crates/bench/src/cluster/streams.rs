@@ -58,7 +58,7 @@ pub(super) async fn insert(
     Ok((start.elapsed().as_secs_f64(), inserted))
 }
 
-/// What a search by streams took, and what was kept of its answers.
+/// The time of a search by streams, and the answers that were kept.
 pub(super) struct Found {
     pub(super) seconds: f64,
     pub(super) matches: usize,

@@ -1,4 +1,4 @@
-//! What a batch command reads and where its result goes, settled before anything is read.
+//! The input and output of a batch command, checked before anything is read.
 
 use simshard_batch::{Output, OutputFormat};
 use simshard_input::InputOptions;
@@ -8,7 +8,7 @@ use super::{ReadArgs, WriteArgs};
 
 /// Arguments that make sense, and an output that can be written.
 pub(crate) struct Plan {
-    /// What is read, with patterns expanded.
+    /// The inputs, with patterns expanded.
     pub(crate) input: InputOptions,
     /// How texts become fingerprints.
     pub(crate) recipe: Recipe,

@@ -9,7 +9,7 @@ use simshard_input::Position;
 
 use super::{Checkpoint, Subject, Unusable};
 
-/// How long what is acknowledged may wait until it is written. A load that is killed does so much again.
+/// How often the checkpoint is written. A killed load repeats at most the documents of this time.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Why a checkpoint cannot be used.
@@ -111,7 +111,7 @@ impl CheckpointFile {
         })
     }
 
-    /// What messages call it.
+    /// Its name in messages.
     pub(crate) fn name(&self) -> &str {
         self.file.name()
     }
@@ -121,14 +121,14 @@ impl CheckpointFile {
         self.checkpoint.position.documents
     }
 
-    /// Whether these are all.
+    /// Whether the load is complete.
     pub(crate) fn is_complete(&self) -> bool {
         self.checkpoint.complete
     }
 
-    /// Goes on from `position`, where that many documents of the input end: refused unless they are
-    /// those that were counted. Writes the checkpoint, so that what is in the way of that shows
-    /// before anything is inserted.
+    /// Continues the load from `position` in the input. Refused unless the documents before it are
+    /// those that the checkpoint counts. Writes the checkpoint, so that a file that cannot be written
+    /// is reported before anything is inserted.
     pub(crate) fn go_on_from(&self, position: Position) -> Result<(), CheckpointError> {
         if position != self.checkpoint.position {
             return Err(CheckpointError::OtherDocuments {

@@ -197,7 +197,7 @@ fn the_file_is_replaced_and_nothing_else_stays_beside_it() {
     let scene = Scene::new();
     let mut checkpoint = scene.open(scene.subject()).unwrap();
     checkpoint.write().unwrap();
-    // Whoever reads it now goes on reading what was whole.
+    // A reader that has the old file open keeps its complete content.
     let mut reader = fs::File::open(scene.path("c")).unwrap();
     checkpoint.advance(position(9)).unwrap();
     let mut old = String::new();

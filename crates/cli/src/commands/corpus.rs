@@ -21,7 +21,7 @@ use crate::recipe::recipe_names;
 use crate::say::note;
 pub(crate) use picture::picture;
 
-/// What the picture of `corpus show` means.
+/// The explanation of the output of `corpus show`.
 const SHOW_HELP: &str = "\
 `documents` and `fingerprints` count each once. `stored` counts the documents of
 each shard of a node and adds them up. A document is in several shards, one for

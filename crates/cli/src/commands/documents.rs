@@ -1,4 +1,4 @@
-//! What `simshard insert` and `simshard remove` share: documents go to the router as a stream of
+//! The common code of `simshard insert` and `simshard remove`: documents go to the router as a stream of
 //! batches.
 
 use std::time::Duration;
@@ -67,7 +67,7 @@ pub(super) struct Rest {
     pub(super) document_count: Option<u64>,
 }
 
-/// What came of sending them.
+/// The result of sending documents.
 #[derive(Debug, Default)]
 pub(super) struct Done {
     /// Documents that were inserted or removed.

@@ -52,7 +52,7 @@ pub struct EvaluateArgs {
     )]
     pub sample: usize,
 
-    /// True pairs are those whose runs of so many words have at least this Jaccard similarity
+    /// True pairs: texts whose runs of WORDS words have a Jaccard similarity of LEAST or more
     #[arg(
         long,
         value_name = "jaccard:WORDS:LEAST",
@@ -173,7 +173,7 @@ impl EvaluateArgs {
         Ok(Some(report))
     }
 
-    /// What the result depends on, for the report.
+    /// The settings that the result depends on, for the report.
     fn settings(&self) -> Vec<(String, String)> {
         let truth = match &self.pairs {
             Some(path) => format!("labels of {}", path.display()),

@@ -37,7 +37,7 @@ Examples:
   simshard find --fingerprint 5457064206285785525 --max-distance 2
   simshard find --text 'The quick brown fox jumps over the lazy dog'")]
 pub struct FindArgs {
-    /// What both commands take.
+    /// The arguments of both commands.
     #[command(flatten)]
     pub common: FindFirstArgs,
     /// Print at most this many matches a query, the nearest; 0 means all
@@ -138,7 +138,7 @@ async fn find(which: Which, args: &FindFirstArgs, limit: u32) -> anyhow::Result<
         (true, false) => Some(Queries::Texts(args.text.clone())),
         (true, true) => None,
     };
-    // It says whether distances suggest a similarity; and a wrong corpus fails before any input is read.
+    // The recipe decides whether output has similarities. A wrong corpus fails here, before any input is read.
     let recipe = args.corpus.known_recipe(client).await?;
     if let Some(queries) = queries {
         let found = request(queries).await?;
@@ -163,15 +163,15 @@ async fn find(which: Which, args: &FindFirstArgs, limit: u32) -> anyhow::Result<
     Ok(())
 }
 
-/// How long it may take to learn more about nodes that are missing: the answers are out already.
+/// How long the warning may wait for the state of missing nodes. The answers are printed before.
 const SOON: Duration = Duration::from_secs(1);
 
-/// Nodes that are needed are missing, and the others could answer without them.
+/// Needed nodes are missing, and `--allow-partial` would return the answers of the others.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}, or give --allow-partial for what the other nodes hold")]
 struct MissingNodes(ClientError);
 
-/// Why a search failed, with the way around nodes that are missing.
+/// Why a search failed. If nodes are missing, the error suggests `--allow-partial`.
 fn find_error(error: ClientError) -> anyhow::Error {
     let can_be_missing = [
         Reason::NodeUnreachable,
@@ -185,12 +185,12 @@ fn find_error(error: ClientError) -> anyhow::Error {
     error.into()
 }
 
-/// Names the nodes that some answers do without, and says what is the matter with each.
+/// Warns of nodes whose documents some answers lack, with the state of each.
 async fn warn_of_missing(client: &Client, corpus: &str, nodes: &BTreeSet<String>) {
     if nodes.is_empty() {
         return;
     }
-    // Where nobody can say soon, the nodes are named all the same.
+    // Without an answer in time, the warning still names the nodes.
     let client = client.clone().with_timeout(SOON);
     let shown = client.get_corpus(corpus).await.unwrap_or_default();
     for name in nodes {
@@ -200,7 +200,7 @@ async fn warn_of_missing(client: &Client, corpus: &str, nodes: &BTreeSet<String>
     }
 }
 
-/// Why answers do without a node that is in this state after them.
+/// Why answers lack the documents of a node, given its state after the search.
 fn matter(state: NodeState) -> &'static str {
     match state {
         NodeState::CorpusNotLoaded => "does not hold the corpus",
@@ -234,7 +234,7 @@ struct LineMatch<'a> {
     document_count: Option<u64>,
 }
 
-/// The distance up to which nothing is missing; -1 if nothing is certain.
+/// The distance up to which no match is missing; -1 if none is certain.
 fn guaranteed(missing: Missing) -> i64 {
     missing.guaranteed_distance.map_or(-1, i64::from)
 }

@@ -22,7 +22,7 @@ Examples:
   simshard find-all pages.jsonl --text-field body -o pairs.tsv --distance 4
   printf '4\\n5\\n4095\\n' | simshard find-all")]
 pub struct FindAllArgs {
-    /// What both commands take.
+    /// The arguments of both commands.
     #[command(flatten)]
     pub batch: BatchArgs,
 }

@@ -23,7 +23,7 @@ Examples:
   simshard find-clusters pages.jsonl --text-field body -o clusters.tsv
   printf '4\\n5\\n4095\\n' | simshard find-clusters --output-format tsv")]
 pub struct FindClustersArgs {
-    /// What both commands take.
+    /// The arguments of both commands.
     #[command(flatten)]
     pub batch: BatchArgs,
     /// Write documents without near-duplicates too, each as a cluster of its own

@@ -82,7 +82,7 @@ async fn insert(args: &InsertArgs) -> anyhow::Result<()> {
     let done = match outcome {
         Ok(done) => done,
         Err(error) => {
-            // What ended the load is worth more than what ends this.
+            // The error that ended the load is more useful than one of this write.
             if checkpoint.write().is_ok() {
                 note(format!(
                     "{} are in: run this again to insert the rest",

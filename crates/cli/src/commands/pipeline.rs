@@ -133,7 +133,7 @@ fn read(
         batch.push(document);
     }
     if !batch.is_empty() {
-        // If nobody takes it, the error that ended the requests is reported.
+        // Sending fails only after the requests ended with an error, which the caller reports.
         let _ = send(batch, position);
     }
     Ok(documents.skipped())

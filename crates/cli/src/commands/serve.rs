@@ -57,7 +57,7 @@ pub struct ServeArgs {
     pub process: ProcessArgs,
 }
 
-/// What a router allows, alone or as one of several.
+/// The settings of a router, in both roles that have one.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct LimitArgs {
     /// Corpora beyond which none is created; more are refused as TOO_MANY_CORPORA [default: 1000]
@@ -65,7 +65,7 @@ pub struct LimitArgs {
     pub max_corpora: Option<u32>,
 }
 
-/// What a node keeps, alone or as one of several.
+/// The settings of a node, in both roles that have one.
 #[derive(Args, Clone, Debug)]
 pub struct StoreArgs {
     /// The directory that holds what is stored; without it all is in memory only, and ends with the process
@@ -79,7 +79,7 @@ pub struct StoreArgs {
     pub threads: Option<u16>,
 }
 
-/// What a process that serves keeps to, whatever its role.
+/// The settings of every serving process.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct ProcessArgs {
     /// Memory that requests in flight may use together, in MiB; beyond it they are refused as OVERLOADED [default: 512]

@@ -109,7 +109,7 @@ fn remark(inspection: &Inspection) {
     }
 }
 
-/// What is in a data directory, for people.
+/// The content of a data directory, for people.
 fn describe(inspection: &Inspection) -> String {
     let mut text = String::new();
     // Writing into a string does not fail.

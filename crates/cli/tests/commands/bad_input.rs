@@ -344,7 +344,7 @@ fn a_bad_log_filter_exits_with_two() {
 
 /// Where standard error is no terminal, nothing but messages is written to it.
 #[test]
-fn checking_is_silent_where_nobody_watches() {
+fn checking_is_silent_without_a_terminal() {
     let output = run(BINARY, ["hash"], "a text\n");
     assert_eq!(output.status.code(), Some(0));
     assert_eq!(said(&output), "");
@@ -436,7 +436,7 @@ fn fields_are_refused_where_there_are_none() {
     }
 }
 
-/// Whoever reads standard output or error may go away.
+/// The reader of standard output or error may close it early.
 #[test]
 fn a_reader_who_leaves_ends_nothing_with_a_panic() {
     let router = embedded();

@@ -18,7 +18,7 @@ fn printed(args: &[&str], input: &str) -> String {
 }
 
 fn jsonl(ids: &[&str]) -> String {
-    let line = |id: &&str| format!("{{\"id\": {id}, \"text\": \"the same text for everybody\"}}\n");
+    let line = |id: &&str| format!("{{\"id\": {id}, \"text\": \"the same text for all\"}}\n");
     ids.iter().map(line).collect()
 }
 

@@ -11,7 +11,7 @@ use simshard_testkit::run;
 
 use crate::BINARY;
 
-/// What has not happened by then never will.
+/// An event that has not come by then will not come.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A folder on the disk that the program was built on: others may be in memory.

@@ -69,7 +69,7 @@ impl FakeRouter {
     }
 }
 
-type Answers = mpsc::Sender<Result<pb::InsertStreamResponse, Status>>;
+type AnswerSender = mpsc::Sender<Result<pb::InsertStreamResponse, Status>>;
 
 /// An answer that counts all documents of the batch as new.
 fn answer(batch: pb::InsertStreamRequest) -> pb::InsertStreamResponse {
@@ -80,13 +80,13 @@ fn answer(batch: pb::InsertStreamRequest) -> pb::InsertStreamResponse {
     }
 }
 
-/// Answers some batches; whether there were so many.
+/// Answers `most` batches; whether there were that many.
 async fn answer_some(
     fake: &FakeRouter,
     stream: usize,
     most: usize,
     batches: &mut Streaming<pb::InsertStreamRequest>,
-    answers: &Answers,
+    answers: &AnswerSender,
 ) -> bool {
     for _ in 0..most {
         let Ok(Some(batch)) = batches.message().await else {
@@ -103,7 +103,7 @@ async fn act(
     stream: usize,
     act: Act,
     mut batches: Streaming<pb::InsertStreamRequest>,
-    answers: Answers,
+    answers: AnswerSender,
 ) {
     let before = match act {
         Act::Answer | Act::AnswerOnceAsked | Act::Refuse(_) => usize::MAX,

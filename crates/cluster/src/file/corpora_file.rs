@@ -88,7 +88,7 @@ impl CorporaFile {
     ) -> Result<(), MetadataError> {
         let _lock = self.lock()?;
         let before = self.read()?;
-        // What is decided on must survive a power cut: the rename before may not have been synced.
+        // The state that this change reads must survive a power cut: the last rename may not have been synced.
         self.sync_folder()?;
         let mut corpora = Corpora::clone(&before);
         change(&mut corpora)?;
@@ -99,7 +99,7 @@ impl CorporaFile {
         }
     }
 
-    /// What these bytes say, if they are those that were understood last. No file is empty, so none is mistaken for
+    /// The corpora in these bytes, if these equal those parsed last. No file is empty, so none is mistaken for
     /// one that is missing.
     fn understood(&self, bytes: &[u8]) -> Option<Arc<Corpora>> {
         let last = self.last.lock();
@@ -131,8 +131,8 @@ impl CorporaFile {
         }
     }
 
-    /// Waits until nobody else changes the corpora. Dropping the file, or the end
-    /// of the process, lets the next one in.
+    /// Waits for the lock on changes of the corpora. Dropping the file, or the end
+    /// of the process, releases it.
     fn lock(&self) -> Result<File, MetadataError> {
         let path = &self.paths.lock;
         OpenOptions::new()
@@ -224,7 +224,7 @@ mod tests {
         let file = CorporaFile::beside(&folder.path().join("cluster.toml"));
         let failing = synced(&file, &folder.path().join("missing"));
         let record = corpus("c");
-        // What a rename leaves whose sync failed.
+        // The state after a rename whose sync failed.
         let mut corpora = Corpora::default();
         corpora.create(record.clone(), 9).unwrap();
         let unsynced = failing.replace(corpora);

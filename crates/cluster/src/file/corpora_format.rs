@@ -20,14 +20,14 @@
 //! ```
 //!
 //! Corpora are sorted by name. The time is seconds since 1970 (negative before),
-//! plus nanoseconds from 0 to 999,999,999, so that it comes back exactly. The state is left out where it is live.
+//! plus nanoseconds from 0 to 999,999,999, so that reading gives the exact time. A live corpus has no state.
 //!
 //! The checksum is the BLAKE3 hash of all bytes before its line and all bytes after it, as 64 lower-case hexadecimal
-//! digits, and its line is exactly as above: so every byte of the file counts. An error names the line of the
-//! first mistake; if only the checksum is wrong, the damaged line is unknown.
+//! digits. Its line is exactly as above, so the checksum covers every byte. An error names the line of the first
+//! mistake; if only the checksum is wrong, the damaged line is unknown.
 //!
-//! Version 1 has no checksum, revision or state; it counts as revision 1, and the next change writes version 2. There
-//! only the count, and the line end that closes the file, give away a file that was cut short.
+//! Version 1 has no checksum, revision or state. It counts as revision 1, and the next change writes version 2. In
+//! version 1, only the count and the final line end reveal that a file was cut short.
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -39,10 +39,10 @@ use toml::Spanned;
 use crate::corpora::Corpora;
 use crate::corpus::{CorpusName, CorpusRecord, CorpusState};
 
-/// The version that is written.
+/// The version that this program writes.
 const VERSION: u32 = 2;
 
-/// What a file of version 1 counts as: somebody has written it.
+/// The revision of a file of version 1. It is not 0, as the file has been written.
 const REVISION_OF_VERSION_1: u64 = 1;
 
 const HEADER: &str = "\
@@ -94,7 +94,7 @@ struct RawVersion2 {
     corpora: Vec<Spanned<RawCorpus>>,
 }
 
-/// What follows the checksum.
+/// The fields after the checksum.
 #[derive(Serialize)]
 struct WrittenCorpora {
     revision: u64,
@@ -161,7 +161,7 @@ fn from_toml<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, FormatError> {
     })
 }
 
-/// The records of a file that is to hold so many.
+/// The records of a file, which must be `expected` in number.
 fn records(
     text: &str,
     expected: usize,
@@ -191,9 +191,9 @@ fn records(
     Ok(by_name)
 }
 
-/// Refuses a text of version 2 that is not, to the byte, what was written.
+/// Refuses a text of version 2 that differs in any byte from the text that was written.
 fn check_sum(text: &str) -> Result<(), FormatError> {
-    // It follows another line, and no line before it looks like it.
+    // The checksum is not on the first line, and no line before it looks like it.
     let Some(start) = text.find("\nchecksum = ").map(|newline| newline + 1) else {
         let message = "the line of the checksum is missing".to_owned();
         return Err(corrupt_at(text, 0, message));
@@ -224,7 +224,7 @@ fn corrupt_at(text: &str, offset: usize, message: String) -> FormatError {
     }
 }
 
-/// The text of a corpora file that holds these.
+/// The text of a corpora file with these corpora.
 pub(super) fn render(corpora: &Corpora) -> Result<String, toml::ser::Error> {
     let written = WrittenCorpora {
         revision: corpora.revision(),

@@ -1,4 +1,4 @@
-//! What the elements of HTML mean for its text.
+//! The roles of HTML elements in the text of a page.
 
 use std::sync::LazyLock;
 
@@ -17,7 +17,7 @@ pub(super) enum Flow {
     Heading,
 }
 
-/// What an element says of the text in it.
+/// The role of an element for the text in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// A browser does not show it as text.

@@ -176,7 +176,7 @@ impl Page {
             self.open[at].nested -= 1;
             return;
         }
-        // What was left open in it ends with it.
+        // Elements that it left open end with it.
         for open in self.open.split_off(at) {
             self.leave(&open);
         }

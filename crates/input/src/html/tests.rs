@@ -42,7 +42,7 @@ fn entities_are_decoded() {
 
 /// HT2.
 #[test]
-fn what_nobody_reads_is_left_out() {
+fn invisible_content_is_left_out() {
     for markup in [
         "<script>if (a < b) x('</p>')</script>",
         "<SCRIPT><!-- <script>x</script> --></SCRIPT>",

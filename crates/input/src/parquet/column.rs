@@ -38,7 +38,7 @@ pub(super) struct Column {
     descriptor: ColumnDescPtr,
 }
 
-/// What its values are.
+/// The type of its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Bytes,
@@ -168,7 +168,7 @@ impl Column {
 }
 
 impl Kind {
-    /// What a column's values are, if they can be read at all.
+    /// The type of a column's values, if it is supported.
     fn of(descriptor: &ColumnDescriptor) -> Option<Self> {
         let physical = descriptor.physical_type();
         if physical == Type::BYTE_ARRAY {

@@ -23,7 +23,7 @@ pub(super) fn check(page: &Page, full_level: i16) -> Result<(), LibraryError> {
     let values = u64::from(page.num_values());
     let mut rest = values_of(page, full_level);
     for _ in 0..streams {
-        // What ends too soon is the library's to refuse.
+        // The library refuses a stream that ends too soon.
         let Some(stream) = rest.and_then(Stream::read) else {
             return Ok(());
         };
@@ -93,7 +93,7 @@ impl<'a> Stream<'a> {
         })
     }
 
-    /// What follows the stream.
+    /// The bytes after the stream.
     fn end(self) -> Option<&'a [u8]> {
         let mut bytes = self.blocks;
         let mut left = self.count.saturating_sub(1);

@@ -1,4 +1,4 @@
-//! What can be wrong with a Parquet file, told so that it can be found and put right.
+//! The problems of Parquet files, with the place of each.
 
 use parquet::errors::ParquetError as LibraryError;
 
@@ -21,7 +21,7 @@ pub enum ParquetError {
         file: String,
         /// Its number, from 1.
         row: u64,
-        /// What is wrong with it.
+        /// The problem.
         problem: RowProblem,
     },
     /// No Parquet file, or one without an end.
@@ -29,7 +29,7 @@ pub enum ParquetError {
     NotParquet {
         /// Its path, or `<stdin>`.
         file: String,
-        /// What was found.
+        /// The value that was found.
         reason: String,
     },
     /// A file that contradicts itself, or that cannot be read midway.
@@ -43,7 +43,7 @@ pub enum ParquetError {
         group: usize,
         /// How many there are.
         groups: usize,
-        /// What was found.
+        /// The value that was found.
         reason: String,
     },
     /// No column of this name.
@@ -83,7 +83,7 @@ pub enum ParquetError {
     },
 }
 
-/// What is wrong with a row.
+/// The problem of a row.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RowProblem {
     /// No value.
@@ -108,7 +108,7 @@ pub enum RowProblem {
     Negative {
         /// The column.
         column: String,
-        /// What it holds.
+        /// Its content.
         value: i64,
     },
     /// A value that no format takes.

@@ -15,7 +15,7 @@ use crate::problem::{LineProblem, excerpt};
 /// About how much a message says of the fields that there are.
 const NAMES_BYTES: usize = 100;
 
-/// What JSON calls white space.
+/// The white space of JSON.
 const SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
 
 /// Reads a line that is not blank.

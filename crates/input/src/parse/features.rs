@@ -8,7 +8,7 @@ use simshard_simhash::{Fingerprint, features};
 
 use super::decimal::parse_decimal;
 
-/// What features look like, for messages.
+/// The syntax of features, for messages.
 pub(super) const EXPECTED: &str = "an object {\"hash\": weight, …} with each hash once, \
      or an array of hashes and [hash, weight] pairs, all of them integers from 0 to 2^64-1";
 

@@ -2,14 +2,14 @@
 
 use simshard_simhash::Fingerprint;
 
-use super::walk::{Line, Outcome, Walk};
+use super::walk::{ChunkOutcome, Line, Walk};
 use super::{decimal, tsv};
 use crate::document::{Record, RecordContent};
 use crate::format::Format;
 use crate::problem::LineProblem;
 
 /// Reads all lines: those of at most 20 digits at a glance, any other by the rules.
-pub(super) fn parse<'a>(mut walk: Walk<'a, impl FnMut(Record<'a>)>) -> Outcome {
+pub(super) fn parse<'a>(mut walk: Walk<'a, impl FnMut(Record<'a>)>) -> ChunkOutcome {
     loop {
         let goes_on = match decimal::leading(walk.rest()) {
             Some((hash, digits)) if walk.rest().get(digits) == Some(&b'\n') => {

@@ -15,4 +15,4 @@ mod walk;
 
 pub use decimal::parse_decimal;
 pub use parser::LineParser;
-pub use walk::Outcome;
+pub use walk::ChunkOutcome;

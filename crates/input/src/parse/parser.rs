@@ -1,6 +1,6 @@
 //! The parser of the formats that are made of lines.
 
-use super::walk::{Outcome, Rules, Walk};
+use super::walk::{ChunkOutcome, Rules, Walk};
 use super::{hashes, json, lines, tsv};
 use crate::chunk::Chunk;
 use crate::document::Record;
@@ -17,7 +17,7 @@ pub struct LineParser {
     rules: Rules,
 }
 
-/// What a line is.
+/// The format of a line.
 #[derive(Clone, Debug)]
 enum LineFormat {
     /// The line is a fingerprint.
@@ -63,7 +63,11 @@ impl LineParser {
 
     /// Hands the records of a chunk to `take`, up to the first bad line, or around bad lines
     /// where they are skipped.
-    pub fn parse_chunk<'a>(&'a self, chunk: &'a Chunk, take: impl FnMut(Record<'a>)) -> Outcome {
+    pub fn parse_chunk<'a>(
+        &'a self,
+        chunk: &'a Chunk,
+        take: impl FnMut(Record<'a>),
+    ) -> ChunkOutcome {
         let walk = Walk::new(&self.rules, chunk, take);
         match &self.format {
             LineFormat::Hashes => hashes::parse(walk),

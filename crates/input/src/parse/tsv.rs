@@ -23,9 +23,9 @@ pub(super) fn parse(number: u64, line: &str) -> Result<Option<Record<'_>>, LineP
     Ok(Some(Record { id, content }))
 }
 
-/// Whether a file's first line is a header: two columns, the second of which nobody can have meant
-/// as a number. A blank, or what begins like a number (`12abc`, `-1`, 2^64), is a bad fingerprint
-/// instead: a header is dropped in silence, a damaged document must not be.
+/// Whether a file's first line is a header: two columns, the second of which does not look like a
+/// number. A blank, or a text that begins like a number (`12abc`, `-1`, 2^64), is a bad fingerprint.
+/// The reader drops a header in silence, and must not drop a damaged document like that.
 fn is_header(line: &str) -> bool {
     let Some((_, second)) = two_columns(line) else {
         return false;

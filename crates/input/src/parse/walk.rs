@@ -9,7 +9,7 @@ use crate::skipped::Skipped;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// What holds for the lines of every format.
+/// The rules for lines of every format.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
     pub(super) ids: Ids,
@@ -20,10 +20,10 @@ pub(super) struct Rules {
     pub(super) skip_bad_lines: bool,
 }
 
-/// What else there was in a chunk.
+/// The lines of a chunk that gave no record.
 #[derive(Debug, Default)]
-pub struct Outcome {
-    /// What was left out.
+pub struct ChunkOutcome {
+    /// The skipped lines.
     pub skipped: Skipped,
     /// The bad line that ended the parsing.
     pub error: Option<InputError>,
@@ -40,7 +40,7 @@ pub(super) struct Walk<'a, T> {
     number: u64,
     /// Whether all ids that are numbers of lines will do.
     numbers_will_do: bool,
-    outcome: Outcome,
+    outcome: ChunkOutcome,
 }
 
 /// A line without its line break, on its way to a record.
@@ -81,7 +81,7 @@ impl<'a, T: FnMut(Record<'a>)> Walk<'a, T> {
                 };
                 rules.ids.check(&largest.to_string()).is_ok()
             },
-            outcome: Outcome::default(),
+            outcome: ChunkOutcome::default(),
         }
     }
 
@@ -89,12 +89,12 @@ impl<'a, T: FnMut(Record<'a>)> Walk<'a, T> {
     pub(super) fn each_text(
         mut self,
         parse: impl Fn(&Line<'a>, &'a str) -> Result<Option<Record<'a>>, LineProblem>,
-    ) -> Outcome {
+    ) -> ChunkOutcome {
         while self.line(|line| parse(line, line.text()?)) {}
         self.finish()
     }
 
-    /// What is left of the chunk.
+    /// The rest of the chunk.
     #[inline]
     pub(super) fn rest(&self) -> &'a [u8] {
         &self.chunk.bytes()[self.start..]
@@ -115,7 +115,7 @@ impl<'a, T: FnMut(Record<'a>)> Walk<'a, T> {
         self.outcome.error.is_none()
     }
 
-    /// Steps over a line of so many bytes and its `\n`.
+    /// Steps over a line of `bytes` bytes and its `\n`.
     #[inline]
     pub(super) fn skip_line(&mut self, bytes: usize) -> Line<'a> {
         let line = Line {
@@ -159,8 +159,8 @@ impl<'a, T: FnMut(Record<'a>)> Walk<'a, T> {
         self.take(line.number, parsed)
     }
 
-    /// What there was beside the records.
-    pub(super) fn finish(mut self) -> Outcome {
+    /// The skipped lines, and the error.
+    pub(super) fn finish(mut self) -> ChunkOutcome {
         if self.chunk.then_too_long && self.outcome.error.is_none() {
             self.bad_line(self.number, LineProblem::TooLong);
         }

@@ -20,7 +20,7 @@ pub(super) fn zstd(plain: &[u8]) -> Vec<u8> {
     zstd::encode_all(plain, 1).unwrap()
 }
 
-/// Reads so many bytes at a time, in turn.
+/// A reader that returns at most `sizes` bytes, one size after the other.
 struct Dribble {
     bytes: Cursor<Vec<u8>>,
     sizes: Vec<usize>,

@@ -1,4 +1,4 @@
-//! What can be wrong with a WARC file, told so that it can be found and put right.
+//! The problems of WARC files, with the place of each.
 
 use std::io;
 
@@ -19,7 +19,7 @@ pub enum WarcError {
         record: u64,
         /// Where it begins, in the uncompressed file, from 0.
         offset: u64,
-        /// What is wrong with it.
+        /// The problem.
         problem: RecordProblem,
     },
     /// No record, or half a one. Where the next one begins is not known.
@@ -31,7 +31,7 @@ pub enum WarcError {
         record: u64,
         /// Where it begins, in the uncompressed file, from 0.
         offset: u64,
-        /// What is wrong with it.
+        /// The problem.
         problem: BrokenProblem,
     },
     /// The operating system or the decompressor refused.
@@ -56,7 +56,7 @@ pub enum WarcError {
     },
 }
 
-/// What is wrong with a record that can be passed over.
+/// Why a record cannot be used. The reader can skip it and go on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecordProblem {
     /// More than [`MAX_RECORD_BYTES`].
@@ -70,7 +70,7 @@ pub enum RecordProblem {
     BadPayload {
         /// The coding that the HTTP header names.
         coding: &'static str,
-        /// What was found.
+        /// The value that was found.
         reason: String,
     },
     /// A value that no format takes.
@@ -78,7 +78,7 @@ pub enum RecordProblem {
     Value(#[from] LineProblem),
 }
 
-/// What is wrong with a record after which nothing can be read.
+/// Problems of a record after which the file cannot be read further.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BrokenProblem {
     /// Something else where a record should begin.
@@ -87,13 +87,13 @@ pub enum BrokenProblem {
          no WARC file, or the Content-Length before is wrong"
     )]
     NoRecord {
-        /// What is there.
+        /// The bytes that were found.
         value: String,
     },
     /// A version of the format whose rules may be others.
     #[error("its version, {value}, is not known here: known are {}", VERSIONS.join(", "))]
     UnknownVersion {
-        /// What is there.
+        /// The bytes that were found.
         value: String,
     },
     /// A block that does not end where its record does.
@@ -102,7 +102,7 @@ pub enum BrokenProblem {
          Content-Length is wrong"
     )]
     NoEnd {
-        /// What is there.
+        /// The bytes that were found.
         value: String,
     },
     /// A header that does not end.
@@ -114,7 +114,7 @@ pub enum BrokenProblem {
     /// A length that is no number.
     #[error("its Content-Length, \"{value}\", is no number of bytes")]
     BadLength {
-        /// What is there.
+        /// The bytes that were found.
         value: String,
     },
     /// Lengths that differ.

@@ -50,7 +50,7 @@ pub(super) fn media_type(content_type: &[u8]) -> &str {
     text.split(';').next().unwrap_or_default().trim()
 }
 
-/// What holds a text, by its `Content-Type`.
+/// The kind of a text, by its `Content-Type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TextKind {
     /// `text/plain` in UTF-8, or in a part of it.
@@ -59,7 +59,7 @@ pub(super) enum TextKind {
     Page,
 }
 
-/// What a `Content-Type` promises; `None` where that is no text that can be read.
+/// The kind of text of a `Content-Type`; `None` if it is no readable text.
 pub(super) fn text_kind(content_type: &[u8]) -> Option<TextKind> {
     let media_type = media_type(content_type);
     let is_page = ["text/html", "application/xhtml+xml"]

@@ -17,7 +17,7 @@ const GZIP_MAGIC: &[u8] = &[0x1F, 0x8B];
 const ZLIB_METHOD: u8 = 8;
 const ZLIB_CHECK: u16 = 31;
 
-/// What a response holds.
+/// The content of a response.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Payload {
     /// A text, of at most [`MAX_RECORD_BYTES`].
@@ -26,7 +26,7 @@ pub(super) enum Payload {
     Other,
 }
 
-/// What is done to a payload, outermost last.
+/// An encoding of a payload. A header lists the outermost last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Coding {
     Chunked,
@@ -93,7 +93,7 @@ fn is_ok(header: &[u8]) -> bool {
 /// More codings than this are no honest payload.
 const MOST_CODINGS: usize = 4;
 
-/// What is to be undone, in this order; `None` where one of them is not known, or they are too many.
+/// The encodings to undo, in this order; `None` if one is unknown, or there are too many.
 fn codings(fields: Fields<'_>) -> Option<Vec<Coding>> {
     let mut codings = Vec::new();
     for field in ["Transfer-Encoding", "Content-Encoding"] {

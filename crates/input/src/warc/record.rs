@@ -9,17 +9,17 @@ use crate::problem::excerpt;
 
 /// The longest header, of a record or an HTTP response: 64 KiB.
 pub const MAX_HEADER_BYTES: usize = 64 << 10;
-/// The most of a block that is held: the longest text after the longest HTTP header.
+/// Most bytes of a block that are held: the longest HTTP header and the longest text.
 pub const MAX_BLOCK_BYTES: usize = MAX_RECORD_BYTES + MAX_HEADER_BYTES;
 
 const BUFFER_BYTES: usize = 64 << 10;
 const VERSION: &[u8] = b"WARC/";
-/// The versions of the format, which are read alike.
+/// The supported versions of the format. The reader treats them alike.
 pub(super) const VERSIONS: [&str; 4] = ["WARC/0.17", "WARC/0.18", "WARC/1.0", "WARC/1.1"];
 
-/// What ends a record, after its block; some programs write the second.
+/// The ends of a record, after its block. Some programs write the second.
 const ENDS: [&[u8]; 2] = [b"\r\n\r\n", b"\n\n"];
-/// How much is looked at for a record's end: more than is shown of what stands there instead.
+/// Bytes that are read to find a record's end. An error shows fewer of them.
 const END_BYTES: u64 = 256;
 
 /// Reads records.
@@ -30,7 +30,7 @@ pub(super) struct Records {
     /// Where the record begins.
     offset: u64,
     number: u64,
-    /// What is left of the record's block.
+    /// Unread bytes of the record's block.
     block_left: u64,
     block: Vec<u8>,
 }
@@ -38,7 +38,7 @@ pub(super) struct Records {
 /// A record's block.
 pub(super) struct Block<'a> {
     pub(super) bytes: &'a [u8],
-    /// Whether `bytes` are all of it.
+    /// Whether `bytes` are the whole block.
     pub(super) is_whole: bool,
 }
 
@@ -90,7 +90,7 @@ impl Records {
         self.offset
     }
 
-    /// The header of the next record, `None` at the end. Passes over what is left of the last one.
+    /// The header of the next record, `None` at the end. Skips the rest of the last one.
     pub(super) fn next_header(&mut self) -> Result<Option<Vec<u8>>, Broken> {
         match self.number {
             0 => self.pass_over_line_breaks()?,
@@ -125,7 +125,7 @@ impl Records {
         Ok(Some(header))
     }
 
-    /// The block of the record whose header was returned last, or as much of it as is ever held.
+    /// The block of the record whose header was returned last, up to [`MAX_BLOCK_BYTES`].
     pub(super) fn block(&mut self) -> Result<Block<'_>, Broken> {
         self.block.clear();
         let most = self.block_left.min(MAX_BLOCK_BYTES as u64);
@@ -154,7 +154,7 @@ impl Records {
         Ok(())
     }
 
-    /// Passes over what ends a record. A file may end within it, since nothing is lost then.
+    /// Skips the end of a record. A file may end within it, as no content is lost then.
     fn pass_over_end(&mut self) -> Result<(), Broken> {
         let mut end = Vec::new();
         for _ in 0..2 {
@@ -173,7 +173,7 @@ impl Records {
         Err(BrokenProblem::NoEnd { value }.into())
     }
 
-    /// Passes over the line breaks before the first record.
+    /// Skips the line breaks before the first record.
     fn pass_over_line_breaks(&mut self) -> io::Result<()> {
         loop {
             let held = self.held()?;
@@ -191,7 +191,7 @@ impl Records {
         Ok(self.held()?.is_empty())
     }
 
-    /// What is read next, or some of it; nothing at the end.
+    /// Some of the next unread bytes; none at the end.
     fn held(&mut self) -> io::Result<&[u8]> {
         while let Err(error) = self.reader.fill_buf() {
             if error.kind() != ErrorKind::Interrupted {

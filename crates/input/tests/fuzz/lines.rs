@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use simshard_input::{
-    Chunk, Content, Document, InputError, LineParser, Outcome, RecordContent, Skipped,
+    Chunk, ChunkOutcome, Content, Document, InputError, LineParser, RecordContent, Skipped,
     parse_decimal,
 };
 
@@ -110,7 +110,11 @@ fn pieces(kind: Kind) -> Vec<Vec<u8>> {
 }
 
 /// What a chunk of whole lines holds.
-pub(super) fn parse(kind: Kind, skip_bad_lines: bool, bytes: &[u8]) -> (Vec<Document>, Outcome) {
+pub(super) fn parse(
+    kind: Kind,
+    skip_bad_lines: bool,
+    bytes: &[u8],
+) -> (Vec<Document>, ChunkOutcome) {
     let args = kind.options(skip_bad_lines);
     let parser = LineParser::new(&args, AS_READ, args.format.unwrap(), false).unwrap();
     let chunk = Chunk::of("<stdin>", bytes.to_vec());

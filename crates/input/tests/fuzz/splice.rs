@@ -16,7 +16,7 @@ impl fmt::Debug for Bytes {
     }
 }
 
-/// Rows of at most so many pieces, most of them damaged.
+/// Rows of at most `most` pieces; most rows are damaged.
 pub(super) fn spliced(pieces: Vec<Vec<u8>>, most: usize) -> impl Strategy<Value = Bytes> {
     let piece = prop_oneof![
         1 => number().prop_map(|number| number.to_string().into_bytes()),
@@ -26,7 +26,7 @@ pub(super) fn spliced(pieces: Vec<Vec<u8>>, most: usize) -> impl Strategy<Value 
     damaged(row, pieces)
 }
 
-/// Text of at most so many pieces and other characters.
+/// Text of at most `most` pieces and other characters.
 pub(super) fn spliced_text(
     pieces: &'static [&'static str],
     most: usize,

@@ -22,9 +22,9 @@ use crate::error::NodeError;
 /// has to be read. To wake other threads would take as long on a busy machine.
 const INLINE_DOCUMENTS: usize = 1024;
 
-/// What a change did on this node.
+/// The effect of a change on this node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Outcome {
+pub(crate) struct ChangeOutcome {
     /// Places of the documents that changed in their home shard, if that was meant; in no order.
     pub(crate) changed: Vec<u32>,
     /// Places of the documents that did not change in a shard because they have a newer version there, and that version.
@@ -33,7 +33,7 @@ pub(crate) struct Outcome {
 }
 
 /// Where an operation's outcome goes.
-pub(super) type Ticket = oneshot::Sender<Result<Outcome, NodeError>>;
+pub(super) type Ticket = oneshot::Sender<Result<ChangeOutcome, NodeError>>;
 
 /// Takes what the storage has committed.
 #[derive(Debug)]
@@ -78,7 +78,7 @@ impl Sink<Ticket> for Applier {
 type Work = (usize, Arc<NodeCorpus>, Vec<u32>);
 
 impl Applier {
-    fn catalog(&self, operation: &Operation) -> Result<Outcome, NodeError> {
+    fn catalog(&self, operation: &Operation) -> Result<ChangeOutcome, NodeError> {
         match *operation {
             // A uid that was dropped stays so.
             Operation::CreateCorpus { uid, .. } if !self.store.holds(uid) => {
@@ -92,7 +92,7 @@ impl Applier {
             Operation::DropCorpus { uid } => drop(self.corpora.remove(uid)),
             Operation::Change(_) => {}
         }
-        Ok(Outcome::default())
+        Ok(ChangeOutcome::default())
     }
 
     /// Applies changes shard by shard, then answers each.
@@ -103,7 +103,7 @@ impl Applier {
         }
     }
 
-    fn outcomes(&self, changes: &[(Change, Ticket)]) -> Vec<Result<Outcome, NodeError>> {
+    fn outcomes(&self, changes: &[(Change, Ticket)]) -> Vec<Result<ChangeOutcome, NodeError>> {
         let mut outcomes = Vec::with_capacity(changes.len());
         let mut by_shard: BTreeMap<ShardId, Vec<Work>> = BTreeMap::new();
         for (number, (change, _)) in changes.iter().enumerate() {
@@ -114,7 +114,7 @@ impl Applier {
                     by_shard.entry(shard).or_default().push(work);
                 }
             }
-            outcomes.push(corpus.map(|_| Outcome::default()));
+            outcomes.push(corpus.map(|_| ChangeOutcome::default()));
         }
         let apply_shard = |(shard, works): (ShardId, Vec<Work>)| {
             let apply_part = |(number, corpus, places): Work| {
@@ -137,7 +137,7 @@ impl Applier {
         outcomes
     }
 
-    /// Applies part of a change to one shard: to what is stored first, so that whoever finds a fingerprint
+    /// Applies part of a change to one shard. The store changes first, so a search that finds a fingerprint
     /// also finds its documents.
     fn apply(
         &self,
@@ -145,7 +145,7 @@ impl Applier {
         corpus: &NodeCorpus,
         change: &Change,
         places: &[u32],
-    ) -> Result<Outcome, NodeError> {
+    ) -> Result<ChangeOutcome, NodeError> {
         let shard = corpus.read(id);
         // Remembers what the index was asked, so that it is asked once.
         let known = RefCell::new(HashSet::new());
@@ -170,7 +170,7 @@ impl Applier {
         if !changed.is_empty()
             && let Some(mut shard) = corpus.write(id)
         {
-            // Nobody may search a shard that is half changed.
+            // A half-changed shard must not be searched.
             let _guard = AbortOnPanic;
             match change.kind {
                 ChangeKind::Insert => {
@@ -180,19 +180,19 @@ impl Applier {
                 }
                 ChangeKind::Remove => shard.remove(changed.iter().map(fingerprint)),
             }
-            // Before anybody can find what came.
+            // Before searches can find the new fingerprints.
             corpus.note_ids(&shard);
             changed.retain(|place| shard.is_home(fingerprint(place)));
         }
         match error {
-            None => Ok(Outcome { changed, newer }),
+            None => Ok(ChangeOutcome { changed, newer }),
             Some(error) => Err(error.into()),
         }
     }
 }
 
 /// Adds what happened in one shard to what happened in others; the first error stays.
-fn add(outcome: &mut Result<Outcome, NodeError>, part: Result<Outcome, NodeError>) {
+fn add(outcome: &mut Result<ChangeOutcome, NodeError>, part: Result<ChangeOutcome, NodeError>) {
     match (outcome.as_mut(), part) {
         (Ok(sum), Ok(part)) => {
             sum.changed.extend(part.changed);

@@ -9,7 +9,7 @@ use simshard_storage::{Change, Operation};
 use simshard_topology::{ShardSet, Version};
 use tokio::sync::oneshot;
 
-use super::{Class, Engine, Outcome};
+use super::{ChangeOutcome, Class, Engine};
 use crate::error::NodeError;
 use crate::target::Target;
 
@@ -52,7 +52,7 @@ impl Engine {
         change: Change,
         beyond_clock: bool,
         deadline: Option<Instant>,
-    ) -> Result<Outcome, NodeError> {
+    ) -> Result<ChangeOutcome, NodeError> {
         self.open(&target, change.shards)?;
         if !beyond_clock {
             check_clock(change.version)?;
@@ -70,7 +70,7 @@ impl Engine {
         }
     }
 
-    async fn commit(&self, operation: Operation) -> Result<Outcome, NodeError> {
+    async fn commit(&self, operation: Operation) -> Result<ChangeOutcome, NodeError> {
         let outcome = self.queue(operation)?;
         outcome.await.unwrap_or(Err(NodeError::Stopping))
     }
@@ -78,7 +78,7 @@ impl Engine {
     fn queue(
         &self,
         operation: Operation,
-    ) -> Result<oneshot::Receiver<Result<Outcome, NodeError>>, NodeError> {
+    ) -> Result<oneshot::Receiver<Result<ChangeOutcome, NodeError>>, NodeError> {
         let (ticket, outcome) = oneshot::channel();
         self.writer.append(operation, ticket)?;
         Ok(outcome)

@@ -68,7 +68,7 @@ const SMALL_ANSWER: usize = 256 << 10;
 /// After this many hits, a search looks whether its request was cancelled.
 const LOOK_AFTER: u32 = 4096;
 
-/// What a search asks of the shards of a node.
+/// A search in shards of a node.
 #[derive(Clone, Debug)]
 pub(crate) struct NearQuery {
     pub(crate) target: Target,

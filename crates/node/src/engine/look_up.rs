@@ -77,7 +77,7 @@ impl Pages for LookUp {
 }
 
 impl LookUp {
-    /// What is left of the last fingerprint, or all of the next one, unless it is at home elsewhere.
+    /// The rest of the last fingerprint, or all of the next one, unless it is at home elsewhere.
     fn next(&mut self, engine: &Engine, corpus: &NodeCorpus) -> Result<Option<Ids>, NodeError> {
         if let Some(rest) = self.rest.take() {
             return Ok(Some(rest));

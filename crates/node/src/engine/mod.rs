@@ -32,7 +32,7 @@ use crate::corpora::{NodeCorpora, NodeCorpus};
 use crate::error::NodeError;
 use crate::shard::ShardCounts;
 use crate::target::Target;
-pub(crate) use apply::Outcome;
+pub(crate) use apply::ChangeOutcome;
 use apply::{Applier, Ticket};
 pub(crate) use find::NearQuery;
 pub(crate) use pairs::PairQuery;
@@ -103,7 +103,7 @@ impl Engine {
         failed.map_or(Ok(()), Err)
     }
 
-    /// What the node holds of a corpus, shard by shard.
+    /// The counts of a corpus on this node, shard by shard.
     pub(crate) async fn counts(
         self: &Arc<Self>,
         target: Target,
@@ -177,8 +177,8 @@ impl Engine {
         }
     }
 
-    /// Runs work on the threads of its class. It can look whether anybody still
-    /// waits for its outcome: nobody does after `deadline`.
+    /// Runs work on the threads of its class. The work can ask whether its outcome is still wanted:
+    /// not after `deadline`, and not once the caller has dropped this future.
     async fn run<T: Send + 'static>(
         self: &Arc<Self>,
         class: Class,

@@ -11,7 +11,7 @@ use super::{Cancellation, Class, Engine};
 use crate::error::NodeError;
 use crate::target::Target;
 
-/// With so many documents a page is sent: with the longest ids, some megabytes.
+/// Documents in a page: with the longest ids, some megabytes.
 pub(super) const PAGE: usize = 4096;
 
 /// Work that makes documents page by page.

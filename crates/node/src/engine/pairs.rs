@@ -20,13 +20,13 @@ use crate::corpora::NodeCorpus;
 use crate::error::NodeError;
 use crate::target::Target;
 
-/// So many joins a node does at a time, each with a thread and a copy of a part of a shard.
+/// Joins that a node runs at a time, each with a thread and a copy of a part of a shard.
 pub(super) const MOST_JOINS: usize = 16;
 
 /// Pairs that are sent together.
 const BATCH: usize = 1 << 14;
 
-/// What a join asks of the shards of a node.
+/// A join in shards of a node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PairQuery {
     pub(crate) target: Target,
@@ -58,7 +58,7 @@ impl Engine {
                 sender,
                 pairs: Vec::new(),
             };
-            // Broken off, nobody cares any more.
+            // A join breaks only after its reader has gone, so its result is not needed.
             let _: ControlFlow<()> = join(&corpus, &leads, &query, &mut outbox);
             drop(permit);
         });
@@ -106,7 +106,7 @@ fn repeated(corpus: &NodeCorpus, id: ShardId) -> Vec<Pair> {
     repeated.map(with_itself).collect()
 }
 
-/// Gathers pairs and sends them on; breaks when nobody reads any more.
+/// Gathers pairs and sends them on; breaks when the reader has gone.
 struct Outbox {
     sender: mpsc::Sender<Vec<Pair>>,
     pairs: Vec<Pair>,

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// What work is like.
+/// The classes of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     /// Done in milliseconds.
@@ -35,7 +35,7 @@ pub(crate) struct Threads {
 }
 
 impl Threads {
-    /// So many threads for each class.
+    /// Starts `number` threads for each class.
     ///
     /// # Errors
     /// If the system has no threads left.
@@ -122,7 +122,7 @@ mod tests {
         for class in [Class::Small, Class::Change] {
             assert!(threads.turn(class).now_or_never().is_some());
         }
-        // Whoever is cancelled does not keep its place in the queue.
+        // A cancelled waiter loses its place in the queue.
         drop(waiting);
         turns.pop();
         assert!(next.now_or_never().is_some());

@@ -15,12 +15,12 @@ use crate::engine::{Engine, PairQuery};
 use crate::error::NodeError;
 
 /// A stream of answers.
-pub(super) type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+pub(super) type AnswerStream<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 pub(super) fn scan(
     engine: &Arc<Engine>,
     request: pb::ScanRequest,
-) -> Result<Response<Answers<pb::ScanResponse>>, Status> {
+) -> Result<Response<AnswerStream<pb::ScanResponse>>, Status> {
     let target = target(request.target)?;
     let pages = engine.scan(target, shards_into(&request.shards)?)?;
     Ok(answers(pages, |page| {
@@ -32,7 +32,7 @@ pub(super) fn scan(
 pub(super) fn find_pairs(
     engine: &Arc<Engine>,
     request: pb::FindPairsRequest,
-) -> Result<Response<Answers<pb::FindPairsResponse>>, Status> {
+) -> Result<Response<AnswerStream<pb::FindPairsResponse>>, Status> {
     let query = PairQuery {
         target: target(request.target)?,
         shards: shards_into(&request.shards)?,
@@ -54,7 +54,7 @@ pub(super) fn find_pairs(
 pub(super) fn look_up(
     engine: &Arc<Engine>,
     request: pb::LookUpRequest,
-) -> Result<Response<Answers<pb::LookUpResponse>>, Status> {
+) -> Result<Response<AnswerStream<pb::LookUpResponse>>, Status> {
     let target = target(request.target)?;
     let shards = shards_into(&request.shards)?;
     let mut violations = Violations::default();
@@ -70,7 +70,7 @@ pub(super) fn look_up(
 fn answers<T, A>(
     items: impl Stream<Item = Result<T, NodeError>> + Send + 'static,
     convert: fn(T) -> A,
-) -> Response<Answers<A>>
+) -> Response<AnswerStream<A>>
 where
     T: 'static,
     A: 'static,

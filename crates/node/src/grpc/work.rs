@@ -48,7 +48,7 @@ const LARGE: usize = 256 << 10;
 /// One stream; its other end is the lane of a router.
 pub(super) struct WorkStream {
     pub(super) engine: Arc<Engine>,
-    pub(super) answers: mpsc::Sender<Result<Answers, Status>>,
+    pub(super) answers: mpsc::Sender<Result<WorkMessage, Status>>,
     /// The memory of what has arrived.
     pub(super) admitted: Admitted,
     /// Once it is cancelled, nothing more is begun.
@@ -183,7 +183,7 @@ impl InFlight {
     }
 }
 
-/// What an item and its answer take.
+/// The memory of an item and its answer.
 struct Memory {
     /// The answer.
     own: Taken,
@@ -198,10 +198,10 @@ struct Done {
     _memory: Memory,
 }
 
-/// Answers that are sent as one message. They count until the transport takes it.
-pub(crate) struct Answers(Vec<Done>);
+/// Answers in one message. Their memory counts until the transport takes the message.
+pub(crate) struct WorkMessage(Vec<Done>);
 
-impl Answers {
+impl WorkMessage {
     pub(super) fn into_response(self) -> pb::WorkResponse {
         pb::WorkResponse {
             outcomes: self.0.into_iter().map(|done| done.answer).collect(),
@@ -222,7 +222,7 @@ impl Ready {
     }
 
     /// Sends what the router has room for.
-    fn send_what_fits(&mut self, answers: &mpsc::Sender<Result<Answers, Status>>) {
+    fn send_what_fits(&mut self, answers: &mpsc::Sender<Result<WorkMessage, Status>>) {
         while !self.is_empty()
             && let Ok(place) = answers.try_reserve()
         {
@@ -239,8 +239,8 @@ impl Ready {
         answers.push_back(done);
     }
 
-    /// What is sent next: all small answers, up to [`LARGE`] bytes, or a large one.
-    fn message(&mut self) -> Answers {
+    /// The next message: all small answers, up to [`LARGE`] bytes, or a large one.
+    fn message(&mut self) -> WorkMessage {
         let mut bytes = 0;
         let mut answers = Vec::new();
         while bytes < LARGE
@@ -252,7 +252,7 @@ impl Ready {
         if answers.is_empty() {
             answers.extend(self.large.pop_front());
         }
-        Answers(answers)
+        WorkMessage(answers)
     }
 }
 
@@ -304,8 +304,8 @@ async fn outcome(
     }
 }
 
-/// What a change of so many documents did, as columns.
-fn changed(documents: usize, outcome: &engine::Outcome) -> pb::Changed {
+/// The outcome of a change of `documents` documents, as columns.
+fn changed(documents: usize, outcome: &engine::ChangeOutcome) -> pb::Changed {
     let mut newer: BTreeMap<u32, Version> = BTreeMap::new();
     for &(place, version) in &outcome.newer {
         let highest = newer.entry(place).or_default();

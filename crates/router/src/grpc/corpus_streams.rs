@@ -12,7 +12,7 @@ use crate::deadline::Deadline;
 use crate::decode;
 use crate::error::RouterError;
 use crate::router::CorpusStream;
-use crate::streams::{Answers, Sink, answers};
+use crate::streams::{AnswerStream, Sink, answers};
 
 /// So long such a stream waits for its reader.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -32,7 +32,7 @@ impl CorpusGrpc {
         admitted: Admitted,
         deadline: Option<Deadline>,
         work: impl FnOnce(Sink<T>) -> F,
-    ) -> Response<Answers<T>>
+    ) -> Response<AnswerStream<T>>
     where
         T: Send + 'static,
         F: Future<Output = Result<(), RouterError>> + Send + 'static,
@@ -51,7 +51,7 @@ impl CorpusGrpc {
     pub(super) async fn scan_all(
         &self,
         request: Request<pb::ScanRequest>,
-    ) -> Result<Response<Answers<pb::ScanResponse>>, Status> {
+    ) -> Result<Response<AnswerStream<pb::ScanResponse>>, Status> {
         let admitted = Admitted::of(&request);
         let deadline = Deadline::of_client(request.metadata());
         let request = request.into_inner();
@@ -62,7 +62,7 @@ impl CorpusGrpc {
     pub(super) async fn find_all_pairs(
         &self,
         request: Request<pb::FindPairsRequest>,
-    ) -> Result<Response<Answers<pb::FindPairsResponse>>, Status> {
+    ) -> Result<Response<AnswerStream<pb::FindPairsResponse>>, Status> {
         let admitted = Admitted::of(&request);
         let deadline = Deadline::of_client(request.metadata());
         let request = request.into_inner();
@@ -75,7 +75,7 @@ impl CorpusGrpc {
     pub(super) async fn find_all_clusters(
         &self,
         request: Request<pb::FindClustersRequest>,
-    ) -> Result<Response<Answers<pb::FindClustersResponse>>, Status> {
+    ) -> Result<Response<AnswerStream<pb::FindClustersResponse>>, Status> {
         let admitted = Admitted::of(&request);
         let deadline = Deadline::of_client(request.metadata());
         let request = request.into_inner();

@@ -63,7 +63,7 @@ impl Slot {
         self.client.clone()
     }
 
-    /// The lane; a new one if there is none, or it has ended. Whoever else asks meanwhile waits for the same one.
+    /// The lane; a new one if there is none, or it has ended. Concurrent callers wait for the same one.
     pub(super) async fn lane(&self) -> Result<Arc<Lane>, CallError> {
         let opening = {
             let mut lane = self.lane.lock();
@@ -84,7 +84,7 @@ impl Slot {
     }
 }
 
-/// What a node answered, and the memory that this takes.
+/// The answer of a node, and its memory.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) outcome: Outcome,

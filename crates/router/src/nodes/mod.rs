@@ -316,7 +316,7 @@ const CONNECTION_CODES: [Code; 4] = [
 ];
 
 impl From<Status> for CallError {
-    /// What a node says itself carries a reason.
+    /// A status that the node itself made carries a reason.
     fn from(status: Status) -> Self {
         if let Some(reason) = Reason::of(&status) {
             return if reason == Reason::Stopping {

@@ -144,7 +144,7 @@ impl Router {
         })
     }
 
-    /// Refuses to begin a deletion that cannot be completed now: until it is, nobody can use the corpus.
+    /// Refuses to begin a deletion that cannot be completed now: a corpus is unusable until its deletion is complete.
     async fn check_all_answer(
         &self,
         record: &CorpusRecord,

@@ -27,7 +27,7 @@ use crate::deadline::Deadline;
 use crate::error::RouterError;
 use crate::nodes::{CallError, Client};
 
-/// So many streams about whole corpora a router serves at a time.
+/// Streams about whole corpora that a router serves at a time.
 pub(super) const MOST_AT_ONCE: usize = 16;
 
 /// Bytes of a node's stream that may be on their way. A connection has room for several, as documents are looked up

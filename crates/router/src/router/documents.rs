@@ -23,7 +23,7 @@ use simshard_topology::{NodeId, Version};
 
 use super::pending::{Next, Pending};
 use super::{Failures, Router};
-use crate::caller::Asks;
+use crate::caller::CallerWatch;
 use crate::clock::Stamp;
 use crate::cluster::ClusterView;
 use crate::corpora::OpenCorpus;
@@ -67,7 +67,7 @@ impl Router {
         change: Change,
         documents: Arc<Documents>,
         deadline: Deadline,
-        request: impl Asks,
+        request: impl CallerWatch,
     ) -> Result<u64, RouterError> {
         let (router, corpus) = (Arc::clone(self), Arc::clone(corpus));
         // Half a change is worse than either.
@@ -87,7 +87,7 @@ impl Router {
     /// Sends the documents, and those that have newer versions again, above these, until all are changed.
     async fn change_for(
         &self,
-        caller: &Caller<impl Asks>,
+        caller: &Caller<impl CallerWatch>,
         corpus: &OpenCorpus,
         change: Change,
         documents: Arc<Documents>,
@@ -106,7 +106,7 @@ impl Router {
                 documents: pending.documents(),
                 deadline: caller.deadline,
             };
-            let Outcome { changed, newer } = self.send(&send).await?;
+            let ChangeProgress { changed, newer } = self.send(&send).await?;
             let above = |version| self.clock.above(version, change.is_beyond_clock());
             match pending.sent(
                 changed.iter().map(|&changed| u64::from(changed)).sum(),
@@ -120,10 +120,10 @@ impl Router {
     }
 
     /// Sends each node its part, and waits for all answers.
-    async fn send(&self, send: &Sending<'_>) -> Result<Outcome, RouterError> {
+    async fn send(&self, send: &Sending<'_>) -> Result<ChangeProgress, RouterError> {
         let cluster = &*self.cluster.view();
         let parts = part_documents(cluster, send).await?;
-        let mut outcome = Outcome::new(send.documents.len());
+        let mut outcome = ChangeProgress::new(send.documents.len());
         let mut failures = Failures::default();
         let mut refusal = None;
         let calls = parts
@@ -199,10 +199,10 @@ struct Caller<R> {
     deadline: Deadline,
 }
 
-impl<R: Asks> Caller<R> {
+impl<R: CallerWatch> Caller<R> {
     /// Fails if the deadline has passed, or the caller is known to have gone.
     async fn check(&self) -> Result<(), RouterError> {
-        let waits = self.request.waits(self.deadline).await && !self.left.is_known();
+        let waits = self.request.is_waiting(self.deadline).await && !self.left.is_known();
         if waits && Deadline::now() < self.deadline {
             Ok(())
         } else {
@@ -212,14 +212,14 @@ impl<R: Asks> Caller<R> {
 }
 
 /// What the nodes made of a change so far.
-struct Outcome {
+struct ChangeProgress {
     /// For each document, whether it changed.
     changed: Vec<bool>,
     /// Places of the documents that have newer versions, and the highest of these.
     newer: BTreeMap<usize, Version>,
 }
 
-impl Outcome {
+impl ChangeProgress {
     fn new(documents: usize) -> Self {
         Self {
             changed: vec![false; documents],
@@ -326,8 +326,8 @@ mod tests {
     #[derive(Clone)]
     struct Answering(bool);
 
-    impl Asks for Answering {
-        async fn waits(&self, _deadline: Deadline) -> bool {
+    impl CallerWatch for Answering {
+        async fn is_waiting(&self, _deadline: Deadline) -> bool {
             self.0
         }
     }

@@ -1,4 +1,4 @@
-//! Streams of answers: a task works, and waits where nobody reads what it made.
+//! Streams of answers: a task makes them, and waits while the client does not read.
 //!
 //! # Invariants
 //! - SR1: at most two answers of a stream wait to be read.
@@ -26,7 +26,7 @@ use crate::deadline::Deadline;
 use crate::error::RouterError;
 
 /// A stream of answers.
-pub(crate) type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+pub(crate) type AnswerStream<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 /// Where the answers of a stream go.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl<T> Sink<T> {
     async fn room(&self) -> Result<mpsc::Permit<'_, Waiting<T>>, RouterError> {
         match timeout(self.patience, self.answers.reserve()).await {
             Ok(Ok(room)) => Ok(room),
-            // Nobody will see it.
+            // The reader has gone, so this error is never seen.
             Ok(Err(_)) => Err(RouterError::Stopping),
             Err(_) => {
                 if let Some(unread) = self.unread.upgrade() {
@@ -75,7 +75,7 @@ pub(crate) fn answers<T, E, F>(
     deadline: Option<Deadline>,
     patience: Duration,
     work: impl FnOnce(Sink<T>) -> F,
-) -> Answers<T>
+) -> AnswerStream<T>
 where
     T: Send + 'static,
     E: Into<Status> + From<RouterError> + Send + 'static,
@@ -133,7 +133,7 @@ mod tests {
     }
 
     /// Counts without an end; what it made so far.
-    fn counting(deadline: Option<Deadline>) -> (Answers<usize>, Arc<AtomicUsize>) {
+    fn counting(deadline: Option<Deadline>) -> (AnswerStream<usize>, Arc<AtomicUsize>) {
         let made = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&made);
         let stream = answers(unlimited(), deadline, PATIENCE, |sink| async move {

@@ -13,8 +13,8 @@ use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use tonic::{Request, Status, Streaming};
 
 use super::reader::Reader;
-use super::{Answers, Sink, answers};
-use crate::caller::Asks;
+use super::{AnswerStream, Sink, answers};
+use crate::caller::CallerWatch;
 use crate::deadline::Deadline;
 use crate::error::RouterError;
 
@@ -34,8 +34,8 @@ pub(crate) fn answer_each<Q, A, F>(
     deadline: Option<Deadline>,
     patience: Duration,
     stopping: CancellationToken,
-    answer: impl Fn(Q, Held) -> F + Send + Sync + 'static,
-) -> Answers<A>
+    answer: impl Fn(Q, BatchPermit) -> F + Send + Sync + 'static,
+) -> AnswerStream<A>
 where
     Q: Send + 'static,
     A: Message + 'static,
@@ -77,24 +77,24 @@ where
     })
 }
 
-/// The memory and the place of a batch, given back with the last clone, and who reads its answer.
+/// The memory and the place of a batch, and the reader of its answer. The last clone releases both.
 #[derive(Clone, Debug)]
-pub(crate) struct Held {
+pub(crate) struct BatchPermit {
     _batch: Arc<(Taken, Working)>,
     reader: Reader,
 }
 
-impl Asks for Held {
-    async fn waits(&self, deadline: Deadline) -> bool {
+impl CallerWatch for BatchPermit {
+    async fn is_waiting(&self, deadline: Deadline) -> bool {
         let is_there = timeout_at(deadline.instant(), self.reader.is_there());
         is_there.await.unwrap_or(false)
     }
 }
 
-/// What a batch and its answer hold until there is room for the answer.
+/// The memory of a batch and its answer, until there is room for the answer.
 #[derive(Debug)]
 struct Kept {
-    batch: Held,
+    batch: BatchPermit,
     answer: Taken,
 }
 
@@ -102,7 +102,7 @@ impl Kept {
     fn new(mut memory: Taken, working: Working, reader: Reader) -> Self {
         let batch = memory.split();
         Self {
-            batch: Held {
+            batch: BatchPermit {
                 _batch: Arc::new((batch, working)),
                 reader,
             },
@@ -163,7 +163,7 @@ mod tests {
 
     const SHORT: Duration = Duration::from_millis(30);
 
-    /// What a batch of so much memory holds.
+    /// The memory and place of a batch of this size.
     fn holding(memory: Taken) -> Kept {
         let admitted = Admitted::new(&Budget::new(0), None);
         Kept {
@@ -173,7 +173,7 @@ mod tests {
     }
 
     /// The answers 1 to 4, of which each takes 10 bytes.
-    fn four(budget: &Budget) -> Answers<InsertResponse> {
+    fn four(budget: &Budget) -> AnswerStream<InsertResponse> {
         let answer =
             |inserted_count, memory| Ok((InsertResponse { inserted_count }, holding(memory)));
         let made = [1, 2, 3, 4].map(|number| answer(number, budget.take(10)));

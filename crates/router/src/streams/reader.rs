@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use futures_util::Stream;
 use tokio::sync::{mpsc, oneshot};
 
-use super::Answers;
+use super::AnswerStream;
 
 type Question = oneshot::Sender<()>;
 
@@ -20,7 +20,7 @@ pub(crate) struct Reader(mpsc::UnboundedSender<Question>);
 
 impl Reader {
     /// Makes a stream of answers that tells whether it is read.
-    pub(crate) fn of<T: 'static>(make: impl FnOnce(Self) -> Answers<T>) -> Answers<T> {
+    pub(crate) fn of<T: 'static>(make: impl FnOnce(Self) -> AnswerStream<T>) -> AnswerStream<T> {
         let (asking, arriving) = mpsc::unbounded_channel();
         Box::pin(Read {
             answers: make(Self(asking)),
@@ -40,7 +40,7 @@ impl Reader {
 
 /// Answers, and the questions whether they are read.
 struct Read<T> {
-    answers: Answers<T>,
+    answers: AnswerStream<T>,
     arriving: mpsc::UnboundedReceiver<Question>,
     /// What arrived, and may have arrived after the server looked last.
     arrived: Vec<Question>,
@@ -49,12 +49,12 @@ struct Read<T> {
 }
 
 impl<T> Stream for Read<T> {
-    type Item = <Answers<T> as Stream>::Item;
+    type Item = <AnswerStream<T> as Stream>::Item;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
         for question in this.looked_after.drain(..) {
-            // Who asked may have ended.
+            // The task that asked may have ended.
             let _ = question.send(());
         }
         while let Poll::Ready(Some(question)) = this.arriving.poll_recv(context) {
@@ -78,7 +78,7 @@ pub(super) mod tests {
     use super::*;
 
     /// A stream that waits after some answers, and its reader.
-    fn answering(first: Vec<u8>) -> (Answers<u8>, Reader) {
+    fn answering(first: Vec<u8>) -> (AnswerStream<u8>, Reader) {
         let mut reader = None;
         let answers = Reader::of(|made| {
             reader = Some(made);
@@ -89,7 +89,7 @@ pub(super) mod tests {
     }
 
     /// A stream without an answer, and its reader.
-    pub(crate) fn silent() -> (Answers<u8>, Reader) {
+    pub(crate) fn silent() -> (AnswerStream<u8>, Reader) {
         answering(Vec::new())
     }
 

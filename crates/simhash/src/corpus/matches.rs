@@ -83,7 +83,7 @@ impl BulkMatches {
     /// The matches of one query, by distance, then fingerprint.
     ///
     /// # Panics
-    /// If there were not so many queries.
+    /// If `query` is not below [`len`](Self::len).
     #[must_use]
     pub fn get(&self, query: usize) -> &[Match] {
         let start = if query == 0 { 0 } else { self.ends[query - 1] };

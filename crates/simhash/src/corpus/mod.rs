@@ -18,7 +18,7 @@ pub use matches::{BulkMatches, Match};
 /// queries a table serves at a time, the fewer of its lines are loaded again.
 const CHUNK: (usize, usize) = (1 << 14, 1 << 18);
 
-/// So many fingerprints are looked up together.
+/// Fingerprints that are looked up together.
 const BULK: usize = 64;
 
 /// A set of fingerprints, searched by distance.

@@ -26,8 +26,8 @@ const RECENT: usize = 8;
 
 /// How much searches of few queries may do, through one index after the other.
 ///
-/// Counted in steps of about a nanosecond: a comparison of a query with an entry of a table is one, and what a search
-/// has to do besides counts as so many comparisons as take as long.
+/// Counted in steps of about a nanosecond. Comparing a query with an entry of a table is one step; all other work
+/// counts as the number of comparisons that would take as long.
 #[derive(Debug)]
 pub struct Bounds {
     /// Steps that may yet be done.
@@ -36,7 +36,7 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// At most so many steps, in all searches together.
+    /// Allows `steps` steps, in all searches together.
     #[must_use]
     pub fn new(steps: usize) -> Self {
         Self {
@@ -58,7 +58,7 @@ impl Bounds {
 
 impl Index {
     /// As [`search`](Self::search), for few queries; breaks as well before it does more than the bounds allow.
-    /// What it called `hit` for until then is not all there is.
+    /// The matches until then are not complete.
     ///
     /// # Panics
     /// If there are 2^32 queries or more.

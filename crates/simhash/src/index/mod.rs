@@ -64,7 +64,7 @@ pub struct Hit {
     pub fingerprint: Fingerprint,
 }
 
-/// What a search looks for.
+/// The parameters of a search.
 #[derive(Clone, Debug)]
 pub struct Search {
     /// The tables that take part, over all shards.
@@ -81,7 +81,7 @@ pub struct Index {
     shard: Option<u8>,
     /// One a table; none before there is anything to hold.
     stores: Vec<Store>,
-    /// What was inserted last and is in no store yet.
+    /// The latest fingerprints, which are in no store yet.
     recent: Vec<Fingerprint>,
     /// Fingerprints that are in the stores or recent, but no longer in the set.
     removed: HashSet<Fingerprint>,
@@ -89,7 +89,7 @@ pub struct Index {
     level: Level,
 }
 
-/// What a thread works in while it changes one table after the other, so that not each of them takes new pages.
+/// Buffers of a thread, reused from table to table, so that it does not ask the system for new pages each time.
 #[derive(Default)]
 struct Buffers {
     sorted: Zeroed<u64>,

@@ -7,14 +7,14 @@
 //! tails      ......|........|…            the others, none to 4
 //! ```
 //!
-//! A bucket is `(value - base) >> shift`, and wide enough that all values that
-//! share a prefix lie in one. At 6 bytes an entry and at least 4.7 entries a
+//! The bucket of a value is `(value - base) >> shift`. All values that share a
+//! prefix lie in one bucket. At 6 bytes an entry and at least 4.7 entries a
 //! bucket, a run takes less than 7 bytes an entry.
 //!
 //! # Invariants
 //! - X1: entries ascend strictly.
-//! - X2: `directory[b]` is the number of entries in the buckets before `b`; behind
-//!   the buckets stands an empty one.
+//! - X2: `directory[b]` is the number of entries in the buckets before `b`. The
+//!   last bucket is empty.
 //! - X7: values that share a prefix lie in one bucket.
 
 use crate::scan::{self, HEAD, LINE, Packed, Zeroed};
@@ -31,14 +31,14 @@ const LARGE: usize = 32;
 /// Buckets for each query of a search: if there are more, few queries share one.
 const SHARED: usize = 4;
 
-/// Most lines of a bucket that are asked for: the processor foresees the others.
+/// Most cache lines of a bucket that are prefetched; the processor itself prefetches the others.
 const LINES: usize = 16;
 
 /// Entries that are unpacked, merged or packed together.
 const BLOCK: usize = 4096;
 
-/// Entries that are unpacked without asking whether they belong to the same bucket: most buckets have no more, and the
-/// padding behind a run covers them.
+/// Entries that are unpacked without checking the end of the bucket. Most buckets have no more, and the padding behind
+/// a run covers them.
 const TOGETHER: usize = 8;
 
 /// An immutable, never empty, sorted run.
@@ -50,12 +50,12 @@ pub(super) struct Run {
     base: u64,
     shift: u32,
     width: usize,
-    /// Lines of an average bucket.
+    /// Cache lines of an average bucket.
     lines: usize,
 }
 
 impl Run {
-    /// Packs strictly ascending values of a table whose prefix has so many bits;
+    /// Packs strictly ascending values of a table whose prefix has `prefix_bits` bits;
     /// `None` if there are none.
     pub(super) fn from_sorted(values: &[u64], prefix_bits: u32) -> Option<Self> {
         let (&first, &last) = (values.first()?, values.last()?);
@@ -64,7 +64,7 @@ impl Run {
         Some(packer.finish())
     }
 
-    /// The run of these values and those of `self`, which share nothing.
+    /// The run of `values` and those of `self`. No value may be in both.
     pub(super) fn merge(&self, values: &[u64], prefix_bits: u32) -> Self {
         let (mut first, mut last) = self.ends();
         if let (Some(&low), Some(&high)) = (values.first(), values.last()) {
@@ -75,7 +75,7 @@ impl Run {
         packer.finish()
     }
 
-    /// The values of `self` and these, which share nothing, in ascending blocks.
+    /// `values` and those of `self`, in ascending blocks. No value may be in both.
     fn merge_blocks(&self, mut values: &[u64], mut block: impl FnMut(&[u64])) {
         let mut merged = Vec::new();
         self.blocks(|own| {
@@ -89,15 +89,15 @@ impl Run {
         block(values);
     }
 
-    /// The values of `self` and these, which share nothing, ascending.
+    /// `values` and those of `self`, ascending. No value may be in both.
     pub(super) fn merge_unpacked(&self, values: &[u64]) -> Vec<u64> {
         let mut all = Vec::with_capacity(self.len() + values.len());
         self.merge_blocks(values, |merged| all.extend_from_slice(merged));
         all
     }
 
-    /// The run without `gone`, ascending, whether in it or not; `None` if nothing
-    /// is left. `buffer` holds what is left meanwhile.
+    /// The run without the ascending values `gone`, which need not be in it; `None`
+    /// if no value is left. `buffer` is for the values that are left.
     pub(super) fn without(
         &self,
         mut gone: &[u64],
@@ -117,14 +117,14 @@ impl Run {
         self.directory[self.directory.len() - 1] as usize
     }
 
-    /// Whether its buckets are large enough, and shared by enough queries, that it pays to put the
-    /// queries in the order of the buckets.
+    /// Whether sorting the queries by bucket saves time: the buckets are large, and enough queries
+    /// share one.
     pub(super) fn wants_order(&self, queries: usize) -> bool {
         let buckets = self.directory.len();
         self.len() > LARGE * buckets && queries * SHARED > buckets
     }
 
-    /// Bytes of memory behind the run.
+    /// Bytes of heap memory of the run.
     pub(super) fn memory(&self) -> usize {
         self.heads.memory() + self.tails.memory() + self.directory.memory()
     }
@@ -155,13 +155,13 @@ impl Run {
         leading | self.packed().low_bytes(place) & ((1 << self.shift) - 1)
     }
 
-    /// Unpacks all values, in ascending blocks. It unpacks [`TOGETHER`] of a bucket without asking how many the bucket
-    /// has, as the processor guesses that wrong; the next bucket overwrites what is too much.
+    /// Unpacks all values, in ascending blocks. It unpacks [`TOGETHER`] of a bucket before it checks the bucket's size,
+    /// as the processor would mispredict that branch. The next bucket overwrites surplus values.
     fn blocks(&self, mut block: impl FnMut(&[u64])) {
         let packed = self.packed();
         let below = (1 << self.shift) - 1;
         let (mut values, mut filled) = ([0; BLOCK + TOGETHER], 0);
-        // Without the empty bucket behind all: its values may be more than 64 bits hold.
+        // Without the empty last bucket, whose values may not fit 64 bits.
         let buckets = self.directory[..self.directory.len() - 1].windows(2);
         for (bucket, ends) in buckets.enumerate() {
             let leading = self.base + ((bucket as u64) << self.shift);
@@ -190,13 +190,13 @@ impl Run {
     }
 }
 
-/// One ascending run of two that share nothing, into `merged`.
+/// Merges two ascending lists without common values into `merged`.
 pub(super) fn merge(a: &[u64], b: &[u64], merged: &mut Vec<u64>) {
     merged.clear();
     merged.reserve(a.len() + b.len());
     let (mut i, mut j) = (0, 0);
     while i < a.len() && j < b.len() {
-        // Which comes first is a coin toss: select without branching.
+        // The branch would be unpredictable, so select without one.
         let take_a = a[i] < b[j];
         merged.push(if take_a { a[i] } else { b[j] });
         i += usize::from(take_a);
@@ -206,12 +206,12 @@ pub(super) fn merge(a: &[u64], b: &[u64], merged: &mut Vec<u64>) {
     merged.extend_from_slice(&b[j..]);
 }
 
-/// Writes what is in `a` and not in `b`, both ascending, to the front of `left`; returns how many these are, and how
-/// many of `b` are not above what is in `a`.
+/// Writes the values of `a` that are not in `b`, both ascending, to the front of `left`. Returns how many these are,
+/// and how many values of `b` are not above the last of `a`.
 fn subtract(a: &[u64], b: &[u64], left: &mut [u64]) -> (usize, usize) {
     let (mut i, mut j, mut len) = (0, 0, 0);
     while i < a.len() && j < b.len() {
-        // Whether one stays is a coin toss: written in any case, without branching.
+        // The branch would be unpredictable, so the value is always written.
         left[len] = a[i];
         len += usize::from(a[i] < b[j]);
         let (own, gone) = (a[i] <= b[j], b[j] <= a[i]);
@@ -223,7 +223,7 @@ fn subtract(a: &[u64], b: &[u64], left: &mut [u64]) -> (usize, usize) {
     (len + rest.len(), j)
 }
 
-/// Packs ascending values, whose number and ends are known, as they come.
+/// Packs ascending values one by one. Their number, the first and the last are known before.
 struct Packer {
     run: Run,
     len: usize,
@@ -256,11 +256,11 @@ impl Packer {
         for &value in values {
             let head = (value >> (8 * tail)) as u32;
             heads[self.len * HEAD..][..HEAD].copy_from_slice(&head.to_le_bytes());
-            // What is too much is overwritten by the next, or is behind all.
+            // The next entry overwrites surplus bytes; those of the last one are padding.
             let low = value as u32;
             tails[self.len * tail..][..HEAD].copy_from_slice(&low.to_le_bytes());
             self.len += 1;
-            // Where a bucket ends, unless more of it follow.
+            // The bucket ends here, unless more of its values follow.
             let bucket = ((value - run.base) >> run.shift) as usize;
             directory[bucket + 1] = self.len as u32;
         }
@@ -278,15 +278,15 @@ impl Packer {
     }
 }
 
-/// Bytes of an entry, if this many bits are not those of its bucket.
+/// Bytes of an entry without the bits of its bucket, of which `shift` are left.
 fn width(shift: u32) -> usize {
     HEAD.max(shift.div_ceil(8) as usize)
 }
 
 /// The binary logarithm of the values in a bucket, for `len` values over `span`.
 ///
-/// The narrowest that gives no more buckets than wanted, unless still narrower
-/// ones save as much by a byte less in each entry; and wide enough for a prefix.
+/// The narrowest width within the wanted number of buckets, or a narrower one if it
+/// saves as much by one byte less an entry. Never narrower than a prefix.
 fn choose_shift(len: u64, span: u64, prefix_bits: u32) -> u32 {
     let buckets = (len * 10 / TEN_BUCKETS).max(1);
     let least = 64 - prefix_bits;
@@ -369,8 +369,8 @@ mod tests {
         }
     }
 
-    /// Blocks end anywhere in a bucket, and what is merged or subtracted lies
-    /// before, among and behind them.
+    /// Blocks end anywhere in a bucket. The merged or subtracted values lie before,
+    /// among and behind them.
     #[test]
     fn runs_longer_than_a_block_are_merged_and_subtracted_whole() {
         let values =

@@ -1,5 +1,5 @@
-//! Searching an index: many queries table by table, few of them in all tables at
-//! once, and every one of them among what is recent.
+//! Searching an index. Many queries go through one table after the other, few queries
+//! through all tables at once. Each query is also compared with the recent fingerprints.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -17,18 +17,18 @@ use crate::tables::ActiveTables;
 /// Fewer queries than this are searched one by one.
 const BATCHED_QUERIES: usize = 16;
 
-/// Leading bits by which queries are put in order.
+/// Leading bits by which queries are sorted.
 const ORDER_BITS: u32 = 10;
 
-/// Entries that are found before they are looked at, by many queries.
+/// Entries that a search of many queries collects before it hands them on.
 const ROOM: usize = 1024;
 
 impl Index {
-    /// Calls `hit` for every match of every query, each once, in no order, until
-    /// it breaks: then the search ends with that.
+    /// Calls `hit` for every match of every query, each once, in no order. If `hit`
+    /// breaks, the search ends and returns the break.
     ///
     /// Goes through one table after the other, so that the directory of the
-    /// table stays in the cache: many queries at once are faster than few.
+    /// table stays in the cache. Each of many queries then takes less time.
     ///
     /// # Panics
     /// If there are 2^32 queries or more.
@@ -47,8 +47,8 @@ impl Index {
         self.search_few(search, queries, &mut bounds, &mut hit)
     }
 
-    /// Compares every query with all that is recent. A match belongs to the first
-    /// active table that gives both one prefix, and to its shard.
+    /// Compares every query with all recent fingerprints. A match belongs to the first
+    /// active table that gives both the same prefix, and to its shard.
     pub(super) fn search_recent(
         &self,
         search: &Search,
@@ -125,7 +125,7 @@ impl Index {
         ControlFlow::Continue(())
     }
 
-    /// The tables that a search has to look at.
+    /// The tables that a search must go through.
     pub(super) fn searched(&self, search: &Search) -> impl Iterator<Item = usize> {
         let looked_at =
             |&place: &usize| search.active.contains(place) && !self.runs(place).is_empty();
@@ -140,13 +140,13 @@ impl Index {
             max_distance: search.max_distance,
             differ: match search.active {
                 ActiveTables::All => table.skipped(),
-                // Whether the table is canonical is seen when the match is reported.
+                // `report` checks whether the table is canonical.
                 ActiveTables::Some(_) => &[],
             },
         }
     }
 
-    /// Calls `hit` for what a table found, if that is for this table to report.
+    /// Calls `hit` for a match in a table, if this table must report it.
     #[inline]
     pub(super) fn report(
         &self,
@@ -173,7 +173,7 @@ impl Index {
         })
     }
 
-    /// Whether this index is where a table holds a fingerprint.
+    /// Whether this index has the fingerprint's entry of a table, by its shard.
     pub(super) fn holds(&self, table: &Table, fingerprint: Fingerprint) -> bool {
         self.shard
             .is_none_or(|shard| table.leading_byte(fingerprint) == shard)
@@ -195,8 +195,8 @@ impl Index {
         (in_store || self.recent.contains(&fingerprint)) && !self.is_removed(fingerprint)
     }
 
-    /// The distinct ones of these, by the first table: in the order that
-    /// [`contains_each`](Self::contains_each) looks them up fastest.
+    /// The fingerprints without repetitions, sorted by the first table. In this order
+    /// [`contains_each`](Self::contains_each) is fastest.
     pub(crate) fn distinct(&self, fingerprints: &[Fingerprint]) -> Vec<Fingerprint> {
         let table = self.tables.get(0);
         let permuted = Permuted {
@@ -261,9 +261,9 @@ impl Index {
 #[derive(Default)]
 struct Batch {
     permuted: Vec<u64>,
-    /// Their places among all queries.
+    /// The places of these queries among all.
     places: Vec<u32>,
-    /// Both, in order.
+    /// Room to sort the queries and their places.
     ordered: Vec<(u64, u32)>,
 }
 
@@ -283,7 +283,7 @@ impl Batch {
         scan::mix_all(index.level, table.leading_mask(), &mut self.permuted);
     }
 
-    /// Puts those with the same leading bits next to each other.
+    /// Puts queries with the same leading bits next to each other.
     fn order(&mut self) {
         let part = |value: u64| (value >> (64 - ORDER_BITS)) as usize;
         let mut starts = [0_u32; 1 << ORDER_BITS];
@@ -303,7 +303,7 @@ impl Batch {
         }
     }
 
-    /// Keeps those that a shard may have a match of.
+    /// Keeps the queries that may have a match in a shard.
     fn keep(&mut self, table: &Table, shard: u8) {
         let mut kept = 0;
         for place in 0..self.permuted.len() {

@@ -20,7 +20,7 @@ const PART: std::ops::Range<usize> = 32..1 << 16;
 /// Most values that one bin of a part may hold, so that insertion is fast.
 const BIN: u32 = 16;
 
-/// What is sorted: fingerprints as one table of a shard, or of all, holds them.
+/// The input of a sort: fingerprints as one table of a shard, or of all shards, holds them.
 pub(super) struct Permuted<'a> {
     pub(super) level: Level,
     pub(super) table: &'a Table,

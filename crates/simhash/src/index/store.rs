@@ -1,4 +1,4 @@
-//! What one table holds: sorted runs that grow geometrically.
+//! The content of one table: sorted runs whose sizes grow geometrically.
 //!
 //! # Invariants
 //! - X3: no value is in two runs.
@@ -21,7 +21,7 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// Nothing yet, of a table whose prefix has so many bits.
+    /// An empty store, for a table whose prefix has `prefix_bits` bits.
     pub(super) const fn new(prefix_bits: u32) -> Self {
         Self {
             runs: Vec::new(),
@@ -53,7 +53,7 @@ impl Store {
             .extend(Run::from_sorted(&values, self.prefix_bits));
     }
 
-    /// The first of the runs that so many new values are merged with.
+    /// The first of the runs that `len` new values are merged with.
     fn merged_with(&self, mut len: usize) -> usize {
         let mut merged = self.runs.len();
         for run in self.runs.iter().rev() {

@@ -1,4 +1,4 @@
-//! What a way of joining costs, so that the cheapest can be chosen.
+//! The cost of a way of joining, to choose the cheapest.
 //!
 //! The model is of fingerprints that are spread evenly over the bits in which they vary. With `m`
 //! blocks of `w` bits and distance `k`, there are C(d + k, k) paths of `d` blocks, each parts all

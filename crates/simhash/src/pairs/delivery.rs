@@ -5,7 +5,7 @@
 //! - J3: the visitor sees the pairs of the tasks in ascending order, whatever threads there are.
 //! - J4: pairs that wait for an earlier task are bounded in number. The earliest task never waits,
 //!   so the others do not wait for ever.
-//! - J5: once the search has been stopped, whoever delivers is told to break.
+//! - J5: once the search has been stopped, every delivery is told to break.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -29,16 +29,16 @@ pub(super) trait Delivery: Sync {
         ControlFlow::Continue(())
     }
 
-    /// Ends the search: whoever waits is let go, and whoever delivers is told to break.
+    /// Ends the search: waiting tasks wake up, and every delivery is told to break.
     fn stop(&self);
 }
 
-/// What is called with pairs.
+/// The callback that gets pairs.
 pub(super) type Visit<'a> = dyn FnMut(&[Pair]) -> ControlFlow<()> + Send + 'a;
 
 /// Gives pairs to a visitor, in the order of the tasks.
 pub(super) struct InOrder<'a> {
-    /// Only locked by whoever has the turn.
+    /// Only the task that has the turn locks it.
     visit: Mutex<&'a mut Visit<'a>>,
     state: Mutex<State>,
     changed: Condvar,
@@ -229,7 +229,7 @@ mod tests {
         ]
     }
 
-    /// J3 and J4: the first task finishes only once nobody else can go on.
+    /// J3 and J4: the first task finishes only once no other task can go on.
     #[test]
     fn later_tasks_wait_with_few_pairs_and_are_visited_in_order() {
         const TASKS: usize = 40;

@@ -16,7 +16,7 @@ use super::{FingerprintSet, PairSearch};
 /// A bucket with a larger share of its parent than one in this many is parted by all threads.
 const SHARE: usize = 16;
 
-/// What is told how much is done, and of how much.
+/// A callback for progress: the work done, and all the work.
 pub(super) type Progress<'a> = dyn Fn(u64, u64) + Sync + 'a;
 
 /// A join in flight.
@@ -178,7 +178,7 @@ impl<'a> Join<'a> {
     }
 }
 
-/// The share of the work that so many of the values make.
+/// The part of a bucket's work that `count` of its values cause.
 fn part_of(all: Bucket<'_>, count: usize) -> u64 {
     (u128::from(all.share) * count as u128 / all.values.len().max(1) as u128) as u64
 }

@@ -147,7 +147,7 @@ impl Buckets {
         chunks.for_each(|(chunk, mut places)| scatter(chunk, digit, &mut places));
     }
 
-    /// Makes room for so many values; what is there is lost.
+    /// Makes room for `count` values; those that are there are lost.
     fn make_room(&mut self, count: usize) {
         if self.values.len() < count {
             // Zeros from the system need no writing.
@@ -210,7 +210,7 @@ mod tests {
             let mut expected = values.clone();
             expected.sort_by_key(|&value| digit.of(value));
 
-            // What was there before must not matter.
+            // The earlier content must not matter.
             let mut buckets = Buckets::default();
             buckets.partition(&[1, 2, 3], Digit::leading(3, 3));
             buckets.partition(&values, digit);

@@ -41,7 +41,7 @@ pub(super) struct Path {
     to_agree: u32,
     /// Blocks of this cut that may still be skipped.
     to_skip: u32,
-    /// What the pairs of the path have in common.
+    /// The condition that all pairs of the path meet.
     pub(super) rule: Rule,
 }
 
@@ -127,7 +127,7 @@ impl Path {
     }
 }
 
-/// Cuts the bits of a mask into so many blocks, alike in size, from the most significant on.
+/// Cuts the bits of a mask into `blocks` blocks of about equal size, the most significant first.
 fn cut(mask: u64, blocks: u32) -> Vec<u64> {
     let bits = mask.count_ones();
     let mut rest = mask;

@@ -280,7 +280,7 @@ fn progress_rises_to_the_end() {
 
 /// Each of eight tasks has more pairs than may wait, so without a turn all would wait for ever.
 #[test]
-fn a_visitor_that_panics_leaves_nobody_waiting() {
+fn a_visitor_that_panics_leaves_no_task_waiting() {
     let fingerprint = |i: u64| Fingerprint(((i % 8) << 61) | (i / 8));
     let set = FingerprintSet::from_unsorted((0..8 * 1_500).map(fingerprint).collect());
     let search = PairSearch {

@@ -1,4 +1,4 @@
-//! What each recipe does, in words for its users.
+//! Explanations of the recipes for their users.
 
 use super::{Recipe, Takes, TextRecipe, Window};
 
@@ -7,25 +7,25 @@ use super::{Recipe, Takes, TextRecipe, Window};
 pub struct Explanation {
     /// Its exact name.
     pub name: String,
-    /// What it makes fingerprints of.
+    /// Its input.
     pub takes: Takes,
-    /// What it is, in one line.
+    /// A summary in one line.
     pub summary: &'static str,
-    /// What a document is first cut into, and what becomes of case and punctuation.
+    /// The first split of a document, and the treatment of case and punctuation.
     pub tokens: String,
-    /// What is hashed.
+    /// The hashed features.
     pub features: String,
     /// How it is hashed.
     pub hash: &'static str,
-    /// What a bit is where as many features have it as lack it.
+    /// The value of a bit when as many features have it as lack it.
     pub ties: &'static str,
-    /// What becomes of documents with nothing, or little, to hash.
+    /// The treatment of documents with few features or none.
     pub empty: String,
-    /// What the name stands for over time.
+    /// Whether the meaning of the name can change.
     pub version: &'static str,
     /// Where it comes from.
     pub source: &'static str,
-    /// What to choose it for.
+    /// When to choose it.
     pub choose: &'static str,
 }
 

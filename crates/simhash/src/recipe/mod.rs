@@ -37,7 +37,7 @@ pub enum Recipe {
     Features,
 }
 
-/// What a recipe makes fingerprints of.
+/// The input of a recipe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Takes {
     /// A text.
@@ -72,7 +72,7 @@ impl Recipe {
         Self::Features,
     ];
 
-    /// What it makes fingerprints of.
+    /// Its input.
     #[must_use]
     pub const fn takes(self) -> Takes {
         match self {
@@ -150,7 +150,7 @@ pub struct TakesNoTexts;
      words-v2-2 say words-v2) and features"
 )]
 pub struct UnknownRecipe {
-    /// What was asked for.
+    /// The name that was given.
     pub name: String,
 }
 

@@ -36,12 +36,12 @@ impl Default for TextRecipe {
     }
 }
 
-/// What stands in the name before the window.
+/// The part of the name before the window.
 const WORDS_V2: &str = "words-v2-";
 const TEXT_DEDUP: &str = "textdedup-";
 const MOZ_SHINGLE: &str = "moz-shingle-";
 const JENKINS_WINDOW: &str = "jenkins-window-";
-/// What stands after it where the last window is dropped.
+/// The part of the name after the window, if the last window is dropped.
 const COMPAT: &str = "-compat";
 
 impl TextRecipe {

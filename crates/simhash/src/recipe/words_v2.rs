@@ -36,7 +36,7 @@ use crate::scan::Level;
 /// The bits of a feature that are compared; those above choose a bin.
 const VALUE: u64 = (1 << 58) - 1;
 
-/// What an empty bin holds: more than any value.
+/// The content of an empty bin: more than any value.
 const EMPTY: u64 = u64::MAX;
 
 /// Features that are kept before repeated ones are looked for.

@@ -1,4 +1,4 @@
-//! What stands where in ASCII text, as far as word boundaries ask, a bit a byte.
+//! The classes of ASCII bytes that word boundaries depend on, as one bit a byte.
 
 #![allow(unsafe_code, reason = "calls code for particular processors")]
 

@@ -1,7 +1,7 @@
 //! Which instruction sets the processor has, found out once at run time.
 //!
-//! A level is a proof: whoever holds one may call the code that was compiled for it. So the levels
-//! above scalar are made here alone, by asking the processor.
+//! A level is a proof: code that holds one may call the functions compiled for it. So only this
+//! file makes levels above scalar, after it has asked the processor.
 
 /// A set of instructions that a kernel is written for; a later one includes the earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -99,7 +99,7 @@ fn digests_avx2(words: &[[u32; LANES]; 16]) -> Digests {
 
 const START: [u32; 4] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476];
 
-/// What each step adds: the binary digits of the sines of 1 to 64.
+/// The constant of each step: the binary digits of the sines of 1 to 64.
 const SINES: [[u32; 4]; 16] = [
     [0xd76a_a478, 0xe8c7_b756, 0x2420_70db, 0xc1bd_ceee],
     [0xf57c_0faf, 0x4787_c62a, 0xa830_4613, 0xfd46_9501],

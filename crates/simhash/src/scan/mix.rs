@@ -33,7 +33,7 @@ pub(crate) const fn mix(prefix: u64, value: u64) -> u64 {
     (value & prefix).wrapping_mul(FACTOR) | value & !prefix
 }
 
-/// What [`mix`] made of it, undone.
+/// The inverse of [`mix`].
 #[inline(always)]
 pub(crate) const fn unmix(prefix: u64, mixed: u64) -> u64 {
     (mixed & prefix).wrapping_mul(INVERSE) | mixed & !prefix

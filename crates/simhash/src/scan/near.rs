@@ -182,7 +182,7 @@ pub(crate) struct One {
     pub(crate) places: Places,
 }
 
-/// What is looked for in a run, all in permuted bits.
+/// A search in a run, all in permuted bits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Probe<'a> {
     pub(crate) run: Packed<'a>,
@@ -230,7 +230,7 @@ impl HitBuffer {
         }
     }
 
-    /// What was found: the query's place, and query exclusive or entry. None stays.
+    /// Takes out all matches: the query's place, and the query exclusive-or the entry.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = (u32, u64)> + '_ {
         self.found.drain(..)
     }

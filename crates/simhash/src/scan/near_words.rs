@@ -6,7 +6,7 @@
 use super::Level;
 use crate::Fingerprint;
 
-/// Fingerprints that are compared before anybody looks whether one was near.
+/// Fingerprints that are compared before one branch checks whether any was near.
 const STRETCH: usize = 128;
 
 /// Appends the fingerprints that are at most `max_distance` bits from the query.

@@ -18,7 +18,7 @@ fn layouts() -> Vec<(u32, u32)> {
 }
 
 #[test]
-fn tables_are_shared_while_anybody_holds_them() {
+fn tables_are_shared_while_in_use() {
     let [one, other] = [(37, 2), (37, 1)].map(|(m, k)| Layout::new(m, k).unwrap());
     let first = Tables::shared(one);
     assert!(Arc::ptr_eq(&first, &Tables::shared(one)));
@@ -26,7 +26,7 @@ fn tables_are_shared_while_anybody_holds_them() {
     assert_eq!((first.layout(), first.len()), (one, one.table_count()));
     let last = Arc::downgrade(&first);
     drop(first);
-    assert!(last.upgrade().is_none(), "nobody holds them");
+    assert!(last.upgrade().is_none(), "the tables are freed");
     assert_eq!(Tables::shared(one).len(), one.table_count());
 }
 

@@ -15,7 +15,7 @@ use super::{Directory, Opening, ReadAt, Space, StoredFile};
 #[derive(Debug)]
 pub(crate) struct DiskDirectory {
     path: PathBuf,
-    /// Open all the time: a sync must not fail because no more files may be open. `None` where it is read only.
+    /// Kept open, so that a sync cannot fail for want of a file descriptor. `None` if it is read only.
     opened: Option<File>,
 }
 
@@ -28,7 +28,7 @@ impl DiskDirectory {
         })
     }
 
-    /// The same, which may be missing, and whose files can be read only.
+    /// Opens a directory that may be missing, and whose files can only be read.
     pub(crate) fn read_only(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
@@ -36,7 +36,7 @@ impl DiskDirectory {
         }
     }
 
-    /// Makes a directory, and those above it that are missing. Their names last when this returns.
+    /// Makes a directory and its missing parents. Their names are durable when this returns.
     pub(crate) fn make(path: &Path) -> io::Result<()> {
         let parents = parents_of_missing(path);
         fs::create_dir_all(path)?;
@@ -46,14 +46,14 @@ impl DiskDirectory {
         Ok(())
     }
 
-    /// Refuses to change what can be read only.
+    /// Refuses changes of a read-only directory.
     fn writable(&self) -> io::Result<&File> {
         let opened = self.opened.as_ref();
         opened.ok_or_else(|| ErrorKind::ReadOnlyFilesystem.into())
     }
 }
 
-/// The directories that get a new name in them when this one is made.
+/// The directories that get a new entry when this one and its missing parents are made.
 fn parents_of_missing(path: &Path) -> Vec<PathBuf> {
     let is_missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
     let missing = path.ancestors().take_while(is_missing);

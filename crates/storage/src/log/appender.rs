@@ -1,4 +1,4 @@
-//! The open end of the log: batches become frames, frames become durable, full files make way for new ones.
+//! The open end of the log: it writes batches as frames, syncs them, and starts a new file when one is full.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use crate::shortage::Shortage;
 /// How a log is written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LogOptions {
-    /// Bytes of a file from which on a new one begins; at most half of what a file may have.
+    /// Size in bytes at which a new file begins; at most half of the largest size.
     pub(crate) file_bytes: u64,
     /// Bytes by which a file is allocated ahead.
     pub(crate) allocate_bytes: u64,
     /// Bytes that are written and synced together; a record alone may have more.
     pub(crate) batch_bytes: usize,
-    /// Bytes that wait to be written; a record alone may have more. They count as they are on disk; in
-    /// memory each stands twice, as record and as bytes.
+    /// Most bytes that wait to be written; a single record may have more. They count with their size on disk.
+    /// Memory holds each of them twice, as a record and as bytes.
     pub(crate) queue_bytes: usize,
 }
 
@@ -38,7 +38,7 @@ impl Default for LogOptions {
 }
 
 impl LogOptions {
-    /// The same within what a file can hold: a file has either at most `file_bytes`, or one batch.
+    /// The options, reduced to the limits of a file. A file has at most `file_bytes`, or one batch.
     pub(super) fn within_limits(self) -> Self {
         Self {
             file_bytes: self.file_bytes.min(MAX_FILE_BYTES as u64 / 2),
@@ -52,9 +52,9 @@ impl LogOptions {
 /// Why a batch was not written.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// There is no space, say. Nothing of the batch is left, and the next one may fit.
+    /// A resource ran out, such as disk space. Nothing of the batch is left, and the next one may fit.
     Shortage(Shortage),
-    /// Nobody knows what is on disk: nothing may be written ever again.
+    /// The content of the disk is unknown, so the log must not be written any more.
     Failed(io::Error),
 }
 
@@ -81,9 +81,9 @@ pub(crate) struct Appender {
     file: Box<dyn StoredFile>,
     /// Where the next frame goes.
     position: u64,
-    /// All before it is on disk.
+    /// All bytes before it are on disk.
     synced: u64,
-    /// Where the space ends that the file has.
+    /// Where the allocated space of the file ends.
     allocated: u64,
     can_allocate: bool,
     sequence: u64,
@@ -111,17 +111,17 @@ impl Appender {
         }
     }
 
-    /// The files of the log; shared, as others delete some.
+    /// The files of the log; shared with the code that trims the log.
     pub(crate) fn files(&self) -> Arc<Files> {
         Arc::clone(&self.files)
     }
 
-    /// Bytes of the biggest batch of more than one record.
+    /// The limit for batches of more than one record, in bytes.
     pub(super) fn batch_bytes(&self) -> usize {
         self.options.batch_bytes
     }
 
-    /// Writes a batch and syncs it; answers its first sequence.
+    /// Writes a batch and syncs it; returns its first sequence.
     pub(crate) fn commit<'a>(
         &mut self,
         bodies: impl Iterator<Item = &'a Body> + Clone,
@@ -139,8 +139,8 @@ impl Appender {
         Ok(first)
     }
 
-    /// Writes a mark, unless there is one, and does not sync it: who reads it later knows that what is
-    /// before it was on disk. Where the disk is full there is none.
+    /// Writes a mark without a sync, unless there is one. A mark tells recovery that all frames before it were on
+    /// disk. On a full disk there is none.
     pub(crate) fn mark(&mut self) -> io::Result<()> {
         if self.is_marked {
             return Ok(());
@@ -182,7 +182,7 @@ impl Appender {
         }
     }
 
-    /// Makes space for the file up to `end`, and further if there is enough.
+    /// Allocates space for the file up to `end`, and ahead of it if the disk has room.
     fn allocate(&mut self, end: u64) -> Result<(), Fault> {
         if end <= self.allocated || !self.can_allocate {
             return Ok(());
@@ -199,8 +199,8 @@ impl Appender {
         Ok(())
     }
 
-    /// Takes back what a failed write may have left behind the last frame. The sync sees to it that it
-    /// never comes back, beside frames that take its place.
+    /// Removes bytes that a failed write may have left after the last frame. The sync ensures that they cannot
+    /// come back after a crash, among frames that were written later.
     fn undo(&mut self, shortage: Shortage) -> Result<(), Fault> {
         let truncated = self.file.truncate(self.position);
         let synced = truncated.and_then(|()| self.file.sync_all());
@@ -210,7 +210,7 @@ impl Appender {
         Err(Fault::Shortage(shortage))
     }
 
-    /// Goes on in a new file, once all of this one is on disk.
+    /// Starts a new file, once all of this one is on disk.
     fn rotate(&mut self) -> Result<(), Fault> {
         let header = FileHeader {
             first: self.sequence,

@@ -14,7 +14,7 @@ pub(crate) enum LogError {
     /// The system said no.
     #[error("cannot {action} {}", path.display())]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         action: &'static str,
         /// On what.
         path: PathBuf,

@@ -19,10 +19,10 @@ pub(crate) const FRAME_HEADER_BYTES: usize = 32;
 pub(crate) const MAX_BODY_BYTES: usize = 1 << 26;
 /// Most bytes of a file.
 pub(crate) const MAX_FILE_BYTES: usize = 1 << 28;
-/// What frames, and files ahead of their frames, are filled up to.
+/// Frames start at a multiple of this, and are padded to one.
 const ALIGNMENT: usize = 8;
 
-/// What the header of a file says.
+/// The fields of a file's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileHeader {
     /// The data directory that the file belongs to.
@@ -172,7 +172,7 @@ pub(crate) struct Frame<'a> {
     pub(crate) body: &'a [u8],
 }
 
-/// What stands behind the frames of a file.
+/// The bytes after the frames of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rest {
     /// Nothing, or zeros.
@@ -182,7 +182,7 @@ pub(crate) enum Rest {
         /// Bytes up to the last that is not zero.
         bytes: usize,
     },
-    /// What was on disk once, and is damaged.
+    /// Bytes that were on disk once, and are damaged.
     Damage {
         /// Where the frame starts that shows it.
         witness: usize,
@@ -225,7 +225,7 @@ impl<'a> Frames<'a> {
         self.sequence
     }
 
-    /// What stands behind the frames that were taken, once there are no more.
+    /// The bytes after the frames that were read, once there are no more frames.
     ///
     /// Frames that were written together may reach the disk in any order before their sync ends. So what is
     /// damaged was surely on disk only if a later frame says so, by its `synced`. Its header is enough.

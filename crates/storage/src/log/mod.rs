@@ -32,7 +32,7 @@
 //! - L9: trimming deletes only files without a needed record. Recovery refuses a log without files, a log with a gap
 //!   between two files, and a log that begins after the first needed record. It also refuses a log that ends before
 //!   that record, unless it ends right before it. Otherwise it does not notice that the newest files are gone.
-//! - L10: every ticket that was accepted comes back once, and nobody waits for a thread that panicked: the process ends.
+//! - L10: every accepted ticket comes back once. If a thread panics, the process ends, so no caller waits for it.
 //! - L11: what recovery found is on disk when it returns, even if a sync of it had failed before.
 
 mod appender;

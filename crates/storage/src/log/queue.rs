@@ -1,4 +1,4 @@
-//! What waits to be written: bounded in bytes, taken in batches.
+//! The queue of records to write: bounded in bytes, emptied in batches.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use parking_lot::{Condvar, Mutex};
 pub(super) enum Refusal {
     /// Too many bytes wait already.
     Full,
-    /// Nobody takes anything any more.
+    /// The receiver has gone.
     Ended,
 }
 

@@ -1,4 +1,4 @@
-//! What the log records, and its bytes: the body of a frame (`FORMAT.md`, section Log). Pure.
+//! The records of the log, and their bytes: the body of a frame (`FORMAT.md`, section Log). Pure.
 
 use simshard_simhash::{Documents, Fingerprint, Layout, LayoutError};
 use simshard_topology::{CorpusUid, ShardSet, Version};

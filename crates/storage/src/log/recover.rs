@@ -34,14 +34,14 @@ pub(crate) fn recover<E: From<LogError>>(
     Ok(reader.finish(files, contents, end)?)
 }
 
-/// What a log holds.
+/// The content of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Survey {
     /// Number of files.
     pub(crate) files: usize,
     /// The sequence after the last record.
     pub(crate) next_sequence: u64,
-    /// What recovery would cut off.
+    /// The bytes that recovery would cut off.
     pub(crate) torn: Option<Torn>,
     /// The last file, if no zeros behind its frames show that writing ended there.
     pub(crate) abrupt_end: Option<AbruptEnd>,
@@ -101,7 +101,7 @@ struct End {
     is_abrupt: bool,
 }
 
-/// What recovery knows before it begins.
+/// The parameters of recovery.
 struct Reader {
     directory: Arc<dyn Directory>,
     /// How it opens files.

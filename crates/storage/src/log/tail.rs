@@ -1,4 +1,4 @@
-//! The end of a log, where it goes on.
+//! The end of a log, where writing continues.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ pub struct AbruptEnd {
     pub bytes: u64,
 }
 
-/// The end of a log that was read: where it goes on. All before it is on disk.
+/// The end of a log that was read, where writing continues. All frames before it are on disk.
 pub(crate) struct Tail {
     pub(super) directory: Arc<dyn Directory>,
     pub(super) header: FileHeader,
@@ -42,17 +42,17 @@ pub(crate) struct Tail {
     pub(super) position: u64,
     /// How long the file is; zeros follow its frames.
     pub(super) length: u64,
-    /// Of the next record.
+    /// The sequence of the next record.
     pub(crate) sequence: u64,
     /// Bytes of the records that were visited when the log was read.
     pub(crate) needed_bytes: usize,
-    /// Whether something shows that the last record was on disk.
+    /// Whether the log shows that its last record was on disk.
     pub(super) is_marked: bool,
     pub(super) cut: Option<Torn>,
 }
 
 impl Tail {
-    /// The log of a store that lives in memory: what is written to it is gone.
+    /// The log of a store in memory, which keeps none of its records.
     pub(crate) fn nowhere() -> Self {
         let header = FileHeader {
             store: Uuid::nil(),
@@ -72,7 +72,7 @@ impl Tail {
         }
     }
 
-    /// What was cut off, if anything was.
+    /// The torn write that was cut off, if there was one.
     pub(crate) fn cut(&self) -> Option<&Torn> {
         self.cut.as_ref()
     }

@@ -26,19 +26,19 @@ pub(crate) struct Committed<T> {
     pub(crate) record: Record,
     /// Its bytes in the log.
     pub(crate) bytes: usize,
-    /// What it was appended with.
+    /// The ticket that it was appended with.
     pub(crate) ticket: T,
 }
 
-/// Who hears what became of records. Every ticket that the log accepted comes back once, through one of these,
+/// Receives the results of records. Every ticket that the log accepted comes back once, through one of these,
 /// which are called by one thread, in the order of the records. A sink that panics ends the process.
 pub(crate) trait Sink<T>: Send + 'static {
     /// These records are on disk; each batch follows the one before.
     fn committed(&mut self, batch: Vec<Committed<T>>);
     /// The disk is full, say. These records were not written, and never will be; later ones are tried anew.
     fn refused(&mut self, tickets: Vec<T>, shortage: Shortage);
-    /// The log has failed for good. Nobody knows which of these records are on disk: the process must end,
-    /// and read the log anew. This is the last call.
+    /// The log has failed for good. Any of these records may be on disk, so the process must end and
+    /// recover the log. This is the last call.
     fn failed(&mut self, tickets: Vec<T>, error: io::Error);
 }
 
@@ -146,8 +146,8 @@ impl<T> Drop for Log<T> {
     }
 }
 
-/// What became of a batch.
-enum Outcome<T> {
+/// Whether a batch was written.
+enum BatchOutcome<T> {
     Committed(Vec<Committed<T>>),
     Refused(Vec<T>, Shortage),
     Failed(Vec<T>, io::Error),
@@ -156,7 +156,7 @@ enum Outcome<T> {
 /// Starts both threads. The one that writes waits for the other at its end.
 fn start_threads<T: Send + 'static>(
     writer: Writer<T>,
-    outcomes: Receiver<Outcome<T>>,
+    outcomes: Receiver<BatchOutcome<T>>,
     sink: impl Sink<T>,
 ) -> io::Result<Thread<io::Result<()>>> {
     let deliver = Thread::start("log-sink", move || deliver_all(&outcomes, sink))?;
@@ -167,12 +167,12 @@ fn start_threads<T: Send + 'static>(
     })
 }
 
-fn deliver_all<T>(outcomes: &Receiver<Outcome<T>>, mut sink: impl Sink<T>) {
+fn deliver_all<T>(outcomes: &Receiver<BatchOutcome<T>>, mut sink: impl Sink<T>) {
     for outcome in outcomes {
         match outcome {
-            Outcome::Committed(batch) => sink.committed(batch),
-            Outcome::Refused(tickets, shortage) => sink.refused(tickets, shortage),
-            Outcome::Failed(tickets, error) => sink.failed(tickets, error),
+            BatchOutcome::Committed(batch) => sink.committed(batch),
+            BatchOutcome::Refused(tickets, shortage) => sink.refused(tickets, shortage),
+            BatchOutcome::Failed(tickets, error) => sink.failed(tickets, error),
         }
     }
 }
@@ -181,7 +181,7 @@ fn deliver_all<T>(outcomes: &Receiver<Outcome<T>>, mut sink: impl Sink<T>) {
 struct Writer<T> {
     queue: Arc<Queue<Entry<T>>>,
     appender: Appender,
-    outcomes: SyncSender<Outcome<T>>,
+    outcomes: SyncSender<BatchOutcome<T>>,
     batch_bytes: usize,
 }
 
@@ -192,8 +192,8 @@ impl<T> Writer<T> {
         };
         tickets.extend(tickets_of(self.queue.drain()));
         let reported = io::Error::new(error.kind(), error.to_string());
-        // If nobody listens, `join` tells why.
-        let _ = self.outcomes.send(Outcome::Failed(tickets, error));
+        // If the receiver has gone, `join` returns its error.
+        let _ = self.outcomes.send(BatchOutcome::Failed(tickets, error));
         Err(reported)
     }
 
@@ -205,8 +205,10 @@ impl<T> Writer<T> {
         self.appender.mark().map_err(fail)?;
         while let Some(batch) = self.queue.take(self.batch_bytes) {
             let outcome = match self.appender.commit(batch.iter().map(|entry| &entry.body)) {
-                Ok(first) => Outcome::Committed(committed(first, batch)),
-                Err(Fault::Shortage(shortage)) => Outcome::Refused(tickets_of(batch), shortage),
+                Ok(first) => BatchOutcome::Committed(committed(first, batch)),
+                Err(Fault::Shortage(shortage)) => {
+                    BatchOutcome::Refused(tickets_of(batch), shortage)
+                }
                 Err(Fault::Failed(error)) => return Err((tickets_of(batch), error)),
             };
             if self.outcomes.send(outcome).is_err() {

@@ -8,13 +8,13 @@ use quick_cache::sync::Cache;
 
 use super::block::{Block, MAX_BLOCK_BYTES};
 
-/// What a cached block takes besides its columns: headers of allocations, its place in the cache.
+/// Memory of a cached block besides its columns: headers of allocations, its place in the cache.
 const OVERHEAD_BYTES: u64 = 256;
 
 /// A segment that is open, by a number that no other one ever has, and a block of it.
 type Key = (u64, usize);
 
-/// Blocks of all segments of a store, at most so many bytes.
+/// Recently read blocks of all segments of a store, up to a number of bytes.
 #[derive(Debug)]
 pub(crate) struct BlockCache {
     /// None if nothing is kept.

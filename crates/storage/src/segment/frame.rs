@@ -56,7 +56,7 @@ impl Header {
         header.ok_or(Fault::damaged(0, "the header says what no header says"))
     }
 
-    /// What stands behind the format version.
+    /// The bytes after the format version.
     fn fields(mut rest: Bytes<'_>) -> Option<Self> {
         let shard = ShardId(rest.u32()?.try_into().ok()?);
         let store = Uuid::from_bytes(rest.array()?);

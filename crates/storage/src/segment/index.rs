@@ -16,7 +16,7 @@ const CORPUS_BYTES: u64 = 24;
 /// Bytes of a block in the index.
 const BLOCK_BYTES: u64 = 32;
 
-/// What the index knows of a block.
+/// The entry of a block in the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BlockEntry {
     /// Where it starts in the file.
@@ -25,13 +25,13 @@ pub(super) struct BlockEntry {
     pub(super) bytes: u32,
     /// Number of elements.
     pub(super) elements: u32,
-    /// Its checksum: a sound block that stands in another one's place is told by it.
+    /// Its checksum, which also detects a sound block in the place of another one.
     pub(super) sum: u32,
     /// The first and the last fingerprint.
     pub(super) bounds: (Fingerprint, Fingerprint),
 }
 
-/// A corpus, and where its blocks end among all.
+/// A corpus, and the end of its blocks in the list of all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct CorpusEntry {
     uid: CorpusUid,
@@ -69,7 +69,7 @@ impl Index {
         self.blocks.len()
     }
 
-    /// The places of a corpus's blocks; none if it is not here.
+    /// The places of a corpus's blocks; none if the segment does not hold it.
     pub(super) fn blocks_of(&self, corpus: CorpusUid) -> Range<usize> {
         match self
             .corpora
@@ -96,7 +96,7 @@ impl Index {
         start..start + covering
     }
 
-    /// Appends a block, behind the others of its corpus, which is the last one or a later one.
+    /// Appends a block. Its corpus must be the last one, or one with a greater uid.
     pub(super) fn push(&mut self, corpus: CorpusUid, block: BlockEntry) {
         self.blocks.push(block);
         let end = self.blocks.len();
@@ -127,12 +127,12 @@ impl Index {
         buffer
     }
 
-    /// Bytes of the index that a footer speaks of.
+    /// Bytes of the index of a segment with this footer.
     pub(super) fn encoded_len(footer: &Footer) -> u64 {
         CORPUS_BYTES * u64::from(footer.corpora) + BLOCK_BYTES * u64::from(footer.blocks)
     }
 
-    /// Checks the bytes of an index, which lie where the footer says, and takes them apart.
+    /// Checks and decodes the bytes of an index.
     pub(super) fn decode(bytes: &[u8], footer: &Footer) -> Result<Self, Fault> {
         let fault = |what| Fault::damaged(0, what).shifted(footer.index_offset);
         if bytes.len() as u64 != Self::encoded_len(footer) {
@@ -186,7 +186,7 @@ impl Index {
     }
 }
 
-/// The next block's entry, if it can be one.
+/// The entry of the next block, if it is valid.
 fn block_entry(rest: &mut Bytes<'_>, offset: u64) -> Option<BlockEntry> {
     let (bytes, elements, sum, zero) = (rest.u32()?, rest.u32()?, rest.u32()?, rest.u32()?);
     let bounds = (Fingerprint(rest.u64()?), Fingerprint(rest.u64()?));

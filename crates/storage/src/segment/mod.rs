@@ -8,8 +8,8 @@
 //! needs, through a cache that all segments of a store share. `FORMAT.md` describes the bytes.
 //!
 //! # Invariants
-//! - G1: what was pushed is what is read, in the same order.
-//! - G2: no answer comes from bytes that are not those that were written: a read gives the exact content
+//! - G1: a segment yields the elements that were pushed, in the same order.
+//! - G2: no answer comes from bytes that changed after they were written: a read gives the exact content
 //!   or is refused.
 //! - G3: after the first damage that is found, every read of the segment is refused, with the same error.
 //! - G4: a segment stands under its name whole or not at all.
@@ -75,7 +75,7 @@ impl FromStr for SegmentId {
     }
 }
 
-/// What a manifest knows of a segment.
+/// The entry of a segment in the manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SegmentMeta {
     /// Bytes of the file.

@@ -140,7 +140,7 @@ impl<S: ReadAt> Segment<S> {
         Ok(())
     }
 
-    /// What is known of one document.
+    /// The state of one document.
     pub(crate) fn find(
         &self,
         corpus: CorpusUid,

@@ -19,16 +19,16 @@ use crate::files;
 use crate::merge::Merge;
 use crate::segment::Segment;
 
-/// So many segments of one size class become one of the next. It is also how much larger that class is.
+/// Segments of one size class that are merged into one of the next. That class is larger by the same factor.
 const WIDTH: usize = 4;
 
 /// Elements of the largest segments of the lowest size class.
 const SMALLEST: u64 = 4096;
 
-/// A segment is written anew where one part in so many of its elements, or more, are of dropped corpora.
+/// A segment is rewritten once one in this many of its elements, or more, belongs to dropped corpora.
 const MOST_WASTED: u64 = 4;
 
-/// The size class of a segment with so many elements: each is [`WIDTH`] times the one before.
+/// The size class of a segment with `elements` elements: each is [`WIDTH`] times the one before.
 fn class(elements: u64) -> u32 {
     (elements / SMALLEST)
         .checked_ilog(WIDTH as u64)
@@ -93,7 +93,7 @@ impl Upkeep<'_> {
         match self.merge(id, &segments[chosen], &catalog) {
             Ok(()) => self.resting.remove(id),
             Err(MaintenanceError::Read(error)) if segments.iter().any(|one| one.is_damaged()) => {
-                tracing::error!(%error, "a segment is damaged: whoever needs it is refused");
+                tracing::error!(%error, "a segment is damaged: requests that need it fail");
             }
             Err(error) => {
                 let shortage = error.shortage().ok_or(error)?;

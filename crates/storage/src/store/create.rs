@@ -13,7 +13,7 @@ use crate::files;
 use crate::log;
 use crate::manifest::{Manifest, NAME as MANIFEST};
 
-/// What a directory may hold that is new, or was not finished: the beginnings of ours, and what a new file system has.
+/// Entries that a new or unfinished directory may have: the first files of a store, and `lost+found` of a new disk.
 const BEGINNINGS: [&str; 4] = [lock::NAME, LOG, SEGMENTS, "lost+found"];
 
 /// Refuses to make a store among files of others.

@@ -17,7 +17,7 @@ pub enum OpenError {
     Locked {
         /// The directory.
         path: PathBuf,
-        /// What is known of the process.
+        /// The known details of the process.
         holder: String,
     },
     /// The store failed when it was last used.
@@ -30,13 +30,13 @@ pub enum OpenError {
         path: PathBuf,
         /// The directory.
         directory: PathBuf,
-        /// What it says.
+        /// Its reason.
         reason: String,
     },
     /// A folder or file cannot be made or listed.
     #[error("cannot {action} {}", path.display())]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         action: &'static str,
         /// On what.
         path: PathBuf,

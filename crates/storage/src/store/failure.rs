@@ -1,7 +1,8 @@
-//! The file that a store leaves when it fails for good: until somebody has looked at the disk, it is not opened.
+//! The file that a store leaves when it fails for good. While the file is there, the store does not open, so that an
+//! operator checks the disk first.
 //!
-//! After a write or sync that failed, what the system holds in memory may differ from what is on disk, so that
-//! everything looks well until it is needed. One copy of the documents is too few to go on by itself.
+//! After a failed write or sync, the page cache may differ from the disk. Reads then succeed until the cache is
+//! dropped. With one copy of the documents, a node must not go on by itself.
 
 use std::io;
 use std::path::PathBuf;
@@ -13,7 +14,7 @@ use crate::writer::Failure;
 /// The name of the file.
 const NAME: &str = "FAILED";
 
-/// What a store that failed for good has left word of.
+/// The content of that file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailureNote {
     /// The file that says so. While it is there the store is not opened.
@@ -34,7 +35,7 @@ pub(super) fn check(directory: &dyn Directory) -> Result<(), OpenError> {
     }
 }
 
-/// What the store of a directory has left word of, if it has failed.
+/// The note of a directory's store, if it has failed.
 pub(crate) fn read_failure_note(
     directory: &dyn Directory,
 ) -> Result<Option<FailureNote>, OpenError> {

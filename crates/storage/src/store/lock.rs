@@ -10,20 +10,20 @@ use crate::directory::{Directory, Opening, StoredFile};
 /// The name of the file.
 pub(super) const NAME: &str = "lock";
 
-/// Keeps everybody else out of a directory, as long as the file is open.
+/// Keeps other processes out of a directory, as long as the file is open.
 pub(super) fn lock(directory: &dyn Directory) -> Result<Box<dyn StoredFile>, OpenError> {
     let path = directory.path().join(NAME);
     let opened = directory.open(NAME, Opening::Create);
     let file = opened.map_err(failed("open", &path))?;
     if let Err(error) = file.try_lock() {
-        // Who looks leaves no note: what stands there is of a process that has ended.
+        // A reader leaves no note; a note that is there is of a process that has ended.
         let holder = match file.try_lock_shared() {
             Ok(()) => "one that inspects or verifies it".to_owned(),
             Err(_) => noted(directory),
         };
         return Err(not_locked(directory, error, holder));
     }
-    // Who holds it is said for people; the lock itself does not depend on it.
+    // The note on the holder is for people; the lock itself does not depend on it.
     let note = format!("process {}\n", std::process::id());
     let cut = file.truncate(0);
     if let Err(error) = cut.and_then(|()| file.write_at(note.as_bytes(), 0)) {

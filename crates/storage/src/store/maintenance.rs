@@ -9,7 +9,7 @@ use crate::shortage::Shortage;
 /// After a step failed for want of space or the like, so long passes before the next attempt.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// What the maintenance of a store knows and waits for.
+/// The state of the maintenance of a store.
 #[derive(Debug, Default)]
 pub(crate) struct Maintenance {
     state: Mutex<State>,
@@ -30,7 +30,7 @@ struct State {
     is_over: bool,
     /// A corpus was dropped, whose segments can go.
     has_dropped: bool,
-    /// What there was too little of the last time when something had to be written.
+    /// The shortage at the last write of maintenance, if there was one.
     shortage: Option<Shortage>,
     is_stopping: bool,
 }
@@ -109,7 +109,7 @@ impl Maintenance {
         self.changed.wait_while(&mut self.state.lock(), wait);
     }
 
-    /// What there was too little of the last time when something had to be written.
+    /// The shortage at the last write of maintenance, if there was one.
     pub(super) fn shortage(&self) -> Option<Shortage> {
         self.state.lock().shortage
     }

@@ -63,10 +63,11 @@ pub(crate) use open::{LOG, SEGMENTS};
 pub use page::PageStart;
 use resting::Resting;
 
-/// Memtables are written once the log has so many files that only they need.
+/// Memtables are flushed once the log has this many files that only they need.
 const LOG_FILES: u64 = 4;
 
-/// While the disk is full, say, changes are refused once memtables have so many times their limit.
+/// While segments cannot be written, as on a full disk, changes are refused once memtables reach this many times
+/// their limit.
 const MOST_FULL: usize = 4;
 
 /// How a store uses memory and disk.
@@ -238,7 +239,7 @@ impl Store {
         Ok(())
     }
 
-    /// What there is too little of to accept operations that take space now, if they are not.
+    /// The shortage for which operations that take space are refused now, if they are.
     pub(crate) fn shortage(&self) -> Option<Shortage> {
         let disk = self.disk.as_ref()?;
         if disk.space.is_enough() {

@@ -177,7 +177,7 @@ fn replay_log(
     Ok((tail, recovery.catalog))
 }
 
-/// What is rebuilt while the log is read.
+/// The state that is rebuilt while the log is read.
 struct Recovery<'a> {
     catalog: Catalog,
     shards: &'a mut BTreeMap<ShardId, Shard>,
@@ -202,7 +202,7 @@ impl Recovery<'_> {
     }
 
     fn change(&mut self, change: &Change) {
-        // What was committed after its corpus was dropped says nothing.
+        // A change that was committed after its corpus was dropped has no effect.
         let Some(&layout) = self.catalog.corpora.get(&change.corpus) else {
             return;
         };

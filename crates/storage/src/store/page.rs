@@ -1,4 +1,4 @@
-//! Reading the documents of a shard page by page, so that its changes do not wait for whoever reads.
+//! Reading the documents of a shard page by page, so that its changes do not wait for a slow reader.
 //!
 //! # Invariants
 //! - PA1: pages that follow one another visit the documents by fingerprint, then id: each at most once, and each
@@ -33,7 +33,7 @@ impl PageStart {
     }
 }
 
-/// What of a shard a page is made of: copied, or never changed.
+/// The parts of a shard that make a page: copied, or immutable.
 struct View {
     /// Elements in memory.
     parts: Vec<Memtable>,
@@ -45,8 +45,8 @@ struct View {
 impl Store {
     /// Visits live documents of a corpus in a shard, by fingerprint, then id: those from `start` on up to the
     /// fingerprint `last`, as far as they are among the next `most` elements. Answers where to go on, unless that
-    /// was all, or the store does not hold the corpus. Changes of the shard wait while so many elements are copied, not
-    /// while segments are read.
+    /// was all, or the store does not hold the corpus. Changes of the shard wait while at most `most` elements are
+    /// copied, and not while segments are read.
     ///
     /// # Errors
     /// If a segment cannot be read.

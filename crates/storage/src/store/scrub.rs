@@ -1,4 +1,4 @@
-//! Reading segments that nobody asks for, so that damage is found while it can be repaired.
+//! Reading all segments in the background, so that damage is found while it can be repaired.
 //!
 //! # Invariants
 //! - SC1: every segment is read and compared with its hash again and again; one that is damaged answers nothing
@@ -33,7 +33,7 @@ impl Store {
     /// Reads all segments once, and says what is damaged in the log of the process; `go_on` hears of the bytes of each
     /// read, and may end it.
     pub(super) fn scrub_all(&self, mut go_on: impl FnMut(u64) -> bool) {
-        // What is merged meanwhile goes, and its file with it.
+        // A segment that is merged meanwhile is dropped, and its file with it.
         let segments: Vec<Weak<Segment>> = self.all_segments().iter().map(Arc::downgrade).collect();
         for segment in segments {
             let Some(segment) = segment.upgrade() else {
@@ -43,14 +43,14 @@ impl Store {
                 Ok(true) => {}
                 Ok(false) => return,
                 Err(error) => {
-                    tracing::error!(%error, "a segment is damaged: whoever needs it is refused");
+                    tracing::error!(%error, "a segment is damaged: requests that need it fail");
                 }
             }
         }
     }
 }
 
-/// How long to pause after so many bytes.
+/// How long to pause after reading `bytes` bytes.
 fn pause(bytes: u64) -> Duration {
     Duration::from_millis(bytes * 1000 / BYTES_A_SECOND)
 }

@@ -47,7 +47,7 @@ impl Store {
         }
     }
 
-    /// Waits until nobody else changes segments.
+    /// Waits for the lock on changes of segments.
     pub(super) fn upkeep<'a>(&'a self, disk: &'a Disk, trim: &'a Trim<'a>) -> Upkeep<'a> {
         Upkeep {
             store: self,

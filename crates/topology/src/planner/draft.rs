@@ -8,9 +8,9 @@ use crate::shard_set::ShardSet;
 pub(super) struct Draft {
     /// The most shards a node may hold (P2).
     pub(super) cap: usize,
-    /// What each node held in the previous map.
+    /// The shards of each node in the previous map.
     pub(super) before: Vec<ShardSet>,
-    /// What each node holds in the draft.
+    /// The shards of each node in the draft.
     pub(super) held: Vec<ShardSet>,
     /// How many replicas each shard is short of.
     missing: [usize; ShardId::COUNT],

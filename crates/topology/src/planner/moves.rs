@@ -1,4 +1,4 @@
-//! What changes between two maps, as the replicas that must be copied.
+//! The difference between two maps: the replicas that must be copied.
 
 use crate::ids::{NodeId, ShardId};
 use crate::shard_map::ShardMap;

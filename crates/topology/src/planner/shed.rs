@@ -2,7 +2,7 @@
 //!
 //! Ranges that fit into what must go are given up whole, smallest first; the rest is cut from one
 //! end. Of several ends, the one whose neighbour is also up for grabs makes the longest run for
-//! whoever receives it. With several replicas, shards that already lack one come last: a receiver
+//! the receiver. With several replicas, shards that already lack one come last: a receiver
 //! can take each shard once only.
 
 use std::cmp::Ordering;
@@ -26,7 +26,7 @@ pub(super) fn to_cap(draft: &mut Draft) {
     }
 }
 
-/// What to give up next out of `from`: a whole range if one fits, else the best end of one.
+/// The next shards of `from` to give up: a whole range if one fits, else the best end of one.
 fn pick(draft: &Draft, from: &ShardSet, excess: usize) -> Option<ShardRange> {
     let smallest = from.ranges().min_by_key(|range| range.len())?;
     if smallest.len() <= excess {

@@ -135,7 +135,7 @@ async fn so_many_requests_are_in_flight_and_no_more() {
 async fn a_place_is_kept_until_the_answer_has_left_or_it_is_given_up() {
     let answer = |request: Request<Body>| async move {
         let admitted = request.extensions().get::<Admitted>().unwrap().clone();
-        let body = Full::new(Bytes::from_static(b"read by nobody"));
+        let body = Full::new(Bytes::from_static(b"never read"));
         let mut response = Response::new(Body::new(body));
         response.extensions_mut().insert(admitted);
         Ok::<_, Infallible>(response)

@@ -90,7 +90,7 @@ async fn without_a_distance_it_is_that_of_the_corpus() {
     cluster.stop().await;
 }
 
-/// Fingerprints with so many documents that those of two fill several messages.
+/// The documents of two fingerprints fill several messages.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn documents_that_fit_no_message_make_all_their_pairs() {
     let cluster = TestCluster::start(2).await;
@@ -169,9 +169,9 @@ async fn pairs_that_were_acknowledged_are_found_once_while_others_change() {
     cluster.stop().await;
 }
 
-/// PF2: more pairs than all buffers hold, and nobody who reads them.
+/// PF2: more pairs than all buffers hold, and no reader.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn pairs_that_nobody_reads_hold_up_no_write_and_no_search() {
+async fn unread_pairs_block_no_write_and_no_search() {
     let cluster = TestCluster::start(2).await;
     for (corpus, blocks, distance) in [("c", 5, 3), ("short", 9, 8)] {
         cluster.create_corpus(corpus, blocks, distance).await;

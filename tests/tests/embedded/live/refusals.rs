@@ -174,7 +174,7 @@ async fn streams_over_the_most_are_refused_until_one_ends() {
 
 /// SR2 from end to end.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_deadline_of_the_client_ends_the_work_though_nobody_reads() {
+async fn the_deadline_of_the_client_ends_the_work_of_an_unread_stream() {
     let cluster = TestCluster::start(1).await;
     cluster.create_corpus("c", 5, 3).await;
     insert_heavy(&cluster.client, "c").await;

@@ -69,7 +69,7 @@ async fn documents_that_change_during_a_scan_neither_hide_nor_repeat_the_others(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn scans_that_nobody_reads_hold_up_nobody_else() {
+async fn unread_scans_block_no_other_request() {
     let cluster = TestCluster::start(2).await;
     cluster.create_corpus("c", 5, 3).await;
     let oracle = insert_heavy(&cluster.client, "c").await;
@@ -91,7 +91,7 @@ async fn scans_that_nobody_reads_hold_up_nobody_else() {
     client.remove("c", columns(&more)).await.unwrap();
     let scanned = all(client.scan("c").await).await.unwrap();
     assert!(scanned == documents(&oracle));
-    // Who reads on gets everything.
+    // A reader that continues gets everything.
     let mut count = 0;
     let mut rest = stalled.remove(0);
     while let Some(answer) = rest.message().await.unwrap() {

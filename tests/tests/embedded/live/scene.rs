@@ -71,7 +71,7 @@ pub(crate) async fn all<T>(
     stream?.try_concat().await
 }
 
-/// What a stream comes to, whatever it yields before.
+/// The end of a stream, after its answers.
 pub(crate) async fn end<T>(
     stream: Result<impl Stream<Item = Result<T, ClientError>>, ClientError>,
 ) -> Result<(), ClientError> {

@@ -1,4 +1,4 @@
-//! What is promised of the commands that work through files at once: pairs, clusters, fingerprints.
+//! The promised figures of the commands that work on whole files: pairs, clusters, fingerprints.
 
 use super::{Case, MILLION, Target, Unit, row};
 use crate::bench::figures::{Cost, Programs};

@@ -1,4 +1,4 @@
-//! What is promised of a cluster of real processes.
+//! The promised figures of a cluster of real processes.
 
 use super::{Case, Programs, Target, Unit, row};
 

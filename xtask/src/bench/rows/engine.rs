@@ -1,4 +1,4 @@
-//! What is promised of the engine: a corpus in memory, searched and changed.
+//! The promised figures of the engine: a corpus in memory, searched and changed.
 
 use super::{Case, MILLION, Target, Unit, row};
 use crate::bench::figures::{Figure, Programs};

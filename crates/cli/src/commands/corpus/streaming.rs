@@ -1,4 +1,4 @@
-//! What the commands that look through all of a corpus have in common.
+//! The common code of the commands that read a whole corpus.
 
 use std::borrow::Cow;
 use std::pin::pin;

@@ -1,4 +1,4 @@
-//! What the demo shows: clusters, who holds what, and timings.
+//! The output of the demo: clusters, the shards of each node, and timings.
 
 use std::io::Write;
 use std::time::Duration;

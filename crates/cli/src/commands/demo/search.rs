@@ -18,8 +18,8 @@ const FIND_BATCH: usize = 64;
 /// Batches of queries in flight at once.
 const IN_FLIGHT: usize = 4;
 
-/// For each file, the files near it, and how near: itself included, ascending.
-pub(super) type Answers = Vec<Vec<(u32, u32)>>;
+/// For each file, the files near it with their distances, ascending. A file is near itself.
+pub(super) type NearFiles = Vec<Vec<(u32, u32)>>;
 
 /// Streams all files into the corpus.
 pub(super) async fn insert(client: &Client, corpus: &str, files: &Files) -> anyhow::Result<()> {
@@ -50,7 +50,11 @@ pub(super) async fn insert(client: &Client, corpus: &str, files: &Files) -> anyh
 }
 
 /// Asks for the near-duplicates of every file.
-pub(super) async fn find(client: &Client, corpus: &str, files: &Files) -> anyhow::Result<Answers> {
+pub(super) async fn find(
+    client: &Client,
+    corpus: &str,
+    files: &Files,
+) -> anyhow::Result<NearFiles> {
     let bar = progress::bar("searching", Some(files.len() as u64));
     let numbers: HashMap<&str, u32> = files.paths.iter().map(String::as_str).zip(0..).collect();
     let requests = files.fingerprints.chunks(FIND_BATCH).map(|batch| {
@@ -58,7 +62,7 @@ pub(super) async fn find(client: &Client, corpus: &str, files: &Files) -> anyhow
         client.find_all(corpus, queries, SearchSpec::default())
     });
     let mut found = stream::iter(requests).buffered(IN_FLIGHT);
-    let mut answers = Answers::with_capacity(files.len());
+    let mut answers = NearFiles::with_capacity(files.len());
     while let Some(found) = found.next().await {
         let found = found?;
         bar.inc(found.queries.len() as u64);
@@ -68,8 +72,8 @@ pub(super) async fn find(client: &Client, corpus: &str, files: &Files) -> anyhow
     Ok(answers)
 }
 
-fn near_files(numbers: &HashMap<&str, u32>, found: Found) -> anyhow::Result<Answers> {
-    let mut answers = Answers::with_capacity(found.queries.len());
+fn near_files(numbers: &HashMap<&str, u32>, found: Found) -> anyhow::Result<NearFiles> {
+    let mut answers = NearFiles::with_capacity(found.queries.len());
     for query in found.queries {
         let mut near = Vec::new();
         for found in query.matches {

@@ -1,15 +1,15 @@
-//! The slow, obvious way: every pair of files compared, and every answer of the
-//! cluster held against it.
+//! A linear scan over all pairs of files, and the comparison of every answer of the
+//! cluster with it.
 
 use anyhow::ensure;
 use rayon::prelude::*;
 use simshard_simhash::Fingerprint;
 
-use super::search::Answers;
+use super::search::NearFiles;
 use super::walk::Files;
 use crate::say;
 
-/// What the comparison of one file's answer with the linear scan gave.
+/// The result of comparing answers with the linear scan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Tally {
     /// Other files near this one, found and expected.
@@ -31,10 +31,10 @@ impl Tally {
 /// Prints the last line of the demo.
 ///
 /// # Errors
-/// If anything was missed, or found that should not be.
-pub(super) fn verify(files: &Files, answers: &Answers, distance: u32) -> anyhow::Result<()> {
+/// If a match is missing, or an answer has one too many.
+pub(super) fn verify(files: &Files, answers: &NearFiles, distance: u32) -> anyhow::Result<()> {
     let tally = tally(&files.fingerprints, answers, distance);
-    // Each pair is asked for from both sides.
+    // Each pair is in the answers of both files.
     let pairs = tally.both / 2;
     let Tally { missed, extra, .. } = tally;
     say::print(format!(
@@ -47,7 +47,7 @@ pub(super) fn verify(files: &Files, answers: &Answers, distance: u32) -> anyhow:
     Ok(())
 }
 
-fn tally(fingerprints: &[Fingerprint], answers: &Answers, distance: u32) -> Tally {
+fn tally(fingerprints: &[Fingerprint], answers: &NearFiles, distance: u32) -> Tally {
     assert_eq!(fingerprints.len(), answers.len(), "an answer for each file");
     let files = (0..fingerprints.len()).into_par_iter();
     files
@@ -58,7 +58,7 @@ fn tally(fingerprints: &[Fingerprint], answers: &Answers, distance: u32) -> Tall
         .reduce(Tally::default, Tally::plus)
 }
 
-/// The files near a fingerprint, and how near, ascending.
+/// The files near a fingerprint with their distances, ascending.
 fn linear_scan(all: &[Fingerprint], query: Fingerprint, distance: u32) -> Vec<(u32, u32)> {
     let near = |(number, other): (u32, &Fingerprint)| {
         let apart = query.distance(*other);
@@ -67,7 +67,7 @@ fn linear_scan(all: &[Fingerprint], query: Fingerprint, distance: u32) -> Vec<(u
     (0..).zip(all).filter_map(near).collect()
 }
 
-/// Holds a sorted answer against the sorted truth. A repeated match is extra.
+/// Compares a sorted answer with the sorted truth. A repeated match is extra.
 fn compare(file: u32, expected: &[(u32, u32)], found: &[(u32, u32)]) -> Tally {
     let mut tally = Tally::default();
     let (mut e, mut f) = (0, 0);
@@ -101,7 +101,7 @@ mod tests {
         Fingerprint(u64::MAX),
     ];
 
-    fn truth() -> Answers {
+    fn truth() -> NearFiles {
         let scan = |&query| linear_scan(&FILES, query, 3);
         FILES.iter().map(scan).collect()
     }

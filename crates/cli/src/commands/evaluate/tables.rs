@@ -1,4 +1,4 @@
-//! What an evaluation found, as text for people.
+//! The result of an evaluation, as text for people.
 
 use std::fmt::Write;
 

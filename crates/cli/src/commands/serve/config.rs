@@ -69,7 +69,7 @@ pub(super) struct Role<A, C> {
     pub(super) cluster: PathBuf,
     /// Where to listen.
     pub(super) listen: A,
-    /// What the role itself needs to know.
+    /// The configuration of the role itself.
     pub(super) config: C,
 }
 

@@ -163,7 +163,7 @@ fn every_flipped_bit_is_refused() {
     }
 }
 
-/// FS9: what a checksum is for is what still looks right.
+/// FS9: the checksum detects edits that keep the file well formed.
 #[test]
 fn an_edit_that_makes_sense_is_refused_and_what_it_says_is_not_used() {
     let (one, other) = (

@@ -71,7 +71,7 @@ fn cancellation() -> Cancellation {
     }
 }
 
-/// So many fingerprints within the distance of each other.
+/// `number` fingerprints within the distance of each other.
 fn near_each_other(number: u64) -> Vec<Fingerprint> {
     (0..64_u64)
         .flat_map(|a| (0..64).map(move |b| 1 << a ^ 1 << b))

@@ -16,7 +16,7 @@ use super::*;
 use crate::engine::{Class, Threads};
 use crate::target::Target;
 
-/// What takes longer will never be.
+/// A longer wait means that the event will not come.
 const LONG: Duration = Duration::from_secs(20);
 
 /// The map of the node.
@@ -27,7 +27,7 @@ struct Scene {
     threads: Arc<Threads>,
     target: pb::Target,
     requests: mpsc::Sender<Result<pb::WorkRequest, Status>>,
-    answers: mpsc::Receiver<Result<Answers, Status>>,
+    answers: mpsc::Receiver<Result<WorkMessage, Status>>,
     /// Outcomes of the last message that were not looked at yet.
     outcomes: VecDeque<pb::WorkOutcome>,
     stopping: CancellationToken,
@@ -121,7 +121,7 @@ impl Scene {
             .unwrap();
     }
 
-    /// Waits until the lane has read so many of the requests.
+    /// Waits until at most `left` requests are unread.
     async fn until_read(&self, left: usize) {
         while self.requests.max_capacity() - self.requests.capacity() > left {
             tokio::task::yield_now().await;
@@ -428,7 +428,7 @@ fn small_answers_go_before_large_ones_that_wait() {
         });
     }
     let sent = std::iter::from_fn(|| (!ready.is_empty()).then(|| ready.message()));
-    let sequences = |message: Answers| -> Vec<u64> {
+    let sequences = |message: WorkMessage| -> Vec<u64> {
         let outcomes = message.into_response().outcomes;
         outcomes.iter().map(|one| one.sequence).collect()
     };
@@ -497,7 +497,7 @@ async fn a_version_of_tomorrow_is_for_removals_beyond_the_clock_only() {
 
 #[test]
 fn a_document_with_several_newer_versions_is_listed_once_with_the_highest() {
-    let outcome = engine::Outcome {
+    let outcome = engine::ChangeOutcome {
         changed: vec![3],
         newer: [(4, 5), (1, 7), (4, 9), (4, 8)]
             .map(|(place, version)| (place, Version(version)))

@@ -21,7 +21,7 @@ use tonic::transport::{Endpoint, Server};
 
 use super::*;
 
-/// What takes longer will never be.
+/// A longer wait means that the event will not come.
 const LONG: Duration = Duration::from_secs(20);
 
 /// The other end of a lane.
@@ -95,7 +95,7 @@ fn ask(lane: &Arc<Lane>, number: u32) -> Asked {
     tokio::spawn(async move { lane.work(soon(), work(number)).await })
 }
 
-/// What came of that.
+/// The result.
 async fn answer(asked: Asked) -> Result<Answer, CallError> {
     let answer = timeout(LONG, asked).await;
     answer.expect("an answer").unwrap()
@@ -169,13 +169,13 @@ async fn the_end_of_a_lane_is_told_to_those_who_wait_and_to_those_who_come() {
         assert!(is_unreachable(&answer(waiting).await));
         assert!(lane.waiting.is_closed());
         assert!(is_unreachable(&lane.work(soon(), work(1)).await));
-        assert!(node.items.try_recv().is_err(), "nobody sends any more");
+        assert!(node.items.try_recv().is_err(), "no item is sent any more");
     }
 }
 
 /// LN3.
 #[tokio::test]
-async fn a_request_that_nobody_waits_for_is_cancelled_and_forgotten() {
+async fn a_request_without_a_waiter_is_cancelled_and_forgotten() {
     let budget = plenty();
     let (lane, mut node) = lane(&budget);
     let asked = ask(&lane, 0);
@@ -270,7 +270,7 @@ async fn those_who_wait_while_a_lane_cannot_be_opened_share_the_failure() {
     };
     assert!(lanes.iter().all(is_unreachable), "{lanes:?}");
 
-    // Who comes later tries again.
+    // A later caller tries again.
     let again = tokio::join!(slot.lane(), async {
         drop(listener.accept().await.unwrap());
     });

@@ -15,7 +15,7 @@ use crate::streams::Sink;
 /// Fingerprints whose documents are looked up together.
 const TOGETHER: usize = 4096;
 
-/// An answer is sent once it has so many bytes, about.
+/// An answer is sent once it has about this many bytes.
 const ANSWER_BYTES: usize = 1 << 20;
 
 /// Bytes of a document in an answer beside its id, about.

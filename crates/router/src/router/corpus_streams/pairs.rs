@@ -135,8 +135,8 @@ impl CorpusStream {
     }
 }
 
-/// Joins fingerprints in a thread of its own, which keeps the permit as long as the fingerprints: it works on for a
-/// moment when nobody reads any more.
+/// Joins fingerprints in a thread of its own. The thread keeps the permit as long as the fingerprints, as it works on
+/// for a moment after the reader has gone.
 fn join(
     distance: u32,
     wanted: PairsWanted,
@@ -159,7 +159,10 @@ fn join(
 }
 
 /// Joins fingerprints, which are gone when it returns.
-#[expect(clippy::needless_pass_by_value, reason = "nobody else is to hold them")]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "they are dropped when it returns"
+)]
 fn send_joined(
     distance: u32,
     wanted: PairsWanted,
@@ -182,7 +185,7 @@ fn send_joined(
             ControlFlow::Continue(())
         }
     };
-    // Broken off, nobody cares any more.
+    // A join breaks only after its reader has gone, so its result is not needed.
     let _: ControlFlow<()> = search.pairs_here(&fingerprints, wanted, &mut send);
 }
 
@@ -224,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_join_keeps_its_permit_until_its_thread_has_ended_though_nobody_reads() {
+    fn a_join_without_a_reader_keeps_its_permit_until_its_thread_has_ended() {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .max_blocking_threads(1)
             .build();

@@ -19,7 +19,7 @@ fn above(version: Version) -> Option<Stamp> {
     }
 }
 
-/// A request about the documents 0, 10, 20, …, so many.
+/// A request about `documents` documents: 0, 10, 20, …
 fn request(documents: u64) -> Pending {
     let documents = Documents {
         fingerprints: (0..documents)

@@ -23,7 +23,7 @@ struct Fixture {
 }
 
 impl Fixture {
-    /// A log of batches of so many records.
+    /// A log of batches of `batch` records.
     fn new(batch: u64) -> Self {
         let memory = ForgetfulDirectory::default();
         memory.forbid_allocation();

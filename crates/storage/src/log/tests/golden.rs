@@ -1,4 +1,4 @@
-//! Bytes of a log that are kept, so that nobody changes the format without seeing it.
+//! The bytes of a log, kept in a file, so that a change of the format fails a test.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -169,7 +169,7 @@ fn a_full_disk_refuses_what_it_cannot_hold_and_nothing_else() {
     assert_eq!(records, [insert(1, 1), insert(3, 1), insert(4, 100)]);
 }
 
-/// L5, L10: whoever is refused hears what there was too little of.
+/// L5, L10: a refused caller learns which resource ran out.
 #[test]
 fn a_log_out_of_file_descriptors_refuses_what_needs_a_new_file_and_goes_on_once_there_are_some() {
     let memory = ForgetfulDirectory::default();
@@ -306,7 +306,7 @@ impl Sink<u64> for Panicking {
     fn failed(&mut self, _: Vec<u64>, _: std::io::Error) {}
 }
 
-/// L4, L10: nobody waits for a thread that is gone.
+/// L4, L10: no caller waits for a thread that is gone.
 #[test]
 fn a_writer_that_panics_ends_the_process() {
     let name = "log::tests::group::a_writer_that_panics_ends_the_process";

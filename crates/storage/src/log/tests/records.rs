@@ -130,7 +130,7 @@ fn a_record_that_could_not_be_read_is_not_written() {
     assert_eq!(bare(most + 1).encode(), Err(EncodeError::TooLong { bytes }));
 }
 
-/// L8: what is allocated is bounded by the bytes that there are.
+/// L8: decoding allocates no more than the body has bytes.
 #[test]
 fn damaged_bodies_are_refused_whatever_they_claim() {
     // The ends of the ids stand behind 65 bytes and two fingerprints, their bytes behind the ends.

@@ -56,7 +56,7 @@ fn a_hash_that_is_not_the_manifests_is_refused() {
     );
 }
 
-/// G2: the hash of the whole file is wrong wherever the damage is, which is of no help to whoever looks for it.
+/// G2: the hash of the whole file shows that there is damage, but not where. The error names the place.
 #[test]
 fn damage_that_the_hash_shows_is_named_where_it_is() {
     let corpus = CorpusUid([1; 16]);

@@ -46,7 +46,7 @@ fn wait_until_gone(store: &Store, corpus: CorpusUid) {
     while is_in_segments(store, corpus) {
         assert!(
             started.elapsed() < PATIENCE,
-            "nobody lets go of the segments"
+            "the segments still hold the corpus"
         );
         std::thread::yield_now();
     }
@@ -97,7 +97,7 @@ fn a_segment_is_written_anew_without_a_dropped_corpus_unless_that_has_little_of_
     }
 }
 
-/// What was dropped before a start, or while nobody let go of its segments, goes then.
+/// A start removes the elements of corpora that were dropped before it, or whose segments were still in use.
 #[test]
 fn a_start_lets_go_of_what_was_dropped_before() {
     let directory = tempfile::tempdir().unwrap();

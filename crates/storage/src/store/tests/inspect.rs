@@ -1,4 +1,4 @@
-//! Looking at a directory: what it says of the log's end, and that nobody changes it meanwhile.
+//! Inspecting a directory: what it reports about the log's end, and that no process changes it meanwhile.
 
 use std::fs::{self, OpenOptions};
 
@@ -7,7 +7,7 @@ use crate::AbruptEnd;
 use crate::inspect::inspect;
 use crate::store::OpenError;
 
-/// A cut of a file that nobody has open looks like a write that was torn: the start goes on, and whoever looks is told.
+/// A file that was cut short looks like a torn write. The start continues, and inspecting reports it.
 #[test]
 fn a_log_that_was_cut_short_is_read_and_remarked_upon() {
     let directory = tempfile::tempdir().unwrap();

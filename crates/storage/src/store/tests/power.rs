@@ -295,8 +295,8 @@ fn nothing_is_lost_or_invented_by_power_loss_at_any_moment() {
     assert!(least.iter().all(|(count, least)| count >= least), "{all:?}");
 }
 
-/// Does the steps of a seed, with a loss of power at one sync, and looks at some of what it may leave. Says whether
-/// there are so many syncs.
+/// Does the steps of a seed, loses power at sync number `sync`, and checks some of the disks that this may leave.
+/// Says whether there was such a sync.
 fn lose_power_at(sync: usize, seed: u64) -> bool {
     let _named = Named(seed, format!("power loss at sync {sync}"));
     let mut random = Rng::with_seed(!seed);

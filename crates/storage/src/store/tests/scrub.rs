@@ -1,4 +1,4 @@
-//! Damage that is found while nobody asks.
+//! Damage that the scrub finds before a request needs the segment.
 
 use simshard_simhash::Fingerprint;
 use simshard_topology::ShardId;
@@ -43,7 +43,7 @@ fn a_damaged_segment_is_found_and_answers_nothing_any_more() {
     let message = ids().unwrap_err().to_string();
     assert!(message.contains(file.to_str().unwrap()), "{message}");
 
-    // What needs the segment is refused; the others change, and whoever derives tables hears of it.
+    // A document that needs the segment is refused. The other one changes, and the effects say so.
     let both = change(ChangeKind::Insert, 2, &[(value, "a"), (1, "b")]);
     let is_stored = |fingerprint: Fingerprint| fingerprint.0 == value;
     let effects = fixture.store.apply(ShardId(0), &both, &[0, 1], is_stored);

@@ -21,7 +21,7 @@ use crate::writer::Refusal;
 /// A document that is in shard 0, and in no other that is owned.
 const DOCUMENT: u64 = 0x0077_7777_7777_7777;
 
-/// The files in the folder of segments, once nobody works on them.
+/// The files in the folder of segments, once no flush or merge changes them.
 pub(super) fn segment_files(fixture: &Fixture) -> Vec<PathBuf> {
     let upkeep = fixture.upkeep(&|_| Ok(()));
     let entries = fs::read_dir(upkeep.disk.segments.path()).unwrap();
@@ -145,7 +145,7 @@ fn removes_on_a_full_disk_are_refused_before_memory_is_full() {
     let directory = tempfile::tempdir().unwrap();
     let fixture = Fixture::open(directory.path());
     fixture.create();
-    // Nobody flushes any more.
+    // No memtable is flushed any more.
     fixture.writer.end_maintenance();
     fixture.store.maintenance.note_shortage(Shortage::Space);
     let mut refusal = None;

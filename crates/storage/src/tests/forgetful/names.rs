@@ -35,7 +35,7 @@ impl Change {
 /// The names in a folder.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
-    /// What everybody sees.
+    /// The names that readers see.
     pub(super) now: BTreeMap<String, Node>,
     /// What is on disk for sure.
     synced: BTreeMap<String, Node>,
