@@ -43,7 +43,6 @@ impl Shares {
         }
     }
 
-    /// What is free.
     pub(super) const fn free(&self) -> usize {
         self.free
     }
