@@ -51,9 +51,6 @@ impl Replaced {
     }
 
     /// What it holds, if it is there.
-    ///
-    /// # Errors
-    /// If it cannot be read.
     pub fn read(&self) -> io::Result<Option<Vec<u8>>> {
         match fs::read(&self.place) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -62,9 +59,6 @@ impl Replaced {
     }
 
     /// Puts these bytes in its place. When this returns, that lasts.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub fn replace(&self, bytes: &[u8]) -> Result<(), OutputError> {
         let replaced = || {
             let (unfinished, mut file) = Unfinished::create(self.place.clone())?;

@@ -29,9 +29,6 @@ impl Tally {
 }
 
 /// Prints the last line of the demo.
-///
-/// # Errors
-/// If anything was missed, or found that should not be.
 pub(super) fn verify(files: &Files, answers: &Answers, distance: u32) -> anyhow::Result<()> {
     let tally = tally(&files.fingerprints, answers, distance);
     // Each pair is asked for from both sides.
