@@ -17,7 +17,6 @@ pub struct LineParser {
     rules: Rules,
 }
 
-/// What a line is.
 #[derive(Clone, Debug)]
 enum LineFormat {
     /// The line is a fingerprint.
