@@ -47,9 +47,6 @@ impl Store {
     /// fingerprint `last`, as far as they are among the next `most` elements. Answers where to go on, unless that
     /// was all, or the store does not hold the corpus. Changes of the shard wait while so many elements are copied, not
     /// while segments are read.
-    ///
-    /// # Errors
-    /// If a segment cannot be read.
     pub fn page(
         &self,
         id: ShardId,
