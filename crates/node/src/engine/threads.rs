@@ -36,9 +36,6 @@ pub(crate) struct Threads {
 
 impl Threads {
     /// So many threads for each class.
-    ///
-    /// # Errors
-    /// If the system has no threads left.
     pub(crate) fn start(number: usize) -> Result<Self, ThreadPoolBuildError> {
         Ok(Self {
             small: pool("small", number)?,
