@@ -142,7 +142,7 @@ fn recipe_cases() -> Vec<Case> {
 
 fn all_pairs(programs: &Programs, n: &str, threads: &str) -> anyhow::Result<Cost> {
     let arguments = ["--n", n, "--data", "random", "--threads", threads];
-    let figure = programs.batch(&arguments, "all_pairs")?;
+    let figure = programs.bench("batch", &arguments, "all_pairs")?;
     Ok(Cost {
         seconds: figure.number("seconds")?,
         peak_bytes: figure.number("peak_bytes")?,
