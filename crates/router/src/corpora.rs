@@ -11,6 +11,9 @@ use simshard_simhash::{Layout, Recipe, Tables, TextRecipe};
 use crate::error::RouterError;
 use crate::metadata::Metadata;
 
+/// Most corpora that are remembered. Those that were deleted elsewhere are never asked for again.
+const MOST: usize = 4096;
+
 /// A corpus, ready for requests.
 #[derive(Debug)]
 pub(crate) struct OpenCorpus {
@@ -55,7 +58,7 @@ impl Corpora {
             CorpusState::Deleting => return Err(RouterError::CorpusDeleting(name.clone())),
         }
         let corpus = Arc::new(OpenCorpus::new(record)?);
-        self.open.lock().insert(name.clone(), Arc::clone(&corpus));
+        remember(&mut self.open.lock(), Arc::clone(&corpus));
         Ok(corpus)
     }
 
@@ -63,6 +66,13 @@ impl Corpora {
     pub(crate) fn forget(&self, name: &CorpusName) {
         self.open.lock().remove(name);
     }
+}
+
+fn remember(open: &mut HashMap<CorpusName, Arc<OpenCorpus>>, corpus: Arc<OpenCorpus>) {
+    if open.len() >= MOST {
+        open.clear();
+    }
+    open.insert(corpus.record.name.clone(), corpus);
 }
 
 impl OpenCorpus {
@@ -106,5 +116,35 @@ impl OpenCorpus {
             recipe: self.recipe,
             given: given.to_owned(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use simshard_cluster::CorpusUid;
+
+    use super::*;
+
+    #[test]
+    fn corpora_deleted_elsewhere_are_not_remembered_for_ever() {
+        let mut open = HashMap::new();
+        for number in 0..2 * MOST {
+            let record = CorpusRecord {
+                name: CorpusName::new(format!("corpus-{number}")).unwrap(),
+                uid: CorpusUid([0; 16]),
+                blocks: 5,
+                distance: 3,
+                recipe: "words-v2".to_owned(),
+                create_time: SystemTime::UNIX_EPOCH,
+                state: CorpusState::Live,
+            };
+            let corpus = Arc::new(OpenCorpus::new(record).unwrap());
+            let name = corpus.record.name.clone();
+            remember(&mut open, corpus);
+            assert!(open.contains_key(&name));
+            assert!(open.len() <= MOST);
+        }
     }
 }
