@@ -1,10 +1,13 @@
 //! Prints a report's page, for the test in a browser: `report_page (everything|extremes|nothing)
 //! [ID]...`. The ids are those of documents, and may hold anything.
 
+use std::cmp::Reverse;
 use std::time::Duration;
 
-use simshard_batch::report::{ClusterSample, Degenerate, Report, Why, page};
-use simshard_batch::{HeavyPrefix, MemberSample};
+use simshard_batch::report::{
+    ClusterSample, Degenerate, HeavyPrefix, MemberSample, Report, Why, page,
+};
+use simshard_simhash::Fingerprint;
 
 fn main() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);
@@ -27,13 +30,12 @@ fn clusters(ids: &[String]) -> Vec<ClusterSample> {
         distance: number % 37,
     };
     let clusters = (1..=8).map(|index| ClusterSample {
-        id: member(index * 37).id,
+        id: Reverse(Fingerprint(index.into())),
         size: 9000 / u64::from(index * index),
         members: (index * 37..).take(4).map(member).collect(),
     });
     let mut clusters: Vec<_> = clusters.collect();
     for (id, cluster) in ids.iter().zip(&mut clusters) {
-        cluster.id.clone_from(id);
         cluster.members[1].id.clone_from(id);
     }
     clusters
@@ -108,7 +110,7 @@ fn degenerate(fingerprint: u64, documents: u64, why: Why, samples: &[String]) ->
 fn extremes(ids: &[String]) -> Report {
     let id = "long-".repeat(204) + "id.";
     let cluster = |size: u64| ClusterSample {
-        id: id.clone(),
+        id: Reverse(Fingerprint(u64::MAX)),
         size,
         members: vec![
             MemberSample {

@@ -13,7 +13,7 @@ const END: u32 = u32::MAX;
 
 /// All clusters of a set of documents, those of one document included.
 #[derive(Debug)]
-pub struct DocumentClusters<'a> {
+pub(crate) struct DocumentClusters<'a> {
     documents: &'a DocumentSet,
     /// By place, whether a cluster begins there.
     begins: Vec<bool>,
@@ -23,8 +23,7 @@ pub struct DocumentClusters<'a> {
 
 impl<'a> DocumentClusters<'a> {
     /// Those that these clusters of places make.
-    #[must_use]
-    pub fn new(documents: &'a DocumentSet, linked: &Clusters) -> Self {
+    pub(crate) fn new(documents: &'a DocumentSet, linked: &Clusters) -> Self {
         let roots = linked.roots();
         let mut begins = vec![false; roots.len()];
         let mut next = vec![END; roots.len()];
@@ -44,7 +43,7 @@ impl<'a> DocumentClusters<'a> {
     }
 
     /// The clusters, by their smallest fingerprint.
-    pub fn iter(&self) -> impl Iterator<Item = Cluster<'_>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Cluster<'_>> {
         let first = |(place, &begins): (usize, &bool)| begins.then_some(place);
         let firsts = self.begins.iter().enumerate().filter_map(first);
         firsts.map(|first| Cluster { all: self, first })
@@ -53,26 +52,24 @@ impl<'a> DocumentClusters<'a> {
 
 /// Documents that are linked.
 #[derive(Clone, Copy, Debug)]
-pub struct Cluster<'a> {
+pub(crate) struct Cluster<'a> {
     all: &'a DocumentClusters<'a>,
     first: usize,
 }
 
 impl<'a> Cluster<'a> {
     /// Its smallest fingerprint, which no other cluster has.
-    #[must_use]
-    pub fn id(self) -> Fingerprint {
+    pub(crate) fn id(self) -> Fingerprint {
         self.all.documents.at(self.first).fingerprint
     }
 
     /// The number of documents.
-    #[must_use]
-    pub fn document_count(self) -> u64 {
+    pub(crate) fn document_count(self) -> u64 {
         self.groups().map(|group| group.len() as u64).sum()
     }
 
     /// The documents, by fingerprint, then in the order of the input.
-    pub fn members(self) -> impl Iterator<Item = Member<'a>> {
+    pub(crate) fn members(self) -> impl Iterator<Item = Member<'a>> {
         self.groups().flat_map(|group| group.members())
     }
 

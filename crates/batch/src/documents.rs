@@ -29,7 +29,7 @@ pub struct TooManyDocuments(pub usize);
 
 /// Documents, grouped by fingerprint.
 #[derive(Debug)]
-pub struct DocumentSet {
+pub(crate) struct DocumentSet {
     set: FingerprintSet,
     names: Names,
     /// By place, and one more: where its documents start. Without it, at the place's own number.
@@ -48,9 +48,6 @@ enum Names {
 
 impl DocumentSet {
     /// Groups the documents of an input; those without ids get names of this kind.
-    ///
-    /// # Errors
-    /// If there are more than 2^32-1.
     pub(crate) fn new(mut columns: Columns, bare_name: BareName) -> Result<Self, TooManyDocuments> {
         let len = columns.fingerprints.len();
         if u32::try_from(len).is_err() {
@@ -86,29 +83,17 @@ impl DocumentSet {
     }
 
     /// The distinct fingerprints.
-    #[must_use]
     pub(crate) fn fingerprints(&self) -> &FingerprintSet {
         &self.set
     }
 
     /// The number of documents.
-    #[must_use]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are no documents.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
     /// The documents at a place.
-    ///
-    /// # Panics
-    /// If there is no such place.
-    #[must_use]
-    pub fn at(&self, place: usize) -> Group<'_> {
+    pub(crate) fn at(&self, place: usize) -> Group<'_> {
         Group {
             all: self,
             fingerprint: self.set.as_slice()[place],
@@ -117,8 +102,7 @@ impl DocumentSet {
     }
 
     /// The documents with a fingerprint; none if it is not in the set.
-    #[must_use]
-    pub fn with(&self, fingerprint: Fingerprint) -> Group<'_> {
+    pub(crate) fn with(&self, fingerprint: Fingerprint) -> Group<'_> {
         let rows = match (&self.names, &self.starts) {
             // Nothing is looked up for one document that is called by its fingerprint.
             (Names::Fingerprints, None) => 0..1,
@@ -135,18 +119,17 @@ impl DocumentSet {
     }
 
     /// The place of a fingerprint, `None` if it is not in the set.
-    #[must_use]
-    pub fn place(&self, fingerprint: Fingerprint) -> Option<usize> {
+    pub(crate) fn place(&self, fingerprint: Fingerprint) -> Option<usize> {
         self.set.place(fingerprint)
     }
 
     /// All groups, by fingerprint.
-    pub fn groups(&self) -> impl Iterator<Item = Group<'_>> {
+    pub(crate) fn groups(&self) -> impl Iterator<Item = Group<'_>> {
         (0..self.set.len()).map(|place| self.at(place))
     }
 
     /// Those of two documents or more, by fingerprint.
-    pub fn repeated(&self) -> impl Iterator<Item = Group<'_>> {
+    pub(crate) fn repeated(&self) -> impl Iterator<Item = Group<'_>> {
         // Without starts, nothing is repeated.
         let places = self.starts.as_ref().map_or(0, |_| self.set.len());
         let groups = (0..places).map(|place| self.at(place));
@@ -206,33 +189,26 @@ fn ordered(places: Vec<u32>, starts: Option<&[u32]>) -> Vec<u32> {
 
 /// The documents of one fingerprint.
 #[derive(Clone, Debug)]
-pub struct Group<'a> {
+pub(crate) struct Group<'a> {
     all: &'a DocumentSet,
     /// The fingerprint of all its documents.
-    pub fingerprint: Fingerprint,
+    pub(crate) fingerprint: Fingerprint,
     rows: Range<usize>,
 }
 
 impl<'a> Group<'a> {
     /// The number of documents.
-    #[must_use]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether there are no documents.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
     /// The documents, in the order of the input.
-    pub fn members(&self) -> impl Iterator<Item = Member<'a>> + use<'a> {
+    pub(crate) fn members(&self) -> impl Iterator<Item = Member<'a>> + use<'a> {
         self.members_after(0)
     }
 
     /// The documents after the first `count`.
-    pub fn members_after(&self, count: usize) -> impl Iterator<Item = Member<'a>> + use<'a> {
+    pub(crate) fn members_after(&self, count: usize) -> impl Iterator<Item = Member<'a>> + use<'a> {
         let (all, fingerprint) = (self.all, self.fingerprint);
         self.rows.clone().skip(count).map(move |row| Member {
             id: all.id(row),
@@ -296,6 +272,6 @@ mod tests {
         assert_eq!(repeated.collect::<Vec<_>>(), [(0, 3), (u64::MAX, 2)]);
         assert_eq!(set.with(Fingerprint(0)).members_after(2).count(), 1);
         assert_eq!(set.with(Fingerprint(0)).members_after(9).count(), 0);
-        assert!(set.with(Fingerprint(8)).is_empty());
+        assert_eq!(set.with(Fingerprint(8)).len(), 0);
     }
 }

@@ -1,7 +1,6 @@
 //! The steps that both searches have in common, from the options to the sorted documents and from
 //! the result to its place.
 
-use std::io::Write;
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
@@ -187,13 +186,6 @@ fn settings(sample: u64, recipe: Option<Recipe>, layout: Layout) -> Vec<(String,
     settings
 }
 
-fn write_report(page: &str, mut place: Output) -> Result<Complete, OutputError> {
-    let name = place.name().to_owned();
-    let written = place.write_all(page.as_bytes());
-    let complete = written.and_then(|()| place.complete());
-    complete.map_err(OutputError::failed(name))
-}
-
 impl Sorted {
     /// Writes the report, puts it and the output in their places once both are complete (W3), and
     /// tells what was found, such as `3 pairs`, and what was left out.
@@ -219,7 +211,7 @@ impl Sorted {
         let report = match place {
             Some(place) => {
                 let page = page(&report(about, &documents, statistics));
-                Some(write_report(&page, place)?)
+                Some(place.write_whole(&page)?)
             }
             None => None,
         };
@@ -241,7 +233,6 @@ impl Sorted {
         Statistics {
             documents: self.documents.len() as u64,
             fingerprints: self.documents.fingerprints().len() as u64,
-            layout: self.search.layout(),
             pairs_by_distance: Vec::new(),
             clusters: ClusterSizes::default(),
             timings: self.timings,

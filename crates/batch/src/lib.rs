@@ -29,15 +29,10 @@ pub mod report;
 mod reported;
 mod statistics;
 
-pub use clusters::{Cluster, DocumentClusters};
-pub use documents::{DocumentSet, Group, TooManyDocuments};
+pub use documents::TooManyDocuments;
 pub use find_clusters::find_clusters;
 pub use find_pairs::find_pairs;
 pub use job::{Job, JobError, Summary};
-pub use member::{BareName, Member};
-pub use output::{Complete, Output, OutputError, OutputFormat, Replaced, Rows, Sink, write_json};
+pub use member::Member;
+pub use output::{Output, OutputError, OutputFormat, Replaced, Rows, Sink, write_json};
 pub use progress::Progress;
-pub use statistics::{
-    ClusterSample, ClusterSizes, CrowdedFingerprint, HeavyPrefix, MemberSample, Statistics,
-    Timings, crowded_fingerprints, heaviest_prefixes,
-};

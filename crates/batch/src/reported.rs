@@ -5,8 +5,8 @@ use std::time::Duration;
 use simshard_input::{DegenerateTexts, Skipped};
 
 use crate::documents::DocumentSet;
-use crate::report::{ClusterSample, Degenerate, Report, Why};
-use crate::statistics::{self, Statistics, Timings, crowded_fingerprints, heaviest_prefixes};
+use crate::report::Report;
+use crate::statistics::{Statistics, Timings, crowded_fingerprints, heaviest_prefixes};
 
 /// Prefixes that are listed.
 const PREFIXES: usize = 20;
@@ -33,7 +33,6 @@ pub(crate) struct About {
 
 /// The report of a run.
 pub(crate) fn report(about: About, documents: &DocumentSet, statistics: Statistics) -> Report {
-    let largest = statistics.clusters.largest();
     Report {
         command: about.command,
         version: env!("CARGO_PKG_VERSION"),
@@ -42,33 +41,14 @@ pub(crate) fn report(about: About, documents: &DocumentSet, statistics: Statisti
         documents: statistics.documents,
         fingerprints: statistics.fingerprints,
         pairs_by_distance: statistics.pairs_by_distance,
-        largest_clusters: largest.into_iter().map(cluster).collect(),
-        cluster_sizes: statistics.clusters.by_size,
+        cluster_sizes: statistics.clusters.by_size.clone(),
+        largest_clusters: statistics.clusters.into_largest(),
         heaviest_prefixes: heaviest_prefixes(documents, PREFIXES),
-        degenerate: degenerate(documents, about.empty_text),
+        degenerate: crowded_fingerprints(documents, CROWDED, about.empty_text),
         degenerate_texts: degenerate_texts(about.degenerate),
         timings: timings(statistics.timings),
         skipped: skipped(about.skipped),
     }
-}
-
-fn cluster((size, sample): (u64, statistics::ClusterSample)) -> ClusterSample {
-    ClusterSample {
-        id: sample.cluster.0.to_string(),
-        size,
-        members: sample.members,
-    }
-}
-
-fn degenerate(documents: &DocumentSet, empty_text: Option<u64>) -> Vec<Degenerate> {
-    let crowded = crowded_fingerprints(documents, CROWDED).into_iter();
-    let degenerate = crowded.map(|one| Degenerate {
-        fingerprint: one.fingerprint.0,
-        documents: one.documents,
-        samples: one.samples,
-        why: Why::of(one.fingerprint.0, empty_text),
-    });
-    degenerate.collect()
 }
 
 fn degenerate_texts(texts: DegenerateTexts) -> Vec<(String, u64)> {

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::time::Duration;
 
-use simshard_simhash::{Fingerprint, Layout};
+use simshard_simhash::Fingerprint;
 
 use crate::clusters::Cluster;
 use crate::documents::{DocumentSet, Group};
@@ -22,56 +22,55 @@ const PREFIX_BITS: u32 = 16;
 
 /// The findings of a run, and its duration.
 #[derive(Clone, Debug)]
-pub struct Statistics {
+pub(crate) struct Statistics {
     /// The documents.
-    pub documents: u64,
+    pub(crate) documents: u64,
     /// The distinct fingerprints.
-    pub fingerprints: u64,
-    /// How they were searched.
-    pub layout: Layout,
+    pub(crate) fingerprints: u64,
     /// Pairs of documents by distance, from 0; empty where pairs are not counted.
-    pub pairs_by_distance: Vec<u64>,
+    pub(crate) pairs_by_distance: Vec<u64>,
     /// The clusters; none where clusters are not sought.
-    pub clusters: ClusterSizes,
+    pub(crate) clusters: ClusterSizes,
     /// How long each phase took.
-    pub timings: Timings,
+    pub(crate) timings: Timings,
 }
 
 impl Statistics {
     /// All pairs of documents that were found.
-    #[must_use]
-    pub fn pair_count(&self) -> u64 {
+    pub(crate) fn pair_count(&self) -> u64 {
         self.pairs_by_distance.iter().sum()
     }
 }
 
 /// How long each phase took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Timings {
+pub(crate) struct Timings {
     /// Reading and fingerprinting.
-    pub read: Duration,
+    pub(crate) read: Duration,
     /// Sorting the fingerprints and grouping the documents.
-    pub sort: Duration,
+    pub(crate) sort: Duration,
     /// Searching, without writing.
-    pub join: Duration,
+    pub(crate) join: Duration,
     /// Writing.
-    pub write: Duration,
+    pub(crate) write: Duration,
 }
 
 /// How large clusters are, and samples of the largest.
 #[derive(Clone, Debug, Default)]
-pub struct ClusterSizes {
+pub(crate) struct ClusterSizes {
     /// Clusters by their number of documents, from 2.
-    pub by_size: BTreeMap<u64, u64>,
+    pub(crate) by_size: BTreeMap<u64, u64>,
     /// The smallest of the largest comes off first.
-    largest: BinaryHeap<Reverse<(u64, ClusterSample)>>,
+    largest: BinaryHeap<Reverse<ClusterSample>>,
 }
 
-/// Some of the documents of a large cluster.
+/// A large cluster, with its first documents. The larger is greater; of equal ones, that of the smaller fingerprint.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ClusterSample {
-    /// Its id.
-    pub cluster: Reverse<Fingerprint>,
+    /// Its documents.
+    pub size: u64,
+    /// Its id: the smallest fingerprint in it.
+    pub id: Reverse<Fingerprint>,
     /// Its first documents.
     pub members: Vec<MemberSample>,
 }
@@ -87,16 +86,17 @@ pub struct MemberSample {
 
 impl ClusterSizes {
     /// Counts a cluster of `size` documents, two or more.
-    pub fn add(&mut self, cluster: Cluster<'_>, size: u64) {
+    pub(crate) fn add(&mut self, cluster: Cluster<'_>, size: u64) {
         *self.by_size.entry(size).or_default() += 1;
-        let smallest = self.largest.peek().map(|Reverse((size, _))| *size);
+        let smallest = self.largest.peek().map(|Reverse(sample)| sample.size);
         let full = self.largest.len() == CLUSTER_SAMPLES;
         if full && smallest.is_some_and(|smallest| size <= smallest) {
             return;
         }
         let members = cluster.members().take(MEMBER_SAMPLES);
         let sample = ClusterSample {
-            cluster: Reverse(cluster.id()),
+            size,
+            id: Reverse(cluster.id()),
             members: members
                 .map(|member| MemberSample {
                     distance: member.fingerprint.distance(cluster.id()),
@@ -104,24 +104,20 @@ impl ClusterSizes {
                 })
                 .collect(),
         };
-        self.largest.push(Reverse((size, sample)));
+        self.largest.push(Reverse(sample));
         if full {
             self.largest.pop();
         }
     }
 
     /// The number of clusters of two documents or more.
-    #[must_use]
-    pub fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.by_size.values().sum()
     }
 
-    /// The largest clusters with their sizes, the largest first; of equal ones, that of the smaller
-    /// fingerprint.
-    #[must_use]
-    pub fn largest(&self) -> Vec<(u64, ClusterSample)> {
-        let mut largest: Vec<_> = self.largest.iter().cloned().collect();
-        largest.sort_unstable();
+    /// The largest clusters, the largest first.
+    pub(crate) fn into_largest(self) -> Vec<ClusterSample> {
+        let largest = self.largest.into_sorted_vec();
         largest.into_iter().map(|Reverse(sample)| sample).collect()
     }
 }
@@ -143,8 +139,7 @@ pub struct HeavyPrefix {
 }
 
 /// The `most` prefixes that the most documents share, the heaviest first, equal ones by prefix.
-#[must_use]
-pub fn heaviest_prefixes(documents: &DocumentSet, most: usize) -> Vec<HeavyPrefix> {
+pub(crate) fn heaviest_prefixes(documents: &DocumentSet, most: usize) -> Vec<HeavyPrefix> {
     let mut counts = vec![0_u64; 1 << PREFIX_BITS];
     for group in documents.groups() {
         let prefix = group.fingerprint.0 >> (u64::BITS - PREFIX_BITS);
@@ -160,21 +155,55 @@ pub fn heaviest_prefixes(documents: &DocumentSet, most: usize) -> Vec<HeavyPrefi
     prefixes
 }
 
-/// A fingerprint that deserves a look, and some of its documents.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CrowdedFingerprint {
+/// A fingerprint that deserves a look.
+#[derive(Debug, Clone)]
+pub struct Degenerate {
     /// The fingerprint.
-    pub fingerprint: Fingerprint,
-    /// The documents that have it.
+    pub fingerprint: u64,
+    /// Documents that have it.
     pub documents: u64,
     /// The names of the first of them.
     pub samples: Vec<String>,
+    /// Why it deserves a look.
+    pub why: Why,
+}
+
+/// Why a fingerprint deserves a look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// It is what the recipe makes of the empty text.
+    EmptyText,
+    /// Every bit is 0.
+    AllZero,
+    /// Every bit is 1.
+    AllOne,
+    /// Many documents have it.
+    Crowded,
+}
+
+impl Why {
+    /// The reason that fits a fingerprint best, given what the recipe makes of the empty text.
+    /// `None` if there is no recipe, because the input holds fingerprints.
+    #[must_use]
+    pub fn of(fingerprint: u64, empty_text: Option<u64>) -> Self {
+        match fingerprint {
+            _ if empty_text == Some(fingerprint) => Self::EmptyText,
+            0 => Self::AllZero,
+            u64::MAX => Self::AllOne,
+            _ => Self::Crowded,
+        }
+    }
 }
 
 /// The `most` fingerprints of two documents or more that the most documents have, the most crowded
 /// first, then 0 and 2^64-1 if any document has them: these are what texts without content give.
-#[must_use]
-pub fn crowded_fingerprints(documents: &DocumentSet, most: usize) -> Vec<CrowdedFingerprint> {
+///
+/// `empty_text` is what the recipe makes of the empty text; `None` if there is no recipe.
+pub(crate) fn crowded_fingerprints(
+    documents: &DocumentSet,
+    most: usize,
+    empty_text: Option<u64>,
+) -> Vec<Degenerate> {
     // The heap's top is the least crowded of those kept.
     let mut heap = BinaryHeap::new();
     for (place, group) in documents.groups().enumerate() {
@@ -189,21 +218,25 @@ pub fn crowded_fingerprints(documents: &DocumentSet, most: usize) -> Vec<Crowded
     }
     let crowds = heap.into_sorted_vec();
     let places = crowds.iter().map(|Reverse((_, Reverse(place)))| *place);
-    let mut found: Vec<_> = places.map(|place| crowded(&documents.at(place))).collect();
-    for fingerprint in [Fingerprint(0), Fingerprint(u64::MAX)] {
+    let mut found: Vec<_> = places
+        .map(|place| crowded(&documents.at(place), empty_text))
+        .collect();
+    for fingerprint in [0, u64::MAX] {
         let listed = found.iter().any(|one| one.fingerprint == fingerprint);
-        if let (false, Some(place)) = (listed, documents.place(fingerprint)) {
-            found.push(crowded(&documents.at(place)));
+        if let (false, Some(place)) = (listed, documents.place(Fingerprint(fingerprint))) {
+            found.push(crowded(&documents.at(place), empty_text));
         }
     }
     found
 }
 
-fn crowded(group: &Group<'_>) -> CrowdedFingerprint {
-    CrowdedFingerprint {
-        fingerprint: group.fingerprint,
+fn crowded(group: &Group<'_>, empty_text: Option<u64>) -> Degenerate {
+    let fingerprint = group.fingerprint.0;
+    Degenerate {
+        fingerprint,
         documents: group.len() as u64,
         samples: group.members().take(DOCUMENT_SAMPLES).map(name).collect(),
+        why: Why::of(fingerprint, empty_text),
     }
 }
 
@@ -244,26 +277,23 @@ mod tests {
             (u64::MAX, 1),
         ]);
         let counts = |most| {
-            let found = crowded_fingerprints(&set, most);
-            let counts = found.iter().map(|one| (one.fingerprint.0, one.documents));
+            let found = crowded_fingerprints(&set, most, None);
+            let counts = found.iter().map(|one| (one.fingerprint, one.documents));
             counts.collect::<Vec<_>>()
         };
         assert_eq!(counts(3), [(6, 9), (5, 2), (7, 2), (0, 1), (u64::MAX, 1)]);
         assert_eq!(counts(0), [(0, 1), (u64::MAX, 1)]);
         assert_eq!(counts(9).len(), 6);
-        let six = &crowded_fingerprints(&set, 1)[0];
+        let six = &crowded_fingerprints(&set, 1, None)[0];
         assert_eq!(six.samples, ["4", "5", "6", "7", "8"]);
     }
 
     #[test]
     fn extremes_are_listed_once_and_only_if_there() {
         let set = set(&[(0, 2), (5, 1)]);
-        let found = crowded_fingerprints(&set, 5);
+        let found = crowded_fingerprints(&set, 5, None);
         assert_eq!(
-            found
-                .iter()
-                .map(|one| one.fingerprint.0)
-                .collect::<Vec<_>>(),
+            found.iter().map(|one| one.fingerprint).collect::<Vec<_>>(),
             [0]
         );
     }
@@ -289,23 +319,23 @@ mod tests {
         let sizes = sizes(&set, &[]);
         assert_eq!(sizes.count(), 50);
         assert_eq!(sizes.by_size[&8], 7);
-        let largest = sizes.largest();
+        let largest = sizes.into_largest();
         assert_eq!(largest.len(), CLUSTER_SAMPLES);
         let expected = (6..50)
             .step_by(7)
             .chain((5..50).step_by(7))
             .chain((4..50).step_by(7));
-        let clusters = largest.iter().map(|(_, sample)| sample.cluster.0.0);
+        let clusters = largest.iter().map(|sample| sample.id.0.0);
         assert!(clusters.eq(expected.take(CLUSTER_SAMPLES)), "{largest:?}");
-        assert!(largest.is_sorted_by_key(|(size, _)| Reverse(*size)));
+        assert!(largest.is_sorted_by_key(|sample| Reverse(sample.size)));
     }
 
     #[test]
     fn a_sample_shows_distances_from_the_first_document() {
         let set = set(&[(4, 1), (5, 2), (7, 1)]);
         let sizes = sizes(&set, &[(0, 1), (1, 2)]);
-        let (size, sample) = &sizes.largest()[0];
-        assert_eq!((*size, sample.cluster.0.0), (4, 4));
+        let sample = &sizes.into_largest()[0];
+        assert_eq!((sample.size, sample.id.0.0), (4, 4));
         let members = sample
             .members
             .iter()

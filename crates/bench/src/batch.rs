@@ -94,9 +94,6 @@ struct HashFigure {
 }
 
 /// Measures and prints.
-///
-/// # Errors
-/// If the arguments make no search, no text is found, or an answer is wrong.
 pub fn run(settings: &Settings) -> anyhow::Result<()> {
     let pool = ThreadPoolBuilder::new()
         .num_threads(settings.threads.into())

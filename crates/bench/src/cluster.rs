@@ -19,9 +19,6 @@ use simshard_runtime::shutdown;
 pub use settings::{Case, Settings};
 
 /// Measures and prints.
-///
-/// # Errors
-/// If a process fails, a request does, or an answer is wrong.
 pub async fn run(settings: &Settings) -> anyhow::Result<()> {
     disk::check_is_disk(settings.folder())?;
     let shutdown = shutdown::on_signals()?;

@@ -104,9 +104,6 @@ struct Figure {
 }
 
 /// Measures and prints.
-///
-/// # Errors
-/// If the arguments make no corpus, or an answer is wrong.
 pub fn run(settings: &Settings) -> anyhow::Result<()> {
     Layout::new(settings.blocks, settings.distance)
         .map_err(|error| BadSettings(error.to_string()))?;

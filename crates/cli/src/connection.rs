@@ -12,14 +12,14 @@ use crate::recipe::recipe_names;
 
 /// Where the router is.
 #[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Cluster")]
 pub struct RouterArgs {
     /// The router to ask
     #[arg(
         long,
         value_name = "URL",
         env = "SIMSHARD_ROUTER",
-        default_value = "http://127.0.0.1:7460",
-        help_heading = "Cluster"
+        default_value = "http://127.0.0.1:7460"
     )]
     pub router: String,
 
@@ -29,22 +29,21 @@ pub struct RouterArgs {
         value_name = "SECONDS",
         env = "SIMSHARD_TIMEOUT_SECONDS",
         default_value_t = 30,
-        value_parser = clap::value_parser!(u32).range(1..),
-        help_heading = "Cluster"
+        value_parser = clap::value_parser!(u32).range(1..)
     )]
     pub timeout_seconds: u32,
 }
 
 /// The corpus to work on.
 #[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Cluster")]
 pub struct CorpusArgs {
     /// The corpus to use
     #[arg(
         long,
         value_name = "NAME",
         env = "SIMSHARD_CORPUS",
-        default_value = "default",
-        help_heading = "Cluster"
+        default_value = "default"
     )]
     pub corpus: String,
 
@@ -55,18 +54,13 @@ pub struct CorpusArgs {
 
 /// The recipe that a corpus is to have.
 #[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Cluster")]
 pub struct RecipeArgs {
     /// Go on only if this is the recipe of the corpus
     ///
     /// Fingerprints of two recipes never match, so mixing them finds nothing. Worth giving where the
     /// input carries fingerprints, as only you know how they were made.
-    #[arg(
-        long,
-        value_name = "NAME",
-        value_parser = recipe_names(),
-        hide_possible_values = true,
-        help_heading = "Cluster"
-    )]
+    #[arg(long, value_name = "NAME", value_parser = recipe_names(), hide_possible_values = true)]
     pub recipe: Option<Recipe>,
 }
 

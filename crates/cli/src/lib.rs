@@ -21,6 +21,7 @@ use commands::{
     bench, completions, corpus, demo, distance, evaluate, find, find_all, find_clusters, hash,
     insert, recipes, remove, serve, storage,
 };
+use connection::block_on;
 
 /// Exact near-duplicate search over 64-bit simhash fingerprints.
 ///
@@ -102,11 +103,11 @@ impl Cli {
         match self.command {
             Command::Demo(args) => demo::run(&args),
             Command::Serve(args) => serve::run(&args),
-            Command::Corpus(command) => corpus::run(command),
-            Command::Insert(args) => insert::run(&args),
-            Command::Remove(args) => remove::run(&args),
-            Command::Find(args) => find::run(&args),
-            Command::FindFirst(args) => find::run_first(&args),
+            Command::Corpus(command) => block_on(corpus::run(command)),
+            Command::Insert(args) => block_on(insert::run(&args)),
+            Command::Remove(args) => block_on(remove::run(&args)),
+            Command::Find(args) => block_on(find::run(&args)),
+            Command::FindFirst(args) => block_on(find::run_first(&args)),
             Command::FindAll(args) => find_all::run(&args),
             Command::FindClusters(args) => find_clusters::run(&args),
             Command::Evaluate(args) => evaluate::run(&args),

@@ -6,6 +6,7 @@ use std::fmt::Display;
 use std::io::{IsTerminal, Write};
 
 use simshard_batch::Summary;
+use simshard_input::{DegenerateTexts, Skipped};
 use simshard_runtime::terminal::escaped;
 use simshard_simhash::Recipe;
 
@@ -25,17 +26,27 @@ pub(crate) fn recipe(recipe: Recipe) {
     note(format!("recipe {recipe}"));
 }
 
+/// Says what was left out, if anything was.
+pub(crate) fn left_out(skipped: Skipped) {
+    if !skipped.is_empty() {
+        note(skipped);
+    }
+}
+
+/// Says how many texts say too little, if any do.
+pub(crate) fn degenerate(texts: DegenerateTexts) {
+    if !texts.is_empty() {
+        note(texts);
+    }
+}
+
 /// Says the recipe of a batch job, what it left out and, to people, what it came to.
 pub(crate) fn summary(summary: &Summary) {
     if let Some(made_by) = summary.recipe {
         recipe(made_by);
     }
-    if !summary.skipped.is_empty() {
-        note(summary.skipped);
-    }
-    if !summary.degenerate.is_empty() {
-        note(summary.degenerate);
-    }
+    left_out(summary.skipped);
+    degenerate(summary.degenerate);
     if watched() {
         let seconds = summary.elapsed.as_secs_f64();
         note(format!("{}, {seconds:.2} s", summary.found));

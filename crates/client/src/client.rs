@@ -35,7 +35,7 @@ pub type TellOfWaiting = fn(&ClientError, Duration);
 ///
 /// Every request has a deadline. Those that may be repeated without harm, all
 /// but the creation and deletion of corpora, are tried again where that may
-/// help.
+/// help. If the router refuses or fails one: see [`ClientError::reason`].
 #[derive(Clone, Debug)]
 pub struct Client {
     pub(crate) stub: Stub,
@@ -109,9 +109,6 @@ impl Client {
     }
 
     /// Creates a corpus.
-    ///
-    /// # Errors
-    /// If the router refuses or fails it: see [`ClientError::reason`].
     pub async fn create_corpus(
         &self,
         request: pb::CreateCorpusRequest,
@@ -122,9 +119,6 @@ impl Client {
     }
 
     /// Describes a corpus and what each node holds of it.
-    ///
-    /// # Errors
-    /// If the router refuses or fails it: see [`ClientError::reason`].
     pub async fn get_corpus(&self, name: &str) -> Result<pb::GetCorpusResponse, ClientError> {
         let request = pb::GetCorpusRequest {
             name: name.to_owned(),
@@ -134,9 +128,6 @@ impl Client {
     }
 
     /// Lists all corpora, by name.
-    ///
-    /// # Errors
-    /// If the router refuses or fails it: see [`ClientError::reason`].
     pub async fn list_corpora(&self) -> Result<Vec<pb::Corpus>, ClientError> {
         let mut corpora = Vec::new();
         let mut request = pb::ListCorporaRequest::default();
@@ -152,9 +143,6 @@ impl Client {
     }
 
     /// Lists the corpora that nodes store, by uid, whether the metadata names them or not.
-    ///
-    /// # Errors
-    /// If the router refuses or fails it: see [`ClientError::reason`].
     pub async fn list_stored_corpora(&self) -> Result<Vec<pb::StoredCorpus>, ClientError> {
         let call = async |mut stub: Stub, request| stub.list_stored_corpora(request).await;
         let answer = self.call(&pb::ListStoredCorporaRequest {}, call).await?;
@@ -162,9 +150,6 @@ impl Client {
     }
 
     /// Restores the lost record of a corpus that nodes store.
-    ///
-    /// # Errors
-    /// If the router refuses or fails it: see [`ClientError::reason`].
     pub async fn recover_corpus(
         &self,
         request: pb::RecoverCorpusRequest,
@@ -175,9 +160,6 @@ impl Client {
     }
 
     /// Deletes a corpus and all its documents.
-    ///
-    /// # Errors
-    /// If the router refuses or fails it: see [`ClientError::reason`].
     pub async fn delete_corpus(&self, name: &str) -> Result<(), ClientError> {
         let request = pb::DeleteCorpusRequest {
             name: name.to_owned(),
@@ -188,9 +170,6 @@ impl Client {
     }
 
     /// Inserts a batch; returns how many documents were new.
-    ///
-    /// # Errors
-    /// If the router refuses or fails it: see [`ClientError::reason`].
     pub async fn insert(&self, corpus: &str, documents: Documents) -> Result<u64, ClientError> {
         let request = insert_request(corpus, &self.recipe, documents);
         let call = async |mut stub: Stub, request| stub.insert(request).await;
@@ -198,9 +177,6 @@ impl Client {
     }
 
     /// Removes a batch; returns how many documents there were.
-    ///
-    /// # Errors
-    /// If the router refuses or fails it: see [`ClientError::reason`].
     pub async fn remove(&self, corpus: &str, documents: Documents) -> Result<u64, ClientError> {
         let request = remove_request(corpus, &self.recipe, documents, self.beyond_clock);
         let call = async |mut stub: Stub, request| stub.remove(request).await;
@@ -209,9 +185,6 @@ impl Client {
 
     /// Finds all matches of a batch. A batch whose answer would be too large is
     /// asked in halves.
-    ///
-    /// # Errors
-    /// If the router refuses or fails it: see [`ClientError::reason`].
     pub async fn find_all(
         &self,
         corpus: &str,
@@ -230,9 +203,6 @@ impl Client {
 
     /// Finds the nearest match of each query of a batch: none or one each. A
     /// batch whose answer would be too large is asked in halves.
-    ///
-    /// # Errors
-    /// If the router refuses or fails it: see [`ClientError::reason`].
     pub async fn find_first(
         &self,
         corpus: &str,
@@ -251,9 +221,6 @@ impl Client {
 
     /// The name of a corpus's recipe: the cheapest way to see that the corpus
     /// exists, as no node is asked.
-    ///
-    /// # Errors
-    /// If the router refuses or fails it: see [`ClientError::reason`].
     pub async fn recipe(&self, corpus: &str) -> Result<String, ClientError> {
         let request = pb::FingerprintRequest {
             corpus: corpus.to_owned(),
@@ -265,9 +232,6 @@ impl Client {
     }
 
     /// Turns texts into fingerprints by a corpus's recipe.
-    ///
-    /// # Errors
-    /// If the router refuses or fails it: see [`ClientError::reason`].
     pub async fn fingerprint(
         &self,
         corpus: &str,

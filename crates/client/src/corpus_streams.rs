@@ -70,12 +70,10 @@ impl Pairs {
     }
 }
 
+/// Each fails if the router refuses the stream. Each batch can fail, which ends it, and then not all were yielded.
 impl Client {
     /// Yields the documents of a corpus in batches, each once, by fingerprint, then id. Those that are inserted
     /// or removed meanwhile may be among them or not.
-    ///
-    /// # Errors
-    /// If the router refuses the stream; each batch can fail, which ends it, and then not all were yielded.
     pub async fn scan(
         &self,
         corpus: &str,
@@ -93,9 +91,6 @@ impl Client {
     /// Yields the pairs of documents of a corpus whose fingerprints differ in at most `max_distance` bits, or the
     /// corpus's distance, each pair once, in no order. Pairs with documents that are inserted or removed meanwhile
     /// may be among them or not.
-    ///
-    /// # Errors
-    /// If the router refuses the stream; each batch can fail, which ends it, and then not all were yielded.
     pub async fn find_pairs(
         &self,
         corpus: &str,
@@ -116,9 +111,6 @@ impl Client {
     /// Yields the documents that are linked by pairs within `max_distance` bits, or the corpus's distance, directly
     /// or through others: those of one cluster after those of another, by cluster, fingerprint, and id. Documents
     /// that are inserted or removed meanwhile may link others or not.
-    ///
-    /// # Errors
-    /// If the router refuses the stream; each batch can fail, which ends it, and then not all were yielded.
     pub async fn find_clusters(
         &self,
         corpus: &str,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use simshard_proto::v1::{Completeness, FindAllRequest, FindFirstRequest, Matches};
-use simshard_proto::{MalformedColumns, QueryMatch, SearchSpec, matches_into};
+use simshard_proto::{MalformedColumns, SearchSpec, matches_into};
 use simshard_simhash::{Fingerprint, LeadGroups};
 
 use crate::batch::Queries;
@@ -71,7 +71,12 @@ impl Found {
             })
             .collect();
         for one in found {
-            answer[one.query as usize].matches.push(Match::from(one));
+            answer[one.query as usize].matches.push(Match {
+                fingerprint: one.fingerprint,
+                distance: one.distance,
+                document_count: one.document_count,
+                ids: one.ids,
+            });
         }
         let completeness = completeness.unwrap_or_default();
         for (query, missing) in answer.iter_mut().zip(missing(&completeness)) {
@@ -87,17 +92,6 @@ impl Found {
     pub(crate) fn append(&mut self, next: Self) {
         self.queries.extend(next.queries);
         self.unreachable_nodes.extend(next.unreachable_nodes);
-    }
-}
-
-impl From<QueryMatch> for Match {
-    fn from(found: QueryMatch) -> Self {
-        Self {
-            fingerprint: found.fingerprint,
-            distance: found.distance,
-            document_count: found.document_count,
-            ids: found.ids,
-        }
     }
 }
 

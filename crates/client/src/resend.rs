@@ -64,7 +64,6 @@ pub(crate) struct Answer {
 /// The batches of one stream, in their order, as they come.
 pub(crate) type Batches = ReceiverStream<Arc<Batch>>;
 
-/// The answers of one stream.
 pub(crate) type BatchAnswers = BoxStream<'static, Result<Answer, ClientError>>;
 
 /// Sends batches on streams that `open` makes, and yields the result of each, in their order. An

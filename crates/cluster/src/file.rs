@@ -114,10 +114,6 @@ impl FileStore {
 
 #[async_trait]
 impl MetadataStore for FileStore {
-    async fn layout(&self) -> Result<Arc<ClusterLayout>, MetadataError> {
-        Ok(Arc::clone(&self.layout.borrow()))
-    }
-
     fn watch_layout(&self) -> watch::Receiver<Arc<ClusterLayout>> {
         self.layout.subscribe()
     }

@@ -35,42 +35,29 @@ pub struct ClusterLayout {
 ///
 /// Messages are complete: they include the underlying reason, so `source()` is empty.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what is meant")]
 pub enum ClusterLayoutError {
-    /// The list of nodes is empty.
     #[error("no nodes are listed, list at least one with its name and address")]
     NoNodes,
     /// A name is no node name.
     #[error("{0}")]
     BadName(NodeIdError),
-    /// Two nodes have one name.
     #[error("two nodes are named {node}, give each a name of its own")]
-    DuplicateName {
-        /// The name.
-        node: NodeId,
-    },
-    /// Two nodes answer at one place.
+    DuplicateName { node: NodeId },
     #[error(
         "nodes {first} and {second} both have address {address}, give each an address of its own"
     )]
     DuplicateAddress {
-        /// The address as the second node gives it.
         address: String,
-        /// The node listed first.
         first: NodeId,
-        /// The node listed later.
         second: NodeId,
     },
-    /// An address is no place to connect to.
     #[error("node {node} has address {address:?}: {reason}; write it as http://host:port")]
     BadAddress {
-        /// The node.
         node: NodeId,
-        /// Its address.
         address: String,
-        /// The problem.
         reason: String,
     },
-    /// The planner found no map for these nodes.
     #[error("no shard map for these nodes: {0}")]
     Unplannable(PlanError),
 }

@@ -38,10 +38,6 @@ impl MemoryStore {
 
 #[async_trait]
 impl MetadataStore for MemoryStore {
-    async fn layout(&self) -> Result<Arc<ClusterLayout>, MetadataError> {
-        Ok(Arc::clone(&self.layout.borrow()))
-    }
-
     fn watch_layout(&self) -> watch::Receiver<Arc<ClusterLayout>> {
         self.layout.subscribe()
     }

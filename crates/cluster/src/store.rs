@@ -23,6 +23,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use simshard_runtime::toml_mistake::TomlMistake;
 use simshard_topology::CorpusUid;
 use tokio::sync::watch;
 
@@ -35,10 +36,9 @@ use crate::layout::{ClusterLayout, ClusterLayoutError};
 #[async_trait]
 pub trait MetadataStore: Send + Sync + std::fmt::Debug {
     /// Reads the current layout from the source of truth.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
-    async fn layout(&self) -> Result<Arc<ClusterLayout>, MetadataError>;
+    async fn layout(&self) -> Result<Arc<ClusterLayout>, MetadataError> {
+        Ok(Arc::clone(&self.watch_layout().borrow()))
+    }
 
     /// Follows the layout. The value is the newest that this process has heard of,
     /// which may be older than what [`MetadataStore::layout`] reads. The receiver
@@ -47,15 +47,9 @@ pub trait MetadataStore: Send + Sync + std::fmt::Debug {
     fn watch_layout(&self) -> watch::Receiver<Arc<ClusterLayout>>;
 
     /// Reads all corpora, as they are at one moment.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     async fn corpora(&self) -> Result<Arc<Corpora>, MetadataError>;
 
     /// Reads one corpus, in whatever state; `None` if there is none of that name.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     async fn corpus(&self, name: &CorpusName) -> Result<Option<CorpusRecord>, MetadataError> {
         Ok(self.corpora().await?.get(name).cloned())
     }
@@ -99,133 +93,62 @@ pub trait MetadataStore: Send + Sync + std::fmt::Debug {
 ///
 /// Messages are complete: they include the underlying reason, so `source()` is empty.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what is meant")]
 pub enum MetadataError {
-    /// The name belongs to another corpus.
     #[error("corpus {name} exists already with uid {uid}, {}", until_free(*state))]
     AlreadyExists {
-        /// The name asked for.
         name: CorpusName,
-        /// The corpus that holds it.
         uid: CorpusUid,
-        /// Whether that can be used.
         state: CorpusState,
     },
-    /// Another corpus has this uid.
     #[error("corpus {name} has uid {uid}, give the new corpus a uid of its own")]
-    UidTaken {
-        /// The uid asked for.
-        uid: CorpusUid,
-        /// The corpus that has it.
-        name: CorpusName,
-    },
-    /// There are as many corpora as there may be.
+    UidTaken { uid: CorpusUid, name: CorpusName },
     #[error("there are {max_corpora} corpora or more, delete one or allow more")]
-    TooMany {
-        /// The most corpora that may exist.
-        max_corpora: usize,
-    },
-    /// No corpus has this name and uid.
+    TooMany { max_corpora: usize },
     #[error("corpus {name} with uid {uid} does not exist, list the corpora to see what does")]
-    NotFound {
-        /// The name asked for.
-        name: CorpusName,
-        /// The uid asked for.
-        uid: CorpusUid,
-    },
-    /// The deletion of this corpus has not begun, so it cannot be finished.
+    NotFound { name: CorpusName, uid: CorpusUid },
     #[error("corpus {name} is not being deleted, begin its deletion first")]
-    NotDeleting {
-        /// The name asked for.
-        name: CorpusName,
-    },
-    /// The layout file is not well-formed.
+    NotDeleting { name: CorpusName },
     #[error(
-        "layout file {} line {line} column {column}: {message}; correct this line",
+        "layout file {} {mistake}; correct this line",
         path.display()
     )]
-    MalformedLayout {
-        /// The file.
-        path: PathBuf,
-        /// Line of the mistake, from 1.
-        line: usize,
-        /// Column of the mistake in characters, from 1.
-        column: usize,
-        /// The problem.
-        message: String,
-    },
-    /// The layout file describes a cluster that cannot be.
+    MalformedLayout { path: PathBuf, mistake: TomlMistake },
     #[error("layout file {}: {problem}", path.display())]
     UnusableLayout {
-        /// The file.
         path: PathBuf,
-        /// The problem of the cluster that it describes.
         problem: ClusterLayoutError,
     },
-    /// The file of corpora is damaged. It is left as it is.
     #[error(
-        "corpora file {} line {line} column {column}: {message}; \
+        "corpora file {} {damage}; \
          it is left untouched: restore it from a backup, or move it away and restore each corpus \
          with `simshard corpus recover`",
         path.display()
     )]
-    CorruptCorpora {
-        /// The file.
-        path: PathBuf,
-        /// Line of the damage, from 1.
-        line: usize,
-        /// Column of the damage in characters, from 1.
-        column: usize,
-        /// The problem.
-        message: String,
-    },
-    /// The file of corpora was written by a later Simshard.
+    CorruptCorpora { path: PathBuf, damage: TomlMistake },
     #[error(
         "corpora file {} has version {found}, which this program cannot read; upgrade the program, \
          or restore the file from a backup if no later Simshard wrote it",
         path.display()
     )]
-    UnknownCorporaVersion {
-        /// The file.
-        path: PathBuf,
-        /// The version it says it has.
-        found: u32,
-    },
-    /// A file could not be read.
+    UnknownCorporaVersion { path: PathBuf, found: u32 },
     #[error(
         "cannot read {}: {reason}; check that it is a text file that this user may read",
         path.display()
     )]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// The error of the operating system.
-        reason: io::Error,
-    },
-    /// A file could not be written. Nothing has changed.
+    Unreadable { path: PathBuf, reason: io::Error },
     #[error(
         "cannot write {}: {reason}; nothing has changed, check the folder's permissions \
          and free space, then repeat",
         path.display()
     )]
-    Unwritable {
-        /// The file.
-        path: PathBuf,
-        /// The error of the operating system.
-        reason: io::Error,
-    },
-    /// The change was made, but a power cut might still undo it.
+    Unwritable { path: PathBuf, reason: io::Error },
     #[error(
         "the change to {} may not survive a power cut: {reason}; \
          read the corpora again before repeating it",
         path.display()
     )]
-    NotDurable {
-        /// The file.
-        path: PathBuf,
-        /// The error of the operating system.
-        reason: io::Error,
-    },
-    /// The process is stopping, so the outcome of the operation is not known.
+    NotDurable { path: PathBuf, reason: io::Error },
     #[error("the process is stopping, read the corpora again before repeating the operation")]
     Stopping,
 }

@@ -12,9 +12,7 @@ pub(crate) struct JsonFields {
 /// The field of the content, and what it holds.
 #[derive(Clone, Debug)]
 pub(crate) enum JsonContent {
-    /// A text.
     Text(String),
-    /// A fingerprint.
     Fingerprint(String),
     /// Hashes with their weights.
     Features(String),

@@ -3,7 +3,6 @@
 //! Ignore files have no say: what is a duplicate does not depend on what is under version control.
 //! Hidden files and symbolic links are passed over, except where the caller names them.
 
-use std::fmt;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -33,13 +32,20 @@ pub(crate) struct FileDocuments {
 }
 
 /// Why a file is no document.
+#[derive(thiserror::Error, Debug)]
 enum Refusal {
+    #[error("cannot be read: {0}")]
     Unreadable(io::Error),
+    #[error("{}", damage(*.0, .1))]
     Damaged(Compression, io::Error),
+    #[error("larger than {MAX_RECORD_BYTES} bytes")]
     TooLarge,
+    #[error("binary")]
     Binary,
+    #[error("no UTF-8")]
     InvalidUtf8,
-    /// The reason why its path cannot be an id.
+    /// With the reason.
+    #[error("its path cannot be an id: {0}")]
     Unnameable(String),
 }
 
@@ -179,19 +185,6 @@ impl Refusal {
         match self {
             Self::Unreadable(_) | Self::Damaged(..) | Self::Unnameable(_) => true,
             Self::TooLarge | Self::Binary | Self::InvalidUtf8 => false,
-        }
-    }
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unreadable(error) => write!(f, "cannot be read: {error}"),
-            Self::Damaged(compression, error) => f.write_str(&damage(*compression, error)),
-            Self::Unnameable(reason) => write!(f, "its path cannot be an id: {reason}"),
-            Self::TooLarge => write!(f, "larger than {MAX_RECORD_BYTES} bytes"),
-            Self::Binary => f.write_str("binary"),
-            Self::InvalidUtf8 => f.write_str("no UTF-8"),
         }
     }
 }

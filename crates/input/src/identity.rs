@@ -58,22 +58,13 @@ impl InputIdentity {
         if options.reads_stdin() {
             return Err(read_once(Path::new("standard input")));
         }
-        match format {
-            Format::Files => {
-                for path in files::candidates(&paths) {
-                    identity.add(&path)?;
-                }
-            }
-            Format::Hashes
-            | Format::Lines
-            | Format::Jsonl
-            | Format::Tsv
-            | Format::Parquet
-            | Format::Warc => {
-                for path in &paths {
-                    identity.add(path)?;
-                }
-            }
+        let files = if format == Format::Files {
+            files::candidates(&paths).collect()
+        } else {
+            paths
+        };
+        for path in &files {
+            identity.add(path)?;
         }
         Ok(identity)
     }

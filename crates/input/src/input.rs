@@ -131,9 +131,6 @@ impl Input {
     /// in the order of the input, until that says `false`.
     ///
     /// What cannot be read is the last result; bad lines are for `work` to pass on.
-    ///
-    /// # Errors
-    /// Those of `take`.
     pub(crate) fn for_each_batch<T: Send, E>(
         mut self,
         work: impl Fn(&Batch) -> T + Sync,

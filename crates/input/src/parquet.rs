@@ -88,8 +88,10 @@ struct Group {
 }
 
 /// Why a row is no document: the row's own fault, or the file's.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
 enum Fault {
-    Row(RowProblem),
+    Row(#[from] RowProblem),
     File(LibraryError),
 }
 
@@ -229,12 +231,6 @@ impl Group {
             values.expect_end()?;
         }
         Ok(())
-    }
-}
-
-impl From<RowProblem> for Fault {
-    fn from(problem: RowProblem) -> Self {
-        Self::Row(problem)
     }
 }
 

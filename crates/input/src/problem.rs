@@ -12,109 +12,58 @@ const EXCERPT_CHARS: usize = 60;
 
 /// Why a line is refused. Values are excerpts, safe to print.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what is meant")]
 pub enum LineProblem {
-    /// More than [`MAX_RECORD_BYTES`].
     #[error(
         "the line takes more than {MAX_RECORD_BYTES} bytes, which is the limit: add \
          --skip-bad-lines to leave such lines out"
     )]
     TooLong,
-    /// Bytes that are not UTF-8.
     #[error("\"{value}\" is no text: its byte {byte} is not valid UTF-8")]
     NotUtf8 {
-        /// The beginning of the line.
         value: String,
         /// Where the fault is, from 1.
         byte: usize,
     },
-    /// A raw NUL byte, which no text has.
     #[error("\"{value}\" is no text: its byte {byte} is NUL")]
     NulByte {
-        /// The beginning of the line.
         value: String,
         /// Where it is, from 1.
         byte: usize,
     },
-    /// An id of more than [`MAX_ID_BYTES`].
     #[error("the id \"{value}\" takes {bytes} bytes: at most {MAX_ID_BYTES} are allowed")]
-    IdTooLong {
-        /// Its beginning.
-        value: String,
-        /// Its length.
-        bytes: usize,
-    },
+    IdTooLong { value: String, bytes: usize },
     /// An id that TSV output cannot hold.
     #[error("the id \"{value}\" has a tab, a line break or a NUL byte, which TSV cannot hold")]
-    IdNotTsv {
-        /// Its beginning.
-        value: String,
-    },
-    /// No unsigned 64-bit decimal.
+    IdNotTsv { value: String },
     #[error("\"{value}\" is no fingerprint: {error}")]
     NotFingerprint {
-        /// The value that was found.
         value: String,
-        /// Why it is none.
         error: ParseFingerprintError,
     },
-    /// A TSV line with other than two columns.
     #[error("\"{value}\": expected two columns, id<TAB>fingerprint, found {found}")]
-    NotTwoColumns {
-        /// The line.
-        value: String,
-        /// The number of its columns.
-        found: usize,
-    },
-    /// No JSON, or JSON other than an object.
+    NotTwoColumns { value: String, found: usize },
     #[error("{value} is no JSON object: {reason}")]
-    NotJsonObject {
-        /// The line.
-        value: String,
-        /// The expected value.
-        reason: String,
-    },
+    NotJsonObject { value: String, reason: String },
     /// A first line that looks like one of another format.
     #[error("{problem}: for lines such as this, add --format {format}")]
-    OtherFormat {
-        /// Its problem in the format that was chosen.
-        problem: Box<Self>,
-        /// The other format.
-        format: Format,
-    },
-    /// A JSON object without a field that it needs.
+    OtherFormat { problem: Box<Self>, format: Format },
     #[error("{value} has no field \"{name}\"{}", choice(present, flags))]
     MissingField {
-        /// The object.
         value: String,
-        /// The field.
         name: String,
         /// The fields that there are, empty if there are none.
         present: String,
-        /// The arguments that name another.
         flags: &'static str,
     },
-    /// A JSON object with a repeated field.
     #[error("{value} has the field \"{name}\" more than once")]
-    RepeatedField {
-        /// The object.
-        value: String,
-        /// The field.
-        name: String,
-    },
-    /// Weights whose sum is too large to count.
+    RepeatedField { value: String, name: String },
     #[error("the field \"{name}\" has weights of 2^64 or more in all")]
-    WeightsTooLarge {
-        /// The field.
-        name: String,
-    },
-    /// A JSON field of the wrong type.
+    WeightsTooLarge { name: String },
     #[error("the field \"{name}\" is {value}: expected {expected}")]
     WrongType {
-        /// The field.
         name: String,
-        /// Its value.
         value: String,
-        /// The expected type.
         expected: &'static str,
     },
 }

@@ -85,9 +85,11 @@ enum Text {
 }
 
 /// Why a record is no document: its own fault, or the file's.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
 enum Fault {
-    Record(RecordProblem),
-    File(Broken),
+    Record(#[from] RecordProblem),
+    File(#[from] Broken),
 }
 
 impl WarcDocuments {
@@ -202,18 +204,6 @@ impl Iterator for WarcDocuments {
             }
         }
         None
-    }
-}
-
-impl From<RecordProblem> for Fault {
-    fn from(problem: RecordProblem) -> Self {
-        Self::Record(problem)
-    }
-}
-
-impl From<Broken> for Fault {
-    fn from(broken: Broken) -> Self {
-        Self::File(broken)
     }
 }
 

@@ -11,24 +11,16 @@ use simshard_topology::{MapDigest, NodeId, ShardSet, Version};
 /// Why a node refused or failed an operation.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum NodeError {
-    /// The map gives some of the shards to others.
     #[error(
         "this node does not own the shards {0}, though it has the router's map: an address of the layout file leads to \
          another node"
     )]
     NotOwner(ShardSet),
-    /// The router works with another map.
     #[error(
         "the router's map of shards is {router}, this node's is {node}: they read different layout files, or one \
          that changed in between; restart both with the same file"
     )]
-    OtherMap {
-        /// The digest of the router's map.
-        router: MapDigest,
-        /// The digest of this node's map.
-        node: MapDigest,
-    },
-    /// The request means another node.
+    OtherMap { router: MapDigest, node: MapDigest },
     #[error(
         "this is node {node}, and the request is for {meant:?}: an address of the router's layout file leads to the \
          wrong node"
@@ -36,20 +28,16 @@ pub(crate) enum NodeError {
     OtherNode {
         /// The node that the router means.
         meant: String,
-        /// This node.
         node: NodeId,
     },
-    /// The node has no such corpus.
     #[error("this node does not hold corpus {0}")]
     CorpusNotLoaded(CorpusUid),
-    /// A corpus of this uid has other blocks or another distance than its router takes it to have.
     #[error(
         "corpus {uid} has {} blocks and distance {} on this node, and {blocks} and {distance} by the metadata: \
          restore the file of corpora",
         held.blocks(), held.distance()
     )]
     CorpusDiffers {
-        /// The corpus.
         uid: CorpusUid,
         /// Its layout on this node.
         held: Layout,
@@ -61,30 +49,22 @@ pub(crate) enum NodeError {
     /// Blocks and distance make no corpus.
     #[error(transparent)]
     Layout(#[from] LayoutError),
-    /// A lead group or distance that the corpus has not.
     #[error("the lead groups or the distance are not those of the corpus: its layout differs")]
     OutsideLayout,
     /// Near fingerprints can be in different shards, so no node can find all pairs of its own.
     #[error("the prefixes of the corpus are shorter than a byte: its pairs span shards")]
     PairsSpanShards,
-    /// As many joins are in flight as the node does at a time.
     #[error("{most} joins are in flight on this node: retry once one of them has ended")]
-    TooManyJoins {
-        /// The limit.
-        most: usize,
-    },
-    /// The matches need more memory than an answer may take.
+    TooManyJoins { most: usize },
     #[error("the answer is over {limit} bytes: ask fewer queries at once, or set limit or max_ids")]
     AnswerTooLarge {
         /// Most bytes of an answer.
         limit: usize,
     },
-    /// The version is of a time to come.
     #[error(
         "version {0} is over a minute ahead of this node's clock: set the clocks of the machines right"
     )]
     ClockAhead(Version),
-    /// The storage takes no changes now.
     #[error("{0}: retry later")]
     Refused(#[from] Refusal),
     /// The store cannot be read.
@@ -96,7 +76,6 @@ pub(crate) enum NodeError {
     /// The deadline has passed, or the request was cancelled. In the second case this error is never sent.
     #[error("the node was not done at the deadline: allow more time")]
     Abandoned,
-    /// The node is going down.
     #[error("the node is shutting down")]
     Stopping,
 }

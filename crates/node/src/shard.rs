@@ -9,10 +9,9 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use simshard_simhash::{Bounds, Fingerprint, Hit, Index, Search, Tables};
+use simshard_simhash::{Fingerprint, Index, Tables};
 use simshard_topology::ShardId;
 
 /// The counts of a shard.
@@ -126,25 +125,9 @@ impl Shard {
         self.index.remove_present(&gone);
     }
 
-    /// Calls `hit` for the matches that this shard reports, until it breaks.
-    pub(crate) fn search(
-        &self,
-        search: &Search,
-        queries: &[Fingerprint],
-        hit: impl FnMut(Hit) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        self.index.search(search, queries, hit)
-    }
-
-    /// As [`search`](Self::search); breaks as well before it compares more than the bounds allow.
-    pub(crate) fn search_within(
-        &self,
-        bounds: &mut Bounds,
-        search: &Search,
-        queries: &[Fingerprint],
-        hit: impl FnMut(Hit) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        self.index.search_within(bounds, search, queries, hit)
+    /// To search for the matches that this shard reports.
+    pub(crate) fn index(&self) -> &Index {
+        &self.index
     }
 
     /// The fingerprints in the shard whose leading byte under a table is the shard.
@@ -208,7 +191,6 @@ impl Loader {
         }
     }
 
-    /// The shard.
     pub(crate) fn finish(mut self) -> Shard {
         self.shard.index.insert_new(self.distinct);
         self.shard
@@ -217,7 +199,9 @@ impl Loader {
 
 #[cfg(test)]
 mod tests {
-    use simshard_simhash::{ActiveTables, Layout};
+    use std::ops::ControlFlow;
+
+    use simshard_simhash::{ActiveTables, Layout, Search};
 
     use super::*;
 
@@ -240,7 +224,7 @@ mod tests {
             max_distance: 3,
         };
         let mut found = Vec::new();
-        let flow = shard.search(&search, &[Fingerprint(query)], |hit| {
+        let flow = shard.index().search(&search, &[Fingerprint(query)], |hit| {
             found.push(hit.fingerprint.0);
             ControlFlow::Continue(())
         });

@@ -55,9 +55,6 @@ impl Violations {
     }
 
     /// Nothing, or that INVALID_ARGUMENT.
-    ///
-    /// # Errors
-    /// If anything was noted.
     pub fn check(self) -> Result<(), Status> {
         if self.is_empty() {
             Ok(())

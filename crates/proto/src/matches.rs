@@ -16,9 +16,6 @@ pub fn matches_into_bytes(matches: &Matches) -> Bytes {
 }
 
 /// The message of an encoded one.
-///
-/// # Errors
-/// If it is none.
 pub fn matches_from_bytes(bytes: Bytes) -> Result<Matches, DecodeError> {
     Matches::decode(bytes)
 }
@@ -124,33 +121,7 @@ impl MatchColumns {
     }
 }
 
-/// Columns for matches in any order, at most `limit` a query, the
-/// nearest first. `truncated` says for which queries matches are missing
-/// already.
-#[must_use]
-pub fn matches_from(
-    mut found: Vec<QueryMatch>,
-    limit: Option<NonZeroU32>,
-    truncated: Vec<bool>,
-) -> Matches {
-    found.sort_unstable();
-    let mut columns = MatchColumns::new(truncated, limit);
-    for one in found {
-        columns.push(
-            one.query,
-            one.distance,
-            one.fingerprint,
-            one.document_count,
-            one.ids,
-        );
-    }
-    columns.finish()
-}
-
 /// One value a match, in the order of the columns, for `queries` queries.
-///
-/// # Errors
-/// If the columns do not fit each other.
 pub fn matches_into(matches: Matches, queries: usize) -> Result<Vec<QueryMatch>, MalformedColumns> {
     check_columns(&matches, queries)?;
     let mut found = Vec::with_capacity(matches.fingerprints.len());
@@ -173,44 +144,11 @@ pub fn matches_into(matches: Matches, queries: usize) -> Result<Vec<QueryMatch>,
     Ok(found)
 }
 
-/// Splits columns by queries: each number in `queries` takes that many of the queries that are left.
-///
-/// The columns must fit each other; columns that are empty stay empty.
-pub fn split_matches(
-    matches: Matches,
-    queries: impl IntoIterator<Item = usize>,
-) -> impl Iterator<Item = Matches> {
-    let mut match_counts = matches.match_counts.into_iter();
-    let mut truncated = matches.truncated.into_iter();
-    let mut fingerprints = matches.fingerprints.into_iter();
-    let mut distances = matches.distances.into_iter();
-    let mut document_counts = matches.document_counts.into_iter();
-    let mut id_counts = matches.id_counts.into_iter();
-    let mut ids = matches.ids.into_iter();
-    queries.into_iter().map(move |queries| {
-        let match_counts: Vec<u32> = match_counts.by_ref().take(queries).collect();
-        let count = total(&match_counts);
-        let id_counts: Vec<u32> = id_counts.by_ref().take(count).collect();
-        Matches {
-            fingerprints: fingerprints.by_ref().take(count).collect(),
-            distances: distances.by_ref().take(count).collect(),
-            document_counts: document_counts.by_ref().take(count).collect(),
-            ids: ids.by_ref().take(total(&id_counts)).collect(),
-            truncated: truncated.by_ref().take(queries).collect(),
-            match_counts,
-            id_counts,
-        }
-    })
-}
-
 fn total(counts: &[u32]) -> usize {
     counts.iter().map(|&count| count as usize).sum()
 }
 
 /// Whether columns fit each other, and the number of queries.
-///
-/// # Errors
-/// If they do not.
 pub fn check_columns(matches: &Matches, queries: usize) -> Result<(), MalformedColumns> {
     let count = matches.fingerprints.len();
     MalformedColumns::check([
@@ -238,6 +176,26 @@ mod tests {
         }
     }
 
+    /// Columns for matches in any order.
+    fn matches_from(
+        mut found: Vec<QueryMatch>,
+        limit: Option<NonZeroU32>,
+        truncated: Vec<bool>,
+    ) -> Matches {
+        found.sort_unstable();
+        let mut columns = MatchColumns::new(truncated, limit);
+        for one in found {
+            columns.push(
+                one.query,
+                one.distance,
+                one.fingerprint,
+                one.document_count,
+                one.ids,
+            );
+        }
+        columns.finish()
+    }
+
     #[test]
     fn columns_keep_every_match_in_order() {
         let unordered = vec![
@@ -251,28 +209,6 @@ mod tests {
         let columns = matches_from(unordered, None, vec![false; 3]);
         assert_eq!(columns.match_counts, [3, 0, 1]);
         assert_eq!(matches_into(columns, 3), Ok(expected));
-    }
-
-    #[test]
-    fn parts_have_the_matches_of_their_queries() {
-        let all = vec![
-            found(0, 3, 5, &["a", "b"]),
-            found(2, 1, 9, &["x"]),
-            found(2, 2, 8, &[]),
-            found(3, 0, 7, &["y"]),
-        ];
-        let columns = matches_from(all, None, vec![false, true, false, true]);
-        let parts: Vec<Matches> = split_matches(columns, [2, 0, 1, 1]).collect();
-        let of = |part: &Matches, queries| matches_into(part.clone(), queries).unwrap();
-        assert_eq!(of(&parts[0], 2), [found(0, 3, 5, &["a", "b"])]);
-        assert_eq!(parts[0].truncated, [false, true]);
-        assert_eq!(of(&parts[1], 0), []);
-        assert_eq!(
-            of(&parts[2], 1),
-            [found(0, 1, 9, &["x"]), found(0, 2, 8, &[])]
-        );
-        assert_eq!(of(&parts[3], 1), [found(0, 0, 7, &["y"])]);
-        assert_eq!(parts[3].truncated, [true]);
     }
 
     #[test]

@@ -148,9 +148,6 @@ impl Message {
 }
 
 /// The groups of a message, and which of them make pairs.
-///
-/// # Errors
-/// If the columns do not fit each other.
 pub fn pairs_into(
     message: FindPairsResponse,
 ) -> Result<(Vec<Group>, Vec<GroupPair>), MalformedColumns> {

@@ -17,22 +17,17 @@ use crate::too_far_ahead::TooFarAhead;
 /// Why a router refused or failed a request.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RouterError {
-    /// There is no such corpus.
     #[error("there is no corpus {0}: create it first")]
     CorpusNotFound(CorpusName),
-    /// The name is taken.
     #[error("corpus {0} exists: choose another name, or delete it first")]
     CorpusExists(CorpusName),
-    /// The corpus is being deleted.
     #[error("corpus {0} is being deleted: repeat the deletion to complete it")]
     CorpusDeleting(CorpusName),
-    /// The name is taken by a corpus that is being deleted.
     #[error(
         "corpus {0} is being deleted, and its name is not free yet: repeat the deletion to complete it, then create \
          the corpus, or choose another name"
     )]
     NameNotFree(CorpusName),
-    /// There are as many corpora as may be created.
     #[error(
         "there are {max_corpora} corpora or more, those that are being deleted included: delete some, or raise \
          max_corpora of the routers"
@@ -41,58 +36,41 @@ pub(crate) enum RouterError {
         /// The router's limit.
         max_corpora: usize,
     },
-    /// A deletion has begun, and could not be completed.
     #[error(
         "corpus {corpus} is being deleted, but not gone yet: repeat the deletion to complete it: {problem}"
     )]
     NotDeletedYet {
-        /// The corpus.
         corpus: CorpusName,
-        /// The cause.
         problem: Box<RouterError>,
     },
-    /// Nodes hold corpora that have no record.
     #[error(
         "records of corpora are missing, but nodes hold {}: put the file of corpora back, or restore each record \
          with `simshard corpus recover`",
         listed(.0)
     )]
     RecordsLost(Vec<CorpusUid>),
-    /// No node stores this corpus.
     #[error(
         "no node stores a corpus {0}: `simshard corpus recover` without a uid lists those that are stored"
     )]
     NotStored(CorpusUid),
-    /// The corpus that is to be recovered has its record.
     #[error("corpus {uid} has a record, by the name of {name}: there is nothing to recover")]
-    IsRecorded {
-        /// The corpus.
-        uid: CorpusUid,
-        /// Its name.
-        name: CorpusName,
-    },
-    /// Nodes store a corpus with different layouts.
+    IsRecorded { uid: CorpusUid, name: CorpusName },
     #[error(
         "nodes store corpus {0} with different blocks or distances: they are not of one cluster"
     )]
     OtherLayouts(String),
-    /// The corpus was made with another recipe.
     #[error("corpus {corpus} was made with recipe {recipe}, not {given}")]
     RecipeMismatch {
-        /// The corpus.
         corpus: CorpusName,
-        /// Its recipe.
         recipe: Recipe,
         /// The recipe of the request.
         given: String,
     },
-    /// The metadata store holds a corpus that this version cannot serve.
     #[error(
         "corpus {} has {} blocks, distance {} and recipe {}: this router is too old for it",
         .0.name, .0.blocks, .0.distance, .0.recipe
     )]
     ForeignCorpus(Box<CorpusRecord>),
-    /// The corpus is not made for so large a distance.
     #[error("max_distance is {given}: the corpus is made for at most {most}")]
     DistanceTooLarge {
         /// The distance asked for.
@@ -100,20 +78,15 @@ pub(crate) enum RouterError {
         /// The corpus's.
         most: u32,
     },
-    /// The corpus's recipe makes fingerprints of something else than texts.
     #[error("texts were sent for corpus {corpus}: {refusal}")]
     NoTexts {
-        /// The corpus.
         corpus: CorpusName,
-        /// Why.
         refusal: TakesNoTexts,
     },
-    /// The corpus's recipe gives a text no fingerprint.
     #[error("texts[{place}] has no fingerprint by recipe {recipe}: leave it out")]
     NoFingerprint {
         /// Its place among the texts.
         place: usize,
-        /// The recipe.
         recipe: TextRecipe,
     },
     /// Nodes that are needed do not answer.
@@ -124,34 +97,18 @@ pub(crate) enum RouterError {
         /// Whether time ran out, rather than a connection fail.
         late: bool,
     },
-    /// There was no answer at the deadline.
     #[error("there is no answer yet at the deadline: allow more time")]
     Late,
-    /// A node does not hold the corpus.
     #[error(
         "node {node} does not hold corpus {corpus}: start it with the data directory that it had; if that is lost, \
          delete and create the corpus, then insert its documents again"
     )]
-    NotLoaded {
-        /// The node.
-        node: NodeId,
-        /// The corpus.
-        corpus: CorpusName,
-    },
-    /// A node refused or failed its part.
+    NotLoaded { node: NodeId, corpus: CorpusName },
     #[error("node {node} refused: {:?}, {}", status.code(), status.message())]
-    Node {
-        /// The node.
-        node: NodeId,
-        /// Its answer.
-        status: Box<Status>,
-    },
-    /// A node's answer makes no sense.
+    Node { node: NodeId, status: Box<Status> },
     #[error("node {node} answered nonsense: {problem}")]
     Malformed {
-        /// The node.
         node: NodeId,
-        /// The problem.
         problem: MalformedColumns,
     },
     /// Whatever version the router took, a node had a newer one.
@@ -160,36 +117,25 @@ pub(crate) enum RouterError {
     /// Documents have versions over a minute ahead of wall time. The other documents of the request changed.
     #[error("{0}")]
     TooFarAhead(TooFarAhead),
-    /// A stream about a whole corpus was not done by the client's deadline.
     #[error("the stream was not done by its deadline: allow more time, or set none")]
     OutOfTime,
-    /// The client of a stream took no answer for so long.
     #[error("no answer was read for {0:?}: ask again, and read on")]
     Stalled(Duration),
-    /// As many such streams are in flight as the router serves at a time.
     #[error("{most} streams about whole corpora are in flight: retry once one of them has ended")]
-    TooManyStreams {
-        /// The limit.
-        most: usize,
-    },
-    /// The merged answer does not fit a message.
+    TooManyStreams { most: usize },
     #[error(
         "the answer is over {MAX_MESSAGE_BYTES} bytes: ask fewer queries at once, or set limit or max_ids"
     )]
     AnswerTooLarge,
-    /// The answers need more memory than is left.
     #[error("{NO_MEMORY}: retry a little later")]
     NoMemory,
-    /// The metadata store failed.
     #[error("metadata: {0}")]
     Metadata(MetadataError),
     /// The metadata store did not answer. What it was told may yet happen.
     #[error("metadata: the store did not answer within {0:?}")]
     MetadataLate(Duration),
-    /// Work ended without an outcome.
     #[error("the work on this request failed without a word: the router's log may have more")]
     Fault,
-    /// Work was cut off by the end of the process.
     #[error("the router is shutting down")]
     Stopping,
 }

@@ -112,23 +112,18 @@ pub(crate) fn certificate(
 
 #[cfg(test)]
 mod tests {
-    use simshard_proto::{QueryMatch, matches_from};
-
     use super::*;
 
     fn answer(counts: &[u32], values: &[(u32, u64)], truncated: bool) -> Matches {
-        let places = (0..).zip(counts);
-        let queries = places.flat_map(|(query, &count)| (0..count).map(move |_| query));
-        let found = queries
-            .zip(values)
-            .map(|(query, &(distance, value))| QueryMatch {
-                query,
-                distance,
-                fingerprint: Fingerprint(value),
-                document_count: 1,
-                ids: vec![value.to_string()],
-            });
-        matches_from(found.collect(), None, vec![truncated; counts.len()])
+        Matches {
+            match_counts: counts.to_vec(),
+            fingerprints: values.iter().map(|&(_, value)| value).collect(),
+            distances: values.iter().map(|&(distance, _)| distance).collect(),
+            document_counts: vec![1; values.len()],
+            id_counts: vec![1; values.len()],
+            ids: values.iter().map(|(_, value)| value.to_string()).collect(),
+            truncated: vec![truncated; counts.len()],
+        }
     }
 
     #[test]

@@ -15,39 +15,24 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 
-use crate::toml_mistake::locate;
+use crate::toml_mistake::TomlMistake;
 
 /// Why a configuration file could not be used.
 ///
 /// Messages are complete: they include the underlying reason, so `source()` is empty.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what is meant")]
 pub enum ConfigError {
-    /// The file could not be read.
     #[error(
         "cannot read configuration file {}: {reason}; check that it exists and is readable UTF-8",
         path.display()
     )]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// The error of the operating system.
-        reason: io::Error,
-    },
-    /// The file was read, but is not what the type asks for.
+    Unreadable { path: PathBuf, reason: io::Error },
     #[error(
-        "configuration file {} line {line} column {column}: {message}; correct this line",
+        "configuration file {} {mistake}; correct this line",
         path.display()
     )]
-    Malformed {
-        /// The file.
-        path: PathBuf,
-        /// Line of the mistake, from 1.
-        line: usize,
-        /// Column of the mistake in characters, from 1.
-        column: usize,
-        /// The problem.
-        message: String,
-    },
+    Malformed { path: PathBuf, mistake: TomlMistake },
 }
 
 /// Reads `path` as TOML into `T`. Blocks on the file, so call it before any
@@ -60,14 +45,9 @@ pub fn load<T: DeserializeOwned>(path: &Path) -> Result<T, ConfigError> {
         path: path.to_owned(),
         reason,
     })?;
-    toml::from_str(&text).map_err(|error| {
-        let (line, column, message) = locate(&text, &error);
-        ConfigError::Malformed {
-            path: path.to_owned(),
-            line,
-            column,
-            message,
-        }
+    toml::from_str(&text).map_err(|error| ConfigError::Malformed {
+        path: path.to_owned(),
+        mistake: TomlMistake::of(&text, &error),
     })
 }
 

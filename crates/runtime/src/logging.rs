@@ -35,19 +35,13 @@ pub enum LogFormat {
 ///
 /// Messages are complete: they include the underlying reason, so `source()` is empty.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what is meant")]
 pub enum LoggingError {
-    /// `SIMSHARD_LOG` is not a filter.
     #[error(
         "{FILTER_VARIABLE} is {value:?}: {reason}; write a level such as info, \
          or targets with levels such as simshard_node=debug,info"
     )]
-    BadFilter {
-        /// The value of the variable.
-        value: String,
-        /// The problem.
-        reason: String,
-    },
-    /// A word that names no format.
+    BadFilter { value: String, reason: String },
     #[error("unknown log format {0:?}, use human or json")]
     UnknownFormat(String),
 }

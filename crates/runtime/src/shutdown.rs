@@ -41,9 +41,6 @@ impl StopSignal {
 
 /// A token that the first SIGTERM or SIGINT cancels. A second signal exits the process at once with 143 or 130. Must
 /// be called inside a tokio runtime, once per process.
-///
-/// # Errors
-/// When the signal handlers cannot be installed.
 pub fn on_signals() -> io::Result<CancellationToken> {
     let token = CancellationToken::new();
     let mut signals = StopSignals {

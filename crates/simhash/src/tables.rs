@@ -13,7 +13,9 @@
 //!   share the prefix of an active table.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
 
 use crate::Fingerprint;
 use crate::layout::Layout;
@@ -62,7 +64,7 @@ impl Tables {
     /// The tables of `layout`. The process has one copy while it is in use. 1,001 tables take about 300 KiB.
     #[must_use]
     pub fn shared(layout: Layout) -> Arc<Self> {
-        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = SHARED.lock();
         let mut held = shared.iter().filter_map(Weak::upgrade);
         if let Some(tables) = held.find(|tables| tables.layout == layout) {
             return tables;
@@ -92,18 +94,12 @@ impl Tables {
     }
 
     /// The table at this place in the order.
-    ///
-    /// # Panics
-    /// If there is none.
     #[must_use]
     pub fn get(&self, table: usize) -> &Table {
         &self.tables[table]
     }
 
     /// The places of the tables of a lead group.
-    ///
-    /// # Panics
-    /// If there is no such group.
     #[must_use]
     pub fn lead_group(&self, group: u32) -> Range<usize> {
         self.groups[group as usize].clone()

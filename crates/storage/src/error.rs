@@ -58,120 +58,79 @@ impl Fault {
 
 /// Why a file of a data directory cannot be read.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what is meant")]
 pub enum ReadError {
-    /// The system failed.
     #[error("cannot read {}, check the disk and the permissions", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        source: io::Error,
-    },
-    /// Another program's file.
+    Io { path: PathBuf, source: io::Error },
     #[error("{} is no {expected} of simshard, give another directory or move it away", path.display())]
     Foreign {
-        /// The file.
         path: PathBuf,
-        /// The expected value.
         expected: &'static str,
     },
-    /// A file of a later format.
     #[error(
         "{} has format version {version}, this program reads {FORMAT_VERSION}: use a newer simshard",
         path.display()
     )]
-    Newer {
-        /// The file.
-        path: PathBuf,
-        /// Its format version.
-        version: u32,
-    },
-    /// A file of another data directory.
+    Newer { path: PathBuf, version: u32 },
     #[error(
         "{} belongs to store {found}, not to {expected}: put the file of this store in its place",
         path.display()
     )]
     OtherStore {
-        /// The file.
         path: PathBuf,
-        /// The store that it names.
         found: Uuid,
-        /// The store of the directory.
         expected: Uuid,
     },
-    /// A damaged file.
     #[error(
         "{} is damaged at byte {offset}, {what}: check the disk and restore the store from a replica or a backup",
         path.display()
     )]
     Corrupt {
-        /// The file.
         path: PathBuf,
-        /// Where.
         offset: u64,
-        /// The problem.
         what: &'static str,
     },
 }
 
 /// Why a file of a data directory cannot be written.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what is meant")]
 pub enum WriteError {
     /// A file cannot be made. Nothing was changed.
     #[error("cannot create {}, check the disk, its space and the permissions", path.display())]
-    Create {
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        source: io::Error,
-    },
-    /// The system failed.
+    Create { path: PathBuf, source: io::Error },
     #[error("cannot {doing} {}, check the disk, its space and the permissions", path.display())]
     Io {
         /// The operation that failed.
         doing: &'static str,
-        /// The file.
         path: PathBuf,
-        /// The reason.
         source: io::Error,
     },
-    /// An element that does not come after the one before it.
     #[error(
         "element {element} of {} does not come after the one before it, push them in ascending order",
         path.display()
     )]
     OutOfOrder {
-        /// The file.
         path: PathBuf,
         /// Its place in the segment, from 0.
         element: u64,
     },
-    /// An id over the limit.
     #[error(
         "element {element} of {} has an id of {bytes} bytes, the limit is {}",
         path.display(),
         crate::MAX_ID_BYTES
     )]
     IdTooLong {
-        /// The file.
         path: PathBuf,
         /// Its place in the segment, from 0.
         element: u64,
-        /// Bytes of the id.
         bytes: usize,
     },
-    /// A file that an earlier error put an end to.
     #[error("writing {} failed before, start it anew", path.display())]
-    Abandoned {
-        /// The file.
-        path: PathBuf,
-    },
-    /// Content that reading would refuse.
+    Abandoned { path: PathBuf },
     #[error("{} is not written, for it could not be read again: report this as a bug", path.display())]
     Refused {
-        /// The file.
         path: PathBuf,
-        /// The reason.
         source: Box<ReadError>,
     },
 }
@@ -210,7 +169,6 @@ pub(crate) enum MaintenanceError {
     /// A file cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// Files of the log cannot be deleted.
     #[error("cannot delete files of the log")]
     Trim(#[source] io::Error),
     /// There is no time for it any more.

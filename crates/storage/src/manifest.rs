@@ -53,7 +53,6 @@ pub(crate) struct Manifest {
     pub(crate) corpora: BTreeMap<CorpusUid, Layout>,
     /// Corpora that are gone, though segments may still have elements of them.
     pub(crate) dropped: BTreeSet<CorpusUid>,
-    /// The segments.
     pub(crate) segments: BTreeMap<SegmentId, SegmentMeta>,
 }
 

@@ -6,14 +6,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The bytes whose digits follow a hyphen.
-const AFTER_HYPHEN: [usize; 4] = [4, 6, 8, 10];
+use uuid::Uuid;
 
 /// The length of the text, in bytes.
 const TEXT_LEN: usize = 36;
-
-/// The hex digits that the text has.
-const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
 /// The identity of one creation of a corpus. A corpus that is deleted and created again under the
 /// same name has another one, so nothing meant for the old corpus can reach the new one.
@@ -25,16 +21,7 @@ pub struct CorpusUid(pub [u8; 16]);
 
 impl fmt::Display for CorpusUid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = String::with_capacity(TEXT_LEN);
-        for (place, byte) in self.0.into_iter().enumerate() {
-            if AFTER_HYPHEN.contains(&place) {
-                text.push('-');
-            }
-            for digit in [byte >> 4, byte & 15] {
-                text.push(char::from(DIGITS[usize::from(digit)]));
-            }
-        }
-        f.write_str(&text)
+        Uuid::from_bytes(self.0).fmt(f)
     }
 }
 
@@ -54,26 +41,12 @@ impl FromStr for CorpusUid {
     type Err = ParseCorpusUidError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        parse(text.as_bytes()).ok_or_else(|| ParseCorpusUidError(text.to_owned()))
+        let uuid = Uuid::try_parse(text).ok();
+        // A UUID has other forms, none of which is as long.
+        let uuid = uuid.filter(|_| text.len() == TEXT_LEN);
+        uuid.map(|uuid| Self(uuid.into_bytes()))
+            .ok_or_else(|| ParseCorpusUidError(text.to_owned()))
     }
-}
-
-fn parse(mut rest: &[u8]) -> Option<CorpusUid> {
-    let mut bytes = [0; 16];
-    for (place, byte) in bytes.iter_mut().enumerate() {
-        if AFTER_HYPHEN.contains(&place) {
-            rest = rest.strip_prefix(b"-")?;
-        }
-        let (&[high, low], after) = rest.split_first_chunk()?;
-        *byte = (hex_digit(high)? << 4) | hex_digit(low)?;
-        rest = after;
-    }
-    rest.is_empty().then_some(CorpusUid(bytes))
-}
-
-fn hex_digit(character: u8) -> Option<u8> {
-    let digit = char::from(character).to_digit(16)?;
-    u8::try_from(digit).ok()
 }
 
 #[cfg(test)]

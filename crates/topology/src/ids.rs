@@ -1,4 +1,4 @@
-//! The names everything else is keyed by: shards, nodes and epochs.
+//! The names everything else is keyed by: shards and nodes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -96,50 +96,16 @@ impl fmt::Debug for NodeId {
 
 /// Why a text cannot name a node.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what is meant")]
 pub enum NodeIdError {
-    /// There is no text.
     #[error("node id is empty, give it 1 to {max} characters", max = NodeId::MAX_LEN)]
     Empty,
-    /// The text has more than 64 characters.
     #[error("node id \"{name}\" has {len} characters, use at most {max}", max = NodeId::MAX_LEN)]
-    TooLong {
-        /// The refused name.
-        name: String,
-        /// Its length.
-        len: usize,
-    },
-    /// A character is not allowed.
+    TooLong { name: String, len: usize },
     #[error("node id {name:?} contains {found:?}, use only a-z, 0-9 and '-'")]
-    Character {
-        /// The refused name.
-        name: String,
-        /// The first character that is not allowed.
-        found: char,
-    },
-    /// The first character is a hyphen.
+    Character { name: String, found: char },
     #[error("node id \"{name}\" starts with '-', start it with a letter or a digit")]
-    LeadingHyphen {
-        /// The refused name.
-        name: String,
-    },
-}
-
-/// The version of one shard's replica set. It only ever grows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Epoch(pub u64);
-
-impl Epoch {
-    /// The epoch that follows this one.
-    #[must_use]
-    pub fn next(self) -> Epoch {
-        Epoch(self.0 + 1)
-    }
-}
-
-impl fmt::Display for Epoch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
+    LeadingHyphen { name: String },
 }
 
 #[cfg(test)]
@@ -200,11 +166,5 @@ mod tests {
                 .to_string()
                 .ends_with("has 65 characters, use at most 64")
         );
-    }
-
-    #[test]
-    fn epochs_count_upwards() {
-        assert!(Epoch(3).next() > Epoch(3));
-        assert_eq!(Epoch::default().next().to_string(), "1");
     }
 }

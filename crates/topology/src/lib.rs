@@ -12,7 +12,7 @@ mod shard_set;
 mod version;
 
 pub use corpus_uid::{CorpusUid, ParseCorpusUidError};
-pub use ids::{Epoch, NodeId, NodeIdError, ShardId};
+pub use ids::{NodeId, NodeIdError, ShardId};
 pub use planner::{Move, PlanError, moves, plan};
 pub use shard_map::{MapDigest, ShardMap, ShardMapError};
 pub use shard_set::{ShardRange, ShardSet};

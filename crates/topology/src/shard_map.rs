@@ -53,27 +53,14 @@ impl fmt::Display for MapDigest {
 
 /// Why an assignment is not a shard map.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what is meant")]
 pub enum ShardMapError {
-    /// The number of entries is wrong.
     #[error("shard map has {found} entries, give one for each of the 256 shards")]
-    EntryCount {
-        /// How many entries were given.
-        found: usize,
-    },
-    /// A shard has no replica.
+    EntryCount { found: usize },
     #[error("shard {shard} has no replica, give it at least one node")]
-    NoReplica {
-        /// The shard.
-        shard: ShardId,
-    },
-    /// A shard names a node twice.
+    NoReplica { shard: ShardId },
     #[error("shard {shard} lists node {node} twice, name distinct nodes")]
-    RepeatedNode {
-        /// The shard.
-        shard: ShardId,
-        /// The node.
-        node: NodeId,
-    },
+    RepeatedNode { shard: ShardId, node: NodeId },
 }
 
 impl ShardMap {

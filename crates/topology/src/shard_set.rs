@@ -61,13 +61,24 @@ impl ShardSet {
     }
 
     /// The shards, lowest first.
-    pub fn iter(&self) -> Iter {
-        Iter { rest: *self }
+    pub fn iter(&self) -> impl Iterator<Item = ShardId> + use<> {
+        let set = *self;
+        std::iter::successors(set.first(), move |shard| set.next_at(shard.index() + 1))
     }
 
     /// The maximal runs of neighbouring shards, lowest first.
-    pub fn ranges(&self) -> Ranges {
-        Ranges { set: *self, at: 0 }
+    pub fn ranges(&self) -> impl Iterator<Item = ShardRange> + use<> {
+        let set = *self;
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            let first = set.next_at(at)?;
+            let mut last = first;
+            while let Some(next) = last.after().filter(|&next| set.contains(next)) {
+                last = next;
+            }
+            at = last.index() + 1;
+            Some(ShardRange { first, last })
+        })
     }
 
     /// The shards in either set.
@@ -135,44 +146,13 @@ fn shard_at(word: usize, bits: u64) -> ShardId {
     ShardId((word * WORD_BITS + bits.trailing_zeros() as usize) as u8)
 }
 
-/// Iterator over the shards of a [`ShardSet`], lowest first.
-#[derive(Clone, Debug)]
-pub struct Iter {
-    rest: ShardSet,
-}
-
-impl Iterator for Iter {
-    type Item = ShardId;
-
-    fn next(&mut self) -> Option<ShardId> {
-        let shard = self.rest.first()?;
-        self.rest.remove(shard);
-        Some(shard)
-    }
-}
-
-impl IntoIterator for &ShardSet {
-    type Item = ShardId;
-    type IntoIter = Iter;
-
-    fn into_iter(self) -> Iter {
-        self.iter()
-    }
-}
-
 impl FromIterator<ShardId> for ShardSet {
     fn from_iter<I: IntoIterator<Item = ShardId>>(shards: I) -> Self {
         let mut set = ShardSet::EMPTY;
-        set.extend(shards);
-        set
-    }
-}
-
-impl Extend<ShardId> for ShardSet {
-    fn extend<I: IntoIterator<Item = ShardId>>(&mut self, shards: I) {
         for shard in shards {
-            self.insert(shard);
+            set.insert(shard);
         }
+        set
     }
 }
 
@@ -230,27 +210,6 @@ impl fmt::Display for ShardRange {
             return self.first.fmt(f);
         }
         write!(f, "{}-{}", self.first, self.last)
-    }
-}
-
-/// Iterator over the ranges of a [`ShardSet`], lowest first.
-#[derive(Clone, Debug)]
-pub struct Ranges {
-    set: ShardSet,
-    at: usize,
-}
-
-impl Iterator for Ranges {
-    type Item = ShardRange;
-
-    fn next(&mut self) -> Option<ShardRange> {
-        let first = self.set.next_at(self.at)?;
-        let mut last = first;
-        while let Some(next) = last.after().filter(|&next| self.set.contains(next)) {
-            last = next;
-        }
-        self.at = last.index() + 1;
-        Some(ShardRange { first, last })
     }
 }
 

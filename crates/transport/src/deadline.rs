@@ -4,13 +4,14 @@
 //! about it, our answer must come before.
 
 use std::convert::Infallible;
-use std::pin::Pin;
+use std::future::poll_fn;
+use std::pin::pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, Either};
 use http::{HeaderMap, Request, Response};
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::time::{Instant, sleep_until};
 use tonic::Status;
 use tonic::body::Body;
 use tower::Service;
@@ -74,7 +75,7 @@ where
 {
     type Response = Response<Body>;
     type Error = Infallible;
-    type Future = Either<S::Future, DeadlineResponse>;
+    type Future = Either<S::Future, BoxFuture<'static, Result<Response<Body>, Infallible>>>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         self.0.poll_ready(context)
@@ -87,36 +88,28 @@ where
         let answer = self.0.call(request);
         match until {
             None => Either::Left(answer),
-            Some(until) => Either::Right(DeadlineResponse {
-                answer: Box::pin(answer),
-                until,
-                alarm: Box::pin(sleep_until(until)),
-            }),
+            Some(until) => Either::Right(Box::pin(by_deadline(answer, until))),
         }
     }
 }
 
-/// An answer by a deadline.
-pub(super) struct DeadlineResponse {
-    answer: BoxFuture<'static, Result<Response<Body>, Infallible>>,
+async fn by_deadline(
+    answer: impl Future<Output = Result<Response<Body>, Infallible>>,
     until: Instant,
-    alarm: Pin<Box<Sleep>>,
-}
-
-impl Future for DeadlineResponse {
-    type Output = Result<Response<Body>, Infallible>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        if let Poll::Ready(answer) = self.answer.as_mut().poll(context) {
+) -> Result<Response<Body>, Infallible> {
+    let (mut answer, mut alarm) = (pin!(answer), pin!(sleep_until(until)));
+    poll_fn(|context| {
+        if let Poll::Ready(answer) = answer.as_mut().poll(context) {
             return Poll::Ready(answer);
         }
         // Timers go by whole milliseconds, in which that of the transport may wake us first: the clock is asked too.
-        let rung = self.alarm.as_mut().poll(context).is_ready();
-        if rung || Instant::now() >= self.until {
+        let rung = alarm.as_mut().poll(context).is_ready();
+        if rung || Instant::now() >= until {
             return Poll::Ready(Ok(late().into_http()));
         }
         Poll::Pending
-    }
+    })
+    .await
 }
 
 fn late() -> Status {

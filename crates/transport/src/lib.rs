@@ -79,9 +79,6 @@ pub struct Interface {
 /// Serves a service, its health and its description on a listener, within a budget of memory, until
 /// `shutdown`; then requests in flight have `grace` to finish, and no longer:
 /// a connection that never says anything could hold a server up for ever.
-///
-/// # Errors
-/// If the transport fails.
 pub async fn serve<S>(
     service: S,
     interface: Interface,

@@ -43,7 +43,6 @@ impl Shares {
         }
     }
 
-    /// The free part.
     pub(super) const fn free(&self) -> usize {
         self.free
     }

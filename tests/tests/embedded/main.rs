@@ -8,6 +8,7 @@ mod given_up_memory;
 mod live;
 mod lost_nodes;
 mod moved_nodes;
+mod own_router;
 mod races;
 mod recovered_creation;
 mod refusals;

@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 
 use simshard_client::{Client, Documents, Fingerprint, Queries, SearchSpec, v1};
 use simshard_cluster::{ClusterLayout, MemoryStore, Node};
-use simshard_router::RouterConfig;
 use simshard_testkit::{StallingProxy, TestCluster};
-use tokio::net::TcpListener;
 use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
+
+use crate::own_router::OwnRouter;
 
 /// Documents in a request: every node stores some.
 const DOCUMENTS: u64 = 100;
@@ -37,28 +35,13 @@ async fn insert_and_find(client: &Client, batch: u64) {
     }
 }
 
-/// A router over these nodes, whose layout the test changes.
-async fn router(layout: ClusterLayout) -> (Arc<MemoryStore>, Client) {
-    let store = Arc::new(MemoryStore::new(layout));
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let config = RouterConfig {
-        timeout: Duration::from_secs(60),
-        max_corpora: 1000,
-        in_flight_bytes: 64 << 20,
-        drain: Duration::from_secs(1),
-    };
-    let end = CancellationToken::new();
-    tokio::spawn(simshard_router::serve(config, store.clone(), listener, end));
-    (store, Client::new(&url).unwrap())
-}
-
 /// CV1.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn requests_follow_a_node_to_its_new_address_and_back() {
     let cluster = TestCluster::start(3).await;
     let before = cluster.layout().clone();
-    let (store, client) = router(before.clone()).await;
+    let store = Arc::new(MemoryStore::new(before.clone()));
+    let client = OwnRouter::start(store.clone()).await.client;
     let corpus = v1::CreateCorpusRequest {
         name: "c".to_owned(),
         ..Default::default()

@@ -1,18 +1,16 @@
 //! An operator gives a record to a corpus whose creation goes on: what the failed creation cleans up is not that.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use simshard_client::{Client, Documents, Fingerprint, Queries, v1};
+use simshard_client::{Documents, Fingerprint, Queries, v1};
 use simshard_cluster::{
     ClusterLayout, Corpora, CorpusName, CorpusRecord, CorpusUid, MemoryStore, MetadataError,
     MetadataStore,
 };
-use simshard_router::RouterConfig;
 use simshard_testkit::TestCluster;
-use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
+
+use crate::own_router::OwnRouter;
 
 /// A store in which each new corpus gets the name `recovered` just before it gets its own.
 #[derive(Debug)]
@@ -62,17 +60,8 @@ impl MetadataStore for Recovering {
 async fn a_failed_creation_drops_no_corpus_that_an_operator_recovered() {
     let cluster = TestCluster::start(2).await;
     let store = Arc::new(Recovering(MemoryStore::new(cluster.layout().clone())));
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let config = RouterConfig {
-        timeout: Duration::from_secs(60),
-        max_corpora: 1000,
-        in_flight_bytes: 64 << 20,
-        drain: Duration::from_secs(1),
-    };
-    let end = CancellationToken::new();
-    let serving = tokio::spawn(simshard_router::serve(config, store, listener, end.clone()));
-    let client = Client::new(&url).unwrap();
+    let router = OwnRouter::start(store).await;
+    let client = &router.client;
     let corpus = v1::CreateCorpusRequest {
         name: "c".to_owned(),
         ..Default::default()
@@ -87,7 +76,6 @@ async fn a_failed_creation_drops_no_corpus_that_an_operator_recovered() {
         };
         assert_eq!(client.insert("recovered", documents).await.unwrap(), 1);
     }
-    end.cancel();
-    serving.await.unwrap().unwrap();
+    router.stop().await;
     cluster.stop().await;
 }

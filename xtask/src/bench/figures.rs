@@ -34,7 +34,6 @@ impl Figure {
 pub(super) struct Figures(Vec<Figure>);
 
 impl Figures {
-    /// The figure of a case.
     pub(super) fn of(&self, case: &str) -> anyhow::Result<&Figure> {
         let figure = self.0.iter().find(|figure| figure.0["case"] == case);
         figure.with_context(|| format!("no figure of the case {case}"))
@@ -101,16 +100,6 @@ impl<'a> Programs<'a> {
         Ok(())
     }
 
-    /// What one case of `simshard bench engine` measures.
-    pub(super) fn engine(&self, arguments: &[&str], case: &str) -> anyhow::Result<Figure> {
-        self.bench("engine", arguments, case)
-    }
-
-    /// What one case of `simshard bench batch` measures.
-    pub(super) fn batch(&self, arguments: &[&str], case: &str) -> anyhow::Result<Figure> {
-        self.bench("batch", arguments, case)
-    }
-
     /// What cases of `simshard bench cluster` measure, in one run.
     pub(super) fn cluster(&self, cases: &[&str]) -> anyhow::Result<Figures> {
         let mut command = self.simshard();
@@ -124,11 +113,17 @@ impl<'a> Programs<'a> {
 
     /// The megabytes of real text a second that a recipe goes through on one thread.
     pub(super) fn hash(&self, recipe: &str) -> anyhow::Result<f64> {
-        let figure = self.batch(&["--recipe", recipe, "--threads", "1"], "hash")?;
+        let figure = self.bench("batch", &["--recipe", recipe, "--threads", "1"], "hash")?;
         figure.number("megabytes_per_second")
     }
 
-    fn bench(&self, what: &str, arguments: &[&str], case: &str) -> anyhow::Result<Figure> {
+    /// What one case of `simshard bench engine` or `batch` measures.
+    pub(super) fn bench(
+        &self,
+        what: &str,
+        arguments: &[&str],
+        case: &str,
+    ) -> anyhow::Result<Figure> {
         let mut command = self.simshard();
         command.args(["bench", what, "--json", "--case", case]);
         command.args(arguments);

@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use clap::ValueEnum;
+
 use crate::steps::{self, Step};
 use crate::workspace::Workspace;
 
@@ -22,9 +24,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(steps::run(&workspace, &chosen(&arguments.only)))
 }
 
-/// The wanted steps, each once, in the order of [`Step::ALL`].
+/// The wanted steps, each once, in the order in which they run.
 fn chosen(only: &[Step]) -> Vec<Step> {
-    let all = Step::ALL.into_iter();
+    let all = Step::value_variants().iter().copied();
     all.filter(|step| only.is_empty() || only.contains(step))
         .collect()
 }
@@ -35,7 +37,7 @@ mod tests {
 
     #[test]
     fn all_steps_run_unless_some_are_named() {
-        assert_eq!(chosen(&[]), Step::ALL);
+        assert_eq!(chosen(&[]), Step::value_variants());
     }
 
     #[test]

@@ -16,7 +16,7 @@ mod demo;
 mod rust_tests;
 mod scripts;
 
-/// One thing to verify.
+/// One thing to verify. They stand in the order in which they run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Step {
     /// Every Rust file is formatted
@@ -38,18 +38,6 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    /// Every step, in the order in which they run.
-    pub(crate) const ALL: [Self; 8] = [
-        Self::Fmt,
-        Self::Clippy,
-        Self::Buf,
-        Self::Tests,
-        Self::Demo,
-        Self::Examples,
-        Self::Browser,
-        Self::Recipes,
-    ];
-
     /// The name on the command line and in the summary.
     pub(crate) fn name(self) -> String {
         let value = self.to_possible_value();
@@ -66,9 +54,9 @@ impl Step {
             Self::Buf => buf::verify(workspace, tools).into(),
             Self::Tests => rust_tests::verify(workspace),
             Self::Demo => demo::verify(workspace).into(),
-            Self::Examples => scripts::examples(workspace, tools).into(),
+            Self::Examples => scripts::run(workspace, tools, "page_examples.py").into(),
             Self::Browser => browser::verify(workspace, tools).into(),
-            Self::Recipes => scripts::recipes(workspace, tools).into(),
+            Self::Recipes => scripts::run(workspace, tools, "published_recipes.py").into(),
         }
     }
 }

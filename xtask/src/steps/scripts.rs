@@ -7,16 +7,6 @@ use crate::process;
 use crate::tools::Tools;
 use crate::workspace::Workspace;
 
-/// Runs the examples of all pages.
-pub(super) fn examples(workspace: &Workspace, tools: &Tools) -> anyhow::Result<String> {
-    run(workspace, tools, "page_examples.py")
-}
-
-/// Compares fingerprints with those of the published implementations.
-pub(super) fn recipes(workspace: &Workspace, tools: &Tools) -> anyhow::Result<String> {
-    run(workspace, tools, "published_recipes.py")
-}
-
 /// `simshard`, built if it is not up to date: as for the Rust tests, or for long runs the release.
 pub(super) fn program(workspace: &Workspace) -> anyhow::Result<PathBuf> {
     let (build, profile) = if workspace.is_long() {
@@ -31,7 +21,7 @@ pub(super) fn program(workspace: &Workspace) -> anyhow::Result<PathBuf> {
 }
 
 /// Runs a script of `tests/python` with the program.
-fn run(workspace: &Workspace, tools: &Tools, script: &str) -> anyhow::Result<String> {
+pub(super) fn run(workspace: &Workspace, tools: &Tools, script: &str) -> anyhow::Result<String> {
     let python = tools.python()?;
     let program = program(workspace)?;
     let mut command = python.command("python");

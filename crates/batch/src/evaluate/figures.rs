@@ -1,5 +1,6 @@
 //! Counts as shares: what a recipe finds up to each distance.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 use simshard_simhash::TextRecipe;
 
@@ -40,7 +41,7 @@ pub struct Row {
 }
 
 /// A pair to look at.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Example {
     /// The ids of the texts.
     pub ids: [String; 2],
@@ -147,8 +148,6 @@ impl Evaluation {
 
 impl Figures {
     fn json(&self) -> Value {
-        let examples =
-            |examples: &[Example]| examples.iter().map(Example::json).collect::<Vec<_>>();
         let rows = self
             .rows
             .iter()
@@ -157,8 +156,8 @@ impl Figures {
         json!({
             "recipe": self.recipe.to_string(),
             "distances": rows.collect::<Vec<_>>(),
-            "junk": examples(&self.junk),
-            "missed": examples(&self.missed),
+            "junk": self.junk,
+            "missed": self.missed,
         })
     }
 }
@@ -192,14 +191,4 @@ fn quality_json(quality: Quality) -> Value {
         "recall": quality.recall(),
         "f1": quality.f1(),
     })
-}
-
-impl Example {
-    fn json(&self) -> Value {
-        json!({
-            "ids": self.ids,
-            "distance": self.distance,
-            "similarity": self.similarity,
-        })
-    }
 }

@@ -5,37 +5,17 @@ use std::path::PathBuf;
 
 /// Why results cannot be written. Each message is complete but for the cause below it.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what is meant")]
 pub enum OutputError {
-    /// The output is one of the inputs, perhaps by another name.
     #[error("{output} is the input {input} as well: choose another output")]
-    IsInput {
-        /// The output.
-        output: String,
-        /// The input, as it was given.
-        input: String,
-    },
-    /// The output lies in a folder whose files are the input.
+    IsInput { output: String, input: String },
     #[error("{output} is in the folder {} that is read: choose another output", folder.display())]
-    InInput {
-        /// The output.
-        output: String,
-        /// The folder.
-        folder: PathBuf,
-    },
-    /// The output cannot be opened.
+    InInput { output: String, folder: PathBuf },
     #[error("cannot write {output}: {reason}")]
-    Refused {
-        /// The output.
-        output: String,
-        /// The reason.
-        reason: String,
-    },
-    /// Writing failed midway.
+    Refused { output: String, reason: String },
     #[error("cannot write {output}")]
     Failed {
-        /// The output.
         output: String,
-        /// The operating system's reason.
         #[source]
         error: io::Error,
     },

@@ -123,10 +123,14 @@ impl Output {
         Ok(Some(metadata).filter(|found| !found.file_type().is_char_device()))
     }
 
+    /// Writes a page and ends the output.
+    pub fn write_whole(mut self, page: &str) -> Result<Complete, OutputError> {
+        let failed = OutputError::failed(self.name.clone());
+        let written = self.write_all(page.as_bytes());
+        written.and_then(|()| self.complete()).map_err(failed)
+    }
+
     /// Ends the output: all of a file has reached the disk, though not its place.
-    ///
-    /// # Errors
-    /// If the disk fails.
     pub fn complete(self) -> io::Result<Complete> {
         if self.unfinished.is_some() {
             self.file.sync_all()?;

@@ -107,9 +107,6 @@ impl OutputFormat {
     }
 
     /// A writer of rows of this kind.
-    ///
-    /// # Errors
-    /// If the output cannot be written.
     pub fn sink(self, rows: Rows, output: Output) -> io::Result<Box<dyn Sink>> {
         Ok(match self {
             Self::Json => Box::new(Json::new(output)),

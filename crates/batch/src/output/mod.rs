@@ -29,7 +29,8 @@ mod unfinished;
 
 pub use error::OutputError;
 pub use escaped_json::write_json;
-pub use file::{Complete, Output};
+pub(crate) use file::Complete;
+pub use file::Output;
 pub use format::OutputFormat;
 pub use replaced::Replaced;
 pub use sinks::{Rows, Sink};

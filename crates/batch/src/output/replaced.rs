@@ -62,9 +62,6 @@ impl Replaced {
     }
 
     /// Puts these bytes in its place. When this returns, that lasts.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub fn replace(&self, bytes: &[u8]) -> Result<(), OutputError> {
         let replaced = || {
             let (unfinished, mut file) = Unfinished::create(self.place.clone())?;

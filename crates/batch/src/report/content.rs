@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::statistics::{HeavyPrefix, MemberSample};
+use crate::statistics::{ClusterSample, Degenerate, HeavyPrefix};
 
 /// The result of a batch command, and its course.
 #[derive(Debug, Clone, Default)]
@@ -43,56 +43,5 @@ impl Report {
     /// Whether the command makes clusters, so that their absence says something.
     pub(super) fn makes_clusters(&self) -> bool {
         self.command == "find-clusters" || !self.cluster_sizes.is_empty()
-    }
-}
-
-/// A cluster, with some of its members.
-#[derive(Debug, Clone, Default)]
-pub struct ClusterSample {
-    /// The cluster's id: its smallest member.
-    pub id: String,
-    /// Documents in it.
-    pub size: u64,
-    /// Some of its members, the first one (at distance 0) included.
-    pub members: Vec<MemberSample>,
-}
-
-/// A fingerprint that deserves a look.
-#[derive(Debug, Clone)]
-pub struct Degenerate {
-    /// The fingerprint.
-    pub fingerprint: u64,
-    /// Documents that have it.
-    pub documents: u64,
-    /// The ids of some of them.
-    pub samples: Vec<String>,
-    /// Why it deserves a look.
-    pub why: Why,
-}
-
-/// Why a fingerprint deserves a look.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
-    /// It is what the recipe makes of the empty text.
-    EmptyText,
-    /// Every bit is 0.
-    AllZero,
-    /// Every bit is 1.
-    AllOne,
-    /// Many documents have it.
-    Crowded,
-}
-
-impl Why {
-    /// The reason that fits a fingerprint best, given what the recipe makes of the empty text.
-    /// `None` if there is no recipe, because the input holds fingerprints.
-    #[must_use]
-    pub fn of(fingerprint: u64, empty_text: Option<u64>) -> Self {
-        match fingerprint {
-            _ if empty_text == Some(fingerprint) => Self::EmptyText,
-            0 => Self::AllZero,
-            u64::MAX => Self::AllOne,
-            _ => Self::Crowded,
-        }
     }
 }

@@ -8,7 +8,7 @@ use super::content::Report;
 use super::layout::{Head, html_page};
 use super::numbers::{count, share};
 use super::section::Section;
-use super::sections::run;
+use super::sections::{list::reasons, run};
 use super::text::outside;
 use crate::evaluate::{Evaluation, Example, Figures, Length, Row, Share, Suggestion};
 
@@ -222,6 +222,8 @@ fn card(figures: &Figures, what: &str, examples: &[Example]) -> Markup {
 }
 
 fn degenerate(found: &Evaluation) -> Section {
+    let counts = found.degenerate.iter();
+    let counts = counts.map(|(reason, texts)| (reason.name(), *texts));
     Section {
         id: "degenerate",
         title: "Degenerate texts",
@@ -229,17 +231,7 @@ fn degenerate(found: &Evaluation) -> Section {
             "Texts that say too little for a fingerprint: they match each other whatever they are about. Leave "
             "them out if there are many."
         },
-        body: html! {
-            table.plain {
-                caption { "Degenerate texts by reason" }
-                thead { tr { th scope="col" { "Reason" } th.number scope="col" { "Texts" } } }
-                tbody {
-                    @for (reason, texts) in &found.degenerate {
-                        tr { th scope="row" { (reason.name()) } td.number { (count(*texts)) } }
-                    }
-                }
-            }
-        },
+        body: reasons("Degenerate texts by reason", "Texts", counts),
     }
 }
 

@@ -36,7 +36,6 @@ pub fn page(report: &Report) -> String {
     html_page(&head, &sections::all(report))
 }
 
-/// A page of sections.
 pub(super) fn html_page(head: &Head, sections: &[Section]) -> String {
     let page = html! {
         (DOCTYPE)

@@ -24,6 +24,8 @@ mod summary;
 mod tests;
 mod text;
 
-pub use content::{ClusterSample, Degenerate, Report, Why};
+pub use content::Report;
 pub use evaluation::evaluation_page;
 pub use layout::page;
+
+pub use crate::statistics::{ClusterSample, Degenerate, HeavyPrefix, MemberSample, Why};

@@ -80,7 +80,6 @@ fn within(report: &Report) -> String {
     }
 }
 
-/// All pairs.
 pub(super) fn pairs(report: &Report) -> u128 {
     report
         .pairs_by_distance
@@ -90,7 +89,6 @@ pub(super) fn pairs(report: &Report) -> u128 {
         .sum()
 }
 
-/// All clusters.
 pub(super) fn clusters(report: &Report) -> u128 {
     report.cluster_sizes.values().copied().map(u128::from).sum()
 }

@@ -28,14 +28,14 @@ pub(super) struct Requests {
     in_flight: Option<usize>,
     /// Matches that a search found.
     #[serde(skip_serializing_if = "Option::is_none")]
-    matches: Option<usize>,
+    pub(super) matches: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     p50_ms: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     p99_ms: Option<f64>,
     /// The time of a sync on this disk.
     #[serde(skip_serializing_if = "Option::is_none")]
-    sync_p50_ms: Option<f64>,
+    pub(super) sync_p50_ms: Option<f64>,
 }
 
 impl Requests {
@@ -68,25 +68,11 @@ impl Requests {
         }
     }
 
-    pub(super) fn with_matches(self, matches: usize) -> Self {
-        Self {
-            matches: Some(matches),
-            ..self
-        }
-    }
-
     pub(super) fn with_latencies(self, in_flight: usize, latencies: &Latencies) -> Self {
         Self {
             in_flight: Some(in_flight),
             p50_ms: Some(latencies.percentile(50)),
             p99_ms: Some(latencies.percentile(99)),
-            ..self
-        }
-    }
-
-    pub(super) fn with_syncs(self, syncs: &Latencies) -> Self {
-        Self {
-            sync_p50_ms: Some(syncs.percentile(50)),
             ..self
         }
     }

@@ -24,7 +24,6 @@ pub(super) const CASES: [Case; 7] = [
     Case::InsertStreamIds,
 ];
 
-/// Bytes of an id.
 const ID_BYTES: usize = 64;
 
 /// Measures those cases that were asked for, and the insert that all need.
@@ -107,10 +106,9 @@ impl<'a> Served<'a> {
             .question(queries, &self.stored, &[])
             .check(found.answers)?;
         let (case, count) = ("find_all_stream", queries.len());
-        Requests::new(self.settings, case, n, count, found.seconds)
-            .in_batches(self.settings)
-            .with_matches(found.matches)
-            .print(self.settings.json)
+        let mut figures = Requests::new(self.settings, case, n, count, found.seconds);
+        figures.matches = Some(found.matches);
+        figures.in_batches(self.settings).print(self.settings.json)
     }
 
     /// Searches for one query a request.
@@ -148,9 +146,10 @@ impl<'a> Served<'a> {
         let n = self.stored.len();
         self.take(&single.new).await?;
         let seconds = inserts.iter().sum::<Duration>().as_secs_f64();
-        Requests::new(self.settings, "insert_alone", n, count, seconds)
+        let mut figures = Requests::new(self.settings, "insert_alone", n, count, seconds);
+        figures.sync_p50_ms = Some(Latencies::new(syncs).percentile(50));
+        figures
             .with_latencies(1, &Latencies::new(inserts))
-            .with_syncs(&Latencies::new(syncs))
             .print(self.settings.json)
     }
 

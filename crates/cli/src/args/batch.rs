@@ -1,6 +1,6 @@
 //! The arguments of `find-all` and `find-clusters`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::{Args, ValueHint};
@@ -67,7 +67,13 @@ impl BatchArgs {
             format,
             output,
         } = Plan::new(&self.reading, &self.writing, OutputFormat::Json)?;
-        let report = self.open_report(&input.paths, &output)?;
+        let report = open_report(self.report.as_deref(), &input.paths)?;
+        if let Some(report) = &report
+            && report.is_the_same_as(&output)?
+        {
+            let message = "--report and --output name the same file: choose another for one";
+            return Err(UsageError(message.to_owned()).into());
+        }
         Ok(Job {
             command,
             input,
@@ -82,21 +88,20 @@ impl BatchArgs {
             start,
         })
     }
+}
 
-    /// Opens the place of the report, if one is asked for.
-    fn open_report(&self, inputs: &[PathBuf], output: &Output) -> anyhow::Result<Option<Output>> {
-        let Some(path) = &self.report else {
-            return Ok(None);
-        };
-        let report = Output::open(Some(path), inputs)?;
-        if report.is_stdout() {
-            let message = "--report is not written to standard output: name a file for it";
-            return Err(UsageError(message.to_owned()).into());
-        }
-        if report.is_the_same_as(output)? {
-            let message = "--report and --output name the same file: choose another for one";
-            return Err(UsageError(message.to_owned()).into());
-        }
-        Ok(Some(report))
+/// Opens the place of a report, if one is asked for.
+pub(crate) fn open_report(
+    path: Option<&Path>,
+    inputs: &[PathBuf],
+) -> anyhow::Result<Option<Output>> {
+    let Some(path) = path else {
+        return Ok(None);
+    };
+    let report = Output::open(Some(path), inputs)?;
+    if report.is_stdout() {
+        let message = "--report is not written to standard output: name a file for it";
+        return Err(UsageError(message.to_owned()).into());
     }
+    Ok(Some(report))
 }

@@ -7,6 +7,7 @@ use simshard_input::{Format, Html, InputOptions};
 
 /// Where documents come from and how they are written.
 #[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Input")]
 pub struct InputArgs {
     /// Files to read, or folders with `--format files`; `-` or nothing reads standard input
     ///
@@ -19,7 +20,7 @@ pub struct InputArgs {
     /// temporary file; with --skip-bad-lines they are used as they arrive. The other commands
     /// read once. Parquet that does not stand in a file of its own is copied to a temporary file in any
     /// case.
-    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath, help_heading = None)]
     pub paths: Vec<PathBuf>,
 
     /// How documents are written [default: by the paths, else as the command says]
@@ -31,39 +32,22 @@ pub struct InputArgs {
     /// taken for `lines` only where this option says so.
     ///
     /// Input is UTF-8; a line, a text or a file is at most 8 MiB, an id at most 1024 bytes.
-    #[arg(short, long, value_enum, help_heading = "Input")]
+    #[arg(short, long, value_enum)]
     pub format: Option<Format>,
 
     /// jsonl, parquet: the field or column that holds a document's id, a string or a number
     /// [default: id]
-    #[arg(
-        short = 'x',
-        long,
-        visible_alias = "id_column",
-        value_name = "NAME",
-        help_heading = "Input"
-    )]
+    #[arg(short = 'x', long, visible_alias = "id_column", value_name = "NAME")]
     pub id_field: Option<String>,
 
     /// jsonl, parquet: the field or column that holds a document's text [default: text]
-    #[arg(
-        short,
-        long,
-        visible_alias = "text_column",
-        value_name = "NAME",
-        help_heading = "Input"
-    )]
+    #[arg(short, long, visible_alias = "text_column", value_name = "NAME")]
     pub text_field: Option<String>,
 
     /// jsonl, parquet: the field or column that holds a document's fingerprint, instead of a text
     ///
     /// The fingerprint is a number or a string of decimal digits, 0 to 18446744073709551615.
-    #[arg(
-        long,
-        value_name = "NAME",
-        conflicts_with = "text_field",
-        help_heading = "Input"
-    )]
+    #[arg(long, value_name = "NAME", conflicts_with = "text_field")]
     pub fingerprint_field: Option<String>,
 
     /// jsonl: the field that holds a document's features, instead of a text [default: features,
@@ -72,12 +56,7 @@ pub struct InputArgs {
     /// Features are an object of weights by hash, {"17":2,"18":1}, or an array of hashes and
     /// [hash, weight] pairs, [[17,2],18]; hashes and weights are integers from 0 to
     /// 18446744073709551615, hashes may be strings.
-    #[arg(
-        long,
-        value_name = "NAME",
-        conflicts_with_all = ["text_field", "fingerprint_field"],
-        help_heading = "Input"
-    )]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["text_field", "fingerprint_field"])]
     pub features_field: Option<String>,
 
     /// files, jsonl, parquet, warc: what is taken as the text of a page of HTML [default: main, where
@@ -93,15 +72,14 @@ pub struct InputArgs {
         long,
         value_enum,
         value_name = "PART",
-        conflicts_with_all = ["fingerprint_field", "features_field"],
-        help_heading = "Input"
+        conflicts_with_all = ["fingerprint_field", "features_field"]
     )]
     pub html: Option<Html>,
 
     /// Leave out lines, rows and records that cannot be read, and count them, instead of stopping
     ///
     /// Nothing is checked ahead, so standard input and pipes are used as they arrive.
-    #[arg(long, help_heading = "Input")]
+    #[arg(long)]
     pub skip_bad_lines: bool,
 }
 

@@ -8,6 +8,7 @@ mod read;
 mod write;
 
 pub use batch::BatchArgs;
+pub(crate) use batch::open_report;
 pub use blocks::Blocks;
 pub(crate) use blocks::document_count;
 pub use input::InputArgs;

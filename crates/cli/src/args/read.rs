@@ -15,46 +15,30 @@ const USUAL_WINDOW: u32 = 5;
 
 /// What to read, and how texts become fingerprints.
 #[derive(Args, Debug)]
+#[command(next_help_heading = "Input")]
 pub struct ReadArgs {
     /// The documents.
     #[command(flatten)]
     pub documents: InputArgs,
     /// A file to read, as if it stood among the paths; repeat for more
-    #[arg(short, long, value_name = "PATH", value_hint = ValueHint::AnyPath, help_heading = "Input")]
+    #[arg(short, long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub input: Vec<PathBuf>,
     /// Read the first N documents only; 0 means all
-    #[arg(
-        short = 'n',
-        long,
-        value_name = "N",
-        default_value_t = 0,
-        help_heading = "Input"
-    )]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 0)]
     pub sample: u64,
     /// Leave out texts of fewer words, and say how many
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Input")]
+    #[arg(long, value_name = "N", default_value_t = 0)]
     pub min_words: usize,
     /// How texts become fingerprints
-    #[arg(long, value_name = "NAME", default_value_t, value_parser = recipe_names(), help_heading = "Input")]
+    #[arg(long, value_name = "NAME", default_value_t, value_parser = recipe_names())]
     pub recipe: Recipe,
     /// Fingerprint windows of N bytes: short for `--recipe jenkins-window-N`; 0 means 5
-    #[arg(
-        short,
-        long,
-        value_name = "N",
-        conflicts_with = "recipe",
-        help_heading = "Input"
-    )]
+    #[arg(short, long, value_name = "N", conflicts_with = "recipe")]
     pub window: Option<u32>,
     /// With --window, leave out the last window of each text, as the program does from which the
     /// recipe is taken; `--recipe jenkins-window-N-compat` says the same
     // Of its own, for clap waives `requires` where --window conflicts with what is given.
-    #[arg(
-        long,
-        requires = "window",
-        conflicts_with = "recipe",
-        help_heading = "Input"
-    )]
+    #[arg(long, requires = "window", conflicts_with = "recipe")]
     pub compat: bool,
 }
 

@@ -9,19 +9,20 @@ use crate::exit::UsageError;
 
 /// Where results go, and how they are written.
 #[derive(Args, Debug)]
+#[command(next_help_heading = "Output")]
 pub struct WriteArgs {
     /// Where to write; `-` or nothing is standard output
     ///
     /// A file is written beside its place and put there when it is complete: until then, and if
     /// anything goes wrong, what stood there stays. Open descriptors, such as /dev/stdout and
     /// /dev/fd/3, are written to as they are. Outputs are not compressed.
-    #[arg(short, long, value_name = "PATH", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    #[arg(short, long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
     /// How to write [default: by the output's extension, else json, or tsv for `hash` and `scan`]
     ///
     /// The extensions are .json, .jsonl, .ndjson, .tsv and, where this program was built with it,
     /// .parquet; others are refused without this option.
-    #[arg(long, value_enum, value_name = "FORMAT", help_heading = "Output")]
+    #[arg(long, value_enum, value_name = "FORMAT")]
     pub output_format: Option<OutputFormat>,
 }
 

@@ -19,9 +19,6 @@ pub enum BenchCommand {
 }
 
 /// Measures.
-///
-/// # Errors
-/// If the arguments make no corpus, a process fails, or an answer is wrong.
 pub fn run(command: BenchCommand) -> anyhow::Result<()> {
     match command {
         BenchCommand::Engine(settings) => engine::run(&settings),

@@ -16,9 +16,6 @@ pub struct CompletionsArgs {
 }
 
 /// Prints the script for this program.
-///
-/// # Errors
-/// If standard output cannot be written.
 pub fn run(args: CompletionsArgs, mut program: Command) -> anyhow::Result<()> {
     let mut script = Vec::new();
     generate(args.shell, &mut program, "simshard", &mut script);

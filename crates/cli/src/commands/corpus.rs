@@ -15,7 +15,7 @@ use simshard_runtime::terminal::escaped;
 use simshard_simhash::{Layout, Recipe, chance_pairs};
 
 use crate::args::{Blocks, document_count};
-use crate::connection::{RouterArgs, block_on};
+use crate::connection::RouterArgs;
 use crate::exit::UsageError;
 use crate::recipe::recipe_names;
 use crate::say::note;
@@ -90,22 +90,17 @@ pub struct NameArgs {
 }
 
 /// Does what the command says.
-///
-/// # Errors
-/// If the router refuses or fails it, or the output cannot be written.
-pub fn run(command: CorpusCommand) -> anyhow::Result<()> {
-    block_on(async {
-        match command {
-            CorpusCommand::Create(args) => create(args).await,
-            CorpusCommand::List(args) => list(&args).await,
-            CorpusCommand::Show(args) => show(&args).await,
-            CorpusCommand::Delete(args) => delete(&args).await,
-            CorpusCommand::Recover(args) => recover::run(args).await,
-            CorpusCommand::Scan(args) => scan::run(&args).await,
-            CorpusCommand::FindPairs(args) => find_pairs::run(&args).await,
-            CorpusCommand::FindClusters(args) => find_clusters::run(&args).await,
-        }
-    })
+pub async fn run(command: CorpusCommand) -> anyhow::Result<()> {
+    match command {
+        CorpusCommand::Create(args) => create(args).await,
+        CorpusCommand::List(args) => list(&args).await,
+        CorpusCommand::Show(args) => show(&args).await,
+        CorpusCommand::Delete(args) => delete(&args).await,
+        CorpusCommand::Recover(args) => recover::run(args).await,
+        CorpusCommand::Scan(args) => scan::run(&args).await,
+        CorpusCommand::FindPairs(args) => find_pairs::run(&args).await,
+        CorpusCommand::FindClusters(args) => find_clusters::run(&args).await,
+    }
 }
 
 async fn create(args: CreateArgs) -> anyhow::Result<()> {

@@ -72,9 +72,6 @@ struct Timings {
 }
 
 /// Runs the demo.
-///
-/// # Errors
-/// If there is nothing to read, the cluster fails, or an answer is wrong.
 pub fn run(args: &DemoArgs) -> anyhow::Result<()> {
     let start = Instant::now();
     let files = walk::read(&args.paths, args.max_mib, args.recipe)?;

@@ -16,9 +16,6 @@ pub struct DistanceArgs {
 }
 
 /// Prints the distance.
-///
-/// # Errors
-/// If standard output cannot be written.
 pub fn run(args: DistanceArgs) -> anyhow::Result<()> {
     writeln!(std::io::stdout(), "{}", args.a.distance(args.b))?;
     Ok(())

@@ -1,22 +1,19 @@
 //! `simshard evaluate`: how well recipes find the near-duplicates of given texts.
 
 use std::fs;
-use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::bail;
 use clap::{Args, ValueHint};
-use simshard_batch::Output;
 use simshard_batch::evaluate::{Evaluate, Labels, Suggestion, Truth, Want, evaluate};
 use simshard_batch::report::evaluation_page;
-use simshard_input::InputOptions;
 use simshard_simhash::{Recipe, TextRecipe, Window};
 
-use crate::args::InputArgs;
+use crate::args::{InputArgs, open_report};
 use crate::exit::UsageError;
 use crate::progress::ON_TERMINAL;
 use crate::recipe::text_recipe_names;
-use crate::say::{self, note};
+use crate::say;
 
 mod tables;
 
@@ -76,7 +73,7 @@ pub struct EvaluateArgs {
     pub documents_expected: f64,
 
     /// Use this many threads, 1 to 256 [default: one a core]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256), help_heading = None)]
     pub threads: Option<u16>,
     /// Print one JSON object, with the figures by length too
     #[arg(long, help_heading = "Output")]
@@ -94,12 +91,9 @@ fn documents(text: &str) -> Result<f64, UsageError> {
 }
 
 /// Prints the figures.
-///
-/// # Errors
-/// If the arguments or the input are bad, or nothing meets what is wanted.
 pub fn run(args: &EvaluateArgs) -> anyhow::Result<()> {
     let input = args.documents.options().expanded()?;
-    let report = args.open_report(&input)?;
+    let report = open_report(args.report.as_deref(), &input.paths)?;
     let job = Evaluate {
         input,
         recipes: args.recipes(),
@@ -109,9 +103,7 @@ pub fn run(args: &EvaluateArgs) -> anyhow::Result<()> {
         threads: args.threads.map_or(0, usize::from),
     };
     let found = evaluate(&job, ON_TERMINAL)?;
-    if !found.skipped.is_empty() {
-        note(found.skipped);
-    }
+    say::left_out(found.skipped);
     let suggestion = Suggestion::of(&found, args.want, args.documents_expected);
     if args.json {
         let mut all = found.json();
@@ -120,15 +112,10 @@ pub fn run(args: &EvaluateArgs) -> anyhow::Result<()> {
     } else {
         say::print(tables::of(&found, suggestion).trim_end())?;
     }
-    if let Some(mut report) = report {
+    if let Some(report) = report {
         let settings = args.settings();
-        let failed = simshard_batch::OutputError::failed(report.name().to_owned());
         let page = evaluation_page(&found, suggestion, &job.input.names(), &settings);
-        report
-            .write_all(page.as_bytes())
-            .and_then(|()| report.complete())
-            .map_err(failed)?
-            .commit()?;
+        report.write_whole(&page)?.commit()?;
     }
     match suggestion {
         Some(_) => Ok(()),
@@ -159,18 +146,6 @@ impl EvaluateArgs {
         let labels =
             Labels::parse(&text).map_err(|error| UsageError(format!("{name}: {error}")))?;
         Ok(Some(labels))
-    }
-
-    fn open_report(&self, input: &InputOptions) -> anyhow::Result<Option<Output>> {
-        let Some(path) = &self.report else {
-            return Ok(None);
-        };
-        let report = Output::open(Some(path), &input.paths)?;
-        if report.is_stdout() {
-            let message = "--report is not written to standard output: name a file for it";
-            return Err(UsageError(message.to_owned()).into());
-        }
-        Ok(Some(report))
     }
 
     /// The settings that the result depends on, for the report.

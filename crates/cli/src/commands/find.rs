@@ -17,8 +17,8 @@ use simshard_simhash::Recipe;
 use crate::args::InputArgs;
 use crate::commands::documents::hashable;
 use crate::commands::{checking, pipeline};
-use crate::connection::{CorpusArgs, RouterArgs, block_on};
-use crate::say::note;
+use crate::connection::{CorpusArgs, RouterArgs};
+use crate::say::{left_out, note};
 
 /// Arguments of `find`.
 #[derive(Args, Debug)]
@@ -47,40 +47,37 @@ pub struct FindArgs {
 
 /// Arguments of `find-first`, and of `find` as well.
 #[derive(Args, Debug)]
-#[command(after_help = "\
+#[command(
+    after_help = "\
 Prints a line for each query, in their order, with one match or none:
 {\"query\":\"5\",\"id\":\"a\",\"matches\":[{\"fingerprint\":\"4\",\"distance\":1,\"ids\":[\"b\"]}]}
 `simshard find --help` says more of it.
 
 Examples:
   simshard find-first queries.jsonl --text-field body
-  simshard find-first --fingerprint 5457064206285785525")]
+  simshard find-first --fingerprint 5457064206285785525",
+    next_help_heading = "Search"
+)]
 pub struct FindFirstArgs {
     /// Search for this fingerprint instead of documents; repeat for more
     #[arg(
         long,
         value_name = "N",
         conflicts_with_all = ["paths", "text"],
-        allow_negative_numbers = true,
-        help_heading = "Search"
+        allow_negative_numbers = true
     )]
     pub fingerprint: Vec<Fingerprint>,
     /// Search for this text instead of documents; repeat for more
-    #[arg(
-        long,
-        value_name = "TEXT",
-        conflicts_with = "paths",
-        help_heading = "Search"
-    )]
+    #[arg(long, value_name = "TEXT", conflicts_with = "paths")]
     pub text: Vec<String>,
     /// Find matches up to this distance [default: the corpus's]
-    #[arg(long, value_name = "BITS", help_heading = "Search")]
+    #[arg(long, value_name = "BITS")]
     pub max_distance: Option<u32>,
     /// Print at most this many ids a match, the smallest; 0 means all
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Search")]
+    #[arg(long, value_name = "N", default_value_t = 0)]
     pub max_ids: u32,
     /// If a node does not answer or does not hold the corpus, print what the others hold instead of failing
-    #[arg(long, help_heading = "Search")]
+    #[arg(long)]
     pub allow_partial: bool,
     /// The documents to search for.
     #[command(flatten)]
@@ -101,19 +98,13 @@ enum Which {
 }
 
 /// Finds all matches.
-///
-/// # Errors
-/// If the input is bad, the router fails, or standard output cannot be written.
-pub fn run(args: &FindArgs) -> anyhow::Result<()> {
-    block_on(find(Which::All, &args.common, args.limit))
+pub async fn run(args: &FindArgs) -> anyhow::Result<()> {
+    find(Which::All, &args.common, args.limit).await
 }
 
 /// Finds the nearest matches.
-///
-/// # Errors
-/// If the input is bad, the router fails, or standard output cannot be written.
-pub fn run_first(args: &FindFirstArgs) -> anyhow::Result<()> {
-    block_on(find(Which::First, args, 0))
+pub async fn run_first(args: &FindFirstArgs) -> anyhow::Result<()> {
+    find(Which::First, args, 0).await
 }
 
 async fn find(which: Which, args: &FindFirstArgs, limit: u32) -> anyhow::Result<()> {
@@ -157,9 +148,7 @@ async fn find(which: Which, args: &FindFirstArgs, limit: u32) -> anyhow::Result<
     })
     .await?;
     warn_of_missing(client, corpus, &missing).await;
-    if !skipped.is_empty() {
-        note(skipped);
-    }
+    left_out(skipped);
     Ok(())
 }
 

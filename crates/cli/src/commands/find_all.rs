@@ -28,9 +28,6 @@ pub struct FindAllArgs {
 }
 
 /// Writes the pairs.
-///
-/// # Errors
-/// If the arguments or the input are bad, or the output cannot be written.
 pub fn run(args: &FindAllArgs) -> anyhow::Result<()> {
     let job = args.batch.job("find-all")?;
     say::summary(&find_pairs(job, ON_TERMINAL)?);

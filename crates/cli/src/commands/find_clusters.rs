@@ -32,9 +32,6 @@ pub struct FindClustersArgs {
 }
 
 /// Writes the clusters.
-///
-/// # Errors
-/// If the arguments or the input are bad, or the output cannot be written.
 pub fn run(args: &FindClustersArgs) -> anyhow::Result<()> {
     let job = args.batch.job("find-clusters")?;
     say::summary(&find_clusters(job, args.singletons, ON_TERMINAL)?);

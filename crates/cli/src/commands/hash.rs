@@ -13,7 +13,7 @@ use simshard_simhash::Recipe;
 use crate::args::{Plan, ReadArgs, WriteArgs};
 use crate::exit::UsageError;
 use crate::progress;
-use crate::say::{self, note};
+use crate::say;
 
 /// Arguments of `hash`.
 #[derive(Args, Debug)]
@@ -43,9 +43,6 @@ pub struct HashArgs {
 }
 
 /// Writes the fingerprints, as the input is read.
-///
-/// # Errors
-/// If the arguments or the input are bad, or the output cannot be written.
 pub fn run(args: &HashArgs) -> anyhow::Result<()> {
     let plan = Plan::new(&args.reading, &args.writing, OutputFormat::Tsv)?;
     let input = open(&plan.input, plan.format.ids(), plan.recipe)?;
@@ -70,12 +67,8 @@ pub fn run(args: &HashArgs) -> anyhow::Result<()> {
     output.map_err(&failed)?.commit()?;
     bar.finish_and_clear();
     say::recipe(plan.recipe);
-    if !skipped.is_empty() {
-        note(skipped);
-    }
-    if !degenerate.is_empty() {
-        note(degenerate);
-    }
+    say::left_out(skipped);
+    say::degenerate(degenerate);
     Ok(())
 }
 

@@ -11,9 +11,8 @@ use simshard_simhash::Recipe;
 use super::checking;
 use super::documents::{self, DocumentsArgs, Done, Rest, count};
 use crate::checkpoint::{CheckpointFile, CorpusIdentity, Subject};
-use crate::connection::block_on;
 use crate::progress;
-use crate::say::note;
+use crate::say::{left_out, note};
 
 /// Arguments of `insert`.
 #[derive(Args, Debug)]
@@ -49,14 +48,7 @@ pub struct InsertArgs {
 }
 
 /// Inserts the documents.
-///
-/// # Errors
-/// If the input is bad, the checkpoint is of another load, or the router fails.
-pub fn run(args: &InsertArgs) -> anyhow::Result<()> {
-    block_on(insert(args))
-}
-
-async fn insert(args: &InsertArgs) -> anyhow::Result<()> {
+pub async fn run(args: &InsertArgs) -> anyhow::Result<()> {
     let client = &args.documents.client()?;
     // Before any input is read, and even if there is none. It also makes the router look whether the
     // corpus is still the same.
@@ -170,7 +162,5 @@ fn say(done: &Done, before: u64) {
             "inserted {inserted}, {there} there already, after {before} that were done before"
         )),
     }
-    if !done.skipped.is_empty() {
-        note(done.skipped);
-    }
+    left_out(done.skipped);
 }

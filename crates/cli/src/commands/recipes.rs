@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use clap::Args;
-use serde::Serialize;
+use serde_json::json;
 use simshard_simhash::{Explanation, Recipe};
 
 use crate::recipe::{recipe_names, windows};
@@ -30,15 +30,12 @@ pub struct RecipesArgs {
 }
 
 /// Prints them.
-///
-/// # Errors
-/// If standard output cannot be written.
 pub fn run(args: RecipesArgs) -> anyhow::Result<()> {
     let text = match (args.recipe, args.json) {
         (None, false) => table(),
         (Some(recipe), false) => in_full(&recipe.explanation()),
-        (None, true) => Recipe::LISTED.map(json).concat(),
-        (Some(recipe), true) => json(recipe),
+        (None, true) => Recipe::LISTED.map(as_json).concat(),
+        (Some(recipe), true) => as_json(recipe),
     };
     Ok(io::stdout().write_all(text.as_bytes())?)
 }
@@ -97,38 +94,22 @@ choose    for {choose}
 }
 
 /// An explanation as programs get it.
-#[derive(Serialize)]
-struct Record<'a> {
-    name: &'a str,
-    takes: &'a str,
-    summary: &'a str,
-    tokens: &'a str,
-    features: &'a str,
-    hash: &'a str,
-    ties: &'a str,
-    empty: &'a str,
-    version: &'a str,
-    source: &'a str,
-    choose: &'a str,
-}
-
-fn json(recipe: Recipe) -> String {
+fn as_json(recipe: Recipe) -> String {
     let all = recipe.explanation();
-    let record = Record {
-        name: &all.name,
-        takes: all.takes.name(),
-        summary: all.summary,
-        tokens: &all.tokens,
-        features: &all.features,
-        hash: all.hash,
-        ties: all.ties,
-        empty: &all.empty,
-        version: all.version,
-        source: all.source,
-        choose: all.choose,
-    };
-    // Strings always become JSON.
-    serde_json::json!(record).to_string() + "\n"
+    let record = json!({
+        "name": all.name,
+        "takes": all.takes.name(),
+        "summary": all.summary,
+        "tokens": all.tokens,
+        "features": all.features,
+        "hash": all.hash,
+        "ties": all.ties,
+        "empty": all.empty,
+        "version": all.version,
+        "source": all.source,
+        "choose": all.choose,
+    });
+    record.to_string() + "\n"
 }
 
 #[cfg(test)]
@@ -171,7 +152,7 @@ mod tests {
 
     #[test]
     fn json_holds_what_the_explanation_says() {
-        let line = json("jenkins-window-7-compat".parse().unwrap());
+        let line = as_json("jenkins-window-7-compat".parse().unwrap());
         let value: serde_json::Value = serde_json::from_str(&line).unwrap();
         assert_eq!(value["name"], "jenkins-window-7-compat");
         assert_eq!(value["takes"], "text");

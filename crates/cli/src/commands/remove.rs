@@ -5,8 +5,7 @@ use simshard_input::Position;
 
 use super::checking;
 use super::documents::{self, DocumentsArgs, Rest, count, hashable};
-use crate::connection::block_on;
-use crate::say::note;
+use crate::say::{left_out, note};
 
 /// Arguments of `remove`.
 #[derive(Args, Debug)]
@@ -34,14 +33,7 @@ pub struct RemoveArgs {
 }
 
 /// Removes the documents.
-///
-/// # Errors
-/// If the input is bad or the router fails.
-pub fn run(args: &RemoveArgs) -> anyhow::Result<()> {
-    block_on(remove(args))
-}
-
-async fn remove(args: &RemoveArgs) -> anyhow::Result<()> {
+pub async fn run(args: &RemoveArgs) -> anyhow::Result<()> {
     let RemoveArgs {
         documents: args,
         beyond_clock,
@@ -65,8 +57,6 @@ async fn remove(args: &RemoveArgs) -> anyhow::Result<()> {
         count(done.changed),
         done.unchanged
     ));
-    if !done.skipped.is_empty() {
-        note(done.skipped);
-    }
+    left_out(done.skipped);
     Ok(())
 }

@@ -157,9 +157,6 @@ pub struct RouterRoleArgs {
 }
 
 /// Runs the role until it is told to stop.
-///
-/// # Errors
-/// If its settings are wrong, or it cannot serve.
 pub fn run(args: &ServeArgs) -> anyhow::Result<()> {
     allocator::give_back_at_rest().context("cannot start a thread")?;
     match &args.role {

@@ -45,9 +45,6 @@ impl StorageArgs {
 }
 
 /// Prints or checks.
-///
-/// # Errors
-/// If there is no data directory, a node uses it, or it is damaged.
 pub fn run(command: StorageCommand) -> anyhow::Result<()> {
     match command {
         StorageCommand::Inspect(args) => {

@@ -118,16 +118,7 @@ impl CorporaFile {
             FormatError::UnknownVersion { found } => {
                 MetadataError::UnknownCorporaVersion { path, found }
             }
-            FormatError::Corrupt {
-                line,
-                column,
-                message,
-            } => MetadataError::CorruptCorpora {
-                path,
-                line,
-                column,
-                message,
-            },
+            FormatError::Corrupt(damage) => MetadataError::CorruptCorpora { path, damage },
         }
     }
 

@@ -33,7 +33,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
-use simshard_runtime::toml_mistake::{locate, position};
+use simshard_runtime::toml_mistake::TomlMistake;
 use toml::Spanned;
 
 use crate::corpora::Corpora;
@@ -57,12 +57,8 @@ const NANOS_PER_SECOND: u32 = 1_000_000_000;
 pub(super) enum FormatError {
     /// A later Simshard wrote it.
     UnknownVersion { found: u32 },
-    /// It is damaged at this line and column, both from 1.
-    Corrupt {
-        line: usize,
-        column: usize,
-        message: String,
-    },
+    /// It is damaged here.
+    Corrupt(TomlMistake),
 }
 
 /// Just enough of any version to know which one it is.
@@ -151,14 +147,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Corpora, FormatError> {
 }
 
 fn from_toml<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, FormatError> {
-    toml::from_str(text).map_err(|error| {
-        let (line, column, message) = locate(text, &error);
-        FormatError::Corrupt {
-            line,
-            column,
-            message,
-        }
-    })
+    toml::from_str(text).map_err(|error| FormatError::Corrupt(TomlMistake::of(text, &error)))
 }
 
 /// The records of a file, which must be `expected` in number.
@@ -216,12 +205,7 @@ fn checksum_line(before: &str, after: &str) -> String {
 }
 
 fn corrupt_at(text: &str, offset: usize, message: String) -> FormatError {
-    let (line, column) = position(text, offset);
-    FormatError::Corrupt {
-        line,
-        column,
-        message,
-    }
+    FormatError::Corrupt(TomlMistake::at(text, offset, message))
 }
 
 /// The text of a corpora file with these corpora.

@@ -13,7 +13,7 @@ use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
-use simshard_runtime::toml_mistake::locate;
+use simshard_runtime::toml_mistake::TomlMistake;
 use simshard_topology::NodeId;
 
 use crate::layout::{ClusterLayout, ClusterLayoutError, Node};
@@ -42,14 +42,9 @@ pub(super) fn load(path: &Path) -> Result<ClusterLayout, MetadataError> {
         path: path.to_owned(),
         reason,
     })?;
-    let raw: RawLayout = toml::from_str(&text).map_err(|error| {
-        let (line, column, message) = locate(&text, &error);
-        MetadataError::MalformedLayout {
-            path: path.to_owned(),
-            line,
-            column,
-            message,
-        }
+    let raw: RawLayout = toml::from_str(&text).map_err(|error| MetadataError::MalformedLayout {
+        path: path.to_owned(),
+        mistake: TomlMistake::of(&text, &error),
     })?;
     let mut nodes = Vec::with_capacity(raw.nodes.len());
     for node in raw.nodes {

@@ -11,106 +11,64 @@ const REASON_CHARS: usize = 500;
 /// How the library says that a compression is left out of it.
 const LEFT_OUT: &str = "Disabled feature at compile time: ";
 
-/// Why a Parquet file cannot be used. Each message is complete in itself.
+/// Why a Parquet file cannot be used. Each message is complete in itself. A `file` is a path, or `<stdin>`.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what is meant")]
 pub enum ParquetError {
     /// One row is no document. The rows after it can still be read.
     #[error("{file}: row {row}: {problem}")]
     BadRow {
-        /// Its path, or `<stdin>`.
         file: String,
         /// Its number, from 1.
         row: u64,
-        /// The problem.
         problem: RowProblem,
     },
-    /// No Parquet file, or one without an end.
     #[error("{file} is no whole Parquet file: {reason}")]
-    NotParquet {
-        /// Its path, or `<stdin>`.
-        file: String,
-        /// The value that was found.
-        reason: String,
-    },
-    /// A file that contradicts itself, or that cannot be read midway.
+    NotParquet { file: String, reason: String },
     #[error("{file}: cannot read on after row {row}, in row group {group} of {groups}: {reason}")]
     Damaged {
-        /// Its path, or `<stdin>`.
         file: String,
         /// The row reached, from 1; 0 before the first.
         row: u64,
         /// The row group, from 1.
         group: usize,
-        /// How many there are.
         groups: usize,
-        /// The value that was found.
         reason: String,
     },
-    /// No column of this name.
     #[error(
         "{file} has no column \"{column}\": its columns are {present}; say with {flags} which to \
          read"
     )]
     MissingColumn {
-        /// Its path, or `<stdin>`.
         file: String,
-        /// The name.
         column: String,
-        /// Those that there are.
         present: String,
-        /// The arguments that name another.
         flags: &'static str,
     },
-    /// More than one column of this name, and no way to tell which is meant.
     #[error("{file} has the column \"{column}\" more than once: write it with other names")]
-    RepeatedColumn {
-        /// Its path, or `<stdin>`.
-        file: String,
-        /// The name.
-        column: String,
-    },
-    /// A column of a type that cannot be what it is to be.
+    RepeatedColumn { file: String, column: String },
     #[error("{file}: the column \"{column}\" is {found}: expected {expected}")]
     WrongType {
-        /// Its path, or `<stdin>`.
         file: String,
-        /// The column.
         column: String,
-        /// Its type.
         found: String,
-        /// The types that would do.
         expected: &'static str,
     },
 }
 
 /// The problem of a row.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what is meant")]
 pub enum RowProblem {
-    /// No value.
     #[error("the column \"{column}\" is null")]
-    Null {
-        /// The column.
-        column: String,
-    },
-    /// More than [`MAX_RECORD_BYTES`].
+    Null { column: String },
     #[error("the column \"{column}\" takes {bytes} bytes: at most {MAX_RECORD_BYTES} are allowed")]
-    TooLong {
-        /// The column.
-        column: String,
-        /// Their number.
-        bytes: usize,
-    },
-    /// A negative fingerprint.
+    TooLong { column: String, bytes: usize },
     #[error(
         "the column \"{column}\" is {value}, and fingerprints are not negative: write the column \
          as unsigned integers"
     )]
-    Negative {
-        /// The column.
-        column: String,
-        /// Its content.
-        value: i64,
-    },
+    Negative { column: String, value: i64 },
     /// A value that no format takes.
     #[error(transparent)]
     Value(#[from] LineProblem),

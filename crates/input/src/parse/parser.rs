@@ -17,7 +17,6 @@ pub struct LineParser {
     rules: Rules,
 }
 
-/// The format of a line.
 #[derive(Clone, Debug)]
 enum LineFormat {
     /// The line is a fingerprint.

@@ -51,21 +51,11 @@ enum LineEnd {
 }
 
 /// Why nothing more can be read.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
 pub(super) enum Broken {
-    Problem(BrokenProblem),
-    Unreadable(io::Error),
-}
-
-impl From<BrokenProblem> for Broken {
-    fn from(problem: BrokenProblem) -> Self {
-        Self::Problem(problem)
-    }
-}
-
-impl From<io::Error> for Broken {
-    fn from(error: io::Error) -> Self {
-        Self::Unreadable(error)
-    }
+    Problem(#[from] BrokenProblem),
+    Unreadable(#[from] io::Error),
 }
 
 impl Records {

@@ -252,14 +252,16 @@ impl Find {
                 part.iter()
                     .map(|&(_, place)| query.fingerprints[place as usize]),
             );
-            let flow = shard.search_within(&mut bounds, &search, &queries, |hit| {
-                hits += 1;
-                if hits > reach.hits {
-                    return ControlFlow::Break(());
-                }
-                let query = part[hit.query as usize].1;
-                all.push(Hit { query, ..hit })
-            });
+            let flow = shard
+                .index()
+                .search_within(&mut bounds, &search, &queries, |hit| {
+                    hits += 1;
+                    if hits > reach.hits {
+                        return ControlFlow::Break(());
+                    }
+                    let query = part[hit.query as usize].1;
+                    all.push(Hit { query, ..hit })
+                });
             if flow.is_break() {
                 return None;
             }
@@ -279,7 +281,7 @@ impl Find {
         let queries: Vec<Fingerprint> = places.iter().map(fingerprint).collect();
         let mut collector = self.collector(queries.len());
         let mut hits = 0_u32;
-        let flow = shard.search(search, &queries, |hit| {
+        let flow = shard.index().search(search, &queries, |hit| {
             hits = hits.wrapping_add(1);
             if hits.is_multiple_of(LOOK_AFTER) && cancellation.is_over() {
                 return ControlFlow::Break(());

@@ -14,7 +14,6 @@ use super::decode::{fingerprints, target};
 use crate::engine::{Engine, PairQuery};
 use crate::error::NodeError;
 
-/// A stream of answers.
 pub(super) type AnswerStream<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 pub(super) fn scan(

@@ -25,7 +25,6 @@ use tonic::Status;
 use crate::deadline::Deadline;
 use crate::error::RouterError;
 
-/// A stream of answers.
 pub(crate) type AnswerStream<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 /// Where the answers of a stream go.

@@ -257,7 +257,6 @@ impl Index {
         all.filter(|&fingerprint| !self.is_removed(fingerprint))
     }
 
-    /// The runs of a table.
     fn runs(&self, table: usize) -> &[Run] {
         self.stores.get(table).map_or(&[], Store::runs)
     }

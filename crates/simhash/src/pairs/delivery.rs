@@ -10,7 +10,8 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use parking_lot::{Condvar, Mutex};
 
 use super::{FingerprintSet, Pair};
 use crate::Clusters;
@@ -64,16 +65,12 @@ impl<'a> InOrder<'a> {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        lock(&self.state)
-    }
-
     /// Visits the pairs of the task that has the turn.
     fn visit(&self, pairs: &mut Vec<Pair>) -> ControlFlow<()> {
         let flow = if pairs.is_empty() {
             ControlFlow::Continue(())
         } else {
-            lock(&self.visit)(pairs)
+            self.visit.lock()(pairs)
         };
         pairs.clear();
         if flow.is_break() {
@@ -85,7 +82,7 @@ impl<'a> InOrder<'a> {
     /// Passes the turn on, over all tasks that have finished already.
     fn pass_on(&self) -> ControlFlow<()> {
         loop {
-            let mut state = self.state();
+            let mut state = self.state.lock();
             state.turn += 1;
             let turn = state.turn;
             let Some(mut pairs) = state.waiting.remove(&turn) else {
@@ -102,15 +99,14 @@ impl<'a> InOrder<'a> {
 
 impl Delivery for InOrder<'_> {
     fn deliver(&self, task: usize, pairs: &mut Vec<Pair>, finished: bool) -> ControlFlow<()> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         while !state.stopped && state.turn != task {
             if finished && state.waiting_pairs + pairs.len() <= WAITING {
                 state.waiting_pairs += pairs.len();
                 state.waiting.insert(task, std::mem::take(pairs));
                 return ControlFlow::Continue(());
             }
-            let woken = self.changed.wait(state);
-            state = woken.unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait(&mut state);
         }
         if state.stopped {
             return ControlFlow::Break(());
@@ -125,7 +121,7 @@ impl Delivery for InOrder<'_> {
     }
 
     fn stop(&self) {
-        self.state().stopped = true;
+        self.state.lock().stopped = true;
         self.changed.notify_all();
     }
 }
@@ -145,13 +141,13 @@ impl<'a> AtOnce<'a> {
 
 impl Delivery for AtOnce<'_> {
     fn deliver(&self, _task: usize, pairs: &mut Vec<Pair>, _finished: bool) -> ControlFlow<()> {
-        let flow = lock(&self.visit)(pairs);
+        let flow = self.visit.lock()(pairs);
         pairs.clear();
         flow
     }
 
     fn goes_on(&self) -> ControlFlow<()> {
-        lock(&self.visit)(&[])
+        self.visit.lock()(&[])
     }
 
     fn stop(&self) {}
@@ -174,9 +170,7 @@ impl<'a> Linking<'a> {
     }
 
     pub(super) fn into_clusters(self) -> Clusters {
-        self.clusters
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.clusters.into_inner()
     }
 }
 
@@ -193,7 +187,7 @@ impl Delivery for Linking<'_> {
             .drain(..)
             .filter_map(|pair| Some((self.set.place(pair.a)?, self.set.place(pair.b)?)));
         let places: Vec<(usize, usize)> = places.collect();
-        let mut clusters = lock(&self.clusters);
+        let mut clusters = self.clusters.lock();
         for (a, b) in places {
             clusters.union(a, b);
         }
@@ -203,11 +197,6 @@ impl Delivery for Linking<'_> {
     fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
-}
-
-/// Locks, also if a thread that panicked had the lock: its panic ends the search anyway.
-fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -258,7 +247,7 @@ mod tests {
             while next.load(Ordering::Relaxed) < 14 {
                 std::thread::yield_now();
             }
-            assert_eq!(delivery.state().waiting_pairs, 10 * PAIRS);
+            assert_eq!(delivery.state.lock().waiting_pairs, 10 * PAIRS);
             let flow = delivery.deliver(0, &mut pairs_of(0, PAIRS), false);
             assert!(flow.is_continue());
             let flow = delivery.deliver(0, &mut Vec::new(), true);

@@ -9,11 +9,9 @@ use crate::bytes::{Bytes, Put};
 const FILE_MAGIC: &[u8; 8] = b"SIMSHLOG";
 const FRAME_MAGIC: u32 = u32::from_le_bytes(*b"SLGF");
 
-/// Bytes of the header of a file.
 pub(crate) const FILE_HEADER_BYTES: usize = 64;
 /// Where the CRC stands in it.
 const CRC_OFFSET: usize = 60;
-/// Bytes of the header of a frame.
 pub(crate) const FRAME_HEADER_BYTES: usize = 32;
 /// Most bytes of a body.
 pub(crate) const MAX_BODY_BYTES: usize = 1 << 26;
@@ -34,13 +32,10 @@ pub(crate) struct FileHeader {
 /// Why the first bytes of a file are no header of this format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FileHeaderError {
-    /// The magic is another one, or missing.
     #[error("it does not start like a log file")]
     Magic,
-    /// The format is another one.
     #[error("its format is version {0}, this program reads version {FORMAT_VERSION}")]
     Version(u32),
-    /// The bytes are not those that were written.
     #[error("its header is damaged")]
     Damaged,
 }

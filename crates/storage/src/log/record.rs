@@ -29,50 +29,30 @@ pub(crate) enum Record {
 /// A record that may not be written, as it could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum EncodeError {
-    /// The body would be longer than a frame can hold.
     #[error("the record takes {bytes} bytes, at most {MAX_BODY_BYTES} are allowed: split it")]
-    TooLong {
-        /// Bytes of the body.
-        bytes: usize,
-    },
-    /// An id is too long.
+    TooLong { bytes: usize },
     #[error("an id has {bytes} bytes, at most {MAX_ID_BYTES} are allowed")]
-    IdTooLong {
-        /// Bytes of the id.
-        bytes: usize,
-    },
-    /// There are ids, but not one for each fingerprint.
+    IdTooLong { bytes: usize },
     #[error("{ids} ids for {fingerprints} fingerprints: give one for each, or none at all")]
-    UnequalColumns {
-        /// Number of ids.
-        ids: usize,
-        /// Number of fingerprints.
-        fingerprints: usize,
-    },
+    UnequalColumns { ids: usize, fingerprints: usize },
 }
 
 /// Why a body is no record of this format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum DecodeError {
-    /// The first byte is no kind of record.
     #[error("there is no record of kind {0}")]
     UnknownKind(u8),
-    /// The body ends before the record does.
     #[error("the record is cut short")]
     Short,
-    /// The body goes on behind the record.
     #[error("the record is followed by {0} bytes")]
     Long(usize),
-    /// The bytes of the ids are no text.
     #[error("the ids are no UTF-8")]
     NotText,
-    /// An end of an id is before the one before it, within a character, or not at the end of all ids.
     #[error("the ends of the ids do not ascend to the end of their bytes, character by character")]
     Ends,
     /// Blocks and distance make no corpus.
     #[error(transparent)]
     Layout(#[from] LayoutError),
-    /// An id is too long.
     #[error("an id has {0} bytes, at most {MAX_ID_BYTES} are allowed")]
     IdTooLong(usize),
 }
@@ -124,7 +104,6 @@ impl Record {
     }
 }
 
-/// The body of a mark.
 pub(crate) fn mark() -> Body {
     Body::new(vec![MARK])
 }

@@ -22,7 +22,6 @@ const HANDED_OVER: usize = 1;
 pub(crate) struct Committed<T> {
     /// Its place in the log. Marks take places too, so there are gaps.
     pub(crate) sequence: u64,
-    /// The record.
     pub(crate) record: Record,
     /// Its bytes in the log.
     pub(crate) bytes: usize,
@@ -48,10 +47,8 @@ pub(crate) enum AppendError {
     /// It cannot be written.
     #[error(transparent)]
     Encode(#[from] EncodeError),
-    /// Too much waits to be written.
     #[error("too many bytes wait for the disk: try again later")]
     QueueFull,
-    /// The log has failed.
     #[error("the log has failed: end the process")]
     Failed,
 }

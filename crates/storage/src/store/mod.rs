@@ -182,9 +182,6 @@ impl Store {
 
     /// The ids of the live documents that have a fingerprint, ascending; if there are more than `most`, the first
     /// ones, and not many others are read for that.
-    ///
-    /// # Errors
-    /// If a segment cannot be read.
     pub fn live_ids(
         &self,
         id: ShardId,

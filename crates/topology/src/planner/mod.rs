@@ -45,37 +45,25 @@ use ring::Ring;
 
 /// Why no shard map can be planned.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what is meant")]
 pub enum PlanError {
-    /// No replicas were asked for.
     #[error("0 replicas asked for, ask for at least 1")]
     NoReplicas,
-    /// There are no nodes.
     #[error("no nodes to place 256 shards on, name at least one")]
     NoNodes,
-    /// A node is listed more than once.
     #[error("node {0} is listed twice, list each node once")]
     DuplicateNode(NodeId),
-    /// There are fewer nodes than replicas.
     #[error(
         "{replicas} replicas need as many nodes but there are {nodes}, add nodes or ask for fewer \
          replicas"
     )]
-    TooFewNodes {
-        /// How many nodes were listed.
-        nodes: usize,
-        /// How many replicas were asked for.
-        replicas: usize,
-    },
-    /// There are more nodes than replicas of all shards.
+    TooFewNodes { nodes: usize, replicas: usize },
     #[error(
         "{nodes} nodes cannot each hold one of 256x{replicas} replicas, use at most {max} nodes"
     )]
     TooManyNodes {
-        /// How many nodes were listed.
         nodes: usize,
-        /// How many replicas were asked for.
         replicas: usize,
-        /// The most nodes that can each hold a shard.
         max: usize,
     },
 }

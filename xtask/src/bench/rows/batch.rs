@@ -145,7 +145,7 @@ fn recipe_cases() -> Vec<Case> {
                 Unit::Times,
             )],
             |programs| {
-                let figure = programs.batch(&[], "html")?;
+                let figure = programs.bench("batch", &[], "html")?;
                 Ok(vec![figure.number("against_parsing")?])
             },
         ),
@@ -154,7 +154,7 @@ fn recipe_cases() -> Vec<Case> {
 
 fn all_pairs(programs: &Programs, n: &str, threads: &str) -> anyhow::Result<Cost> {
     let arguments = ["--n", n, "--data", "random", "--threads", threads];
-    let figure = programs.batch(&arguments, "all_pairs")?;
+    let figure = programs.bench("batch", &arguments, "all_pairs")?;
     Ok(Cost {
         seconds: figure.number("seconds")?,
         peak_bytes: figure.number("peak_bytes")?,

@@ -77,7 +77,7 @@ fn change_cases() -> Vec<Case> {
             )],
             |programs| {
                 let arguments = ["--n", "10000000", "--queries", MILLION];
-                let figure = programs.engine(&arguments, "interleaved")?;
+                let figure = programs.bench("engine", &arguments, "interleaved")?;
                 Ok(vec![millions(&figure)?])
             },
         ),
@@ -89,7 +89,7 @@ fn change_cases() -> Vec<Case> {
                 Millions,
             )],
             |programs| {
-                let figure = programs.engine(&["--n", MILLION], "remove_bulk")?;
+                let figure = programs.bench("engine", &["--n", MILLION], "remove_bulk")?;
                 Ok(vec![millions(&figure)?])
             },
         ),
@@ -101,7 +101,7 @@ fn change_cases() -> Vec<Case> {
                 Bytes,
             )],
             |programs| {
-                let figure = programs.engine(&["--n", "10000000"], "insert_bulk")?;
+                let figure = programs.bench("engine", &["--n", "10000000"], "insert_bulk")?;
                 Ok(vec![figure.number("bytes_per_fingerprint")?])
             },
         ),
@@ -110,7 +110,7 @@ fn change_cases() -> Vec<Case> {
 
 fn find_all(programs: &Programs, n: &str, data: &str, threads: &str) -> anyhow::Result<f64> {
     let arguments = ["--n", n, "--data", data, "--threads", threads];
-    millions(&programs.engine(&arguments, "find_all_bulk")?)
+    millions(&programs.bench("engine", &arguments, "find_all_bulk")?)
 }
 
 fn millions(figure: &Figure) -> anyhow::Result<f64> {

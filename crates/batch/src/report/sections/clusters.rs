@@ -111,7 +111,7 @@ fn card(cluster: &ClusterSample) -> Markup {
     let members = first(&cluster.members, SAMPLES);
     html! {
         li {
-            h3 { (outside(&cluster.id)) }
+            h3 { (cluster.id.0) }
             p.size { (count(cluster.size)) " documents" }
             @if !members.is_empty() {
                 table.members {

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::list::{ENTRIES, SAMPLES, first, more};
+use super::list::{ENTRIES, SAMPLES, first, more, reasons};
 use crate::report::bars::{Bars, Row};
 use crate::report::numbers::{count, factor, share};
 use crate::report::section::Section;
@@ -86,6 +86,7 @@ pub(super) fn degenerate_texts(report: &Report) -> Option<Section> {
     if all.is_empty() {
         return None;
     }
+    let counts = all.iter().map(|(reason, texts)| (reason.as_str(), *texts));
     Some(Section {
         id: "degenerate-texts",
         title: "Degenerate texts",
@@ -93,20 +94,7 @@ pub(super) fn degenerate_texts(report: &Report) -> Option<Section> {
             "Texts with little to tell them apart, judged by their first 4 KiB: they are near others "
             "whatever they are about. " code { "--min-words" } " leaves out short ones."
         },
-        body: html! {
-            table.plain {
-                caption { "Degenerate texts by reason" }
-                thead { tr { th scope="col" { "Reason" } th.number scope="col" { "Texts" } } }
-                tbody {
-                    @for (reason, texts) in all {
-                        tr {
-                            th scope="row" { (outside(reason)) }
-                            td.number { data value=(texts) { (count(*texts)) } }
-                        }
-                    }
-                }
-            }
-        },
+        body: reasons("Degenerate texts by reason", "Texts", counts),
     })
 }
 

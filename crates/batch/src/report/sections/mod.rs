@@ -3,7 +3,7 @@
 mod clusters;
 mod distances;
 mod fingerprints;
-mod list;
+pub(super) mod list;
 pub(super) mod run;
 
 use super::content::Report;

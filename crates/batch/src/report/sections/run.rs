@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use maud::{Markup, html};
 
-use super::list::{ENTRIES, first, more};
+use super::list::{ENTRIES, first, more, reasons};
 use crate::report::Report;
-use crate::report::numbers::{count, share, time};
+use crate::report::numbers::{share, time};
 use crate::report::section::Section;
 use crate::report::summary::total;
 use crate::report::text::outside;
@@ -92,6 +92,9 @@ pub(super) fn skipped(report: &Report) -> Option<Section> {
         return None;
     }
     let shown = first(&report.skipped, ENTRIES);
+    let counts = shown
+        .iter()
+        .map(|(reason, number)| (reason.as_str(), *number));
     Some(Section {
         id: "skipped",
         title: "Skipped input",
@@ -100,18 +103,7 @@ pub(super) fn skipped(report: &Report) -> Option<Section> {
             "the result says nothing about it."
         },
         body: html! {
-            table.plain {
-                caption { "Skipped input by reason" }
-                thead { tr { th scope="col" { "Reason" } th.number scope="col" { "Skipped" } } }
-                tbody {
-                    @for (reason, number) in shown {
-                        tr {
-                            th scope="row" { (outside(reason)) }
-                            td.number { (count(*number)) }
-                        }
-                    }
-                }
-            }
+            (reasons("Skipped input by reason", "Skipped", counts))
             (more(report.skipped.len() as u64, shown.len()))
         },
     })

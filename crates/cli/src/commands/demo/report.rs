@@ -17,7 +17,6 @@ const CLUSTERS: usize = 5;
 /// Files of each that are printed.
 const FILES: usize = 6;
 
-/// Prints it all.
 pub(super) fn print(
     files: &Files,
     clusters: &[Vec<usize>],

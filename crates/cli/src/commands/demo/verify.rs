@@ -29,9 +29,6 @@ impl Tally {
 }
 
 /// Prints the last line of the demo.
-///
-/// # Errors
-/// If a match is missing, or an answer has one too many.
 pub(super) fn verify(files: &Files, answers: &NearFiles, distance: u32) -> anyhow::Result<()> {
     let tally = tally(&files.fingerprints, answers, distance);
     // Each pair is in the answers of both files.

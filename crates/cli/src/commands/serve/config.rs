@@ -76,7 +76,6 @@ pub(super) struct Role<A, C> {
 /// A node; without an address of its own, it listens at the one that the layout file has.
 pub(super) type NodeRole = Role<Option<SocketAddr>, NodeConfig>;
 
-/// A router.
 pub(super) type RouterRole = Role<SocketAddr, RouterConfig>;
 
 pub(super) fn embedded(args: &ServeArgs) -> anyhow::Result<EmbeddedConfig> {

@@ -162,14 +162,9 @@ fn settings_of_roles() {
     each_file(&path, &SETTINGS, |bytes| {
         match config::load::<Settings>(&path) {
             Ok(_) => {}
-            Err(ConfigError::Malformed {
-                line,
-                column,
-                message,
-                ..
-            }) => {
-                assert_inside(bytes, line, column);
-                assert_printable(&message);
+            Err(ConfigError::Malformed { mistake, .. }) => {
+                assert_inside(bytes, mistake.line, mistake.column);
+                assert_printable(&mistake.message);
             }
             Err(ConfigError::Unreadable { .. }) => assert!(std::str::from_utf8(bytes).is_err()),
         }
@@ -182,20 +177,12 @@ fn runtime() -> Runtime {
 
 fn examine(bytes: &[u8], error: &MetadataError) {
     match error {
-        MetadataError::MalformedLayout {
-            line,
-            column,
-            message,
-            ..
-        }
+        MetadataError::MalformedLayout { mistake, .. }
         | MetadataError::CorruptCorpora {
-            line,
-            column,
-            message,
-            ..
+            damage: mistake, ..
         } => {
-            assert_inside(bytes, *line, *column);
-            assert_printable(message);
+            assert_inside(bytes, mistake.line, mistake.column);
+            assert_printable(&mistake.message);
         }
         MetadataError::UnusableLayout { problem, .. } => assert_printable(&problem.to_string()),
         MetadataError::UnknownCorporaVersion { found, .. } => assert!(!(1..=2).contains(found)),

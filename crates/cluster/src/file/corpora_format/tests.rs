@@ -85,11 +85,7 @@ fn golden_corpora(revision: u64, state: CorpusState) -> Corpora {
 /// Whether a text is refused as damaged, and where.
 fn damage(text: &str) -> (usize, usize, String) {
     match parse(text.as_bytes()) {
-        Err(FormatError::Corrupt {
-            line,
-            column,
-            message,
-        }) => (line, column, message),
+        Err(FormatError::Corrupt(damage)) => (damage.line, damage.column, damage.message),
         other => panic!("{text}\ngave {other:?}"),
     }
 }
@@ -246,8 +242,8 @@ fn what_is_no_text_is_located() {
     let mut damaged = GOLDEN_2.as_bytes().to_vec();
     let place = GOLDEN_2.find("words-v1").unwrap();
     damaged[place] = 0xff;
-    let Err(FormatError::Corrupt { line, column, .. }) = parse(&damaged) else {
+    let Err(FormatError::Corrupt(damage)) = parse(&damaged) else {
         panic!("it is refused");
     };
-    assert_eq!((line, column), (13, 11));
+    assert_eq!((damage.line, damage.column), (13, 11));
 }

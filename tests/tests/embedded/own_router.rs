@@ -1,0 +1,43 @@
+//! A router over a store that the test has in hand.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use simshard_client::Client;
+use simshard_cluster::MetadataStore;
+use simshard_router::{RouterConfig, ServeError};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// A router that serves until it is stopped, or the test ends.
+pub(crate) struct OwnRouter {
+    pub(crate) client: Client,
+    end: CancellationToken,
+    serving: JoinHandle<Result<(), ServeError>>,
+}
+
+impl OwnRouter {
+    pub(crate) async fn start(store: Arc<dyn MetadataStore>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let config = RouterConfig {
+            timeout: Duration::from_secs(60),
+            max_corpora: 1000,
+            in_flight_bytes: 64 << 20,
+            drain: Duration::from_secs(1),
+        };
+        let end = CancellationToken::new();
+        let serving = tokio::spawn(simshard_router::serve(config, store, listener, end.clone()));
+        Self {
+            client: Client::new(&url).unwrap(),
+            end,
+            serving,
+        }
+    }
+
+    pub(crate) async fn stop(self) {
+        self.end.cancel();
+        self.serving.await.unwrap().unwrap();
+    }
+}
