@@ -15,7 +15,6 @@
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
-use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -24,14 +23,13 @@ use bytes::Bytes;
 use futures_util::future::{BoxFuture, Either};
 use http::{Request, Response};
 use http_body::{Frame, SizeHint};
-use http_body_util::BodyExt;
 use parking_lot::Mutex;
 use tonic::Status;
 use tonic::body::Body;
 use tower::{Layer, Service};
 
 use super::budget::{Budget, Taken};
-use super::incoming::Caller;
+use super::incoming::{Caller, InUse};
 use super::places::{Place, Places, Size};
 use super::shares::Peer;
 use simshard_proto::Reason;
@@ -258,17 +256,14 @@ where
         });
         let answer = self.inner.call(Request::from_parts(parts, body));
         Either::Right(Box::pin(async move {
-            Ok(answer.await?.map(|body| {
-                // What was handed to the connection last, and may still be there.
-                let mut leaving = budget.take(0);
-                Body::new(body.map_frame(move |frame| {
-                    // What the answer was made of counts until it has left.
-                    let _until_dropped = (&admitted, &in_use);
-                    let bytes = frame.data_ref().map_or(0, Bytes::len);
-                    drop(mem::replace(&mut leaving, budget.take(bytes)));
-                    frame
-                }))
-            }))
+            let leaving = |body| Leaving {
+                body,
+                frame: budget.take(0),
+                budget,
+                _admitted: admitted,
+                _in_use: in_use,
+            };
+            Ok(answer.await?.map(|body| Body::new(leaving(body))))
         }))
     }
 }
@@ -303,6 +298,41 @@ impl http_body::Body for Arriving {
             return Poll::Ready(frame);
         }
         Poll::Ready(Some(Err(overloaded(NO_MEMORY))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// The body of an answer. The bytes of its request count until it has left.
+struct Leaving {
+    body: Body,
+    budget: Budget,
+    /// The frame that the connection took last, and may still hold.
+    frame: Taken,
+    _admitted: Admitted,
+    _in_use: Option<InUse>,
+}
+
+impl http_body::Body for Leaving {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        if let Some(Ok(frame)) = &frame {
+            let bytes = frame.data_ref().map_or(0, Bytes::len);
+            self.frame = self.budget.take(bytes);
+        }
+        Poll::Ready(frame)
     }
 
     fn is_end_stream(&self) -> bool {
