@@ -127,7 +127,7 @@ fn no_page_has_a_long_sentence() -> Result<()> {
 #[test]
 fn each_riddle_is_reported() {
     for riddle in riddles() {
-        let across = riddle.replace(' ', "\n    /// ");
+        let across = riddle.replacen(' ', "\n    /// ", 1);
         let name = riddle.replace(' ', "_");
         for text in [
             format!("/// By {riddle} it is."),
@@ -157,7 +157,7 @@ fn a_long_sentence_is_reported() {
         assert_eq!(report(&long).len(), 1, "{long}");
     }
     for short in [
-        format!("{most}. {most} – ({most}.) **{most}.** {most}"),
+        format!("{most}. {most} –.\n({most}.) **{most}.** {most}"),
         format!("{half}\n\n{half}\n- {half}\n- {half}\n1. {half}\n"),
         format!("# {half}\n{half}\n| {most} | {most} |\n{half}"),
         format!("{half}\n```text\n{most} {most}\n```\n{half}"),

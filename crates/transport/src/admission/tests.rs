@@ -102,7 +102,7 @@ async fn what_arrived_can_be_handed_on() {
 
 /// AD2.
 #[tokio::test]
-async fn so_many_requests_are_in_flight_and_no_more() {
+async fn requests_in_flight_are_limited() {
     let done = Arc::new(Notify::new());
     let wait = {
         let done = Arc::clone(&done);

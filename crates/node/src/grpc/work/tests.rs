@@ -208,7 +208,7 @@ async fn work_that_was_not_begun_by_its_deadline_was_too_late() {
 
 /// WK1, WK2.
 #[tokio::test]
-async fn so_many_requests_are_in_flight_and_all_are_answered_in_the_end() {
+async fn a_lane_limits_the_requests_in_flight_and_answers_all_in_the_end() {
     let mut scene = Scene::new(&plenty()).await;
     let held = scene.hold_up();
     let asked = IN_FLIGHT + 10;

@@ -113,7 +113,7 @@ fn documents_too_far_ahead_are_named_once_all_others_are_done() {
 }
 
 #[test]
-fn a_request_gives_way_after_so_many_conflicts_however_many_parts_it_has() {
+fn a_request_gives_way_after_the_most_conflicts_however_many_parts_it_has() {
     let mut rest = left(sent(request(20), 0, &[(0, 1)]));
     for _ in 2..MOST_CONFLICTS {
         rest = left(sent(rest, 0, &[(0, 1)]));
