@@ -7,7 +7,7 @@ use simshard_simhash::Degenerate;
 
 /// A text is judged by its first bytes, this many: by all of a long one would take as long as its
 /// fingerprint.
-const JUDGED: usize = 4096;
+const JUDGED: usize = 1024;
 
 /// How many texts are degenerate, by the first reason that holds for each. Displays as
 /// `degenerate texts: 2 of few distinct words, 1 of mostly digits`, or as nothing where none is.

@@ -36,8 +36,9 @@ impl Degenerate {
         if counts().any(|count| count * 100 > all * MOST_OF_ONE) {
             return Some(Self::Repetitive);
         }
-        let count = |is: fn(char) -> bool| text.chars().filter(|&one| is(one)).count();
-        (count(char::is_numeric) > count(char::is_alphabetic)).then_some(Self::Digits)
+        let digits = text.chars().filter(|one| one.is_numeric()).count();
+        let letters = text.chars().filter(|one| one.is_alphabetic()).count();
+        (digits > letters).then_some(Self::Digits)
     }
 
     /// Its name.
