@@ -2,10 +2,12 @@
 //! those of its bucket, so only the low bytes are stored.
 //!
 //! ```text
-//! directory  0 | 3 | 3 | 7 | … | n | n    bucket b starts at entry directory[b]
 //! heads      ......|........|…            the first 4 of the `width` low bytes of each
 //! tails      ......|........|…            the others, none to 4
+//! directory  0 | 3 | 3 | 7 | … | n | n    bucket b starts at entry directory[b]
 //! ```
+//!
+//! The three lie behind each other in one buffer, which fills more huge pages than three buffers.
 //!
 //! The bucket of a value is `(value - base) >> shift`. All values that share a
 //! prefix lie in one bucket. At 6 bytes an entry and at least 4.7 entries a
@@ -16,6 +18,8 @@
 //! - X2: `directory[b]` is the number of entries in the buckets before `b`. The
 //!   last bucket is empty.
 //! - X7: values that share a prefix lie in one bucket.
+
+use std::ops::Range;
 
 use crate::scan::{self, HEAD, LINE, Packed, Zeroed};
 
@@ -44,9 +48,12 @@ const TOGETHER: usize = 8;
 /// An immutable, never empty, sorted run.
 #[derive(Debug)]
 pub(super) struct Run {
-    heads: scan::Lines,
-    tails: Zeroed<u8>,
-    directory: Zeroed<u32>,
+    /// Heads, tails and directory.
+    parts: scan::Lines,
+    /// Where the tails begin.
+    tails: usize,
+    /// Where the directory lies.
+    directory: Range<usize>,
     base: u64,
     shift: u32,
     width: usize,
@@ -114,28 +121,38 @@ impl Run {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.directory[self.directory.len() - 1] as usize
+        let directory = self.directory();
+        directory[directory.len() - 1] as usize
+    }
+
+    fn directory_mut(&mut self) -> &mut [u32] {
+        bytemuck::cast_slice_mut(&mut self.parts.bytes_mut()[self.directory.clone()])
+    }
+
+    fn directory(&self) -> &[u32] {
+        bytemuck::cast_slice(&self.parts.bytes()[self.directory.clone()])
     }
 
     /// Whether sorting the queries by bucket saves time: the buckets are large, and enough queries
     /// share one.
     pub(super) fn wants_order(&self, queries: usize) -> bool {
-        let buckets = self.directory.len();
+        let buckets = self.directory().len();
         self.len() > LARGE * buckets && queries * SHARED > buckets
     }
 
     /// Bytes of heap memory of the run.
     pub(super) fn memory(&self) -> usize {
-        self.heads.memory() + self.tails.memory() + self.directory.memory()
+        self.parts.memory()
     }
 
     /// The form that kernels search.
     #[inline]
     pub(super) fn packed(&self) -> Packed<'_> {
+        let bytes = self.parts.bytes();
         Packed {
-            heads: self.heads.bytes(),
-            tails: &self.tails,
-            directory: &self.directory,
+            heads: &bytes[..self.tails],
+            tails: &bytes[self.tails..self.directory.start],
+            directory: bytemuck::cast_slice(&bytes[self.directory.clone()]),
             base: self.base,
             shift: self.shift,
             width: self.width,
@@ -145,7 +162,7 @@ impl Run {
 
     /// The smallest and the largest value.
     fn ends(&self) -> (u64, u64) {
-        let last_bucket = self.directory.len() - 3;
+        let last_bucket = self.directory().len() - 3;
         (self.value(0, 0), self.value(last_bucket, self.len() - 1))
     }
 
@@ -162,7 +179,8 @@ impl Run {
         let below = (1 << self.shift) - 1;
         let (mut values, mut filled) = ([0; BLOCK + TOGETHER], 0);
         // Without the empty last bucket, whose values may not fit 64 bits.
-        let buckets = self.directory[..self.directory.len() - 1].windows(2);
+        let directory = packed.directory;
+        let buckets = directory[..directory.len() - 1].windows(2);
         for (bucket, ends) in buckets.enumerate() {
             let leading = self.base + ((bucket as u64) << self.shift);
             let (mut place, end) = (ends[0] as usize, ends[1] as usize);
@@ -183,7 +201,7 @@ impl Run {
 
     /// All values, ascending.
     pub(super) fn iter(&self) -> impl Iterator<Item = u64> + '_ {
-        let buckets = self.directory.windows(2).enumerate();
+        let buckets = self.directory().windows(2).enumerate();
         buckets.flat_map(move |(bucket, ends)| {
             (ends[0]..ends[1]).map(move |place| self.value(bucket, place as usize))
         })
@@ -236,10 +254,13 @@ impl Packer {
         let width = width(shift);
         let base = first >> shift << shift;
         let buckets = ((last - base) >> shift) as usize + 1;
+        let tails = ((len + TOGETHER) * HEAD).next_multiple_of(LINE);
+        let directory = tails + ((len + TOGETHER) * (width - HEAD) + HEAD).next_multiple_of(LINE);
+        let end = directory + (buckets + 2) * size_of::<u32>();
         let run = Run {
-            heads: scan::Lines::zeroed((len + TOGETHER) * HEAD),
-            tails: Zeroed::new((len + TOGETHER) * (width - HEAD) + HEAD),
-            directory: Zeroed::new(buckets + 2),
+            parts: scan::Lines::zeroed(end),
+            tails,
+            directory: directory..end,
             base,
             shift,
             width,
@@ -250,26 +271,50 @@ impl Packer {
 
     fn extend(&mut self, values: &[u64]) {
         debug_assert!(values.is_sorted_by(|a, b| a < b), "X1");
-        let run = &mut self.run;
-        let (heads, tails) = (run.heads.bytes_mut(), &mut run.tails[..]);
-        let (directory, tail) = (&mut run.directory[..], run.width - HEAD);
-        for &value in values {
-            let head = (value >> (8 * tail)) as u32;
-            heads[self.len * HEAD..][..HEAD].copy_from_slice(&head.to_le_bytes());
-            // The next entry overwrites surplus bytes; those of the last one are padding.
-            let low = value as u32;
-            tails[self.len * tail..][..HEAD].copy_from_slice(&low.to_le_bytes());
+        // Each part of a block is written in a loop of its own, over vectors where the compiler can.
+        for block in values.chunks(BLOCK) {
+            self.extend_heads(block);
+            match self.run.width - HEAD {
+                0 => {}
+                1 => self.extend_tails::<1>(block),
+                2 => self.extend_tails::<2>(block),
+                3 => self.extend_tails::<3>(block),
+                _ => self.extend_tails::<4>(block),
+            }
+            self.extend_directory(block);
+        }
+    }
+
+    fn extend_heads(&mut self, values: &[u64]) {
+        let tail_bits = 8 * (self.run.width - HEAD);
+        let heads = &mut self.run.parts.bytes_mut()[self.len * HEAD..];
+        for (head, value) in heads.chunks_exact_mut(HEAD).zip(values) {
+            head.copy_from_slice(&((value >> tail_bits) as u32).to_le_bytes());
+        }
+    }
+
+    fn extend_tails<const TAIL: usize>(&mut self, values: &[u64]) {
+        let tails = self.run.tails + self.len * TAIL;
+        let tails = &mut self.run.parts.bytes_mut()[tails..];
+        for (tail, value) in tails.chunks_exact_mut(TAIL).zip(values) {
+            tail.copy_from_slice(&value.to_le_bytes()[..TAIL]);
+        }
+    }
+
+    fn extend_directory(&mut self, values: &[u64]) {
+        let Run { base, shift, .. } = self.run;
+        let directory = self.run.directory_mut();
+        for value in values {
             self.len += 1;
             // The bucket ends here, unless more of its values follow.
-            let bucket = ((value - run.base) >> run.shift) as usize;
-            directory[bucket + 1] = self.len as u32;
+            directory[((value - base) >> shift) as usize + 1] = self.len as u32;
         }
     }
 
     fn finish(mut self) -> Run {
         // Empty buckets end where the one before does.
         let mut before = 0;
-        for end in &mut self.run.directory[..] {
+        for end in self.run.directory_mut() {
             before = before.max(*end);
             *end = before;
         }
@@ -332,7 +377,7 @@ mod tests {
             prop_assert_eq!(unpacked(&run), &values[..], "X1");
             prop_assert_eq!(run.ends(), (values[0], *values.last().unwrap()));
             let packed = run.packed();
-            for (bucket, &before) in run.directory.iter().enumerate() {
+            for (bucket, &before) in run.directory().iter().enumerate() {
                 let in_earlier = |value: &&u64| (packed.bucket(**value) as usize) < bucket;
                 prop_assert_eq!(before as usize, values.iter().filter(in_earlier).count(), "X2");
             }

@@ -1,7 +1,7 @@
 //! Large buffers on huge pages, so that a probe seldom misses the table of
 //! translated addresses.
 
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 
 use bytemuck::Pod;
 use memmap2::MmapMut;
@@ -21,13 +21,14 @@ pub(crate) struct Zeroed<T>(Memory<T>);
 #[derive(Debug)]
 enum Memory<T> {
     Heap(Vec<T>),
-    Mapping(MmapMut),
+    /// A part of a mapping that starts where a huge page does.
+    Mapping(MmapMut, Range<usize>),
 }
 
 impl<T: Pod> Zeroed<T> {
     pub(crate) fn new(len: usize) -> Self {
         match mapping(len * size_of::<T>()) {
-            Some(mapping) => Self(Memory::Mapping(mapping)),
+            Some((mapping, part)) => Self(Memory::Mapping(mapping, part)),
             None => Self(Memory::Heap(vec![T::zeroed(); len])),
         }
     }
@@ -59,7 +60,7 @@ impl<T: Pod> Deref for Zeroed<T> {
     fn deref(&self) -> &[T] {
         match &self.0 {
             Memory::Heap(values) => values,
-            Memory::Mapping(mapping) => bytemuck::cast_slice(mapping),
+            Memory::Mapping(mapping, part) => bytemuck::cast_slice(&mapping[part.clone()]),
         }
     }
 }
@@ -69,22 +70,24 @@ impl<T: Pod> DerefMut for Zeroed<T> {
     fn deref_mut(&mut self) -> &mut [T] {
         match &mut self.0 {
             Memory::Heap(values) => values,
-            Memory::Mapping(mapping) => bytemuck::cast_slice_mut(mapping),
+            Memory::Mapping(mapping, part) => bytemuck::cast_slice_mut(&mut mapping[part.clone()]),
         }
     }
 }
 
-/// Untouched memory with the advice to put it on huge pages; `None` if it would not fill two, so that one lies
-/// inside it wherever it starts, or if the system has no mapping left.
-fn mapping(bytes: usize) -> Option<MmapMut> {
-    if bytes < 2 * HUGE {
+/// Untouched memory with the advice to put it on huge pages, and the part of it that starts where one does; `None` if
+/// it would fill none, or if the system has no mapping left. Memory before and behind the part is never touched.
+fn mapping(bytes: usize) -> Option<(MmapMut, Range<usize>)> {
+    if bytes < HUGE {
         return None;
     }
-    let mapping = MmapMut::map_anon(bytes).ok()?;
-    // Without the advice, small pages stay.
+    let mapping = MmapMut::map_anon(bytes + HUGE).ok()?;
+    let start = mapping.as_ptr().addr();
+    let start = start.next_multiple_of(HUGE) - start;
+    // Without the advice, small pages stay. The end would fill a huge page with nothing.
     #[cfg(target_os = "linux")]
-    let _ = mapping.advise(memmap2::Advice::HugePage);
-    Some(mapping)
+    let _ = mapping.advise_range(memmap2::Advice::HugePage, start, bytes / HUGE * HUGE);
+    Some((mapping, start..start + bytes))
 }
 
 /// Bytes that start and end where a cache line does.
@@ -151,9 +154,10 @@ mod tests {
 
     #[test]
     fn a_large_buffer_is_a_mapping_and_a_small_one_is_not() {
-        let is_mapped = |bytes| matches!(Zeroed::<u8>::new(bytes).0, Memory::Mapping(_));
-        assert!(!is_mapped(2 * HUGE - 1));
-        assert!(is_mapped(2 * HUGE));
+        let is_mapped = |bytes| matches!(Zeroed::<u8>::new(bytes).0, Memory::Mapping(..));
+        assert!(!is_mapped(HUGE - 1));
+        assert!(is_mapped(HUGE));
+        assert_eq!(Zeroed::<u8>::new(HUGE).as_ptr().addr() % HUGE, 0);
     }
 
     #[test]
