@@ -70,7 +70,8 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         let request = request.into_inner();
         self.check_node(request.node)?;
         let map = MapDigest(request.map_digest);
-        let held = self.engine.list(map).await?.into_iter();
+        let left_out = request.left_out.into_iter().collect();
+        let held = self.engine.list(map, left_out).await?.into_iter();
         let corpora = held.map(|(uid, layout, documents)| pb::HeldCorpus {
             corpus_uid: uid.to_string(),
             blocks: layout.blocks(),

@@ -1,5 +1,6 @@
 //! A node's life: open what is stored, serve it, drain.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -160,7 +161,7 @@ async fn reconcile(engine: &Engine, store: &dyn MetadataStore) {
             return;
         }
     };
-    let held = engine.held();
+    let held = engine.held(&HashSet::new());
     let held: Vec<HeldCorpus> = held
         .into_iter()
         .map(|(uid, _, documents)| HeldCorpus { uid, documents })

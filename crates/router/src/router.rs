@@ -9,7 +9,6 @@ mod recovery;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use simshard_cluster::{CorpusName, MetadataStore};
 use simshard_topology::{NodeId, ShardSet};
@@ -36,8 +35,6 @@ pub(crate) struct Router {
     corpora: Corpora,
     /// Most corpora that may exist.
     max_corpora: usize,
-    /// The revision of the metadata at which every corpus with documents had a record; 0 before the first look.
-    complete_at: AtomicU64,
     clock: SystemClock,
     /// A permit for each stream about a whole corpus.
     corpus_streams: Arc<Semaphore>,
@@ -54,7 +51,6 @@ impl Router {
             corpora: Corpora::new(Metadata::new(Arc::clone(&store))),
             metadata: Metadata::new(store),
             max_corpora,
-            complete_at: AtomicU64::new(0),
             clock: SystemClock::default(),
             corpus_streams: Arc::new(Semaphore::new(corpus_streams::MOST_AT_ONCE)),
         })

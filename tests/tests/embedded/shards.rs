@@ -191,7 +191,11 @@ async fn a_node_refuses_what_concerns_a_whole_corpus_on_another_node() {
             target,
             node: node.clone(),
         };
-        let list = pb::ListCorporaRequest { map_digest, node };
+        let list = pb::ListCorporaRequest {
+            map_digest,
+            node,
+            left_out: Vec::new(),
+        };
         for outcome in [
             stub.create_corpus(create).await.map(drop),
             stub.delete_corpus(delete).await.map(drop),

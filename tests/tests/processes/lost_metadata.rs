@@ -186,6 +186,29 @@ async fn a_name_is_not_made_anew_until_all_documents_have_a_record() {
     assert_eq!(found(&client, "b").await.unwrap(), DOCUMENTS as usize);
 }
 
+/// A copy of the file is put back that is older than a corpus, but not older than what a router knows of the file.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_is_not_made_anew_after_an_older_file_was_put_back() {
+    let (mut cluster, client) = cluster().await;
+    let other = cluster.add_router();
+    let other = cluster.client_of(other);
+    let older = fs::read(corpora_file(&cluster)).unwrap();
+    create(&other, "c").await.unwrap();
+    assert_eq!(insert(&other, "c").await.unwrap(), DOCUMENTS);
+    let uid = uid_of(&client, "c").await;
+    fs::write(corpora_file(&cluster), older).unwrap();
+
+    let error = create(&client, "c").await.unwrap_err();
+    assert_eq!(error.reason(), Some(Reason::MetadataFailed), "{error}");
+    assert!(error.to_string().contains(&uid), "{error}");
+    recover(
+        &cluster.url(),
+        &[&uid, "--name", "c", "--recipe", "words-v1"],
+    )
+    .unwrap();
+    assert_eq!(found(&client, "c").await.unwrap(), DOCUMENTS as usize);
+}
+
 /// What a creation leaves on the nodes is dropped where its record was certainly not written.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_creation_whose_record_cannot_be_written_leaves_nothing() {

@@ -18,6 +18,7 @@ mod pairs;
 mod scan;
 mod threads;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -115,23 +116,29 @@ impl Engine {
         .await
     }
 
-    /// The corpora that the node holds, by uid: each with its layout, and how many documents are at home here.
+    /// The corpora that the node holds, but for those left out, by uid: each with its layout, and how many documents are
+    /// at home here.
     pub(crate) async fn list(
         self: &Arc<Self>,
         map: MapDigest,
+        left_out: HashSet<Vec<u8>>,
     ) -> Result<Vec<(CorpusUid, Layout, u64)>, NodeError> {
         self.check_map(map)?;
-        self.run(Class::Small, None, |engine, _| Ok(engine.held()))
-            .await
+        self.run(Class::Small, None, move |engine, _| {
+            Ok(engine.held(&left_out))
+        })
+        .await
     }
 
     /// The same, now: it waits for shards that are being changed.
-    pub(crate) fn held(&self) -> Vec<(CorpusUid, Layout, u64)> {
+    pub(crate) fn held(&self, left_out: &HashSet<Vec<u8>>) -> Vec<(CorpusUid, Layout, u64)> {
         let count = |(uid, corpus): (CorpusUid, Arc<NodeCorpus>)| {
             let documents = corpus.counts().map(|(_, counts)| counts.home_documents);
             (uid, corpus.layout(), documents.sum())
         };
-        self.corpora.all().into_iter().map(count).collect()
+        let mut corpora = self.corpora.all();
+        corpora.retain(|(uid, _)| !left_out.contains(&uid.0[..]));
+        corpora.into_iter().map(count).collect()
     }
 
     /// The corpus of a request about these shards, if the node and the router know the same of both (N1).

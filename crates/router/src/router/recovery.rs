@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
 use futures_util::future::join_all;
@@ -52,7 +51,9 @@ impl Router {
             if corpora.revision() > 0 {
                 return Ok(corpora);
             }
-            let stored = self.stored(&corpora, Deadline::within(LOOKING)).await?;
+            let stored = self
+                .stored(&corpora, &[], Deadline::within(LOOKING))
+                .await?;
             if stored.is_empty() {
                 return Ok(corpora);
             }
@@ -71,27 +72,20 @@ impl Router {
     }
 
     /// The corpora by the metadata, where every corpus with documents has a record. If one has none, its name would seem
-    /// to be free, while routers that remember it write to it. The nodes are asked once, and again after a recovery or
-    /// where the metadata is older than it was.
+    /// to be free, while routers that remember it write to it. Revisions tell nothing here: those of a file that was
+    /// lost, or replaced by an older one, start again. So the nodes are asked each time.
     pub(super) async fn corpora_without_loss(&self) -> Result<Arc<Corpora>, RouterError> {
         let corpora = self.known_corpora().await?;
-        let complete = self.complete_at.load(Ordering::Relaxed);
-        if complete > 0 && corpora.revision() >= complete {
-            self.complete_at
-                .store(corpora.revision(), Ordering::Relaxed);
-            return Ok(corpora);
-        }
-        let mut lost = self.stored(&corpora, Deadline::within(LOOKING)).await?;
+        let recorded: Vec<_> = corpora.records().map(|record| record.uid).collect();
+        let lost = self.stored(&corpora, &recorded, Deadline::within(LOOKING));
+        let mut lost = lost.await?;
         // What was made since the metadata was read has a record by now. What was deleted since then had one.
         let now = self.metadata.corpora().await?;
-        lost.retain(|corpus| {
-            corpus.documents > 0 && corpus.name.is_none() && now.of_uid(corpus.uid).is_none()
-        });
+        lost.retain(|corpus| corpus.documents > 0 && now.of_uid(corpus.uid).is_none());
         if !lost.is_empty() {
             let uids = lost.into_iter().map(|corpus| corpus.uid);
             return Err(RouterError::RecordsLost(uids.collect()));
         }
-        self.complete_at.store(now.revision(), Ordering::Relaxed);
         Ok(now)
     }
 
@@ -109,7 +103,7 @@ impl Router {
         deadline: Deadline,
     ) -> Result<Vec<StoredCorpus>, RouterError> {
         let corpora = self.metadata.corpora().await?;
-        self.stored(&corpora, deadline).await
+        self.stored(&corpora, &[], deadline).await
     }
 
     /// Makes the record of a corpus that nodes store, and that has none.
@@ -120,7 +114,6 @@ impl Router {
         recipe: Recipe,
         deadline: Deadline,
     ) -> Result<CorpusRecord, RouterError> {
-        self.complete_at.store(0, Ordering::Relaxed);
         let stored = self.list_stored(deadline).await?;
         let stored = stored.into_iter().find(|corpus| corpus.uid == uid);
         let stored = stored.ok_or(RouterError::NotStored(uid))?;
@@ -148,10 +141,11 @@ impl Router {
         }
     }
 
-    /// What all nodes hold, with the names that these corpora have.
+    /// What all nodes hold, but for the corpora left out, with the names that these corpora have.
     async fn stored(
         &self,
         corpora: &Corpora,
+        left_out: &[CorpusUid],
         deadline: Deadline,
     ) -> Result<Vec<StoredCorpus>, RouterError> {
         let list = async |mut client: Client, request| client.list_corpora(request).await;
@@ -160,6 +154,7 @@ impl Router {
             let request = pb::ListCorporaRequest {
                 map_digest: cluster.layout.map().digest().0,
                 node: node.id.to_string(),
+                left_out: left_out.iter().map(|uid| uid.0.to_vec()).collect(),
             };
             let answer = cluster.nodes.call(&node.id, deadline, &request, list).await;
             (node, answer)
