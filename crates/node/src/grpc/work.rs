@@ -3,8 +3,9 @@
 //! # Invariants
 //! - WK1: an item that was read is answered once, with its sequence, unless it is cancelled or the router goes. A
 //!   refusal is an answer, and does not end the stream.
-//! - WK2: no message is read while [`IN_FLIGHT`] items of a stream are in flight, or while an answer waits for the
-//!   router to take it. A message with more items than that ends the stream: so at most twice as many are in flight.
+//! - WK2: no message is read while [`IN_FLIGHT`] items of a stream are in flight, large answers that wait for the router
+//!   to take them included, or while a small answer waits. A message with more items than that ends the stream: so at
+//!   most twice as many are in flight.
 //! - WK3: the node gives up a cancelled item and does not answer it. When the router goes, the node gives up all items.
 //!   A search that is given up ends; a change that has begun continues.
 //! - WK4: a node that stops answers what is in flight, refuses what it reads meanwhile, and then ends the stream.
@@ -64,13 +65,14 @@ impl WorkStream {
         let mut in_flight = InFlight::default();
         let mut is_open = true;
         while is_open || !in_flight.is_empty() {
+            let has_room = in_flight.has_room();
             let InFlight { works, ready, .. } = &mut in_flight;
             tokio::select! {
                 Some(first) = works.next() => in_flight.answered(first).await,
                 Ok(place) = self.answers.reserve(), if !ready.is_empty() => {
                     place.send(Ok(ready.message()));
                 }
-                message = messages.next(), if is_open && ready.is_empty() && works.len() < IN_FLIGHT => {
+                message = messages.next(), if is_open && has_room => {
                     let Some(Ok(message)) = message else {
                         is_open = false;
                         continue;
@@ -142,6 +144,11 @@ struct InFlight {
 impl InFlight {
     fn is_empty(&self) -> bool {
         self.works.is_empty() && self.ready.is_empty()
+    }
+
+    /// Whether another message may be read (WK2). Small work does not wait for large answers to be sent.
+    fn has_room(&self) -> bool {
+        self.ready.small.is_empty() && self.works.len() + self.ready.large.len() < IN_FLIGHT
     }
 
     /// Begins an item, or cancels one. What can be answered at once is.

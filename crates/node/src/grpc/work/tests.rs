@@ -401,6 +401,32 @@ async fn small_work_and_changes_do_not_wait_for_large_work() {
     assert_eq!(scene.answer().await, Some((1, None)));
 }
 
+/// An answer to be sent.
+fn done(sequence: u64, is_large: bool) -> Done {
+    Done {
+        answer: response(sequence, Ok(Outcome::Matches(Default::default()))),
+        is_large,
+        _memory: Memory {
+            own: plenty().take(0),
+            _message: Arc::new(plenty().take(0)),
+        },
+    }
+}
+
+/// WK2.
+#[test]
+fn messages_are_read_while_large_answers_wait_but_not_without_end() {
+    let mut in_flight = InFlight::default();
+    for sequence in 0..IN_FLIGHT as u64 {
+        assert!(in_flight.has_room(), "{sequence}");
+        in_flight.ready.push(done(sequence, true));
+    }
+    assert!(!in_flight.has_room());
+    let mut in_flight = InFlight::default();
+    in_flight.ready.push(done(0, false));
+    assert!(!in_flight.has_room());
+}
+
 /// N4.
 #[tokio::test]
 async fn large_work_does_not_wait_for_small_work_or_changes() {
@@ -418,14 +444,7 @@ async fn large_work_does_not_wait_for_small_work_or_changes() {
 fn small_answers_go_before_large_ones_that_wait() {
     let mut ready = Ready::default();
     for (sequence, is_large) in [(1, true), (2, true), (3, false), (4, false)] {
-        ready.push(Done {
-            answer: response(sequence, Ok(Outcome::Matches(Default::default()))),
-            is_large,
-            _memory: Memory {
-                own: plenty().take(0),
-                _message: Arc::new(plenty().take(0)),
-            },
-        });
+        ready.push(done(sequence, is_large));
     }
     let sent = std::iter::from_fn(|| (!ready.is_empty()).then(|| ready.message()));
     let sequences = |message: WorkMessage| -> Vec<u64> {
