@@ -1,8 +1,8 @@
 //! Refuses requests with wrong headers before anything else is done for them.
 //!
 //! # Invariants
-//! - HD1: a request is served only if its headers take at most [`MAX_HEADERS`], its content type is that of gRPC, its
-//!   messages are not compressed, and its timeout, if it has one, is well formed.
+//! - HD1: a request is served only if it is a POST, its headers take at most [`MAX_HEADERS`], its content type is that
+//!   of gRPC, its messages are not compressed, and its timeout, if it has one, is well formed.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 
 use futures_util::future::Either;
 use http::header::CONTENT_TYPE;
-use http::{HeaderMap, Request, Response, StatusCode};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
 use tonic::Status;
 use tonic::body::Body;
 use tonic::metadata::MetadataValue;
@@ -66,12 +66,26 @@ fn check(request: &Request<Body>) -> Result<(), Response<Body>> {
         .and_then(|()| check_encoding(headers))
         .and_then(|()| deadline::check(headers));
     refusal.map_err(Status::into_http)?;
-    check_content_type(headers).map_err(|status| {
-        // A client that does not speak gRPC looks at the HTTP status alone.
-        let mut response = status.into_http();
-        *response.status_mut() = StatusCode::UNSUPPORTED_MEDIA_TYPE;
-        response
-    })
+    // A client that does not speak gRPC looks at the HTTP status alone.
+    let with_code = |code| {
+        move |status: Status| {
+            let mut response = status.into_http();
+            *response.status_mut() = code;
+            response
+        }
+    };
+    check_method(request.method()).map_err(with_code(StatusCode::METHOD_NOT_ALLOWED))?;
+    check_content_type(headers).map_err(with_code(StatusCode::UNSUPPORTED_MEDIA_TYPE))
+}
+
+fn check_method(method: &Method) -> Result<(), Status> {
+    if method == Method::POST {
+        return Ok(());
+    }
+    Err(Violations::of(
+        "method",
+        format!("is {method}, not POST: use a client for gRPC"),
+    ))
 }
 
 fn check_size(request: &Request<Body>) -> Result<(), Status> {
@@ -125,8 +139,7 @@ mod tests {
 
     /// The answer to a request with the required headers and these.
     async fn ask(headers: &[(&'static str, &[u8])]) -> (StatusCode, Option<Status>) {
-        let answer = |_| async { Ok::<_, Infallible>(Response::new(Body::empty())) };
-        let mut request = Request::new(Body::empty());
+        let mut request = Request::post("/").body(Body::empty()).unwrap();
         let content_type = HeaderValue::from_static("application/grpc");
         request.headers_mut().insert(CONTENT_TYPE, content_type);
         for (name, value) in headers {
@@ -136,10 +149,28 @@ mod tests {
                 _ => request.headers_mut().append(*name, value),
             };
         }
+        answer_to(request).await
+    }
+
+    async fn answer_to(request: Request<Body>) -> (StatusCode, Option<Status>) {
+        let answer = |_| async { Ok::<_, Infallible>(Response::new(Body::empty())) };
         let service = CheckHeaders(service_fn(answer));
         let response = service.oneshot(request).await.unwrap();
         let status = Status::from_header_map(response.headers());
         (response.status(), status)
+    }
+
+    /// HD1.
+    #[tokio::test]
+    async fn only_posts_are_served() {
+        for method in [Method::GET, Method::OPTIONS, Method::PUT] {
+            let request = Request::builder().method(method.clone());
+            let request = request.header(CONTENT_TYPE, "application/grpc");
+            let (code, status) = answer_to(request.body(Body::empty()).unwrap()).await;
+            assert_eq!(code, StatusCode::METHOD_NOT_ALLOWED, "{method}");
+            let reason = status.as_ref().and_then(Reason::of);
+            assert_eq!(reason, Some(Reason::InvalidRequest), "{method}");
+        }
     }
 
     /// HD1.
