@@ -1,5 +1,6 @@
 //! Why a request failed, and whether to try again.
 
+use simshard_proto::v1::CorpusState;
 use simshard_proto::{MalformedColumns, Reason};
 use tonic::{Code, Status};
 
@@ -89,13 +90,14 @@ impl ClientError {
         nodes.split_terminator(',').map(str::to_owned).collect()
     }
 
-    /// Whether it is about a corpus that is being deleted: only repeating the deletion is of use.
+    /// The state of the corpus that it is about, if that keeps the corpus from being used: its creation or its deletion
+    /// is not complete, and only repeating that is of use.
     #[must_use]
-    pub fn is_about_deletion(&self) -> bool {
+    pub fn corpus_state(&self) -> Option<CorpusState> {
         let state = self
             .status()
-            .and_then(|status| Reason::metadata(status, "state"));
-        state.as_deref() == Some("DELETING")
+            .and_then(|status| Reason::metadata(status, "state"))?;
+        CorpusState::from_str_name(&format!("CORPUS_STATE_{state}"))
     }
 
     /// Whether the request itself is wrong, or names a corpus that is not there, or makes one that is:

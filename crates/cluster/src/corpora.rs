@@ -46,7 +46,7 @@ impl Corpora {
         self.by_name.values()
     }
 
-    /// How many there are, those that are being deleted included.
+    /// How many there are, whatever their state.
     #[must_use]
     pub fn len(&self) -> usize {
         self.by_name.len()
@@ -85,20 +85,36 @@ impl Corpora {
         Ok(())
     }
 
+    /// As [`finish_creation`](crate::MetadataStore::finish_creation).
+    pub(crate) fn finish_creation(
+        &mut self,
+        name: &CorpusName,
+        uid: &CorpusUid,
+    ) -> Result<(), MetadataError> {
+        let record = self.record_mut(name, uid)?;
+        match record.state {
+            CorpusState::Creating => record.state = CorpusState::Live,
+            state @ (CorpusState::Live | CorpusState::Deleting) => {
+                let (name, uid) = (name.clone(), *uid);
+                return Err(MetadataError::AlreadyExists { name, uid, state });
+            }
+        }
+        self.revision += 1;
+        Ok(())
+    }
+
     /// As [`begin_deletion`](crate::MetadataStore::begin_deletion).
     pub(crate) fn begin_deletion(
         &mut self,
         name: &CorpusName,
         uid: &CorpusUid,
     ) -> Result<(), MetadataError> {
-        let found = self.by_name.get_mut(name);
-        let Some(record) = found.filter(|record| record.uid == *uid) else {
-            return Err(not_found(name, uid));
-        };
-        if record.state == CorpusState::Live {
-            record.state = CorpusState::Deleting;
-            self.revision += 1;
+        let record = self.record_mut(name, uid)?;
+        match record.state {
+            CorpusState::Creating | CorpusState::Live => record.state = CorpusState::Deleting,
+            CorpusState::Deleting => return Ok(()),
         }
+        self.revision += 1;
         Ok(())
     }
 
@@ -120,6 +136,16 @@ impl Corpora {
         found.remove();
         self.revision += 1;
         Ok(())
+    }
+
+    fn record_mut(
+        &mut self,
+        name: &CorpusName,
+        uid: &CorpusUid,
+    ) -> Result<&mut CorpusRecord, MetadataError> {
+        let found = self.by_name.get_mut(name);
+        let found = found.filter(|record| record.uid == *uid);
+        found.ok_or_else(|| not_found(name, uid))
     }
 }
 

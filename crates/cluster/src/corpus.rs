@@ -95,6 +95,8 @@ pub fn random_corpus_uid() -> CorpusUid {
 /// Whether a corpus can be used. A deleted corpus has no record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CorpusState {
+    /// Its creation has begun. It cannot be used yet: some nodes may not hold it.
+    Creating,
     /// It can be used.
     Live,
     /// Its deletion has begun. It cannot be used any more, and its name is not free yet.

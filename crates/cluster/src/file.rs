@@ -132,6 +132,16 @@ impl MetadataStore for FileStore {
             .await
     }
 
+    async fn finish_creation(
+        &self,
+        name: &CorpusName,
+        uid: &CorpusUid,
+    ) -> Result<(), MetadataError> {
+        let (name, uid) = (name.clone(), *uid);
+        self.change(move |corpora| corpora.finish_creation(&name, &uid))
+            .await
+    }
+
     async fn begin_deletion(
         &self,
         name: &CorpusName,

@@ -54,6 +54,14 @@ impl MetadataStore for MemoryStore {
         Arc::make_mut(&mut self.corpora.lock()).create(record, max_corpora)
     }
 
+    async fn finish_creation(
+        &self,
+        name: &CorpusName,
+        uid: &CorpusUid,
+    ) -> Result<(), MetadataError> {
+        Arc::make_mut(&mut self.corpora.lock()).finish_creation(name, uid)
+    }
+
     async fn begin_deletion(
         &self,
         name: &CorpusName,

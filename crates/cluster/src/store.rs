@@ -15,7 +15,8 @@
 //! - MS5: a layout is internally consistent ([`crate::ClusterLayout`] cannot be built
 //!   otherwise), and `watch_layout` starts from the current one.
 //! - MS6: the revision is 0 in a store that was never written. Each change raises it by one, and nothing else does.
-//! - MS7: a name stays taken until its deletion is finished, and only a deletion that has begun can be finished.
+//! - MS7: a name is taken from the beginning of a creation to the end of a deletion. Only what has begun can be
+//!   finished, and of several calls that finish a creation exactly one succeeds.
 //! - MS8: no creation leaves more corpora than its limit, however many there are at once.
 
 use std::io;
@@ -54,10 +55,11 @@ pub trait MetadataStore: Send + Sync + std::fmt::Debug {
         Ok(self.corpora().await?.get(name).cloned())
     }
 
-    /// Adds a corpus if its name is free, and there are fewer than `max_corpora`, in one step.
+    /// Adds a corpus, in the state that its record says, if its name is free, and there are fewer than `max_corpora`,
+    /// in one step.
     ///
     /// # Errors
-    /// [`MetadataError::AlreadyExists`] if the name is taken, also by a corpus that is being deleted,
+    /// [`MetadataError::AlreadyExists`] if the name is taken, by a corpus in whatever state,
     /// [`MetadataError::UidTaken`] if another corpus has the uid, [`MetadataError::TooMany`] if there are
     /// `max_corpora`, else when the store cannot be read or written.
     async fn create_corpus(
@@ -66,7 +68,20 @@ pub trait MetadataStore: Send + Sync + std::fmt::Debug {
         max_corpora: usize,
     ) -> Result<(), MetadataError>;
 
-    /// Turns a live corpus into one that is being deleted, if the name still belongs to this uid, in one step.
+    /// Turns a corpus that is being created into a live one, if the name still belongs to this uid, in one step. Call
+    /// it when every node holds the corpus.
+    ///
+    /// # Errors
+    /// [`MetadataError::NotFound`] if the name is free or belongs to another
+    /// creation, [`MetadataError::AlreadyExists`] if the corpus is live already, or being deleted, else when the store
+    /// cannot be read or written.
+    async fn finish_creation(
+        &self,
+        name: &CorpusName,
+        uid: &CorpusUid,
+    ) -> Result<(), MetadataError>;
+
+    /// Turns a corpus into one that is being deleted, if the name still belongs to this uid, in one step.
     /// Changes nothing where that has been done.
     ///
     /// # Errors
@@ -153,29 +168,11 @@ pub enum MetadataError {
     Stopping,
 }
 
-impl MetadataError {
-    /// Whether a change that failed like this may have been made all the same.
-    #[must_use]
-    pub const fn may_have_written(&self) -> bool {
-        match self {
-            Self::NotDurable { .. } | Self::Stopping => true,
-            Self::AlreadyExists { .. }
-            | Self::UidTaken { .. }
-            | Self::TooMany { .. }
-            | Self::NotFound { .. }
-            | Self::NotDeleting { .. }
-            | Self::MalformedLayout { .. }
-            | Self::UnusableLayout { .. }
-            | Self::CorruptCorpora { .. }
-            | Self::UnknownCorporaVersion { .. }
-            | Self::Unreadable { .. }
-            | Self::Unwritable { .. } => false,
-        }
-    }
-}
-
 fn until_free(state: CorpusState) -> &'static str {
     match state {
+        CorpusState::Creating => {
+            "and is being created: repeat the creation to complete it, or choose another name"
+        }
         CorpusState::Live => "use it or choose another name",
         CorpusState::Deleting => {
             "and is being deleted: repeat the deletion to complete it, or choose another name"

@@ -38,6 +38,9 @@ async fn keeps_the_contract<F: Future<Output = Handles>>(fresh: impl Fn() -> F) 
     there_are_never_more_corpora_than_allowed(fresh().await).await;
     only_the_matching_uid_deletes(fresh().await).await;
     only_a_deletion_that_has_begun_is_finished(fresh().await).await;
+    a_name_is_taken_from_the_beginning_of_its_creation(fresh().await).await;
+    of_concurrent_completions_of_a_creation_one_succeeds(fresh().await).await;
+    a_creation_can_be_deleted_before_it_is_finished(fresh().await).await;
     a_name_is_taken_until_its_deletion_is_finished(fresh().await).await;
     a_deleted_name_is_free_again(fresh().await).await;
     of_concurrent_deletions_all_begin_and_one_finishes(fresh().await).await;
@@ -336,6 +339,69 @@ async fn only_a_deletion_that_has_begun_is_finished(store: Handles) {
     assert_eq!(records(&store.here).await, [record]);
 }
 
+/// A corpus of this name whose creation has begun.
+async fn begin(store: &Arc<dyn MetadataStore>, name: &str) -> CorpusRecord {
+    let record = CorpusRecord {
+        state: CorpusState::Creating,
+        ..corpus(name)
+    };
+    create(store, &record).await;
+    record
+}
+
+/// MS6, MS7.
+async fn a_name_is_taken_from_the_beginning_of_its_creation(store: Handles) {
+    let record = begin(&store.here, "default").await;
+    assert_eq!(records(&store.there).await, slice::from_ref(&record));
+    let refusal = store.there.create_corpus(corpus("default"), MANY).await;
+    assert_taken(refusal, &record, CorpusState::Creating);
+    let other = random_corpus_uid();
+    let refusal = store.there.finish_creation(&record.name, &other).await;
+    assert_not_found(refusal, &record.name, &other);
+    assert_eq!(revision(&store.here).await, 1);
+    let finished = store.there.finish_creation(&record.name, &record.uid).await;
+    finished.unwrap();
+    assert_eq!(revision(&store.here).await, 2);
+    let live = CorpusRecord {
+        state: CorpusState::Live,
+        ..record
+    };
+    assert_eq!(records(&store.here).await, [live]);
+}
+
+/// MS7.
+async fn of_concurrent_completions_of_a_creation_one_succeeds(store: Handles) {
+    let record = begin(&store.here, "default").await;
+    let (here, there) = tokio::join!(
+        store.here.finish_creation(&record.name, &record.uid),
+        store.there.finish_creation(&record.name, &record.uid),
+    );
+    assert_ne!(here.is_ok(), there.is_ok());
+    assert_taken(here.and(there), &record, CorpusState::Live);
+    assert_eq!(revision(&store.here).await, 2);
+}
+
+/// MS7.
+async fn a_creation_can_be_deleted_before_it_is_finished(store: Handles) {
+    let record = begin(&store.here, "default").await;
+    let begun = store.there.begin_deletion(&record.name, &record.uid).await;
+    begun.unwrap();
+    let refusal = store.here.finish_creation(&record.name, &record.uid).await;
+    assert_taken(refusal, &record, CorpusState::Deleting);
+    let finished = store.here.finish_deletion(&record.name, &record.uid).await;
+    finished.unwrap();
+    let late = store.there.finish_creation(&record.name, &record.uid).await;
+    assert_not_found(late, &record.name, &record.uid);
+    assert_eq!(records(&store.here).await, []);
+}
+
+fn assert_taken(refusal: Result<(), MetadataError>, by: &CorpusRecord, expected: CorpusState) {
+    let Err(MetadataError::AlreadyExists { name, uid, state }) = refusal else {
+        panic!("{refusal:?}");
+    };
+    assert_eq!((&name, &uid, state), (&by.name, &by.uid, expected));
+}
+
 /// MS7.
 async fn a_name_is_taken_until_its_deletion_is_finished(store: Handles) {
     let record = corpus("default");
@@ -344,10 +410,7 @@ async fn a_name_is_taken_until_its_deletion_is_finished(store: Handles) {
         let begun = handle.begin_deletion(&record.name, &record.uid).await;
         begun.unwrap();
         let refusal = store.there.create_corpus(corpus("default"), MANY).await;
-        let Err(MetadataError::AlreadyExists { uid, state, .. }) = refusal else {
-            panic!("{refusal:?}");
-        };
-        assert_eq!((uid, state), (record.uid, CorpusState::Deleting));
+        assert_taken(refusal, &record, CorpusState::Deleting);
     }
     let finished = store.there.finish_deletion(&record.name, &record.uid).await;
     finished.unwrap();

@@ -2,14 +2,6 @@
 
 use simshard_cluster::{Corpora, CorpusName, CorpusRecord, CorpusState, CorpusUid};
 
-/// A corpus that a node holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct HeldCorpus {
-    pub(crate) uid: CorpusUid,
-    /// Documents at home on the node.
-    pub(crate) documents: u64,
-}
-
 /// Where a node and the metadata differ.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Differences {
@@ -17,29 +9,26 @@ pub(crate) struct Differences {
     pub(crate) deleted: Vec<CorpusUid>,
     /// Corpora that the node should hold and does not.
     pub(crate) missing: Vec<(CorpusName, CorpusUid)>,
-    /// Corpora with documents on the node that have no record.
+    /// Corpora that the node holds and that have no record.
     pub(crate) unrecorded: Vec<CorpusUid>,
 }
 
 /// Compares what a node holds with the metadata. Where this was never written, as beside a node that has only a copy
 /// of the layout file, it says nothing.
-pub(crate) fn compare(held: &[HeldCorpus], corpora: &Corpora) -> Differences {
+pub(crate) fn compare(held: &[CorpusUid], corpora: &Corpora) -> Differences {
     let mut differences = Differences::default();
     if corpora.revision() == 0 {
         return differences;
     }
-    for one in held {
-        match corpora.of_uid(one.uid).map(|record| record.state) {
-            Some(CorpusState::Live) => {}
-            Some(CorpusState::Deleting) => differences.deleted.push(one.uid),
-            None if one.documents > 0 => differences.unrecorded.push(one.uid),
-            // A creation that was cut short leaves it.
-            None => {}
+    for &uid in held {
+        match corpora.of_uid(uid).map(|record| record.state) {
+            Some(CorpusState::Creating | CorpusState::Live) => {}
+            Some(CorpusState::Deleting) => differences.deleted.push(uid),
+            None => differences.unrecorded.push(uid),
         }
     }
-    let is_missing = |record: &&CorpusRecord| {
-        record.state == CorpusState::Live && !held.iter().any(|one| one.uid == record.uid)
-    };
+    let is_missing =
+        |record: &&CorpusRecord| record.state == CorpusState::Live && !held.contains(&record.uid);
     let missing = corpora.records().filter(is_missing);
     differences
         .missing
@@ -76,15 +65,19 @@ mod tests {
         MemoryStore::new(ClusterLayout::planned(vec![node], 1).unwrap())
     }
 
-    fn held(uid: CorpusUid, documents: u64) -> HeldCorpus {
-        HeldCorpus { uid, documents }
-    }
-
     #[tokio::test]
     async fn a_node_learns_what_was_deleted_is_missing_or_has_no_record() {
         let store = store();
         let [live, deleting, missing, gone] = ["a", "b", "c", "d"].map(record);
-        for record in [&live, &deleting, &missing, &gone] {
+        let creating = CorpusRecord {
+            state: CorpusState::Creating,
+            ..record("e")
+        };
+        let not_yet = CorpusRecord {
+            state: CorpusState::Creating,
+            ..record("f")
+        };
+        for record in [&live, &deleting, &missing, &gone, &creating, &not_yet] {
             store.create_corpus(record.clone(), 9).await.unwrap();
         }
         for record in [&deleting, &gone] {
@@ -93,13 +86,8 @@ mod tests {
                 .await
                 .unwrap();
         }
-        let [stray, empty] = [random_corpus_uid(), random_corpus_uid()];
-        let all = [
-            held(live.uid, 7),
-            held(deleting.uid, 0),
-            held(stray, 1),
-            held(empty, 0),
-        ];
+        let stray = random_corpus_uid();
+        let all = [live.uid, creating.uid, deleting.uid, stray];
         let corpora = store.corpora().await.unwrap();
         let expected = Differences {
             deleted: vec![deleting.uid],
@@ -113,7 +101,7 @@ mod tests {
     #[tokio::test]
     async fn a_node_that_cannot_know_the_corpora_concludes_nothing() {
         let corpora = store().corpora().await.unwrap();
-        let stored = [held(random_corpus_uid(), 7)];
+        let stored = [random_corpus_uid()];
         assert_eq!(compare(&stored, &corpora), Differences::default());
     }
 }

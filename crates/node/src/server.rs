@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use simshard_cluster::{ClusterLayout, MetadataError, MetadataStore};
+use simshard_cluster::{ClusterLayout, CorpusUid, MetadataError, MetadataStore};
 use simshard_proto::shard::v1::shard_service_server::ShardServiceServer;
 use simshard_proto::{MAX_MESSAGE_BYTES, MAX_SHARD_REQUEST_BYTES, SHARD_SERVICE_DESCRIPTORS};
 use simshard_storage::{Failure, OpenError, Options, Store};
@@ -17,7 +17,7 @@ use tracing::{error, info, warn};
 
 use crate::engine::{Engine, Threads};
 use crate::grpc::ShardGrpc;
-use crate::reconcile::{Differences, HeldCorpus, compare};
+use crate::reconcile::{Differences, compare};
 
 /// The stream of a router's work: it refuses items that find no room one by one.
 const WORK: &str = "/simshard.shard.v1.ShardService/Work";
@@ -162,10 +162,7 @@ async fn reconcile(engine: &Engine, store: &dyn MetadataStore) {
         }
     };
     let held = engine.held(&HashSet::new());
-    let held: Vec<HeldCorpus> = held
-        .into_iter()
-        .map(|(uid, _, documents)| HeldCorpus { uid, documents })
-        .collect();
+    let held: Vec<CorpusUid> = held.into_iter().map(|(uid, ..)| uid).collect();
     let Differences {
         deleted,
         missing,
@@ -192,7 +189,7 @@ async fn reconcile(engine: &Engine, store: &dyn MetadataStore) {
     for uid in unrecorded {
         warn!(
             %uid,
-            "the node stores documents of a corpus that has no record: `simshard corpus recover` restores it"
+            "the node holds a corpus that has no record: `simshard corpus recover` restores it"
         );
     }
 }

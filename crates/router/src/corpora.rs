@@ -47,7 +47,7 @@ impl Corpora {
         self.reread(name).await
     }
 
-    /// The corpus of this name, as the store has it now. One that is being deleted cannot be used.
+    /// The corpus of this name, as the store has it now. Only a live one can be used.
     pub(crate) async fn reread(&self, name: &CorpusName) -> Result<Arc<OpenCorpus>, RouterError> {
         self.forget(name);
         let Some(record) = self.metadata.corpus(name).await? else {
@@ -55,7 +55,10 @@ impl Corpora {
         };
         match record.state {
             CorpusState::Live => {}
-            CorpusState::Deleting => return Err(RouterError::CorpusDeleting(name.clone())),
+            state @ (CorpusState::Creating | CorpusState::Deleting) => {
+                let corpus = name.clone();
+                return Err(RouterError::NotLive { corpus, state });
+            }
         }
         let corpus = Arc::new(OpenCorpus::new(record)?);
         remember(&mut self.open.lock(), Arc::clone(&corpus));

@@ -184,6 +184,33 @@ pub(crate) fn recover_corpus(
     }
 }
 
+/// Most corpora of one page.
+const MAX_PAGE: u32 = 1_000;
+
+/// A page of the list of corpora.
+#[derive(Debug)]
+pub(crate) struct Page {
+    /// Most corpora on it.
+    pub(crate) size: usize,
+    /// The last name of the page before.
+    pub(crate) after: Option<CorpusName>,
+}
+
+pub(crate) fn page(request: &v1::ListCorporaRequest) -> Result<Page, Status> {
+    let size = match request.page_size {
+        0 => MAX_PAGE,
+        size => size.min(MAX_PAGE),
+    };
+    let after = match request.page_token.as_str() {
+        "" => None,
+        token => Some(corpus_name("page_token", token, Violations::default())?),
+    };
+    Ok(Page {
+        size: size as usize,
+        after,
+    })
+}
+
 pub(crate) fn new_corpus(request: &v1::CreateCorpusRequest) -> Result<NewCorpus, Status> {
     let mut violations = Violations::default();
     let blocks = request.blocks.unwrap_or(Layout::default().blocks());

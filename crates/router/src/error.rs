@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use simshard_cluster::{CorpusName, CorpusRecord, CorpusUid, MetadataError};
+use simshard_cluster::{CorpusName, CorpusRecord, CorpusState, CorpusUid, MetadataError};
 use simshard_proto::{MAX_MESSAGE_BYTES, MalformedColumns, Reason, Violations};
 use simshard_simhash::{Recipe, TakesNoTexts, TextRecipe};
 use simshard_topology::{NodeId, ShardSet};
@@ -21,26 +21,28 @@ pub(crate) enum RouterError {
     CorpusNotFound(CorpusName),
     #[error("corpus {0} exists: choose another name, or delete it first")]
     CorpusExists(CorpusName),
-    #[error("corpus {0} is being deleted: repeat the deletion to complete it")]
-    CorpusDeleting(CorpusName),
+    #[error("corpus {corpus} is {}", unfinished(*state))]
+    NotLive {
+        corpus: CorpusName,
+        state: CorpusState,
+    },
+    #[error("the name is not free: corpus {corpus} is {}", unfinished(*state))]
+    NameNotFree {
+        corpus: CorpusName,
+        state: CorpusState,
+    },
     #[error(
-        "corpus {0} is being deleted, and its name is not free yet: repeat the deletion to complete it, then create \
-         the corpus, or choose another name"
-    )]
-    NameNotFree(CorpusName),
-    #[error(
-        "there are {max_corpora} corpora or more, those that are being deleted included: delete some, or raise \
-         max_corpora of the routers"
+        "there are {max_corpora} corpora or more, in whatever state: delete some, or raise max_corpora of the routers"
     )]
     TooManyCorpora {
         /// The router's limit.
         max_corpora: usize,
     },
-    #[error(
-        "corpus {corpus} is being deleted, but not gone yet: repeat the deletion to complete it: {problem}"
-    )]
-    NotDeletedYet {
+    /// Not all nodes have done what the creation or the deletion of a corpus asks of them.
+    #[error("corpus {corpus} is {}: {problem}", unfinished(*state))]
+    Unfinished {
         corpus: CorpusName,
+        state: CorpusState,
         problem: Box<RouterError>,
     },
     #[error(
@@ -144,14 +146,14 @@ impl RouterError {
     /// The only mapping to what clients see.
     pub(crate) fn reason(&self) -> Reason {
         match self {
-            Self::CorpusNotFound(_) | Self::CorpusDeleting(_) => Reason::CorpusNotFound,
-            Self::CorpusExists(_) | Self::NameNotFree(_) => Reason::CorpusExists,
+            Self::CorpusNotFound(_) | Self::NotLive { .. } => Reason::CorpusNotFound,
+            Self::CorpusExists(_) | Self::NameNotFree { .. } => Reason::CorpusExists,
             Self::TooManyCorpora { .. } => Reason::TooManyCorpora,
             Self::RecordsLost(_) => Reason::MetadataFailed,
             Self::NotStored(_) => Reason::CorpusNotFound,
             Self::IsRecorded { .. } => Reason::CorpusExists,
             Self::OtherLayouts(_) => Reason::CorpusDiffers,
-            Self::NotDeletedYet { problem, .. } => problem.reason(),
+            Self::Unfinished { problem, .. } => problem.reason(),
             Self::RecipeMismatch { .. } => Reason::RecipeMismatch,
             Self::DistanceTooLarge { .. } | Self::NoTexts { .. } | Self::NoFingerprint { .. } => {
                 Reason::InvalidRequest
@@ -184,11 +186,11 @@ impl RouterError {
             | Self::NotLoaded { .. } => true,
             Self::Node { status, .. } => Reason::of(status) == Some(Reason::CorpusDiffers),
             Self::CorpusNotFound(_)
-            | Self::CorpusDeleting(_)
+            | Self::NotLive { .. }
             | Self::CorpusExists(_)
-            | Self::NameNotFree(_)
+            | Self::NameNotFree { .. }
             | Self::TooManyCorpora { .. }
-            | Self::NotDeletedYet { .. }
+            | Self::Unfinished { .. }
             | Self::RecordsLost(_)
             | Self::NotStored(_)
             | Self::IsRecorded { .. }
@@ -232,15 +234,17 @@ impl RouterError {
                 vec![("nodes", node.to_string()), ("corpus", corpus.to_string())]
             }
             Self::Malformed { node, .. } => vec![("nodes", node.to_string())],
-            Self::CorpusDeleting(corpus) | Self::NameNotFree(corpus) => vec![
-                ("corpus", corpus.to_string()),
-                ("state", "DELETING".to_owned()),
-            ],
-            Self::NotDeletedYet { corpus, problem } => {
+            Self::NotLive { corpus, state } | Self::NameNotFree { corpus, state } => {
+                corpus_in(corpus, *state).into()
+            }
+            Self::Unfinished {
+                corpus,
+                state,
+                problem,
+            } => {
                 let mut metadata = problem.metadata();
                 metadata.retain(|(name, _)| *name != "corpus");
-                metadata.push(("corpus", corpus.to_string()));
-                metadata.push(("state", "DELETING".to_owned()));
+                metadata.extend(corpus_in(corpus, *state));
                 metadata
             }
             Self::CorpusNotFound(corpus)
@@ -306,6 +310,27 @@ fn node_reason(status: &Status) -> Reason {
     ];
     let reason = Reason::of(status).filter(|reason| handed_on.contains(reason));
     reason.unwrap_or(Reason::Internal)
+}
+
+/// A corpus and its state, for programs.
+fn corpus_in(corpus: &CorpusName, state: CorpusState) -> [(&'static str, String); 2] {
+    let state = match state {
+        CorpusState::Creating => "CREATING",
+        CorpusState::Live => "LIVE",
+        CorpusState::Deleting => "DELETING",
+    };
+    [("corpus", corpus.to_string()), ("state", state.to_owned())]
+}
+
+/// What a corpus in this state is, and how to complete that.
+const fn unfinished(state: CorpusState) -> &'static str {
+    match state {
+        CorpusState::Creating => {
+            "being created: repeat the creation with the same configuration to complete it, or delete the corpus"
+        }
+        CorpusState::Live => "live",
+        CorpusState::Deleting => "being deleted: repeat the deletion to complete it",
+    }
 }
 
 fn listed(uids: &[CorpusUid]) -> String {

@@ -178,8 +178,9 @@ impl CorpusService for CorpusGrpc {
         &self,
         request: Request<pb::ListCorporaRequest>,
     ) -> Result<Response<pb::ListCorporaResponse>, Status> {
+        let page = decode::page(request.get_ref())?;
         let corpora = self.router.list().await?;
-        let page = convert::list_corpora_response(&corpora, request.get_ref());
+        let page = convert::list_corpora_response(&corpora, &page);
         Ok(Response::new(page))
     }
 

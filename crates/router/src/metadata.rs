@@ -43,6 +43,14 @@ impl Metadata {
         in_time(self.store.create_corpus(record, max_corpora)).await
     }
 
+    pub(crate) async fn finish_creation(
+        &self,
+        name: &CorpusName,
+        uid: &CorpusUid,
+    ) -> Result<(), RouterError> {
+        in_time(self.store.finish_creation(name, uid)).await
+    }
+
     pub(crate) async fn begin_deletion(
         &self,
         name: &CorpusName,
@@ -71,10 +79,10 @@ async fn in_time<T>(
 
 impl RouterError {
     /// The name belongs to a corpus in this state.
-    pub(crate) const fn taken(name: CorpusName, state: CorpusState) -> Self {
+    pub(crate) const fn taken(corpus: CorpusName, state: CorpusState) -> Self {
         match state {
-            CorpusState::Live => Self::CorpusExists(name),
-            CorpusState::Deleting => Self::NameNotFree(name),
+            CorpusState::Live => Self::CorpusExists(corpus),
+            CorpusState::Creating | CorpusState::Deleting => Self::NameNotFree { corpus, state },
         }
     }
 }

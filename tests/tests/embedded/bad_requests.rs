@@ -76,6 +76,12 @@ async fn corpora_that_cannot_be_are_refused_by_field() {
     let status = stub.create_corpus(new("c", 5, 3, "")).await.unwrap_err();
     check("twice", &status, Reason::CorpusExists, None);
     assert_eq!(cluster.client.list_corpora().await.unwrap().len(), 1);
+    let request = v1::ListCorporaRequest {
+        page_token: "No Name".to_owned(),
+        ..Default::default()
+    };
+    let status = stub.list_corpora(request).await.unwrap_err();
+    check("page", &status, Reason::InvalidRequest, Some("page_token"));
     cluster.stop().await;
 }
 

@@ -10,7 +10,6 @@ mod lost_nodes;
 mod moved_nodes;
 mod own_router;
 mod races;
-mod recovered_creation;
 mod refusals;
 mod requests;
 mod router_oracle;

@@ -5,16 +5,14 @@ use std::time::Duration;
 
 use simshard_client::Client;
 use simshard_cluster::MetadataStore;
-use simshard_router::{RouterConfig, ServeError};
+use simshard_router::RouterConfig;
 use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// A router that serves until it is stopped, or the test ends.
 pub(crate) struct OwnRouter {
     pub(crate) client: Client,
-    end: CancellationToken,
-    serving: JoinHandle<Result<(), ServeError>>,
+    _until_dropped: DropGuard,
 }
 
 impl OwnRouter {
@@ -28,16 +26,10 @@ impl OwnRouter {
             drain: Duration::from_secs(1),
         };
         let end = CancellationToken::new();
-        let serving = tokio::spawn(simshard_router::serve(config, store, listener, end.clone()));
+        tokio::spawn(simshard_router::serve(config, store, listener, end.clone()));
         Self {
             client: Client::new(&url).unwrap(),
-            end,
-            serving,
+            _until_dropped: end.drop_guard(),
         }
-    }
-
-    pub(crate) async fn stop(self) {
-        self.end.cancel();
-        self.serving.await.unwrap().unwrap();
     }
 }

@@ -4,23 +4,18 @@
 //!
 //! Twenty rounds, or two hundred with `SIMSHARD_LONG`.
 
-use std::fs::{self, File};
-use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use simshard_client::v1::{self, CorpusState};
 use simshard_client::{Client, ClientError, Documents, Queries, Reason, SearchSpec};
 use simshard_simhash::Fingerprint;
-use simshard_testkit::{End, ForgetfulCluster, ProcessCluster};
-use tokio::task::block_in_place;
+use simshard_testkit::{ForgetfulCluster, ProcessCluster};
+
+use crate::interruptions::{Moment, Victim, interrupted, until_reached};
 
 const CORPUS: &str = "crawl";
 
 const NODES: usize = 2;
-
-/// How long a test waits for a cluster to do what it should.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A deletion takes about so long, in microseconds.
 const DELETION: u64 = 30_000;
@@ -48,23 +43,6 @@ async fn insert(client: &Client, id: &str) {
         let insert = async || client.insert(CORPUS, batch.clone()).await;
         until_reached(insert).await.unwrap();
     }
-}
-
-/// Does it until no node and no router is away.
-async fn until_reached<T>(
-    work: impl AsyncFn() -> Result<T, ClientError>,
-) -> Result<T, ClientError> {
-    let reached = async {
-        loop {
-            match work().await {
-                Err(error) if error.reason() == Some(Reason::NodeUnreachable) => {}
-                // The connection to a router that was killed.
-                Err(ClientError::NoRouter { .. }) => {}
-                outcome => break outcome,
-            }
-        }
-    };
-    tokio::time::timeout(PATIENCE, reached).await.unwrap()
 }
 
 /// Checks that all documents of this id are there, and no others.
@@ -95,15 +73,15 @@ async fn state(client: &Client) -> Option<CorpusState> {
 
 fn is_gone<T>(outcome: &Result<T, ClientError>) -> bool {
     outcome.as_ref().is_err_and(|error| {
-        error.reason() == Some(Reason::CorpusNotFound) && !error.is_about_deletion()
+        error.reason() == Some(Reason::CorpusNotFound) && error.corpus_state().is_none()
     })
 }
 
 /// Whether a request is refused for a corpus that is being deleted.
 fn is_refused<T>(outcome: &Result<T, ClientError>, reason: Reason) -> bool {
-    outcome
-        .as_ref()
-        .is_err_and(|error| error.reason() == Some(reason) && error.is_about_deletion())
+    outcome.as_ref().is_err_and(|error| {
+        error.reason() == Some(reason) && error.corpus_state() == Some(CorpusState::Deleting)
+    })
 }
 
 /// Deletes until it is acknowledged, or was by a request whose answer was lost.
@@ -112,88 +90,15 @@ async fn complete(client: &Client) {
     assert!(deleted.is_ok() || is_gone(&deleted), "{deleted:?}");
 }
 
-/// The file that a router locks while it changes the corpora.
-struct Lock(PathBuf);
-
-impl Lock {
-    fn take(&self) -> File {
-        let file = File::options().create(true).append(true).open(&self.0);
-        let file = file.unwrap();
-        file.lock().unwrap();
-        file
-    }
-
-    /// Whether another process waits for it.
-    fn is_waited_for(&self) -> bool {
-        let inode = format!(":{} ", fs::metadata(&self.0).unwrap().ino());
-        let locks = fs::read_to_string("/proc/locks").unwrap();
-        let mut waiting = locks.lines().filter(|lock| lock.contains("-> FLOCK"));
-        waiting.any(|lock| lock.contains(&inode))
-    }
-}
-
-/// When a process is killed.
-#[derive(Clone, Copy, Debug)]
-enum Moment {
-    /// So long after the deletion began, if it takes so long.
-    After(Duration),
-    /// Once the router has heard that all nodes answer, and before it has told any to drop the corpus.
-    InTheStore,
-}
-
-/// A process that is killed, and can be started again.
-#[derive(Clone, Copy, Debug)]
-enum Victim {
-    Node(usize),
-    /// The router that deletes.
-    Router,
-}
-
-impl Victim {
-    fn end(self, cluster: &mut ProcessCluster) {
-        block_in_place(|| match self {
-            Self::Node(node) => cluster.end_node(node, End::Killed),
-            Self::Router => cluster.end_router(1, End::Killed),
-        });
-    }
-
-    fn start(self, cluster: &mut ProcessCluster) {
-        block_in_place(|| match self {
-            Self::Node(node) => cluster.start_node(node),
-            Self::Router => cluster.start_router(1),
-        });
-    }
-}
-
 /// Deletes through the second router, and kills a process meanwhile.
-async fn interrupted(
+async fn interrupted_deletion(
     cluster: &mut ProcessCluster,
     moment: Moment,
     victim: Victim,
 ) -> Result<(), ClientError> {
-    let lock = Lock(cluster.folder().join("cluster.corpora.lock"));
-    let held = matches!(moment, Moment::InTheStore).then(|| lock.take());
     let client = cluster.client_of(1);
-    let mut deletion = tokio::spawn(async move { client.delete_corpus(CORPUS).await });
-    match moment {
-        Moment::After(duration) => {
-            if let Ok(outcome) = tokio::time::timeout(duration, &mut deletion).await {
-                victim.end(cluster);
-                return outcome.unwrap();
-            }
-        }
-        Moment::InTheStore => {
-            let waited_for = async {
-                while !lock.is_waited_for() {
-                    tokio::task::yield_now().await;
-                }
-            };
-            tokio::time::timeout(PATIENCE, waited_for).await.unwrap();
-        }
-    }
-    victim.end(cluster);
-    drop(held);
-    deletion.await.unwrap()
+    let deletion = async move { client.delete_corpus(CORPUS).await };
+    interrupted(cluster, deletion, moment, victim).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -223,7 +128,7 @@ async fn no_document_goes_into_a_corpus_whose_deletion_was_interrupted() {
             NODES => Victim::Router,
             node => Victim::Node(node),
         };
-        let outcome = interrupted(&mut cluster, moment, victim).await;
+        let outcome = interrupted_deletion(&mut cluster, moment, victim).await;
         victim.start(&mut cluster);
         println!("{moment:?} {victim:?}: {outcome:?}");
         if outcome.is_ok() {
@@ -249,7 +154,7 @@ async fn a_deletion_that_a_node_missed_holds_the_name_until_any_router_completes
     insert(&one, "old").await;
 
     let victim = Victim::Node(1);
-    let outcome = interrupted(&mut cluster, Moment::InTheStore, victim).await;
+    let outcome = interrupted_deletion(&mut cluster, Moment::InTheStore, victim).await;
     let error = outcome.unwrap_err();
     assert_eq!(error.reason(), Some(Reason::NodeUnreachable), "{error}");
     assert_eq!(error.nodes(), ["n2"]);

@@ -209,7 +209,26 @@ async fn a_name_is_not_made_anew_after_an_older_file_was_put_back() {
     assert_eq!(found(&client, "c").await.unwrap(), DOCUMENTS as usize);
 }
 
-/// What a creation leaves on the nodes is dropped where its record was certainly not written.
+/// Another router remembers an empty corpus, and would write to it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_is_not_made_anew_while_nodes_hold_it_empty_and_without_a_record() {
+    let (mut cluster, client) = cluster().await;
+    let other = cluster.add_router();
+    let other = cluster.client_of(other);
+    assert_eq!(found(&other, "b").await.unwrap(), 0);
+    let (a, b) = (uid_of(&client, "a").await, uid_of(&client, "b").await);
+    fs::remove_file(corpora_file(&cluster)).unwrap();
+    recover(&cluster.url(), &[&a, "--name", "a", "--recipe", "words-v1"]).unwrap();
+
+    let error = create(&client, "b").await.unwrap_err();
+    assert_eq!(error.reason(), Some(Reason::MetadataFailed), "{error}");
+    assert!(error.to_string().contains(&b), "{error}");
+    assert_eq!(insert(&other, "b").await.unwrap(), DOCUMENTS);
+    recover(&cluster.url(), &[&b, "--name", "b", "--recipe", "words-v1"]).unwrap();
+    assert_eq!(found(&client, "b").await.unwrap(), DOCUMENTS as usize);
+    create(&client, "c").await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_creation_whose_record_cannot_be_written_leaves_nothing() {
     let (cluster, client) = cluster().await;
@@ -218,9 +237,7 @@ async fn a_creation_whose_record_cannot_be_written_leaves_nothing() {
     let error = create(&client, "c").await.unwrap_err();
     assert_eq!(error.reason(), Some(Reason::MetadataFailed), "{error}");
     fs::remove_dir(&in_the_way).unwrap();
-    while client.list_stored_corpora().await.unwrap().len() > 2 {
-        tokio::task::yield_now().await;
-    }
+    assert_eq!(client.list_stored_corpora().await.unwrap().len(), 2);
     create(&client, "c").await.unwrap();
 }
 
@@ -282,10 +299,18 @@ async fn a_missing_file_of_corpora_beside_documents_is_an_error_that_names_their
         ..created
     };
     assert_eq!(recovered, as_before);
-    // Corpora are made as ever again. That without documents is listed without a name.
-    create(&client, "c").await.unwrap();
+    // The other one has no record yet.
     let listed = recover(&url, &[]).unwrap();
-    assert_eq!(listed.lines().count(), 4, "{listed}");
+    let nameless = listed.lines().find(|row| row.contains("\t\t")).unwrap();
+    let other = nameless.split('\t').next().unwrap();
+    let error = create(&client, "c").await.unwrap_err();
+    assert!(error.to_string().contains(other), "{error}");
+    recover(
+        &url,
+        &[&[other], &["--name", "b", "--recipe", "words-v1"][..]].concat(),
+    )
+    .unwrap();
+    create(&client, "c").await.unwrap();
 }
 
 /// A node whose directory was emptied says at its start what is missing, and what to do.

@@ -174,10 +174,11 @@ async fn delete(args: &NameArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// `live`, or `deleting` until a deletion that has begun is repeated and completes.
+/// `live`, or `creating` or `deleting` while that is not complete.
 const fn state(state: v1::CorpusState) -> &'static str {
     match state {
         v1::CorpusState::Unspecified => "unknown",
+        v1::CorpusState::Creating => "creating",
         v1::CorpusState::Live => "live",
         v1::CorpusState::Deleting => "deleting",
     }
@@ -186,7 +187,7 @@ const fn state(state: v1::CorpusState) -> &'static str {
 /// Why a corpus cannot be shown or deleted: where it is not there, making it is not what was meant.
 fn or_absent(error: ClientError, name: &str) -> anyhow::Error {
     match error.reason() {
-        Some(Reason::CorpusNotFound) if !error.is_about_deletion() => UsageError(format!(
+        Some(Reason::CorpusNotFound) if error.corpus_state().is_none() => UsageError(format!(
             "there is no corpus {name}: `simshard corpus list` lists those that exist"
         ))
         .into(),

@@ -20,7 +20,8 @@
 //! ```
 //!
 //! Corpora are sorted by name. The time is seconds since 1970 (negative before),
-//! plus nanoseconds from 0 to 999,999,999, so that reading gives the exact time. A live corpus has no state.
+//! plus nanoseconds from 0 to 999,999,999, so that reading gives the exact time. The state is `creating` or
+//! `deleting`; a live corpus has none.
 //!
 //! The checksum is the BLAKE3 hash of all bytes before its line and all bytes after it, as 64 lower-case hexadecimal
 //! digits. Its line is exactly as above, so the checksum covers every byte. An error names the line of the first
@@ -115,6 +116,7 @@ struct RawCorpus {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum RawState {
+    Creating,
     Deleting,
 }
 
@@ -237,6 +239,7 @@ fn validate(raw: RawCorpus) -> Result<CorpusRecord, String> {
         create_time,
         state: match raw.state {
             None => CorpusState::Live,
+            Some(RawState::Creating) => CorpusState::Creating,
             Some(RawState::Deleting) => CorpusState::Deleting,
         },
     })
@@ -253,6 +256,7 @@ fn raw_from_record(record: &CorpusRecord) -> RawCorpus {
         create_time_seconds,
         create_time_nanos,
         state: match record.state {
+            CorpusState::Creating => Some(RawState::Creating),
             CorpusState::Live => None,
             CorpusState::Deleting => Some(RawState::Deleting),
         },

@@ -6,11 +6,9 @@ use simshard_proto::{MAX_MESSAGE_BYTES, shards_from, v1 as pb};
 use simshard_topology::{NodeId, ShardSet};
 use tonic::Status;
 
+use crate::decode::Page;
 use crate::error::RouterError;
 use crate::router::{CorpusContents, FindOutcome, StoredCorpus};
-
-/// Most corpora of one page.
-const MAX_PAGE: u32 = 1_000;
 
 pub(super) fn corpus(record: &CorpusRecord) -> pb::Corpus {
     pb::Corpus {
@@ -25,6 +23,7 @@ pub(super) fn corpus(record: &CorpusRecord) -> pb::Corpus {
 
 const fn state(state: CorpusState) -> pb::CorpusState {
     match state {
+        CorpusState::Creating => pb::CorpusState::Creating,
         CorpusState::Live => pb::CorpusState::Live,
         CorpusState::Deleting => pb::CorpusState::Deleting,
     }
@@ -75,18 +74,10 @@ pub(super) fn stored_corpus(stored: StoredCorpus) -> pb::StoredCorpus {
     }
 }
 
-pub(super) fn list_corpora_response(
-    corpora: &Corpora,
-    request: &pb::ListCorporaRequest,
-) -> pb::ListCorporaResponse {
-    let size = match request.page_size {
-        0 => MAX_PAGE,
-        size => size.min(MAX_PAGE),
-    };
-    // The token is the last name of the page before.
-    let after = |record: &&CorpusRecord| record.name.as_str() > request.page_token.as_str();
+pub(super) fn list_corpora_response(corpora: &Corpora, page: &Page) -> pb::ListCorporaResponse {
+    let after = |record: &&CorpusRecord| Some(&record.name) > page.after.as_ref();
     let mut rest = corpora.records().filter(after);
-    let corpora: Vec<pb::Corpus> = rest.by_ref().take(size as usize).map(corpus).collect();
+    let corpora: Vec<pb::Corpus> = rest.by_ref().take(page.size).map(corpus).collect();
     let last = corpora.last().map(|corpus| corpus.name.clone());
     pb::ListCorporaResponse {
         next_page_token: rest.next().and(last).unwrap_or_default(),

@@ -1,7 +1,7 @@
 //! Creating, describing, listing and deleting corpora.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use futures_util::future::join_all;
 use simshard_cluster::{Corpora, CorpusName, CorpusRecord, CorpusState, Node, random_corpus_uid};
@@ -17,9 +17,6 @@ use crate::deadline::Deadline;
 use crate::error::RouterError;
 use crate::nodes::{CallError, Client};
 
-/// How long nodes are told to drop what a failed creation left on them.
-const CLEANUP: Duration = Duration::from_secs(30);
-
 /// A corpus to be made.
 #[derive(Clone, Debug)]
 pub(crate) struct NewCorpus {
@@ -28,12 +25,19 @@ pub(crate) struct NewCorpus {
     pub(crate) recipe: Recipe,
 }
 
+impl NewCorpus {
+    /// Whether a record has this configuration.
+    fn is(&self, record: &CorpusRecord) -> bool {
+        let layout = (self.layout.blocks(), self.layout.distance());
+        layout == (record.blocks, record.distance) && record.recipe.parse() == Ok(self.recipe)
+    }
+}
+
 /// What each node holds of a corpus, or why that is not known.
 pub(crate) type CorpusContents = Vec<(Node, Result<pb::DescribeCorpusResponse, NodeState>)>;
 
 impl Router {
-    /// Makes an empty corpus on every node, then makes it known. Goes on to its
-    /// end even if the client does not wait.
+    /// Makes an empty corpus, or completes its creation. Goes on to its end even if the client does not wait.
     pub(crate) async fn create(
         self: &Arc<Self>,
         new: NewCorpus,
@@ -45,19 +49,41 @@ impl Router {
         creation.await.unwrap_or(Err(RouterError::Stopping))
     }
 
+    /// The record comes first, so that no node ever holds a corpus that has none.
     async fn create_now(
-        self: Arc<Self>,
+        &self,
         new: NewCorpus,
         deadline: Deadline,
     ) -> Result<CorpusRecord, RouterError> {
-        // The store decides, but by now these cost the nodes nothing.
+        let record = self.begin_creation(new).await?;
+        // If the record of a corpus was lost, this router may remember it under the same name.
+        self.corpora.forget(&record.name);
+        let made = self.create_begun(&record, deadline).await;
+        made.map_err(|problem| match problem {
+            // Another call was faster, or the corpus is being deleted.
+            RouterError::CorpusExists(_)
+            | RouterError::NameNotFree { .. }
+            | RouterError::CorpusNotFound(_) => problem,
+            problem => RouterError::Unfinished {
+                corpus: record.name.clone(),
+                state: CorpusState::Creating,
+                problem: Box::new(problem),
+            },
+        })?;
+        Ok(CorpusRecord {
+            state: CorpusState::Live,
+            ..record
+        })
+    }
+
+    /// The record of a creation: a new one, or that of a creation with the same configuration that was cut short.
+    async fn begin_creation(&self, new: NewCorpus) -> Result<CorpusRecord, RouterError> {
         let corpora = self.corpora_without_loss().await?;
-        if let Some(taken) = corpora.get(&new.name) {
-            return Err(RouterError::taken(new.name, taken.state));
-        }
-        let max_corpora = self.max_corpora;
-        if corpora.len() >= max_corpora {
-            return Err(RouterError::TooManyCorpora { max_corpora });
+        if let Some(begun) = corpora.get(&new.name) {
+            if begun.state == CorpusState::Creating && new.is(begun) {
+                return Ok(begun.clone());
+            }
+            return Err(RouterError::taken(new.name, begun.state));
         }
         let record = CorpusRecord {
             name: new.name,
@@ -66,37 +92,25 @@ impl Router {
             distance: new.layout.distance(),
             recipe: new.recipe.to_string(),
             create_time: SystemTime::now(),
-            state: CorpusState::Live,
+            state: CorpusState::Creating,
         };
-        let outcome = match self.create_on_nodes(&record, deadline).await {
-            Ok(()) => {
-                self.metadata
-                    .create_corpus(record.clone(), max_corpora)
-                    .await
-            }
-            Err(error) => Err(error),
-        };
-        // If the record of a corpus was lost, this router may remember it under the same name.
-        self.corpora.forget(&record.name);
-        if outcome.as_ref().is_err_and(is_certainly_unknown) {
-            // The client need not wait for nodes that do not answer.
-            let record = record.clone();
-            tokio::spawn(async move {
-                self.clean_up(&record).await;
-            });
-        }
-        outcome.map(|()| record)
+        let begun = self
+            .metadata
+            .create_corpus(record.clone(), self.max_corpora);
+        begun.await?;
+        Ok(record)
     }
 
-    /// Drops what a failed creation left on the nodes, unless an operator gave it a record meanwhile: then documents may
-    /// be in it.
-    async fn clean_up(&self, record: &CorpusRecord) {
-        let corpora = self.metadata.corpora().await;
-        if corpora.is_ok_and(|corpora| corpora.of_uid(record.uid).is_none()) {
-            let _ = self
-                .drop_from_nodes(record, Deadline::within(CLEANUP))
-                .await;
-        }
+    /// Makes the corpus usable once every node holds it.
+    async fn create_begun(
+        &self,
+        record: &CorpusRecord,
+        deadline: Deadline,
+    ) -> Result<(), RouterError> {
+        self.create_on_nodes(record, deadline).await?;
+        self.metadata
+            .finish_creation(&record.name, &record.uid)
+            .await
     }
 
     async fn create_on_nodes(
@@ -130,7 +144,9 @@ impl Router {
             return Err(self.absent(name).await);
         };
         match record.state {
-            CorpusState::Live => self.check_all_answer(&record, deadline).await?,
+            CorpusState::Creating | CorpusState::Live => {
+                self.check_all_answer(&record, deadline).await?;
+            }
             CorpusState::Deleting => {}
         }
         let begun = self.metadata.begin_deletion(name, &record.uid).await;
@@ -138,8 +154,9 @@ impl Router {
         self.corpora.forget(name);
         begun?;
         let gone = self.delete_begun(&record, deadline).await;
-        gone.map_err(|problem| RouterError::NotDeletedYet {
+        gone.map_err(|problem| RouterError::Unfinished {
             corpus: name.clone(),
+            state: CorpusState::Deleting,
             problem: Box::new(problem),
         })
     }
@@ -263,12 +280,4 @@ impl Router {
         }
         failures.check(name)
     }
-}
-
-/// Whether a creation certainly left no record. Then no request can ever reach what the nodes made.
-fn is_certainly_unknown(error: &RouterError) -> bool {
-    if let RouterError::Metadata(error) = error {
-        return !error.may_have_written();
-    }
-    !matches!(error, RouterError::MetadataLate(_))
 }

@@ -10,7 +10,6 @@ use simshard_cluster::{Corpora, CorpusName, CorpusRecord, CorpusState, CorpusUid
 use simshard_proto::shard::v1 as pb;
 use simshard_simhash::Recipe;
 use simshard_topology::NodeId;
-use tokio::time::{Instant, sleep};
 
 use super::{Failures, Router};
 use crate::deadline::Deadline;
@@ -19,12 +18,6 @@ use crate::nodes::Client;
 
 /// How long nodes may take to say what they hold.
 const LOOKING: Duration = Duration::from_secs(5);
-
-/// How long the first creation of a cluster may take to write its record, once a node holds the corpus.
-const FIRST_CREATION: Duration = Duration::from_secs(1);
-
-/// Between two looks at it.
-const PAUSE: Duration = Duration::from_millis(20);
 
 /// A corpus that nodes store.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,51 +35,41 @@ pub(crate) struct StoredCorpus {
 
 impl Router {
     /// The corpora by the metadata. Where this was never written, nodes must hold none: else the metadata is lost, and
-    /// an empty list would hide what they hold. A corpus without documents may be the first of the cluster, whose
-    /// record another router is about to write.
+    /// an empty list would hide what they hold.
     pub(super) async fn known_corpora(&self) -> Result<Arc<Corpora>, RouterError> {
-        let start = Instant::now();
-        loop {
-            let corpora = self.metadata.corpora().await?;
-            if corpora.revision() > 0 {
-                return Ok(corpora);
-            }
-            let stored = self
-                .stored(&corpora, &[], Deadline::within(LOOKING))
-                .await?;
-            if stored.is_empty() {
-                return Ok(corpora);
-            }
-            // What was made since the metadata was read has a record by now.
-            let now = self.metadata.corpora().await?;
-            if now.revision() > 0 {
-                return Ok(now);
-            }
-            if stored.iter().any(|corpus| corpus.documents > 0) || start.elapsed() >= FIRST_CREATION
-            {
-                let uids = stored.into_iter().map(|corpus| corpus.uid);
-                return Err(RouterError::RecordsLost(uids.collect()));
-            }
-            sleep(PAUSE).await;
+        let corpora = self.metadata.corpora().await?;
+        if corpora.revision() > 0 {
+            return Ok(corpora);
+        }
+        self.corpora_without_loss().await
+    }
+
+    /// The corpora by the metadata, where every corpus that nodes hold has a record. If one has none, its name would
+    /// seem to be free, while routers that remember it write to it. Revisions tell nothing here: those of a file that was
+    /// lost, or replaced by an older one, start again. So the nodes are asked each time.
+    pub(super) async fn corpora_without_loss(&self) -> Result<Arc<Corpora>, RouterError> {
+        let before = self.metadata.corpora().await?;
+        let suspects = self.unrecorded(&before).await?;
+        if suspects.is_empty() {
+            return Ok(before);
+        }
+        // A record comes before what nodes hold, and goes after it. So what was made since then has a record now, and
+        // what was deleted since then is held no more.
+        let now = self.metadata.corpora().await?;
+        let mut lost = self.unrecorded(&now).await?;
+        lost.retain(|uid| suspects.contains(uid));
+        if lost.is_empty() {
+            Ok(now)
+        } else {
+            Err(RouterError::RecordsLost(lost))
         }
     }
 
-    /// The corpora by the metadata, where every corpus with documents has a record. If one has none, its name would seem
-    /// to be free, while routers that remember it write to it. Revisions tell nothing here: those of a file that was
-    /// lost, or replaced by an older one, start again. So the nodes are asked each time.
-    pub(super) async fn corpora_without_loss(&self) -> Result<Arc<Corpora>, RouterError> {
-        let corpora = self.known_corpora().await?;
+    /// The corpora that nodes hold, and that have no record.
+    async fn unrecorded(&self, corpora: &Corpora) -> Result<Vec<CorpusUid>, RouterError> {
         let recorded: Vec<_> = corpora.records().map(|record| record.uid).collect();
-        let lost = self.stored(&corpora, &recorded, Deadline::within(LOOKING));
-        let mut lost = lost.await?;
-        // What was made since the metadata was read has a record by now. What was deleted since then had one.
-        let now = self.metadata.corpora().await?;
-        lost.retain(|corpus| corpus.documents > 0 && now.of_uid(corpus.uid).is_none());
-        if !lost.is_empty() {
-            let uids = lost.into_iter().map(|corpus| corpus.uid);
-            return Err(RouterError::RecordsLost(uids.collect()));
-        }
-        Ok(now)
+        let stored = self.stored(corpora, &recorded, Deadline::within(LOOKING));
+        Ok(stored.await?.into_iter().map(|corpus| corpus.uid).collect())
     }
 
     /// Why there is no corpus of this name: it was never made, or the metadata is lost.

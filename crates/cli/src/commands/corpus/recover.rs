@@ -22,8 +22,8 @@ documents, name and recipe are not. Give the recipe that the corpus had: with
 another one, texts find nothing.
 
 A damaged file is never replaced: move it away first. Restore all corpora
-before clients come. Once there is a file, a name without a record is that of
-no corpus, and can be created anew. Restart routers that ran meanwhile: they
+before clients come: while one has no record, none is created. To get rid of
+one, restore it, then delete it. Restart routers that ran meanwhile: they
 remember the corpora that they have used.
 
 Examples:

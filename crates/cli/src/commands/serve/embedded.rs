@@ -39,20 +39,21 @@ async fn make_corpus(url: &str) -> Result<(), ClientError> {
         ..v1::CreateCorpusRequest::default()
     };
     let created = Client::new(url)?.create_corpus(request).await;
-    match created.as_ref().map_err(ClientError::reason) {
-        Ok(_) | Err(Some(Reason::CorpusExists)) => Ok(()),
+    let Err(error) = created else {
+        return Ok(());
+    };
+    match error.reason() {
+        Some(Reason::CorpusExists) if error.corpus_state().is_none() => Ok(()),
         // Without it the others serve all the same, and can be deleted.
-        Err(Some(Reason::TooManyCorpora)) => {
+        Some(Reason::TooManyCorpora) => {
             warn!("no corpus {CORPUS}: there are as many corpora as --max-corpora allows");
             Ok(())
         }
         // The router refuses whatever needs the records, until they are restored.
-        Err(Some(Reason::MetadataFailed)) => {
-            if let Err(error) = created {
-                warn!("no corpus {CORPUS}: {error}");
-            }
+        Some(Reason::MetadataFailed) => {
+            warn!("no corpus {CORPUS}: {error}");
             Ok(())
         }
-        Err(_) => created.map(drop),
+        _ => Err(error),
     }
 }
