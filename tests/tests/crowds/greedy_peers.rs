@@ -1,5 +1,5 @@
-//! One address takes all the connections, or opens all the streams, that it can get: another is answered all the same,
-//! and at once.
+//! One address takes all the connections, or opens all the streams, that it can get, or reads no answers: another is
+//! answered all the same, and at once.
 
 #![cfg(target_os = "linux")]
 
@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
-use simshard_client::{Client, Fingerprint, Queries, SearchSpec, v1};
+use simshard_client::{Client, Documents, Fingerprint, Queries, SearchSpec, v1};
 use simshard_runtime::system::raise_open_files;
 use simshard_testkit::{ForgetfulCluster, Process};
 use tokio::net::TcpSocket;
@@ -221,6 +221,41 @@ async fn idle_streams_of_one_address_do_not_keep_another_from_a_router() {
         .open_all_streams(&cluster.router, OF_BATCHES)
         .await;
     assert_others_are_answered(&cluster.router).await;
+}
+
+/// Streams of one address whose answers, of 11 MB each, are not read.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn unread_answers_of_one_address_do_not_hold_up_another() {
+    let (_alone, cluster, client) = start().await;
+    for part in 0..11 {
+        let ids = (0..1000).map(|id| format!("{part}-{id:0990}"));
+        let documents = Documents {
+            keys: Queries::Fingerprints(vec![Fingerprint(u64::MAX); 1000]),
+            ids: ids.collect(),
+        };
+        client.insert("c", documents).await.unwrap();
+    }
+    let mut unread = Vec::new();
+    for _ in 0..100 {
+        let batches = (0..6).map(|sequence| v1::FindAllStreamRequest {
+            sequence,
+            batch: Some(v1::FindAllRequest {
+                corpus: "c".to_owned(),
+                fingerprints: vec![u64::MAX],
+                ..Default::default()
+            }),
+        });
+        let batches: Vec<_> = batches.collect();
+        let endpoint = Channel::from_shared(cluster.router.url().to_owned()).unwrap();
+        let mut stub = CorpusServiceClient::new(endpoint.connect_lazy());
+        let answers = stub.find_all_stream(tokio_stream::iter(batches));
+        unread.push(answers.await.unwrap());
+    }
+    // The node takes some seconds for all these answers.
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(3) {
+        assert_others_are_answered(&cluster.router).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
