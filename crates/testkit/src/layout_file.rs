@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 
 /// `count` addresses that are free. For a minute, only a listener that asks for such a port by its number gets it.
@@ -10,10 +10,21 @@ use std::path::Path;
 pub fn free_addresses(count: usize) -> Vec<SocketAddr> {
     // All are held before any is released, so none comes twice.
     let held: Vec<TcpListener> = (0..count)
-        .map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port"))
+        .map(|_| TcpListener::bind((own_host(), 0)).expect("a free port"))
         .collect();
     let address = |listener: &TcpListener| set_aside(listener).expect("a connection to itself");
     held.iter().map(address).collect()
+}
+
+/// An address of this process alone, where the system has more than one for itself: an outgoing connection of another
+/// program has a port of the usual one.
+fn own_host() -> IpAddr {
+    if cfg!(target_os = "linux") {
+        let [.., high, low] = std::process::id().to_be_bytes();
+        IpAddr::from([127, high, low, 4])
+    } else {
+        Ipv4Addr::LOCALHOST.into()
+    }
 }
 
 /// Leaves a connection in TIME_WAIT on the listener's side. Until that ends, the system does not choose the port

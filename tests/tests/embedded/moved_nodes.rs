@@ -41,7 +41,8 @@ async fn requests_follow_a_node_to_its_new_address_and_back() {
     let cluster = TestCluster::start(3).await;
     let before = cluster.layout().clone();
     let store = Arc::new(MemoryStore::new(before.clone()));
-    let client = OwnRouter::start(store.clone()).await.client;
+    let router = OwnRouter::start(store.clone()).await;
+    let client = router.client.clone();
     let corpus = v1::CreateCorpusRequest {
         name: "c".to_owned(),
         ..Default::default()

@@ -56,20 +56,16 @@ impl Router {
         deadline: Deadline,
     ) -> Result<CorpusRecord, RouterError> {
         let record = self.begin_creation(new).await?;
-        // If the record of a corpus was lost, this router may remember it under the same name.
+        // This router may remember an earlier corpus of that name.
         self.corpora.forget(&record.name);
-        let made = self.create_begun(&record, deadline).await;
-        made.map_err(|problem| match problem {
-            // Another call was faster, or the corpus is being deleted.
-            RouterError::CorpusExists(_)
-            | RouterError::NameNotFree { .. }
-            | RouterError::CorpusNotFound(_) => problem,
-            problem => RouterError::Unfinished {
-                corpus: record.name.clone(),
-                state: CorpusState::Creating,
-                problem: Box::new(problem),
-            },
+        let made = self.create_on_nodes(&record, deadline).await;
+        made.map_err(|problem| RouterError::Unfinished {
+            corpus: record.name.clone(),
+            state: CorpusState::Creating,
+            problem: Box::new(problem),
         })?;
+        let finished = self.metadata.finish_creation(&record.name, &record.uid);
+        finished.await?;
         Ok(CorpusRecord {
             state: CorpusState::Live,
             ..record
@@ -99,18 +95,6 @@ impl Router {
             .create_corpus(record.clone(), self.max_corpora);
         begun.await?;
         Ok(record)
-    }
-
-    /// Makes the corpus usable once every node holds it.
-    async fn create_begun(
-        &self,
-        record: &CorpusRecord,
-        deadline: Deadline,
-    ) -> Result<(), RouterError> {
-        self.create_on_nodes(record, deadline).await?;
-        self.metadata
-            .finish_creation(&record.name, &record.uid)
-            .await
     }
 
     async fn create_on_nodes(
