@@ -313,10 +313,11 @@ async fn a_missing_file_of_corpora_beside_documents_is_an_error_that_names_their
     create(&client, "c").await.unwrap();
 }
 
-/// A node whose directory was emptied says at its start what is missing, and what to do.
+/// A node whose directory was emptied says at its start what is missing, and what to do. So does a recovery.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_with_an_emptied_directory_says_what_it_lost() {
-    let (mut cluster, _client) = cluster().await;
+    let (mut cluster, client) = cluster().await;
+    let uid = uid_of(&client, "a").await;
     tokio::task::block_in_place(|| {
         cluster.end_node(1, End::Stopped);
         let data = cluster.folder().join("n2");
@@ -326,4 +327,12 @@ async fn a_node_with_an_emptied_directory_says_what_it_lost() {
             assert!(log.contains(told), "{log}");
         }
     });
+    fs::remove_file(corpora_file(&cluster)).unwrap();
+    let url = cluster.url();
+    let recover = ["corpus", "recover", "--router", &url, &uid];
+    let named = ["--name", "a", "--recipe", "words-v1"];
+    let output = run(binary(), [&recover[..], &named].concat(), "");
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.contains("node n2 does not hold it"), "{told}");
+    assert!(output.status.success(), "{told}");
 }

@@ -55,7 +55,7 @@ fn cells(node: &NodeShards) -> (String, String, String) {
     let stored = match node.state() {
         NodeState::Serving => node.document_counts.iter().sum::<u64>().to_string(),
         NodeState::Unreachable => "unreachable".to_owned(),
-        NodeState::CorpusNotLoaded => "memory lost".to_owned(),
+        NodeState::CorpusNotLoaded => "does not hold it".to_owned(),
         NodeState::Unspecified => "unknown".to_owned(),
     };
     (escaped(&node.node).into_owned(), shards.to_string(), stored)

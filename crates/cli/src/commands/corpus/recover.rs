@@ -61,6 +61,15 @@ pub(super) async fn run(args: RecoverArgs) -> anyhow::Result<()> {
         corpus.name,
         super::describe(&corpus)
     ));
+    let nodes = client.get_corpus(&corpus.name).await?.nodes;
+    for node in nodes {
+        if node.state() == v1::NodeState::CorpusNotLoaded {
+            note(format!(
+                "node {} does not hold it: start the node with the data directory that it had",
+                escaped(&node.node)
+            ));
+        }
+    }
     let stored = client.list_stored_corpora().await?;
     match stored.iter().filter(|one| one.name.is_empty()).count() {
         0 => {}
