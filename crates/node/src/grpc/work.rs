@@ -3,9 +3,9 @@
 //! # Invariants
 //! - WK1: an item that was read is answered once, with its sequence, unless it is cancelled or the router goes. A
 //!   refusal is an answer, and does not end the stream.
-//! - WK2: no message is read while [`IN_FLIGHT`] items of a stream are in flight, large answers that wait for the router
-//!   to take them included, or while a small answer waits. A message with more items than that ends the stream: so at
-//!   most twice as many are in flight.
+//! - WK2: no message is read while [`IN_FLIGHT`] items of a stream are in flight, or while a small answer waits for the
+//!   router to take it. A large answer that waits counts as in flight. A message with more items than that ends the
+//!   stream, so at most twice as many are in flight.
 //! - WK3: the node gives up a cancelled item and does not answer it. When the router goes, the node gives up all items.
 //!   A search that is given up ends; a change that has begun continues.
 //! - WK4: a node that stops answers what is in flight, refuses what it reads meanwhile, and then ends the stream.

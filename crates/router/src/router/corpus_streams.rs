@@ -22,10 +22,10 @@ use tonic::{Response, Status, Streaming};
 
 use super::{Failures, Router};
 use crate::cluster::ClusterView;
-use crate::corpora::OpenCorpus;
 use crate::deadline::Deadline;
 use crate::error::RouterError;
 use crate::nodes::{CallError, Client};
+use crate::remembered::OpenCorpus;
 
 /// Streams about whole corpora that a router serves at a time.
 pub(super) const MOST_AT_ONCE: usize = 16;

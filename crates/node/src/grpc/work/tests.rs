@@ -415,7 +415,7 @@ fn done(sequence: u64, is_large: bool) -> Done {
 
 /// WK2.
 #[test]
-fn messages_are_read_while_large_answers_wait_but_not_without_end() {
+fn a_stream_has_room_while_large_answers_wait_but_not_without_end() {
     let mut in_flight = InFlight::default();
     for sequence in 0..IN_FLIGHT as u64 {
         assert!(in_flight.has_room(), "{sequence}");
