@@ -109,6 +109,7 @@ async fn a_creation_that_a_node_missed_is_completed_or_deleted_by_any_router() {
     assert_usable(&one).await;
 }
 
+/// RC1.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whatever_is_killed_nodes_hold_no_corpus_without_a_record() {
     let seed = fastrand::u64(..);

@@ -1,4 +1,8 @@
 //! Creating, describing, listing and deleting corpora.
+//!
+//! # Invariants
+//! - RC1: whatever corpus a node holds has a record: it is written before a node makes the corpus, and removed after all
+//!   nodes have dropped it for good.
 
 use std::sync::Arc;
 use std::time::SystemTime;
