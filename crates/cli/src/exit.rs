@@ -16,6 +16,7 @@ use simshard_runtime::terminal::{escaped, is_obeyed};
 use simshard_storage::{OpenError, ReadError};
 
 use crate::checkpoint::CheckpointError;
+use crate::commands::find::MissingNodes;
 use crate::say::note;
 
 /// Something failed. The same command may succeed later.
@@ -136,13 +137,18 @@ fn is_bad_path(error: &io::Error) -> bool {
     )
 }
 
-/// Says what went wrong on standard error.
+/// Says what went wrong on standard error, with the reason by which the pages know it.
 #[must_use]
 pub fn report(error: &anyhow::Error) -> ExitCode {
     let Some(code) = code(error) else {
         return ExitCode::SUCCESS;
     };
-    note(format!("error: {error:#}"));
+    let reason = error.chain().find_map(|cause| {
+        let missing = cause.downcast_ref().map(|MissingNodes(error)| error);
+        cause.downcast_ref::<ClientError>().or(missing)?.reason()
+    });
+    let reason = reason.map(|reason| format!(" ({})", reason.name()));
+    note(format!("error: {error:#}{}", reason.unwrap_or_default()));
     ExitCode::from(code)
 }
 

@@ -4,7 +4,7 @@
 //! - N6: a corpus without changes takes less than a kilobyte, whatever its layout is and however often it is searched.
 //!   A shard without documents takes 16 bytes until the first one comes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -174,11 +174,15 @@ impl NodeCorpora {
         }
     }
 
-    /// All corpora, by uid.
-    pub(crate) fn all(&self) -> Vec<(CorpusUid, Arc<NodeCorpus>)> {
+    /// All corpora but for those left out, by uid.
+    pub(crate) fn all_but(
+        &self,
+        left_out: &HashSet<CorpusUid>,
+    ) -> Vec<(CorpusUid, Arc<NodeCorpus>)> {
         let by_uid = self.by_uid.lock();
         let mut all: Vec<_> = by_uid
             .iter()
+            .filter(|(uid, _)| !left_out.contains(uid))
             .map(|(uid, corpus)| (*uid, Arc::clone(corpus)))
             .collect();
         all.sort_unstable_by_key(|(uid, _)| *uid);

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::stream::Map;
+use simshard_proto::Violations;
 use simshard_proto::shard::v1 as pb;
-use simshard_topology::{MapDigest, NodeId};
+use simshard_topology::{CorpusUid, MapDigest, NodeId};
 use simshard_transport::Admitted;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -70,7 +71,13 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         let request = request.into_inner();
         self.check_node(request.node)?;
         let map = MapDigest(request.map_digest);
-        let left_out = request.left_out.into_iter().collect();
+        let (uids, []) = request.left_out.as_chunks() else {
+            return Err(Violations::of(
+                "left_out",
+                "is not made of 16 bytes for each uid",
+            ));
+        };
+        let left_out = uids.iter().copied().map(CorpusUid).collect();
         let held = self.engine.list(map, left_out).await?.into_iter();
         let corpora = held.map(|(uid, layout, documents)| pb::HeldCorpus {
             corpus_uid: uid.to_string(),

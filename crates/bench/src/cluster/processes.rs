@@ -154,7 +154,7 @@ impl Node {
         let request = shard::ListCorporaRequest {
             map_digest: map.0,
             node: self.name.clone(),
-            left_out: Vec::new(),
+            left_out: Default::default(),
         };
         stub.list_corpora(request).await.map_err(refused)?;
         Ok(())

@@ -156,7 +156,7 @@ async fn show(args: &NameArgs) -> anyhow::Result<()> {
     let corpus = response.corpus.unwrap_or_default();
     let count = |count: Option<u64>| match count {
         Some(count) => count.to_string(),
-        None => "unknown, as not all nodes are serving".to_owned(),
+        None => "unknown, as a node does not answer or does not hold the corpus".to_owned(),
     };
     let mut out = std::io::stdout().lock();
     writeln!(out, "corpus        {}", escaped(&corpus.name))?;

@@ -158,7 +158,7 @@ const SOON: Duration = Duration::from_secs(1);
 /// Needed nodes are missing, and `--allow-partial` would return the answers of the others.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}, or give --allow-partial for what the other nodes hold")]
-struct MissingNodes(ClientError);
+pub struct MissingNodes(pub ClientError);
 
 /// Why a search failed. If nodes are missing, the error suggests `--allow-partial`.
 fn find_error(error: ClientError) -> anyhow::Error {

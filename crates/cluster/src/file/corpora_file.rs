@@ -1,7 +1,7 @@
 //! The corpora file on disk: read whole, changed under a lock, replaced by rename.
 //!
-//! A change is: take the lock, read, fsync the folder, decide, write a file beside, fsync it, rename
-//! it into place, fsync the folder, release the lock. Reads need no lock, because
+//! A change is: take the lock, read, fsync the folder unless that was done for what was read, decide, write a file
+//! beside, fsync it, rename it into place, fsync the folder, release the lock. Reads need no lock, because
 //! a rename leaves them either the old file or the new one. What was read last is kept with what it says, and is
 //! not parsed again while the file has the same bytes.
 
@@ -28,6 +28,8 @@ pub(super) struct CorporaFile {
 struct Understood {
     bytes: Vec<u8>,
     corpora: Arc<Corpora>,
+    /// Whether this process has synced the folder since.
+    is_durable: bool,
 }
 
 #[derive(Debug)]
@@ -88,8 +90,7 @@ impl CorporaFile {
     ) -> Result<T, MetadataError> {
         let _lock = self.lock()?;
         let before = self.read()?;
-        // The state that this change reads must survive a power cut: the last rename may not have been synced.
-        self.sync_folder()?;
+        self.make_durable(&before)?;
         let mut corpora = Corpora::clone(&before);
         let changed = change(&mut corpora)?;
         if corpora.revision() != before.revision() {
@@ -108,7 +109,27 @@ impl CorporaFile {
 
     fn understand(&self, bytes: Vec<u8>, corpora: Arc<Corpora>) {
         let mut last = self.last.lock();
-        *last = Understood { bytes, corpora };
+        *last = Understood {
+            bytes,
+            corpora,
+            is_durable: false,
+        };
+    }
+
+    /// Has corpora that were just read survive a power cut: the last rename may not have been synced. The lock must be
+    /// held.
+    fn make_durable(&self, corpora: &Arc<Corpora>) -> Result<(), MetadataError> {
+        let is_it = |last: &Understood| Arc::ptr_eq(&last.corpora, corpora);
+        {
+            let last = self.last.lock();
+            if last.is_durable && is_it(&last) {
+                return Ok(());
+            }
+        }
+        self.sync_folder()?;
+        let mut last = self.last.lock();
+        last.is_durable = is_it(&last);
+        Ok(())
     }
 
     fn refusal(&self, error: FormatError) -> MetadataError {
@@ -137,8 +158,7 @@ impl CorporaFile {
     /// Makes `corpora` the content of the file. The lock must be held.
     fn replace(&self, corpora: Corpora) -> Result<(), MetadataError> {
         let paths = &self.paths;
-        let text = corpora_format::render(&corpora)
-            .map_err(|error| unwritable(&paths.corpora, io::Error::other(error)))?;
+        let text = corpora_format::render(&corpora);
         let moved = write_durably(&paths.next, &text)
             .and_then(|()| fs::rename(&paths.next, &paths.corpora));
         if let Err(reason) = moved {
@@ -146,8 +166,9 @@ impl CorporaFile {
             let _leftover = fs::remove_file(&paths.next);
             return Err(unwritable(&paths.corpora, reason));
         }
-        self.understand(text.into_bytes(), Arc::new(corpora));
-        self.sync_folder()
+        let corpora = Arc::new(corpora);
+        self.understand(text.into_bytes(), Arc::clone(&corpora));
+        self.make_durable(&corpora)
     }
 
     fn sync_folder(&self) -> Result<(), MetadataError> {

@@ -121,7 +121,7 @@ impl Engine {
     pub(crate) async fn list(
         self: &Arc<Self>,
         map: MapDigest,
-        left_out: HashSet<Vec<u8>>,
+        left_out: HashSet<CorpusUid>,
     ) -> Result<Vec<(CorpusUid, Layout, u64)>, NodeError> {
         self.check_map(map)?;
         self.run(Class::Small, None, move |engine, _| {
@@ -131,13 +131,12 @@ impl Engine {
     }
 
     /// The same, now: it waits for shards that are being changed.
-    pub(crate) fn held(&self, left_out: &HashSet<Vec<u8>>) -> Vec<(CorpusUid, Layout, u64)> {
+    pub(crate) fn held(&self, left_out: &HashSet<CorpusUid>) -> Vec<(CorpusUid, Layout, u64)> {
         let count = |(uid, corpus): (CorpusUid, Arc<NodeCorpus>)| {
             let documents = corpus.counts().map(|(_, counts)| counts.home_documents);
             (uid, corpus.layout(), documents.sum())
         };
-        let mut corpora = self.corpora.all();
-        corpora.retain(|(uid, _)| !left_out.contains(&uid.0[..]));
+        let corpora = self.corpora.all_but(left_out);
         corpora.into_iter().map(count).collect()
     }
 

@@ -151,7 +151,7 @@ impl Router {
             let request = pb::ListCorporaRequest {
                 map_digest: cluster.layout.map().digest().0,
                 node: node.id.to_string(),
-                left_out: left_out.iter().map(|uid| uid.0.to_vec()).collect(),
+                left_out: left_out.iter().flat_map(|uid| uid.0).collect(),
             };
             let answer = cluster.nodes.call(&node.id, deadline, &request, list).await;
             (node, answer)

@@ -104,10 +104,11 @@ const LAYOUT: [&str; 16] = [
     "%",
 ];
 
-const CORPORA: [&str; 16] = [
+const CORPORA: [&str; 17] = [
     "# The corpora of this cluster, kept by Simshard. Do not edit: use `simshard corpus`.\n\n",
     "version = 2\nchecksum = \"",
     "revision = 1\n",
+    "state = \"creating\"\n",
     "state = \"deleting\"\n",
     "version = 1\ncorpus_count = 1\n\n[[corpora]]\nname = \"default\"\n\
      uid = \"67e55044-10b1-426f-9247-bb680e5fe0c8\"\nblocks = 5\ndistance = 3\n\

@@ -99,7 +99,7 @@ fn version_1_is_read_as_ever() {
 #[test]
 fn version_2_is_written_as_ever() {
     let corpora = golden_corpora(7, CorpusState::Deleting);
-    assert_eq!(render(&corpora).unwrap(), GOLDEN_2);
+    assert_eq!(render(&corpora), GOLDEN_2);
 }
 
 #[test]
@@ -109,9 +109,17 @@ fn version_2_is_read_as_ever() {
 }
 
 #[test]
+fn a_corpus_that_is_being_created_is_written_as_such() {
+    let corpora = golden_corpora(7, CorpusState::Creating);
+    let text = render(&corpora);
+    assert_eq!(text.matches("state = \"creating\"\n").count(), 1);
+    assert_eq!(parse(text.as_bytes()), Ok(corpora));
+}
+
+#[test]
 fn no_corpora_survive_a_round_trip() {
     let none = Corpora::at(12, BTreeMap::new());
-    let text = render(&none).unwrap();
+    let text = render(&none);
     assert_eq!(parse(text.as_bytes()), Ok(none));
 }
 
