@@ -15,7 +15,8 @@
 //! - RP2: records are installed upwards only.
 //! - RP3: the data of a former role is no part of the shard, and a new learner begins with none.
 //! - RP4: a store answers reads only of the epoch that it has applied, and only in sync.
-//! - RP5: a copy ends only if its source has been in sync from the pin until the record that the learner has.
+//! - RP5: a copy ends only if its source had applied the addition when it was pinned, and has been in sync ever since, by
+//!   the record that the learner has.
 
 use std::sync::Arc;
 
@@ -105,10 +106,8 @@ impl View {
                 }
             }
         }
-        let goes_on = self.role == before
-            || matches!(self.role, Role::Copied { .. } | Role::InSync)
-            || before == Role::None;
-        !goes_on
+        let has_no_data = matches!(self.role, Role::None | Role::Copying { .. });
+        has_no_data && self.role != before && before != Role::None
     }
 }
 
@@ -168,21 +167,17 @@ impl Replica {
         if epoch <= view.epoch() {
             return Err(InstallError::NotNewer(epoch));
         }
+        let is_reported = |added| {
+            let mut in_sync = record.in_sync.iter();
+            in_sync.any(|entry| synced(entry.store) >= added)
+        };
+        let has_copy = matches!(view.role, Role::Copied { .. } | Role::InSync);
         match view.role.after(self.store, record) {
-            Role::Copying { added } if view.role.added() != Some(added) => {
-                let mut in_sync = record.in_sync.iter();
-                let is_reported = in_sync.any(|entry| synced(entry.store) >= added);
-                is_reported
-                    .then_some(())
-                    .ok_or(InstallError::NotReported(added))
+            Role::Copying { added } if view.role.added() != Some(added) && !is_reported(added) => {
+                Err(InstallError::NotReported(added))
             }
-            Role::InSync => {
-                let has_copy = matches!(view.role, Role::Copied { .. } | Role::InSync);
-                (has_copy || epoch == Epoch::FIRST)
-                    .then_some(())
-                    .ok_or(InstallError::NoCopy(epoch))
-            }
-            Role::None | Role::Copying { .. } | Role::Copied { .. } => Ok(()),
+            Role::InSync if !has_copy && epoch != Epoch::FIRST => Err(InstallError::NoCopy(epoch)),
+            Role::None | Role::Copying { .. } | Role::Copied { .. } | Role::InSync => Ok(()),
         }
     }
 

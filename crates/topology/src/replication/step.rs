@@ -3,7 +3,7 @@
 //! The metadata store replaces a record only if it is still the one that the step was taken from.
 //!
 //! # Invariants
-//! - EP1: a step changes at most one store, and never who is in sync in two ways.
+//! - EP1: a step takes at most one store from one role to another.
 //! - EP2: no step is taken from a record that is not sealed.
 //! - EP3: an eviction leaves a store in sync, and at least `min_in_sync`.
 //! - EP4: a store is promoted only by its word that it has copied everything since it was added, this time.

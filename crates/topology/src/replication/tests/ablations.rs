@@ -57,8 +57,37 @@ const GIVEN_UP: &[Action] = &[
 /// A write begins, and the first store is evicted.
 const ONE_LEAVES: &[Action] = &[Action::BeginWrite(0), Action::Change(Change::Evict(0))];
 
+/// A store copies from the first one, which is evicted and may come back meanwhile.
+pub(super) const SOURCE_RETURNS: Config = Config {
+    name: "source returns",
+    stores: 3,
+    changes: 5,
+    before: &[
+        Action::BeginWrite(0),
+        Action::Append {
+            writer: 0,
+            store: 0,
+            epoch: 1,
+        },
+        Action::TellFailure(0),
+        Action::GiveUp(0),
+        Action::Change(Change::Add(2)),
+        Action::Install { store: 0, epoch: 2 },
+        Action::Install { store: 2, epoch: 2 },
+        Action::Pin {
+            learner: 2,
+            source: 0,
+        },
+        Action::Change(Change::Evict(0)),
+        Action::Install { store: 0, epoch: 3 },
+        Action::Install { store: 1, epoch: 3 },
+        Action::Install { store: 2, epoch: 3 },
+    ],
+    ..COMES_BACK
+};
+
 /// The smallest scene that needs each rule.
-const SCENES: [(Rule, Config); 21] = [
+const SCENES: [(Rule, Config); 24] = [
     (
         Rule::OneEvictionAtOnce,
         Config {
@@ -142,6 +171,21 @@ const SCENES: [(Rule, Config); 21] = [
         Config {
             stores: 3,
             ..COMES_BACK
+        },
+    ),
+    (Rule::SourceStaysInSyncSince, SOURCE_RETURNS),
+    (
+        Rule::PinOfThisAddition,
+        Config {
+            changes: 4,
+            ..GROWS
+        },
+    ),
+    (
+        Rule::WordOfThisAddition,
+        Config {
+            changes: 4,
+            ..GROWS
         },
     ),
     (

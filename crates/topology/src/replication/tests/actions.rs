@@ -7,7 +7,7 @@ use super::metadata::{self, Change};
 use super::rules::Rule;
 use super::world::{Config, Logged, OPERATIONS, Phase, Reader, Store, World, id};
 use crate::replication::record::Epoch;
-use crate::replication::{Entry, Outcome, Pin, Read, State, decide, read_quorum};
+use crate::replication::{Entry, Outcome, Pin, Read, Replica, State, decide, read_quorum};
 use crate::version::Version;
 
 /// How often an operation gets a new version, at most.
@@ -416,16 +416,31 @@ fn end_copy(config: &Config, world: &World, learner: u8) -> Option<World> {
     let place = usize::from(learner);
     let (pin, copied) = world.stores[place].copy?;
     let replica = &world.stores[place].replica;
-    let entry = match config.without {
-        Some(Rule::SourceStaysInSync) => replica.is_copying().map(|added| Entry::Copied { added }),
-        _ => replica.end_of_copy(pin),
-    };
+    let entry = end_of_copy(config, replica, pin);
     let mut next = world.clone();
     next.stores[place].copy = None;
     match entry {
         Some(entry) => Some(append(config, next, learner, Logged::Copied(entry, copied))),
         None => Some(next),
     }
+}
+
+fn end_of_copy(config: &Config, replica: &Replica, pin: Pin) -> Option<Entry> {
+    let added = replica.is_copying()?;
+    let source = replica.appended.record.as_ref()?.in_sync(pin.source);
+    let pin = match config.without {
+        Some(Rule::SourceStaysInSync) => return Some(Entry::Copied { added }),
+        Some(Rule::SourceStaysInSyncSince) => Pin {
+            at: pin.at.max(source?.since),
+            ..pin
+        },
+        Some(Rule::PinOfThisAddition) => Pin {
+            at: pin.at.max(added),
+            ..pin
+        },
+        _ => pin,
+    };
+    replica.end_of_copy(pin)
 }
 
 /// A reader begins. It asks all at once, and later only stores that could not confirm then: a store that can, and the

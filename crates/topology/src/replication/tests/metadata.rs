@@ -105,9 +105,13 @@ fn step(
 
 /// What a learner says that it has copied.
 fn word(config: &Config, world: &World, current: &ShardRecord, store: StoreId) -> Epoch {
-    let word = match config.without {
-        Some(Rule::PromoteByWord) => current.learner(store).map(|learner| learner.added),
-        _ => world.store(store).replica.has_copied(),
+    let word = world.store(store).replica.has_copied();
+    let ignores_word = match config.without {
+        Some(Rule::PromoteByWord) => true,
+        Some(Rule::WordOfThisAddition) => word.is_some(),
+        _ => false,
     };
+    let added = current.learner(store).map(|learner| learner.added);
+    let word = if ignores_word { added } else { word };
     word.unwrap_or(Epoch::NONE)
 }

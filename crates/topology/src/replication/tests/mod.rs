@@ -95,6 +95,32 @@ const LOST_DISK: Config = Config {
     ..QUIET
 };
 
+/// Two removes and an insert, of which the first may be given up.
+const THREE_WRITERS: Config = Config {
+    name: "three writers",
+    stores: 2,
+    in_sync: 2,
+    changes: 2,
+    operations: &[
+        Operation {
+            version: 12,
+            live: false,
+            may_fail: true,
+        },
+        Operation {
+            version: 5,
+            live: true,
+            may_fail: false,
+        },
+        Operation {
+            version: 6,
+            live: false,
+            may_fail: false,
+        },
+    ],
+    ..QUIET
+};
+
 const SHORT: &[Config] = &[
     GATE,
     Config { in_sync: 2, ..GATE },
@@ -122,6 +148,8 @@ const SHORT: &[Config] = &[
 
 /// Searched with `SIMSHARD_LONG` too.
 const LONG: &[Config] = &[
+    THREE_WRITERS,
+    ablations::SOURCE_RETURNS,
     Config { changes: 3, ..GATE },
     Config {
         stores: 3,

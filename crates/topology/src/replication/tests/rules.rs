@@ -43,6 +43,12 @@ pub(super) enum Rule {
     NothingSetAsideIsMerged,
     /// At the end of a copy the source is still in sync: RP5.
     SourceStaysInSync,
+    /// It has been in sync ever since the pin: RP5.
+    SourceStaysInSyncSince,
+    /// A pin serves the addition that it was made for: RP5.
+    PinOfThisAddition,
+    /// So does a learner's word: EP4.
+    WordOfThisAddition,
     /// A learner takes writes once a store in sync has its addition: RI12.
     AdditionIsReported,
 }
