@@ -134,7 +134,29 @@ fn an_entry_counts_at_three_times() {
     assert_eq!(seen(&replica), [true, true, false]);
     assert!(!replica.apply(&entry), "there was nothing to set aside");
     assert_eq!(seen(&replica), [true, true, true]);
-    assert!(!replica.takes(Epoch::FIRST.next()));
+    let other = Epoch::FIRST.next();
+    assert!(!replica.takes(other) && !replica.answers(other));
+}
+
+/// RP5: the source refuses, so that no copy is made in vain.
+#[test]
+fn a_source_is_pinned_once_it_has_applied_the_addition() {
+    let first = Arc::new(record(1));
+    let added = next(&first, Step::AddLearner(id(1))).unwrap();
+    let at = added.epoch;
+    let installs = [first, Arc::new(added)].map(Entry::Install);
+    let mut replica = Replica::new(id(0));
+    for entry in &installs {
+        assert_eq!(replica.pin(at), None);
+        replica.append(entry);
+        replica.sync(entry);
+    }
+    installs.iter().for_each(|entry| {
+        replica.apply(entry);
+    });
+    let source = id(0);
+    assert_eq!(replica.pin(at), Some(Pin { source, at }));
+    assert_eq!(replica.pin(at.next()), None);
 }
 
 /// QW2: a change whose caller was told that it failed is neither acknowledged nor sent with a new version.
