@@ -40,18 +40,19 @@ impl PartialOrd for State {
 /// What a store answers to a change, once it is synced and applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
-    /// The element is as the change has it: by this change, or by a newer one that means the same.
+    /// The element has the state that the change gives.
     Done,
-    /// A newer state that means the opposite stays. It has this version.
+    /// A newer state stays. It has this version.
     Newer(Version),
 }
 
-/// Applies a change to the state of an element, in the order of the log.
+/// Applies a change to the state of an element, in the order of the log. A newer state outdoes the change even if both
+/// mean the same: only some stores may have it, and a store that copies the shard may lose to an older state without it.
 pub fn decide(state: &mut State, written: State) -> Outcome {
-    if written <= *state && written.live != state.live {
+    if written < *state {
         return Outcome::Newer(state.version);
     }
-    *state = written.max(*state);
+    *state = written;
     Outcome::Done
 }
 

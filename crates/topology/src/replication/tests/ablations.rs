@@ -5,7 +5,7 @@ use super::metadata::Change;
 use super::rules::Rule;
 use super::search::search;
 use super::world::Config;
-use super::{QUIET, SKEWED};
+use super::{QUIET, SKEWED, THREE_WRITERS};
 
 /// One store that another one joins.
 const GROWS: Config = Config {
@@ -57,6 +57,32 @@ const GIVEN_UP: &[Action] = &[
 /// A write begins, and the first store is evicted.
 const ONE_LEAVES: &[Action] = &[Action::BeginWrite(0), Action::Change(Change::Evict(0))];
 
+/// An insert was outdone by a remove that goes on, got a new version, and was acknowledged.
+const OUTDONE: &[Action] = &[
+    Action::BeginWrite(0),
+    Action::Append {
+        writer: 0,
+        store: 0,
+        epoch: 1,
+    },
+    Action::BeginWrite(1),
+    Action::Append {
+        writer: 1,
+        store: 0,
+        epoch: 1,
+    },
+    Action::Restamp(1),
+    Action::Append {
+        writer: 1,
+        store: 0,
+        epoch: 1,
+    },
+    Action::Acknowledge {
+        writer: 1,
+        epoch: 1,
+    },
+];
+
 /// A store copies from the first one, which is evicted and may come back meanwhile.
 pub(super) const SOURCE_RETURNS: Config = Config {
     name: "source returns",
@@ -87,7 +113,7 @@ pub(super) const SOURCE_RETURNS: Config = Config {
 };
 
 /// The smallest scene that needs each rule.
-const SCENES: [(Rule, Config); 24] = [
+const SCENES: [(Rule, Config); 25] = [
     (
         Rule::OneEvictionAtOnce,
         Config {
@@ -171,6 +197,15 @@ const SCENES: [(Rule, Config); 24] = [
         Config {
             stores: 3,
             ..COMES_BACK
+        },
+    ),
+    (
+        Rule::SameMeaningIsNoSuccess,
+        Config {
+            in_sync: 1,
+            reads: false,
+            before: OUTDONE,
+            ..THREE_WRITERS
         },
     ),
     (Rule::SourceStaysInSyncSince, SOURCE_RETURNS),

@@ -112,7 +112,8 @@ pub(super) fn on_acknowledgement(
         let state = other.write.state();
         state.live != written.live && state.version >= written.version
     });
-    is_late.then_some(RI6)
+    // What users can see comes later.
+    (is_late && config.without.is_none()).then_some(RI6)
 }
 
 /// Whether a store has held the shard since an epoch, by what it has synced.

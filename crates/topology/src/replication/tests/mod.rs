@@ -149,6 +149,10 @@ const SHORT: &[Config] = &[
 /// Searched with `SIMSHARD_LONG` too.
 const LONG: &[Config] = &[
     THREE_WRITERS,
+    Config {
+        in_sync: 1,
+        ..THREE_WRITERS
+    },
     ablations::SOURCE_RETURNS,
     Config { changes: 3, ..GATE },
     Config {

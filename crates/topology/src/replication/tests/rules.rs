@@ -21,6 +21,8 @@ pub(super) enum Rule {
     EpochsMustAgree,
     /// A newer state that means the opposite is told.
     NewerIsNoSuccess,
+    /// A newer state that means the same is told, too.
+    SameMeaningIsNoSuccess,
     /// An answer needs a proof: QR2.
     Proof,
     /// A read quorum must confirm: QR2.

@@ -213,10 +213,15 @@ impl Store {
                 self.aside = State::NEVER;
                 None
             }
-            Logged::Write { state, .. } => match decide(&mut self.data, *state) {
-                Outcome::Newer(_) if without == Some(Rule::NewerIsNoSuccess) => Some(Outcome::Done),
-                outcome @ (Outcome::Done | Outcome::Newer(_)) => Some(outcome),
-            },
+            Logged::Write { state, .. } => {
+                let outcome = decide(&mut self.data, *state);
+                let counts = match without {
+                    Some(Rule::NewerIsNoSuccess) => true,
+                    Some(Rule::SameMeaningIsNoSuccess) => self.data.live == state.live,
+                    _ => false,
+                };
+                Some(if counts { Outcome::Done } else { outcome })
+            }
         }
     }
 
