@@ -3,10 +3,11 @@
     report_in_browser.py --browser PROGRAM --page-maker PROGRAM --simshard PROGRAM
                          [--screenshots FOLDER]
 
-The page maker prints a page, given the name of a report and the ids of documents; another page is
-what `simshard find-clusters --report` says of a file with these ids. Every page is laid out at three widths, light and dark, and must pass `report_checks.js` each time; no page may ask for
-anything, nor write to the console. The browser is driven through its DevTools pipe and keeps all its
-files in a folder that is removed.
+The page maker prints a page, given the name of a report and the ids of documents. Another page is
+what `simshard find-clusters --report` says of a file with these ids, and one is that of
+`simshard evaluate --report`. Every page is laid out at three widths, light and dark, and must pass
+`report_checks.js` each time; no page may ask for anything, nor write to the console. The browser is
+driven through its DevTools pipe and keeps all its files in a folder that is removed.
 """
 
 import argparse
@@ -218,6 +219,21 @@ def find_clusters(program, folder, ids):
     return file
 
 
+def evaluate(program, folder):
+    """The report of a real evaluation: texts of words, each of them twice, with a word more."""
+    documents = folder / "texts.jsonl"
+    texts = [" ".join(f"word{text * word % 997}" for word in range(1, 61)) for text in range(1, 101)]
+    lines = [
+        json.dumps({"id": f"{number}-{more}", "text": text + more}) + "\n"
+        for number, text in enumerate(texts)
+        for more in ("", " more")
+    ]
+    documents.write_text("".join(lines))
+    file = folder / "evaluation.html"
+    subprocess.run([program, "evaluate", documents, "--report", file], check=True, stdout=subprocess.DEVNULL)
+    return file
+
+
 def spoil(good, folder, change):
     """A page with something wrong, which its policy does not forbid."""
     text = good.read_text()
@@ -235,6 +251,7 @@ def look(browser, maker, simshard, folder, screenshots):
     pages = {"everything": seen, "extremes": seen, "nothing": []}
     files = {make_page(maker, folder, report, ids): texts for report, texts in pages.items()}
     files[find_clusters(simshard, folder, ids)] = seen
+    files[evaluate(simshard, folder)] = []
     for file, texts in files.items():
         found = problems_of(browser, file, texts, screenshots)
         print(f"{file.stem}: {file.stat().st_size} bytes, {len(found)} problems")

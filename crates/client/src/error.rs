@@ -90,8 +90,8 @@ impl ClientError {
         nodes.split_terminator(',').map(str::to_owned).collect()
     }
 
-    /// The state of the corpus that it is about, if that keeps the corpus from being used: its creation or its deletion
-    /// is not complete, and only repeating that is of use.
+    /// The state of the corpus that the router names, if its creation or its deletion is not complete. Then repeat what
+    /// is not complete.
     #[must_use]
     pub fn corpus_state(&self) -> Option<CorpusState> {
         let state = self

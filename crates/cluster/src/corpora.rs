@@ -2,7 +2,6 @@
 //! the value and decides by these rules.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 
 use simshard_topology::CorpusUid;
 
@@ -63,8 +62,11 @@ impl Corpora {
         &mut self,
         record: CorpusRecord,
         max_corpora: usize,
-    ) -> Result<(), MetadataError> {
+    ) -> Result<CorpusRecord, MetadataError> {
         if let Some(taken) = self.by_name.get(&record.name) {
+            if record.completes(taken) {
+                return Ok(taken.clone());
+            }
             return Err(MetadataError::AlreadyExists {
                 name: record.name,
                 uid: taken.uid,
@@ -80,9 +82,9 @@ impl Corpora {
         if self.len() >= max_corpora {
             return Err(MetadataError::TooMany { max_corpora });
         }
-        self.by_name.insert(record.name.clone(), record);
+        self.by_name.insert(record.name.clone(), record.clone());
         self.revision += 1;
-        Ok(())
+        Ok(record)
     }
 
     /// As [`finish_creation`](crate::MetadataStore::finish_creation).
@@ -124,16 +126,10 @@ impl Corpora {
         name: &CorpusName,
         uid: &CorpusUid,
     ) -> Result<(), MetadataError> {
-        let Entry::Occupied(found) = self.by_name.entry(name.clone()) else {
-            return Err(not_found(name, uid));
-        };
-        if found.get().uid != *uid {
-            return Err(not_found(name, uid));
-        }
-        if found.get().state != CorpusState::Deleting {
+        if self.record_mut(name, uid)?.state != CorpusState::Deleting {
             return Err(MetadataError::NotDeleting { name: name.clone() });
         }
-        found.remove();
+        self.by_name.remove(name);
         self.revision += 1;
         Ok(())
     }

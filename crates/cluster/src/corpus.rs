@@ -123,6 +123,15 @@ pub struct CorpusRecord {
     pub state: CorpusState,
 }
 
+impl CorpusRecord {
+    /// Whether this creation goes on with that of another record: its name, and what never changes of a corpus.
+    pub(crate) fn completes(&self, begun: &Self) -> bool {
+        let configuration = |record: &Self| (record.blocks, record.distance, record.recipe.clone());
+        let are_creating = [self, begun].map(|record| record.state) == [CorpusState::Creating; 2];
+        are_creating && self.name == begun.name && configuration(self) == configuration(begun)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

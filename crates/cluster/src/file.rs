@@ -98,10 +98,10 @@ impl FileStore {
     }
 
     /// Changes the corpora, one change after the other.
-    async fn change(
+    async fn change<T: Send + 'static>(
         &self,
-        change: impl FnOnce(&mut Corpora) -> Result<(), MetadataError> + Send + 'static,
-    ) -> Result<(), MetadataError> {
+        change: impl FnOnce(&mut Corpora) -> Result<T, MetadataError> + Send + 'static,
+    ) -> Result<T, MetadataError> {
         let turn = Arc::clone(&self.turn).lock_owned().await;
         let file = self.corpora.clone();
         blocking(move || {
@@ -127,7 +127,7 @@ impl MetadataStore for FileStore {
         &self,
         record: CorpusRecord,
         max_corpora: usize,
-    ) -> Result<(), MetadataError> {
+    ) -> Result<CorpusRecord, MetadataError> {
         self.change(move |corpora| corpora.create(record, max_corpora))
             .await
     }

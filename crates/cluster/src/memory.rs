@@ -50,7 +50,7 @@ impl MetadataStore for MemoryStore {
         &self,
         record: CorpusRecord,
         max_corpora: usize,
-    ) -> Result<(), MetadataError> {
+    ) -> Result<CorpusRecord, MetadataError> {
         Arc::make_mut(&mut self.corpora.lock()).create(record, max_corpora)
     }
 

@@ -56,17 +56,18 @@ pub trait MetadataStore: Send + Sync + std::fmt::Debug {
     }
 
     /// Adds a corpus, in the state that its record says, if its name is free, and there are fewer than `max_corpora`,
-    /// in one step.
+    /// in one step. Answers its record. If the corpus is being created, with the configuration of `record`, in the state
+    /// `Creating` as well, this changes nothing: it answers the record that is there, which survives a power cut.
     ///
     /// # Errors
-    /// [`MetadataError::AlreadyExists`] if the name is taken, by a corpus in whatever state,
+    /// [`MetadataError::AlreadyExists`] if the name is taken otherwise,
     /// [`MetadataError::UidTaken`] if another corpus has the uid, [`MetadataError::TooMany`] if there are
     /// `max_corpora`, else when the store cannot be read or written.
     async fn create_corpus(
         &self,
         record: CorpusRecord,
         max_corpora: usize,
-    ) -> Result<(), MetadataError>;
+    ) -> Result<CorpusRecord, MetadataError>;
 
     /// Turns a corpus that is being created into a live one, if the name still belongs to this uid, in one step. Call
     /// it when every node holds the corpus.
@@ -110,7 +111,7 @@ pub trait MetadataStore: Send + Sync + std::fmt::Debug {
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say what is meant")]
 pub enum MetadataError {
-    #[error("corpus {name} exists already with uid {uid}, {}", until_free(*state))]
+    #[error("corpus {name} exists already with uid {uid}: choose another name")]
     AlreadyExists {
         name: CorpusName,
         uid: CorpusUid,
@@ -166,16 +167,4 @@ pub enum MetadataError {
     NotDurable { path: PathBuf, reason: io::Error },
     #[error("the process is stopping, read the corpora again before repeating the operation")]
     Stopping,
-}
-
-fn until_free(state: CorpusState) -> &'static str {
-    match state {
-        CorpusState::Creating => {
-            "and is being created: repeat the creation to complete it, or choose another name"
-        }
-        CorpusState::Live => "use it or choose another name",
-        CorpusState::Deleting => {
-            "and is being deleted: repeat the deletion to complete it, or choose another name"
-        }
-    }
 }

@@ -41,6 +41,7 @@ async fn keeps_the_contract<F: Future<Output = Handles>>(fresh: impl Fn() -> F) 
     a_name_is_taken_from_the_beginning_of_its_creation(fresh().await).await;
     of_concurrent_completions_of_a_creation_one_succeeds(fresh().await).await;
     a_creation_can_be_deleted_before_it_is_finished(fresh().await).await;
+    a_creation_goes_on_with_the_same_configuration_only(fresh().await).await;
     a_name_is_taken_until_its_deletion_is_finished(fresh().await).await;
     a_deleted_name_is_free_again(fresh().await).await;
     of_concurrent_deletions_all_begin_and_one_finishes(fresh().await).await;
@@ -232,7 +233,7 @@ async fn there_are_never_more_corpora_than_allowed(store: Handles) {
     let mut refused = 0;
     for result in attempts.join_all().await {
         match result {
-            Ok(()) => {}
+            Ok(_) => {}
             Err(MetadataError::TooMany { max_corpora: 5 }) => refused += 1,
             Err(other) => panic!("{other}"),
         }
@@ -263,7 +264,7 @@ async fn of_concurrent_creations_exactly_one_wins(store: Handles) {
     let mut told = Vec::new();
     for (uid, result) in attempts.join_all().await {
         match result {
-            Ok(()) => winners.push(uid),
+            Ok(_) => winners.push(uid),
             Err(MetadataError::AlreadyExists { uid, .. }) => told.push(uid),
             Err(other) => panic!("{other}"),
         }
@@ -395,7 +396,39 @@ async fn a_creation_can_be_deleted_before_it_is_finished(store: Handles) {
     assert_eq!(records(&store.here).await, []);
 }
 
-fn assert_taken(refusal: Result<(), MetadataError>, by: &CorpusRecord, expected: CorpusState) {
+/// MS6, MS7.
+async fn a_creation_goes_on_with_the_same_configuration_only(store: Handles) {
+    let begun = begin(&store.here, "default").await;
+    let again = |change: fn(&mut CorpusRecord)| {
+        let mut record = CorpusRecord {
+            state: CorpusState::Creating,
+            ..corpus("default")
+        };
+        change(&mut record);
+        store.there.create_corpus(record, 1)
+    };
+    let same = again(|_| {}).await.unwrap();
+    assert_eq!(same, begun);
+    let changes: [fn(&mut CorpusRecord); 4] = [
+        |record| record.blocks += 1,
+        |record| record.distance += 1,
+        |record| record.recipe = "words-v2".to_owned(),
+        |record| record.state = CorpusState::Live,
+    ];
+    for change in changes {
+        assert_taken(again(change).await, &begun, CorpusState::Creating);
+    }
+    assert_eq!(revision(&store.here).await, 1);
+    let finished = store.here.finish_creation(&begun.name, &begun.uid).await;
+    finished.unwrap();
+    assert_taken(again(|_| {}).await, &begun, CorpusState::Live);
+}
+
+fn assert_taken<T: std::fmt::Debug>(
+    refusal: Result<T, MetadataError>,
+    by: &CorpusRecord,
+    expected: CorpusState,
+) {
     let Err(MetadataError::AlreadyExists { name, uid, state }) = refusal else {
         panic!("{refusal:?}");
     };

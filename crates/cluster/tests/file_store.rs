@@ -75,7 +75,7 @@ fn corpus(name: &str) -> CorpusRecord {
 const MANY: usize = 10_000;
 
 async fn create(store: &FileStore, record: &CorpusRecord) -> Result<(), MetadataError> {
-    store.create_corpus(record.clone(), MANY).await
+    store.create_corpus(record.clone(), MANY).await.map(drop)
 }
 
 async fn records(store: &FileStore) -> Vec<CorpusRecord> {

@@ -248,7 +248,7 @@ impl Cutter {
     }
 }
 
-/// Makes a buffer at least so long.
+/// Makes a buffer at least this long.
 fn grow(buffer: &mut Vec<u8>, length: usize) {
     if buffer.len() < length {
         buffer.reserve_exact(length - buffer.len());

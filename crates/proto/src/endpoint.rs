@@ -12,7 +12,7 @@ pub const STREAM_WINDOW: u32 = 128 << 10;
 /// A silent peer is asked for a sign of life this often.
 pub const KEEPALIVE: Duration = Duration::from_secs(10);
 
-/// A connection without an answer to that for so long is closed.
+/// A connection without an answer to that within this time is closed.
 pub const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What a server may send on a connection that is not read, in bytes. It sends nothing but what it was asked for, and

@@ -9,9 +9,9 @@ use simshard_proto::{Documents, SearchSpec, Violations, check_batch, check_ids, 
 use simshard_simhash::{Fingerprint, Layout, LayoutError, Recipe, TextRecipe};
 use tonic::Status;
 
-use crate::corpora::OpenCorpus;
 use crate::error::RouterError;
 use crate::offload::offload;
+use crate::remembered::OpenCorpus;
 use crate::router::NewCorpus;
 
 /// The documents or queries of a request.

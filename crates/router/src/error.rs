@@ -143,6 +143,14 @@ pub(crate) enum RouterError {
 }
 
 impl RouterError {
+    /// The name belongs to a corpus in this state.
+    pub(crate) const fn taken(corpus: CorpusName, state: CorpusState) -> Self {
+        match state {
+            CorpusState::Live => Self::CorpusExists(corpus),
+            CorpusState::Creating | CorpusState::Deleting => Self::NameNotFree { corpus, state },
+        }
+    }
+
     /// The only mapping to what clients see.
     pub(crate) fn reason(&self) -> Reason {
         match self {
@@ -275,6 +283,26 @@ impl RouterError {
     }
 }
 
+impl From<MetadataError> for RouterError {
+    fn from(error: MetadataError) -> Self {
+        match error {
+            MetadataError::AlreadyExists { name, state, .. } => Self::taken(name, state),
+            MetadataError::TooMany { max_corpora } => Self::TooManyCorpora { max_corpora },
+            MetadataError::NotFound { name, .. } => Self::CorpusNotFound(name),
+            MetadataError::UidTaken { .. }
+            | MetadataError::NotDeleting { .. }
+            | MetadataError::MalformedLayout { .. }
+            | MetadataError::UnusableLayout { .. }
+            | MetadataError::CorruptCorpora { .. }
+            | MetadataError::UnknownCorporaVersion { .. }
+            | MetadataError::Unreadable { .. }
+            | MetadataError::Unwritable { .. }
+            | MetadataError::NotDurable { .. }
+            | MetadataError::Stopping => Self::Metadata(error),
+        }
+    }
+}
+
 impl From<RouterError> for Status {
     fn from(error: RouterError) -> Self {
         if let RouterError::DistanceTooLarge { given, most } = error {
@@ -326,7 +354,7 @@ fn corpus_in(corpus: &CorpusName, state: CorpusState) -> [(&'static str, String)
 const fn unfinished(state: CorpusState) -> &'static str {
     match state {
         CorpusState::Creating => {
-            "being created: repeat the creation with the same configuration to complete it, or delete the corpus"
+            "being created: if that was cut short, repeat the creation with the same configuration, or delete the corpus"
         }
         CorpusState::Live => "live",
         CorpusState::Deleting => "being deleted: repeat the deletion to complete it",

@@ -14,9 +14,9 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::caller::CallerWatch;
-use crate::corpora::OpenCorpus;
 use crate::deadline::Deadline;
 use crate::decode::{self, OnCorpus};
+use crate::remembered::OpenCorpus;
 use crate::router::{Change, FindOutcome, Near, Router};
 use crate::streams::{AnswerStream, BatchPermit, answer_each};
 

@@ -8,7 +8,6 @@
 mod caller;
 mod clock;
 mod cluster;
-mod corpora;
 mod deadline;
 mod decode;
 mod error;
@@ -19,6 +18,7 @@ mod metadata;
 mod nodes;
 mod offload;
 mod plan;
+mod remembered;
 mod router;
 mod run_to_end;
 mod server;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use simshard_cluster::{
-    Corpora, CorpusName, CorpusRecord, CorpusState, CorpusUid, MetadataError, MetadataStore,
+    Corpora, CorpusName, CorpusRecord, CorpusUid, MetadataError, MetadataStore,
 };
 use tokio::time::timeout;
 
@@ -39,7 +39,7 @@ impl Metadata {
         &self,
         record: CorpusRecord,
         max_corpora: usize,
-    ) -> Result<(), RouterError> {
+    ) -> Result<CorpusRecord, RouterError> {
         in_time(self.store.create_corpus(record, max_corpora)).await
     }
 
@@ -74,35 +74,5 @@ async fn in_time<T>(
     match timeout(PATIENCE, answer).await {
         Ok(answer) => Ok(answer?),
         Err(_) => Err(RouterError::MetadataLate(PATIENCE)),
-    }
-}
-
-impl RouterError {
-    /// The name belongs to a corpus in this state.
-    pub(crate) const fn taken(corpus: CorpusName, state: CorpusState) -> Self {
-        match state {
-            CorpusState::Live => Self::CorpusExists(corpus),
-            CorpusState::Creating | CorpusState::Deleting => Self::NameNotFree { corpus, state },
-        }
-    }
-}
-
-impl From<MetadataError> for RouterError {
-    fn from(error: MetadataError) -> Self {
-        match error {
-            MetadataError::AlreadyExists { name, state, .. } => Self::taken(name, state),
-            MetadataError::TooMany { max_corpora } => Self::TooManyCorpora { max_corpora },
-            MetadataError::NotFound { name, .. } => Self::CorpusNotFound(name),
-            MetadataError::UidTaken { .. }
-            | MetadataError::NotDeleting { .. }
-            | MetadataError::MalformedLayout { .. }
-            | MetadataError::UnusableLayout { .. }
-            | MetadataError::CorruptCorpora { .. }
-            | MetadataError::UnknownCorporaVersion { .. }
-            | MetadataError::Unreadable { .. }
-            | MetadataError::Unwritable { .. }
-            | MetadataError::NotDurable { .. }
-            | MetadataError::Stopping => Self::Metadata(error),
-        }
     }
 }

@@ -17,10 +17,10 @@ use tokio::sync::Semaphore;
 
 use crate::clock::SystemClock;
 use crate::cluster::{ClusterView, WatchedCluster};
-use crate::corpora::{Corpora, OpenCorpus};
 use crate::error::RouterError;
 use crate::metadata::Metadata;
 use crate::nodes::CallError;
+use crate::remembered::{OpenCorpus, RememberedCorpora};
 pub(crate) use catalog::{CorpusContents, NewCorpus};
 pub(crate) use corpus_streams::CorpusStream;
 pub(crate) use documents::Change;
@@ -32,7 +32,7 @@ pub(crate) use recovery::StoredCorpus;
 pub(crate) struct Router {
     metadata: Metadata,
     cluster: WatchedCluster,
-    corpora: Corpora,
+    remembered: RememberedCorpora,
     /// Most corpora that may exist.
     max_corpora: usize,
     clock: SystemClock,
@@ -48,7 +48,7 @@ impl Router {
     ) -> Result<Self, tonic::transport::Error> {
         Ok(Self {
             cluster: WatchedCluster::new(store.watch_layout(), budget)?,
-            corpora: Corpora::new(Metadata::new(Arc::clone(&store))),
+            remembered: RememberedCorpora::new(Metadata::new(Arc::clone(&store))),
             metadata: Metadata::new(store),
             max_corpora,
             clock: SystemClock::default(),
@@ -68,7 +68,7 @@ impl Router {
         name: &CorpusName,
         recipe: &str,
     ) -> Result<Arc<OpenCorpus>, RouterError> {
-        let corpus = self.known(name, self.corpora.reread(name).await).await?;
+        let corpus = self.known(name, self.remembered.reread(name).await).await?;
         corpus.check_recipe(recipe)?;
         Ok(corpus)
     }
@@ -96,14 +96,14 @@ impl Router {
     where
         F: Future<Output = Result<T, RouterError>>,
     {
-        let corpus = self.known(name, self.corpora.get(name).await).await?;
+        let corpus = self.known(name, self.remembered.get(name).await).await?;
         let outcome = match corpus.check_recipe(recipe) {
             Ok(()) => work(Arc::clone(&corpus)).await,
             Err(error) => Err(error),
         };
         match outcome {
             Err(error) if error.may_be_stale() => {
-                let reread = self.known(name, self.corpora.reread(name).await).await?;
+                let reread = self.known(name, self.remembered.reread(name).await).await?;
                 if reread.record == corpus.record {
                     return Err(error);
                 }

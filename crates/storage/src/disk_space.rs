@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use crate::directory::{Directory, Space};
 
-/// The answer is good for so long.
+/// How long the answer is good for.
 const FRESH: Duration = Duration::from_millis(100);
 
 /// Inserts are refused from this share of the disk on, in percent, ...

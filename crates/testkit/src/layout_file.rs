@@ -16,8 +16,8 @@ pub fn free_addresses(count: usize) -> Vec<SocketAddr> {
     held.iter().map(address).collect()
 }
 
-/// An address of this process alone, where the system has more than one for itself: an outgoing connection of another
-/// program has a port of the usual one.
+/// Where ports are looked for. Linux has all of 127.0.0.0/8. Other programs connect from 127.0.0.1, so their source
+/// ports never take one of these. Processes whose ids differ in their last two bytes have hosts of their own.
 fn own_host() -> IpAddr {
     if cfg!(target_os = "linux") {
         let [.., high, low] = std::process::id().to_be_bytes();

@@ -1,4 +1,4 @@
-//! Refuses requests with wrong headers before anything else is done for them.
+//! Refuses requests with another method than POST, or with wrong headers, before anything else is done for them.
 //!
 //! # Invariants
 //! - HD1: a request is served only if it is a POST, its headers take at most [`MAX_HEADERS`], its content type is that
@@ -9,8 +9,8 @@ use std::future::{Ready, ready};
 use std::task::{Context, Poll};
 
 use futures_util::future::Either;
-use http::header::CONTENT_TYPE;
-use http::{HeaderMap, Method, Request, Response, StatusCode};
+use http::header::{ALLOW, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use tonic::Status;
 use tonic::body::Body;
 use tonic::metadata::MetadataValue;
@@ -74,7 +74,12 @@ fn check(request: &Request<Body>) -> Result<(), Response<Body>> {
             response
         }
     };
-    check_method(request.method()).map_err(with_code(StatusCode::METHOD_NOT_ALLOWED))?;
+    check_method(request.method()).map_err(|status| {
+        let mut response = with_code(StatusCode::METHOD_NOT_ALLOWED)(status);
+        let allowed = HeaderValue::from_static("POST");
+        response.headers_mut().insert(ALLOW, allowed);
+        response
+    })?;
     check_content_type(headers).map_err(with_code(StatusCode::UNSUPPORTED_MEDIA_TYPE))
 }
 
@@ -132,7 +137,6 @@ fn check_content_type(headers: &HeaderMap) -> Result<(), Status> {
 
 #[cfg(test)]
 mod tests {
-    use http::HeaderValue;
     use tower::{ServiceExt, service_fn};
 
     use super::*;

@@ -51,7 +51,7 @@ const CONNECTION_WINDOW: u32 = MAX_STREAMS * STREAM_WINDOW;
 /// more than [`headers`] admits.
 const MAX_HEADERS_READ: u32 = 64 << 10;
 
-/// After so long a connection takes no new requests, and the peer makes another: perhaps to a server that was not
+/// After this time a connection takes no new requests, and the peer makes another: perhaps to a server that was not
 /// there before. Requests in flight, however long, are not cut off.
 const CONNECTION_AGE: Duration = Duration::from_secs(3600);
 

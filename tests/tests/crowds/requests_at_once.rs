@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 /// Requests at once.
 const REQUESTS: u64 = 200;
 
-/// A request that waits for the frozen node takes so long.
+/// A request that waits for the frozen node takes this long.
 const TIMEOUT: Duration = Duration::from_secs(4);
 
 /// Three nodes and a router, and a client with little patience.
@@ -77,7 +77,7 @@ async fn find(
     client.find_all("c", queries, options).await
 }
 
-/// Asks about one fingerprint after the other, over and over for so long; calls `check` with each answer and how long
+/// Asks about one fingerprint after the other, over and over for this long; calls `check` with each answer and how long
 /// it took.
 async fn ask_for(
     time: Duration,

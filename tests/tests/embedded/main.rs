@@ -4,6 +4,7 @@
 
 mod bad_requests;
 mod cut_connections;
+mod cut_creations;
 mod given_up_memory;
 mod live;
 mod lost_nodes;

@@ -11,7 +11,7 @@ use crate::interruptions::{Moment, Victim, interrupted, until_reached};
 
 const CORPUS: &str = "crawl";
 
-/// A creation takes about so long, in microseconds.
+/// A creation takes about this long, in microseconds.
 const CREATION: u64 = 30_000;
 
 async fn create(client: &Client, blocks: u32) -> Result<v1::Corpus, ClientError> {
@@ -82,7 +82,13 @@ async fn a_creation_that_a_node_missed_is_completed_or_deleted_by_any_router() {
 
         let stored = async || one.list_stored_corpora().await;
         let stored = until_reached(stored).await.unwrap();
-        assert!(stored.iter().all(|corpus| corpus.name == CORPUS));
+        let [stored] = &stored[..] else {
+            panic!("{stored:?}");
+        };
+        assert_eq!(
+            (stored.name.as_str(), &stored.nodes[..]),
+            (CORPUS, &["n1".to_owned()][..])
+        );
         for client in [&one, &two] {
             assert_refused(create(client, 6).await, Reason::CorpusExists);
             let inserted = client.insert(CORPUS, documents()).await;
@@ -103,6 +109,7 @@ async fn a_creation_that_a_node_missed_is_completed_or_deleted_by_any_router() {
     assert_usable(&one).await;
 }
 
+/// RC1.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whatever_is_killed_nodes_hold_no_corpus_without_a_record() {
     let seed = fastrand::u64(..);

@@ -17,7 +17,7 @@ const CORPUS: &str = "crawl";
 
 const NODES: usize = 2;
 
-/// A deletion takes about so long, in microseconds.
+/// A deletion takes about this long, in microseconds.
 const DELETION: u64 = 30_000;
 
 async fn create(client: &Client) -> Result<v1::Corpus, ClientError> {

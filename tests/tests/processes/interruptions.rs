@@ -52,7 +52,7 @@ impl Lock {
 /// When a process is killed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Moment {
-    /// So long after the work began, if it takes so long.
+    /// This long after the work began, if it takes as long.
     After(Duration),
     /// Once the router has heard that all nodes answer, and before it has written that the work has begun.
     InTheStore,

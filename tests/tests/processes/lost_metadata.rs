@@ -139,31 +139,6 @@ async fn nodes_refuse_a_corpus_of_another_layout() {
     assert_eq!(insert(&client, "a").await.unwrap(), 0);
 }
 
-/// The file of corpora is removed while all of them are empty. Another router remembers one of them, and writes to it.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_name_is_not_made_anew_while_nodes_hold_a_corpus_without_a_record() {
-    let (mut cluster, client) = cluster().await;
-    let other = cluster.add_router();
-    let other = cluster.client_of(other);
-    assert_eq!(found(&other, "b").await.unwrap(), 0);
-    let uid = uid_of(&client, "b").await;
-    client.delete_corpus("a").await.unwrap();
-    fs::remove_file(corpora_file(&cluster)).unwrap();
-    restart_router(&mut cluster);
-
-    let error = create(&client, "b").await.unwrap_err();
-    assert_eq!(error.reason(), Some(Reason::MetadataFailed), "{error}");
-    assert!(error.to_string().contains(&uid), "{error}");
-    assert_eq!(insert(&other, "b").await.unwrap(), DOCUMENTS);
-    recover(
-        &cluster.url(),
-        &[&uid, "--name", "b", "--recipe", "words-v1"],
-    )
-    .unwrap();
-    assert_eq!(found(&client, "b").await.unwrap(), DOCUMENTS as usize);
-    create(&client, "a").await.unwrap();
-}
-
 /// The file of corpora is removed; one of two corpora with documents is restored.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_name_is_not_made_anew_until_all_documents_have_a_record() {
@@ -211,7 +186,7 @@ async fn a_name_is_not_made_anew_after_an_older_file_was_put_back() {
 
 /// Another router remembers an empty corpus, and would write to it.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_is_not_made_anew_while_nodes_hold_it_empty_and_without_a_record() {
+async fn a_name_is_not_made_anew_while_nodes_hold_its_empty_corpus_without_a_record() {
     let (mut cluster, client) = cluster().await;
     let other = cluster.add_router();
     let other = cluster.client_of(other);

@@ -1,6 +1,9 @@
 //! A cluster of real processes answers as the embedded one does.
 
+use simshard_client::Client;
+use simshard_cluster::{ClusterLayout, FileStore, MetadataStore, Node};
 use simshard_testkit::{ForgetfulCluster, Process, binary, run};
+use simshard_topology::NodeId;
 
 /// Three nodes and a router that share a layout file, started as `docs/operating.md` says.
 fn cluster() -> ForgetfulCluster {
@@ -19,6 +22,35 @@ fn a_search_stores_nothing() {
 
 fn embedded() -> Process {
     Process::serve(binary(), ["serve", "--listen", "127.0.0.1:0"])
+}
+
+/// Whatever became of the corpus that `serve` makes, the server starts, so that it can be made or deleted.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_starts_beside_a_corpus_whose_deletion_was_cut_short() {
+    let data = tempfile::tempdir().unwrap();
+    let serve = || {
+        let folder = data.path().to_str().unwrap();
+        let args = ["serve", "--listen", "127.0.0.1:0", "--data", folder];
+        tokio::task::block_in_place(|| Process::serve(binary(), args))
+    };
+    drop(serve());
+    let node = Node {
+        id: NodeId::new("n1").unwrap(),
+        address: "http://127.0.0.1:1".to_owned(),
+    };
+    let layout = ClusterLayout::planned(vec![node], 1).unwrap();
+    let store = FileStore::of_layout(layout, &data.path().join("cluster.toml"));
+    let corpora = store.corpora().await.unwrap();
+    let made = corpora.records().next().unwrap();
+    store.begin_deletion(&made.name, &made.uid).await.unwrap();
+
+    let server = serve();
+    let client = Client::new(server.url()).unwrap();
+    client.delete_corpus("default").await.unwrap();
+    drop(server);
+    let server = serve();
+    let client = Client::new(server.url()).unwrap();
+    assert_eq!(client.list_corpora().await.unwrap()[0].name, "default");
 }
 
 /// Runs a client command against a router; its standard output.

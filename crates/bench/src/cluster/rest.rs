@@ -17,7 +17,7 @@ const LOOKS: u32 = 6;
 /// Ticks of the clock that a node at rest may work between two looks.
 const TICKS: u64 = 1;
 
-/// A cluster that works for so long without being asked anything never ends.
+/// A cluster that works for this long without being asked anything never ends.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Waits until no node works, and no data directory changes its size.

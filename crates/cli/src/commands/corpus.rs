@@ -32,14 +32,14 @@ the same for each 4 neighbouring shards, beside the fullest of all nodes.";
 /// The verbs of `corpus`.
 #[derive(Debug, Subcommand)]
 pub enum CorpusCommand {
-    /// Create an empty corpus
+    /// Create an empty corpus, or complete a creation that was cut short
     Create(CreateArgs),
     /// List all corpora, as TSV
     List(RouterArgs),
     /// Show a corpus: its configuration, and what each node holds of it
     #[command(after_help = SHOW_HELP)]
     Show(NameArgs),
-    /// Delete a corpus and all its documents, or complete a deletion that failed
+    /// Delete a corpus and all its documents, or complete a deletion that was cut short
     Delete(NameArgs),
     /// List the corpora that nodes store, or restore the lost record of one
     Recover(recover::RecoverArgs),
@@ -174,7 +174,7 @@ async fn delete(args: &NameArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// `live`, or `creating` or `deleting` while that is not complete.
+/// `live`, or what is not complete.
 const fn state(state: v1::CorpusState) -> &'static str {
     match state {
         v1::CorpusState::Unspecified => "unknown",

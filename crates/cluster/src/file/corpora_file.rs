@@ -82,21 +82,20 @@ impl CorporaFile {
     }
 
     /// Makes a change, unless it is refused or leaves all as it is.
-    pub(super) fn change(
+    pub(super) fn change<T>(
         &self,
-        change: impl FnOnce(&mut Corpora) -> Result<(), MetadataError>,
-    ) -> Result<(), MetadataError> {
+        change: impl FnOnce(&mut Corpora) -> Result<T, MetadataError>,
+    ) -> Result<T, MetadataError> {
         let _lock = self.lock()?;
         let before = self.read()?;
         // The state that this change reads must survive a power cut: the last rename may not have been synced.
         self.sync_folder()?;
         let mut corpora = Corpora::clone(&before);
-        change(&mut corpora)?;
-        if corpora.revision() == before.revision() {
-            Ok(())
-        } else {
-            self.replace(corpora)
+        let changed = change(&mut corpora)?;
+        if corpora.revision() != before.revision() {
+            self.replace(corpora)?;
         }
+        Ok(changed)
     }
 
     /// The corpora in these bytes, if these equal those parsed last. No file is empty, so none is mistaken for

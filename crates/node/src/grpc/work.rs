@@ -3,10 +3,9 @@
 //! # Invariants
 //! - WK1: an item that was read is answered once, with its sequence, unless it is cancelled or the router goes. A
 //!   refusal is an answer, and does not end the stream.
-//! - WK2: no message is read while [`IN_FLIGHT`] items of a stream are in flight, large answers that wait for the router
-//!   to take them included, or while a small answer waits. A message with more items than that ends the stream: so at
-//!   most twice as many are in flight.
-//! - WK3: the node gives up a cancelled item and does not answer it. When the router goes, the node gives up all items.
+//! - WK2: no message is read while [`IN_FLIGHT`] items of a stream are in flight; an answer that waits for the router to
+//!   take it counts. A message with more items than that ends the stream, so at most twice as many are in flight.
+//! - WK3: the node gives up a cancelled item and does not answer it, even if its answer waits already. When the router goes, the node gives up all items.
 //!   A search that is given up ends; a change that has begun continues.
 //! - WK4: a node that stops answers what is in flight, refuses what it reads meanwhile, and then ends the stream.
 //! - WK5: an item and its answer count until the answer has gone. Where there is no room for one of them, that is
@@ -146,17 +145,20 @@ impl InFlight {
         self.works.is_empty() && self.ready.is_empty()
     }
 
-    /// Whether another message may be read (WK2). Small work does not wait for large answers to be sent.
+    /// Whether another message may be read (WK2). Cancellations and small work do not wait for large answers to be sent.
     fn has_room(&self) -> bool {
-        self.ready.small.is_empty() && self.works.len() + self.ready.large.len() < IN_FLIGHT
+        self.works.len() + self.ready.len() < IN_FLIGHT
     }
 
     /// Begins an item, or cancels one. What can be answered at once is.
     fn begin(&mut self, stream: &WorkStream, item: pb::WorkItem, message: &Arc<Taken>) {
         let sequence = item.sequence;
         if let Some(Work::Cancel(sequence)) = item.work {
-            let cancel = self.cancels.remove(&sequence);
-            return cancel.as_ref().map_or((), AbortHandle::abort);
+            match self.cancels.remove(&sequence) {
+                Some(cancel) => cancel.abort(),
+                None => self.ready.forget(sequence),
+            }
+            return;
         }
         let mut work = stream.begin(item, Arc::clone(message)).boxed();
         if let Some(done) = (&mut work).now_or_never() {
@@ -225,7 +227,16 @@ struct Ready {
 
 impl Ready {
     fn is_empty(&self) -> bool {
-        self.small.is_empty() && self.large.is_empty()
+        self.len() == 0
+    }
+
+    fn len(&self) -> usize {
+        self.small.len() + self.large.len()
+    }
+
+    /// Drops an answer that takes much memory.
+    fn forget(&mut self, sequence: u64) {
+        self.large.retain(|done| done.answer.sequence != sequence);
     }
 
     /// Sends what the router has room for.

@@ -14,7 +14,7 @@ use crate::error::RouterError;
 use crate::router::CorpusStream;
 use crate::streams::{AnswerStream, Sink, answers};
 
-/// So long such a stream waits for its reader.
+/// How long such a stream waits for its reader.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 impl CorpusGrpc {

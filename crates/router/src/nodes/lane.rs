@@ -6,8 +6,8 @@
 //!   that. A refusal is an answer.
 //! - LN2: once a lane has ended, no request waits on it. Requests that wait, and later ones, fail at once: the node is
 //!   unreachable. The caller decides whether to try again.
-//! - LN3: the lane forgets a request as soon as its caller has gone; its item stays in the queue until it is sent. The
-//!   lane sends the node a cancellation if the queue has room. If not, the node gives the request up at its deadline.
+//! - LN3: the lane forgets a request as soon as its caller has gone. Its item is not sent if it still waits in the queue;
+//!   if it was sent, the node is sent a cancellation, whatever waits in the queue.
 //! - LN4: the lane drops an answer that the budget has no room for. The request fails, and the lane continues.
 //! - LN5: requests that need a lane at the same time share one attempt to open it. If it fails, all of them fail with
 //!   it; they do not try one after the other.
@@ -98,30 +98,38 @@ type Sender = oneshot::Sender<Result<Answer, CallError>>;
 #[derive(Debug)]
 pub(super) struct Lane {
     items: mpsc::Sender<pb::WorkItem>,
+    /// As many as there are requests that were waited for, at most.
+    cancels: mpsc::UnboundedSender<u64>,
     waiting: Arc<Waiting>,
     next: AtomicU64,
 }
 
 impl Lane {
     async fn open(mut client: Client, budget: Budget) -> Result<Self, Status> {
-        let (items, receiver) = mpsc::channel(QUEUE);
-        let answers = client.work(messages(receiver)).await?;
-        Ok(Self::over(items, answers.into_inner(), budget))
+        let (lane, queue) = Self::new();
+        let answers = client.work(messages(queue)).await?.into_inner();
+        tokio::spawn(receive(answers, Arc::clone(&lane.waiting), budget));
+        Ok(lane)
     }
 
-    /// A lane over an open pair of streams.
-    fn over(
-        items: mpsc::Sender<pb::WorkItem>,
-        answers: impl Stream<Item = Result<pb::WorkResponse, Status>> + Send + Unpin + 'static,
-        budget: Budget,
-    ) -> Self {
+    /// A lane, and what it has to send.
+    fn new() -> (Self, Queue) {
+        let (items, queued) = mpsc::channel(QUEUE);
+        let (cancels, cancelled) = mpsc::unbounded_channel();
         let waiting = Arc::new(Waiting::default());
-        tokio::spawn(receive(answers, Arc::clone(&waiting), budget));
-        Self {
+        let queue = Queue {
+            next: None,
+            cancels: cancelled,
+            items: queued,
+            waiting: Arc::clone(&waiting),
+        };
+        let lane = Self {
             items,
+            cancels,
             waiting,
             next: AtomicU64::new(0),
-        }
+        };
+        (lane, queue)
     }
 
     /// Sends work and waits for the answer. Dropping the future cancels the work.
@@ -157,12 +165,8 @@ struct CancelOnDrop<'a> {
 impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         if self.lane.waiting.take(self.sequence).is_some() {
-            let cancel = pb::WorkItem {
-                work: Some(Work::Cancel(self.sequence)),
-                ..pb::WorkItem::default()
-            };
-            // If there is no room, the node gives the work up at its deadline.
-            let _ = self.lane.items.try_send(cancel);
+            // If the lane has ended, so has the work.
+            let _ = self.lane.cancels.send(self.sequence);
         }
     }
 }
@@ -191,6 +195,13 @@ impl Waiting {
 
     fn take(&self, sequence: u64) -> Option<Sender> {
         self.lock().as_mut()?.remove(&sequence)
+    }
+
+    fn has(&self, sequence: u64) -> bool {
+        let waiting = self.lock();
+        waiting
+            .as_ref()
+            .is_some_and(|all| all.contains_key(&sequence))
     }
 
     fn is_closed(&self) -> bool {
@@ -235,30 +246,79 @@ fn hand_out(outcome: pb::WorkOutcome, waiting: &Waiting, budget: &Budget) {
     let _ = sender.send(answer);
 }
 
+/// What a lane has to send.
+#[derive(Debug)]
+struct Queue {
+    /// An item that did not fit in the message before.
+    next: Option<pb::WorkItem>,
+    cancels: mpsc::UnboundedReceiver<u64>,
+    items: mpsc::Receiver<pb::WorkItem>,
+    waiting: Arc<Waiting>,
+}
+
+impl Queue {
+    /// What is sent next, once there is something; `None` once the lane is gone.
+    async fn next(&mut self) -> Option<pb::WorkItem> {
+        loop {
+            if let Some(item) = self.try_next() {
+                return Some(item);
+            }
+            tokio::select! {
+                item = self.items.recv() => self.next = self.wanted(item?),
+                Some(sequence) = self.cancels.recv() => return Some(cancel(sequence)),
+            }
+        }
+    }
+
+    /// The same, if there is something now. Cancellations overtake items: what was cancelled is not sent any more.
+    fn try_next(&mut self) -> Option<pb::WorkItem> {
+        if let Ok(sequence) = self.cancels.try_recv() {
+            return Some(cancel(sequence));
+        }
+        if let Some(item) = self.next.take() {
+            return Some(item);
+        }
+        loop {
+            let item = self.items.try_recv().ok()?;
+            if let Some(item) = self.wanted(item) {
+                return Some(item);
+            }
+        }
+    }
+
+    /// An item whose caller waits.
+    fn wanted(&self, item: pb::WorkItem) -> Option<pb::WorkItem> {
+        self.waiting.has(item.sequence).then_some(item)
+    }
+}
+
+fn cancel(sequence: u64) -> pb::WorkItem {
+    pb::WorkItem {
+        work: Some(Work::Cancel(sequence)),
+        ..pb::WorkItem::default()
+    }
+}
+
 /// The messages that items are sent in: all that wait at one time, up to [`MESSAGE`] bytes.
-fn messages(
-    receiver: mpsc::Receiver<pb::WorkItem>,
-) -> impl Stream<Item = pb::WorkRequest> + Send + 'static {
-    futures_util::stream::unfold((receiver, None), |(mut receiver, next)| async move {
-        let first: pb::WorkItem = match next {
-            Some(item) => item,
-            None => receiver.recv().await?,
-        };
+fn messages(queue: Queue) -> impl Stream<Item = pb::WorkRequest> + Send + 'static {
+    futures_util::stream::unfold(queue, |mut queue| async move {
+        let first = queue.next().await?;
         // Requests that are ready to run now join it: with many in flight, messages are larger and fewer.
         tokio::task::yield_now().await;
         let mut bytes = first.encoded_len();
         let mut items = vec![first];
         while bytes < MESSAGE
             && items.len() < QUEUE
-            && let Ok(item) = receiver.try_recv()
+            && let Some(item) = queue.try_next()
         {
             bytes += item.encoded_len();
             if bytes > MESSAGE {
-                return Some((pb::WorkRequest { items }, (receiver, Some(item))));
+                queue.next = Some(item);
+                break;
             }
             items.push(item);
         }
-        Some((pb::WorkRequest { items }, (receiver, None)))
+        Some((pb::WorkRequest { items }, queue))
     })
 }
 

@@ -1,4 +1,8 @@
 //! Creating, describing, listing and deleting corpora.
+//!
+//! # Invariants
+//! - RC1: whatever corpus a node holds has a record: it is written before a node makes the corpus, and removed after all
+//!   nodes have dropped it for good.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -8,14 +12,15 @@ use simshard_cluster::{Corpora, CorpusName, CorpusRecord, CorpusState, Node, ran
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::v1::NodeState;
 use simshard_simhash::{Layout, Recipe};
+use tokio::time::Instant;
 use tonic::{Response, Status};
 
 use super::{Failures, Router};
 use crate::cluster::ClusterView;
-use crate::corpora::OpenCorpus;
 use crate::deadline::Deadline;
 use crate::error::RouterError;
 use crate::nodes::{CallError, Client};
+use crate::remembered::OpenCorpus;
 
 /// A corpus to be made.
 #[derive(Clone, Debug)]
@@ -23,14 +28,6 @@ pub(crate) struct NewCorpus {
     pub(crate) name: CorpusName,
     pub(crate) layout: Layout,
     pub(crate) recipe: Recipe,
-}
-
-impl NewCorpus {
-    /// Whether a record has this configuration.
-    fn is(&self, record: &CorpusRecord) -> bool {
-        let layout = (self.layout.blocks(), self.layout.distance());
-        layout == (record.blocks, record.distance) && record.recipe.parse() == Ok(self.recipe)
-    }
 }
 
 /// What each node holds of a corpus, or why that is not known.
@@ -55,17 +52,17 @@ impl Router {
         new: NewCorpus,
         deadline: Deadline,
     ) -> Result<CorpusRecord, RouterError> {
-        let record = self.begin_creation(new).await?;
+        let record = self.begin_creation(new, deadline).await?;
         // This router may remember an earlier corpus of that name.
-        self.corpora.forget(&record.name);
-        let made = self.create_on_nodes(&record, deadline).await;
-        made.map_err(|problem| RouterError::Unfinished {
-            corpus: record.name.clone(),
-            state: CorpusState::Creating,
-            problem: Box::new(problem),
-        })?;
-        let finished = self.metadata.finish_creation(&record.name, &record.uid);
-        finished.await?;
+        self.remembered.forget(&record.name);
+        let made = async {
+            self.create_on_nodes(&record, deadline).await?;
+            let finished = self.metadata.finish_creation(&record.name, &record.uid);
+            finished.await
+        };
+        if let Err(problem) = made.await {
+            return Err(self.not_created(&record, problem).await);
+        }
         Ok(CorpusRecord {
             state: CorpusState::Live,
             ..record
@@ -73,13 +70,20 @@ impl Router {
     }
 
     /// The record of a creation: a new one, or that of a creation with the same configuration that was cut short.
-    async fn begin_creation(&self, new: NewCorpus) -> Result<CorpusRecord, RouterError> {
-        let corpora = self.corpora_without_loss().await?;
-        if let Some(begun) = corpora.get(&new.name) {
-            if begun.state == CorpusState::Creating && new.is(begun) {
-                return Ok(begun.clone());
-            }
-            return Err(RouterError::taken(new.name, begun.state));
+    async fn begin_creation(
+        &self,
+        new: NewCorpus,
+        deadline: Deadline,
+    ) -> Result<CorpusRecord, RouterError> {
+        let corpora = self.metadata.corpora().await?;
+        // The store decides, but nodes need not be asked where the name is taken for certain.
+        let taken = corpora.get(&new.name);
+        if let Some(taken) = taken.filter(|record| record.state != CorpusState::Creating) {
+            return Err(RouterError::taken(new.name, taken.state));
+        }
+        self.check_no_loss(corpora, deadline).await?;
+        if Instant::now() >= deadline.instant() {
+            return Err(RouterError::Late);
         }
         let record = CorpusRecord {
             name: new.name,
@@ -90,11 +94,24 @@ impl Router {
             create_time: SystemTime::now(),
             state: CorpusState::Creating,
         };
-        let begun = self
-            .metadata
-            .create_corpus(record.clone(), self.max_corpora);
-        begun.await?;
-        Ok(record)
+        self.metadata.create_corpus(record, self.max_corpora).await
+    }
+
+    /// Why a creation that had begun is not complete: the problem, unless another call completed it, or deleted the
+    /// corpus.
+    async fn not_created(&self, record: &CorpusRecord, problem: RouterError) -> RouterError {
+        let corpus = record.name.clone();
+        match self.metadata.corpus(&corpus).await {
+            Ok(None) => RouterError::CorpusNotFound(corpus),
+            Ok(Some(now)) if now.state != CorpusState::Creating => {
+                RouterError::taken(corpus, now.state)
+            }
+            Ok(Some(_)) | Err(_) => RouterError::Unfinished {
+                corpus,
+                state: CorpusState::Creating,
+                problem: Box::new(problem),
+            },
+        }
     }
 
     async fn create_on_nodes(
@@ -135,7 +152,7 @@ impl Router {
         }
         let begun = self.metadata.begin_deletion(name, &record.uid).await;
         // Whatever came of it, what is remembered may no longer be right.
-        self.corpora.forget(name);
+        self.remembered.forget(name);
         begun?;
         let gone = self.delete_begun(&record, deadline).await;
         gone.map_err(|problem| RouterError::Unfinished {

@@ -22,10 +22,10 @@ use tonic::{Response, Status, Streaming};
 
 use super::{Failures, Router};
 use crate::cluster::ClusterView;
-use crate::corpora::OpenCorpus;
 use crate::deadline::Deadline;
 use crate::error::RouterError;
 use crate::nodes::{CallError, Client};
+use crate::remembered::OpenCorpus;
 
 /// Streams about whole corpora that a router serves at a time.
 pub(super) const MOST_AT_ONCE: usize = 16;
@@ -34,7 +34,7 @@ pub(super) const MOST_AT_ONCE: usize = 16;
 /// while pairs wait.
 const WINDOW: u32 = 1 << 20;
 
-/// So long a node may take to say whether it will do its part. It answers before it begins.
+/// How long a node may take to say whether it will do its part. It answers before it begins.
 const OPENING: Duration = Duration::from_secs(30);
 
 /// A corpus, and connections to all nodes, for one stream about it.

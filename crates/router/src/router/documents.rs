@@ -26,12 +26,12 @@ use super::{Failures, Router};
 use crate::caller::CallerWatch;
 use crate::clock::Stamp;
 use crate::cluster::ClusterView;
-use crate::corpora::OpenCorpus;
 use crate::deadline::Deadline;
 use crate::error::RouterError;
 use crate::nodes::{CallError, Load, call_all};
 use crate::offload::offload;
 use crate::plan::{Part, plan_documents};
+use crate::remembered::OpenCorpus;
 use crate::run_to_end::{CallerLeft, run_to_end};
 
 /// What is done with documents.

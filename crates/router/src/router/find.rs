@@ -23,13 +23,13 @@ use tracing::warn;
 
 use super::{Failures, Router};
 use crate::cluster::ClusterView;
-use crate::corpora::OpenCorpus;
 use crate::deadline::Deadline;
 use crate::error::RouterError;
 use crate::merge::{Merge, certificate};
 use crate::nodes::{CallError, Load, call_all};
 use crate::offload::offload;
 use crate::plan::{Part, QueryPlan, plan_queries};
+use crate::remembered::OpenCorpus;
 
 /// Nodes that a request asks at once: their answers are in memory together.
 const AT_ONCE: usize = 16;

@@ -1,5 +1,4 @@
-//! Corpora whose records are lost, while nodes store their documents: noticing them, listing them, and restoring
-//! their records.
+//! Corpora that nodes hold, and whose records are lost: noticing them, listing them, and restoring their records.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,22 +40,25 @@ impl Router {
         if corpora.revision() > 0 {
             return Ok(corpora);
         }
-        self.corpora_without_loss().await
+        self.check_no_loss(corpora, Deadline::within(LOOKING)).await
     }
 
-    /// The corpora by the metadata, where every corpus that nodes hold has a record. If one has none, its name would
-    /// seem to be free, while routers that remember it write to it. Revisions tell nothing here: those of a file that was
-    /// lost, or replaced by an older one, start again. So the nodes are asked each time.
-    pub(super) async fn corpora_without_loss(&self) -> Result<Arc<Corpora>, RouterError> {
-        let before = self.metadata.corpora().await?;
-        let suspects = self.unrecorded(&before).await?;
+    /// Refuses if nodes hold a corpus that has no record. Its name would seem to be free, while routers that remember it
+    /// write to it. Revisions tell nothing here: those of a file that was lost, or replaced by an older one, start again.
+    /// So the nodes are asked each time. Takes the corpora as they were read a moment ago, and answers newer ones.
+    pub(super) async fn check_no_loss(
+        &self,
+        before: Arc<Corpora>,
+        deadline: Deadline,
+    ) -> Result<Arc<Corpora>, RouterError> {
+        let suspects = self.unrecorded(&before, deadline).await?;
         if suspects.is_empty() {
             return Ok(before);
         }
         // A record comes before what nodes hold, and goes after it. So what was made since then has a record now, and
         // what was deleted since then is held no more.
         let now = self.metadata.corpora().await?;
-        let mut lost = self.unrecorded(&now).await?;
+        let mut lost = self.unrecorded(&now, deadline).await?;
         lost.retain(|uid| suspects.contains(uid));
         if lost.is_empty() {
             Ok(now)
@@ -66,9 +68,14 @@ impl Router {
     }
 
     /// The corpora that nodes hold, and that have no record.
-    async fn unrecorded(&self, corpora: &Corpora) -> Result<Vec<CorpusUid>, RouterError> {
+    async fn unrecorded(
+        &self,
+        corpora: &Corpora,
+        deadline: Deadline,
+    ) -> Result<Vec<CorpusUid>, RouterError> {
         let recorded: Vec<_> = corpora.records().map(|record| record.uid).collect();
-        let stored = self.stored(corpora, &recorded, Deadline::within(LOOKING));
+        let deadline = deadline.min(Deadline::within(LOOKING));
+        let stored = self.stored(corpora, &recorded, deadline);
         Ok(stored.await?.into_iter().map(|corpus| corpus.uid).collect())
     }
 
@@ -103,6 +110,13 @@ impl Router {
         if let Some(name) = stored.name {
             return Err(RouterError::IsRecorded { uid, name });
         }
+        // A creation or a deletion that was cut short leaves an empty corpus that a node lacks.
+        let everywhere = self.cluster.view().layout.nodes().len();
+        let state = if stored.documents == 0 && stored.nodes.len() < everywhere {
+            CorpusState::Creating
+        } else {
+            CorpusState::Live
+        };
         let record = CorpusRecord {
             name,
             uid,
@@ -110,12 +124,12 @@ impl Router {
             distance: stored.distance,
             recipe: recipe.to_string(),
             create_time: SystemTime::now(),
-            state: CorpusState::Live,
+            state,
         };
         // Its documents are there already: no limit keeps them out.
-        let recorded = self.metadata.create_corpus(record.clone(), usize::MAX);
+        let recorded = self.metadata.create_corpus(record, usize::MAX);
         match recorded.await {
-            Ok(()) => Ok(record),
+            Ok(record) => Ok(record),
             // Another operator was faster.
             Err(RouterError::Metadata(MetadataError::UidTaken { uid, name })) => {
                 Err(RouterError::IsRecorded { uid, name })

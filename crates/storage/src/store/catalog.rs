@@ -16,7 +16,10 @@ pub struct Corpus {
     pub layout: Layout,
 }
 
-/// The corpora by uid. What was dropped does not come back, as long as the log or a segment may name it.
+/// Most dropped corpora that are remembered although nothing on disk names them.
+pub(super) const RECENT_DROPS: usize = 1024;
+
+/// The corpora by uid. What was dropped does not come back, as long as the catalog remembers it (ST7).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Catalog {
     pub(super) corpora: BTreeMap<CorpusUid, Layout>,

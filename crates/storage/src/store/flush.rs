@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use simshard_topology::{CorpusUid, ShardId};
 
-use super::catalog::Catalog;
+use super::catalog::{Catalog, RECENT_DROPS};
 use super::upkeep::Upkeep;
 use super::{Disk, Store};
 use crate::error::MaintenanceError;
@@ -147,18 +147,25 @@ impl Store {
         table.cursor(move |corpus| catalog.corpora.contains_key(&corpus))
     }
 
-    /// The corpora that were dropped and that something on disk may still name: a segment, or the log from a sequence
-    /// on.
+    /// The dropped corpora that are remembered (ST7): those that a segment names, or the log from a sequence on, and the
+    /// last of the others.
     fn still_dropped(&self, catalog: &Catalog, first_sequence: u64) -> BTreeSet<CorpusUid> {
         let segments = self.all_segments();
         let in_segments: BTreeSet<CorpusUid> = segments
             .iter()
             .flat_map(|segment| segment.corpora())
             .collect();
-        let dropped = catalog.dropped.iter();
-        let still =
-            dropped.filter(|(uid, last)| **last >= first_sequence || in_segments.contains(uid));
-        still.map(|(uid, _)| *uid).collect()
+        let (mut still, mut others) = (BTreeSet::new(), Vec::new());
+        for (&uid, &last) in &catalog.dropped {
+            if last >= first_sequence || in_segments.contains(&uid) {
+                still.insert(uid);
+            } else {
+                others.push((last, uid));
+            }
+        }
+        others.sort_unstable_by(|one, other| other.cmp(one));
+        still.extend(others.into_iter().take(RECENT_DROPS).map(|(_, uid)| uid));
+        still
     }
 }
 

@@ -6,7 +6,7 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::shortage::Shortage;
 
-/// After a step failed for want of space or the like, so long passes before the next attempt.
+/// After a step failed for want of space or the like, this time passes before the next attempt.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// The state of the maintenance of a store.
@@ -125,7 +125,7 @@ impl Maintenance {
         self.changed.notify_all();
     }
 
-    /// Waits for work, at most so long if it is said; says whether to go on.
+    /// Waits for work, at most this long if a time is given; says whether to go on.
     pub(super) fn wait(&self, most: Option<Duration>) -> bool {
         let is_idle =
             |state: &mut State| !state.needs_flush() && !state.has_dropped && !state.is_stopping;
@@ -151,7 +151,7 @@ impl Maintenance {
         self.changed.notify_all();
     }
 
-    /// Waits so long; says whether to go on.
+    /// Waits this long; says whether to go on.
     pub(super) fn rest(&self, pause: Duration) -> bool {
         let is_resting = |state: &mut State| !state.is_stopping;
         let mut state = self.state.lock();

@@ -15,7 +15,8 @@
 //!   most four times their limit and what the log takes at once. Without a directory there is no such bound.
 //! - ST5: the log has a few files, however often the same documents change.
 //! - ST6: a store that failed for good is not opened again before somebody has removed the word that it left.
-//! - ST7: a corpus that was dropped stays so while a segment or the log that is needed names it, and no longer.
+//! - ST7: a corpus that was dropped stays so while a segment or the log that is needed names it, and after that while
+//!   fewer than [`catalog::RECENT_DROPS`] others were dropped, as a message that makes it may be late.
 
 mod catalog;
 mod compaction;

@@ -13,7 +13,7 @@ use crate::segment::Segment;
 /// Bytes read in a second, at most: little beside what searches and compaction read.
 const BYTES_A_SECOND: u64 = 8 << 20;
 
-/// After so long the first round begins.
+/// The first round begins after this time.
 const FIRST: Duration = Duration::from_secs(10 * 60);
 
 /// Between the end of one round through all segments and the next.

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use anyhow::Context;
 use clap::Args;
-use simshard_client::v1;
+use simshard_client::{Client, v1};
 use simshard_runtime::terminal::escaped;
 use simshard_simhash::Recipe;
 
@@ -61,15 +61,7 @@ pub(super) async fn run(args: RecoverArgs) -> anyhow::Result<()> {
         corpus.name,
         super::describe(&corpus)
     ));
-    let nodes = client.get_corpus(&corpus.name).await?.nodes;
-    for node in nodes {
-        if node.state() == v1::NodeState::CorpusNotLoaded {
-            note(format!(
-                "node {} does not hold it: start the node with the data directory that it had",
-                escaped(&node.node)
-            ));
-        }
-    }
+    warn_of_parts(&client, &corpus).await;
     let stored = client.list_stored_corpora().await?;
     match stored.iter().filter(|one| one.name.is_empty()).count() {
         0 => {}
@@ -77,6 +69,28 @@ pub(super) async fn run(args: RecoverArgs) -> anyhow::Result<()> {
         left => note(format!("{left} more corpora have no record")),
     }
     Ok(())
+}
+
+/// Says where the corpus is not whole.
+async fn warn_of_parts(client: &Client, corpus: &v1::Corpus) {
+    if corpus.state() == v1::CorpusState::Creating {
+        note(
+            "it is empty, and a node does not hold it: repeat its creation, or delete it"
+                .to_owned(),
+        );
+    }
+    let described = client.get_corpus(&corpus.name).await;
+    for node in described
+        .map(|described| described.nodes)
+        .unwrap_or_default()
+    {
+        if node.state() == v1::NodeState::CorpusNotLoaded {
+            note(format!(
+                "node {} does not hold it: start the node with the data directory that it had",
+                escaped(&node.node)
+            ));
+        }
+    }
 }
 
 fn list(stored: &[v1::StoredCorpus]) -> anyhow::Result<()> {

@@ -49,8 +49,8 @@ async fn make_corpus(url: &str) -> Result<(), ClientError> {
             warn!("no corpus {CORPUS}: there are as many corpora as --max-corpora allows");
             Ok(())
         }
-        // The router refuses whatever needs the records, until they are restored.
-        Some(Reason::MetadataFailed) => {
+        // Its creation or its deletion was cut short, and can be repeated; or records are lost, and can be restored.
+        Some(Reason::CorpusExists | Reason::MetadataFailed) => {
             warn!("no corpus {CORPUS}: {error}");
             Ok(())
         }

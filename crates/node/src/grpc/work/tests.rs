@@ -24,6 +24,7 @@ const MAP: MapDigest = MapDigest(0x1234);
 
 /// The router's end of a lane, and what is behind the other one.
 struct Scene {
+    engine: Arc<Engine>,
     threads: Arc<Threads>,
     target: pb::Target,
     requests: mpsc::Sender<Result<pb::WorkRequest, Status>>,
@@ -53,12 +54,13 @@ impl Scene {
         let (sender, answers) = mpsc::channel(1);
         let stopping = CancellationToken::new();
         let lane = WorkStream {
-            engine,
+            engine: Arc::clone(&engine),
             answers: sender,
             admitted: Admitted::new(budget, None),
             stopping: stopping.clone(),
         };
         Self {
+            engine,
             threads,
             target: pb::Target {
                 corpus_uid: target.corpus.to_string(),
@@ -249,18 +251,20 @@ async fn a_message_with_too_many_items_ends_the_stream() {
 /// WK2.
 #[tokio::test]
 async fn nothing_is_read_from_a_router_that_does_not_read() {
-    let mut scene = Scene::new(&plenty()).await;
-    for sequence in 0..100 {
-        scene
-            .ask(sequence, Work::from(pb::FindAll::default()))
-            .await;
-        for _ in 0..100 {
-            tokio::task::yield_now().await;
-        }
+    let mut scene = Scene::new(&Budget::new(64 << 20)).await;
+    let asked = IN_FLIGHT + 100;
+    for sequence in 0..asked {
+        let refused = Work::from(pb::FindAll::default());
+        scene.ask(sequence as u64, refused).await;
+    }
+    scene.until_read(100).await;
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
     }
     let waiting = scene.requests.max_capacity() - scene.requests.capacity();
-    assert!(waiting > 90, "{waiting}");
-    for _ in 0..100 {
+    // Two messages of answers are on their way.
+    assert!((90..=100).contains(&waiting), "{waiting}");
+    for _ in 0..asked {
         scene.answer().await.unwrap();
     }
 }
@@ -415,16 +419,36 @@ fn done(sequence: u64, is_large: bool) -> Done {
 
 /// WK2.
 #[test]
-fn messages_are_read_while_large_answers_wait_but_not_without_end() {
+fn a_stream_has_room_while_answers_wait_but_not_without_end() {
     let mut in_flight = InFlight::default();
     for sequence in 0..IN_FLIGHT as u64 {
         assert!(in_flight.has_room(), "{sequence}");
-        in_flight.ready.push(done(sequence, true));
+        in_flight.ready.push(done(sequence, sequence % 2 == 0));
     }
     assert!(!in_flight.has_room());
+}
+
+/// WK3.
+#[tokio::test]
+async fn a_large_answer_that_waits_is_dropped_when_it_is_cancelled() {
+    let (answers, _unread) = mpsc::channel(1);
+    let scene = Scene::new(&plenty()).await;
+    let stream = WorkStream {
+        engine: Arc::clone(&scene.engine),
+        answers,
+        admitted: Admitted::new(&plenty(), None),
+        stopping: CancellationToken::new(),
+    };
     let mut in_flight = InFlight::default();
-    in_flight.ready.push(done(0, false));
-    assert!(!in_flight.has_room());
+    in_flight.ready.push(done(1, true));
+    in_flight.ready.push(done(2, true));
+    let cancel = pb::WorkItem {
+        work: Some(Work::Cancel(1)),
+        ..pb::WorkItem::default()
+    };
+    in_flight.begin(&stream, cancel, &Arc::new(plenty().take(0)));
+    let left = in_flight.ready.message().into_response().outcomes;
+    assert_eq!((left[0].sequence, in_flight.is_empty()), (2, true));
 }
 
 /// N4.

@@ -26,12 +26,12 @@ pub(crate) struct OpenCorpus {
 
 /// Corpora by name, read from the store when first asked for.
 #[derive(Debug)]
-pub(crate) struct Corpora {
+pub(crate) struct RememberedCorpora {
     metadata: Metadata,
     open: Mutex<HashMap<CorpusName, Arc<OpenCorpus>>>,
 }
 
-impl Corpora {
+impl RememberedCorpora {
     pub(crate) fn new(metadata: Metadata) -> Self {
         Self {
             metadata,
