@@ -143,6 +143,12 @@ const SHORT: &[Config] = &[
         ..MEMBERSHIP
     },
     VERSIONS,
+    Config {
+        stores: 1,
+        in_sync: 1,
+        changes: 0,
+        ..THREE_WRITERS
+    },
     LOST_DISK,
 ];
 
@@ -156,16 +162,6 @@ const LONG: &[Config] = &[
     ablations::SOURCE_RETURNS,
     Config { changes: 3, ..GATE },
     Config {
-        stores: 3,
-        in_sync: 2,
-        ..GATE
-    },
-    Config {
-        stores: 3,
-        in_sync: 3,
-        ..GATE
-    },
-    Config {
         changes: 4,
         ..MEMBERSHIP
     },
@@ -174,12 +170,6 @@ const LONG: &[Config] = &[
         ..VERSIONS
     },
     Config {
-        changes: 3,
-        ..LOST_DISK
-    },
-    Config {
-        stores: 4,
-        in_sync: 3,
         changes: 3,
         ..LOST_DISK
     },
