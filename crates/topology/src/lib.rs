@@ -1,4 +1,4 @@
-//! The topology of a cluster: shards, nodes, the identity of a corpus, versions, the shard map, and
+//! The topology of a cluster: shards, nodes, the identity of a corpus, versions, replication, the shard map, and
 //! the planner that draws it.
 //!
 //! Everything here is a pure function of its arguments. The crate reads no clock, no file and no
@@ -7,6 +7,7 @@
 mod corpus_uid;
 mod ids;
 mod planner;
+pub mod replication;
 mod shard_map;
 mod shard_set;
 mod version;

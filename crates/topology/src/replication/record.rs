@@ -1,0 +1,176 @@
+//! The record of a shard: which stores hold it, since when, and the quorums that follow.
+//!
+//! # Invariants
+//! - RE1: any read quorum and any seal quorum of the same stores have a store in common.
+
+use std::fmt;
+
+use uuid::Uuid;
+
+/// The identity of a store, the data directory of a node: the bytes of a UUID. A disk that was emptied gets another.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StoreId(pub [u8; 16]);
+
+impl fmt::Display for StoreId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Uuid::from_bytes(self.0).fmt(f)
+    }
+}
+
+impl fmt::Debug for StoreId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StoreId({self})")
+    }
+}
+
+/// Which record of a shard: each has the number after that of the record before it. An operator who forces a record
+/// begins a new generation, which is after all numbers of the old one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Epoch {
+    /// Raised by operators only.
+    pub generation: u32,
+    /// Counts the records of a generation.
+    pub number: u64,
+}
+
+impl Epoch {
+    /// Before all others: of a store that has installed no record.
+    pub const NONE: Self = Self {
+        generation: 0,
+        number: 0,
+    };
+
+    /// Of the first record of a shard. The stores that it names are in sync with nothing to copy.
+    pub const FIRST: Self = Self {
+        generation: 0,
+        number: 1,
+    };
+
+    /// The epoch of the next record.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self {
+            generation: self.generation,
+            number: self.number + 1,
+        }
+    }
+}
+
+impl fmt::Display for Epoch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.generation, self.number)
+    }
+}
+
+/// A store that holds everything that was acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct InSync {
+    /// The store.
+    pub store: StoreId,
+    /// The epoch that put it in sync. It has been so ever since.
+    pub since: Epoch,
+    /// Whether it is to hold tables and answer searches. Safety does not depend on it.
+    pub hot: bool,
+}
+
+/// A store that takes writes while it copies the shard. It answers no reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Learner {
+    /// The store.
+    pub store: StoreId,
+    /// The epoch that added it. It has been a learner ever since.
+    pub added: Epoch,
+}
+
+/// Who holds a shard, as one value in the metadata store. [`after`](Self::after) gives the next one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ShardRecord {
+    /// Which record this is.
+    pub epoch: Epoch,
+    /// Random. Two records of one epoch with different nonces show that the metadata store went back in time.
+    pub nonce: u64,
+    /// The stores in sync, at least one.
+    pub in_sync: Vec<InSync>,
+    /// The learners.
+    pub learners: Vec<Learner>,
+    /// The stores in sync by the record before this one.
+    pub previous: Vec<StoreId>,
+    /// How many stores are wished for. With the next two a wish, which may change with any step.
+    pub want: u8,
+    /// How many of them are wished hot.
+    pub hot: u8,
+    /// How many stores in sync an eviction leaves at least.
+    pub min_in_sync: u8,
+}
+
+impl ShardRecord {
+    /// The entry of a store in sync.
+    pub fn in_sync(&self, store: StoreId) -> Option<&InSync> {
+        self.in_sync.iter().find(|entry| entry.store == store)
+    }
+
+    /// The entry of a learner.
+    pub fn learner(&self, store: StoreId) -> Option<&Learner> {
+        self.learners.iter().find(|entry| entry.store == store)
+    }
+
+    /// The stores that every write goes to: those in sync, and the learners.
+    pub fn write_set(&self) -> impl Iterator<Item = StoreId> {
+        let in_sync = self.in_sync.iter().map(|entry| entry.store);
+        in_sync.chain(self.learners.iter().map(|entry| entry.store))
+    }
+
+    /// Whether enough of the stores in sync before it have synced this record, so that no read is proven by the record
+    /// before. `synced` tells the epoch that a store has reported; a report never expires.
+    pub fn is_sealed(&self, synced: impl Fn(StoreId) -> Epoch) -> bool {
+        let reports = self.previous.iter();
+        let reports = reports.filter(|&&store| synced(store) >= self.epoch);
+        reports.count() >= seal_quorum(self.previous.len())
+    }
+}
+
+/// How many of `stores` stores in sync prove that no later record is sealed.
+pub const fn read_quorum(stores: usize) -> usize {
+    stores / 2 + 1
+}
+
+/// How many of `stores` stores in sync must have synced the next record before the one after it is written.
+pub const fn seal_quorum(stores: usize) -> usize {
+    stores.div_ceil(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RE1.
+    #[test]
+    fn a_read_quorum_and_a_seal_quorum_have_a_store_in_common() {
+        for stores in 1..=5 {
+            assert!(read_quorum(stores) <= stores);
+            assert_eq!(read_quorum(stores) + seal_quorum(stores), stores + 1);
+        }
+        assert_eq!([1, 2, 3, 4, 5].map(read_quorum), [1, 2, 2, 3, 3]);
+        assert_eq!([1, 2, 3, 4, 5].map(seal_quorum), [1, 1, 2, 2, 3]);
+    }
+
+    #[test]
+    fn a_new_generation_is_after_all_epochs_of_the_old_one() {
+        let last = Epoch {
+            generation: 0,
+            number: u64::MAX,
+        };
+        let forced = Epoch {
+            generation: 1,
+            number: 0,
+        };
+        assert!(Epoch::NONE < Epoch::FIRST && Epoch::FIRST < last && last < forced);
+        assert_eq!(forced.next().to_string(), "1.1");
+    }
+
+    #[test]
+    fn stores_show_as_uuids() {
+        let text = format!("{:?}", StoreId([7; 16]));
+        assert_eq!(text, "StoreId(07070707-0707-0707-0707-070707070707)");
+    }
+}

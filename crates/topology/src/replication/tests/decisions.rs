@@ -1,0 +1,201 @@
+//! Decisions that need no search: what is refused, and why.
+
+use std::sync::Arc;
+
+use super::world::id;
+use crate::replication::*;
+use crate::version::Version;
+
+fn record(in_sync: u8) -> ShardRecord {
+    let entry = |store| InSync {
+        store: id(store),
+        since: Epoch::FIRST,
+        hot: true,
+    };
+    ShardRecord {
+        epoch: Epoch::FIRST,
+        nonce: 1,
+        in_sync: (0..in_sync).map(entry).collect(),
+        learners: Vec::new(),
+        previous: Vec::new(),
+        want: in_sync,
+        hot: in_sync,
+        min_in_sync: 2,
+    }
+}
+
+fn next(record: &ShardRecord, step: Step) -> Result<ShardRecord, StepError> {
+    record.after(step, 2, |_| record.epoch)
+}
+
+/// EP1: a step that does not fit the record is refused, and the others change one store.
+#[test]
+fn a_step_takes_a_store_from_the_role_that_it_has() {
+    let first = record(3);
+    let added = next(&first, Step::AddLearner(id(3))).unwrap();
+    assert_eq!(added.epoch, Epoch::FIRST.next());
+    assert_eq!(added.in_sync, first.in_sync);
+    assert_eq!(added.learner(id(3)).unwrap().added, added.epoch);
+    assert_eq!(added.write_set().count(), 4);
+    for (step, store) in [
+        (Step::Evict(id(3)), id(3)),
+        (Step::AddLearner(id(0)), id(0)),
+        (Step::AddLearner(id(3)), id(3)),
+        (Step::DropLearner(id(0)), id(0)),
+    ] {
+        assert_eq!(next(&added, step), Err(StepError::OtherRole(store)));
+    }
+    let dropped = next(&added, Step::DropLearner(id(3))).unwrap();
+    assert!(dropped.learners.is_empty());
+    assert_eq!(next(&dropped, Step::Keep).unwrap().in_sync, first.in_sync);
+}
+
+/// EP2.
+#[test]
+fn a_step_waits_for_the_seal_of_the_one_before() {
+    let second = next(&record(3), Step::Evict(id(2))).unwrap();
+    let reported = |stores: u8| {
+        let synced = |store: StoreId| {
+            let has = store.0[0] < stores;
+            if has { second.epoch } else { Epoch::FIRST }
+        };
+        second.after(Step::Keep, 3, synced)
+    };
+    assert_eq!(reported(1), Err(StepError::NotSealed(second.epoch)));
+    assert!(reported(2).is_ok());
+}
+
+/// EP3.
+#[test]
+fn an_eviction_leaves_the_least_number_and_one_store() {
+    let two = next(&record(3), Step::Evict(id(0))).unwrap();
+    let refused = StepError::TooFewLeft { min: 2, in_sync: 2 };
+    assert_eq!(next(&two, Step::Evict(id(1))), Err(refused));
+    let mut last = record(1);
+    last.min_in_sync = 0;
+    let refused = StepError::TooFewLeft { min: 1, in_sync: 1 };
+    assert_eq!(next(&last, Step::Evict(id(0))), Err(refused));
+}
+
+/// EP4.
+#[test]
+fn the_word_of_an_earlier_addition_promotes_no_store() {
+    let added = next(&record(1), Step::AddLearner(id(1))).unwrap();
+    let dropped = next(&added, Step::DropLearner(id(1))).unwrap();
+    let again = next(&dropped, Step::AddLearner(id(1))).unwrap();
+    let promote = |copied| Step::Promote {
+        store: id(1),
+        copied,
+    };
+    let refused = Err(StepError::NotCopied(id(1)));
+    assert_eq!(next(&again, promote(added.epoch)), refused);
+    let promoted = next(&again, promote(again.epoch)).unwrap();
+    assert_eq!(promoted.in_sync(id(1)).unwrap().since, promoted.epoch);
+    assert!(promoted.learners.is_empty());
+}
+
+/// RP2: and a store that holds no copy never gets in sync by a record alone.
+#[test]
+fn records_are_installed_upwards_and_with_a_copy_only() {
+    let first = Arc::new(record(2));
+    let second = next(&first, Step::Keep).unwrap();
+    let mut replica = Replica::new(id(0));
+    let check =
+        |replica: &Replica, record: &ShardRecord| replica.check_install(record, |_| Epoch::NONE);
+    let no_copy = Err(InstallError::NoCopy(second.epoch));
+    assert_eq!(check(&replica, &second), no_copy);
+    assert_eq!(check(&replica, &first), Ok(()));
+    replica.append(&Entry::Install(Arc::clone(&first)));
+    assert_eq!(check(&replica, &second), Ok(()));
+    let not_newer = Err(InstallError::NotNewer(first.epoch));
+    assert_eq!(check(&replica, &first), not_newer);
+    let mut other = first.as_ref().clone();
+    other.nonce += 1;
+    let other_history = Err(InstallError::OtherHistory(first.epoch));
+    assert_eq!(check(&replica, &other), other_history);
+}
+
+/// RP1, RP4: an entry counts for writes once it is appended, for a seal once synced, for reads once applied.
+#[test]
+fn an_entry_counts_at_three_times() {
+    let first = Arc::new(record(1));
+    let entry = Entry::Install(Arc::clone(&first));
+    let mut replica = Replica::new(id(0));
+    let seen = |replica: &Replica| {
+        let takes = replica.takes(Epoch::FIRST);
+        let reports = replica.reports() == Epoch::FIRST;
+        assert_eq!(takes, replica.confirms() == Epoch::FIRST);
+        [takes, reports, replica.answers(Epoch::FIRST)]
+    };
+    assert_eq!(seen(&replica), [false, false, false]);
+    replica.append(&entry);
+    assert_eq!(seen(&replica), [true, false, false]);
+    replica.sync(&entry);
+    assert_eq!(seen(&replica), [true, true, false]);
+    assert!(!replica.apply(&entry), "there was nothing to set aside");
+    assert_eq!(seen(&replica), [true, true, true]);
+    let other = Epoch::FIRST.next();
+    assert!(!replica.takes(other) && !replica.answers(other));
+}
+
+/// RP5: the source refuses, so that no copy is made in vain.
+#[test]
+fn a_source_is_pinned_once_it_has_applied_the_addition() {
+    let first = Arc::new(record(1));
+    let added = next(&first, Step::AddLearner(id(1))).unwrap();
+    let at = added.epoch;
+    let installs = [first, Arc::new(added)].map(Entry::Install);
+    let mut replica = Replica::new(id(0));
+    for entry in &installs {
+        assert_eq!(replica.pin(at), None);
+        replica.append(entry);
+        replica.sync(entry);
+    }
+    installs.iter().for_each(|entry| {
+        replica.apply(entry);
+    });
+    let source = id(0);
+    assert_eq!(replica.pin(at), Some(Pin { source, at }));
+    assert_eq!(replica.pin(at.next()), None);
+}
+
+/// QW2: a change whose caller was told that it failed is neither acknowledged nor sent with a new version.
+#[test]
+fn a_change_that_failed_gets_no_new_version() {
+    let state = State {
+        version: Version(7),
+        live: true,
+    };
+    let newer = Outcome::Newer(Version(9));
+    let mut write = Write::new(state);
+    assert_eq!(write.outdone_by(), None);
+    write.answered(id(0), Epoch::FIRST, state, newer);
+    assert_eq!(write.outdone_by(), Some(Version(9)));
+    let mut told = write.clone();
+    told.tell_failure();
+    assert_eq!(told.outdone_by(), None);
+    told.answered(id(0), Epoch::FIRST, state, Outcome::Done);
+    assert!(!told.may_acknowledge(&record(1)));
+    write.restamp(Version(10));
+    assert_eq!(write.outdone_by(), None);
+    write.answered(id(0), Epoch::FIRST, state, Outcome::Done);
+    assert!(!write.may_acknowledge(&record(1)), "of the old version");
+    let state = write.state();
+    write.answered(id(0), Epoch::FIRST, state, Outcome::Done);
+    assert!(write.may_acknowledge(&record(1)));
+}
+
+/// QR1: only stores in sync by the query's record count, and one answer.
+#[test]
+fn a_learner_neither_answers_nor_confirms() {
+    let added = next(&record(1), Step::AddLearner(id(1))).unwrap();
+    let mut read = Read::new(Arc::new(added));
+    assert!(!read.answered(id(1)));
+    read.confirmed(id(1), read.epoch());
+    assert!(read.answered(id(0)) && !read.answered(id(0)));
+    assert!(!read.is_proven());
+    read.confirmed(id(0), read.epoch().next());
+    assert!(!read.is_proven());
+    read.confirmed(id(0), Epoch::FIRST);
+    assert!(read.is_proven());
+}

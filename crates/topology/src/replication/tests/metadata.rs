@@ -1,0 +1,117 @@
+//! Changes of the record, as any process may write them that has read the current one.
+
+use std::sync::Arc;
+
+use super::rules::Rule;
+use super::world::{Config, World, id};
+use crate::replication::record::{Epoch, ShardRecord, StoreId};
+use crate::replication::{Step, StepError};
+
+/// A change, with stores by their places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    Keep,
+    Evict(u8),
+    Add(u8),
+    Drop(u8),
+    Promote(u8),
+    /// Two stores leave at once.
+    EvictTwo(u8, u8),
+    /// A learner takes the place of a store in sync.
+    Swap {
+        promoted: u8,
+        evicted: u8,
+    },
+}
+
+/// All changes that may be tried.
+pub(super) fn changes(config: &Config) -> impl Iterator<Item = Change> {
+    let stores = 0..config.stores;
+    let of_one = stores.clone().flat_map(|store| {
+        [
+            Change::Evict(store),
+            Change::Add(store),
+            Change::Drop(store),
+            Change::Promote(store),
+        ]
+    });
+    let without = config.without;
+    let pairs = move |first| stores.clone().map(move |second| (first, second));
+    let of_two = (0..config.stores).flat_map(pairs);
+    let of_two = of_two.filter_map(move |(first, second)| match without {
+        Some(Rule::OneEvictionAtOnce) => Some(Change::EvictTwo(first, second)),
+        Some(Rule::NoSwap) => Some(Change::Swap {
+            promoted: first,
+            evicted: second,
+        }),
+        _ => None,
+    });
+    let keep = config.keeps.then_some(Change::Keep);
+    keep.into_iter().chain(of_one).chain(of_two)
+}
+
+/// The state after a change. None if it is refused.
+pub(super) fn change(config: &Config, world: &World, change: Change) -> Option<World> {
+    let step = |change| step(config, world, world.current(), change);
+    let record = match change {
+        Change::EvictTwo(first, second) => {
+            let one = step(Change::Evict(first)).ok()?;
+            let mut both = one.clone();
+            both.in_sync.retain(|entry| entry.store != id(second));
+            let leaves = both.in_sync.len() + 1 == one.in_sync.len() && !both.in_sync.is_empty();
+            leaves.then_some(both)?
+        }
+        Change::Swap { promoted, evicted } => {
+            let mut record = step(Change::Promote(promoted)).ok()?;
+            record.in_sync(id(evicted))?;
+            record.in_sync.retain(|entry| entry.store != id(evicted));
+            record
+        }
+        Change::Add(store) if world.stores[usize::from(store)].is_lost => return None,
+        Change::Keep | Change::Evict(_) | Change::Add(_) | Change::Drop(_) | Change::Promote(_) => {
+            step(change).ok()?
+        }
+    };
+    let mut next = world.clone();
+    Arc::make_mut(&mut next.history).push(Arc::new(record));
+    Some(next)
+}
+
+fn step(
+    config: &Config,
+    world: &World,
+    current: &ShardRecord,
+    change: Change,
+) -> Result<ShardRecord, StepError> {
+    let step = match change {
+        Change::Keep | Change::EvictTwo(..) | Change::Swap { .. } => Step::Keep,
+        Change::Evict(store) => Step::Evict(id(store)),
+        Change::Add(store) => Step::AddLearner(id(store)),
+        Change::Drop(store) => Step::DropLearner(id(store)),
+        Change::Promote(store) => Step::Promote {
+            store: id(store),
+            copied: word(config, world, current, id(store)),
+        },
+    };
+    current.after(step, 0, |store| {
+        let replica = &world.store(store).replica;
+        match config.without {
+            Some(Rule::Seal) => current.epoch,
+            Some(Rule::SealBySync) => replica.confirms(),
+            _ => replica.reports(),
+        }
+    })
+}
+
+/// What a learner says that it has copied.
+fn word(config: &Config, world: &World, current: &ShardRecord, store: StoreId) -> Epoch {
+    let word = world.store(store).replica.has_copied();
+    let ignores_word = match config.without {
+        Some(Rule::PromoteByWord) => true,
+        Some(Rule::WordOfThisAddition) => word.is_some(),
+        _ => false,
+    };
+    let added = current.learner(store).map(|learner| learner.added);
+    let word = if ignores_word { added } else { word };
+    word.unwrap_or(Epoch::NONE)
+}

@@ -1,0 +1,210 @@
+//! A search of all states of one shard and one element, made of the very code that nodes and routers run.
+//!
+//! Every order of its steps is tried: writes that are accepted, synced, applied and acknowledged; crashes that keep any
+//! prefix of what was not synced; records that are written, and installed by any store at any time; copies; disks that
+//! are lost; routers and readers with records of any age. Stores that differ in name only count once.
+//!
+//! A search without one of the rules must find a breach: see [`ablations`].
+
+mod ablations;
+mod actions;
+mod checks;
+mod decisions;
+mod key;
+mod metadata;
+mod rules;
+mod search;
+mod world;
+
+use std::time::Instant;
+
+use search::search;
+use world::{Config, Operation};
+
+const INSERT: Operation = Operation {
+    version: 4,
+    live: true,
+    may_fail: false,
+};
+
+/// A remove by a clock that is ahead, which may be given up, and an insert.
+const SKEWED: &[Operation] = &[
+    Operation {
+        version: 12,
+        live: false,
+        may_fail: true,
+    },
+    Operation {
+        version: 5,
+        live: true,
+        may_fail: false,
+    },
+];
+
+/// One store and one insert that nothing happens to.
+const QUIET: Config = Config {
+    name: "",
+    stores: 1,
+    in_sync: 1,
+    changes: 0,
+    crashes: 0,
+    wipes: 0,
+    keeps: false,
+    at_once: true,
+    reads: true,
+    operations: &[INSERT],
+    before: &[],
+    without: None,
+};
+
+/// Writes, syncs, applications and acknowledgements apart, and a crash.
+const GATE: Config = Config {
+    name: "gate",
+    stores: 2,
+    changes: 2,
+    crashes: 1,
+    at_once: false,
+    ..QUIET
+};
+
+/// Every order of steps of the record.
+const MEMBERSHIP: Config = Config {
+    name: "membership",
+    stores: 3,
+    changes: 3,
+    ..QUIET
+};
+
+/// Operations whose clocks differ, one of them given up; stores leave and come back.
+const VERSIONS: Config = Config {
+    name: "versions",
+    stores: 2,
+    in_sync: 2,
+    changes: 3,
+    operations: SKEWED,
+    ..QUIET
+};
+
+/// A disk is lost, and a store with another name takes its place.
+const LOST_DISK: Config = Config {
+    name: "lost disk",
+    stores: 3,
+    in_sync: 2,
+    changes: 2,
+    wipes: 1,
+    ..QUIET
+};
+
+/// Two removes and an insert, of which the first may be given up.
+const THREE_WRITERS: Config = Config {
+    name: "three writers",
+    stores: 2,
+    in_sync: 2,
+    changes: 2,
+    operations: &[
+        Operation {
+            version: 12,
+            live: false,
+            may_fail: true,
+        },
+        Operation {
+            version: 5,
+            live: true,
+            may_fail: false,
+        },
+        Operation {
+            version: 6,
+            live: false,
+            may_fail: false,
+        },
+    ],
+    ..QUIET
+};
+
+const SHORT: &[Config] = &[
+    GATE,
+    Config { in_sync: 2, ..GATE },
+    Config {
+        stores: 3,
+        in_sync: 3,
+        changes: 1,
+        ..GATE
+    },
+    Config {
+        keeps: true,
+        ..MEMBERSHIP
+    },
+    Config {
+        in_sync: 2,
+        ..MEMBERSHIP
+    },
+    Config {
+        in_sync: 3,
+        ..MEMBERSHIP
+    },
+    VERSIONS,
+    Config {
+        stores: 1,
+        in_sync: 1,
+        changes: 0,
+        ..THREE_WRITERS
+    },
+    LOST_DISK,
+];
+
+/// Searched with `SIMSHARD_LONG` too.
+const LONG: &[Config] = &[
+    THREE_WRITERS,
+    Config {
+        in_sync: 1,
+        ..THREE_WRITERS
+    },
+    ablations::SOURCE_RETURNS,
+    Config { changes: 3, ..GATE },
+    Config {
+        changes: 4,
+        ..MEMBERSHIP
+    },
+    Config {
+        in_sync: 1,
+        ..VERSIONS
+    },
+    Config {
+        changes: 3,
+        ..LOST_DISK
+    },
+];
+
+/// RI1-RI6, RI8, RI10-RI12.
+#[test]
+fn no_order_of_steps_breaks_a_promise() {
+    let is_long = std::env::var_os("SIMSHARD_LONG").is_some();
+    let (more, at_least) = if is_long {
+        (LONG, 10_000_000)
+    } else {
+        (&[][..], 1_000_000)
+    };
+    let mut states = 0;
+    for config in SHORT.iter().chain(more) {
+        let started = Instant::now();
+        let found = search(config);
+        states += found.states;
+        let Config {
+            name,
+            stores,
+            in_sync,
+            changes,
+            ..
+        } = config;
+        println!(
+            "{name}, {in_sync} of {stores} stores in sync, {changes} changes: {} states, {:.1?}",
+            found.states,
+            started.elapsed()
+        );
+        if let Some((promise, trace)) = found.breach {
+            panic!("{promise:?} breaks: {trace:#?}");
+        }
+    }
+    println!("{states} states");
+    assert!(states >= at_least, "{states} states");
+}

@@ -1,0 +1,56 @@
+//! The rules that a search can leave out. The code under test knows nothing of this: the model asks it, or does not.
+
+/// A rule without which a promise breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rule {
+    /// A step evicts one store at most: EP1.
+    OneEvictionAtOnce,
+    /// A step does not promote a store and evict another: EP1.
+    NoSwap,
+    /// A step is taken from a sealed record: EP2.
+    Seal,
+    /// For a seal, synced records count: EP2.
+    SealBySync,
+    /// A store that lost its disk comes back under another name.
+    LostDisksGetNewNames,
+    /// All stores that the record names must answer: QW1.
+    AllOfTheWriteSet,
+    /// A store answers after the sync: QW1.
+    AnswerAfterSync,
+    /// A store takes writes at its own epoch only: RP1.
+    EpochsMustAgree,
+    /// A newer state that means the opposite is told.
+    NewerIsNoSuccess,
+    /// A newer state that means the same is told, too.
+    SameMeaningIsNoSuccess,
+    /// An answer needs a proof: QR2.
+    Proof,
+    /// A read quorum must confirm: QR2.
+    ReadQuorum,
+    /// The read of the metadata is linearizable: QR2.
+    LinearizableMetadata,
+    /// Learners are in the write set: QW1.
+    LearnersAreWrittenTo,
+    /// A source installs the addition before it is pinned.
+    PinAfterInstall,
+    /// A source applies the addition before it is pinned.
+    PinAfterApply,
+    /// A learner is promoted by its word: EP4.
+    PromoteByWord,
+    /// The gate obeys a record from its append on: RP1.
+    GateFromAppend,
+    /// The data of a former role is no part of a new learner: RP3.
+    NewLearnersBeginEmpty,
+    /// It is not merged later either: RP3.
+    NothingSetAsideIsMerged,
+    /// At the end of a copy the source is still in sync: RP5.
+    SourceStaysInSync,
+    /// It has been in sync ever since the pin: RP5.
+    SourceStaysInSyncSince,
+    /// A pin serves the addition that it was made for: RP5.
+    PinOfThisAddition,
+    /// So does a learner's word: EP4.
+    WordOfThisAddition,
+    /// A learner takes writes once a store in sync has its addition: RI12.
+    AdditionIsReported,
+}
