@@ -17,7 +17,7 @@ MARGIN = 14
 
 # Where cargo unpacks crates: a folder, and below it one for each index.
 REGISTRY = re.compile(r"\S*/(?=registry/src)")
-INDEX = re.compile(r"index\.[^/]+/")
+INDEX = re.compile(r"index\.[^/\s]+/")
 
 
 def shortened(lines):
