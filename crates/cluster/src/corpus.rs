@@ -124,11 +124,13 @@ pub struct CorpusRecord {
 }
 
 impl CorpusRecord {
-    /// Whether this creation goes on with that of another record: its name, and what never changes of a corpus.
+    /// Whether this creation goes on with that of another record of the same name.
     pub(crate) fn completes(&self, begun: &Self) -> bool {
-        let configuration = |record: &Self| (record.blocks, record.distance, record.recipe.clone());
-        let are_creating = [self, begun].map(|record| record.state) == [CorpusState::Creating; 2];
-        are_creating && self.name == begun.name && configuration(self) == configuration(begun)
+        let is_creating = |record: &Self| record.state == CorpusState::Creating;
+        is_creating(self)
+            && is_creating(begun)
+            && (self.blocks, self.distance) == (begun.blocks, begun.distance)
+            && self.recipe == begun.recipe
     }
 }
 

@@ -4,9 +4,8 @@
 //! - EL1: states are totally ordered. So the same state stays in whatever order they meet: in a memtable, in a
 //!   search through segments, after a restart, and in other shards.
 
-use std::cmp::Ordering;
-
 use simshard_simhash::{Documents, Fingerprint, Layout};
+pub use simshard_topology::replication::State;
 use simshard_topology::{CorpusUid, ShardSet, Version};
 
 /// Most bytes of an id.
@@ -25,43 +24,12 @@ pub struct Element<'a> {
     pub live: bool,
 }
 
-/// The state of an element after an operation. The greatest state is the newest: by version, and of equal
-/// versions, which only operations that ran at once can have, a remove counts as later.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct State {
-    /// The version of the operation.
-    pub version: Version,
-    /// Whether it was an insert; otherwise this is a tombstone.
-    pub live: bool,
-}
-
-impl State {
-    /// Of an element that was never written.
-    pub const NEVER: Self = Self {
-        version: Version::NONE,
-        live: false,
-    };
-}
-
 impl From<Element<'_>> for State {
     fn from(element: Element<'_>) -> Self {
         Self {
             version: element.version,
             live: element.live,
         }
-    }
-}
-
-impl Ord for State {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let key = |state: &Self| (state.version, !state.live);
-        key(self).cmp(&key(other))
-    }
-}
-
-impl PartialOrd for State {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
     }
 }
 

@@ -5,8 +5,8 @@
 //!   refusal is an answer, and does not end the stream.
 //! - WK2: no message is read while [`IN_FLIGHT`] items of a stream are in flight; an answer that waits for the router to
 //!   take it counts. A message with more items than that ends the stream, so at most twice as many are in flight.
-//! - WK3: the node gives up a cancelled item and does not answer it, even if its answer waits already. When the router goes, the node gives up all items.
-//!   A search that is given up ends; a change that has begun continues.
+//! - WK3: the node gives up a cancelled item and does not answer it; a large answer that waits is dropped. When the
+//!   router goes, the node gives up all items. A search that is given up ends; a change that has begun continues.
 //! - WK4: a node that stops answers what is in flight, refuses what it reads meanwhile, and then ends the stream.
 //! - WK5: an item and its answer count until the answer has gone. Where there is no room for one of them, that is
 //!   the answer. A message counts until all its items are answered.

@@ -264,7 +264,7 @@ impl Queue {
                 return Some(item);
             }
             tokio::select! {
-                item = self.items.recv() => self.next = self.wanted(item?),
+                item = self.items.recv() => self.next = Some(item?),
                 Some(sequence) = self.cancels.recv() => return Some(cancel(sequence)),
             }
         }
@@ -275,20 +275,13 @@ impl Queue {
         if let Ok(sequence) = self.cancels.try_recv() {
             return Some(cancel(sequence));
         }
-        if let Some(item) = self.next.take() {
-            return Some(item);
-        }
         loop {
-            let item = self.items.try_recv().ok()?;
-            if let Some(item) = self.wanted(item) {
+            let item = self.next.take().or_else(|| self.items.try_recv().ok())?;
+            // Its caller waits.
+            if self.waiting.has(item.sequence) {
                 return Some(item);
             }
         }
-    }
-
-    /// An item whose caller waits.
-    fn wanted(&self, item: pb::WorkItem) -> Option<pb::WorkItem> {
-        self.waiting.has(item.sequence).then_some(item)
     }
 }
 

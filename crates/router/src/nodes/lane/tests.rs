@@ -394,3 +394,37 @@ async fn items_that_wait_at_one_time_go_as_one_message_of_bounded_size() {
     });
     assert!(sequences.eq([vec![0, 1, 2], vec![3], vec![4, 5, 6]]));
 }
+
+/// LN3: an item that did not fit in the message before.
+#[tokio::test]
+async fn an_item_that_waits_for_the_next_message_is_not_sent_once_it_was_given_up() {
+    let (lane, queue) = Lane::new();
+    let mut messages = Box::pin(messages(queue));
+    let mut callers = Vec::new();
+    for sequence in 0..2 {
+        callers.push(lane.waiting.add(sequence).unwrap());
+        let item = pb::WorkItem {
+            sequence,
+            work: Some(Work::from(pb::FindAll {
+                fingerprints: vec![1; MESSAGE / 10],
+                ..Default::default()
+            })),
+            ..Default::default()
+        };
+        lane.items.send(item).await.unwrap();
+    }
+    let first = messages.next().await.unwrap();
+    assert_eq!(first.items.len(), 1);
+    drop(CancelOnDrop {
+        lane: &lane,
+        sequence: 1,
+    });
+    drop(lane);
+    let rest: Vec<pb::WorkRequest> = messages.collect().await;
+    let is_cancel = |item: &pb::WorkItem| item.work == Some(Work::Cancel(1));
+    assert!(
+        rest.iter()
+            .flat_map(|message| &message.items)
+            .all(is_cancel)
+    );
+}
