@@ -51,6 +51,9 @@ pub fn write_layout_file(path: &Path, nodes: &[SocketAddr]) {
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
+    use std::time::{Duration, Instant};
+
     use tokio::net::TcpSocket;
 
     use super::*;
@@ -63,7 +66,20 @@ mod tests {
             unused.set_reuseaddr(false).unwrap();
             let refused = unused.bind(address).unwrap_err();
             assert_eq!(refused.kind(), io::ErrorKind::AddrInUse);
-            TcpListener::bind(address).unwrap();
+            bind_once_others_let_go(address);
+        }
+    }
+
+    /// A process that another test starts has copies of all sockets until it executes its program.
+    fn bind_once_others_let_go(address: SocketAddr) {
+        let start = Instant::now();
+        while let Err(error) = TcpListener::bind(address) {
+            assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+            assert!(
+                start.elapsed() < Duration::from_secs(10),
+                "{address} is taken"
+            );
+            thread::yield_now();
         }
     }
 }
