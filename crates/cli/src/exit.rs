@@ -78,7 +78,8 @@ fn is_bad_file(error: &MetadataError) -> bool {
         | MetadataError::UnusableLayout { .. }
         | MetadataError::CorruptCorpora { .. }
         | MetadataError::UnknownCorporaVersion { .. }
-        | MetadataError::Unreadable { .. } => true,
+        | MetadataError::Unreadable { .. }
+        | MetadataError::BadRecord { .. } => true,
         MetadataError::AlreadyExists { .. }
         | MetadataError::UidTaken { .. }
         | MetadataError::TooMany { .. }
@@ -86,6 +87,7 @@ fn is_bad_file(error: &MetadataError) -> bool {
         | MetadataError::NotDeleting { .. }
         | MetadataError::Unwritable { .. }
         | MetadataError::NotDurable { .. }
+        | MetadataError::KeyValues(_)
         | MetadataError::Stopping => false,
     }
 }

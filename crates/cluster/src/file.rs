@@ -34,7 +34,6 @@
 //! - FS11: a change decides on what survives a power cut: the folder is synced before, and so a repeated change
 //!   confirms what the one before left unsynced (`a_repeated_change_confirms_nothing_before_the_folder_is_synced`).
 
-mod corpora_file;
 mod corpora_format;
 mod layout_file;
 
@@ -50,7 +49,8 @@ use crate::corpus::{CorpusName, CorpusRecord};
 use crate::layout::ClusterLayout;
 use crate::store::{MetadataError, MetadataStore};
 
-use corpora_file::CorporaFile;
+use crate::durable_file::{DurableFile, FileError};
+use corpora_format::FormatError;
 
 /// Metadata in two files of one folder, shared by the processes of one machine.
 ///
@@ -60,7 +60,7 @@ use corpora_file::CorporaFile;
 pub struct FileStore {
     /// Never sent to (FS3); kept so that receivers stay connected.
     layout: watch::Sender<Arc<ClusterLayout>>,
-    corpora: CorporaFile,
+    corpora: DurableFile<Corpora>,
     /// Held by the change that has its turn, until its thread is done (FS8).
     turn: Arc<Mutex<()>>,
 }
@@ -84,9 +84,10 @@ impl FileStore {
     /// own, and listen elsewhere every time.
     #[must_use]
     pub fn of_layout(layout: ClusterLayout, path: &Path) -> Self {
+        let lock = path.with_extension("corpora.lock");
         Self {
             layout: watch::Sender::new(Arc::new(layout)),
-            corpora: CorporaFile::beside(path),
+            corpora: DurableFile::new(Self::corpora_file(path), lock),
             turn: Arc::default(),
         }
     }
@@ -120,7 +121,7 @@ impl MetadataStore for FileStore {
 
     async fn corpora(&self) -> Result<Arc<Corpora>, MetadataError> {
         let file = self.corpora.clone();
-        blocking(move || file.read()).await
+        blocking(move || Ok(file.read()?)).await
     }
 
     async fn create_corpus(
@@ -160,6 +161,22 @@ impl MetadataStore for FileStore {
         let (name, uid) = (name.clone(), *uid);
         self.change(move |corpora| corpora.finish_deletion(&name, &uid))
             .await
+    }
+}
+
+impl From<FileError<FormatError>> for MetadataError {
+    fn from(error: FileError<FormatError>) -> Self {
+        match error {
+            FileError::Unreadable { path, reason } => Self::Unreadable { path, reason },
+            FileError::Damaged { path, damage } => match damage {
+                FormatError::UnknownVersion { found } => {
+                    Self::UnknownCorporaVersion { path, found }
+                }
+                FormatError::Corrupt(damage) => Self::CorruptCorpora { path, damage },
+            },
+            FileError::Unwritable { path, reason } => Self::Unwritable { path, reason },
+            FileError::NotDurable { path, reason } => Self::NotDurable { path, reason },
+        }
     }
 }
 

@@ -7,14 +7,24 @@
 
 mod corpora;
 mod corpus;
+mod durable_file;
 mod file;
+mod key_value;
+mod key_value_metadata;
+mod keys;
 mod layout;
 mod memory;
+mod raw_corpus;
 mod store;
 
 pub use corpora::Corpora;
 pub use corpus::{CorpusName, CorpusRecord, CorpusState, InvalidCorpusName, random_corpus_uid};
 pub use file::FileStore;
+pub use key_value::{
+    EtcdKeyValues, FileKeyValues, KeyValue, KeyValueError, KeyValueStore, LeaseId, MAX_OPERATIONS,
+    MemoryKeyValues, Outcome, Revision, Snapshot, Transaction, follow, key_values_at,
+};
+pub use key_value_metadata::KeyValueMetadata;
 pub use layout::{ClusterLayout, ClusterLayoutError, Node};
 pub use memory::MemoryStore;
 pub use simshard_topology::CorpusUid;

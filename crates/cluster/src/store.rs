@@ -5,7 +5,7 @@
 //! and changes are announced by a watch.
 //!
 //! # Invariants
-//! Every backend keeps them; the suite in `tests/contract.rs` checks them under
+//! Every backend keeps them; the suite in `tests/tests/metadata/corpora.rs` checks them under
 //! the same ids.
 //! - MS1: `corpora` is sorted by name, and holds at most one record a name and one a uid.
 //! - MS2: of concurrent creations of one name exactly one succeeds, whichever
@@ -30,6 +30,7 @@ use tokio::sync::watch;
 
 use crate::corpora::Corpora;
 use crate::corpus::{CorpusName, CorpusRecord, CorpusState};
+use crate::key_value::KeyValueError;
 use crate::layout::{ClusterLayout, ClusterLayoutError};
 
 /// Where a cluster keeps what all its processes must agree on: which nodes there
@@ -165,6 +166,13 @@ pub enum MetadataError {
         path.display()
     )]
     NotDurable { path: PathBuf, reason: io::Error },
+    #[error("{0}")]
+    KeyValues(KeyValueError),
+    #[error(
+        "the key {key} of the metadata holds no record that this version knows: {reason}; upgrade the program, or \
+         restore the store from a backup if no later Simshard wrote it"
+    )]
+    BadRecord { key: String, reason: String },
     #[error("the process is stopping, read the corpora again before repeating the operation")]
     Stopping,
 }

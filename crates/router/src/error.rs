@@ -298,6 +298,8 @@ impl From<MetadataError> for RouterError {
             | MetadataError::Unreadable { .. }
             | MetadataError::Unwritable { .. }
             | MetadataError::NotDurable { .. }
+            | MetadataError::KeyValues(_)
+            | MetadataError::BadRecord { .. }
             | MetadataError::Stopping => Self::Metadata(error),
         }
     }

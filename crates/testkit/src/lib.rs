@@ -7,6 +7,7 @@
 
 mod binary;
 mod cluster;
+mod etcd_server;
 mod forgetful_cluster;
 mod layout_file;
 mod layouts;
@@ -17,6 +18,7 @@ mod stalling_proxy;
 
 pub use binary::binary;
 pub use cluster::TestCluster;
+pub use etcd_server::EtcdServer;
 pub use forgetful_cluster::ForgetfulCluster;
 pub use layout_file::{free_addresses, write_layout_file};
 pub use layouts::promised_layouts;

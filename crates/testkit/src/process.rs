@@ -76,28 +76,12 @@ impl Process {
 
     /// Freezes it: its connections stay, but nothing answers.
     pub fn freeze(&self) {
-        self.signal("STOP");
-        // The signal reaches each thread when that next enters the system.
-        while !self.is_frozen() {
-            thread::yield_now();
-        }
-    }
-
-    fn is_frozen(&self) -> bool {
-        let tasks = fs::read_dir(format!("/proc/{}/task", self.id())).expect("it runs");
-        tasks.flatten().all(|task| {
-            let status = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
-            // Behind the name, which is in parentheses.
-            let state = status
-                .rsplit_once(") ")
-                .and_then(|(_, rest)| rest.chars().next());
-            matches!(state, None | Some('T'))
-        })
+        freeze(self.id());
     }
 
     /// Lets a frozen process go on.
     pub fn thaw(&self) {
-        self.signal("CONT");
+        thaw(self.id());
     }
 
     fn signal(&self, name: &str) {
@@ -225,6 +209,32 @@ fn first_line(stdout: ChildStdout) -> String {
         sender.send(line)
     });
     receiver.recv_timeout(PATIENCE).unwrap_or_default()
+}
+
+/// Freezes a process.
+pub(crate) fn freeze(id: u32) {
+    signal(id, "STOP");
+    // The signal reaches each thread when that next enters the system.
+    while !is_frozen(id) {
+        thread::yield_now();
+    }
+}
+
+fn is_frozen(id: u32) -> bool {
+    let tasks = fs::read_dir(format!("/proc/{id}/task")).expect("it runs");
+    tasks.flatten().all(|task| {
+        let status = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+        // Behind the name, which is in parentheses.
+        let state = status
+            .rsplit_once(") ")
+            .and_then(|(_, rest)| rest.chars().next());
+        matches!(state, None | Some('T'))
+    })
+}
+
+/// Lets a frozen process go on.
+pub(crate) fn thaw(id: u32) {
+    signal(id, "CONT");
 }
 
 fn signal(id: u32, name: &str) {

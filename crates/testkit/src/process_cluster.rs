@@ -20,6 +20,8 @@ pub struct ProcessCluster {
     nodes: Vec<Option<Process>>,
     routers: Vec<Router>,
     node_addresses: Vec<SocketAddr>,
+    /// Where the corpora are kept, unless that is beside the layout file.
+    metadata: Option<String>,
 }
 
 #[derive(Debug)]
@@ -32,6 +34,16 @@ impl ProcessCluster {
     /// Starts `nodes` nodes and a router.
     #[must_use]
     pub fn start(nodes: usize) -> Self {
+        Self::start_with(nodes, None)
+    }
+
+    /// The same, with the corpora at an address that `--metadata` takes.
+    #[must_use]
+    pub fn start_with_metadata(nodes: usize, address: &str) -> Self {
+        Self::start_with(nodes, Some(address.to_owned()))
+    }
+
+    fn start_with(nodes: usize, metadata: Option<String>) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let addresses = free_addresses(nodes);
         write_layout_file(&folder.path().join("cluster.toml"), &addresses);
@@ -39,6 +51,7 @@ impl ProcessCluster {
             nodes: (0..nodes).map(|_| None).collect(),
             routers: Vec::new(),
             node_addresses: addresses,
+            metadata,
             folder,
         };
         for number in 0..nodes {
@@ -73,7 +86,7 @@ impl ProcessCluster {
         write_layout_file(&layout, nodes);
         let corpora = |layout: &Path| layout.with_extension("corpora.toml");
         fs::copy(corpora(&self.layout()), corpora(&layout)).expect("there is a corpus");
-        start_router(&layout, "127.0.0.1:0")
+        start_router(&layout, "127.0.0.1:0", &[])
     }
 
     /// Ends a node in order, for `work` on its data, and starts it again.
@@ -188,20 +201,36 @@ impl ProcessCluster {
             "--memtable-mib",
             "1",
         ];
-        args.map(str::to_owned).to_vec()
+        let args = args.into_iter().map(str::to_owned);
+        args.chain(self.metadata_args()).collect()
+    }
+
+    fn metadata_args(&self) -> Vec<String> {
+        let metadata = self.metadata.iter();
+        metadata
+            .flat_map(|address| ["--metadata".to_owned(), address.clone()])
+            .collect()
     }
 
     /// Starts a router that has ended, where it was.
     pub fn start_router(&mut self, number: usize) {
         let address = self.routers[number].address.to_string();
-        let router = start_router(&self.layout(), &address);
+        let router = start_router(&self.layout(), &address, &self.metadata_args());
         self.routers[number].process = Some(router);
     }
 }
 
-fn start_router(layout: &Path, listen: &str) -> Process {
-    let args = ["serve", "router", "--cluster", text(layout)];
-    Process::serve(binary(), args.iter().chain(&["--listen", listen]))
+fn start_router(layout: &Path, listen: &str, more: &[String]) -> Process {
+    let args = [
+        "serve",
+        "router",
+        "--cluster",
+        text(layout),
+        "--listen",
+        listen,
+    ];
+    let more = more.iter().map(String::as_str);
+    Process::serve(binary(), args.into_iter().chain(more))
 }
 
 fn text(path: &Path) -> &str {

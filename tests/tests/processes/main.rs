@@ -12,6 +12,7 @@ mod crashes;
 mod creations;
 mod deletions;
 mod empty_corpora;
+mod etcd;
 mod failing_disk;
 mod full_disk;
 mod given_up_changes;

@@ -28,9 +28,12 @@ impl Tools {
         let rust = steps
             .iter()
             .any(|step| matches!(step, Step::Fmt | Step::Clippy));
-        let python = steps
-            .iter()
-            .any(|step| matches!(step, Step::Buf | Step::Examples | Step::Recipes));
+        let python = steps.iter().any(|step| {
+            matches!(
+                step,
+                Step::Buf | Step::Tests | Step::Examples | Step::Recipes
+            )
+        });
         let browser = steps.contains(&Step::Browser);
         if rust || python || browser {
             println!("These steps need some tools. What is missing of them is installed now:");

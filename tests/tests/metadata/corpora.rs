@@ -4,18 +4,19 @@
 //! the same object twice where handles share memory, two openings of the same files
 //! or endpoints where they do not.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::future::Future;
 use std::path::Path;
 use std::slice;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
 use simshard_cluster::{
-    ClusterLayout, CorpusName, CorpusRecord, CorpusState, CorpusUid, FileStore, MemoryStore,
-    MetadataError, MetadataStore, Node, random_corpus_uid,
+    ClusterLayout, CorpusName, CorpusRecord, CorpusState, CorpusUid, FileStore, KeyValueMetadata,
+    KeyValueStore, MemoryKeyValues, MemoryStore, MetadataError, MetadataStore, Node, key_values_at,
+    random_corpus_uid,
 };
+use simshard_testkit::EtcdServer;
 use simshard_topology::NodeId;
 
 /// Two handles on one store.
@@ -70,6 +71,37 @@ async fn the_file_store_keeps_the_contract_through_two_instances() {
         Handles {
             here: open(&path).await,
             there: open(&path).await,
+        }
+    })
+    .await;
+}
+
+/// KM1.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_store_of_key_values_keeps_the_contract() {
+    keeps_the_contract(|| async {
+        let keys: Arc<dyn KeyValueStore> = Arc::new(MemoryKeyValues::new());
+        let open = || KeyValueMetadata::new(Arc::new(layout()), Arc::clone(&keys));
+        Handles {
+            here: Arc::new(open()),
+            there: Arc::new(open()),
+        }
+    })
+    .await;
+}
+
+/// KM1.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn corpora_in_etcd_keep_the_contract_through_two_connections() {
+    let etcd = EtcdServer::start();
+    let stores = AtomicUsize::new(0);
+    keeps_the_contract(|| async {
+        let number = stores.fetch_add(1, Ordering::Relaxed);
+        let address = format!("{}/test-{number}", etcd.url());
+        let open = || KeyValueMetadata::new(Arc::new(layout()), key_values_at(&address).unwrap());
+        Handles {
+            here: Arc::new(open()),
+            there: Arc::new(open()),
         }
     })
     .await;

@@ -1,0 +1,276 @@
+//! A value in a file that processes of one machine share: read whole, changed under a lock, replaced by rename.
+//!
+//! A change is: take the lock, read, fsync the folder unless that was done for what was read, decide, write a file
+//! beside, fsync it, rename it into place, fsync the folder, release the lock. Reads need no lock, because
+//! a rename leaves them either the old file or the new one. What was read last is kept with what it says, and is
+//! not parsed again while the file has the same bytes.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+/// What a file holds. A file that is missing holds the default.
+pub(crate) trait Content: Clone + Default + PartialEq {
+    /// Why bytes hold no such value.
+    type Damage;
+
+    /// Understands the bytes of a file. No file is empty.
+    fn parse(bytes: &[u8]) -> Result<Self, Self::Damage>;
+
+    /// The text of a file that holds this.
+    fn render(&self) -> io::Result<String>;
+}
+
+/// Why a file could not be read or changed. `D` says what is wrong with its content.
+#[derive(Debug)]
+pub(crate) enum FileError<D> {
+    /// The bytes cannot be read.
+    Unreadable { path: PathBuf, reason: io::Error },
+    /// The bytes are no value.
+    Damaged { path: PathBuf, damage: D },
+    /// Nothing has changed.
+    Unwritable { path: PathBuf, reason: io::Error },
+    /// The change is made, and may be lost by a power cut.
+    NotDurable { path: PathBuf, reason: io::Error },
+}
+
+/// The file and its companions. Clones are handles on the same file.
+#[derive(Debug, Clone)]
+pub(crate) struct DurableFile<C> {
+    paths: Arc<Paths>,
+    last: Arc<Mutex<Understood<C>>>,
+}
+
+/// The bytes of the file when it was last read or written, and what they say. Nothing says: the default.
+#[derive(Debug, Default)]
+struct Understood<C> {
+    bytes: Vec<u8>,
+    content: Arc<C>,
+    /// Whether this process has synced the folder since.
+    is_durable: bool,
+}
+
+#[derive(Debug)]
+struct Paths {
+    file: PathBuf,
+    /// The next version of the file while it is written.
+    next: PathBuf,
+    /// Locked during a change. A file of its own, since a rename replaces the other.
+    lock: PathBuf,
+    folder: PathBuf,
+}
+
+impl<C: Content> DurableFile<C> {
+    /// The file at `file`, guarded by the file at `lock`. Both appear with the first change.
+    pub(crate) fn new(file: PathBuf, lock: PathBuf) -> Self {
+        let folder = match file.parent() {
+            Some(parent) if parent != Path::new("") => parent.to_owned(),
+            Some(_) | None => PathBuf::from("."),
+        };
+        let mut next = file.clone().into_os_string();
+        next.push(".next");
+        let paths = Paths {
+            file,
+            next: next.into(),
+            lock,
+            folder,
+        };
+        Self {
+            paths: Arc::new(paths),
+            last: Arc::default(),
+        }
+    }
+
+    /// Where the file is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.paths.file
+    }
+
+    /// What the file holds.
+    pub(crate) fn read(&self) -> Result<Arc<C>, FileError<C::Damage>> {
+        let path = &self.paths.file;
+        let bytes = match fs::read(path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Arc::default()),
+            Err(reason) => {
+                return Err(FileError::Unreadable {
+                    path: path.to_owned(),
+                    reason,
+                });
+            }
+        };
+        if let Some(content) = self.understood(&bytes) {
+            return Ok(content);
+        }
+        let content = C::parse(&bytes).map_err(|damage| FileError::Damaged {
+            path: path.to_owned(),
+            damage,
+        })?;
+        let content = Arc::new(content);
+        self.understand(bytes, Arc::clone(&content));
+        Ok(content)
+    }
+
+    /// Makes a change, unless it is refused or leaves all as it is.
+    pub(crate) fn change<T, E: From<FileError<C::Damage>>>(
+        &self,
+        change: impl FnOnce(&mut C) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let _lock = self.lock()?;
+        let before = self.read()?;
+        self.make_durable(&before)?;
+        let mut content = C::clone(&before);
+        let changed = change(&mut content)?;
+        if content != *before {
+            self.replace(content)?;
+        }
+        Ok(changed)
+    }
+
+    /// The value in these bytes, if these equal those parsed last. No file is empty, so none is mistaken for
+    /// one that is missing.
+    fn understood(&self, bytes: &[u8]) -> Option<Arc<C>> {
+        let last = self.last.lock();
+        let is_same = !bytes.is_empty() && last.bytes == bytes;
+        is_same.then(|| Arc::clone(&last.content))
+    }
+
+    fn understand(&self, bytes: Vec<u8>, content: Arc<C>) {
+        let mut last = self.last.lock();
+        *last = Understood {
+            bytes,
+            content,
+            is_durable: false,
+        };
+    }
+
+    /// Has a value that was just read survive a power cut: the last rename may not have been synced. The lock must be
+    /// held.
+    fn make_durable(&self, content: &Arc<C>) -> Result<(), FileError<C::Damage>> {
+        let is_it = |last: &Understood<C>| Arc::ptr_eq(&last.content, content);
+        {
+            let last = self.last.lock();
+            if last.is_durable && is_it(&last) {
+                return Ok(());
+            }
+        }
+        self.sync_folder()?;
+        let mut last = self.last.lock();
+        last.is_durable = is_it(&last);
+        Ok(())
+    }
+
+    /// Waits for the lock on changes. Dropping the file, or the end of the process, releases it.
+    fn lock(&self) -> Result<File, FileError<C::Damage>> {
+        let path = &self.paths.lock;
+        OpenOptions::new()
+            .create(true)
+            .write(true)
+            .truncate(false)
+            .open(path)
+            .and_then(|file| file.lock().map(|()| file))
+            .map_err(|reason| unwritable(path, reason))
+    }
+
+    /// Makes `content` the content of the file. The lock must be held.
+    fn replace(&self, content: C) -> Result<(), FileError<C::Damage>> {
+        let paths = &self.paths;
+        let text = content.render();
+        let text = text.map_err(|reason| unwritable(&paths.file, reason))?;
+        let moved =
+            write_durably(&paths.next, &text).and_then(|()| fs::rename(&paths.next, &paths.file));
+        if let Err(reason) = moved {
+            // Only tidiness: a leftover is overwritten by the next change.
+            let _leftover = fs::remove_file(&paths.next);
+            return Err(unwritable(&paths.file, reason));
+        }
+        let content = Arc::new(content);
+        self.understand(text.into_bytes(), Arc::clone(&content));
+        self.make_durable(&content)
+    }
+
+    fn sync_folder(&self) -> Result<(), FileError<C::Damage>> {
+        let paths = &self.paths;
+        File::open(&paths.folder)
+            .and_then(|folder| folder.sync_all())
+            .map_err(|reason| FileError::NotDurable {
+                path: paths.file.clone(),
+                reason,
+            })
+    }
+}
+
+fn write_durably(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = File::create(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+fn unwritable<D>(path: &Path, reason: io::Error) -> FileError<D> {
+    FileError::Unwritable {
+        path: path.to_owned(),
+        reason,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A number in a file.
+    #[derive(Debug, Clone, Default, PartialEq)]
+    struct Number(u32);
+
+    impl Content for Number {
+        type Damage = std::num::ParseIntError;
+
+        fn parse(bytes: &[u8]) -> Result<Self, Self::Damage> {
+            String::from_utf8_lossy(bytes).parse().map(Self)
+        }
+
+        fn render(&self) -> io::Result<String> {
+            Ok(self.0.to_string())
+        }
+    }
+
+    type Error = FileError<std::num::ParseIntError>;
+
+    /// The file in a folder of this name. A folder that is missing fails each sync.
+    fn synced(file: &DurableFile<Number>, folder: &Path) -> DurableFile<Number> {
+        let paths = Paths {
+            file: file.paths.file.clone(),
+            next: file.paths.next.clone(),
+            lock: file.paths.lock.clone(),
+            folder: folder.to_owned(),
+        };
+        DurableFile {
+            paths: Arc::new(paths),
+            last: Arc::default(),
+        }
+    }
+
+    /// FS11. It holds for changes that find nothing to do, too.
+    #[test]
+    fn a_repeated_change_confirms_nothing_before_the_folder_is_synced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("number");
+        let file = DurableFile::new(path, folder.path().join("lock"));
+        let failing = synced(&file, &folder.path().join("missing"));
+        // The state after a rename whose sync failed.
+        let unsynced = failing.replace(Number(7));
+        assert!(matches!(unsynced, Err(FileError::NotDurable { .. })));
+        let set = |file: &DurableFile<Number>| {
+            file.change(|number| {
+                *number = Number(7);
+                Ok::<(), Error>(())
+            })
+        };
+        for _ in 0..2 {
+            assert!(matches!(set(&failing), Err(FileError::NotDurable { .. })));
+            set(&file).unwrap();
+        }
+    }
+}

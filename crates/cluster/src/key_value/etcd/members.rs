@@ -1,0 +1,234 @@
+//! Calls to a cluster of etcd: each goes to one member, and to the next where that one cannot be reached.
+
+use std::time::Duration;
+
+use http::uri::PathAndQuery;
+use parking_lot::Mutex;
+use prost::Message;
+use tokio::time::timeout;
+use tonic::client::Grpc;
+use tonic::metadata::MetadataValue;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Code, Request, Status, Streaming};
+use tonic_prost::ProstCodec;
+
+/// How long one member may take to connect, and to answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A larger answer than any that the store asks for.
+const MAX_ANSWER_BYTES: usize = 256 << 20;
+
+/// The members of a cluster of etcd.
+#[derive(Debug)]
+pub(super) struct Members {
+    endpoints: Vec<Endpoint>,
+    current: Mutex<Current>,
+}
+
+/// The member that is asked, and the connection to it.
+#[derive(Debug, Default)]
+struct Current {
+    member: usize,
+    channel: Option<Channel>,
+}
+
+/// Why a call failed.
+#[derive(Debug)]
+pub(super) enum CallError {
+    /// No member was asked.
+    NotAsked(String),
+    /// A member was asked, and may have done it.
+    Unknown(Status),
+    /// A member answered that it does not do it.
+    Refused(Status),
+}
+
+impl CallError {
+    pub(super) fn reason(&self) -> &str {
+        match self {
+            Self::NotAsked(reason) => reason,
+            Self::Unknown(status) | Self::Refused(status) => status.message(),
+        }
+    }
+}
+
+impl Members {
+    /// Those at these addresses, `host:port` each. Nothing is connected yet.
+    pub(super) fn new<'a>(
+        addresses: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Self, tonic::transport::Error> {
+        let endpoint = |address: &str| {
+            let endpoint = Endpoint::from_shared(format!("http://{address}"))?;
+            Ok(endpoint
+                .connect_timeout(PATIENCE)
+                .tcp_nodelay(true)
+                .http2_keep_alive_interval(PATIENCE)
+                .keep_alive_timeout(PATIENCE)
+                .keep_alive_while_idle(true))
+        };
+        Ok(Self {
+            endpoints: addresses
+                .into_iter()
+                .map(endpoint)
+                .collect::<Result<_, _>>()?,
+            current: Mutex::default(),
+        })
+    }
+
+    /// Calls a method that may be repeated: each member is asked until one answers.
+    pub(super) async fn read<Q, A>(&self, path: &'static str, request: &Q) -> Result<A, CallError>
+    where
+        Q: Message + Clone + 'static,
+        A: Message + Default + 'static,
+    {
+        let mut tries = 1;
+        loop {
+            match self.call(path, request).await {
+                Err(CallError::Unknown(_)) if tries < self.endpoints.len() => tries += 1,
+                answered => return answered,
+            }
+        }
+    }
+
+    /// Calls a method at most once.
+    pub(super) async fn call<Q, A>(&self, path: &'static str, request: &Q) -> Result<A, CallError>
+    where
+        Q: Message + Clone + 'static,
+        A: Message + Default + 'static,
+    {
+        let (member, channel) = self.connected().await?;
+        let mut grpc = Grpc::new(channel).max_decoding_message_size(MAX_ANSWER_BYTES);
+        let call = async {
+            ready(&mut grpc).await?;
+            let codec = ProstCodec::<Q, A>::default();
+            let path = PathAndQuery::from_static(path);
+            grpc.unary(Request::new(request.clone()), path, codec).await
+        };
+        let late = |_| {
+            Err(Status::deadline_exceeded(format!(
+                "no answer within {PATIENCE:?}"
+            )))
+        };
+        let answer = timeout(PATIENCE, call).await.unwrap_or_else(late);
+        let answer = answer.map_err(|status| self.failed(member, status))?;
+        Ok(answer.into_inner())
+    }
+
+    /// Opens a stream of answers to one request. The stream fails when the member loses its leader.
+    pub(super) async fn stream<Q, A>(
+        &self,
+        path: &'static str,
+        request: &Q,
+    ) -> Result<Answers<A>, CallError>
+    where
+        Q: Message + Clone + 'static,
+        A: Message + Default + 'static,
+    {
+        let (member, channel) = self.connected().await?;
+        let mut grpc = Grpc::new(channel).max_decoding_message_size(MAX_ANSWER_BYTES);
+        // A stream of requests that ends would end the answers.
+        let requests = tokio_stream::StreamExt::chain(
+            tokio_stream::once(request.clone()),
+            tokio_stream::pending(),
+        );
+        let call = async {
+            ready(&mut grpc).await?;
+            let mut request = Request::new(requests);
+            let headers = request.metadata_mut();
+            headers.insert("hasleader", MetadataValue::from_static("true"));
+            let codec = ProstCodec::<Q, A>::default();
+            let path = PathAndQuery::from_static(path);
+            grpc.streaming(request, path, codec).await
+        };
+        let answers = call.await.map_err(|status| self.failed(member, status))?;
+        Ok(Answers {
+            member,
+            stream: answers.into_inner(),
+        })
+    }
+
+    /// The next answer of a stream, which has no end of its own.
+    pub(super) async fn next<A>(&self, answers: &mut Answers<A>) -> Result<A, CallError> {
+        let ended = || Status::unavailable("the stream of changes has ended");
+        match answers.stream.message().await {
+            Ok(Some(answer)) => Ok(answer),
+            Ok(None) => Err(self.failed(answers.member, ended())),
+            Err(status) => Err(self.failed(answers.member, status)),
+        }
+    }
+
+    /// A connection, to the first member from the current one on that takes it.
+    async fn connected(&self) -> Result<(usize, Channel), CallError> {
+        let mut reason = "no member is named".to_owned();
+        for _ in &self.endpoints {
+            let member = {
+                let current = self.current.lock();
+                if let Some(channel) = &current.channel {
+                    return Ok((current.member, channel.clone()));
+                }
+                current.member
+            };
+            match self.endpoints[member].connect().await {
+                Ok(channel) => {
+                    let mut current = self.current.lock();
+                    *current = Current {
+                        member,
+                        channel: Some(channel.clone()),
+                    };
+                    return Ok((member, channel));
+                }
+                Err(error) => {
+                    reason = chain(&error);
+                    self.leave(member);
+                }
+            }
+        }
+        Err(CallError::NotAsked(reason))
+    }
+
+    /// Turns from a member to the next. Of several callers at once, one does so.
+    fn leave(&self, member: usize) {
+        let mut current = self.current.lock();
+        if current.member == member {
+            *current = Current {
+                member: (member + 1) % self.endpoints.len(),
+                channel: None,
+            };
+        }
+    }
+
+    fn failed(&self, member: usize, status: Status) -> CallError {
+        let is_open = matches!(
+            status.code(),
+            Code::Unavailable
+                | Code::DeadlineExceeded
+                | Code::Cancelled
+                | Code::Unknown
+                | Code::Internal
+        );
+        if is_open {
+            self.leave(member);
+            CallError::Unknown(status)
+        } else {
+            CallError::Refused(status)
+        }
+    }
+}
+
+/// A stream of answers of one member.
+#[derive(Debug)]
+pub(super) struct Answers<A> {
+    member: usize,
+    stream: Streaming<A>,
+}
+
+async fn ready(grpc: &mut Grpc<Channel>) -> Result<(), Status> {
+    let ready = grpc.ready().await;
+    ready.map_err(|error| Status::unavailable(chain(&error)))
+}
+
+/// What an error says, with all its causes.
+fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |error| (*error).source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}

@@ -1,0 +1,166 @@
+//! The messages of etcd's interface, version 3, as far as the store uses them. Their numbers and types are etcd's.
+
+use prost::{Message, Oneof};
+
+#[derive(Clone, Copy, PartialEq, Eq, Message)]
+pub(super) struct Header {
+    /// The revision of the whole store when it answered.
+    #[prost(int64, tag = "3")]
+    pub(super) revision: i64,
+}
+
+/// A linearizable read.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub(super) struct RangeRequest {
+    #[prost(bytes = "vec", tag = "1")]
+    pub(super) key: Vec<u8>,
+    /// The first key beyond the range.
+    #[prost(bytes = "vec", tag = "2")]
+    pub(super) range_end: Vec<u8>,
+}
+
+#[derive(Clone, PartialEq, Eq, Message)]
+pub(super) struct RangeResponse {
+    #[prost(message, optional, tag = "1")]
+    pub(super) header: Option<Header>,
+    /// Sorted by key.
+    #[prost(message, repeated, tag = "2")]
+    pub(super) kvs: Vec<Pair>,
+}
+
+#[derive(Clone, PartialEq, Eq, Message)]
+pub(super) struct Pair {
+    #[prost(bytes = "vec", tag = "1")]
+    pub(super) key: Vec<u8>,
+    #[prost(int64, tag = "3")]
+    pub(super) mod_revision: i64,
+    #[prost(bytes = "vec", tag = "5")]
+    pub(super) value: Vec<u8>,
+}
+
+#[derive(Clone, PartialEq, Eq, Message)]
+pub(super) struct PutRequest {
+    #[prost(bytes = "vec", tag = "1")]
+    pub(super) key: Vec<u8>,
+    #[prost(bytes = "vec", tag = "2")]
+    pub(super) value: Vec<u8>,
+    /// 0 for none.
+    #[prost(int64, tag = "3")]
+    pub(super) lease: i64,
+}
+
+#[derive(Clone, PartialEq, Eq, Message)]
+pub(super) struct DeleteRequest {
+    #[prost(bytes = "vec", tag = "1")]
+    pub(super) key: Vec<u8>,
+}
+
+/// One write of a transaction.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub(super) struct Operation {
+    #[prost(oneof = "Request", tags = "2, 3")]
+    pub(super) request: Option<Request>,
+}
+
+#[derive(Clone, PartialEq, Eq, Oneof)]
+pub(super) enum Request {
+    #[prost(message, tag = "2")]
+    Put(PutRequest),
+    #[prost(message, tag = "3")]
+    Delete(DeleteRequest),
+}
+
+/// That a key was last written by a certain revision. The result that is left out means "equal".
+#[derive(Clone, PartialEq, Eq, Message)]
+pub(super) struct Compare {
+    #[prost(int32, tag = "2")]
+    pub(super) target: i32,
+    #[prost(bytes = "vec", tag = "3")]
+    pub(super) key: Vec<u8>,
+    /// 0 for a key that does not exist.
+    #[prost(int64, optional, tag = "6")]
+    pub(super) mod_revision: Option<i64>,
+}
+
+/// The target of a [`Compare`]: the revision that wrote the key last.
+pub(super) const MOD_REVISION: i32 = 2;
+
+#[derive(Clone, PartialEq, Eq, Message)]
+pub(super) struct TxnRequest {
+    #[prost(message, repeated, tag = "1")]
+    pub(super) compare: Vec<Compare>,
+    #[prost(message, repeated, tag = "2")]
+    pub(super) success: Vec<Operation>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Message)]
+pub(super) struct TxnResponse {
+    #[prost(message, optional, tag = "1")]
+    pub(super) header: Option<Header>,
+    #[prost(bool, tag = "2")]
+    pub(super) succeeded: bool,
+}
+
+#[derive(Clone, PartialEq, Eq, Message)]
+pub(super) struct WatchRequest {
+    #[prost(message, optional, tag = "1")]
+    pub(super) create: Option<WatchCreateRequest>,
+}
+
+#[derive(Clone, PartialEq, Eq, Message)]
+pub(super) struct WatchCreateRequest {
+    #[prost(bytes = "vec", tag = "1")]
+    pub(super) key: Vec<u8>,
+    #[prost(bytes = "vec", tag = "2")]
+    pub(super) range_end: Vec<u8>,
+    /// The first revision of interest.
+    #[prost(int64, tag = "3")]
+    pub(super) start_revision: i64,
+}
+
+#[derive(Clone, PartialEq, Eq, Message)]
+pub(super) struct WatchResponse {
+    #[prost(bool, tag = "4")]
+    pub(super) canceled: bool,
+    /// The first revision that etcd still remembers, if it forgot some of interest; else 0.
+    #[prost(int64, tag = "5")]
+    pub(super) compact_revision: i64,
+    #[prost(string, tag = "6")]
+    pub(super) cancel_reason: String,
+    #[prost(message, repeated, tag = "11")]
+    pub(super) events: Vec<Event>,
+}
+
+/// A change. Its fields are not of interest, as the keys are read again.
+#[derive(Clone, Copy, PartialEq, Eq, Message)]
+pub(super) struct Event {}
+
+#[derive(Clone, Copy, PartialEq, Eq, Message)]
+pub(super) struct LeaseGrantRequest {
+    /// In seconds.
+    #[prost(int64, tag = "1")]
+    pub(super) ttl: i64,
+}
+
+#[derive(Clone, PartialEq, Eq, Message)]
+pub(super) struct LeaseGrantResponse {
+    #[prost(int64, tag = "2")]
+    pub(super) id: i64,
+}
+
+/// A request to end a lease, or to keep it alive.
+#[derive(Clone, Copy, PartialEq, Eq, Message)]
+pub(super) struct LeaseRequest {
+    #[prost(int64, tag = "1")]
+    pub(super) id: i64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Message)]
+pub(super) struct LeaseRevokeResponse {}
+
+#[derive(Clone, Copy, PartialEq, Eq, Message)]
+pub(super) struct LeaseKeepAliveResponse {
+    /// In seconds; 0 if the lease is gone.
+    #[prost(int64, tag = "3")]
+    pub(super) ttl: i64,
+}

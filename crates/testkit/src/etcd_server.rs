@@ -1,0 +1,116 @@
+//! A real etcd.
+
+use std::env;
+use std::ffi::OsString;
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::free_addresses;
+use crate::process::{freeze, thaw};
+
+/// A server that has not started by then never will.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A running etcd of one member, with its data in a temporary folder. It ends when this is dropped.
+#[derive(Debug)]
+pub struct EtcdServer {
+    folder: tempfile::TempDir,
+    clients: SocketAddr,
+    peers: SocketAddr,
+    process: Child,
+}
+
+impl EtcdServer {
+    /// Starts a server, and waits until it takes connections.
+    #[must_use]
+    pub fn start() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let addresses = free_addresses(2);
+        let (clients, peers) = (addresses[0], addresses[1]);
+        let process = spawn(folder.path(), clients, peers);
+        Self {
+            folder,
+            clients,
+            peers,
+            process,
+        }
+    }
+
+    /// Where it takes connections of clients.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.clients
+    }
+
+    /// Its address, as `--metadata` takes it.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("etcd://{}", self.clients)
+    }
+
+    /// Freezes it: its connections stay, but nothing answers.
+    pub fn freeze(&self) {
+        freeze(self.process.id());
+    }
+
+    /// Lets a frozen server go on.
+    pub fn thaw(&self) {
+        thaw(self.process.id());
+    }
+
+    /// Ends it without any warning, and starts it again with its data.
+    pub fn restart(&mut self) {
+        self.stop();
+        self.process = spawn(self.folder.path(), self.clients, self.peers);
+    }
+
+    /// Ends it without any warning.
+    pub fn stop(&mut self) {
+        // It may have been stopped before.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Drop for EtcdServer {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn spawn(folder: &Path, clients: SocketAddr, peers: SocketAddr) -> Child {
+    let (clients_url, peers_url) = (format!("http://{clients}"), format!("http://{peers}"));
+    let process = Command::new(program())
+        .arg("--data-dir")
+        .arg(folder.join("etcd"))
+        .args(["--listen-client-urls", &clients_url])
+        .args(["--advertise-client-urls", &clients_url])
+        .args(["--listen-peer-urls", &peers_url])
+        .args(["--initial-advertise-peer-urls", &peers_url])
+        .args(["--initial-cluster", &format!("default={peers_url}")])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    let process = process.expect("etcd is installed: `cargo xtask test --only tests` does that");
+    let start = Instant::now();
+    while TcpStream::connect(clients).is_err() {
+        assert!(start.elapsed() < PATIENCE, "etcd does not listen");
+        thread::yield_now();
+    }
+    process
+}
+
+/// The etcd that `cargo xtask test` installed, else that of the system.
+fn program() -> OsString {
+    let test = env::current_exe().expect("a test knows its own path");
+    let target = test.ancestors().nth(3).expect("a target folder");
+    let installed: PathBuf = target.join("tools/python/bin/etcd");
+    if installed.exists() {
+        installed.into()
+    } else {
+        "etcd".into()
+    }
+}

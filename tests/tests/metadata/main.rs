@@ -1,0 +1,7 @@
+//! The contracts of what keeps the metadata of a cluster, run against every backend.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod corpora;
+mod etcd;
+mod key_value;
