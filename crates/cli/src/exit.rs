@@ -79,7 +79,11 @@ fn is_bad_file(error: &MetadataError) -> bool {
         | MetadataError::CorruptCorpora { .. }
         | MetadataError::UnknownCorporaVersion { .. }
         | MetadataError::Unreadable { .. }
-        | MetadataError::BadRecord { .. } => true,
+        | MetadataError::BadRecord { .. }
+        | MetadataError::OtherStore { .. }
+        | MetadataError::AlreadyInitialized
+        | MetadataError::NotRegistered { .. }
+        | MetadataError::UnusableRecords(_) => true,
         MetadataError::AlreadyExists { .. }
         | MetadataError::UidTaken { .. }
         | MetadataError::TooMany { .. }
@@ -88,6 +92,7 @@ fn is_bad_file(error: &MetadataError) -> bool {
         | MetadataError::Unwritable { .. }
         | MetadataError::NotDurable { .. }
         | MetadataError::KeyValues(_)
+        | MetadataError::Raced
         | MetadataError::Stopping => false,
     }
 }

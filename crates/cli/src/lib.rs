@@ -18,8 +18,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 use simshard_runtime::logging::{self, Level, LogFormat};
 
 use commands::{
-    bench, completions, corpus, demo, distance, evaluate, find, find_all, find_clusters, hash,
-    insert, recipes, remove, serve, storage,
+    bench, cluster, completions, corpus, demo, distance, evaluate, find, find_all, find_clusters,
+    hash, insert, recipes, remove, serve, storage,
 };
 use connection::block_on;
 
@@ -52,6 +52,9 @@ pub enum Command {
     Demo(demo::DemoArgs),
     /// Run a router and a node in one process, or one of the two
     Serve(serve::ServeArgs),
+    /// Begin a cluster whose nodes register themselves, and list its nodes
+    #[command(subcommand)]
+    Cluster(cluster::ClusterCommand),
     /// Create, list, show and delete corpora, and look through all of one
     #[command(subcommand)]
     Corpus(corpus::CorpusCommand),
@@ -103,6 +106,7 @@ impl Cli {
         match self.command {
             Command::Demo(args) => demo::run(&args),
             Command::Serve(args) => serve::run(&args),
+            Command::Cluster(command) => block_on(cluster::run(command)),
             Command::Corpus(command) => block_on(corpus::run(command)),
             Command::Insert(args) => block_on(insert::run(&args)),
             Command::Remove(args) => block_on(remove::run(&args)),

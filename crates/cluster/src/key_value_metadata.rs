@@ -1,5 +1,5 @@
-//! The backend for processes that share a key-value store: the operator's layout file on each machine, and the
-//! corpora in the store.
+//! The backend for processes that share a key-value store. The corpora are there, and so is the layout, unless a
+//! layout file has it.
 //!
 //! # Invariants
 //! - KM1: of two changes that were decided on the same corpora, one is made, and the other is decided anew
@@ -17,6 +17,7 @@ use tokio::sync::watch;
 
 use crate::corpora::Corpora;
 use crate::corpus::{CorpusName, CorpusRecord};
+use crate::followed_layout::{follow_layout, wait_for_cluster};
 use crate::key_value::{
     KeyValue, KeyValueError, KeyValueStore, Outcome, Revision, Snapshot, Transaction,
 };
@@ -25,11 +26,12 @@ use crate::layout::ClusterLayout;
 use crate::raw_corpus::RawCorpus;
 use crate::store::{MetadataError, MetadataStore};
 
-/// Corpora in a key-value store, and a layout that does not change while this is open.
+/// Corpora in a key-value store, and a layout that is fixed or there as well.
 #[derive(Debug)]
 pub struct KeyValueMetadata {
-    /// Never sent to; kept so that receivers stay connected.
-    layout: watch::Sender<Arc<ClusterLayout>>,
+    layout: watch::Receiver<Arc<ClusterLayout>>,
+    /// Of a fixed layout. Never sent to; kept so that receivers stay connected.
+    _fixed: Option<watch::Sender<Arc<ClusterLayout>>>,
     store: Arc<dyn KeyValueStore>,
     last: Mutex<Understood>,
 }
@@ -42,14 +44,35 @@ struct Understood {
 }
 
 impl KeyValueMetadata {
-    /// Keeps the corpora of a cluster in `store`.
+    /// Keeps the corpora of a cluster in `store`, beside a layout that does not change while this is open.
     #[must_use]
-    pub fn new(layout: Arc<ClusterLayout>, store: Arc<dyn KeyValueStore>) -> Self {
+    pub fn with_layout(layout: Arc<ClusterLayout>, store: Arc<dyn KeyValueStore>) -> Self {
+        let (sender, layout) = watch::channel(layout);
         Self {
-            layout: watch::Sender::new(layout),
+            layout,
+            _fixed: Some(sender),
             store,
             last: Mutex::default(),
         }
+    }
+
+    /// Waits until a cluster has begun in `store`, and follows its layout. Calls `on_wait` if it has not begun yet, and
+    /// `on_error` with what goes wrong later.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or its records make no layout.
+    pub async fn follow(
+        store: Arc<dyn KeyValueStore>,
+        on_wait: impl FnOnce() + Send,
+        on_error: impl Fn(&MetadataError) + Clone + Send + Sync + 'static,
+    ) -> Result<Self, MetadataError> {
+        wait_for_cluster(&*store, on_wait).await?;
+        Ok(Self {
+            layout: follow_layout(&store, on_error).await?,
+            _fixed: None,
+            store,
+            last: Mutex::default(),
+        })
     }
 
     async fn read(&self) -> Result<Understood, MetadataError> {
@@ -155,7 +178,7 @@ impl From<KeyValueError> for MetadataError {
 #[async_trait]
 impl MetadataStore for KeyValueMetadata {
     fn watch_layout(&self) -> watch::Receiver<Arc<ClusterLayout>> {
-        self.layout.subscribe()
+        self.layout.clone()
     }
 
     async fn corpora(&self) -> Result<Arc<Corpora>, MetadataError> {
@@ -275,7 +298,7 @@ mod tests {
     async fn a_change_of_unknown_outcome_is_not_repeated() {
         let store = Arc::new(Unconfirming::default());
         let keys: Arc<dyn KeyValueStore> = Arc::<Unconfirming>::clone(&store);
-        let metadata = KeyValueMetadata::new(layout(), keys);
+        let metadata = KeyValueMetadata::with_layout(layout(), keys);
         let record = record("c");
         let created = metadata.create_corpus(record.clone(), 9).await;
         let unknown = |error: &MetadataError| {
@@ -293,7 +316,7 @@ mod tests {
     async fn a_record_that_is_damaged_or_under_another_name_is_refused_by_its_key() {
         let store = Arc::new(MemoryKeyValues::new());
         let keys: Arc<dyn KeyValueStore> = Arc::<MemoryKeyValues>::clone(&store);
-        let metadata = KeyValueMetadata::new(layout(), keys);
+        let metadata = KeyValueMetadata::with_layout(layout(), keys);
         metadata.create_corpus(record("c"), 9).await.unwrap();
         let good = store.read("corpora/by-name/c").await.unwrap();
         let good = &good.pairs[0].value;

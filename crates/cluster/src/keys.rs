@@ -2,10 +2,35 @@
 //!
 //! | key | value |
 //! |---|---|
+//! | `cluster` | that there is a cluster, as JSON; written last |
+//! | `stores/UUID` | a store and where it answers, as JSON |
+//! | `shards/SS` | who holds a shard, as JSON; SS are the two digits of its leading byte |
 //! | `corpora/revision` | how many changes of corpora there have been |
 //! | `corpora/by-name/NAME` | the record of a corpus, as JSON |
 
+use simshard_topology::ShardId;
+use simshard_topology::replication::StoreId;
+
 use crate::corpus::CorpusName;
+
+/// The cluster. It is there once all other records of a new cluster are.
+pub(crate) const CLUSTER: &str = "cluster";
+
+/// Before the records of stores.
+pub(crate) const STORES: &str = "stores/";
+
+/// Before the records of shards.
+pub(crate) const SHARDS: &str = "shards/";
+
+/// The record of a store.
+pub(crate) fn store(id: StoreId) -> String {
+    format!("{STORES}{id}")
+}
+
+/// The record of a shard.
+pub(crate) fn shard(id: ShardId) -> String {
+    format!("{SHARDS}{id}")
+}
 
 /// Before all keys about corpora.
 pub(crate) const CORPORA: &str = "corpora/";

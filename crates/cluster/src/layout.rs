@@ -75,6 +75,15 @@ impl ClusterLayout {
         Ok(Self { nodes, map })
     }
 
+    /// The layout of a map that was planned before. It must name only these nodes (LA3).
+    ///
+    /// # Errors
+    /// When the nodes break LA1 or LA2.
+    pub(crate) fn of_map(nodes: Vec<Node>, map: ShardMap) -> Result<Self, ClusterLayoutError> {
+        check_nodes(&nodes)?;
+        Ok(Self { nodes, map })
+    }
+
     /// The nodes, in the order they were listed.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
@@ -91,7 +100,7 @@ impl ClusterLayout {
     }
 }
 
-fn check_nodes(nodes: &[Node]) -> Result<(), ClusterLayoutError> {
+pub(crate) fn check_nodes(nodes: &[Node]) -> Result<(), ClusterLayoutError> {
     if nodes.is_empty() {
         return Err(ClusterLayoutError::NoNodes);
     }

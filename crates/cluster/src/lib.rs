@@ -9,12 +9,15 @@ mod corpora;
 mod corpus;
 mod durable_file;
 mod file;
+mod followed_layout;
 mod key_value;
 mod key_value_metadata;
 mod keys;
 mod layout;
+mod membership;
 mod memory;
 mod raw_corpus;
+mod records;
 mod store;
 
 pub use corpora::Corpora;
@@ -26,6 +29,8 @@ pub use key_value::{
 };
 pub use key_value_metadata::KeyValueMetadata;
 pub use layout::{ClusterLayout, ClusterLayoutError, Node};
+pub use membership::{initialize, other_stores, register, registered_stores};
 pub use memory::MemoryStore;
+pub use records::RegisteredStore;
 pub use simshard_topology::CorpusUid;
 pub use store::{MetadataError, MetadataStore};

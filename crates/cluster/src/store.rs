@@ -25,7 +25,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use simshard_runtime::toml_mistake::TomlMistake;
-use simshard_topology::CorpusUid;
+use simshard_topology::replication::StoreId;
+use simshard_topology::{CorpusUid, NodeId};
 use tokio::sync::watch;
 
 use crate::corpora::Corpora;
@@ -173,6 +174,19 @@ pub enum MetadataError {
          restore the store from a backup if no later Simshard wrote it"
     )]
     BadRecord { key: String, reason: String },
+    #[error(
+        "node {node} is registered with another store, {store}, which holds shards: start it with the data directory \
+         that it had, or give it another name"
+    )]
+    OtherStore { node: NodeId, store: StoreId },
+    #[error("there is a cluster already: `simshard cluster nodes` lists its nodes")]
+    AlreadyInitialized,
+    #[error("these nodes have not registered: {missing}; start them with the same --metadata")]
+    NotRegistered { missing: String },
+    #[error("another process changes the nodes at the same time: repeat the command")]
+    Raced,
+    #[error("the records of nodes and shards make no layout: {0}")]
+    UnusableRecords(ClusterLayoutError),
     #[error("the process is stopping, read the corpora again before repeating the operation")]
     Stopping,
 }

@@ -300,6 +300,11 @@ impl From<MetadataError> for RouterError {
             | MetadataError::NotDurable { .. }
             | MetadataError::KeyValues(_)
             | MetadataError::BadRecord { .. }
+            | MetadataError::OtherStore { .. }
+            | MetadataError::AlreadyInitialized
+            | MetadataError::NotRegistered { .. }
+            | MetadataError::Raced
+            | MetadataError::UnusableRecords(_)
             | MetadataError::Stopping => Self::Metadata(error),
         }
     }

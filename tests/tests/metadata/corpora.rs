@@ -81,7 +81,7 @@ async fn the_file_store_keeps_the_contract_through_two_instances() {
 async fn the_store_of_key_values_keeps_the_contract() {
     keeps_the_contract(|| async {
         let keys: Arc<dyn KeyValueStore> = Arc::new(MemoryKeyValues::new());
-        let open = || KeyValueMetadata::new(Arc::new(layout()), Arc::clone(&keys));
+        let open = || KeyValueMetadata::with_layout(Arc::new(layout()), Arc::clone(&keys));
         Handles {
             here: Arc::new(open()),
             there: Arc::new(open()),
@@ -98,7 +98,8 @@ async fn corpora_in_etcd_keep_the_contract_through_two_connections() {
     keeps_the_contract(|| async {
         let number = stores.fetch_add(1, Ordering::Relaxed);
         let address = format!("{}/test-{number}", etcd.url());
-        let open = || KeyValueMetadata::new(Arc::new(layout()), key_values_at(&address).unwrap());
+        let open =
+            || KeyValueMetadata::with_layout(Arc::new(layout()), key_values_at(&address).unwrap());
         Handles {
             here: Arc::new(open()),
             there: Arc::new(open()),

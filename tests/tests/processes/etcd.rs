@@ -1,9 +1,14 @@
-//! The corpora of a cluster in a real etcd.
+//! Clusters whose metadata is in a real etcd.
+
+use std::net::TcpListener;
+use std::process::Output;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use simshard_client::v1;
 use simshard_client::{Client, ClientError, Documents, Queries, Reason, SearchSpec};
 use simshard_simhash::Fingerprint;
-use simshard_testkit::{End, EtcdServer, ProcessCluster};
+use simshard_testkit::{End, EtcdServer, Process, ProcessCluster, binary, run};
 
 use crate::interruptions::until_reached;
 
@@ -84,4 +89,132 @@ async fn all_routers_see_the_corpora_in_etcd_and_serve_them_while_it_is_away() {
     let listed = there.list_corpora().await.unwrap();
     let names: Vec<&str> = listed.iter().map(|corpus| corpus.name.as_str()).collect();
     assert_eq!(names, ["news"]);
+}
+
+/// Nodes that register themselves, each a process with a data directory of its own.
+struct Registering {
+    folder: tempfile::TempDir,
+    metadata: String,
+}
+
+impl Registering {
+    fn in_etcd(etcd: &EtcdServer) -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            metadata: etcd.url(),
+        }
+    }
+
+    /// Starts a node in a thread of its own, for it waits until there is a cluster.
+    fn start(&self, name: &str) -> JoinHandle<Process> {
+        let data = self.folder.path().join(name);
+        let role = ["serve", "node", "--listen", "127.0.0.1:0", "--name", name];
+        let mut args: Vec<String> = role.map(str::to_owned).to_vec();
+        let data = data.to_str().unwrap().to_owned();
+        args.extend(["--data".to_owned(), data]);
+        args.extend(["--metadata".to_owned(), self.metadata.clone()]);
+        thread::spawn(move || Process::serve(binary(), args))
+    }
+
+    fn cluster(&self, args: &[&str]) -> Output {
+        let all = [&["cluster"], args, &["--metadata", &self.metadata]].concat();
+        run(binary(), all, "")
+    }
+
+    fn router(&self) -> Process {
+        let args = ["serve", "router", "--listen", "127.0.0.1:0", "--metadata"];
+        Process::serve(binary(), args.iter().chain(&[self.metadata.as_str()]))
+    }
+}
+
+fn client_of(router: &Process) -> Client {
+    let client = Client::new(router.url()).unwrap();
+    client.with_timeout(Duration::from_secs(5))
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nodes_register_themselves_and_are_found_where_they_are_now() {
+    let etcd = EtcdServer::start();
+    let cluster = Registering::in_etcd(&etcd);
+    let names = ["n1", "n2", "n3"];
+    let starting = names.map(|name| cluster.start(name));
+    let init = cluster.cluster(&["init", "--nodes", "3"]);
+    assert!(init.status.success(), "{}", said(&init));
+    assert!(said(&init).contains("n1 has 00-55, n2 has 56-aa, n3 has ab-ff"));
+    let [_n1, n2, _n3] = starting.map(|node| node.join().unwrap());
+    let again = cluster.cluster(&["init", "--nodes", "3"]);
+    assert_eq!(again.status.code(), Some(2), "{}", said(&again));
+    let listed = cluster.cluster(&["nodes"]);
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    assert!(listed.contains(&format!("n2\t{}\t", n2.url())), "{listed}");
+
+    let router = cluster.router();
+    let client = client_of(&router);
+    create(&client, "crawl").await.unwrap();
+    insert(&client, "crawl", "here").await;
+    let old = n2.url().trim_start_matches("http://").to_owned();
+    assert_eq!(n2.terminate(), Some(0));
+    let _taken = TcpListener::bind(old).unwrap();
+    let _n2 = cluster.start("n2").join().unwrap();
+    assert_eq!(ids(&client, "crawl").await, everywhere(&["here"]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_emptied_directory_does_not_pass_for_the_one_that_held_shards() {
+    let etcd = EtcdServer::start();
+    let cluster = Registering::in_etcd(&etcd);
+    let starting = cluster.start("n1");
+    assert!(cluster.cluster(&["init", "--nodes", "1"]).status.success());
+    starting.join().unwrap().kill();
+    let data = cluster.folder.path().join("n1");
+    std::fs::rename(&data, cluster.folder.path().join("old")).unwrap();
+    let role = ["serve", "node", "--listen", "127.0.0.1:0", "--name", "n1"];
+    let place = [
+        "--metadata",
+        &cluster.metadata,
+        "--data",
+        data.to_str().unwrap(),
+    ];
+    let refused = run(binary(), [&role[..], &place].concat(), "");
+    assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
+    assert!(
+        said(&refused).contains("start it with the data directory"),
+        "{}",
+        said(&refused)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cluster_with_a_layout_file_goes_on_without_it() {
+    let etcd = EtcdServer::start();
+    let mut old = ProcessCluster::start(2);
+    let client = old.client();
+    create(&client, "crawl").await.unwrap();
+    insert(&client, "crawl", "before").await;
+    for node in 0..2 {
+        old.end_node(node, End::Killed);
+    }
+    old.end_router(0, End::Killed);
+
+    let cluster = Registering::in_etcd(&etcd);
+    for name in ["n1", "n2"] {
+        std::fs::rename(old.folder().join(name), cluster.folder.path().join(name)).unwrap();
+    }
+    let starting = ["n1", "n2"].map(|name| cluster.start(name));
+    let layout = old.layout();
+    let begun = cluster.cluster(&["init", "--cluster", layout.to_str().unwrap()]);
+    assert!(begun.status.success(), "{}", said(&begun));
+    let _nodes = starting.map(|node| node.join().unwrap());
+    let router = cluster.router();
+    let client = client_of(&router);
+    assert_eq!(ids(&client, "crawl").await, everywhere(&["before"]));
+    insert(&client, "crawl", "since").await;
+    assert_eq!(
+        ids(&client, "crawl").await,
+        everywhere(&["before", "since"])
+    );
 }

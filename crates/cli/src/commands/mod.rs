@@ -2,6 +2,7 @@
 
 pub mod bench;
 mod checking;
+pub mod cluster;
 pub mod completions;
 pub mod corpus;
 pub mod demo;

@@ -114,11 +114,11 @@ pub struct RoleArgs {
     /// A configuration file, see deploy/ for annotated examples
     #[arg(long, value_name = "FILE", env = "SIMSHARD_CONFIG", value_hint = ValueHint::FilePath)]
     pub config: Option<PathBuf>,
-    /// The layout file that lists the nodes and their addresses
+    /// The layout file that lists the nodes and their addresses; without it nodes register themselves in --metadata
     #[arg(long, value_name = "FILE", env = "SIMSHARD_CLUSTER", value_hint = ValueHint::FilePath)]
     pub cluster: Option<PathBuf>,
-    /// Where the corpora are kept, the same for all processes of a cluster: etcd://HOST:PORT,HOST:PORT/PREFIX, or
-    /// file:PATH on a single machine [default: a file beside the layout file]
+    /// Where the processes of a cluster keep what they agree on: etcd://HOST:PORT,HOST:PORT/PREFIX, or file:PATH on a
+    /// single machine [default: for the corpora, a file beside the layout file]
     #[arg(long, value_name = "ADDRESS", env = "SIMSHARD_METADATA")]
     pub metadata: Option<String>,
     /// What the process keeps to.
@@ -129,12 +129,15 @@ pub struct RoleArgs {
 /// Arguments of `serve node`.
 #[derive(Args, Clone, Debug)]
 pub struct NodeArgs {
-    /// This node's name in the layout file
+    /// This node's name, in the layout file if there is one
     #[arg(long, value_name = "NAME", env = "SIMSHARD_NAME")]
     pub name: Option<String>,
     /// Where to listen [default: the node's address in the layout file]
     #[arg(long, value_name = "ADDRESS", env = "SIMSHARD_LISTEN")]
     pub listen: Option<SocketAddr>,
+    /// Where other processes reach this node, if it registers itself [default: http:// and where it listens]
+    #[arg(long, value_name = "URL", env = "SIMSHARD_ADDRESS")]
+    pub address: Option<String>,
     /// What the node keeps.
     #[command(flatten)]
     pub store: StoreArgs,

@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicUsize;
 
 use parking_lot::{Mutex, RwLock};
 use simshard_simhash::{Fingerprint, Tables};
+use simshard_topology::replication::StoreId;
 use simshard_topology::{CorpusUid, ShardId, ShardSet};
 
 use super::catalog::Catalog;
@@ -39,6 +40,23 @@ impl Store {
         DiskDirectory::make(directory).map_err(failed("make", directory))?;
         let opened = DiskDirectory::open(directory).map_err(failed("open", directory))?;
         Self::open_in(Arc::new(opened), owned, options)
+    }
+
+    /// The identity of the store in a data directory. Without a store there, makes one that holds no shards yet.
+    ///
+    /// # Errors
+    /// If the directory is in use, damaged or of another format.
+    pub fn identity(directory: &Path) -> Result<StoreId, OpenError> {
+        DiskDirectory::make(directory).map_err(failed("make", directory))?;
+        let opened = DiskDirectory::open(directory).map_err(failed("open", directory))?;
+        let opened: Arc<dyn Directory> = Arc::new(opened);
+        create::check_is_free(&*opened)?;
+        let _lock = lock(&*opened)?;
+        let manifest = match Manifest::read(&*opened).map_err(OpenError::Manifest)? {
+            Some(manifest) => manifest,
+            None => create::manifest(&opened, ShardSet::EMPTY)?,
+        };
+        Ok(StoreId(manifest.store.into_bytes()))
     }
 
     /// `open`, in any directory.

@@ -104,6 +104,25 @@ pub struct ShardRecord {
 }
 
 impl ShardRecord {
+    /// The first record of a shard, with one copy in a store that has nothing to copy. `nonce` is random.
+    pub fn first(store: StoreId, nonce: u64) -> Self {
+        let only = InSync {
+            store,
+            since: Epoch::FIRST,
+            hot: true,
+        };
+        Self {
+            epoch: Epoch::FIRST,
+            nonce,
+            in_sync: vec![only],
+            learners: Vec::new(),
+            previous: Vec::new(),
+            want: 1,
+            hot: 1,
+            min_in_sync: 1,
+        }
+    }
+
     /// The entry of a store in sync.
     pub fn in_sync(&self, store: StoreId) -> Option<&InSync> {
         self.in_sync.iter().find(|entry| entry.store == store)

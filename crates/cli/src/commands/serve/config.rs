@@ -36,6 +36,8 @@ pub struct RawNodeConfig {
     pub name: Option<String>,
     /// Where to listen.
     pub listen: Option<SocketAddr>,
+    /// Where other processes reach it.
+    pub address: Option<String>,
     /// The directory that holds the node's documents.
     pub data: Option<PathBuf>,
     /// Changes held in memory before they are written to segments.
@@ -71,18 +73,45 @@ pub struct RawRouterConfig {
 /// A role of a cluster, ready to start.
 #[derive(Debug)]
 pub(super) struct Role<A, C> {
-    /// The layout file.
-    pub(super) cluster: PathBuf,
-    /// Where the corpora are kept, unless that is beside the layout file.
-    pub(super) metadata: Option<Arc<dyn KeyValueStore>>,
+    /// Where the metadata of the cluster is.
+    pub(super) metadata: Place,
     /// Where to listen.
     pub(super) listen: A,
     /// The configuration of the role itself.
     pub(super) config: C,
 }
 
-/// A node; without an address of its own, it listens at the one that the layout file has.
-pub(super) type NodeRole = Role<Option<SocketAddr>, NodeConfig>;
+/// Where the metadata of a cluster is.
+#[derive(Debug)]
+pub(super) enum Place {
+    /// The layout is in a file, and the corpora are beside it.
+    Files(PathBuf),
+    /// The layout is in a file, and the corpora are in a store.
+    FileAndStore(PathBuf, Arc<dyn KeyValueStore>),
+    /// All is in a store, and nodes register themselves there.
+    Store(Arc<dyn KeyValueStore>),
+}
+
+impl Place {
+    /// The store, if there is one.
+    pub(super) const fn store(&self) -> Option<&Arc<dyn KeyValueStore>> {
+        match self {
+            Self::Files(_) => None,
+            Self::FileAndStore(_, store) | Self::Store(store) => Some(store),
+        }
+    }
+}
+
+/// Where a node answers.
+#[derive(Debug)]
+pub(super) struct NodeAddress {
+    /// Where it listens. Left out, that is its address in the layout file.
+    pub(super) listen: Option<SocketAddr>,
+    /// Where other processes reach it. Left out, that is where it listens.
+    pub(super) address: Option<String>,
+}
+
+pub(super) type NodeRole = Role<NodeAddress, NodeConfig>;
 
 pub(super) type RouterRole = Role<SocketAddr, RouterConfig>;
 
@@ -117,9 +146,11 @@ pub(super) fn node(args: &NodeArgs) -> anyhow::Result<NodeRole> {
         drain: drain(process.drain_seconds.or(file.drain_seconds)),
     };
     Ok(Role {
-        cluster: cluster(&args.role, file.cluster)?,
-        metadata: metadata(&args.role, file.metadata)?,
-        listen: args.listen.or(file.listen),
+        metadata: place(&args.role, file.cluster, file.metadata)?,
+        listen: NodeAddress {
+            listen: args.listen.or(file.listen),
+            address: args.address.clone().or(file.address),
+        },
         config,
     })
 }
@@ -137,8 +168,7 @@ pub(super) fn router(args: &RouterRoleArgs) -> anyhow::Result<RouterRole> {
         drain: drain(process.drain_seconds.or(file.drain_seconds)),
     };
     Ok(Role {
-        cluster: cluster(&args.role, file.cluster)?,
-        metadata: metadata(&args.role, file.metadata)?,
+        metadata: place(&args.role, file.cluster, file.metadata)?,
         listen: listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 7460))),
         config,
     })
@@ -151,8 +181,18 @@ fn file<T: DeserializeOwned + Default>(args: &RoleArgs) -> Result<T, UsageError>
     }
 }
 
-fn cluster(args: &RoleArgs, in_file: Option<PathBuf>) -> Result<PathBuf, UsageError> {
-    path(args, args.cluster.as_ref(), in_file).ok_or_else(|| missing("--cluster"))
+fn place(
+    args: &RoleArgs,
+    layout: Option<PathBuf>,
+    store: Option<String>,
+) -> Result<Place, UsageError> {
+    let layout = path(args, args.cluster.as_ref(), layout);
+    match (layout, metadata(args, store)?) {
+        (Some(layout), None) => Ok(Place::Files(layout)),
+        (Some(layout), Some(store)) => Ok(Place::FileAndStore(layout, store)),
+        (None, Some(store)) => Ok(Place::Store(store)),
+        (None, None) => Err(missing("--cluster, or --metadata,")),
+    }
 }
 
 fn metadata(
@@ -263,7 +303,10 @@ mod tests {
         let settings = node_settings(&["node", "--config", path, "--name", "n2"]).unwrap();
         assert_eq!(settings.config.node.as_str(), "n2");
         assert_eq!(settings.config.threads, 3);
-        assert_eq!(settings.cluster, folder.path().join("from-file.toml"));
+        let Place::Files(layout) = settings.metadata else {
+            panic!("{:?}", settings.metadata);
+        };
+        assert_eq!(layout, folder.path().join("from-file.toml"));
         assert_eq!(settings.config.drain, DRAIN);
     }
 

@@ -2,19 +2,21 @@
 //! whose layout is in a file.
 
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
 use simshard_cluster::{
-    ClusterLayout, FileStore, KeyValueMetadata, MetadataError, MetadataStore, Node,
+    ClusterLayout, FileStore, KeyValueMetadata, KeyValueStore, MetadataError, MetadataStore, Node,
+    RegisteredStore, register,
 };
 use simshard_runtime::shutdown;
 use simshard_runtime::system::raise_open_files;
 use simshard_topology::NodeId;
 use tokio::net::{TcpListener, TcpSocket};
-use tracing::warn;
+use tracing::{info, warn};
 
-use super::config::{NodeRole, Role, RouterRole};
+use super::config::{NodeRole, Place, RouterRole};
 use crate::connection::block_on;
 use crate::embedded::{self, bind};
 use crate::exit::UsageError;
@@ -25,48 +27,122 @@ const ENOUGH_FILES: u64 = 8192;
 
 pub(super) fn run_node(role: NodeRole) -> anyhow::Result<()> {
     block_on(async {
-        let store = open_metadata(&role).await?;
-        let layout = store.layout().await?;
-        let node = find_node(&layout, &role.config.node)?;
-        let listen = match role.listen {
-            Some(listen) => listen,
-            None => address_of(node)?,
-        };
         let shutdown = shutdown::on_signals()?;
         open_enough_files();
-        let socket = bind(listen)?;
-        // Loading may take long: a signal ends it at once.
-        let open = simshard_node::Node::open(role.config, &*store);
-        let Some(node) = shutdown.run_until_cancelled(open).await else {
+        // Waiting for a cluster, and loading, may take long: a signal ends it at once.
+        let Some(started) = shutdown.run_until_cancelled(start_node(role)).await else {
             return Ok(());
         };
-        let node = node?;
+        let (node, socket) = started?;
         node.serve(announce(socket)?, shutdown).await?;
         Ok(())
     })
 }
 
+async fn start_node(role: NodeRole) -> anyhow::Result<(simshard_node::Node, TcpSocket)> {
+    let (store, socket) = match &role.metadata {
+        Place::Store(keys) => {
+            let socket = bind(role.listen.listen.ok_or_else(no_address)?)?;
+            register_node(keys, &role, &socket).await?;
+            (follow(keys).await?, socket)
+        }
+        Place::Files(layout) | Place::FileAndStore(layout, _) => {
+            let store = open_layout(layout, role.metadata.store()).await?;
+            let layout = store.layout().await?;
+            let node = find_node(&layout, &role.config.node)?;
+            let listen = match role.listen.listen {
+                Some(listen) => listen,
+                None => address_of(node)?,
+            };
+            (store, bind(listen)?)
+        }
+    };
+    let node = simshard_node::Node::open(role.config, &*store).await?;
+    Ok((node, socket))
+}
+
 pub(super) fn run_router(role: RouterRole) -> anyhow::Result<()> {
     block_on(async {
-        let store = open_metadata(&role).await?;
         let shutdown = shutdown::on_signals()?;
         raise_open_files();
+        let open = async {
+            match &role.metadata {
+                Place::Store(keys) => follow(keys).await,
+                Place::Files(layout) | Place::FileAndStore(layout, _) => {
+                    open_layout(layout, role.metadata.store()).await
+                }
+            }
+        };
+        let Some(store) = shutdown.run_until_cancelled(open).await else {
+            return Ok(());
+        };
+        let store = store?;
         let listener = announce(bind(role.listen)?)?;
         simshard_router::serve(role.config, store, listener, shutdown).await?;
         Ok(())
     })
 }
 
-/// The layout from its file, and the corpora from where they are kept.
-async fn open_metadata<A, C>(role: &Role<A, C>) -> Result<Arc<dyn MetadataStore>, MetadataError> {
-    let file = FileStore::open(&role.cluster).await?;
-    Ok(match &role.metadata {
+/// The layout from its file, and the corpora from beside it or from a store.
+async fn open_layout(
+    layout: &Path,
+    corpora: Option<&Arc<dyn KeyValueStore>>,
+) -> Result<Arc<dyn MetadataStore>, MetadataError> {
+    let file = FileStore::open(layout).await?;
+    Ok(match corpora {
         None => Arc::new(file),
-        Some(store) => Arc::new(KeyValueMetadata::new(
+        Some(store) => Arc::new(KeyValueMetadata::with_layout(
             file.layout().await?,
             Arc::clone(store),
         )),
     })
+}
+
+/// The metadata of a cluster without a layout file, once there is one.
+async fn follow(keys: &Arc<dyn KeyValueStore>) -> Result<Arc<dyn MetadataStore>, MetadataError> {
+    let on_wait = || info!("there is no cluster yet: `simshard cluster init` begins one");
+    let on_error = |error: &MetadataError| warn!(%error, "the layout cannot be followed now");
+    let metadata = KeyValueMetadata::follow(Arc::clone(keys), on_wait, on_error).await?;
+    Ok(Arc::new(metadata))
+}
+
+/// Registers the store of a node, and where it will answer.
+async fn register_node(
+    keys: &Arc<dyn KeyValueStore>,
+    role: &NodeRole,
+    socket: &TcpSocket,
+) -> anyhow::Result<()> {
+    let Some(data) = role.config.data.clone() else {
+        let text = "--data is missing: a node that registers itself needs a data directory";
+        return Err(UsageError(text.to_owned()).into());
+    };
+    let address = match &role.listen.address {
+        Some(address) => address.clone(),
+        None => reachable(socket.local_addr()?)?,
+    };
+    let store = RegisteredStore {
+        id: simshard_node::Node::identity(data).await?,
+        node: role.config.node.clone(),
+        address,
+    };
+    register(&**keys, &store).await?;
+    Ok(())
+}
+
+/// The URL of a node that other processes reach where it listens.
+fn reachable(listens: SocketAddr) -> Result<String, UsageError> {
+    if listens.ip().is_unspecified() {
+        return Err(UsageError(format!(
+            "--address is missing: other processes cannot reach this node at {listens}"
+        )));
+    }
+    Ok(format!("http://{listens}"))
+}
+
+fn no_address() -> UsageError {
+    UsageError(
+        "--listen is missing: without a layout file, the node has no address; port 0 takes any that is free".to_owned(),
+    )
 }
 
 /// Raises the number of files that may be open, and warns if that is few for a data directory.

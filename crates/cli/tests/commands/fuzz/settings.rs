@@ -197,6 +197,11 @@ fn examine(bytes: &[u8], error: &MetadataError) {
         | MetadataError::NotDurable { .. }
         | MetadataError::KeyValues(_)
         | MetadataError::BadRecord { .. }
+        | MetadataError::OtherStore { .. }
+        | MetadataError::AlreadyInitialized
+        | MetadataError::NotRegistered { .. }
+        | MetadataError::Raced
+        | MetadataError::UnusableRecords(_)
         | MetadataError::Stopping => panic!("nothing was changed: {error}"),
     }
 }

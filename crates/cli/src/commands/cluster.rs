@@ -1,0 +1,167 @@
+//! `simshard cluster`: a cluster whose nodes register themselves in the metadata.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::{Args, Subcommand, ValueHint};
+use simshard_cluster::{
+    FileStore, KeyValueMetadata, KeyValueStore, MetadataError, MetadataStore, RegisteredStore,
+    initialize, key_values_at, other_stores, registered_stores,
+};
+use simshard_topology::{NodeId, ShardMap, plan};
+
+use crate::exit::UsageError;
+use crate::say;
+use crate::say::note;
+
+/// The verbs of `cluster`.
+#[derive(Debug, Subcommand)]
+pub enum ClusterCommand {
+    /// Begin a cluster with the nodes that have registered
+    #[command(after_help = "\
+Start the nodes first, with `simshard serve node --metadata …` and no layout file:
+each registers itself, and waits. This command waits for them, and gives each a
+range of shards. Then the nodes load, and routers can be started.
+
+With --cluster, the shards go as that layout file has them, and the records of the
+corpora beside it are taken over. So a cluster that was started with a layout file
+goes on without one: stop it, start its nodes with their data directories and with
+--metadata only, then run this.")]
+    Init(InitArgs),
+    /// List the nodes that have registered, as TSV
+    Nodes(MetadataArgs),
+}
+
+/// Where the metadata is.
+#[derive(Args, Debug)]
+pub struct MetadataArgs {
+    /// The metadata of the cluster: etcd://HOST:PORT,HOST:PORT/PREFIX, or file:PATH on a single machine
+    #[arg(long, value_name = "ADDRESS", env = "SIMSHARD_METADATA")]
+    pub metadata: String,
+}
+
+/// Arguments of `cluster init`.
+#[derive(Args, Debug)]
+pub struct InitArgs {
+    /// How many nodes the cluster has
+    #[arg(long, value_name = "N", required_unless_present = "cluster", value_parser = clap::value_parser!(u16).range(1..=127))]
+    pub nodes: Option<u16>,
+    /// A layout file whose nodes, and their shards, the cluster has
+    #[arg(long, value_name = "FILE", conflicts_with = "nodes", value_hint = ValueHint::FilePath)]
+    pub cluster: Option<PathBuf>,
+    /// Where the metadata is.
+    #[command(flatten)]
+    pub metadata: MetadataArgs,
+}
+
+/// Does what the command says.
+pub async fn run(command: ClusterCommand) -> anyhow::Result<()> {
+    match command {
+        ClusterCommand::Init(args) => init(&args).await,
+        ClusterCommand::Nodes(args) => list(&args).await,
+    }
+}
+
+impl MetadataArgs {
+    fn keys(&self) -> Result<Arc<dyn KeyValueStore>, UsageError> {
+        key_values_at(&self.metadata).map_err(|error| UsageError(error.to_string()))
+    }
+}
+
+async fn init(args: &InitArgs) -> anyhow::Result<()> {
+    let keys = args.metadata.keys()?;
+    let map = match &args.cluster {
+        Some(file) => {
+            let files = FileStore::open(file).await?;
+            take_over_corpora(&files, &keys).await?;
+            let layout = files.layout().await?;
+            wait_for_nodes(&*keys, |nodes| names_missing(layout.map(), nodes)).await?;
+            layout.map().clone()
+        }
+        None => {
+            let count = args.nodes.map_or(1, usize::from);
+            let nodes = wait_for_nodes(&*keys, |nodes| count_missing(count, nodes)).await?;
+            plan(None, &exactly(count, nodes)?, 1)?
+        }
+    };
+    initialize(&*keys, &map).await?;
+    note(format!("the cluster has begun: {}", shares(&map)));
+    Ok(())
+}
+
+/// Copies the records of the corpora beside a layout file. Those that an earlier attempt copied are there.
+async fn take_over_corpora(files: &FileStore, keys: &Arc<dyn KeyValueStore>) -> anyhow::Result<()> {
+    let store = KeyValueMetadata::with_layout(files.layout().await?, Arc::clone(keys));
+    for record in files.corpora().await?.records() {
+        match store.create_corpus(record.clone(), usize::MAX).await {
+            Err(MetadataError::AlreadyExists { uid, .. }) if uid == record.uid => {}
+            outcome => {
+                outcome?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Waits until nothing is missing of the nodes that have registered. Says what is, whenever that changes.
+async fn wait_for_nodes(
+    keys: &dyn KeyValueStore,
+    missing: impl Fn(&BTreeSet<NodeId>) -> Option<String>,
+) -> Result<Vec<NodeId>, MetadataError> {
+    let mut stores = registered_stores(keys).await?;
+    let mut told = String::new();
+    loop {
+        let nodes = stores.iter().map(|store| store.node.clone()).collect();
+        let Some(missing) = missing(&nodes) else {
+            return Ok(nodes.into_iter().collect());
+        };
+        if missing != told {
+            note(format!("waiting for nodes: {missing}"));
+            told = missing;
+        }
+        stores = other_stores(keys, &stores).await?;
+    }
+}
+
+fn names_missing(map: &ShardMap, nodes: &BTreeSet<NodeId>) -> Option<String> {
+    let missing = map.nodes().iter().filter(|node| !nodes.contains(node));
+    let missing: Vec<&str> = missing.map(NodeId::as_str).collect();
+    (!missing.is_empty()).then(|| format!("{} not registered yet", missing.join(", ")))
+}
+
+fn count_missing(count: usize, nodes: &BTreeSet<NodeId>) -> Option<String> {
+    let found = nodes.len();
+    (found < count).then(|| format!("{found} of {count} have registered"))
+}
+
+/// Refuses more nodes than were asked for.
+fn exactly(count: usize, nodes: Vec<NodeId>) -> Result<Vec<NodeId>, UsageError> {
+    if nodes.len() == count {
+        return Ok(nodes);
+    }
+    let names: Vec<&str> = nodes.iter().map(NodeId::as_str).collect();
+    let (found, names) = (names.len(), names.join(", "));
+    Err(UsageError(format!(
+        "{found} nodes have registered: {names}; give --nodes {found}"
+    )))
+}
+
+fn shares(map: &ShardMap) -> String {
+    let shares = map
+        .nodes()
+        .iter()
+        .map(|node| format!("{node} has {}", map.shards_of(node)));
+    shares.collect::<Vec<_>>().join(", ")
+}
+
+async fn list(args: &MetadataArgs) -> anyhow::Result<()> {
+    let mut stores = registered_stores(&*args.keys()?).await?;
+    stores.sort_by(|a, b| a.node.cmp(&b.node));
+    let mut text = "node\taddress\tstore".to_owned();
+    for RegisteredStore { id, node, address } in stores {
+        text.push_str(&format!("\n{node}\t{address}\t{id}"));
+    }
+    say::print(&text)?;
+    Ok(())
+}

@@ -1,0 +1,252 @@
+//! The records of stores and shards as their JSON texts say them.
+
+use serde::{Deserialize, Serialize};
+use simshard_topology::NodeId;
+use simshard_topology::replication::{Epoch, InSync, Learner, ShardRecord, StoreId};
+use uuid::Uuid;
+
+use crate::store::MetadataError;
+
+/// A store, the data directory of a node, and where it answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RegisteredStore {
+    /// Its identity.
+    pub id: StoreId,
+    /// The name of its node.
+    pub node: NodeId,
+    /// The node's gRPC address, `http://host:port`.
+    pub address: String,
+}
+
+/// The value of the key of the cluster.
+#[derive(Serialize)]
+pub(crate) struct RawCluster {
+    schema: u32,
+    id: String,
+}
+
+impl RawCluster {
+    /// That of a new cluster.
+    pub(crate) fn new() -> Self {
+        Self {
+            schema: 1,
+            id: Uuid::new_v4().to_string(),
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawStore {
+    node: String,
+    address: String,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawShard {
+    epoch: String,
+    /// A number of 64 bits, in hexadecimal digits: not all readers of JSON have such numbers.
+    nonce: String,
+    in_sync: Vec<RawInSync>,
+    learners: Vec<RawLearner>,
+    previous: Vec<String>,
+    want: u8,
+    hot: u8,
+    min_in_sync: u8,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawInSync {
+    store: String,
+    since: String,
+    hot: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawLearner {
+    store: String,
+    added: String,
+}
+
+/// The text of a record.
+pub(crate) fn text_of(key: &str, record: &impl Serialize) -> Result<String, MetadataError> {
+    serde_json::to_string(record).map_err(|error| bad(key, error.to_string()))
+}
+
+/// The text of a store's record.
+pub(crate) fn store_text(key: &str, store: &RegisteredStore) -> Result<String, MetadataError> {
+    let raw = RawStore {
+        node: store.node.to_string(),
+        address: store.address.clone(),
+    };
+    text_of(key, &raw)
+}
+
+/// The store whose record is under this key, which ends with its id.
+pub(crate) fn store_of(key: &str, text: &str) -> Result<RegisteredStore, MetadataError> {
+    let raw: RawStore = serde_json::from_str(text).map_err(|error| bad(key, error.to_string()))?;
+    let (_, id) = key.rsplit_once('/').unwrap_or(("", key));
+    Ok(RegisteredStore {
+        id: id_of(id).map_err(|reason| bad(key, reason))?,
+        node: NodeId::new(&raw.node).map_err(|error| bad(key, error.to_string()))?,
+        address: raw.address,
+    })
+}
+
+/// The text of a shard's record.
+pub(crate) fn shard_text(key: &str, record: &ShardRecord) -> Result<String, MetadataError> {
+    let in_sync = record.in_sync.iter().map(|entry| RawInSync {
+        store: entry.store.to_string(),
+        since: entry.since.to_string(),
+        hot: entry.hot,
+    });
+    let learners = record.learners.iter().map(|entry| RawLearner {
+        store: entry.store.to_string(),
+        added: entry.added.to_string(),
+    });
+    let raw = RawShard {
+        epoch: record.epoch.to_string(),
+        nonce: format!("{:016x}", record.nonce),
+        in_sync: in_sync.collect(),
+        learners: learners.collect(),
+        previous: record.previous.iter().map(ToString::to_string).collect(),
+        want: record.want,
+        hot: record.hot,
+        min_in_sync: record.min_in_sync,
+    };
+    text_of(key, &raw)
+}
+
+/// The record of a shard that has this text.
+pub(crate) fn shard_of(key: &str, text: &str) -> Result<ShardRecord, MetadataError> {
+    let raw: RawShard = serde_json::from_str(text).map_err(|error| bad(key, error.to_string()))?;
+    let id = |text: &String| id_of(text).map_err(|reason| bad(key, reason));
+    let epoch =
+        |text: &str| epoch_of(text).ok_or_else(|| bad(key, format!("{text:?} is no epoch")));
+    let in_sync = raw.in_sync.iter().map(|entry| {
+        Ok(InSync {
+            store: id(&entry.store)?,
+            since: epoch(&entry.since)?,
+            hot: entry.hot,
+        })
+    });
+    let learners = raw.learners.iter().map(|entry| {
+        Ok(Learner {
+            store: id(&entry.store)?,
+            added: epoch(&entry.added)?,
+        })
+    });
+    let nonce = u64::from_str_radix(&raw.nonce, 16);
+    let record = ShardRecord {
+        epoch: epoch(&raw.epoch)?,
+        nonce: nonce.map_err(|error| bad(key, error.to_string()))?,
+        in_sync: in_sync.collect::<Result<_, MetadataError>>()?,
+        learners: learners.collect::<Result<_, MetadataError>>()?,
+        previous: raw.previous.iter().map(id).collect::<Result<_, _>>()?,
+        want: raw.want,
+        hot: raw.hot,
+        min_in_sync: raw.min_in_sync,
+    };
+    if record.in_sync.is_empty() {
+        return Err(bad(key, "no store is in sync".to_owned()));
+    }
+    Ok(record)
+}
+
+/// An epoch as it shows: `GENERATION.NUMBER`.
+fn epoch_of(text: &str) -> Option<Epoch> {
+    let (generation, number) = text.split_once('.')?;
+    Some(Epoch {
+        generation: generation.parse().ok()?,
+        number: number.parse().ok()?,
+    })
+}
+
+fn id_of(text: &str) -> Result<StoreId, String> {
+    let id = Uuid::try_parse(text).map_err(|error| error.to_string())?;
+    Ok(StoreId(id.into_bytes()))
+}
+
+fn bad(key: &str, reason: String) -> MetadataError {
+    MetadataError::BadRecord {
+        key: key.to_owned(),
+        reason,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "shards/4b";
+
+    fn epoch(number: u64) -> Epoch {
+        Epoch {
+            generation: 2,
+            number,
+        }
+    }
+
+    #[test]
+    fn a_record_of_a_shard_comes_back_exactly() {
+        let store = |byte| StoreId([byte; 16]);
+        let in_sync = |byte, number, hot| InSync {
+            store: store(byte),
+            since: epoch(number),
+            hot,
+        };
+        let record = ShardRecord {
+            epoch: epoch(u64::MAX),
+            nonce: u64::MAX,
+            in_sync: vec![in_sync(1, 7, true), in_sync(2, 8, false)],
+            learners: vec![Learner {
+                store: store(3),
+                added: epoch(9),
+            }],
+            previous: vec![store(1), store(4)],
+            want: 3,
+            hot: 2,
+            min_in_sync: 2,
+        };
+        let text = shard_text(KEY, &record).unwrap();
+        assert_eq!(shard_of(KEY, &text).unwrap(), record);
+        let first = ShardRecord::first(store(1), 5);
+        let text = shard_text(KEY, &first).unwrap();
+        assert_eq!(
+            text,
+            "{\"epoch\":\"0.1\",\"nonce\":\"0000000000000005\",\"in_sync\":[{\"store\":\
+             \"01010101-0101-0101-0101-010101010101\",\"since\":\"0.1\",\"hot\":true}],\"learners\":[],\
+             \"previous\":[],\"want\":1,\"hot\":1,\"min_in_sync\":1}"
+        );
+        assert_eq!(shard_of(KEY, &text).unwrap(), first);
+    }
+
+    #[test]
+    fn texts_that_are_no_records_are_refused_by_their_key() {
+        let good = shard_text(KEY, &ShardRecord::first(StoreId([1; 16]), 5)).unwrap();
+        let without_stores =
+            good.split_once("[{").unwrap().0.to_owned() + "[]" + good.split_once("}]").unwrap().1;
+        let cases = [
+            String::new(),
+            good.replace("0.1", "1"),
+            good.replace("000005", "x"),
+            good.replace("want", "later"),
+            without_stores,
+        ];
+        for text in cases {
+            let error = shard_of(KEY, &text).unwrap_err().to_string();
+            assert!(error.contains(KEY), "{error}");
+        }
+        let store = "{\"node\":\"n1\",\"address\":\"http://h:1\"}";
+        for (key, text) in [
+            ("stores/x", store),
+            ("stores/01010101-0101-0101-0101-010101010101", "{}"),
+        ] {
+            let error = store_of(key, text).unwrap_err().to_string();
+            assert!(error.contains(key), "{error}");
+        }
+    }
+}
