@@ -134,7 +134,9 @@ pub(crate) enum RouterError {
     #[error("metadata: {0}")]
     Metadata(MetadataError),
     /// The metadata store did not answer. What it was told may yet happen.
-    #[error("metadata: the store did not answer within {0:?}")]
+    #[error(
+        "metadata: the store did not answer within {0:?}: etcd may be away, or a router that hangs holds the lock of the corpora file; look at both, then repeat"
+    )]
     MetadataLate(Duration),
     #[error("the work on this request failed without a word: the router's log may have more")]
     Fault,

@@ -3,6 +3,7 @@
 //!
 //! # Invariants
 //! - TR1: the writer of a stream that is not read is held back, but never cut off. No other stream is held back.
+//! - TR2: calls that are given up before the server sees them do not end the connection, on which others may be.
 
 mod admission;
 mod budget;
@@ -41,6 +42,11 @@ pub use shares::Peer;
 
 /// Requests in flight at once on one connection.
 const MAX_STREAMS: u32 = 1024;
+
+/// Calls of a connection that were given up before the server saw them. Beyond it, the connection ends with an error
+/// for all its calls. A router has all requests about corpora to a node on one connection, and clients give them up in
+/// hundreds.
+const MAX_GIVEN_UP: usize = 16 * MAX_STREAMS as usize;
 
 /// Bytes that a client may send on a connection that is not read: enough for all its streams, so none blocks another.
 /// The transport bears a number of small frames in proportion to it: the smallest batches there are can wait on some
@@ -130,6 +136,7 @@ fn server() -> Server {
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_concurrent_streams(MAX_STREAMS)
+        .http2_max_pending_accept_reset_streams(Some(MAX_GIVEN_UP))
         .http2_max_header_list_size(MAX_HEADERS_READ)
         .max_connection_age(CONNECTION_AGE)
 }

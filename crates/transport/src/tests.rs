@@ -1,5 +1,6 @@
 //! Streams over a real connection with a slow reader: their writer is held back, and other streams go on.
 
+use std::net::SocketAddr;
 use std::task::{Context, Poll};
 
 use futures_util::future::BoxFuture;
@@ -12,6 +13,7 @@ use simshard_proto::v1::{
     FindFirstRequest, FindFirstResponse, InsertRequest, InsertResponse, InsertStreamRequest,
     InsertStreamResponse,
 };
+use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::task::yield_now;
 use tokio::time::timeout;
@@ -125,10 +127,22 @@ fn inserted(sequence: u64) -> InsertStreamResponse {
     }
 }
 
-/// A client of a server with that service, which stops when dropped.
-async fn start() -> (Client, Slow, AbortOnDropHandle<Result<(), ServeError>>) {
+/// A server that stops when dropped.
+type Serving = AbortOnDropHandle<Result<(), ServeError>>;
+
+/// A client of a server with that service.
+async fn start() -> (Client, Slow, Serving) {
+    let (address, slow, serving) = listen().await;
+    let url = format!("http://{address}");
+    let endpoint = limited(Endpoint::from_shared(url).unwrap());
+    let client = Client::new(endpoint.connect_lazy());
+    (client, slow, serving)
+}
+
+/// A server with that service.
+async fn listen() -> (SocketAddr, Slow, Serving) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
+    let address = listener.local_addr().unwrap();
     let slow = Slow {
         searched: watch::Sender::default(),
         answered: watch::Sender::default(),
@@ -143,9 +157,7 @@ async fn start() -> (Client, Slow, AbortOnDropHandle<Result<(), ServeError>>) {
         };
         serve(service, interface, listener, budget, &never, QUIET).await
     });
-    let endpoint = limited(Endpoint::from_shared(url).unwrap());
-    let client = Client::new(endpoint.connect_lazy());
-    (client, slow, AbortOnDropHandle::new(serving))
+    (address, slow, AbortOnDropHandle::new(serving))
 }
 
 /// How many messages were asked for when no more are.
@@ -189,4 +201,29 @@ async fn a_stream_of_small_messages_is_held_back_by_a_slow_reader_and_never_cut_
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn so_are_many_streams_on_one_connection() {
     hold_back(32).await;
+}
+
+/// TR2.
+#[tokio::test]
+async fn calls_that_are_given_up_at_once_do_not_end_the_connection() {
+    let (address, _, _serving) = listen().await;
+    let stream = TcpStream::connect(address).await.unwrap();
+    let (requests, connection) = h2::client::handshake(stream).await.unwrap();
+    let _connection = AbortOnDropHandle::new(tokio::spawn(connection));
+    let find = || {
+        let find = Request::post(format!("http://{address}/{}/FindFirst", Slow::NAME));
+        find.header("content-type", "application/grpc")
+            .body(())
+            .unwrap()
+    };
+    for _ in 0..10 {
+        for _ in 0..100 {
+            let mut requests = requests.clone().ready().await.unwrap();
+            // Both frames leave together, as this task does not wait in between.
+            drop(requests.send_request(find(), true).unwrap());
+        }
+        let mut requests = requests.clone().ready().await.unwrap();
+        let (answer, _) = requests.send_request(find(), true).unwrap();
+        assert!(answer.await.unwrap().status().is_success());
+    }
 }

@@ -308,11 +308,13 @@ pub(crate) async fn call_all<A, E>(
 }
 
 /// The codes that a broken connection gives rise to.
-const CONNECTION_CODES: [Code; 4] = [
+const CONNECTION_CODES: [Code; 5] = [
     Code::Unavailable,
     Code::Unknown,
     Code::Cancelled,
     Code::Internal,
+    // The node's transport found that too much was asked of it.
+    Code::ResourceExhausted,
 ];
 
 impl From<Status> for CallError {
