@@ -8,7 +8,7 @@ use simshard_batch::evaluate::EvaluateError;
 use simshard_batch::{JobError, OutputError};
 use simshard_bench::BadSettings;
 use simshard_client::ClientError;
-use simshard_cluster::MetadataError;
+use simshard_cluster::{KeyValueError, MetadataError};
 use simshard_input::{InputError, WithoutParquet};
 use simshard_node::ServeError;
 use simshard_runtime::logging::LoggingError;
@@ -82,6 +82,11 @@ fn is_bad_file(error: &MetadataError) -> bool {
         | MetadataError::BadRecord { .. }
         | MetadataError::OtherStore { .. }
         | MetadataError::AlreadyInitialized
+        | MetadataError::OtherCorpora
+        | MetadataError::OtherName { .. }
+        | MetadataError::KeyValues(
+            KeyValueError::Damaged { .. } | KeyValueError::BadAddress { .. },
+        )
         | MetadataError::NotRegistered { .. }
         | MetadataError::UnusableRecords(_) => true,
         MetadataError::AlreadyExists { .. }

@@ -44,7 +44,7 @@ pub(crate) struct DurableFile<C> {
     last: Arc<Mutex<Understood<C>>>,
 }
 
-/// The bytes of the file when it was last read or written, and what they say. Nothing says: the default.
+/// The bytes of the file when it was last read or written, and what they say. Empty bytes mean the default.
 #[derive(Debug, Default)]
 struct Understood<C> {
     bytes: Vec<u8>,

@@ -3,33 +3,77 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use simshard_topology::ShardMap;
 use simshard_topology::replication::StoreId;
+use simshard_topology::{ShardId, ShardMap};
 use tokio::sync::watch;
 
-use crate::key_value::{KeyValueStore, Snapshot, follow};
+use crate::key_value::{KeyValueError, KeyValueStore, Snapshot, follow};
 use crate::keys;
 use crate::layout::ClusterLayout;
-use crate::membership::{cluster_in, node_of, shards_in, stores_in};
-use crate::records::RegisteredStore;
+use crate::membership::{cluster_in, node_of, stores_in};
+use crate::records::{self, RegisteredStore};
 use crate::store::MetadataError;
 
 /// Waits until there is a cluster. Calls `on_wait` if there is none yet.
 ///
 /// # Errors
-/// When the keys cannot be read.
+/// When the keys cannot be read at first, or the cluster is of a later version.
 pub(crate) async fn wait_for_cluster(
-    keys: &dyn KeyValueStore,
+    keys: &Arc<dyn KeyValueStore>,
     on_wait: impl FnOnce() + Send,
+    on_error: impl Fn(&MetadataError) + Send + Sync + 'static,
 ) -> Result<(), MetadataError> {
-    let mut snapshot = keys.read(keys::CLUSTER).await?;
-    if cluster_in(&snapshot).is_none() {
-        on_wait();
-    }
-    while cluster_in(&snapshot).is_none() {
-        snapshot = keys.changed(keys::CLUSTER, snapshot.revision).await?;
+    let mut followed = follow_keys(keys, keys::CLUSTER, on_error).await?;
+    let mut on_wait = Some(on_wait);
+    while cluster_in(&followed.borrow_and_update())?.is_none() {
+        if let Some(on_wait) = on_wait.take() {
+            on_wait();
+        }
+        news(&mut followed).await;
     }
     Ok(())
+}
+
+/// Waits until stores have registered that are `enough`, in a cluster that has not begun.
+///
+/// # Errors
+/// [`MetadataError::AlreadyInitialized`] if it has, else when the keys cannot be read at first, or not understood.
+pub async fn wait_for_stores(
+    keys: &Arc<dyn KeyValueStore>,
+    mut enough: impl FnMut(&[RegisteredStore]) -> bool,
+    on_error: impl Fn(&MetadataError) + Clone + Send + Sync + 'static,
+) -> Result<Vec<RegisteredStore>, MetadataError> {
+    let mut cluster = follow_keys(keys, keys::CLUSTER, on_error.clone()).await?;
+    let mut stores = follow_keys(keys, keys::STORES, on_error).await?;
+    loop {
+        if cluster_in(&cluster.borrow_and_update())?.is_some() {
+            return Err(MetadataError::AlreadyInitialized);
+        }
+        let registered = stores_in(&stores.borrow_and_update())?;
+        if enough(&registered) {
+            return Ok(registered);
+        }
+        tokio::select! {
+            () = news(&mut cluster) => {}
+            () = news(&mut stores) => {}
+        }
+    }
+}
+
+async fn follow_keys(
+    keys: &Arc<dyn KeyValueStore>,
+    prefix: &str,
+    on_error: impl Fn(&MetadataError) + Send + Sync + 'static,
+) -> Result<watch::Receiver<Arc<Snapshot>>, MetadataError> {
+    let on_error = move |error: &KeyValueError| on_error(&MetadataError::KeyValues(error.clone()));
+    Ok(follow(Arc::clone(keys), prefix.to_owned(), on_error).await?)
+}
+
+/// Waits for a change. The keys are followed as long as there is a receiver, so there is one in the end.
+async fn news(followed: &mut watch::Receiver<Arc<Snapshot>>) {
+    if followed.changed().await.is_err() {
+        std::future::pending::<()>().await;
+    }
 }
 
 /// Follows the layout of a cluster that has begun, until the last receiver is gone. What goes wrong later is told to
@@ -41,29 +85,19 @@ pub(crate) async fn follow_layout(
     keys: &Arc<dyn KeyValueStore>,
     on_error: impl Fn(&MetadataError) + Clone + Send + Sync + 'static,
 ) -> Result<watch::Receiver<Arc<ClusterLayout>>, MetadataError> {
-    let follow = |prefix: &str| {
-        let on_error = on_error.clone();
-        follow(Arc::clone(keys), prefix.to_owned(), move |error| {
-            on_error(&MetadataError::KeyValues(error.clone()));
-        })
-    };
     let mut followed = Followed {
         // Shards first, so that the stores that they name are there.
-        shards: follow(keys::SHARDS).await?,
-        stores: follow(keys::STORES).await?,
+        shards: follow_keys(keys, keys::SHARDS, on_error.clone()).await?,
+        stores: follow_keys(keys, keys::STORES, on_error.clone()).await?,
     };
-    let first = followed.layout()?.ok_or_else(|| MetadataError::BadRecord {
-        key: keys::SHARDS.to_owned(),
-        reason: "shards, or stores that hold them, are missing".to_owned(),
-    })?;
+    let first = followed.layout()?;
     let (sender, receiver) = watch::channel(Arc::new(first));
     tokio::spawn(async move {
         while followed.changed(&sender).await {
             match followed.layout() {
-                Ok(Some(layout)) => {
+                Ok(layout) => {
                     sender.send_replace(Arc::new(layout));
                 }
-                Ok(None) => {}
                 Err(error) => on_error(&error),
             }
         }
@@ -78,17 +112,17 @@ struct Followed {
 }
 
 impl Followed {
-    /// Waits for a change. Without anyone to tell of it, there is none.
-    async fn changed(&mut self, told: &watch::Sender<Arc<ClusterLayout>>) -> bool {
+    /// Waits for a change. Returns false once all receivers of the layout are gone.
+    async fn changed(&mut self, sender: &watch::Sender<Arc<ClusterLayout>>) -> bool {
         tokio::select! {
-            changed = self.stores.changed() => changed.is_ok(),
-            changed = self.shards.changed() => changed.is_ok(),
-            () = told.closed() => false,
+            () = news(&mut self.stores) => true,
+            () = news(&mut self.shards) => true,
+            () = sender.closed() => false,
         }
     }
 
-    /// The layout of now. `None` while a record that it needs is missing, as when stores were read before shards.
-    fn layout(&mut self) -> Result<Option<ClusterLayout>, MetadataError> {
+    /// The layout of now.
+    fn layout(&mut self) -> Result<ClusterLayout, MetadataError> {
         let stores = Arc::clone(&self.stores.borrow_and_update());
         let shards = Arc::clone(&self.shards.borrow_and_update());
         layout_of(&stores, &shards)
@@ -99,21 +133,34 @@ impl Followed {
 pub(crate) fn layout_of(
     stores: &Snapshot,
     shards: &Snapshot,
-) -> Result<Option<ClusterLayout>, MetadataError> {
+) -> Result<ClusterLayout, MetadataError> {
     let stores = stores_in(stores)?;
-    let by_id: BTreeMap<StoreId, &RegisteredStore> =
+    let stores: BTreeMap<StoreId, &RegisteredStore> =
         stores.iter().map(|store| (store.id, store)).collect();
+    let shards = shards.pairs.iter().map(|pair| (&pair.key, &pair.value));
+    let shards: BTreeMap<&String, &String> = shards.collect();
     let (mut entries, mut nodes) = (Vec::new(), BTreeMap::new());
-    for record in shards_in(shards)? {
-        let Some(store) = by_id.get(&record.in_sync[0].store) else {
-            return Ok(None);
-        };
+    for shard in ShardId::all() {
+        let key = keys::shard(shard);
+        let text = shards.get(&key).ok_or_else(|| missing(&key))?;
+        let holder = records::shard_of(&key, text)?.in_sync[0].store;
+        let store = stores
+            .get(&holder)
+            .ok_or_else(|| missing(&keys::store(holder)))?;
         nodes.insert(store.node.clone(), node_of(store));
         entries.push(vec![store.node.clone()]);
     }
-    let Ok(map) = ShardMap::new(1, &entries) else {
-        return Ok(None);
-    };
+    let map = ShardMap::new(1, &entries).map_err(|error| MetadataError::BadRecord {
+        key: keys::SHARDS.to_owned(),
+        reason: error.to_string(),
+    })?;
     let layout = ClusterLayout::of_map(nodes.into_values().collect(), map);
-    layout.map(Some).map_err(MetadataError::UnusableRecords)
+    layout.map_err(MetadataError::UnusableRecords)
+}
+
+fn missing(key: &str) -> MetadataError {
+    MetadataError::BadRecord {
+        key: key.to_owned(),
+        reason: "it is missing".to_owned(),
+    }
 }

@@ -4,7 +4,7 @@
 //! # Invariants
 //! - KM1: of two changes that were decided on the same corpora, one is made, and the other is decided anew
 //!   (`the_store_of_key_values_keeps_the_contract`).
-//! - KM2: a change that may have been made is not repeated by itself. It fails, and who asked for it reads first
+//! - KM2: a change that may have been made is not repeated by itself. It fails, and the caller reads before it retries
 //!   (`a_change_of_unknown_outcome_is_not_repeated`).
 
 use std::collections::BTreeMap;
@@ -24,6 +24,7 @@ use crate::key_value::{
 use crate::keys;
 use crate::layout::ClusterLayout;
 use crate::raw_corpus::RawCorpus;
+use crate::records;
 use crate::store::{MetadataError, MetadataStore};
 
 /// Corpora in a key-value store, and a layout that is fixed or there as well.
@@ -66,7 +67,7 @@ impl KeyValueMetadata {
         on_wait: impl FnOnce() + Send,
         on_error: impl Fn(&MetadataError) + Clone + Send + Sync + 'static,
     ) -> Result<Self, MetadataError> {
-        wait_for_cluster(&*store, on_wait).await?;
+        wait_for_cluster(&store, on_wait, on_error.clone()).await?;
         Ok(Self {
             layout: follow_layout(&store, on_error).await?,
             _fixed: None,
@@ -145,7 +146,8 @@ fn transaction(before: &Understood, after: &Corpora) -> Result<Transaction, Meta
     transaction = transaction.put(key, after.revision().to_string());
     for record in after.records() {
         if before.corpora.get(&record.name) != Some(record) {
-            transaction = transaction.put(keys::corpus(&record.name), text_of(record)?);
+            transaction =
+                transaction.put(keys::corpus(&record.name), records::corpus_text(record)?);
         }
     }
     for record in before.corpora.records() {
@@ -160,13 +162,6 @@ fn revision_of(pairs: &[KeyValue]) -> Option<Revision> {
     let mut pairs = pairs.iter();
     let pair = pairs.find(|pair| pair.key == keys::CORPORA_REVISION);
     pair.map(|pair| pair.revision)
-}
-
-fn text_of(record: &CorpusRecord) -> Result<String, MetadataError> {
-    serde_json::to_string(&RawCorpus::from(record)).map_err(|error| MetadataError::BadRecord {
-        key: keys::corpus(&record.name),
-        reason: error.to_string(),
-    })
 }
 
 impl From<KeyValueError> for MetadataError {

@@ -3,8 +3,10 @@
 //! | key | value |
 //! |---|---|
 //! | `cluster` | that there is a cluster, as JSON; written last |
+//! | `registrations` | how many changes of stores there have been |
 //! | `stores/UUID` | a store and where it answers, as JSON |
 //! | `shards/SS` | who holds a shard, as JSON; SS are the two digits of its leading byte |
+//! | `take-over` | that corpora are being copied from a corpora file, into a cluster that has not begun |
 //! | `corpora/revision` | how many changes of corpora there have been |
 //! | `corpora/by-name/NAME` | the record of a corpus, as JSON |
 
@@ -15,6 +17,9 @@ use crate::corpus::CorpusName;
 
 /// The cluster. It is there once all other records of a new cluster are.
 pub(crate) const CLUSTER: &str = "cluster";
+
+/// Counts the changes of stores. Each change compares and writes it.
+pub(crate) const REGISTRATIONS: &str = "registrations";
 
 /// Before the records of stores.
 pub(crate) const STORES: &str = "stores/";
@@ -31,6 +36,9 @@ pub(crate) fn store(id: StoreId) -> String {
 pub(crate) fn shard(id: ShardId) -> String {
     format!("{SHARDS}{id}")
 }
+
+/// Marks that the keys about corpora are copies, and may be replaced until the cluster begins.
+pub(crate) const TAKE_OVER: &str = "take-over";
 
 /// Before all keys about corpora.
 pub(crate) const CORPORA: &str = "corpora/";

@@ -23,13 +23,14 @@ mod store;
 pub use corpora::Corpora;
 pub use corpus::{CorpusName, CorpusRecord, CorpusState, InvalidCorpusName, random_corpus_uid};
 pub use file::FileStore;
+pub use followed_layout::wait_for_stores;
 pub use key_value::{
     EtcdKeyValues, FileKeyValues, KeyValue, KeyValueError, KeyValueStore, LeaseId, MAX_OPERATIONS,
     MemoryKeyValues, Outcome, Revision, Snapshot, Transaction, follow, key_values_at,
 };
 pub use key_value_metadata::KeyValueMetadata;
 pub use layout::{ClusterLayout, ClusterLayoutError, Node};
-pub use membership::{initialize, other_stores, register, registered_stores};
+pub use membership::{check_registered, initialize, register, registered_stores};
 pub use memory::MemoryStore;
 pub use records::RegisteredStore;
 pub use simshard_topology::CorpusUid;

@@ -1,119 +1,181 @@
 //! A cluster whose nodes register themselves: its stores, and who holds which shard.
 //!
 //! # Invariants
-//! - ME1: a store that a shard's record names stays registered (`a_store_that_holds_shards_is_not_replaced`).
-//! - ME2: a cluster begins once, and its key is written after all records that it needs
-//!   (`a_cluster_begins_once`, `a_beginning_that_was_cut_short_is_repeated`).
+//! - ME1: a store that a shard's record names stays registered, and no other store has its node's name
+//!   (`a_store_that_holds_shards_is_not_replaced`).
+//! - ME2: a cluster begins once, with the map of one attempt. Its key is written after all records that it needs
+//!   (`a_cluster_begins_once`, `a_cluster_has_the_map_of_one_attempt`).
+//! - ME3: no two stores have the same address (`an_address_that_another_store_has_is_refused`).
 
 use std::collections::BTreeMap;
 
-use simshard_topology::replication::{ShardRecord, StoreId};
+use simshard_topology::replication::ShardRecord;
 use simshard_topology::{NodeId, ShardId, ShardMap};
 use uuid::Uuid;
 
+use crate::corpora::Corpora;
 use crate::key_value::{
-    KeyValue, KeyValueStore, MAX_OPERATIONS, Outcome, Revision, Snapshot, Transaction,
+    KeyValue, KeyValueError, KeyValueStore, MAX_OPERATIONS, Outcome, Revision, Snapshot,
+    Transaction,
 };
 use crate::keys;
 use crate::layout::{Node, check_nodes};
 use crate::records::{self, RawCluster, RegisteredStore};
 use crate::store::MetadataError;
 
-/// Enters a store, or where it answers now. Another store of the same node gives way unless it holds shards.
+/// Shards whose first records are written together. A transaction has two conditions besides.
+const SHARDS_TOGETHER: usize = MAX_OPERATIONS - 2;
+
+/// Enters a store, or where it answers now. Another store of the same node gives way unless the cluster has begun.
 ///
 /// # Errors
-/// [`MetadataError::OtherStore`] if it does, [`MetadataError::UnusableRecords`] if the address is none, else when the
-/// keys cannot be read or written.
+/// [`MetadataError::OtherStore`] if it has, [`MetadataError::OtherName`] if the store has been another node's since then,
+/// [`MetadataError::UnusableRecords`] if the address is none or taken, else
+/// when the keys cannot be read or written.
 pub async fn register(
     keys: &dyn KeyValueStore,
     store: &RegisteredStore,
 ) -> Result<(), MetadataError> {
-    check_nodes(&[node_of(store)]).map_err(MetadataError::UnusableRecords)?;
     loop {
         let registered = Registered::read(keys).await?;
+        registered.check_name(store)?;
+        let is_other = |other: &&RegisteredStore| other.id != store.id && other.node != store.node;
+        let others = registered.stores.iter().filter(is_other).map(node_of);
+        let all: Vec<Node> = others.chain([node_of(store)]).collect();
+        check_nodes(&all).map_err(MetadataError::UnusableRecords)?;
         if registered.stores.contains(store) {
             return Ok(());
         }
         let key = keys::store(store.id);
         let text = records::store_text(&key, store)?;
-        let mut change = registered.if_same_cluster(Transaction::new());
-        change = change.put(key, text);
+        let mut change = registered
+            .if_unchanged(Transaction::new())
+            .put(&*key, &*text);
+        change = change.put(keys::REGISTRATIONS, Uuid::new_v4().to_string());
         for other in &registered.stores {
             if other.id != store.id && other.node == store.node {
-                if registered.holds_shards(other.id) {
-                    let (node, store) = (other.node.clone(), other.id);
-                    return Err(MetadataError::OtherStore { node, store });
-                }
                 change = change.delete(keys::store(other.id));
             }
         }
-        if let Outcome::Committed(_) = keys.commit(&change).await? {
+        if commit(keys, &change, &key, &text).await?.is_some() {
             return Ok(());
         }
     }
 }
 
-/// Begins a cluster: each shard goes to the store of the node that `map` names for it.
+/// Checks that a store is still the one of its node, as it was when it registered.
+///
+/// # Errors
+/// [`MetadataError::OtherStore`] if it is not, else when the keys cannot be read.
+pub async fn check_registered(
+    keys: &dyn KeyValueStore,
+    store: &RegisteredStore,
+) -> Result<(), MetadataError> {
+    Registered::read(keys).await?.check_name(store)
+}
+
+/// Begins a cluster with these corpora: each shard goes to the store of the node that `map` names for it.
 ///
 /// # Errors
 /// [`MetadataError::AlreadyInitialized`] if there is one, [`MetadataError::NotRegistered`] if the map names a node that
-/// has no store, [`MetadataError::Raced`] if nodes or another process got in between, else when the keys cannot be
-/// read or written.
-pub async fn initialize(keys: &dyn KeyValueStore, map: &ShardMap) -> Result<(), MetadataError> {
-    let registered = Registered::read(keys).await?;
-    initialize_with(keys, &registered, map).await
-}
-
-async fn initialize_with(
+/// has no store, [`MetadataError::OtherCorpora`] if the keys hold corpora that are not these, [`MetadataError::Raced`]
+/// if nodes or another process got in between, else when the keys cannot be read or written.
+pub async fn initialize(
     keys: &dyn KeyValueStore,
-    registered: &Registered,
     map: &ShardMap,
+    corpora: &Corpora,
 ) -> Result<(), MetadataError> {
-    if registered.cluster.is_some() {
-        return Err(MetadataError::AlreadyInitialized);
-    }
-    let stores: BTreeMap<&NodeId, &RegisteredStore> = registered
-        .stores
-        .iter()
-        .map(|store| (&store.node, store))
-        .collect();
-    let missing = map.nodes().iter().filter(|node| !stores.contains_key(node));
-    let missing: Vec<&str> = missing.map(NodeId::as_str).collect();
-    if !missing.is_empty() {
-        let missing = missing.join(", ");
-        return Err(MetadataError::NotRegistered { missing });
-    }
+    let registered = Registered::read(keys).await?;
+    let stores = registered.stores_of(map)?;
+    take_over(keys, corpora).await?;
+    let mut begin = registered.if_unchanged(Transaction::new());
     let shards: Vec<ShardId> = ShardId::all().collect();
-    for some in shards.chunks(MAX_OPERATIONS - 1) {
-        // Another process may have begun the cluster meanwhile.
-        let mut change = Transaction::new().if_absent(keys::CLUSTER);
+    for some in shards.chunks(SHARDS_TOGETHER) {
+        let (mut last, mut change) = (None, registered.if_unchanged(Transaction::new()));
         for &shard in some {
             let key = keys::shard(shard);
-            // A beginning that was cut short left some.
-            change = match registered.shard_revisions.get(&key) {
-                Some(&revision) => change.if_unchanged(&*key, revision),
-                None => change.if_absent(&*key),
-            };
             let record = ShardRecord::first(stores[map.owner(shard)].id, random());
             let text = records::shard_text(&key, &record)?;
-            change = change.put(key, text);
+            change = change.put(&*key, &*text);
+            last = Some((key, text));
         }
-        unless_raced(keys.commit(&change).await?)?;
-    }
-    let mut change = Transaction::new().if_absent(keys::CLUSTER);
-    for node in map.nodes() {
-        let key = keys::store(stores[node].id);
-        let revision = registered.store_revisions[&key];
-        change = change.if_unchanged(key, revision);
+        if let Some((key, text)) = last {
+            let revision = commit(keys, &change, &key, &text).await?;
+            // Another attempt must not have written them since.
+            begin = begin.if_unchanged(key, revision.ok_or(MetadataError::Raced)?);
+        }
     }
     let text = records::text_of(keys::CLUSTER, &RawCluster::new())?;
-    unless_raced(keys.commit(&change.put(keys::CLUSTER, text)).await?)
+    let begin = begin.put(keys::CLUSTER, &*text);
+    let begun = commit(keys, &begin, keys::CLUSTER, &text).await?;
+    begun.map(|_| ()).ok_or(MetadataError::Raced)
 }
 
-fn unless_raced(outcome: Outcome) -> Result<(), MetadataError> {
-    match outcome {
-        Outcome::Committed(_) => Ok(()),
-        Outcome::Conflict => Err(MetadataError::Raced),
+/// Copies the records of corpora, before the cluster begins. Replaces what an earlier attempt copied, and nothing else.
+async fn take_over(keys: &dyn KeyValueStore, corpora: &Corpora) -> Result<(), MetadataError> {
+    if corpora.is_empty() {
+        return Ok(());
+    }
+    let there = keys.read(keys::CORPORA).await?.pairs;
+    if !there.is_empty() && keys.read(keys::TAKE_OVER).await?.pairs.is_empty() {
+        return Err(MetadataError::OtherCorpora);
+    }
+    let attempt = Uuid::new_v4().to_string();
+    let mut mark = Transaction::new().if_absent(keys::CLUSTER);
+    if there.is_empty() {
+        mark = mark.if_absent(keys::CORPORA_REVISION);
+    }
+    let mark = mark.put(keys::TAKE_OVER, &*attempt);
+    let mark = commit(keys, &mark, keys::TAKE_OVER, &attempt).await?;
+    let mark = mark.ok_or(MetadataError::Raced)?;
+    let mut wanted = BTreeMap::from([(
+        keys::CORPORA_REVISION.to_owned(),
+        corpora.revision().to_string(),
+    )]);
+    for record in corpora.records() {
+        wanted.insert(keys::corpus(&record.name), records::corpus_text(record)?);
+    }
+    let old = there.into_iter().map(|pair| pair.key);
+    let old: Vec<String> = old.filter(|key| !wanted.contains_key(key)).collect();
+    let writes = wanted.into_iter().map(|(key, text)| (key, Some(text)));
+    let writes: Vec<_> = writes
+        .chain(old.into_iter().map(|key| (key, None)))
+        .collect();
+    for some in writes.chunks(MAX_OPERATIONS) {
+        let mut change = Transaction::new()
+            .if_absent(keys::CLUSTER)
+            .if_unchanged(keys::TAKE_OVER, mark);
+        for (key, text) in some {
+            change = match text {
+                Some(text) => change.put(&**key, &**text),
+                None => change.delete(&**key),
+            };
+        }
+        if keys.commit(&change).await? == Outcome::Conflict {
+            return Err(MetadataError::Raced);
+        }
+    }
+    Ok(())
+}
+
+/// Makes a transaction that puts this text under this key, among others. Answers its revision; `None` if a condition
+/// did not hold. Without an answer it looks: the text is unlike all others.
+async fn commit(
+    keys: &dyn KeyValueStore,
+    change: &Transaction,
+    key: &str,
+    text: &str,
+) -> Result<Option<Revision>, MetadataError> {
+    match keys.commit(change).await {
+        Ok(Outcome::Committed(revision)) => Ok(Some(revision)),
+        Ok(Outcome::Conflict) => Ok(None),
+        Err(KeyValueError::Unknown { .. }) => {
+            let found = keys.read(key).await?.pairs;
+            let mut found = found.into_iter().filter(|pair| pair.key == key);
+            let made = found.find(|pair| pair.value == text);
+            Ok(made.map(|pair| pair.revision))
+        }
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -121,70 +183,95 @@ fn random() -> u64 {
     Uuid::new_v4().as_u64_pair().1
 }
 
-/// The stores that are registered, and who holds which shard.
-#[derive(Debug, Default)]
+/// The stores that are registered, and whether the cluster has begun.
+#[derive(Debug)]
 struct Registered {
     cluster: Option<Revision>,
+    registrations: Option<Revision>,
     stores: Vec<RegisteredStore>,
-    store_revisions: BTreeMap<String, Revision>,
-    shards: Vec<ShardRecord>,
-    shard_revisions: BTreeMap<String, Revision>,
 }
 
 impl Registered {
+    /// Registrations are read first, so that a transaction that compares them conflicts with any later change.
     async fn read(keys: &dyn KeyValueStore) -> Result<Self, MetadataError> {
-        let cluster = cluster_in(&keys.read(keys::CLUSTER).await?);
-        let (stores, shards) = (
-            keys.read(keys::STORES).await?,
-            keys.read(keys::SHARDS).await?,
-        );
+        let registrations =
+            revision_in(&keys.read(keys::REGISTRATIONS).await?, keys::REGISTRATIONS);
         Ok(Self {
-            cluster,
-            stores: stores_in(&stores)?,
-            store_revisions: revisions(&stores),
-            shards: shards_in(&shards)?,
-            shard_revisions: revisions(&shards),
+            registrations,
+            cluster: cluster_in(&keys.read(keys::CLUSTER).await?)?,
+            stores: stores_in(&keys.read(keys::STORES).await?)?,
         })
     }
 
-    fn holds_shards(&self, store: StoreId) -> bool {
-        let mut shards = self.shards.iter();
-        self.cluster.is_some() && shards.any(|shard| shard.write_set().any(|named| named == store))
+    /// Refuses a store whose node has another one, or that has another node, in a cluster that has begun.
+    fn check_name(&self, store: &RegisteredStore) -> Result<(), MetadataError> {
+        let of_cluster = || self.stores.iter().filter(|_| self.cluster.is_some());
+        if let Some(same) = of_cluster().find(|other| other.id == store.id) {
+            let node = same.node.clone();
+            let is_same = node == store.node;
+            return is_same
+                .then_some(())
+                .ok_or(MetadataError::OtherName { node });
+        }
+        match of_cluster().find(|other| other.node == store.node) {
+            None => Ok(()),
+            Some(other) => Err(MetadataError::OtherStore {
+                node: other.node.clone(),
+                store: other.id,
+            }),
+        }
     }
 
-    /// Demands that a cluster has neither begun nor ended since.
-    fn if_same_cluster(&self, transaction: Transaction) -> Transaction {
-        match self.cluster {
-            Some(revision) => transaction.if_unchanged(keys::CLUSTER, revision),
-            None => transaction.if_absent(keys::CLUSTER),
+    /// The store of each node of a map, for a cluster that has not begun.
+    fn stores_of(
+        &self,
+        map: &ShardMap,
+    ) -> Result<BTreeMap<&NodeId, &RegisteredStore>, MetadataError> {
+        if self.cluster.is_some() {
+            return Err(MetadataError::AlreadyInitialized);
         }
+        let stores = self.stores.iter().map(|store| (&store.node, store));
+        let stores: BTreeMap<_, _> = stores.collect();
+        let missing = map.nodes().iter().filter(|node| !stores.contains_key(node));
+        let missing: Vec<&str> = missing.map(NodeId::as_str).collect();
+        if missing.is_empty() {
+            return Ok(stores);
+        }
+        let missing = missing.join(", ");
+        Err(MetadataError::NotRegistered { missing })
+    }
+
+    /// Demands that neither the stores nor the cluster have changed since.
+    fn if_unchanged(&self, transaction: Transaction) -> Transaction {
+        let unchanged = |transaction: Transaction, key, revision| match revision {
+            Some(revision) => transaction.if_unchanged(key, revision),
+            None => transaction.if_absent(key),
+        };
+        let transaction = unchanged(transaction, keys::CLUSTER, self.cluster);
+        unchanged(transaction, keys::REGISTRATIONS, self.registrations)
     }
 }
 
-pub(crate) fn cluster_in(snapshot: &Snapshot) -> Option<Revision> {
+fn revision_in(snapshot: &Snapshot, key: &str) -> Option<Revision> {
+    let mut pairs = snapshot.pairs.iter();
+    let pair = pairs.find(|pair| pair.key == key);
+    pair.map(|pair| pair.revision)
+}
+
+/// The revision of the cluster's record, if there is one that this version knows.
+pub(crate) fn cluster_in(snapshot: &Snapshot) -> Result<Option<Revision>, MetadataError> {
     let mut pairs = snapshot.pairs.iter();
     let pair = pairs.find(|pair| pair.key == keys::CLUSTER);
-    pair.map(|pair| pair.revision)
+    if let Some(pair) = pair {
+        records::check_cluster(&pair.value)?;
+    }
+    Ok(pair.map(|pair| pair.revision))
 }
 
 pub(crate) fn stores_in(snapshot: &Snapshot) -> Result<Vec<RegisteredStore>, MetadataError> {
     let pairs = snapshot.pairs.iter();
     pairs
         .map(|KeyValue { key, value, .. }| records::store_of(key, value))
-        .collect()
-}
-
-pub(crate) fn shards_in(snapshot: &Snapshot) -> Result<Vec<ShardRecord>, MetadataError> {
-    let pairs = snapshot.pairs.iter();
-    pairs
-        .map(|KeyValue { key, value, .. }| records::shard_of(key, value))
-        .collect()
-}
-
-fn revisions(snapshot: &Snapshot) -> BTreeMap<String, Revision> {
-    let pairs = snapshot.pairs.iter();
-    pairs
-        .map(|pair| (pair.key.clone(), pair.revision))
         .collect()
 }
 
@@ -205,28 +292,21 @@ pub async fn registered_stores(
     stores_in(&keys.read(keys::STORES).await?)
 }
 
-/// Waits until the stores that are registered are others than these, and returns them. It may return early.
-///
-/// # Errors
-/// When the keys cannot be read or understood.
-pub async fn other_stores(
-    keys: &dyn KeyValueStore,
-    known: &[RegisteredStore],
-) -> Result<Vec<RegisteredStore>, MetadataError> {
-    let snapshot = keys.read(keys::STORES).await?;
-    let stores = stores_in(&snapshot)?;
-    if stores != known {
-        return Ok(stores);
-    }
-    stores_in(&keys.changed(keys::STORES, snapshot.revision).await?)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use simshard_topology::replication::StoreId;
+
     use super::*;
+    use crate::corpus::{CorpusName, CorpusRecord, CorpusState, random_corpus_uid};
     use crate::followed_layout::layout_of;
-    use crate::key_value::MemoryKeyValues;
+    use crate::key_value::{LeaseId, MemoryKeyValues};
+    use crate::key_value_metadata::KeyValueMetadata;
     use crate::layout::ClusterLayout;
+    use crate::store::MetadataStore;
 
     fn id(byte: u8) -> StoreId {
         StoreId([byte; 16])
@@ -260,15 +340,17 @@ mod tests {
 
     async fn layout(keys: &MemoryKeyValues) -> ClusterLayout {
         let (shards, stores) = (keys.read(keys::SHARDS).await, keys.read(keys::STORES).await);
-        layout_of(&stores.unwrap(), &shards.unwrap())
-            .unwrap()
-            .unwrap()
+        layout_of(&stores.unwrap(), &shards.unwrap()).unwrap()
+    }
+
+    async fn begin(keys: &MemoryKeyValues, map: &ShardMap) -> Result<(), MetadataError> {
+        initialize(keys, map, &Corpora::default()).await
     }
 
     #[tokio::test]
     async fn a_cluster_has_the_map_that_it_began_with_and_the_addresses_of_now() {
         let keys = two_nodes().await;
-        initialize(&keys, &halves()).await.unwrap();
+        begin(&keys, &halves()).await.unwrap();
         let found = layout(&keys).await;
         assert_eq!(found.map().digest(), halves().digest());
         assert_eq!(
@@ -281,26 +363,48 @@ mod tests {
         register(&keys, &store(id(2), 2, 9)).await.unwrap();
         let found = layout(&keys).await;
         assert_eq!(found.node(&node(2)).unwrap().address, "http://127.0.0.1:9");
-        let refused = register(&keys, &store(id(2), 2, 0)).await.unwrap_err();
-        assert!(
-            matches!(refused, MetadataError::UnusableRecords(_)),
-            "{refused}"
-        );
+    }
+
+    /// ME3.
+    #[tokio::test]
+    async fn an_address_that_another_store_has_is_refused() {
+        let keys = two_nodes().await;
+        for port in [0, 7001] {
+            let refused = register(&keys, &store(id(2), 2, port)).await.unwrap_err();
+            assert!(
+                matches!(refused, MetadataError::UnusableRecords(_)),
+                "{refused}"
+            );
+        }
+        // The store that gives way keeps no address.
+        register(&keys, &store(id(3), 2, 7002)).await.unwrap();
     }
 
     /// ME1.
     #[tokio::test]
     async fn a_store_that_holds_shards_is_not_replaced() {
         let keys = two_nodes().await;
+        let first = store(id(2), 2, 7002);
         // Before the cluster begins, an emptied directory is no loss.
         register(&keys, &store(id(3), 2, 7002)).await.unwrap();
         assert_eq!(registered_stores(&keys).await.unwrap().len(), 2);
-        initialize(&keys, &halves()).await.unwrap();
-        let refused = register(&keys, &store(id(4), 2, 7002)).await.unwrap_err();
-        let MetadataError::OtherStore { node: name, store } = refused else {
-            panic!("{refused}");
-        };
-        assert_eq!((name, store), (node(2), id(3)));
+        check_registered(&keys, &first).await.unwrap();
+        begin(&keys, &halves()).await.unwrap();
+        let renamed = register(&keys, &store(id(3), 5, 7005)).await.unwrap_err();
+        assert!(
+            matches!(&renamed, MetadataError::OtherName { node: name } if *name == node(2)),
+            "{renamed}"
+        );
+        let replaced = [
+            register(&keys, &store(id(4), 2, 7002)).await,
+            check_registered(&keys, &first).await,
+        ];
+        for refused in replaced {
+            let Err(MetadataError::OtherStore { node: name, store }) = refused else {
+                panic!("{refused:?}");
+            };
+            assert_eq!((name, store), (node(2), id(3)));
+        }
     }
 
     /// ME2.
@@ -308,41 +412,181 @@ mod tests {
     async fn a_cluster_begins_once() {
         let keys = MemoryKeyValues::new();
         register(&keys, &store(id(1), 1, 7001)).await.unwrap();
-        let error = initialize(&keys, &halves()).await.unwrap_err();
+        let error = begin(&keys, &halves()).await.unwrap_err();
         assert!(
             matches!(&error, MetadataError::NotRegistered { missing } if missing == "n2"),
             "{error}"
         );
         register(&keys, &store(id(2), 2, 7002)).await.unwrap();
-        initialize(&keys, &halves()).await.unwrap();
-        let error = initialize(&keys, &halves()).await.unwrap_err();
+        begin(&keys, &halves()).await.unwrap();
+        let error = begin(&keys, &halves()).await.unwrap_err();
         assert!(
             matches!(error, MetadataError::AlreadyInitialized),
             "{error}"
         );
     }
 
-    /// ME2.
-    #[tokio::test]
-    async fn a_beginning_that_was_cut_short_is_repeated() {
-        let keys = two_nodes().await;
-        let first = keys::shard(ShardId(0));
-        let text = records::shard_text(&first, &ShardRecord::first(id(9), 9)).unwrap();
-        let cut = Transaction::new().put(first, text);
-        unless_raced(keys.commit(&cut).await.unwrap()).unwrap();
-        initialize(&keys, &halves()).await.unwrap();
-        assert_eq!(layout(&keys).await.map().digest(), halves().digest());
+    /// A store in which something else happens before a transaction.
+    #[derive(Debug)]
+    struct Interrupted {
+        keys: Arc<MemoryKeyValues>,
+        /// Transactions before the one that is interrupted.
+        before: AtomicUsize,
+        by: Interruption,
     }
 
-    /// ME1, ME2. A store that gives way while a cluster begins would hold shards without being registered.
+    #[derive(Debug, Clone, Copy)]
+    enum Interruption {
+        /// The process ends.
+        End,
+        /// Another process begins the cluster with another map.
+        OtherBeginning,
+        /// Another process, with another map, ends after its first transaction.
+        OtherAttempt,
+        /// A store gives way to another.
+        Replacement,
+    }
+
+    #[async_trait::async_trait]
+    impl KeyValueStore for Interrupted {
+        async fn read(&self, prefix: &str) -> Result<Snapshot, KeyValueError> {
+            self.keys.read(prefix).await
+        }
+
+        async fn changed(&self, prefix: &str, after: Revision) -> Result<Snapshot, KeyValueError> {
+            self.keys.changed(prefix, after).await
+        }
+
+        async fn commit(&self, transaction: &Transaction) -> Result<Outcome, KeyValueError> {
+            if self.before.fetch_sub(1, Ordering::Relaxed) == 0 {
+                match self.by {
+                    Interruption::End => return Err(KeyValueError::NoLease),
+                    Interruption::OtherBeginning => begin(&self.keys, &swapped()).await.unwrap(),
+                    Interruption::OtherAttempt => {
+                        let other = Self {
+                            keys: Arc::clone(&self.keys),
+                            before: AtomicUsize::new(1),
+                            by: Interruption::End,
+                        };
+                        let (map, none) = (swapped(), Corpora::default());
+                        let ended = Box::pin(initialize(&other, &map, &none));
+                        assert!(ended.await.is_err());
+                    }
+                    Interruption::Replacement => {
+                        let other = store(id(9), 2, 7009);
+                        register(&*self.keys, &other).await.unwrap();
+                    }
+                }
+            }
+            self.keys.commit(transaction).await
+        }
+
+        async fn grant(&self, time_to_live: Duration) -> Result<LeaseId, KeyValueError> {
+            self.keys.grant(time_to_live).await
+        }
+
+        async fn keep_alive(&self, lease: LeaseId) -> Result<(), KeyValueError> {
+            self.keys.keep_alive(lease).await
+        }
+
+        async fn revoke(&self, lease: LeaseId) -> Result<(), KeyValueError> {
+            self.keys.revoke(lease).await
+        }
+    }
+
+    /// `halves()` with the nodes in each other's place.
+    fn swapped() -> ShardMap {
+        let halves = halves();
+        let is_first = |shard| *halves.owner(shard) == node(1);
+        let other = |shard| vec![node(if is_first(shard) { 2 } else { 1 })];
+        let entries: Vec<Vec<NodeId>> = ShardId::all().map(other).collect();
+        ShardMap::new(1, &entries).unwrap()
+    }
+
+    /// ME1, ME2.
     #[tokio::test]
-    async fn of_a_beginning_and_a_replacement_at_once_one_is_refused() {
+    async fn a_cluster_has_the_map_of_one_attempt() {
+        let transactions = 256_usize.div_ceil(SHARDS_TOGETHER) + 1;
+        for before in 0..transactions {
+            for by in [
+                Interruption::End,
+                Interruption::OtherBeginning,
+                Interruption::OtherAttempt,
+                Interruption::Replacement,
+            ] {
+                let interrupted = Interrupted {
+                    keys: Arc::new(two_nodes().await),
+                    before: AtomicUsize::new(before),
+                    by,
+                };
+                let none = Corpora::default();
+                let outcome = initialize(&interrupted, &halves(), &none).await;
+                let keys = &interrupted.keys;
+                let expected = match by {
+                    Interruption::End => {
+                        assert!(outcome.is_err());
+                        begin(keys, &halves()).await.unwrap();
+                        halves()
+                    }
+                    Interruption::OtherBeginning => {
+                        assert!(matches!(outcome, Err(MetadataError::Raced)), "{before}");
+                        swapped()
+                    }
+                    // The first transaction replaces what the other attempt wrote.
+                    Interruption::OtherAttempt if before == 0 => {
+                        outcome.unwrap();
+                        halves()
+                    }
+                    Interruption::OtherAttempt | Interruption::Replacement => {
+                        assert!(matches!(outcome, Err(MetadataError::Raced)), "{before}");
+                        begin(keys, &halves()).await.unwrap();
+                        halves()
+                    }
+                };
+                assert_eq!(layout(keys).await.map().digest(), expected.digest());
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn corpora_are_taken_over_unless_there_are_others() {
+        let record = |name: &str| CorpusRecord {
+            name: CorpusName::new(name).unwrap(),
+            uid: random_corpus_uid(),
+            blocks: 5,
+            distance: 3,
+            recipe: "words-v2".to_owned(),
+            create_time: std::time::SystemTime::UNIX_EPOCH,
+            state: CorpusState::Live,
+        };
+        let mut corpora = Corpora::default();
+        for number in 0..200 {
+            corpora.create(record(&format!("c{number}")), 999).unwrap();
+        }
+        let keys = Arc::new(two_nodes().await);
+        // An attempt that was cut short copied some, which have changed since.
+        let gone = record("gone");
+        let cut = Transaction::new()
+            .put(keys::TAKE_OVER, "")
+            .put(keys::CORPORA_REVISION, "200")
+            .put(
+                keys::corpus(&gone.name),
+                records::corpus_text(&gone).unwrap(),
+            );
+        assert_ne!(keys.commit(&cut).await.unwrap(), Outcome::Conflict);
+        initialize(&*keys, &halves(), &corpora).await.unwrap();
+        let followed: Arc<dyn KeyValueStore> = Arc::<MemoryKeyValues>::clone(&keys);
+        let metadata = KeyValueMetadata::follow(followed, || panic!("it has begun"), |_| {});
+        assert_eq!(*metadata.await.unwrap().corpora().await.unwrap(), corpora);
+        let again = initialize(&*keys, &halves(), &Corpora::default()).await;
+        assert!(matches!(again, Err(MetadataError::AlreadyInitialized)));
+
         let keys = two_nodes().await;
-        let registered = Registered::read(&keys).await.unwrap();
-        register(&keys, &store(id(3), 2, 7002)).await.unwrap();
-        let late = initialize_with(&keys, &registered, &halves()).await;
-        assert!(matches!(late, Err(MetadataError::Raced)));
-        initialize(&keys, &halves()).await.unwrap();
-        assert_eq!(layout(&keys).await.map().digest(), halves().digest());
+        let other = record("other");
+        let text = records::corpus_text(&other).unwrap();
+        let put = Transaction::new().put(keys::corpus(&other.name), text);
+        assert_ne!(keys.commit(&put).await.unwrap(), Outcome::Conflict);
+        let refused = initialize(&keys, &halves(), &corpora).await.unwrap_err();
+        assert!(matches!(refused, MetadataError::OtherCorpora), "{refused}");
     }
 }

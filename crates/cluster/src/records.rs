@@ -5,6 +5,9 @@ use simshard_topology::NodeId;
 use simshard_topology::replication::{Epoch, InSync, Learner, ShardRecord, StoreId};
 use uuid::Uuid;
 
+use crate::corpus::CorpusRecord;
+use crate::keys;
+use crate::raw_corpus::RawCorpus;
 use crate::store::MetadataError;
 
 /// A store, the data directory of a node, and where it answers.
@@ -18,8 +21,11 @@ pub struct RegisteredStore {
     pub address: String,
 }
 
+/// The schema of the records that this version writes and knows.
+const SCHEMA: u32 = 1;
+
 /// The value of the key of the cluster.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub(crate) struct RawCluster {
     schema: u32,
     id: String,
@@ -29,7 +35,7 @@ impl RawCluster {
     /// That of a new cluster.
     pub(crate) fn new() -> Self {
         Self {
-            schema: 1,
+            schema: SCHEMA,
             id: Uuid::new_v4().to_string(),
         }
     }
@@ -76,6 +82,22 @@ pub(crate) fn text_of(key: &str, record: &impl Serialize) -> Result<String, Meta
     serde_json::to_string(record).map_err(|error| bad(key, error.to_string()))
 }
 
+/// Refuses the record of a cluster of a later schema.
+pub(crate) fn check_cluster(text: &str) -> Result<(), MetadataError> {
+    let key = keys::CLUSTER;
+    let raw: RawCluster =
+        serde_json::from_str(text).map_err(|error| bad(key, error.to_string()))?;
+    if raw.schema == SCHEMA {
+        return Ok(());
+    }
+    Err(bad(key, format!("its schema is {}", raw.schema)))
+}
+
+/// The text of the record of a corpus.
+pub(crate) fn corpus_text(record: &CorpusRecord) -> Result<String, MetadataError> {
+    text_of(&keys::corpus(&record.name), &RawCorpus::from(record))
+}
+
 /// The text of a store's record.
 pub(crate) fn store_text(key: &str, store: &RegisteredStore) -> Result<String, MetadataError> {
     let raw = RawStore {
@@ -88,7 +110,7 @@ pub(crate) fn store_text(key: &str, store: &RegisteredStore) -> Result<String, M
 /// The store whose record is under this key, which ends with its id.
 pub(crate) fn store_of(key: &str, text: &str) -> Result<RegisteredStore, MetadataError> {
     let raw: RawStore = serde_json::from_str(text).map_err(|error| bad(key, error.to_string()))?;
-    let (_, id) = key.rsplit_once('/').unwrap_or(("", key));
+    let id = key.strip_prefix(keys::STORES).unwrap_or(key);
     Ok(RegisteredStore {
         id: id_of(id).map_err(|reason| bad(key, reason))?,
         node: NodeId::new(&raw.node).map_err(|error| bad(key, error.to_string()))?,

@@ -170,8 +170,8 @@ pub enum MetadataError {
     #[error("{0}")]
     KeyValues(KeyValueError),
     #[error(
-        "the key {key} of the metadata holds no record that this version knows: {reason}; upgrade the program, or \
-         restore the store from a backup if no later Simshard wrote it"
+        "the key {key} of the metadata holds no record that this version knows: {reason}; a newer Simshard may have \
+         written it: upgrade, else restore the metadata from a backup"
     )]
     BadRecord { key: String, reason: String },
     #[error(
@@ -179,13 +179,19 @@ pub enum MetadataError {
          that it had, or give it another name"
     )]
     OtherStore { node: NodeId, store: StoreId },
+    #[error("this data directory is that of node {node}: give --name {node}")]
+    OtherName { node: NodeId },
     #[error("there is a cluster already: `simshard cluster nodes` lists its nodes")]
     AlreadyInitialized,
     #[error("these nodes have not registered: {missing}; start them with the same --metadata")]
     NotRegistered { missing: String },
+    #[error(
+        "the metadata holds corpora that are not those of the layout file: give another prefix or path"
+    )]
+    OtherCorpora,
     #[error("another process changes the nodes at the same time: repeat the command")]
     Raced,
-    #[error("the records of nodes and shards make no layout: {0}")]
+    #[error("the nodes that have registered make no layout: {0}")]
     UnusableRecords(ClusterLayoutError),
     #[error("the process is stopping, read the corpora again before repeating the operation")]
     Stopping,

@@ -8,9 +8,8 @@ use std::time::Duration;
 use simshard_cluster::{ClusterLayout, CorpusUid, MetadataError, MetadataStore};
 use simshard_proto::shard::v1::shard_service_server::ShardServiceServer;
 use simshard_proto::{MAX_MESSAGE_BYTES, MAX_SHARD_REQUEST_BYTES, SHARD_SERVICE_DESCRIPTORS};
-use simshard_storage::{Failure, OpenError, Options, Store};
+use simshard_storage::{Claim, Failure, OpenError, Options, Store};
 use simshard_topology::NodeId;
-use simshard_topology::replication::StoreId;
 use simshard_transport::{self as transport, Budget, Interface};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -96,13 +95,13 @@ impl Node {
         })
     }
 
-    /// The identity of the store in a data directory, which is made if there is none.
+    /// Claims a data directory, which is made if there is none, for a node whose shards are not known yet.
     ///
     /// # Errors
     /// If the directory is in use, damaged or of another format.
-    pub async fn identity(data: PathBuf) -> Result<StoreId, ServeError> {
-        let identity = tokio::task::spawn_blocking(move || Store::identity(&data)).await;
-        Ok(identity.map_err(|_| ServeError::Stopped)??)
+    pub async fn claim(data: PathBuf) -> Result<Claim, ServeError> {
+        let claim = tokio::task::spawn_blocking(move || Store::claim(&data)).await;
+        Ok(claim.map_err(|_| ServeError::Stopped)??)
     }
 
     /// Serves the node's shards on `listener` until `shutdown`, then lets requests in flight finish.

@@ -14,6 +14,9 @@ use tracing::error;
 
 use crate::too_far_ahead::TooFarAhead;
 
+/// Corpora that one error names.
+const LISTED: usize = 10;
+
 /// Why a router refused or failed a request.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RouterError {
@@ -306,6 +309,8 @@ impl From<MetadataError> for RouterError {
             | MetadataError::AlreadyInitialized
             | MetadataError::NotRegistered { .. }
             | MetadataError::Raced
+            | MetadataError::OtherCorpora
+            | MetadataError::OtherName { .. }
             | MetadataError::UnusableRecords(_)
             | MetadataError::Stopping => Self::Metadata(error),
         }
@@ -370,9 +375,14 @@ const fn unfinished(state: CorpusState) -> &'static str {
     }
 }
 
+/// The first few: an error travels in headers, which take only so much.
 fn listed(uids: &[CorpusUid]) -> String {
-    let uids: Vec<String> = uids.iter().map(CorpusUid::to_string).collect();
-    uids.join(", ")
+    let few = uids.iter().take(LISTED).map(CorpusUid::to_string);
+    let few = few.collect::<Vec<_>>().join(", ");
+    match uids.len().checked_sub(LISTED) {
+        Some(more @ 1..) => format!("{few} and {more} more corpora"),
+        Some(0) | None => few,
+    }
 }
 
 fn unreachable(nodes: &BTreeMap<NodeId, ShardSet>, late: bool) -> String {

@@ -41,6 +41,6 @@ pub use manifest::is_data_directory;
 pub use shard::Effects;
 pub use shortage::Shortage;
 pub use simshard_simhash::Documents;
-pub use store::{Corpus, FailureNote, OpenError, Options, PageStart, Store};
+pub use store::{Claim, Corpus, FailureNote, OpenError, Options, PageStart, Store};
 pub use thread::AbortOnPanic;
 pub use writer::{Failure, Refusal, Sink, Writer};

@@ -2,6 +2,7 @@
 
 use std::env;
 use std::ffi::OsString;
+use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -17,10 +18,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A running etcd of one member, with its data in a temporary folder. It ends when this is dropped.
 #[derive(Debug)]
 pub struct EtcdServer {
+    /// Ends before its folder goes.
+    process: Ending,
     folder: tempfile::TempDir,
     clients: SocketAddr,
     peers: SocketAddr,
-    process: Child,
 }
 
 impl EtcdServer {
@@ -53,12 +55,12 @@ impl EtcdServer {
 
     /// Freezes it: its connections stay, but nothing answers.
     pub fn freeze(&self) {
-        freeze(self.process.id());
+        freeze(self.process.0.id());
     }
 
     /// Lets a frozen server go on.
     pub fn thaw(&self) {
-        thaw(self.process.id());
+        thaw(self.process.0.id());
     }
 
     /// Ends it without any warning, and starts it again with its data.
@@ -70,18 +72,12 @@ impl EtcdServer {
     /// Ends it without any warning.
     pub fn stop(&mut self) {
         // It may have been stopped before.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        let _ = self.process.0.kill();
+        let _ = self.process.0.wait();
     }
 }
 
-impl Drop for EtcdServer {
-    fn drop(&mut self) {
-        self.stop();
-    }
-}
-
-fn spawn(folder: &Path, clients: SocketAddr, peers: SocketAddr) -> Child {
+fn spawn(folder: &Path, clients: SocketAddr, peers: SocketAddr) -> Ending {
     let (clients_url, peers_url) = (format!("http://{clients}"), format!("http://{peers}"));
     let process = Command::new(program())
         .arg("--data-dir")
@@ -95,12 +91,38 @@ fn spawn(folder: &Path, clients: SocketAddr, peers: SocketAddr) -> Child {
         .stderr(Stdio::null())
         .spawn();
     let process = process.expect("etcd is installed: `cargo xtask test --only tests` does that");
+    let mut process = Ending(process);
     let start = Instant::now();
-    while TcpStream::connect(clients).is_err() {
-        assert!(start.elapsed() < PATIENCE, "etcd does not listen");
+    while !is_healthy(clients).unwrap_or(false) {
+        let ended = process.0.try_wait().expect("its state");
+        assert!(
+            ended.is_none() && start.elapsed() < PATIENCE,
+            "etcd does not start: {ended:?}"
+        );
         thread::yield_now();
     }
     process
+}
+
+/// Whether it has a leader.
+fn is_healthy(clients: SocketAddr) -> io::Result<bool> {
+    let mut stream = TcpStream::connect(clients)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    write!(stream, "GET /health HTTP/1.0\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(answer.contains("\"health\":\"true\""))
+}
+
+/// A process that ends when this is dropped.
+#[derive(Debug)]
+struct Ending(Child);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// The etcd that `cargo xtask test` installed, else that of the system.

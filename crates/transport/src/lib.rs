@@ -46,7 +46,7 @@ const MAX_STREAMS: u32 = 1024;
 /// Calls of a connection that were given up before the server saw them. Beyond it, the connection ends with an error
 /// for all its calls. A router has all requests about corpora to a node on one connection, and clients give them up in
 /// hundreds.
-const MAX_GIVEN_UP: usize = 16 * MAX_STREAMS as usize;
+const MAX_GIVEN_UP: usize = MAX_STREAMS as usize;
 
 /// Bytes that a client may send on a connection that is not read: enough for all its streams, so none blocks another.
 /// The transport bears a number of small frames in proportion to it: the smallest batches there are can wait on some

@@ -28,12 +28,15 @@ async fn create(client: &Client, name: &str) -> Result<v1::Corpus, ClientError> 
     client.create_corpus(create).await
 }
 
-async fn insert(client: &Client, corpus: &str, id: &str) {
-    let documents = Documents {
+fn documents(id: &str) -> Documents {
+    Documents {
         keys: queries(),
         ids: FINGERPRINTS.map(|_| id.to_owned()).collect(),
-    };
-    client.insert(corpus, documents).await.unwrap();
+    }
+}
+
+async fn insert(client: &Client, corpus: &str, id: &str) {
+    client.insert(corpus, documents(id)).await.unwrap();
 }
 
 /// The ids of all documents.
@@ -105,6 +108,13 @@ impl Registering {
         }
     }
 
+    /// On one machine.
+    fn in_a_file() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let metadata = format!("file:{}", folder.path().join("keys").display());
+        Self { folder, metadata }
+    }
+
     /// Starts a node in a thread of its own, for it waits until there is a cluster.
     fn start(&self, name: &str) -> JoinHandle<Process> {
         let data = self.folder.path().join(name);
@@ -138,7 +148,7 @@ fn said(output: &Output) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nodes_register_themselves_and_are_found_where_they_are_now() {
-    let etcd = EtcdServer::start();
+    let mut etcd = EtcdServer::start();
     let cluster = Registering::in_etcd(&etcd);
     let names = ["n1", "n2", "n3"];
     let starting = names.map(|name| cluster.start(name));
@@ -161,6 +171,39 @@ async fn nodes_register_themselves_and_are_found_where_they_are_now() {
     let _taken = TcpListener::bind(old).unwrap();
     let _n2 = cluster.start("n2").join().unwrap();
     assert_eq!(ids(&client, "crawl").await, everywhere(&["here"]));
+
+    etcd.stop();
+    insert(&client, "crawl", "while").await;
+    assert_eq!(ids(&client, "crawl").await, everywhere(&["here", "while"]));
+    client.remove("crawl", documents("here")).await.unwrap();
+    assert_eq!(ids(&client, "crawl").await, everywhere(&["while"]));
+    let failed = [
+        client.list_corpora().await.map(|_| ()),
+        client.delete_corpus("crawl").await.map(|_| ()),
+    ];
+    for failed in failed {
+        let failed = failed.unwrap_err();
+        assert_eq!(failed.reason(), Some(Reason::MetadataFailed), "{failed}");
+    }
+    etcd.restart();
+    client.list_corpora().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_serves_the_processes_of_one_machine() {
+    let cluster = Registering::in_a_file();
+    let starting = ["n1", "n2"].map(|name| cluster.start(name));
+    let init = cluster.cluster(&["init", "--nodes", "2"]);
+    assert!(init.status.success(), "{}", said(&init));
+    let [n1, _n2] = starting.map(|node| node.join().unwrap());
+    let routers = [cluster.router(), cluster.router()];
+    let [here, there] = routers.each_ref().map(client_of);
+    create(&here, "crawl").await.unwrap();
+    insert(&there, "crawl", "here").await;
+    n1.kill();
+    let _n1 = cluster.start("n1").join().unwrap();
+    assert_eq!(ids(&here, "crawl").await, everywhere(&["here"]));
+    assert_eq!(ids(&there, "crawl").await, everywhere(&["here"]));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -311,3 +311,18 @@ async fn a_node_with_an_emptied_directory_says_what_it_lost() {
     assert!(told.contains("node n2 does not hold it"), "{told}");
     assert!(output.status.success(), "{told}");
 }
+
+/// An error travels in headers: one that named all corpora would be too long for them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_loss_of_hundreds_of_records_is_told() {
+    let cluster = ProcessCluster::start(1);
+    let client = cluster.client();
+    for number in 0..250 {
+        create(&client, &format!("c{number}")).await.unwrap();
+    }
+    fs::remove_file(corpora_file(&cluster)).unwrap();
+    let failed = client.list_corpora().await.unwrap_err();
+    assert_eq!(failed.reason(), Some(Reason::MetadataFailed), "{failed}");
+    let told = failed.to_string();
+    assert!(told.contains("and 240 more corpora"), "{told}");
+}

@@ -6,7 +6,7 @@ use std::fs;
 use fastrand::Rng;
 use indicatif::ProgressBar;
 use simshard_input::Format;
-use simshard_simhash::{Recipe, word_runs};
+use simshard_simhash::{Degenerate, Recipe, word_runs};
 
 use super::*;
 
@@ -87,28 +87,49 @@ fn figures_equal_those_of_comparing_all_texts() {
             .iter()
             .map(|text| figures.recipe.fingerprint(text))
             .collect();
-        let mut expected = vec![(Quality::default(), 0_u64); figures.rows.len()];
+        let mut expected = vec![([Quality::default(); 4], 0, 0); figures.rows.len()];
+        let length = |text: &str| match text.split(' ').count() - 1 {
+            0..50 => 0,
+            50..300 => 1,
+            _ => panic!("no text is as long"),
+        };
+        let is_degenerate: Vec<bool> = texts
+            .iter()
+            .map(|text| Degenerate::of(text).is_some())
+            .collect();
         for (place, a) in texts.iter().enumerate() {
             for (other, b) in texts.iter().enumerate().take(place) {
                 let similarity = similarity(a, b);
                 let pair = fingerprints[place].zip(fingerprints[other]);
                 let distance = pair.map_or(u32::MAX, |(a, b)| a.distance(b));
-                for (row, (quality, unlike)) in (0..).zip(&mut expected) {
+                let shorter = length(a).min(length(b));
+                for (row, (by_length, unlike, degenerate)) in (0..).zip(&mut expected) {
+                    let quality = &mut by_length[shorter];
                     let (is_near, is_true) = (distance <= row, similarity >= 0.8);
                     quality.true_pairs += u64::from(is_true);
                     quality.found += u64::from(is_near);
                     quality.found_true += u64::from(is_near && is_true);
                     *unlike += u64::from(is_near && similarity < 0.5);
+                    let has_degenerate = is_degenerate[place] || is_degenerate[other];
+                    *degenerate += u64::from(is_near && has_degenerate);
                 }
             }
         }
         let rows: Vec<_> = figures
             .rows
             .iter()
-            .map(|row| (row.all, row.unlike))
+            .map(|row| (row.by_length, row.unlike, row.degenerate))
             .collect();
         assert_eq!(rows, expected, "{}", figures.recipe);
-        assert!(expected[3].0.found_true > 0);
+        let [short, middling, ..] = expected[3].0;
+        let sum = |figure: fn(&Quality) -> u64| figure(&short) + figure(&middling);
+        let all = Quality {
+            found: sum(|one| one.found),
+            found_true: sum(|one| one.found_true),
+            true_pairs: sum(|one| one.true_pairs),
+        };
+        assert_eq!(figures.rows[3].all, all);
+        assert!(short.found_true > 0 && middling.found_true > 0 && expected[3].2 > 0);
     }
 }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand, ValueHint};
 use simshard_cluster::{
-    FileStore, KeyValueMetadata, KeyValueStore, MetadataError, MetadataStore, RegisteredStore,
-    initialize, key_values_at, other_stores, registered_stores,
+    FileStore, KeyValueStore, MetadataError, MetadataStore, RegisteredStore, initialize,
+    key_values_at, registered_stores, wait_for_stores,
 };
 use simshard_topology::{NodeId, ShardMap, plan};
 
@@ -45,7 +45,7 @@ pub struct MetadataArgs {
 #[derive(Args, Debug)]
 pub struct InitArgs {
     /// How many nodes the cluster has
-    #[arg(long, value_name = "N", required_unless_present = "cluster", value_parser = clap::value_parser!(u16).range(1..=127))]
+    #[arg(long, value_name = "N", required_unless_present = "cluster", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub nodes: Option<u16>,
     /// A layout file whose nodes, and their shards, the cluster has
     #[arg(long, value_name = "FILE", conflicts_with = "nodes", value_hint = ValueHint::FilePath)]
@@ -71,57 +71,44 @@ impl MetadataArgs {
 
 async fn init(args: &InitArgs) -> anyhow::Result<()> {
     let keys = args.metadata.keys()?;
-    let map = match &args.cluster {
+    let (map, corpora) = match &args.cluster {
         Some(file) => {
             let files = FileStore::open(file).await?;
-            take_over_corpora(&files, &keys).await?;
             let layout = files.layout().await?;
-            wait_for_nodes(&*keys, |nodes| names_missing(layout.map(), nodes)).await?;
-            layout.map().clone()
+            wait_for_nodes(&keys, |nodes| names_missing(layout.map(), nodes)).await?;
+            (layout.map().clone(), files.corpora().await?)
         }
         None => {
             let count = args.nodes.map_or(1, usize::from);
-            let nodes = wait_for_nodes(&*keys, |nodes| count_missing(count, nodes)).await?;
-            plan(None, &exactly(count, nodes)?, 1)?
+            let nodes = wait_for_nodes(&keys, |nodes| count_missing(count, nodes)).await?;
+            (plan(None, &exactly(count, nodes)?, 1)?, Arc::default())
         }
     };
-    initialize(&*keys, &map).await?;
+    initialize(&*keys, &map, &corpora).await?;
     note(format!("the cluster has begun: {}", shares(&map)));
-    Ok(())
-}
-
-/// Copies the records of the corpora beside a layout file. Those that an earlier attempt copied are there.
-async fn take_over_corpora(files: &FileStore, keys: &Arc<dyn KeyValueStore>) -> anyhow::Result<()> {
-    let store = KeyValueMetadata::with_layout(files.layout().await?, Arc::clone(keys));
-    for record in files.corpora().await?.records() {
-        match store.create_corpus(record.clone(), usize::MAX).await {
-            Err(MetadataError::AlreadyExists { uid, .. }) if uid == record.uid => {}
-            outcome => {
-                outcome?;
-            }
-        }
-    }
     Ok(())
 }
 
 /// Waits until nothing is missing of the nodes that have registered. Says what is, whenever that changes.
 async fn wait_for_nodes(
-    keys: &dyn KeyValueStore,
+    keys: &Arc<dyn KeyValueStore>,
     missing: impl Fn(&BTreeSet<NodeId>) -> Option<String>,
 ) -> Result<Vec<NodeId>, MetadataError> {
-    let mut stores = registered_stores(keys).await?;
-    let mut told = String::new();
-    loop {
-        let nodes = stores.iter().map(|store| store.node.clone()).collect();
-        let Some(missing) = missing(&nodes) else {
-            return Ok(nodes.into_iter().collect());
-        };
-        if missing != told {
+    let mut told = None;
+    let enough = |stores: &[RegisteredStore]| {
+        let now = missing(&nodes_of(stores));
+        if let Some(missing) = now.as_ref().filter(|_| now != told) {
             note(format!("waiting for nodes: {missing}"));
-            told = missing;
         }
-        stores = other_stores(keys, &stores).await?;
-    }
+        told.clone_from(&now);
+        now.is_none()
+    };
+    let stores = wait_for_stores(keys, enough, |error| note(format!("warning: {error}"))).await?;
+    Ok(nodes_of(&stores).into_iter().collect())
+}
+
+fn nodes_of(stores: &[RegisteredStore]) -> BTreeSet<NodeId> {
+    stores.iter().map(|store| store.node.clone()).collect()
 }
 
 fn names_missing(map: &ShardMap, nodes: &BTreeSet<NodeId>) -> Option<String> {
@@ -143,7 +130,7 @@ fn exactly(count: usize, nodes: Vec<NodeId>) -> Result<Vec<NodeId>, UsageError> 
     let names: Vec<&str> = nodes.iter().map(NodeId::as_str).collect();
     let (found, names) = (names.len(), names.join(", "));
     Err(UsageError(format!(
-        "{found} nodes have registered: {names}; give --nodes {found}"
+        "{found} nodes have registered: {names}; give --nodes {found} if all of them run, else another prefix"
     )))
 }
 

@@ -5,7 +5,7 @@
 //! - KV1: a read sees every commit that was confirmed before the read began, through whichever handle.
 //! - KV2: a transaction makes all its writes or none. It makes them only if all its conditions hold at that moment.
 //! - KV3: each commit that writes raises the revision of the store. A key has the revision that wrote it last.
-//! - KV4: who waits for a change of some keys hears of each change after the given revision, also of a deletion.
+//! - KV4: a wait for a change of some keys ends with each change after the given revision, also with a deletion.
 //! - KV5: the keys of a lease are there until it is revoked, or was not kept alive for its time to live. Then they
 //!   vanish together.
 
@@ -215,7 +215,9 @@ pub trait KeyValueStore: fmt::Debug + Send + Sync {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say what is meant")]
 pub enum KeyValueError {
-    #[error("{store} cannot be reached: {reason}; check that it runs and can be reached from here")]
+    #[error(
+        "{store} cannot be read: {reason}; check that it is there, and can be reached from here"
+    )]
     Unreachable { store: String, reason: String },
     #[error(
         "{store} did not confirm a change, which it may have made: {reason}; read before repeating it"

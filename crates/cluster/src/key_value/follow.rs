@@ -14,8 +14,8 @@ const SLOW_POLL: Duration = Duration::from_secs(10);
 
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// Follows the keys that start with `prefix`, until the last receiver is gone. A failure is told to `on_error`, and
-/// followed by another attempt.
+/// Follows the keys that start with `prefix`, until the last receiver is gone. `on_error` is told of the first failure
+/// of a row; attempts go on.
 ///
 /// # Errors
 /// When the first reading fails.
@@ -29,21 +29,33 @@ pub async fn follow(
     tokio::spawn(async move {
         let following = async {
             let mut pauses = pauses();
+            let mut is_failing = false;
             loop {
                 let after = sender.borrow().revision;
                 let news = timeout(SLOW_POLL, store.changed(&prefix, after)).await;
                 let news = match news {
                     Ok(Ok(snapshot)) => Ok(snapshot),
-                    Ok(Err(error)) => {
-                        on_error(&error);
+                    // A wait that ends early, as with its connection, is no failure if the keys can be read.
+                    Ok(Err(_)) => {
                         sleep(pauses.next().unwrap_or(LONGEST_PAUSE)).await;
                         store.read(&prefix).await
                     }
                     Err(_elapsed) => store.read(&prefix).await,
                 };
-                if let Ok(snapshot) = news {
-                    pauses = self::pauses();
-                    tell(&sender, snapshot);
+                match news {
+                    Ok(snapshot) => {
+                        if snapshot.revision > after {
+                            pauses = self::pauses();
+                        }
+                        is_failing = false;
+                        publish(&sender, snapshot);
+                    }
+                    Err(error) => {
+                        if !is_failing {
+                            on_error(&error);
+                        }
+                        is_failing = true;
+                    }
                 }
             }
         };
@@ -55,8 +67,8 @@ pub async fn follow(
     Ok(receiver)
 }
 
-/// Tells of a snapshot that has other keys.
-fn tell(sender: &watch::Sender<Arc<Snapshot>>, snapshot: Snapshot) {
+/// Sends a snapshot that has other keys.
+fn publish(sender: &watch::Sender<Arc<Snapshot>>, snapshot: Snapshot) {
     sender.send_if_modified(|newest| {
         let is_news = newest.pairs != snapshot.pairs;
         *newest = Arc::new(snapshot);

@@ -60,6 +60,7 @@ pub use failure::FailureNote;
 pub(crate) use failure::read_failure_note;
 pub(crate) use lock::lock_for_looking;
 pub(crate) use maintenance::Maintenance;
+pub use open::Claim;
 pub(crate) use open::{LOG, SEGMENTS};
 pub use page::PageStart;
 use resting::Resting;

@@ -14,7 +14,7 @@ use simshard_topology::{CorpusUid, ShardId, ShardSet};
 use super::catalog::Catalog;
 use super::lock::lock;
 use super::{Disk, Maintenance, OpenError, Options, Store, create, failure};
-use crate::directory::{Directory, DiskDirectory};
+use crate::directory::{Directory, DiskDirectory, StoredFile};
 use crate::disk_space::DiskSpace;
 use crate::element::{Change, Operation};
 use crate::error::ReadError;
@@ -30,6 +30,14 @@ pub(crate) const LOG: &str = "log";
 /// The folder of the segments.
 pub(crate) const SEGMENTS: &str = "segments";
 
+/// A data directory that no other process can open as long as this lives. Drop it to open the store.
+#[derive(Debug)]
+pub struct Claim {
+    /// The identity of the store.
+    pub store: StoreId,
+    _lock: Box<dyn StoredFile>,
+}
+
 impl Store {
     /// Opens a data directory, or makes one, for a node that owns these shards. Everything that was
     /// acknowledged is there again when this returns.
@@ -42,21 +50,24 @@ impl Store {
         Self::open_in(Arc::new(opened), owned, options)
     }
 
-    /// The identity of the store in a data directory. Without a store there, makes one that holds no shards yet.
+    /// Claims a data directory before its shards are known. Without a store there, makes one that holds none yet.
     ///
     /// # Errors
     /// If the directory is in use, damaged or of another format.
-    pub fn identity(directory: &Path) -> Result<StoreId, OpenError> {
+    pub fn claim(directory: &Path) -> Result<Claim, OpenError> {
         DiskDirectory::make(directory).map_err(failed("make", directory))?;
         let opened = DiskDirectory::open(directory).map_err(failed("open", directory))?;
         let opened: Arc<dyn Directory> = Arc::new(opened);
         create::check_is_free(&*opened)?;
-        let _lock = lock(&*opened)?;
+        let lock = lock(&*opened)?;
         let manifest = match Manifest::read(&*opened).map_err(OpenError::Manifest)? {
             Some(manifest) => manifest,
             None => create::manifest(&opened, ShardSet::EMPTY)?,
         };
-        Ok(StoreId(manifest.store.into_bytes()))
+        Ok(Claim {
+            store: StoreId(manifest.store.into_bytes()),
+            _lock: lock,
+        })
     }
 
     /// `open`, in any directory.

@@ -30,9 +30,9 @@ const LEAST_IN_FLIGHT_MIB: u32 = 64;
 pub struct RawNodeConfig {
     /// The layout file.
     pub cluster: Option<PathBuf>,
-    /// Where the corpora are kept.
+    /// Where the processes of the cluster keep what they agree on.
     pub metadata: Option<String>,
-    /// This node's name in it.
+    /// This node's name.
     pub name: Option<String>,
     /// Where to listen.
     pub listen: Option<SocketAddr>,
@@ -56,7 +56,7 @@ pub struct RawNodeConfig {
 pub struct RawRouterConfig {
     /// The layout file.
     pub cluster: Option<PathBuf>,
-    /// Where the corpora are kept.
+    /// Where the processes of the cluster keep what they agree on.
     pub metadata: Option<String>,
     /// Where to listen.
     pub listen: Option<SocketAddr>,

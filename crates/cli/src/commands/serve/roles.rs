@@ -1,5 +1,5 @@
-//! `simshard serve node` and `simshard serve router`: one role of a cluster
-//! whose layout is in a file.
+//! `simshard serve node` and `simshard serve router`: one role of a cluster whose layout is in a file, or follows from
+//! what nodes register.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
@@ -8,10 +8,11 @@ use std::sync::Arc;
 use anyhow::Context;
 use simshard_cluster::{
     ClusterLayout, FileStore, KeyValueMetadata, KeyValueStore, MetadataError, MetadataStore, Node,
-    RegisteredStore, register,
+    RegisteredStore, check_registered, register,
 };
 use simshard_runtime::shutdown;
 use simshard_runtime::system::raise_open_files;
+use simshard_storage::Claim;
 use simshard_topology::NodeId;
 use tokio::net::{TcpListener, TcpSocket};
 use tracing::{info, warn};
@@ -43,10 +44,20 @@ async fn start_node(role: NodeRole) -> anyhow::Result<(simshard_node::Node, TcpS
     let (store, socket) = match &role.metadata {
         Place::Store(keys) => {
             let socket = bind(role.listen.listen.ok_or_else(no_address)?)?;
-            register_node(keys, &role, &socket).await?;
-            (follow(keys).await?, socket)
+            let claim = claim(&role).await?;
+            let store = registered(&claim, &role, &socket)?;
+            register(&**keys, &store).await?;
+            let metadata = follow(keys).await?;
+            // Another store may have taken its place while it waited.
+            check_registered(&**keys, &store).await?;
+            (metadata, socket)
         }
         Place::Files(layout) | Place::FileAndStore(layout, _) => {
+            if role.listen.address.is_some() {
+                let text =
+                    "--address is for nodes that register themselves: leave it out, or --cluster";
+                return Err(UsageError(text.to_owned()).into());
+            }
             let store = open_layout(layout, role.metadata.store()).await?;
             let layout = store.layout().await?;
             let node = find_node(&layout, &role.config.node)?;
@@ -106,27 +117,30 @@ async fn follow(keys: &Arc<dyn KeyValueStore>) -> Result<Arc<dyn MetadataStore>,
     Ok(Arc::new(metadata))
 }
 
-/// Registers the store of a node, and where it will answer.
-async fn register_node(
-    keys: &Arc<dyn KeyValueStore>,
-    role: &NodeRole,
-    socket: &TcpSocket,
-) -> anyhow::Result<()> {
+/// The data directory of a node that registers itself.
+async fn claim(role: &NodeRole) -> anyhow::Result<Claim> {
     let Some(data) = role.config.data.clone() else {
         let text = "--data is missing: a node that registers itself needs a data directory";
         return Err(UsageError(text.to_owned()).into());
     };
+    Ok(simshard_node::Node::claim(data).await?)
+}
+
+/// What a node registers.
+fn registered(
+    claim: &Claim,
+    role: &NodeRole,
+    socket: &TcpSocket,
+) -> anyhow::Result<RegisteredStore> {
     let address = match &role.listen.address {
         Some(address) => address.clone(),
         None => reachable(socket.local_addr()?)?,
     };
-    let store = RegisteredStore {
-        id: simshard_node::Node::identity(data).await?,
+    Ok(RegisteredStore {
+        id: claim.store,
         node: role.config.node.clone(),
         address,
-    };
-    register(&**keys, &store).await?;
-    Ok(())
+    })
 }
 
 /// The URL of a node that other processes reach where it listens.

@@ -201,6 +201,8 @@ fn examine(bytes: &[u8], error: &MetadataError) {
         | MetadataError::AlreadyInitialized
         | MetadataError::NotRegistered { .. }
         | MetadataError::Raced
+        | MetadataError::OtherCorpora
+        | MetadataError::OtherName { .. }
         | MetadataError::UnusableRecords(_)
         | MetadataError::Stopping => panic!("nothing was changed: {error}"),
     }

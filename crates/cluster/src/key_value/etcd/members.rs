@@ -13,7 +13,24 @@ use tonic::{Code, Request, Status, Streaming};
 use tonic_prost::ProstCodec;
 
 /// How long one member may take to connect, and to answer.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_millis(1500);
+
+/// How often a connection with a stream is probed. etcd ends connections that do so every five seconds or more often.
+const KEEPALIVE: Duration = Duration::from_secs(10);
+
+/// How often a read is tried at least: the first attempt may meet a connection that was lost unnoticed.
+const LEAST_TRIES: usize = 2;
+
+/// The codes by which a member says that it did nothing. Any other may come from a connection that broke midway.
+const REFUSALS: [Code; 7] = [
+    Code::InvalidArgument,
+    Code::NotFound,
+    Code::FailedPrecondition,
+    Code::OutOfRange,
+    Code::Unimplemented,
+    Code::PermissionDenied,
+    Code::Unauthenticated,
+];
 
 /// A larger answer than any that the store asks for.
 const MAX_ANSWER_BYTES: usize = 256 << 20;
@@ -36,7 +53,7 @@ struct Current {
 #[derive(Debug)]
 pub(super) enum CallError {
     /// No member was asked.
-    NotAsked(String),
+    NotSent(String),
     /// A member was asked, and may have done it.
     Unknown(Status),
     /// A member answered that it does not do it.
@@ -46,7 +63,7 @@ pub(super) enum CallError {
 impl CallError {
     pub(super) fn reason(&self) -> &str {
         match self {
-            Self::NotAsked(reason) => reason,
+            Self::NotSent(reason) => reason,
             Self::Unknown(status) | Self::Refused(status) => status.message(),
         }
     }
@@ -60,11 +77,10 @@ impl Members {
         let endpoint = |address: &str| {
             let endpoint = Endpoint::from_shared(format!("http://{address}"))?;
             Ok(endpoint
-                .connect_timeout(PATIENCE)
+                .connect_timeout(TIMEOUT)
                 .tcp_nodelay(true)
-                .http2_keep_alive_interval(PATIENCE)
-                .keep_alive_timeout(PATIENCE)
-                .keep_alive_while_idle(true))
+                .http2_keep_alive_interval(KEEPALIVE)
+                .keep_alive_timeout(TIMEOUT))
         };
         Ok(Self {
             endpoints: addresses
@@ -84,7 +100,9 @@ impl Members {
         let mut tries = 1;
         loop {
             match self.call(path, request).await {
-                Err(CallError::Unknown(_)) if tries < self.endpoints.len() => tries += 1,
+                Err(CallError::Unknown(_)) if tries < self.endpoints.len().max(LEAST_TRIES) => {
+                    tries += 1;
+                }
                 answered => return answered,
             }
         }
@@ -104,12 +122,7 @@ impl Members {
             let path = PathAndQuery::from_static(path);
             grpc.unary(Request::new(request.clone()), path, codec).await
         };
-        let late = |_| {
-            Err(Status::deadline_exceeded(format!(
-                "no answer within {PATIENCE:?}"
-            )))
-        };
-        let answer = timeout(PATIENCE, call).await.unwrap_or_else(late);
+        let answer = in_time(call).await;
         let answer = answer.map_err(|status| self.failed(member, status))?;
         Ok(answer.into_inner())
     }
@@ -140,7 +153,8 @@ impl Members {
             let path = PathAndQuery::from_static(path);
             grpc.streaming(request, path, codec).await
         };
-        let answers = call.await.map_err(|status| self.failed(member, status))?;
+        let answers = in_time(call).await;
+        let answers = answers.map_err(|status| self.failed(member, status))?;
         Ok(Answers {
             member,
             stream: answers.into_inner(),
@@ -154,6 +168,15 @@ impl Members {
             Ok(Some(answer)) => Ok(answer),
             Ok(None) => Err(self.failed(answers.member, ended())),
             Err(status) => Err(self.failed(answers.member, status)),
+        }
+    }
+
+    /// The same, if it comes soon.
+    pub(super) async fn next_soon<A>(&self, answers: &mut Answers<A>) -> Result<A, CallError> {
+        let member = answers.member;
+        match timeout(TIMEOUT, self.next(answers)).await {
+            Ok(answer) => answer,
+            Err(_elapsed) => Err(self.failed(member, late())),
         }
     }
 
@@ -183,7 +206,7 @@ impl Members {
                 }
             }
         }
-        Err(CallError::NotAsked(reason))
+        Err(CallError::NotSent(reason))
     }
 
     /// Turns from a member to the next. Of several callers at once, one does so.
@@ -198,20 +221,11 @@ impl Members {
     }
 
     fn failed(&self, member: usize, status: Status) -> CallError {
-        let is_open = matches!(
-            status.code(),
-            Code::Unavailable
-                | Code::DeadlineExceeded
-                | Code::Cancelled
-                | Code::Unknown
-                | Code::Internal
-        );
-        if is_open {
-            self.leave(member);
-            CallError::Unknown(status)
-        } else {
-            CallError::Refused(status)
+        if REFUSALS.contains(&status.code()) {
+            return CallError::Refused(status);
         }
+        self.leave(member);
+        CallError::Unknown(status)
     }
 }
 
@@ -220,6 +234,14 @@ impl Members {
 pub(super) struct Answers<A> {
     member: usize,
     stream: Streaming<A>,
+}
+
+async fn in_time<T>(call: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {
+    timeout(TIMEOUT, call).await.unwrap_or_else(|_| Err(late()))
+}
+
+fn late() -> Status {
+    Status::deadline_exceeded(format!("no answer within {TIMEOUT:?}"))
 }
 
 async fn ready(grpc: &mut Grpc<Channel>) -> Result<(), Status> {

@@ -119,7 +119,7 @@ impl EtcdKeyValues {
     fn unread(&self, error: &CallError) -> KeyValueError {
         let (store, reason) = (self.name.clone(), error.reason().to_owned());
         match error {
-            CallError::NotAsked(_) | CallError::Unknown(_) => {
+            CallError::NotSent(_) | CallError::Unknown(_) => {
                 KeyValueError::Unreachable { store, reason }
             }
             CallError::Refused(_) => KeyValueError::Refused { store, reason },
@@ -134,7 +134,7 @@ impl EtcdKeyValues {
                 store: self.name.clone(),
                 reason: status.message().to_owned(),
             },
-            CallError::NotAsked(_) | CallError::Refused(_) => self.unread(error),
+            CallError::NotSent(_) | CallError::Refused(_) => self.unread(error),
         }
     }
 }
@@ -214,7 +214,8 @@ impl KeyValueStore for EtcdKeyValues {
         let failed = |error: CallError| self.unwritten(&error);
         let answers = self.members.stream(KEEP_ALIVE, &request).await;
         let mut answers = answers.map_err(failed)?;
-        let kept: LeaseKeepAliveResponse = self.members.next(&mut answers).await.map_err(failed)?;
+        let kept: LeaseKeepAliveResponse =
+            self.members.next_soon(&mut answers).await.map_err(failed)?;
         if kept.ttl > 0 {
             Ok(())
         } else {
