@@ -23,15 +23,11 @@ use crate::layout::{Node, check_nodes};
 use crate::records::{self, RawCluster, RegisteredStore};
 use crate::store::MetadataError;
 
-/// Shards whose first records are written together. A transaction has two conditions besides.
-const SHARDS_TOGETHER: usize = MAX_OPERATIONS - 2;
-
 /// Enters a store, or where it answers now. Another store of the same node gives way unless the cluster has begun.
 ///
 /// # Errors
-/// [`MetadataError::OtherStore`] if it has, [`MetadataError::OtherName`] if the store has been another node's since then,
-/// [`MetadataError::UnusableRecords`] if the address is none or taken, else
-/// when the keys cannot be read or written.
+/// [`MetadataError::OtherStore`] if it has, [`MetadataError::OtherName`] if the store is that of another node,
+/// [`MetadataError::UnusableRecords`] if the address is none or taken, else when the keys cannot be read or written.
 pub async fn register(
     keys: &dyn KeyValueStore,
     store: &RegisteredStore,
@@ -78,8 +74,8 @@ pub async fn check_registered(
 ///
 /// # Errors
 /// [`MetadataError::AlreadyInitialized`] if there is one, [`MetadataError::NotRegistered`] if the map names a node that
-/// has no store, [`MetadataError::OtherCorpora`] if the keys hold corpora that are not these, [`MetadataError::Raced`]
-/// if nodes or another process got in between, else when the keys cannot be read or written.
+/// has no store, [`MetadataError::OtherCorpora`] if the keys hold corpora already, [`MetadataError::Raced`] if nodes or
+/// another process got in between, else when the keys cannot be read or written.
 pub async fn initialize(
     keys: &dyn KeyValueStore,
     map: &ShardMap,
@@ -87,10 +83,14 @@ pub async fn initialize(
 ) -> Result<(), MetadataError> {
     let registered = Registered::read(keys).await?;
     let stores = registered.stores_of(map)?;
-    take_over(keys, corpora).await?;
     let mut begin = registered.if_unchanged(Transaction::new());
+    if let Some(mark) = take_over(keys, corpora).await? {
+        begin = begin
+            .if_unchanged(keys::TAKE_OVER, mark)
+            .delete(keys::TAKE_OVER);
+    }
     let shards: Vec<ShardId> = ShardId::all().collect();
-    for some in shards.chunks(SHARDS_TOGETHER) {
+    for some in shards.chunks(MAX_OPERATIONS) {
         let (mut last, mut change) = (None, registered.if_unchanged(Transaction::new()));
         for &shard in some {
             let key = keys::shard(shard);
@@ -111,13 +111,18 @@ pub async fn initialize(
     begun.map(|_| ()).ok_or(MetadataError::Raced)
 }
 
-/// Copies the records of corpora, before the cluster begins. Replaces what an earlier attempt copied, and nothing else.
-async fn take_over(keys: &dyn KeyValueStore, corpora: &Corpora) -> Result<(), MetadataError> {
-    if corpora.is_empty() {
-        return Ok(());
-    }
+/// Copies the records of corpora, before the cluster begins. Replaces what an earlier attempt copied, and nothing else:
+/// corpora of a cluster with a layout file may be there. Answers the revision of its mark, unless there is nothing to do.
+async fn take_over(
+    keys: &dyn KeyValueStore,
+    corpora: &Corpora,
+) -> Result<Option<Revision>, MetadataError> {
     let there = keys.read(keys::CORPORA).await?.pairs;
-    if !there.is_empty() && keys.read(keys::TAKE_OVER).await?.pairs.is_empty() {
+    let are_copies = !keys.read(keys::TAKE_OVER).await?.pairs.is_empty();
+    if corpora.is_empty() && !are_copies {
+        return Ok(None);
+    }
+    if !there.is_empty() && !are_copies {
         return Err(MetadataError::OtherCorpora);
     }
     let attempt = Uuid::new_v4().to_string();
@@ -128,10 +133,11 @@ async fn take_over(keys: &dyn KeyValueStore, corpora: &Corpora) -> Result<(), Me
     let mark = mark.put(keys::TAKE_OVER, &*attempt);
     let mark = commit(keys, &mark, keys::TAKE_OVER, &attempt).await?;
     let mark = mark.ok_or(MetadataError::Raced)?;
-    let mut wanted = BTreeMap::from([(
-        keys::CORPORA_REVISION.to_owned(),
-        corpora.revision().to_string(),
-    )]);
+    let mut wanted = BTreeMap::new();
+    if corpora.revision() > 0 {
+        let revision = corpora.revision().to_string();
+        wanted.insert(keys::CORPORA_REVISION.to_owned(), revision);
+    }
     for record in corpora.records() {
         wanted.insert(keys::corpus(&record.name), records::corpus_text(record)?);
     }
@@ -155,7 +161,7 @@ async fn take_over(keys: &dyn KeyValueStore, corpora: &Corpora) -> Result<(), Me
             return Err(MetadataError::Raced);
         }
     }
-    Ok(())
+    Ok(Some(mark))
 }
 
 /// Makes a transaction that puts this text under this key, among others. Answers its revision; `None` if a condition
@@ -506,7 +512,7 @@ mod tests {
     /// ME1, ME2.
     #[tokio::test]
     async fn a_cluster_has_the_map_of_one_attempt() {
-        let transactions = 256_usize.div_ceil(SHARDS_TOGETHER) + 1;
+        let transactions = 256_usize.div_ceil(MAX_OPERATIONS) + 1;
         for before in 0..transactions {
             for by in [
                 Interruption::End,
@@ -578,8 +584,15 @@ mod tests {
         let followed: Arc<dyn KeyValueStore> = Arc::<MemoryKeyValues>::clone(&keys);
         let metadata = KeyValueMetadata::follow(followed, || panic!("it has begun"), |_| {});
         assert_eq!(*metadata.await.unwrap().corpora().await.unwrap(), corpora);
+        assert_eq!(keys.read(keys::TAKE_OVER).await.unwrap().pairs, []);
         let again = initialize(&*keys, &halves(), &Corpora::default()).await;
         assert!(matches!(again, Err(MetadataError::AlreadyInitialized)));
+
+        // Copies of an attempt that was given up do not become corpora.
+        let keys = two_nodes().await;
+        assert_ne!(keys.commit(&cut).await.unwrap(), Outcome::Conflict);
+        begin(&keys, &halves()).await.unwrap();
+        assert_eq!(keys.read(keys::CORPORA).await.unwrap().pairs, []);
 
         let keys = two_nodes().await;
         let other = record("other");
@@ -588,5 +601,8 @@ mod tests {
         assert_ne!(keys.commit(&put).await.unwrap(), Outcome::Conflict);
         let refused = initialize(&keys, &halves(), &corpora).await.unwrap_err();
         assert!(matches!(refused, MetadataError::OtherCorpora), "{refused}");
+        // A cluster that kept its corpora here beside a layout file goes on with them.
+        begin(&keys, &halves()).await.unwrap();
+        assert_eq!(keys.read(keys::CORPORA).await.unwrap().pairs.len(), 1);
     }
 }

@@ -26,3 +26,9 @@ pub use oracle::Oracle;
 pub use process::{Process, Running, run, run_with_open_input};
 pub use process_cluster::{End, ProcessCluster};
 pub use stalling_proxy::StallingProxy;
+
+/// Whether the long tests are asked for.
+#[must_use]
+pub fn is_long() -> bool {
+    std::env::var_os("SIMSHARD_LONG").is_some()
+}

@@ -5,17 +5,14 @@ use std::num::NonZeroU32;
 
 use simshard_client::{Documents, Fingerprint, Found, Queries, QueryMatches, SearchSpec};
 use simshard_simhash::synthetic::{self, Data};
-use simshard_testkit::{Oracle, TestCluster, promised_layouts};
+use simshard_testkit::{Oracle, TestCluster, is_long, promised_layouts};
 
 /// Queries of a request that has few.
 const SMALL: usize = 16;
 
 /// Documents and queries of one set. The long mode takes more of both.
 fn sizes() -> (usize, usize) {
-    match std::env::var_os("SIMSHARD_LONG") {
-        Some(_) => (5_000, 1_000),
-        None => (400, 60),
-    }
+    if is_long() { (5_000, 1_000) } else { (400, 60) }
 }
 
 fn with_extremes(mut set: Vec<Fingerprint>) -> Vec<Fingerprint> {

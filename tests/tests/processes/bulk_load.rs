@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use simshard_client::{Client, Queries, SearchSpec, v1};
 use simshard_simhash::Fingerprint;
-use simshard_testkit::{End, ProcessCluster, Running, binary};
+use simshard_testkit::{End, ProcessCluster, Running, binary, is_long};
 use tokio::task::block_in_place;
 
 const CORPUS: &str = "crawl";
@@ -28,17 +28,17 @@ struct Scale {
 
 impl Scale {
     fn of_environment() -> Self {
-        match std::env::var_os("SIMSHARD_LONG") {
-            Some(_) => Self {
+        if is_long() {
+            return Self {
                 documents: 1_000_000,
                 kills: 20,
                 sample: 1,
-            },
-            None => Self {
-                documents: 100_000,
-                kills: 4,
-                sample: 10,
-            },
+            };
+        }
+        Self {
+            documents: 100_000,
+            kills: 4,
+            sample: 10,
         }
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::stream;
 use simshard_client::v1;
 use simshard_client::v1::corpus_service_client::CorpusServiceClient;
-use simshard_testkit::ProcessCluster;
+use simshard_testkit::{ProcessCluster, is_long};
 use tokio::time::timeout;
 use tonic::Streaming;
 use tonic::transport::Channel;
@@ -25,10 +25,7 @@ const LONGEST: u64 = 10_000;
 type Stub = CorpusServiceClient<Channel>;
 
 fn rounds() -> usize {
-    match std::env::var_os("SIMSHARD_LONG") {
-        Some(_) => 2000,
-        None => 100,
-    }
+    if is_long() { 2000 } else { 100 }
 }
 
 fn insert(fingerprints: &[u64]) -> v1::InsertRequest {

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use simshard_client::{
     Client, ClientError, Documents, Fingerprint, Queries, Reason, SearchSpec, v1,
 };
-use simshard_testkit::ForgetfulCluster;
+use simshard_testkit::{ForgetfulCluster, is_long};
 
 const NODES: usize = 3;
 
@@ -100,10 +100,7 @@ async fn round(seed: u64) -> (usize, usize) {
 async fn a_router_of_an_older_layout_misses_nothing_that_was_acknowledged() {
     let seed = fastrand::u64(..);
     println!("seed {seed}");
-    let rounds = match std::env::var_os("SIMSHARD_LONG") {
-        Some(_) => 200,
-        None => 5,
-    };
+    let rounds = if is_long() { 200 } else { 5 };
     let (mut acknowledged, mut found) = (0, 0);
     for number in 0..rounds {
         let (of_round, found_of_round) = round(seed.wrapping_add(number)).await;

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use simshard_client::{Client, Documents, Found, Queries, Reason, SearchSpec, v1};
 use simshard_simhash::Fingerprint;
-use simshard_testkit::{End, ProcessCluster};
+use simshard_testkit::{End, ProcessCluster, is_long};
 use tokio::task::JoinHandle;
 
 const CORPUS: &str = "crawl";
@@ -343,10 +343,7 @@ async fn nothing_acknowledged_is_lost_when_processes_end() {
     let seed = fastrand::u64(..);
     println!("seed {seed}");
     let mut random = fastrand::Rng::with_seed(seed);
-    let cycles = match std::env::var_os("SIMSHARD_LONG") {
-        Some(_) => 200,
-        None => 20,
-    };
+    let cycles = if is_long() { 200 } else { 20 };
     let mut cluster = ProcessCluster::start(NODES);
     cluster.add_router();
     let clients = clients(&cluster);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use simshard_client::v1::{self, CorpusState};
 use simshard_client::{Client, ClientError, Documents, Fingerprint, Queries, Reason, SearchSpec};
-use simshard_testkit::ProcessCluster;
+use simshard_testkit::{ProcessCluster, is_long};
 
 use crate::interruptions::{Moment, Victim, interrupted, until_reached};
 
@@ -115,10 +115,7 @@ async fn whatever_is_killed_nodes_hold_no_corpus_without_a_record() {
     let seed = fastrand::u64(..);
     println!("seed {seed}");
     let mut random = fastrand::Rng::with_seed(seed);
-    let rounds = match std::env::var_os("SIMSHARD_LONG") {
-        Some(_) => 200,
-        None => 10,
-    };
+    let rounds = if is_long() { 200 } else { 10 };
     let mut cluster = ProcessCluster::start(2);
     assert_eq!(cluster.add_router(), 1);
     let (one, two) = (cluster.client_of(0), cluster.client_of(1));

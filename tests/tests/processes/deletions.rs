@@ -9,7 +9,7 @@ use std::time::Duration;
 use simshard_client::v1::{self, CorpusState};
 use simshard_client::{Client, ClientError, Documents, Queries, Reason, SearchSpec};
 use simshard_simhash::Fingerprint;
-use simshard_testkit::{ForgetfulCluster, ProcessCluster};
+use simshard_testkit::{ForgetfulCluster, ProcessCluster, is_long};
 
 use crate::interruptions::{Moment, Victim, interrupted, until_reached};
 
@@ -106,10 +106,7 @@ async fn no_document_goes_into_a_corpus_whose_deletion_was_interrupted() {
     let seed = fastrand::u64(..);
     println!("seed {seed}");
     let mut random = fastrand::Rng::with_seed(seed);
-    let rounds = match std::env::var_os("SIMSHARD_LONG") {
-        Some(_) => 200,
-        None => 20,
-    };
+    let rounds = if is_long() { 200 } else { 20 };
     let mut cluster = ProcessCluster::start(NODES);
     assert_eq!(cluster.add_router(), 1);
     // This router remembers the corpus, and hears of its end from nodes only.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use simshard_client::{Client, Queries, SearchSpec, v1};
 use simshard_runtime::system::{anonymous_memory_of, processor_ticks_of};
 use simshard_simhash::Fingerprint;
-use simshard_testkit::{End, ProcessCluster};
+use simshard_testkit::{End, ProcessCluster, is_long};
 use tempfile::TempDir;
 
 const NODES: usize = 3;
@@ -26,10 +26,6 @@ const MOST_BYTES: u64 = 16 << 10;
 
 /// Most time to create a corpus, but for the syncs of the disk.
 const MOST_TIME: Duration = Duration::from_millis(10);
-
-fn is_long() -> bool {
-    std::env::var_os("SIMSHARD_LONG").is_some()
-}
 
 fn corpora() -> u32 {
     if is_long() { 1000 } else { 100 }

@@ -10,7 +10,7 @@ use futures_util::{StreamExt, stream};
 use simshard_client::{Client, Documents, Fingerprint, Queries, v1};
 use simshard_cluster::{FileStore, MetadataStore};
 use simshard_simhash::{Layout, Tables};
-use simshard_testkit::{Process, ProcessCluster, StallingProxy};
+use simshard_testkit::{Process, ProcessCluster, StallingProxy, is_long};
 use simshard_topology::{ShardId, ShardMap};
 use tokio::task::block_in_place;
 
@@ -170,10 +170,7 @@ fn columns(fingerprints: &[Fingerprint]) -> Documents {
 
 /// Rounds, with the ways to send what is given up in turn.
 fn rounds() -> impl Iterator<Item = (usize, Way)> {
-    let rounds = match std::env::var_os("SIMSHARD_LONG") {
-        Some(_) => 200,
-        None => 20,
-    };
+    let rounds = if is_long() { 200 } else { 20 };
     let ways = [Way::Small, Way::Large, Way::Small, Way::Stream];
     (0..rounds).zip(ways.into_iter().cycle())
 }

@@ -192,10 +192,37 @@ fn labels_alone_say_which_pairs_count() {
 }
 
 #[test]
+fn of_texts_with_one_id_labels_mean_the_first() {
+    let texts = made_up(200);
+    let mut scene = Scene::of(&texts);
+    let path = scene.folder.path().join("texts.jsonl");
+    let line = |place: usize, text: &String| {
+        let line = serde_json::json!({ "id": (place % 100).to_string(), "text": text });
+        format!("{line}\n")
+    };
+    let lines = texts
+        .iter()
+        .enumerate()
+        .map(|(place, text)| line(place, text));
+    fs::write(&path, lines.collect::<String>()).unwrap();
+    scene.job.input.format = Some(Format::Jsonl);
+    scene.job.input.paths = vec![path];
+    let pairs: String = (1..100).map(|place| format!("0\t{place}\t1\n")).collect();
+    scene.job.labels = Some(Labels::parse(&(pairs + "1\t2\t1\n")).unwrap());
+    let found = scene.evaluate();
+    assert_eq!(found.texts, 100);
+    let recipe = scene.job.recipes[0];
+    let fingerprint = |place: usize| recipe.fingerprint(&texts[place]).unwrap();
+    let near = |a: usize, b: usize| fingerprint(a).distance(fingerprint(b)) <= 10;
+    let expected = (1..100).filter(|&place| near(0, place)).count() + usize::from(near(1, 2));
+    assert_eq!(found.recipes[0].rows[10].all.found as usize, expected);
+}
+
+#[test]
 fn a_large_input_is_drawn_from_with_its_neighbours() {
-    let mut texts: Vec<String> = (0..3000)
+    let mut texts: Vec<String> = (0..20_000)
         .map(|text| {
-            let words = (0..60).map(|word| format!("t{text}w{word} "));
+            let words = (0..30).map(|word| format!("t{text}w{word} "));
             words.collect()
         })
         .collect();
@@ -207,7 +234,7 @@ fn a_large_input_is_drawn_from_with_its_neighbours() {
     let mut scene = Scene::of(&texts);
     scene.job.sample = 1000;
     let found = scene.evaluate();
-    assert_eq!((found.texts, found.drawn_from), (1000, Some(6000)));
+    assert_eq!((found.texts, found.drawn_from), (1000, Some(40_000)));
     // Of two texts that are near, both are drawn, unless the last one did not fit.
     assert!(
         (450..=500).contains(&found.true_pairs),
