@@ -25,9 +25,9 @@ file: each registers itself, and waits. This command waits for them, and gives
 each a range of shards. Then the nodes load, and routers can be started.
 
 With --cluster, the shards go as that layout file has them, and the records of
-the corpora beside it are taken over. So a cluster that was started with a layout
-file goes on without one: stop it, start its nodes with their data directories
-and with --metadata only, then run this.")]
+the corpora beside it are taken over. So a cluster that was started with a
+layout file goes on without one: stop it, start its nodes with their data
+directories and with --metadata only, then run this.")]
     Init(InitArgs),
     /// List the nodes that have registered, as TSV
     Nodes(MetadataArgs),
