@@ -17,7 +17,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use rayon::prelude::*;
-use simshard_input::Columns;
+use simshard_input::Parts;
 use simshard_simhash::{Fingerprint, FingerprintSet};
 
 use crate::member::{BareName, Member};
@@ -43,18 +43,20 @@ enum Names {
     /// As their fingerprints are.
     Fingerprints,
     /// By their ids. The numbers of the documents stand ordered by place.
-    Ids(Box<Columns>, Vec<u32>),
+    Ids(Box<Parts>, Vec<u32>),
 }
 
 impl DocumentSet {
     /// Groups the documents of an input; those without ids get names of this kind.
-    pub(crate) fn new(mut columns: Columns, bare_name: BareName) -> Result<Self, TooManyDocuments> {
-        let len = columns.fingerprints.len();
+    pub(crate) fn new(mut parts: Parts, bare_name: BareName) -> Result<Self, TooManyDocuments> {
+        let len = parts.len();
         if u32::try_from(len).is_err() {
             return Err(TooManyDocuments(len));
         }
-        if columns.ids.is_none() && bare_name == BareName::Fingerprint {
-            let (set, repeated) = FingerprintSet::counted(columns.fingerprints);
+        let fingerprints = parts.all_fingerprints();
+        if !parts.has_ids && bare_name == BareName::Fingerprint {
+            drop(parts);
+            let (set, repeated) = FingerprintSet::counted(fingerprints);
             return Ok(Self {
                 starts: starts(set.len(), &repeated),
                 set,
@@ -62,20 +64,12 @@ impl DocumentSet {
                 len,
             });
         }
-        let (set, repeated) = FingerprintSet::counted(columns.fingerprints.clone());
+        let (set, repeated) = FingerprintSet::counted(fingerprints);
         let starts = starts(set.len(), &repeated);
-        let place = |&fingerprint: &Fingerprint| {
-            let place = set.place(fingerprint);
-            debug_assert!(place.is_some(), "the set is made of these");
-            place.unwrap_or_default() as u32
-        };
-        let places = columns.fingerprints.par_iter().map(place).collect();
-        if columns.ids.is_some() {
-            // They have done their work; lines of bare hashes are found by them.
-            columns.fingerprints = Vec::new();
-        }
+        let documents = ordered(&set, &parts, starts.as_deref());
+        parts.forget_fingerprints();
         Ok(Self {
-            names: Names::Ids(columns.into(), ordered(places, starts.as_deref())),
+            names: Names::Ids(parts.into(), documents),
             set,
             starts,
             len,
@@ -147,7 +141,7 @@ impl DocumentSet {
     fn id(&self, row: usize) -> Option<Cow<'_, str>> {
         match &self.names {
             Names::Fingerprints => None,
-            Names::Ids(columns, documents) => Some(columns.id(documents[row] as usize)),
+            Names::Ids(parts, documents) => Some(parts.id(documents[row] as usize)),
         }
     }
 }
@@ -170,19 +164,27 @@ fn starts(places: usize, repeated: &[(usize, usize)]) -> Option<Vec<u32>> {
 }
 
 /// The numbers of the documents ordered by their places, those of one place as in the input.
-fn ordered(places: Vec<u32>, starts: Option<&[u32]>) -> Vec<u32> {
-    let mut documents = vec![0; places.len()];
-    let Some(starts) = starts else {
-        for (document, place) in (0..).zip(places) {
-            documents[place as usize] = document;
+fn ordered(set: &FingerprintSet, parts: &Parts, starts: Option<&[u32]>) -> Vec<u32> {
+    let mut documents = vec![0; parts.len()];
+    let mut next = starts.map(<[u32]>::to_vec);
+    let mut document = 0;
+    for fingerprints in parts.fingerprints() {
+        let place = |&fingerprint: &Fingerprint| {
+            let place = set.place(fingerprint);
+            debug_assert!(place.is_some(), "the set is made of these");
+            place.unwrap_or_default()
+        };
+        let places: Vec<usize> = fingerprints.par_iter().map(place).collect();
+        for place in places {
+            match &mut next {
+                None => documents[place] = document,
+                Some(next) => {
+                    documents[next[place] as usize] = document;
+                    next[place] += 1;
+                }
+            }
+            document += 1;
         }
-        return documents;
-    };
-    let mut next = starts.to_vec();
-    for (document, place) in (0..).zip(places) {
-        let next = &mut next[place as usize];
-        documents[*next as usize] = document;
-        *next += 1;
     }
     documents
 }

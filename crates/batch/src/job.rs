@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
 use rayon::{ThreadPoolBuildError, ThreadPoolBuilder};
-use simshard_input::{DegenerateTexts, InputError, InputOptions, Skipped, columns};
+use simshard_input::{DegenerateTexts, InputError, InputOptions, Skipped, parts};
 use simshard_simhash::{Layout, LayoutError, PairSearch, Recipe};
 
 use crate::documents::{DocumentSet, TooManyDocuments};
@@ -118,7 +118,7 @@ impl Job {
     /// Reads the documents and sorts their fingerprints.
     fn sort(self, progress: Progress) -> Result<(Sorted, Output), JobError> {
         let bar = (progress.bar)("reading", None);
-        let columns = columns(
+        let parts = parts(
             &self.input,
             self.format.ids(),
             self.recipe,
@@ -127,11 +127,11 @@ impl Job {
         )?;
         bar.finish_and_clear();
         let read = self.start.elapsed();
-        let (skipped, degenerate) = (columns.skipped, columns.degenerate);
-        let by_recipe = columns.by_recipe;
+        let (skipped, degenerate) = (parts.skipped, parts.degenerate);
+        let by_recipe = parts.by_recipe;
         let documents = {
             let _spinner = (progress.spinner)("sorting");
-            DocumentSet::new(columns, self.format.bare_name())?
+            DocumentSet::new(parts, self.format.bare_name())?
         };
         let timings = Timings {
             read,

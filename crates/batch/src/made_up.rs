@@ -5,7 +5,7 @@
 use std::fmt::Display;
 use std::fs;
 
-use simshard_input::{Format, Ids, InputOptions, columns};
+use simshard_input::{Format, Ids, InputOptions, parts};
 use simshard_simhash::Recipe;
 
 use crate::documents::DocumentSet;
@@ -32,6 +32,6 @@ fn read(lines: &[impl Display], format: Option<Format>, bare_name: BareName) -> 
         skip_bad_lines: false,
         ..InputOptions::walking(vec![file.path().to_owned()])
     };
-    let columns = columns(&options, Ids::Any, Recipe::default(), None, &mut |_| {}).unwrap();
-    DocumentSet::new(columns, bare_name).unwrap()
+    let parts = parts(&options, Ids::Any, Recipe::default(), None, &mut |_| {}).unwrap();
+    DocumentSet::new(parts, bare_name).unwrap()
 }

@@ -13,7 +13,7 @@ use anyhow::Context;
 use clap::ValueEnum;
 use rayon::ThreadPoolBuilder;
 use serde::Serialize;
-use simshard_input::{Ids, columns};
+use simshard_input::{Ids, parts};
 use simshard_runtime::system::peak_resident_memory;
 use simshard_simhash::synthetic::Data;
 use simshard_simhash::{Clusters, Fingerprint, FingerprintSet, PairSearch, TextRecipe};
@@ -195,7 +195,7 @@ fn print_set(
 fn hash(settings: &Settings) -> anyhow::Result<()> {
     let texts = text::collect(&settings.texts, settings.max_mib)?;
     let start = Instant::now();
-    let found = columns(
+    let found = parts(
         &texts.options(),
         Ids::Any,
         settings.recipe.into(),
@@ -210,7 +210,7 @@ fn hash(settings: &Settings) -> anyhow::Result<()> {
     let figure = HashFigure {
         case: "hash",
         recipe: settings.recipe.to_string(),
-        documents: found.fingerprints.len(),
+        documents: found.len(),
         megabytes,
         threads: settings.threads,
         seconds,

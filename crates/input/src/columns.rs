@@ -1,30 +1,24 @@
-//! All documents of an input at once, as columns: what the batch commands work on.
+//! The documents of a part of an input, as columns.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use simshard_simhash::{Fingerprint, Recipe, TextRecipe, Window, word_runs};
+use simshard_simhash::{Fingerprint, TextRecipe, Window, word_runs};
 
 use crate::batches::Batch;
 use crate::degenerate::DegenerateTexts;
-use crate::document::{Carries, Record, RecordContent, RecordId};
+use crate::document::{Record, RecordContent, RecordId};
 use crate::error::InputError;
-use crate::format::Format;
-use crate::ids::Ids;
 use crate::input::Input;
-use crate::needs::{Check, Needs};
-use crate::options::InputOptions;
 use crate::skipped::Skipped;
 
-/// The documents of an input in its order, one element each in every column.
+/// Documents in the order of their input, one element each in every column.
 #[derive(Debug, Default)]
 pub struct Columns {
     /// Their fingerprints, computed by the recipe where the input carries none.
     pub fingerprints: Vec<Fingerprint>,
     /// Their ids; `None` for bare fingerprints (`hashes`): see [`Columns::id`].
     pub ids: Option<IdColumn>,
-    /// Whether the recipe made the fingerprints, of texts or features; the input may carry them.
-    pub by_recipe: bool,
     /// The skipped items. With a sample they may lie beyond its end.
     pub skipped: Skipped,
     /// Texts that say too little. With a sample this may tell of some beyond its end.
@@ -85,18 +79,6 @@ impl IdColumn {
         &self.text[start..self.ends[document]]
     }
 
-    /// How many there are.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
-    }
-
     fn push(&mut self, id: &RecordId<'_>) {
         match id {
             RecordId::Given(id) => self.text.push_str(id),
@@ -111,13 +93,6 @@ impl IdColumn {
         self.ends.truncate(count);
         self.text.truncate(self.ends.last().copied().unwrap_or(0));
     }
-
-    /// Appends the ids of another column.
-    fn append(&mut self, other: &Self) {
-        let before = self.text.len();
-        self.text.push_str(&other.text);
-        self.ends.extend(other.ends.iter().map(|end| before + end));
-    }
 }
 
 /// The result of a batch.
@@ -125,52 +100,6 @@ impl IdColumn {
 struct Part {
     columns: Columns,
     error: Option<InputError>,
-}
-
-/// Reads all documents that `options` name, or the first `sample` of them (0 means all),
-/// fingerprinted by `recipe` where they carry texts. Tells `progress` how many came each time.
-///
-/// Where neither `options` nor the paths say a format, it is `hashes`. The input is read once.
-///
-/// # Errors
-/// What cannot be read, arguments that contradict each other, and the first bad line; a line
-/// whose id `ids` does not allow is one. What follows the last document of a sample is not looked
-/// at.
-pub fn columns(
-    options: &InputOptions,
-    ids: Ids,
-    recipe: Recipe,
-    sample: Option<u64>,
-    progress: &mut dyn FnMut(u64),
-) -> Result<Columns, InputError> {
-    let needs = Needs {
-        ids,
-        check: Check::AsRead,
-        preferred_format: Format::Hashes,
-        recipe,
-    };
-    let input = Input::open(options, needs)?;
-    let recipe = input.text_recipe(recipe)?;
-    read(input, recipe, sample, progress)
-}
-
-pub(crate) fn read(
-    input: Input,
-    recipe: TextRecipe,
-    sample: Option<u64>,
-    progress: &mut dyn FnMut(u64),
-) -> Result<Columns, InputError> {
-    let mut columns = Columns {
-        ids: (!input.is_bare()).then(IdColumn::default),
-        by_recipe: input.carries() != Carries::Fingerprints,
-        ..Columns::default()
-    };
-    for_each_part(input, recipe, sample, |part| -> Result<(), InputError> {
-        columns.append(&part);
-        progress(part.fingerprints.len() as u64);
-        Ok(())
-    })?;
-    Ok(columns)
 }
 
 /// Hands the documents of an input, or the first `sample` of them (0 means all), to `take`, many
@@ -292,27 +221,13 @@ impl Columns {
         }
     }
 
-    /// Appends the documents of others.
-    fn append(&mut self, other: &Self) {
-        let before = self.fingerprints.len();
-        for run in &other.lines {
-            let document = before + run.document;
-            let goes_on = self.lines.last().is_some_and(|last| {
-                last.source == run.source
-                    && last.line + (document - last.document) as u64 == run.line
-            });
-            if !goes_on {
-                self.lines.push(Run {
-                    document,
-                    ..run.clone()
-                });
-            }
+    /// Gives back the memory that the columns grew by beyond their documents.
+    pub(crate) fn shrink(&mut self) {
+        self.fingerprints.shrink_to_fit();
+        self.lines.shrink_to_fit();
+        if let Some(ids) = &mut self.ids {
+            ids.text.shrink_to_fit();
+            ids.ends.shrink_to_fit();
         }
-        self.fingerprints.extend_from_slice(&other.fingerprints);
-        if let (Some(ids), Some(others)) = (&mut self.ids, &other.ids) {
-            ids.append(others);
-        }
-        self.skipped += other.skipped;
-        self.degenerate += other.degenerate;
     }
 }

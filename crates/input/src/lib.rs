@@ -59,6 +59,7 @@ mod options;
 #[cfg(feature = "parquet")]
 pub mod parquet;
 mod parse;
+mod parts;
 mod paths;
 mod position;
 mod problem;
@@ -73,7 +74,7 @@ pub mod warc;
 mod without_parquet;
 
 pub use chunk::Chunk;
-pub use columns::{Columns, IdColumn, columns, for_each_part};
+pub use columns::{Columns, IdColumn, for_each_part};
 pub use decompress::Compression;
 pub use degenerate::DegenerateTexts;
 pub use digest::Digest;
@@ -90,6 +91,7 @@ pub use input::{Input, parse_bytes};
 pub use needs::{Check, Needs};
 pub use options::InputOptions;
 pub use parse::{ChunkOutcome, LineParser, parse_decimal};
+pub use parts::{Parts, parts};
 pub use position::Position;
 pub use problem::LineProblem;
 pub use skipped::Skipped;

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use anyhow::ensure;
 use rayon::prelude::*;
-use simshard_input::Columns;
+use simshard_input::Parts;
 use simshard_simhash::{Fingerprint, FingerprintSet, TextRecipe};
 
 use super::text::Texts;
@@ -84,8 +84,8 @@ pub(super) fn same_clusters(
 }
 
 /// An error unless every text alone has the fingerprint that it had among the others.
-pub(super) fn texts(texts: &Texts, recipe: TextRecipe, found: &Columns) -> anyhow::Result<()> {
-    let mut made = found.fingerprints.iter().copied();
+pub(super) fn texts(texts: &Texts, recipe: TextRecipe, found: &Parts) -> anyhow::Result<()> {
+    let mut made = found.fingerprints().flatten().copied();
     for (place, text) in texts.texts.iter().enumerate() {
         let Some(expected) = recipe.fingerprint_by_definition(text) else {
             continue;

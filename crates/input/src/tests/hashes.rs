@@ -1,15 +1,15 @@
 //! The `hashes` format.
 
 use super::*;
-use crate::columns::{self, Columns};
+use crate::parts::{self, Parts};
 use crate::{Check, Chunk, LineParser, Needs};
 use simshard_simhash::TextRecipe;
 
-pub(super) fn columns_of(
+pub(super) fn parts_of(
     args: &InputOptions,
     sample: Option<u64>,
     stdin: &[u8],
-) -> Result<Columns, InputError> {
+) -> Result<Parts, InputError> {
     let needs = Needs {
         check: Check::AsRead,
         preferred_format: Format::Hashes,
@@ -17,18 +17,22 @@ pub(super) fn columns_of(
     };
     let stdin = Box::new(Cursor::new(stdin.to_vec()));
     let input = Input::open_with_stdin(args, needs, stdin)?;
-    columns::read(input, TextRecipe::default(), sample, &mut |_| {})
+    parts::read(input, TextRecipe::default(), sample, &mut |_| {})
 }
 
-fn ids(columns: &Columns) -> Vec<String> {
-    let documents = 0..columns.fingerprints.len();
+fn ids(parts: &Parts) -> Vec<String> {
+    let documents = 0..parts.len();
     documents
-        .map(|document| columns.id(document).into_owned())
+        .map(|document| parts.id(document).into_owned())
         .collect()
 }
 
-fn hashes(columns: &Columns) -> Vec<u64> {
-    columns.fingerprints.iter().map(|print| print.0).collect()
+fn hashes(parts: &Parts) -> Vec<u64> {
+    parts
+        .fingerprints()
+        .flatten()
+        .map(|print| print.0)
+        .collect()
 }
 
 #[test]
@@ -43,13 +47,10 @@ fn a_line_is_a_fingerprint_and_its_number_the_id() {
             print("4", 12_345_678_901_234_567_890)
         ]
     );
-    let columns = columns_of(&args(Format::Hashes, &[]), None, stdin.as_bytes()).unwrap();
-    assert!(columns.ids.is_none());
-    assert_eq!(
-        hashes(&columns),
-        [0, u64::MAX, 7, 12_345_678_901_234_567_890]
-    );
-    assert_eq!(ids(&columns), ["1", "2", "3", "4"]);
+    let parts = parts_of(&args(Format::Hashes, &[]), None, stdin.as_bytes()).unwrap();
+    assert!(!parts.has_ids);
+    assert_eq!(hashes(&parts), [0, u64::MAX, 7, 12_345_678_901_234_567_890]);
+    assert_eq!(ids(&parts), ["1", "2", "3", "4"]);
 }
 
 #[test]
@@ -128,7 +129,7 @@ fn anything_else_on_a_line_is_refused() {
             refusal(Format::Hashes, &stdin),
             format!("<stdin>:2: \"{shown}\" is no fingerprint: {reason}")
         );
-        let error = columns_of(&args(Format::Hashes, &[]), None, stdin.as_bytes()).unwrap_err();
+        let error = parts_of(&args(Format::Hashes, &[]), None, stdin.as_bytes()).unwrap_err();
         assert_eq!(error.to_string(), refusal(Format::Hashes, &stdin));
     }
     assert_eq!(
@@ -164,20 +165,20 @@ fn ids_are_lines_of_their_files_whatever_is_skipped() {
     let folder = Folder::new();
     let a = folder.write("a", "1\nx\n3\n4\n");
     let b = folder.write("b", "5\n\n\n8\n");
-    let columns = columns_of(
+    let parts = parts_of(
         &skipping(Format::Hashes, &[a.clone(), b.clone()]),
         None,
         b"",
     )
     .unwrap();
     let (a, b) = (a.display(), b.display());
-    assert_eq!(hashes(&columns), [1, 3, 4, 5, 8]);
+    assert_eq!(hashes(&parts), [1, 3, 4, 5, 8]);
     let expected = [(&a, 1), (&a, 3), (&a, 4), (&b, 1), (&b, 4)];
     assert_eq!(
-        ids(&columns),
+        ids(&parts),
         expected.map(|(path, line)| format!("{path}:{line}"))
     );
-    assert_eq!(columns.skipped.bad_lines, 3);
+    assert_eq!(parts.skipped.bad_lines, 3);
 }
 
 #[test]
@@ -186,17 +187,17 @@ fn batch_commands_read_hashes_unless_told_otherwise() {
         format: None,
         ..args(Format::Hashes, &[])
     };
-    let columns = columns_of(&unsaid, None, b"1\n2\n").unwrap();
-    assert_eq!(hashes(&columns), [1, 2]);
+    let parts = parts_of(&unsaid, None, b"1\n2\n").unwrap();
+    assert_eq!(hashes(&parts), [1, 2]);
     let folder = Folder::new();
     let path = folder.write("a.tsv.gz", "a\t1\n");
     let named = InputOptions {
         paths: vec![path],
         ..unsaid
     };
-    let columns = columns_of(&named, None, b"").unwrap();
-    assert_eq!(columns.id(0), "a");
-    assert_eq!(columns.ids.unwrap().get(0), "a");
+    let parts = parts_of(&named, None, b"").unwrap();
+    assert_eq!(parts.id(0), "a");
+    assert!(parts.has_ids);
 }
 
 #[test]
@@ -204,33 +205,30 @@ fn a_sample_is_the_first_documents_and_what_follows_is_not_looked_at() {
     let stdin = b"1\n2\n3\nbad\n";
     let args = args(Format::Hashes, &[]);
     for most in 1..=3 {
-        let columns = columns_of(&args, Some(most), stdin).unwrap();
-        assert_eq!(hashes(&columns), (1..=most).collect::<Vec<_>>());
+        let parts = parts_of(&args, Some(most), stdin).unwrap();
+        assert_eq!(hashes(&parts), (1..=most).collect::<Vec<_>>());
     }
     for all in [None, Some(0), Some(4)] {
-        assert!(columns_of(&args, all, stdin).is_err(), "{all:?}");
+        assert!(parts_of(&args, all, stdin).is_err(), "{all:?}");
     }
-    assert_eq!(
-        hashes(&columns_of(&args, Some(9), b"1\n2").unwrap()),
-        [1, 2]
-    );
+    assert_eq!(hashes(&parts_of(&args, Some(9), b"1\n2").unwrap()), [1, 2]);
 }
 
 #[test]
-fn columns_hold_the_documents_in_their_order() {
+fn parts_hold_the_documents_in_their_order() {
     let lines: String = (0..200_000).map(|line| format!("text {line}\n")).collect();
-    let columns = columns_of(&args(Format::Lines, &[]), None, lines.as_bytes()).unwrap();
+    let parts = parts_of(&args(Format::Lines, &[]), None, lines.as_bytes()).unwrap();
     let all = read(Format::Lines, &lines);
-    assert_eq!(columns.fingerprints.len(), all.len());
-    let column = columns.ids.as_ref().unwrap();
-    assert_eq!(column.len(), all.len());
+    let fingerprints = parts.all_fingerprints();
+    assert_eq!(fingerprints.len(), all.len());
+    assert!(parts.has_ids);
     for (document, read) in all.iter().enumerate() {
-        assert_eq!(columns.id(document), read.id);
+        assert_eq!(parts.id(document), read.id);
         let Content::Text(text) = &read.content else {
             panic!("a line is a text");
         };
         assert_eq!(
-            Some(columns.fingerprints[document]),
+            Some(fingerprints[document]),
             TextRecipe::default().fingerprint(text)
         );
     }
@@ -246,10 +244,10 @@ fn many_lines() -> Vec<String> {
 fn many_lines_keep_their_order() {
     let lines = many_lines();
     let stdin = lines.join("\n");
-    let columns = columns_of(&args(Format::Hashes, &[]), None, stdin.as_bytes()).unwrap();
-    let read: Vec<String> = hashes(&columns).iter().map(u64::to_string).collect();
+    let parts = parts_of(&args(Format::Hashes, &[]), None, stdin.as_bytes()).unwrap();
+    let read: Vec<String> = hashes(&parts).iter().map(u64::to_string).collect();
     assert!(read == lines);
-    assert_eq!(columns.id(599_999), "600000");
+    assert_eq!(parts.id(599_999), "600000");
 }
 
 #[test]
@@ -260,9 +258,9 @@ fn the_first_bad_line_of_many_is_reported() {
     }
     let stdin = lines.join("\n");
     let args = args(Format::Hashes, &[]);
-    let error = columns_of(&args, None, stdin.as_bytes()).unwrap_err();
+    let error = parts_of(&args, None, stdin.as_bytes()).unwrap_err();
     let expected = "<stdin>:323457: \"bad 323456\" is no fingerprint: ";
     assert!(error.to_string().starts_with(expected), "{error}");
-    let sampled = columns_of(&args, Some(323_456), stdin.as_bytes()).unwrap();
-    assert_eq!(sampled.fingerprints.len(), 323_456);
+    let sampled = parts_of(&args, Some(323_456), stdin.as_bytes()).unwrap();
+    assert_eq!(sampled.len(), 323_456);
 }

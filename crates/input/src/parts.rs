@@ -1,0 +1,142 @@
+//! All documents of an input at once: what the batch commands work on.
+//!
+//! They stay in the parts that they were read in. One column for all of them would have to grow, and be there twice
+//! each time it does.
+
+use std::borrow::Cow;
+
+use simshard_simhash::{Fingerprint, Recipe, TextRecipe};
+
+use crate::columns::{Columns, for_each_part};
+use crate::degenerate::DegenerateTexts;
+use crate::document::Carries;
+use crate::error::InputError;
+use crate::format::Format;
+use crate::ids::Ids;
+use crate::input::Input;
+use crate::needs::{Check, Needs};
+use crate::options::InputOptions;
+use crate::skipped::Skipped;
+
+/// The documents of an input in its order.
+#[derive(Debug, Default)]
+pub struct Parts {
+    /// None of them is empty.
+    parts: Vec<Columns>,
+    /// By part, the number of its first document, from 0.
+    starts: Vec<usize>,
+    len: usize,
+    /// Whether the documents have ids. Others are bare fingerprints (`hashes`): see [`Parts::id`].
+    pub has_ids: bool,
+    /// Whether the recipe made the fingerprints, of texts or features; the input may carry them.
+    pub by_recipe: bool,
+    /// The skipped items. With a sample they may lie beyond its end.
+    pub skipped: Skipped,
+    /// Texts that say too little. With a sample this may tell of some beyond its end.
+    pub degenerate: DegenerateTexts,
+}
+
+/// Reads all documents that `options` name, or the first `sample` of them (0 means all),
+/// fingerprinted by `recipe` where they carry texts. Tells `progress` how many came each time.
+///
+/// Where neither `options` nor the paths say a format, it is `hashes`. The input is read once.
+///
+/// # Errors
+/// What cannot be read, arguments that contradict each other, and the first bad line; a line
+/// whose id `ids` does not allow is one. What follows the last document of a sample is not looked
+/// at.
+pub fn parts(
+    options: &InputOptions,
+    ids: Ids,
+    recipe: Recipe,
+    sample: Option<u64>,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Parts, InputError> {
+    let needs = Needs {
+        ids,
+        check: Check::AsRead,
+        preferred_format: Format::Hashes,
+        recipe,
+    };
+    let input = Input::open(options, needs)?;
+    let recipe = input.text_recipe(recipe)?;
+    read(input, recipe, sample, progress)
+}
+
+pub(crate) fn read(
+    input: Input,
+    recipe: TextRecipe,
+    sample: Option<u64>,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Parts, InputError> {
+    let mut parts = Parts {
+        has_ids: !input.is_bare(),
+        by_recipe: input.carries() != Carries::Fingerprints,
+        ..Parts::default()
+    };
+    for_each_part(input, recipe, sample, |part| -> Result<(), InputError> {
+        progress(part.fingerprints.len() as u64);
+        parts.push(part);
+        Ok(())
+    })?;
+    Ok(parts)
+}
+
+impl Parts {
+    fn push(&mut self, mut part: Columns) {
+        self.skipped += part.skipped;
+        self.degenerate += part.degenerate;
+        if part.fingerprints.is_empty() {
+            return;
+        }
+        part.shrink();
+        self.starts.push(self.len);
+        self.len += part.fingerprints.len();
+        self.parts.push(part);
+    }
+
+    /// The number of documents.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The fingerprints of each part.
+    pub fn fingerprints(&self) -> impl Iterator<Item = &[Fingerprint]> {
+        self.parts.iter().map(|part| part.fingerprints.as_slice())
+    }
+
+    /// The same, in one.
+    #[must_use]
+    pub fn all_fingerprints(&self) -> Vec<Fingerprint> {
+        let mut all = Vec::with_capacity(self.len);
+        all.extend(self.fingerprints().flatten());
+        all
+    }
+
+    /// Forgets the fingerprints of documents with ids. Lines of bare ones are found by them.
+    pub fn forget_fingerprints(&mut self) {
+        if self.has_ids {
+            for part in &mut self.parts {
+                part.fingerprints = Vec::new();
+            }
+        }
+    }
+
+    /// The id of a document, by its number from 0. That of a bare fingerprint is the number of its
+    /// line from 1, as `path:line` where there are several paths.
+    ///
+    /// # Panics
+    /// If there is no such document.
+    #[must_use]
+    pub fn id(&self, document: usize) -> Cow<'_, str> {
+        let part = self.starts.partition_point(|&start| start <= document) - 1;
+        self.parts[part].id(document - self.starts[part])
+    }
+}
