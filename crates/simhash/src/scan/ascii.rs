@@ -60,7 +60,9 @@ fn classify_blocks(
     match level {
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512(_) => unsafe { ascii_avx512::classify_blocks(blocks, lowered, classes) },
+        Level::Vpopcnt(_) | Level::Avx512(_) => unsafe {
+            ascii_avx512::classify_blocks(blocks, lowered, classes);
+        },
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
         Level::Avx2(_) => unsafe { ascii_avx2::classify_blocks(blocks, lowered, classes) },

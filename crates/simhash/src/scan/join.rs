@@ -61,8 +61,13 @@ pub(crate) fn close_buckets(
     match level {
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
+        Level::Vpopcnt(_) => unsafe {
+            join_avx512::vpopcnt::close_buckets(values, start, ends, distance, close);
+        },
+        // SAFETY: the level proves that the processor has these instructions.
+        #[cfg(target_arch = "x86_64")]
         Level::Avx512(_) => unsafe {
-            join_avx512::close_buckets(values, start, ends, distance, close);
+            join_avx512::base::close_buckets(values, start, ends, distance, close);
         },
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
@@ -85,7 +90,14 @@ pub(crate) fn join_rows(
     match level {
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512(_) => unsafe { join_avx512::join_rows(bucket, rows, rule, limit, pairs) },
+        Level::Vpopcnt(_) => unsafe {
+            join_avx512::vpopcnt::join_rows(bucket, rows, rule, limit, pairs)
+        },
+        // SAFETY: the level proves that the processor has these instructions.
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512(_) => unsafe {
+            join_avx512::base::join_rows(bucket, rows, rule, limit, pairs)
+        },
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
         Level::Avx2(_) => unsafe { join_rows_avx2(bucket, rows, rule, limit, pairs) },
@@ -105,7 +117,12 @@ pub(crate) fn take_near(
     match level {
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512(_) => unsafe { join_avx512::take_near(value, distance, rest, near) },
+        Level::Vpopcnt(_) => unsafe {
+            join_avx512::vpopcnt::take_near(value, distance, rest, near);
+        },
+        // SAFETY: the level proves that the processor has these instructions.
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512(_) => unsafe { join_avx512::base::take_near(value, distance, rest, near) },
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
         Level::Avx2(_) => unsafe { take_near_avx2(value, distance, rest, near) },

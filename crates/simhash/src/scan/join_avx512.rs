@@ -1,4 +1,4 @@
-//! The steps of a join with AVX-512: eight differences are counted at once by VPOPCNTQ.
+//! The steps of a join with AVX-512: eight differences are counted at once.
 
 #![allow(
     unsafe_code,
@@ -16,6 +16,7 @@ use std::arch::x86_64::{
 use std::ops::Range;
 
 use super::join::{Rule, SMALL_BUCKET};
+use super::popcount_avx512::popcount_epi64;
 use crate::pairs::Pair;
 
 /// Fingerprints in a vector.
@@ -34,57 +35,150 @@ const PADDING: [u64; LANES] = [
     0x5a5a_5a5a_5a5a_5a5a,
 ];
 
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq,popcnt,bmi1,bmi2")]
-pub(super) fn close_buckets(
-    values: &[u64],
-    mut start: usize,
-    ends: &[usize],
-    distance: u32,
-    close: &mut Vec<usize>,
-) {
-    for (number, &end) in ends.iter().enumerate() {
-        let bucket = &values[start..end];
-        if bucket.len() > 1 && least_distance(bucket) <= u64::from(distance) {
-            close.push(number);
-        }
-        start = end;
-    }
-}
+/// The steps for a set of instructions and its way to count the bits of 64-bit lanes.
+macro_rules! steps {
+    ($module:ident, $features:literal, $popcount:ident) => {
+        pub(super) mod $module {
+            use super::*;
 
-/// The least distance of any two, or less where padding looks close.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq,popcnt,bmi1,bmi2")]
-fn least_distance(bucket: &[u64]) -> u64 {
-    let padding = load(&PADDING);
-    let mut vectors = [padding; SMALL_BUCKET / LANES];
-    let mut used = 0;
-    for (vector, chunk) in vectors.iter_mut().zip(bucket.chunks(LANES)) {
-        *vector = load_or(padding, chunk);
-        used += 1;
-    }
+            #[target_feature(enable = $features)]
+            pub(in super::super) fn close_buckets(
+                values: &[u64],
+                mut start: usize,
+                ends: &[usize],
+                distance: u32,
+                close: &mut Vec<usize>,
+            ) {
+                for (number, &end) in ends.iter().enumerate() {
+                    let bucket = &values[start..end];
+                    if bucket.len() > 1 && least_distance(bucket) <= u64::from(distance) {
+                        close.push(number);
+                    }
+                    start = end;
+                }
+            }
 
-    let mut least = _mm512_set1_epi64(64);
-    for (number, &vector) in vectors[..used].iter().enumerate() {
-        // Each lane with the next four, in a circle: every two lanes of the vector meet.
-        least = nearer(least, vector, _mm512_alignr_epi64::<1>(vector, vector));
-        least = nearer(least, vector, _mm512_alignr_epi64::<2>(vector, vector));
-        least = nearer(least, vector, _mm512_alignr_epi64::<3>(vector, vector));
-        least = nearer(least, vector, _mm512_alignr_epi64::<4>(vector, vector));
-        for &later in &vectors[number + 1..used] {
-            // There is a later vector, so this one is full.
-            for &value in &bucket[number * LANES..][..LANES] {
-                least = nearer(least, later, _mm512_set1_epi64(value.cast_signed()));
+            /// The least distance of any two, or less where padding looks close.
+            #[inline]
+            #[target_feature(enable = $features)]
+            fn least_distance(bucket: &[u64]) -> u64 {
+                let padding = load(&PADDING);
+                let mut vectors = [padding; SMALL_BUCKET / LANES];
+                let mut used = 0;
+                for (vector, chunk) in vectors.iter_mut().zip(bucket.chunks(LANES)) {
+                    *vector = load_or(padding, chunk);
+                    used += 1;
+                }
+
+                let mut least = _mm512_set1_epi64(64);
+                for (number, &vector) in vectors[..used].iter().enumerate() {
+                    // Each lane with the next four, in a circle: every two lanes of the vector meet.
+                    least = nearer(least, vector, _mm512_alignr_epi64::<1>(vector, vector));
+                    least = nearer(least, vector, _mm512_alignr_epi64::<2>(vector, vector));
+                    least = nearer(least, vector, _mm512_alignr_epi64::<3>(vector, vector));
+                    least = nearer(least, vector, _mm512_alignr_epi64::<4>(vector, vector));
+                    for &later in &vectors[number + 1..used] {
+                        // There is a later vector, so this one is full.
+                        for &value in &bucket[number * LANES..][..LANES] {
+                            least = nearer(least, later, _mm512_set1_epi64(value.cast_signed()));
+                        }
+                    }
+                }
+                std::arch::x86_64::_mm512_reduce_min_epu64(least)
+            }
+
+            #[inline]
+            #[target_feature(enable = $features)]
+            fn nearer(least: __m512i, a: __m512i, b: __m512i) -> __m512i {
+                _mm512_min_epu64(least, $popcount(_mm512_xor_si512(a, b)))
+            }
+
+            #[target_feature(enable = $features)]
+            pub(in super::super) fn join_rows(
+                bucket: &[u64],
+                rows: Range<usize>,
+                rule: &Rule,
+                limit: usize,
+                pairs: &mut Vec<Pair>,
+            ) -> usize {
+                let distance = _mm512_set1_epi64(i64::from(rule.distance));
+                let end = rows.end;
+                for row in rows {
+                    if pairs.len() >= limit {
+                        return row;
+                    }
+                    let value = _mm512_set1_epi64(bucket[row].cast_signed());
+                    let (chunks, rest) = bucket[row + 1..].as_chunks::<LANES>();
+                    for chunk in chunks {
+                        let others = load(chunk);
+                        let difference = _mm512_xor_si512(value, others);
+                        let near = _mm512_cmple_epu64_mask($popcount(difference), distance);
+                        if near != 0 {
+                            push(near, value, others, rule, pairs);
+                        }
+                    }
+                    // SAFETY: lanes that are not in the mask are not read.
+                    let others = unsafe {
+                        _mm512_maskz_loadu_epi64(first_lanes(rest.len()), rest.as_ptr().cast())
+                    };
+                    let difference = _mm512_xor_si512(value, others);
+                    let near = _mm512_mask_cmple_epu64_mask(
+                        first_lanes(rest.len()),
+                        $popcount(difference),
+                        distance,
+                    );
+                    if near != 0 {
+                        push(near, value, others, rule, pairs);
+                    }
+                }
+                end
+            }
+
+            #[target_feature(enable = $features)]
+            pub(in super::super) fn take_near(
+                value: u64,
+                distance: u32,
+                rest: &mut Vec<u64>,
+                near: &mut Vec<u64>,
+            ) {
+                let value = _mm512_set1_epi64(value.cast_signed());
+                let distance = _mm512_set1_epi64(i64::from(distance));
+                let length = rest.len();
+                let mut kept = 0;
+                let mut read = 0;
+                while read < length {
+                    let lanes = first_lanes(length - read);
+                    // SAFETY: lanes that are not in the mask are not read; the others lie before `length`.
+                    let others =
+                        unsafe { _mm512_maskz_loadu_epi64(lanes, rest.as_ptr().add(read).cast()) };
+                    let count = $popcount(_mm512_xor_si512(value, others));
+                    let hits = _mm512_mask_cmple_epu64_mask(lanes, count, distance);
+                    if hits != 0 {
+                        append(hits, others, near);
+                    }
+                    let keep = lanes & !hits;
+                    if kept < read || hits != 0 {
+                        store_at(rest, kept, keep, others);
+                    }
+                    kept += keep.count_ones() as usize;
+                    read += LANES;
+                }
+                rest.truncate(kept);
             }
         }
-    }
-    std::arch::x86_64::_mm512_reduce_min_epu64(least)
+    };
 }
 
-#[inline]
-#[target_feature(enable = "avx512f,avx512vpopcntdq")]
-fn nearer(least: __m512i, a: __m512i, b: __m512i) -> __m512i {
-    _mm512_min_epu64(least, _mm512_popcnt_epi64(_mm512_xor_si512(a, b)))
-}
+steps!(
+    base,
+    "avx512f,avx512bw,avx512dq,avx512vl,popcnt,bmi1,bmi2",
+    popcount_epi64
+);
+steps!(
+    vpopcnt,
+    "avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq,popcnt,bmi1,bmi2",
+    _mm512_popcnt_epi64
+);
 
 #[inline]
 #[target_feature(enable = "avx512f")]
@@ -109,49 +203,9 @@ const fn first_lanes(count: usize) -> __mmask8 {
     (1 << count) - 1
 }
 
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq,popcnt,bmi1,bmi2")]
-pub(super) fn join_rows(
-    bucket: &[u64],
-    rows: Range<usize>,
-    rule: &Rule,
-    limit: usize,
-    pairs: &mut Vec<Pair>,
-) -> usize {
-    let distance = _mm512_set1_epi64(i64::from(rule.distance));
-    let end = rows.end;
-    for row in rows {
-        if pairs.len() >= limit {
-            return row;
-        }
-        let value = _mm512_set1_epi64(bucket[row].cast_signed());
-        let (chunks, rest) = bucket[row + 1..].as_chunks::<LANES>();
-        for chunk in chunks {
-            let others = load(chunk);
-            let difference = _mm512_xor_si512(value, others);
-            let near = _mm512_cmple_epu64_mask(_mm512_popcnt_epi64(difference), distance);
-            if near != 0 {
-                push(near, value, others, rule, pairs);
-            }
-        }
-        // SAFETY: lanes that are not in the mask are not read.
-        let others =
-            unsafe { _mm512_maskz_loadu_epi64(first_lanes(rest.len()), rest.as_ptr().cast()) };
-        let difference = _mm512_xor_si512(value, others);
-        let near = _mm512_mask_cmple_epu64_mask(
-            first_lanes(rest.len()),
-            _mm512_popcnt_epi64(difference),
-            distance,
-        );
-        if near != 0 {
-            push(near, value, others, rule, pairs);
-        }
-    }
-    end
-}
-
 /// Adds the pairs of `value` with those of `others` that are in `near` and meet the rule.
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq,popcnt,bmi1,bmi2")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,popcnt,bmi1,bmi2")]
 fn push(near: __mmask8, value: __m512i, others: __m512i, rule: &Rule, pairs: &mut Vec<Pair>) {
     let difference = _mm512_xor_si512(value, others);
     let agree = _mm512_set1_epi64(rule.agree.cast_signed());
@@ -181,32 +235,6 @@ fn push(near: __mmask8, value: __m512i, others: __m512i, rule: &Rule, pairs: &mu
         );
         pairs.set_len(length + hits.count_ones() as usize);
     }
-}
-
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq,popcnt,bmi1,bmi2")]
-pub(super) fn take_near(value: u64, distance: u32, rest: &mut Vec<u64>, near: &mut Vec<u64>) {
-    let value = _mm512_set1_epi64(value.cast_signed());
-    let distance = _mm512_set1_epi64(i64::from(distance));
-    let length = rest.len();
-    let mut kept = 0;
-    let mut read = 0;
-    while read < length {
-        let lanes = first_lanes(length - read);
-        // SAFETY: lanes that are not in the mask are not read; the others lie before `length`.
-        let others = unsafe { _mm512_maskz_loadu_epi64(lanes, rest.as_ptr().add(read).cast()) };
-        let count = _mm512_popcnt_epi64(_mm512_xor_si512(value, others));
-        let hits = _mm512_mask_cmple_epu64_mask(lanes, count, distance);
-        if hits != 0 {
-            append(hits, others, near);
-        }
-        let keep = lanes & !hits;
-        if kept < read || hits != 0 {
-            store_at(rest, kept, keep, others);
-        }
-        kept += keep.count_ones() as usize;
-        read += LANES;
-    }
-    rest.truncate(kept);
 }
 
 /// Appends the lanes of `values` that are in `lanes`.

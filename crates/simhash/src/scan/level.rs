@@ -11,10 +11,13 @@ pub(crate) enum Level {
     /// AVX2, with BMI1, BMI2, LZCNT and POPCNT: x86-64 processors since about 2013.
     #[cfg(target_arch = "x86_64")]
     Avx2(Avx2),
-    /// AVX-512 with F, BW, CD, DQ, VL, VBMI and VPOPCNTDQ, besides all of [`Avx2`](Self::Avx2):
-    /// Ice Lake, Zen 4 and later.
+    /// AVX-512 with F, BW, CD, DQ and VL, besides all of [`Avx2`](Self::Avx2): Skylake-X, Cascade
+    /// Lake and later.
     #[cfg(target_arch = "x86_64")]
     Avx512(Avx512),
+    /// VPOPCNTDQ besides all of [`Avx512`](Self::Avx512): Ice Lake, Zen 4 and later.
+    #[cfg(target_arch = "x86_64")]
+    Vpopcnt(Vpopcnt),
 }
 
 impl Level {
@@ -23,6 +26,9 @@ impl Level {
     pub(crate) fn best() -> Self {
         #[cfg(target_arch = "x86_64")]
         {
+            if let Some(seen) = Vpopcnt::look() {
+                return Self::Vpopcnt(seen);
+            }
             if let Some(seen) = Avx512::look() {
                 return Self::Avx512(seen);
             }
@@ -40,6 +46,7 @@ impl Level {
         let vectors = [
             Avx2::look().map(Self::Avx2),
             Avx512::look().map(Self::Avx512),
+            Vpopcnt::look().map(Self::Vpopcnt),
         ];
         #[cfg(not(target_arch = "x86_64"))]
         let vectors: [Option<Self>; 0] = [];
@@ -79,9 +86,21 @@ impl Avx512 {
             && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512cd")
             && is_x86_feature_detected!("avx512dq")
-            && is_x86_feature_detected!("avx512vl")
-            && is_x86_feature_detected!("avx512vbmi")
-            && is_x86_feature_detected!("avx512vpopcntdq");
+            && is_x86_feature_detected!("avx512vl");
+        seen.then_some(Self(()))
+    }
+}
+
+/// That the processor was seen to have what [`Level::Vpopcnt`] names.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Vpopcnt(());
+
+#[cfg(target_arch = "x86_64")]
+impl Vpopcnt {
+    #[inline]
+    fn look() -> Option<Self> {
+        let seen = Avx512::look().is_some() && is_x86_feature_detected!("avx512vpopcntdq");
         seen.then_some(Self(()))
     }
 }

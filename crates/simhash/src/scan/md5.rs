@@ -77,7 +77,7 @@ fn digests(level: Level, words: &[[u32; LANES]; 16]) -> Digests {
     match level {
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512(_) => unsafe { digests_avx512(words) },
+        Level::Vpopcnt(_) | Level::Avx512(_) => unsafe { digests_avx512(words) },
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
         Level::Avx2(_) => unsafe { digests_avx2(words) },

@@ -44,7 +44,7 @@ pub(crate) fn mix_all(level: Level, prefix: u64, values: &mut [u64]) {
     match level {
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512(_) => unsafe { mix_all_avx512(prefix, values) },
+        Level::Vpopcnt(_) | Level::Avx512(_) => unsafe { mix_all_avx512(prefix, values) },
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
         Level::Avx2(_) => unsafe { mix_all_avx2(prefix, values) },

@@ -36,6 +36,8 @@ mod near_avx2;
 mod near_avx512;
 mod near_words;
 mod permute;
+#[cfg(target_arch = "x86_64")]
+mod popcount_avx512;
 mod prefetch;
 
 pub(crate) use bits::bits;

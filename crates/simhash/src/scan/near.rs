@@ -263,7 +263,10 @@ pub(crate) fn probe(
     match level {
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512(_) => unsafe { near_avx512::probe(probe, queries, sink) },
+        Level::Vpopcnt(_) => unsafe { near_avx512::vpopcnt::probe(probe, queries, sink) },
+        // SAFETY: the level proves that the processor has these instructions.
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512(_) => unsafe { near_avx512::base::probe(probe, queries, sink) },
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
         Level::Avx2(_) => unsafe { near_avx2::probe(probe, queries, sink) },
@@ -280,7 +283,10 @@ pub(crate) fn scan(level: Level, probe: &Probe, one: One, sink: &mut Sink) -> Co
     match level {
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512(_) => unsafe { near_avx512::scan(probe, one, sink) },
+        Level::Vpopcnt(_) => unsafe { near_avx512::vpopcnt::scan(probe, one, sink) },
+        // SAFETY: the level proves that the processor has these instructions.
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512(_) => unsafe { near_avx512::base::scan(probe, one, sink) },
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
         Level::Avx2(_) => unsafe { near_avx2::scan(probe, one, sink) },

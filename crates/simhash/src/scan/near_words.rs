@@ -20,6 +20,9 @@ pub(crate) fn near_words(
     match level {
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
+        Level::Vpopcnt(_) => unsafe { near_words_vpopcnt(fingerprints, query, max_distance, near) },
+        // SAFETY: the level proves that the processor has these instructions.
+        #[cfg(target_arch = "x86_64")]
         Level::Avx512(_) => unsafe { near_words_avx512(fingerprints, query, max_distance, near) },
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
@@ -30,6 +33,17 @@ pub(crate) fn near_words(
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq,popcnt")]
+fn near_words_vpopcnt(
+    all: &[Fingerprint],
+    query: Fingerprint,
+    most: u32,
+    near: &mut Vec<Fingerprint>,
+) {
+    near_words_scalar(all, query, most, near);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,popcnt")]
 fn near_words_avx512(
     all: &[Fingerprint],
     query: Fingerprint,

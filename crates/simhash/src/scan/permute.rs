@@ -17,7 +17,9 @@ pub(crate) fn permute(
     match level {
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512(_) => unsafe { permute_avx512(table, fingerprints, permuted) },
+        Level::Vpopcnt(_) | Level::Avx512(_) => unsafe {
+            permute_avx512(table, fingerprints, permuted);
+        },
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
         Level::Avx2(_) => unsafe { permute_avx2(table, fingerprints, permuted) },
