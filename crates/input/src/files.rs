@@ -119,16 +119,8 @@ impl FileDocuments {
                 }
             };
             if is_candidate(&entry) {
-                let html = if suggested::is_page(entry.path()) {
-                    self.html
-                } else {
-                    Html::Raw
-                };
-                let document = read(entry.path(), self.ids);
-                return Some(match document {
-                    Ok(document) => Ok((document, html)),
-                    Err(refusal) => Err(refusal.record(&entry)),
-                });
+                let read = read(entry.path(), self.ids, self.html);
+                return Some(read.map_err(|refusal| refusal.record(&entry)));
             }
         }
     }
@@ -213,7 +205,8 @@ fn is_candidate(entry: &DirEntry) -> bool {
     entry.file_type().is_some_and(|kind| kind.is_file())
 }
 
-fn read(path: &Path, ids: Ids) -> Result<Document, Refusal> {
+/// The document of a file. If it is a page of HTML, `html` says how it becomes text.
+fn read(path: &Path, ids: Ids, html: Html) -> Result<(Document, Html), Refusal> {
     let id = id(path, ids).map_err(Refusal::Unnameable)?;
     let file = File::open(path).map_err(Refusal::Unreadable)?;
     let metadata = file.metadata().map_err(Refusal::Unreadable)?;
@@ -233,16 +226,16 @@ fn read(path: &Path, ids: Ids) -> Result<Document, Refusal> {
     if content.len() > MAX_RECORD_BYTES {
         return Err(Refusal::TooLarge);
     }
-    let text = if suggested::is_page(path) {
-        html::decoded(&content, None)
+    let (text, html) = if suggested::is_page(path) || html::begins_a_page(&content) {
+        (html::decoded(&content, None), html)
     } else {
-        plain_text(content)?
+        (plain_text(content)?, Html::Raw)
     };
     if text.len() > MAX_RECORD_BYTES {
         return Err(Refusal::TooLarge);
     }
     let content = Content::Text(text);
-    Ok(Document { id, content })
+    Ok((Document { id, content }, html))
 }
 
 fn plain_text(content: Vec<u8>) -> Result<String, Refusal> {

@@ -21,6 +21,7 @@ mod charset;
 mod elements;
 mod main_text;
 mod page;
+mod sniff;
 #[cfg(test)]
 mod tests;
 
@@ -30,6 +31,7 @@ use clap::ValueEnum;
 
 pub(crate) use charset::decoded;
 use page::Page;
+pub(crate) use sniff::begins_a_page;
 
 use crate::document::{Record, RecordContent};
 

@@ -50,11 +50,11 @@ pub(crate) fn lines(paths: &[PathBuf]) -> Result<Format, InputError> {
 
 /// Refuses a file of many documents among those that would be one document each.
 fn refuse_data(paths: &[PathBuf], folder: &Path) -> Result<(), InputError> {
-    let suggesting = |path: &Path| by_extension(path).is_some();
-    let Some((path, depth)) = files::first(paths, suggesting) else {
+    let of_many = |path: &Path| by_extension(path).filter(|format| *format != Format::Files);
+    let Some((path, depth)) = files::first(paths, |path| of_many(path).is_some()) else {
         return Ok(());
     };
-    let Some(suggested) = by_extension(&path) else {
+    let Some(suggested) = of_many(&path) else {
         return Ok(());
     };
     Err(match depth {
@@ -96,14 +96,14 @@ fn by_extension(path: &Path) -> Option<Format> {
         "tsv" => Format::Tsv,
         "parquet" => Format::Parquet,
         "warc" | "wet" => Format::Warc,
+        "html" | "htm" | "xhtml" => Format::Files,
         _ => return None,
     })
 }
 
 /// Whether the name of a file says that it is a page of HTML.
 pub(crate) fn is_page(path: &Path) -> bool {
-    let extension = plain_extension(path);
-    extension.is_some_and(|extension| ["html", "htm", "xhtml"].contains(&&*extension))
+    by_extension(path) == Some(Format::Files)
 }
 
 /// The extension in lower case, that of what is compressed where a name says so.

@@ -76,7 +76,9 @@ pub enum EvaluateError {
         sample: usize,
     },
     /// Too few pairs to judge by.
-    #[error("there are {0} true pairs, and at least 100 are needed: evaluate more texts")]
+    #[error(
+        "there are {0} true pairs, and at least 100 are needed: evaluate more texts, or label more pairs"
+    )]
     FewTruePairs(u64),
     /// The system gives no threads.
     #[error("cannot start the threads")]

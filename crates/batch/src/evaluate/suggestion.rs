@@ -55,6 +55,15 @@ impl Want {
         let recall = quality.recall().map_or(0.0, |share| share.value);
         precision >= self.precision && recall >= self.recall
     }
+
+    /// By what choices that meet it are compared: less is better.
+    fn cost(self, layout: Layout, quality: Quality) -> f64 {
+        if self.recall > 0.0 {
+            layout.table_count() as f64
+        } else {
+            -quality.recall().map_or(0.0, |share| share.value)
+        }
+    }
 }
 
 /// A choice, and what it costs.
@@ -68,11 +77,14 @@ pub struct Suggestion {
     pub bytes_a_document: usize,
     /// Pairs of unlike documents that are within the distance by chance.
     pub chance_pairs: f64,
+    /// What was measured for it.
+    pub quality: Quality,
 }
 
 impl Suggestion {
-    /// The cheapest choice for this number of documents that meets what is wanted; without a want,
-    /// the one of the greatest F1. Of equally cheap ones it is that of the greatest F1.
+    /// The choice of the fewest tables, for this number of documents, that meets what is wanted. If no
+    /// recall is wanted, it is that of the greatest recall, since distance 0 is the cheapest and finds
+    /// least. Of equal ones, and without a want, it is that of the greatest F1.
     #[must_use]
     pub fn of(evaluation: &Evaluation, want: Option<Want>, documents: f64) -> Option<Self> {
         let rows = evaluation.recipes.iter().flat_map(|figures| {
@@ -83,14 +95,15 @@ impl Suggestion {
         let choices = choices.filter_map(|(recipe, distance, quality)| {
             let layout = Layout::for_documents(documents, distance).ok()?;
             let f1 = quality.f1().map_or(0.0, |share| share.value);
-            let tables = want.map_or(0, |_| layout.table_count());
-            Some(((tables, -f1, distance), recipe, layout))
+            let cost = want.map_or(0.0, |want| want.cost(layout, quality));
+            Some(((cost, -f1, distance), recipe, layout, quality))
         });
         let best = choices
             .min_by(|(a, ..), (b, ..)| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
-        best.map(|(_, recipe, layout)| Self {
+        best.map(|(_, recipe, layout, quality)| Self {
             recipe,
             layout,
+            quality,
             bytes_a_document: BYTES_A_TABLE * layout.table_count(),
             chance_pairs: chance_pairs(documents, layout.distance()),
         })
@@ -116,6 +129,8 @@ impl Suggestion {
             "tables": self.layout.table_count(),
             "bytes_a_document": self.bytes_a_document,
             "chance_pairs": self.chance_pairs,
+            "precision": self.quality.precision().map(|share| share.value),
+            "recall": self.quality.recall().map(|share| share.value),
             "command": self.command(),
         })
     }

@@ -277,6 +277,9 @@ fn the_suggestion_is_the_cheapest_that_will_do() {
         "{command}"
     );
     assert_eq!(of(Some("recall=1,precision=1")), None);
+    let precise = of(Some("precision=0.01")).unwrap();
+    let recall = |one: Suggestion| one.quality.recall().unwrap().value;
+    assert!(precise.layout.distance() > 0 && recall(precise) >= recall(all));
     let best = of(None).unwrap();
     let f1 = |recipe, distance: u32| {
         let figures = found

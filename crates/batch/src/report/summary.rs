@@ -20,7 +20,8 @@ pub(super) fn verdict(report: &Report) -> Markup {
                 "No document has a near-duplicate: all can be kept."
             } @else if report.makes_clusters() {
                 (count(droppable)) " of " (count(documents)) " documents (" (share(droppable, documents))
-                ") could be dropped, keeping one of each cluster."
+                ") are nearly another one: one of each cluster would remain. Near is not equal: compare the texts "
+                "before you delete any."
             } @else if report.pairs_by_distance.is_empty() {
                 (count(documents)) " documents were read."
             } @else if pairs == 0 {
@@ -51,7 +52,7 @@ pub(super) fn tiles(report: &Report) -> Markup {
             }
             @if report.makes_clusters() {
                 (tile("Clusters", &count(clusters(report)), "of 2 or more"))
-                (tile("Could be dropped", &count(droppable), &share(droppable, documents)))
+                (tile("Beyond one of each", &count(droppable), &share(droppable, documents)))
             }
             @if !total.is_zero() {
                 (tile("Time", &html! { (time(total)) }, ""))

@@ -26,8 +26,9 @@ pub struct InputArgs {
     /// How documents are written [default: by the paths, else as the command says]
     ///
     /// Without this option a folder among the paths means `files`, unless it holds files with one of
-    /// the extensions below: name these by a pattern. Paths that all end in .jsonl or .ndjson mean `jsonl`; likewise .tsv means `tsv`, .parquet `parquet`, .warc and .wet `warc`,
-    /// each with or without a further .gz or .zst; it cannot be left out where only some end so.
+    /// the extensions below: name these by a pattern. Paths that all end in .jsonl or .ndjson mean
+    /// `jsonl`; likewise .tsv means `tsv`, .parquet `parquet`, .warc and .wet `warc`, .html, .htm and
+    /// .xhtml `files`, each with or without a further .gz or .zst; it cannot be left out where only some end so.
     /// Anything else is `lines`, or `hashes` where a command compares fingerprints; .json and .csv are
     /// taken for `lines` only where this option says so.
     ///
@@ -63,8 +64,8 @@ pub struct InputArgs {
     /// a document is known to be a page]
     ///
     /// Known to be pages are responses and other records of `text/html` or `application/xhtml+xml` in
-    /// a WARC file, and files whose names end in .html, .htm or .xhtml. The texts of jsonl and parquet
-    /// are pages only where this option says so; then all of them are.
+    /// a WARC file, and files whose names end in .html, .htm or .xhtml or that begin with `<!doctype
+    /// html` or `<html`, whatever their names. The texts of jsonl and parquet are pages only where this option says so; then all of them are.
     ///
     /// The character set is that of a byte order mark, of the Content-Type in the HTTP header, or of a
     /// `meta` element in the first 1024 bytes; else UTF-8 or, where a page is none, windows-1252.

@@ -49,6 +49,20 @@ fn files_are_pages_by_their_names() {
 }
 
 #[test]
+fn files_of_other_names_are_pages_by_how_they_begin() {
+    let folder = Folder::new();
+    let page = format!("<!DOCTYPE html>{PAGE}");
+    for name in ["a.php", "index.html?id=3", "a"] {
+        let path = folder.write(name, &page);
+        assert_eq!(
+            texts(&args(Format::Files, &[path]), b""),
+            [MAIN, MAIN, ALL, &page],
+            "{name}"
+        );
+    }
+}
+
+#[test]
 fn a_file_that_is_a_page_may_be_in_any_character_set() {
     let folder = Folder::new();
     let utf_16: Vec<u8> = "\u{FEFF}<p>päron"

@@ -64,7 +64,8 @@ fn the_format_is_inferred_where_all_paths_agree() {
         inferred(&["CC-MAIN-2024-00000.warc.wet.gz", "b.wet.zst"]),
         Format::Warc
     );
-    assert_eq!(inferred(&["parquet", "warc.gz"]), Format::Lines);
+    assert_eq!(inferred(&["a.html", "b.HTM.gz", "c.xhtml"]), Format::Files);
+    assert_eq!(inferred(&["parquet", "warc.gz", "html"]), Format::Lines);
 }
 
 #[test]

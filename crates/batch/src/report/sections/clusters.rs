@@ -36,7 +36,7 @@ pub(super) fn sizes(report: &Report) -> Option<Section> {
         title: "Cluster sizes",
         lead: html! {
             "Clusters of near-duplicates by the number of documents in them, those without any left "
-            "out. Many small clusters are plain copies, good to drop; a few huge ones are usually "
+            "out. Small clusters are usually copies or versions of one text; a few huge ones are usually "
             "templates or empty texts, so look at them below first."
         },
         body,

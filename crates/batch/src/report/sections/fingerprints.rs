@@ -91,7 +91,7 @@ pub(super) fn degenerate_texts(report: &Report) -> Option<Section> {
         id: "degenerate-texts",
         title: "Degenerate texts",
         lead: html! {
-            "Texts with little to tell them apart, judged by their first 4 KiB: they are near others "
+            "Texts with little to tell them apart, judged by their first KiB: they are near others "
             "whatever they are about. " code { "--min-words" } " leaves out short ones."
         },
         body: reasons("Degenerate texts by reason", "Texts", counts),

@@ -113,10 +113,13 @@ fn percent(share: Option<Share>) -> String {
 fn suggested(suggestion: &Suggestion) -> String {
     let layout = suggestion.layout;
     format!(
-        "\nsuggested: {}, distance {}, {} blocks: {} tables, at most {} bytes a document, {} pairs by chance\n{}\n",
+        "\nsuggested: {}, distance {}, blocks {}: precision {}, recall {}\n{} tables, at most {} bytes a document, \
+         {} pairs by chance\n{}\n",
         suggestion.recipe,
         layout.distance(),
         layout.blocks(),
+        value(suggestion.quality.precision()),
+        value(suggestion.quality.recall()),
         layout.table_count(),
         suggestion.bytes_a_document,
         rounded(suggestion.chance_pairs),
