@@ -125,7 +125,9 @@ fn is_bad_directory(error: &OpenError) -> bool {
         OpenError::Io { source, .. } | OpenError::Manifest(ReadError::Io { source, .. }) => {
             is_bad_path(source)
         }
-        OpenError::Manifest(ReadError::OtherStore { .. } | ReadError::Corrupt { .. })
+        OpenError::Manifest(
+            ReadError::ShardAbsent(_) | ReadError::OtherStore { .. } | ReadError::Corrupt { .. },
+        )
         | OpenError::Segment(_)
         | OpenError::Locked { .. }
         | OpenError::Failed { .. }

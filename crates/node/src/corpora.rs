@@ -3,6 +3,7 @@
 //! # Invariants
 //! - N6: a corpus without changes takes less than a kilobyte, whatever its layout is and however often it is searched.
 //!   A shard without documents takes 16 bytes until the first one comes.
+//! - N7: what asks for a shard that the node does not own gets an error, never an empty shard.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -58,9 +59,8 @@ impl NodeCorpus {
                 let new = || Loader::new(id, Arc::clone(loaded.tables_for_change()));
                 loader.get_or_insert_with(new).push(fingerprint, document);
             })?;
-            if let Some(loader) = loader
-                && let Some(mut shard) = loaded.write(id)
-            {
+            if let Some(loader) = loader {
+                let mut shard = loaded.write(id)?;
                 *shard = loader.finish();
                 loaded.note_ids(&shard);
             }
@@ -100,32 +100,53 @@ impl NodeCorpus {
 
     /// The counts of each owned shard.
     pub(crate) fn counts(&self) -> impl Iterator<Item = (ShardId, ShardCounts)> {
-        let counts = |id| self.read(id).map(|shard| shard.counts());
+        let counts = |id| self.made(id).map(|shard| shard.read().counts());
         self.owned
             .iter()
             .map(move |id| (id, counts(id).unwrap_or_default()))
     }
 
-    /// A shard to read; `None` if it never had a document, or the node does not own it.
-    pub(crate) fn read(&self, id: ShardId) -> Option<RwLockReadGuard<'_, Shard>> {
-        let shard = self.shard(id)?;
-        Some(shard.read())
+    /// A shard to read; `None` if it never had a document.
+    ///
+    /// # Errors
+    /// If the node does not own it: an absent shard is never answered for as if it were empty (N7).
+    pub(crate) fn read(
+        &self,
+        id: ShardId,
+    ) -> Result<Option<RwLockReadGuard<'_, Shard>>, ReadError> {
+        Ok(self.shard(id)?.map(RwLock::read))
     }
 
-    /// A shard to change, made if there is none yet; `None` if the node does not own it.
-    pub(crate) fn write(&self, id: ShardId) -> Option<RwLockWriteGuard<'_, Shard>> {
-        if !self.owned.contains(id) {
-            return None;
-        }
+    /// A shard to change, made if there is none yet.
+    ///
+    /// # Errors
+    /// If the node does not own it.
+    pub(crate) fn write(&self, id: ShardId) -> Result<RwLockWriteGuard<'_, Shard>, ReadError> {
+        self.check_owned(id)?;
         let Contents { tables, shards } = self.contents();
         let new = || Box::new(RwLock::new(Shard::new(id, Arc::clone(tables))));
         let shard = shards[usize::from(id.0)].get_or_init(new);
-        Some(shard.write())
+        Ok(shard.write())
     }
 
-    /// A shard; `None` if it never had a document, or the node does not own it. A panic under its lock ends the
-    /// process (see `Engine`), so no lock is ever poisoned.
-    pub(crate) fn shard(&self, id: ShardId) -> Option<&RwLock<Shard>> {
+    /// A shard; `None` if it never had a document.
+    ///
+    /// # Errors
+    /// If the node does not own it.
+    pub(crate) fn shard(&self, id: ShardId) -> Result<Option<&RwLock<Shard>>, ReadError> {
+        self.check_owned(id)?;
+        Ok(self.made(id))
+    }
+
+    fn check_owned(&self, id: ShardId) -> Result<(), ReadError> {
+        if self.owned.contains(id) {
+            Ok(())
+        } else {
+            Err(ReadError::ShardAbsent(id))
+        }
+    }
+
+    fn made(&self, id: ShardId) -> Option<&RwLock<Shard>> {
         let shard = self.contents.get()?.shards[usize::from(id.0)].get()?;
         Some(shard)
     }

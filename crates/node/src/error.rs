@@ -82,7 +82,14 @@ pub(crate) enum NodeError {
 
 impl From<ReadError> for NodeError {
     fn from(error: ReadError) -> Self {
-        Self::Read(Arc::new(error))
+        match error {
+            ReadError::ShardAbsent(id) => Self::NotOwner([id].into_iter().collect()),
+            ReadError::Io { .. }
+            | ReadError::Foreign { .. }
+            | ReadError::Newer { .. }
+            | ReadError::OtherStore { .. }
+            | ReadError::Corrupt { .. } => Self::Read(Arc::new(error)),
+        }
     }
 }
 

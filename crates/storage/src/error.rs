@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use simshard_topology::ShardId;
 use uuid::Uuid;
 
 use crate::FORMAT_VERSION;
@@ -60,6 +61,9 @@ impl Fault {
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say what is meant")]
 pub enum ReadError {
+    /// A shard that is not there is no empty one.
+    #[error("shard {0} is not in this store")]
+    ShardAbsent(ShardId),
     #[error("cannot read {}, check the disk and the permissions", path.display())]
     Io { path: PathBuf, source: io::Error },
     #[error("{} is no {expected} of simshard, give another directory or move it away", path.display())]

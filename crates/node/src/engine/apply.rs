@@ -146,7 +146,7 @@ impl Applier {
         change: &Change,
         places: &[u32],
     ) -> Result<ChangeOutcome, NodeError> {
-        let shard = corpus.read(id);
+        let shard = corpus.read(id)?;
         // Remembers what the index was asked, so that it is asked once.
         let known = RefCell::new(HashSet::new());
         let is_stored = |fingerprint| {
@@ -167,9 +167,8 @@ impl Applier {
         let documents = &change.documents;
         let fingerprint = |place: &u32| documents.fingerprints[*place as usize];
         // Where nothing changed, no shard is made.
-        if !changed.is_empty()
-            && let Some(mut shard) = corpus.write(id)
-        {
+        if !changed.is_empty() {
+            let mut shard = corpus.write(id)?;
             // A half-changed shard must not be searched.
             let _guard = AbortOnPanic;
             match change.kind {

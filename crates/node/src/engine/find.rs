@@ -158,7 +158,7 @@ impl Find {
             slices.map(|places| (*id, places))
         });
         slices.try_for_each(|(id, places)| {
-            let Some(shard) = corpus.read(id) else {
+            let Some(shard) = corpus.read(id)? else {
                 return Ok(());
             };
             let hits = self.search(&shard, &search, places, cancellation)?;
@@ -239,7 +239,8 @@ impl Find {
         let (search, mut bounds) = (self.criteria(tables), Bounds::new(reach.steps));
         let (mut queries, mut hits) = (Vec::new(), 0);
         for part in parts.chunk_by(|(one, _), (other, _)| one == other) {
-            let Some(shard) = corpus.shard(part[0].0) else {
+            // The large search says which shard is absent.
+            let Some(shard) = corpus.shard(part[0].0).ok()? else {
                 continue;
             };
             let shard = if reach.waits {

@@ -86,7 +86,10 @@ impl LookUp {
             return Ok(None);
         };
         let home = home(fingerprint);
-        let Some(shard) = corpus.read(home).filter(|_| self.shards.contains(home)) else {
+        if !self.shards.contains(home) {
+            return Ok(None);
+        }
+        let Some(shard) = corpus.read(home)? else {
             return Ok(None);
         };
         let bare = shard.is_bare().then(|| shard.contains(fingerprint));

@@ -10,14 +10,16 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use futures_util::{Stream, stream};
+use parking_lot::RwLock;
 use simshard_simhash::{Lead, Pair, PairsWanted, Tables};
-use simshard_topology::{ShardId, ShardSet};
+use simshard_topology::ShardSet;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::Engine;
 use crate::corpora::NodeCorpus;
 use crate::error::NodeError;
+use crate::shard::Shard;
 use crate::target::Target;
 
 /// Joins that a node runs at a time, each with a thread and a copy of a part of a shard.
@@ -58,52 +60,62 @@ impl Engine {
                 sender,
                 pairs: Vec::new(),
             };
-            // A join breaks only after its reader has gone, so its result is not needed.
-            let _: ControlFlow<()> = join(&corpus, &leads, &query, &mut outbox);
+            let outcome = join(&corpus, &leads, &query, &mut outbox);
             drop(permit);
+            outcome
         });
-        let next = |(mut receiver, join): (mpsc::Receiver<_>, JoinHandle<()>)| async {
+        let next = |(mut receiver, join): (mpsc::Receiver<_>, JoinHandle<_>)| async {
             match receiver.recv().await {
                 Some(pairs) => Ok(Some((pairs, (receiver, join)))),
-                // It fails only where the process is going down.
-                None => join.await.map(|()| None).map_err(|_| NodeError::Stopping),
+                // The task fails only where the process is going down.
+                None => join
+                    .await
+                    .unwrap_or(Err(NodeError::Stopping))
+                    .map(|()| None),
             }
         };
         Ok(stream::try_unfold((receiver, join), next))
     }
 }
 
-/// Joins shard after shard.
+/// Joins shard after shard, until the reader has gone.
 fn join(
     corpus: &NodeCorpus,
     leads: &[Lead],
     query: &PairQuery,
     outbox: &mut Outbox,
-) -> ControlFlow<()> {
+) -> Result<(), NodeError> {
     for id in query.shards.iter() {
-        outbox.take(&repeated(corpus, id))?;
-        for lead in leads {
-            let Some(shard) = corpus.read(id) else {
-                continue;
-            };
-            let entries = shard.entries(lead.table());
-            drop(shard);
-            let mut take = |pairs: &[Pair]| outbox.take(pairs);
-            lead.pairs_here(&entries, query.max_distance, query.wanted, &mut take)?;
+        let Some(shard) = corpus.shard(id)? else {
+            continue;
+        };
+        if join_shard(shard, leads, query, outbox).is_break() {
+            break;
         }
-        outbox.send()?;
     }
-    ControlFlow::Continue(())
+    Ok(())
 }
 
-fn repeated(corpus: &NodeCorpus, id: ShardId) -> Vec<Pair> {
-    let repeated = corpus.read(id).map(|shard| shard.repeated());
+/// Breaks when the reader has gone. Changes of the shard wait only while a table of it is copied.
+fn join_shard(
+    shard: &RwLock<Shard>,
+    leads: &[Lead],
+    query: &PairQuery,
+    outbox: &mut Outbox,
+) -> ControlFlow<()> {
+    let repeated = shard.read().repeated();
     let with_itself = |fingerprint| Pair {
         a: fingerprint,
         b: fingerprint,
     };
-    let repeated = repeated.into_iter().flatten();
-    repeated.map(with_itself).collect()
+    let repeated: Vec<Pair> = repeated.into_iter().map(with_itself).collect();
+    outbox.take(&repeated)?;
+    for lead in leads {
+        let entries = shard.read().entries(lead.table());
+        let mut take = |pairs: &[Pair]| outbox.take(pairs);
+        lead.pairs_here(&entries, query.max_distance, query.wanted, &mut take)?;
+    }
+    outbox.send()
 }
 
 /// Gathers pairs and sends them on; breaks when the reader has gone.

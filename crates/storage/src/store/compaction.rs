@@ -75,16 +75,16 @@ impl Upkeep<'_> {
     pub(super) fn compact_one(&mut self) -> Result<Option<usize>, MaintenanceError> {
         let catalog = self.store.catalog.read().clone();
         let now = Instant::now();
-        let shards = self.store.shards.iter().map(|(id, _)| *id);
+        let shards = self.store.shards.iter();
         let candidates = shards
-            .filter(|id| !self.resting.has(*id, now))
-            .filter_map(|id| {
-                let segments = Arc::clone(&self.store.read(id)?.segments);
+            .filter(|(id, _)| !self.resting.has(*id, now))
+            .filter_map(|(id, shard)| {
+                let segments = Arc::clone(&shard.read().segments);
                 let sizes: Vec<u64> = segments.iter().map(|segment| segment.elements()).collect();
                 let is_damaged = segments.iter().any(|segment| segment.is_damaged());
                 let chosen =
                     choose(&sizes).or_else(|| wasteful(&segments, |corpus| catalog.holds(corpus)));
-                Some((id, segments, chosen.filter(|_| !is_damaged)?))
+                Some((*id, segments, chosen.filter(|_| !is_damaged)?))
             });
         let most = candidates.max_by_key(|(_, segments, _)| segments.len());
         let Some((id, segments, chosen)) = most else {
@@ -129,10 +129,10 @@ impl Upkeep<'_> {
             }
             manifest.segments.extend(meta.map(|meta| (id, meta)));
         })?;
-        if let Some(mut shard) = store.write(shard) {
-            let segments = Arc::make_mut(&mut shard.segments);
-            replace(segments, merged, opened.map(Arc::new));
-        }
+        let mut changed = store.shard(shard)?.write();
+        let segments = Arc::make_mut(&mut changed.segments);
+        replace(segments, merged, opened.map(Arc::new));
+        drop(changed);
         self.delete_all(merged)
     }
 
@@ -156,9 +156,8 @@ impl Upkeep<'_> {
             }
         })?;
         for segment in &gone {
-            if let Some(mut shard) = store.write(segment.id().shard) {
-                Arc::make_mut(&mut shard.segments).retain(|one| !Arc::ptr_eq(one, segment));
-            }
+            let mut shard = store.shard(segment.id().shard)?.write();
+            Arc::make_mut(&mut shard.segments).retain(|one| !Arc::ptr_eq(one, segment));
         }
         self.resting.clear();
         self.delete_all(&gone)

@@ -46,14 +46,11 @@ impl Upkeep<'_> {
             manifest.segments.extend(written);
         })?;
         for segment in opened {
-            if let Some(mut shard) = self.store.write(segment.id().shard) {
-                Arc::make_mut(&mut shard.segments).push(Arc::new(segment));
-            }
+            let mut shard = self.store.shard(segment.id().shard)?.write();
+            Arc::make_mut(&mut shard.segments).push(Arc::new(segment));
         }
-        for (id, _) in &self.store.shards {
-            if let Some(mut shard) = self.store.write(*id) {
-                shard.frozen = Arc::default();
-            }
+        for (_, shard) in &self.store.shards {
+            shard.write().frozen = Arc::default();
         }
         self.store.maintenance.thawed();
         Ok(first_sequence)
@@ -63,8 +60,9 @@ impl Upkeep<'_> {
         &self,
         written: &mut Vec<(SegmentId, SegmentMeta)>,
     ) -> Result<Vec<Segment>, MaintenanceError> {
-        for (id, _) in &self.store.shards {
-            written.extend(self.write_frozen(*id)?);
+        for (id, shard) in &self.store.shards {
+            let frozen = Arc::clone(&shard.read().frozen);
+            written.extend(self.write_frozen(*id, &frozen)?);
         }
         files::sync(&*self.disk.segments)?;
         written
@@ -104,19 +102,13 @@ impl Upkeep<'_> {
     fn write_frozen(
         &self,
         shard: ShardId,
+        frozen: &Memtable,
     ) -> Result<Option<(SegmentId, SegmentMeta)>, MaintenanceError> {
-        let Some(frozen) = self
-            .store
-            .read(shard)
-            .map(|shard| Arc::clone(&shard.frozen))
-        else {
-            return Ok(None);
-        };
         if frozen.is_empty() {
             return Ok(None);
         }
         let id = self.disk.next_segment(shard);
-        let kept = self.store.kept(&frozen);
+        let kept = self.store.kept(frozen);
         let meta = self.disk.write_segment(id, kept, || Ok(()))?;
         Ok(meta.map(|meta| (id, meta)))
     }
@@ -131,12 +123,11 @@ impl Store {
         }
         let first_sequence = self.maintenance.applied() + 1;
         self.logged.store(0, Ordering::Relaxed);
-        for (id, _) in &self.shards {
-            if let Some(mut shard) = self.write(*id) {
-                let bytes = shard.memtable.bytes();
-                shard.frozen = Arc::new(mem::take(&mut shard.memtable));
-                self.memory.fetch_sub(bytes, Ordering::Relaxed);
-            }
+        for (_, shard) in &self.shards {
+            let mut shard = shard.write();
+            let bytes = shard.memtable.bytes();
+            shard.frozen = Arc::new(mem::take(&mut shard.memtable));
+            self.memory.fetch_sub(bytes, Ordering::Relaxed);
         }
         self.maintenance.froze(first_sequence);
         first_sequence

@@ -38,7 +38,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use simshard_simhash::Fingerprint;
 use simshard_topology::{CorpusUid, ShardId, ShardSet};
 
@@ -171,8 +171,14 @@ impl Store {
         places: &[u32],
         is_stored: impl Fn(Fingerprint) -> bool,
     ) -> Effects {
-        let Some(mut shard) = self.write(id) else {
-            return Effects::default();
+        let mut shard = match self.shard(id) {
+            Ok(shard) => shard.write(),
+            Err(error) => {
+                return Effects {
+                    error: Some(error),
+                    ..Effects::default()
+                };
+            }
         };
         let _guard = AbortOnPanic;
         let before = shard.memtable.bytes();
@@ -194,11 +200,7 @@ impl Store {
         let limit = most.map_or(usize::MAX, NonZeroUsize::get);
         let mut part = limit;
         loop {
-            let shard = self.read(id);
-            let lookup = shard.map(|shard| Lookup::new(&shard, corpus, fingerprint, part));
-            let Some(lookup) = lookup else {
-                return Ok(Vec::new());
-            };
+            let lookup = Lookup::new(&*self.read(id)?, corpus, fingerprint, part);
             if let Some(ids) = lookup.live_ids(limit)? {
                 return Ok(ids);
             }
@@ -211,16 +213,17 @@ impl Store {
     /// meanwhile.
     ///
     /// # Errors
-    /// If a segment cannot be read. Then what was visited is not all.
+    /// If the shard is not in the store, or a segment cannot be read. Then what was visited is not all.
     pub fn scan(
         &self,
         id: ShardId,
         corpus: CorpusUid,
         mut visit: impl FnMut(Fingerprint, &str),
     ) -> Result<(), ReadError> {
-        let Some(shard) = self.read(id).filter(|_| self.holds(corpus)) else {
+        let shard = self.read(id)?;
+        if !self.holds(corpus) {
             return Ok(());
-        };
+        }
         let mut streams: Vec<Box<dyn Cursor + '_>> = Vec::new();
         for segment in &*shard.segments {
             streams.push(Box::new(segment.scan(corpus, None)?));
@@ -270,13 +273,12 @@ impl Store {
 
     /// Frees what memtables hold of a corpus that was dropped, and then what segments do.
     pub(crate) fn forget(&self, corpus: CorpusUid) {
-        for (id, _) in &self.shards {
-            if let Some(mut shard) = self.write(*id) {
-                let before = shard.memtable.bytes();
-                shard.memtable.drop_corpus(corpus);
-                let less = before - shard.memtable.bytes();
-                self.memory.fetch_sub(less, Ordering::Relaxed);
-            }
+        for (_, shard) in &self.shards {
+            let mut shard = shard.write();
+            let before = shard.memtable.bytes();
+            shard.memtable.drop_corpus(corpus);
+            let less = before - shard.memtable.bytes();
+            self.memory.fetch_sub(less, Ordering::Relaxed);
         }
         self.maintenance.note_dropped();
     }
@@ -318,31 +320,20 @@ impl Store {
     /// The segments of all shards.
     fn all_segments(&self) -> Vec<Arc<Segment>> {
         let mut segments = Vec::new();
-        for (id, _) in &self.shards {
-            let shard = self.read(*id);
-            segments.extend(
-                shard
-                    .iter()
-                    .flat_map(|shard| &*shard.segments)
-                    .map(Arc::clone),
-            );
+        for (_, shard) in &self.shards {
+            segments.extend(shard.read().segments.iter().map(Arc::clone));
         }
         segments
     }
 
-    fn read(&self, id: ShardId) -> Option<RwLockReadGuard<'_, Shard>> {
-        let shard = self.shard(id)?;
-        Some(shard.read())
+    fn read(&self, id: ShardId) -> Result<RwLockReadGuard<'_, Shard>, ReadError> {
+        Ok(self.shard(id)?.read())
     }
 
-    fn write(&self, id: ShardId) -> Option<RwLockWriteGuard<'_, Shard>> {
-        let shard = self.shard(id)?;
-        Some(shard.write())
-    }
-
-    fn shard(&self, id: ShardId) -> Option<&RwLock<Shard>> {
-        let place = self.shards.binary_search_by_key(&id, |(id, _)| *id).ok()?;
-        Some(&self.shards[place].1)
+    fn shard(&self, id: ShardId) -> Result<&RwLock<Shard>, ReadError> {
+        let place = self.shards.binary_search_by_key(&id, |(id, _)| *id);
+        let place = place.map_err(|_| ReadError::ShardAbsent(id))?;
+        Ok(&self.shards[place].1)
     }
 }
 

@@ -49,7 +49,7 @@ impl Store {
     /// copied, and not while segments are read.
     ///
     /// # Errors
-    /// If a segment cannot be read.
+    /// If the shard is not in the store, or a segment cannot be read.
     pub fn page(
         &self,
         id: ShardId,
@@ -59,7 +59,7 @@ impl Store {
         most: usize,
         mut visit: impl FnMut(Fingerprint, &str),
     ) -> Result<Option<PageStart>, ReadError> {
-        let Some(view) = self.view(id, corpus, start, last, most) else {
+        let Some(view) = self.view(id, corpus, start, last, most)? else {
             return Ok(None);
         };
         let mut streams: Vec<Box<dyn Cursor + '_>> = Vec::new();
@@ -102,20 +102,23 @@ impl Store {
         start: &PageStart,
         last: Fingerprint,
         most: usize,
-    ) -> Option<View> {
+    ) -> Result<Option<View>, ReadError> {
         let from = (start.fingerprint, start.id.clone());
         let copy = |table: &Memtable| table.part(corpus, &from, last, most);
-        let shard = self.read(id).filter(|_| self.holds(corpus))?;
+        let shard = self.read(id)?;
+        if !self.holds(corpus) {
+            return Ok(None);
+        }
         let (changing, rest) = copy(&shard.memtable);
         let frozen = Arc::clone(&shard.frozen);
         let segments = Arc::clone(&shard.segments);
         drop(shard);
         let (frozen, rest_of_frozen) = copy(&frozen);
-        Some(View {
+        Ok(Some(View {
             parts: vec![changing, frozen],
             rest: rest.into_iter().chain(rest_of_frozen).min(),
             segments,
-        })
+        }))
     }
 }
 

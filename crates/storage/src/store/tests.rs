@@ -1,5 +1,6 @@
 //! A store with a writer, and a map that tells what must be in it.
 
+mod absent;
 mod create;
 mod drops;
 mod failure;

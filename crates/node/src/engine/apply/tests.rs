@@ -52,7 +52,7 @@ async fn change(engine: &Arc<Engine>, target: Target, kind: ChangeKind, version:
 /// The shards of a corpus that take memory.
 fn made(engine: &Engine, target: Target) -> ShardSet {
     let corpus = engine.corpora.get(target.corpus).unwrap();
-    let is_made = |id: &ShardId| corpus.shard(*id).is_some();
+    let is_made = |id: &ShardId| corpus.shard(*id).unwrap().is_some();
     ShardId::all().filter(is_made).collect()
 }
 

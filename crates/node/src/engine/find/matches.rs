@@ -180,7 +180,7 @@ impl Find {
         if ids.len() < most {
             return Ok((ids, listed));
         }
-        let shard = self.corpus.read(id);
+        let shard = self.corpus.read(id)?;
         let documents = shard.map_or(0, |shard| shard.documents(fingerprint));
         Ok((ids, documents.max(listed)))
     }

@@ -224,3 +224,21 @@ fn a_shard_that_is_being_changed_is_not_waited_for() {
     drop(shard);
     assert_eq!(find.nearest_at_once(), Some(elsewhere(&find)));
 }
+
+/// N7.
+#[test]
+fn an_absent_shard_is_refused_by_all_that_reads_or_changes_it() {
+    let layout = Layout::new(5, 3).unwrap();
+    let absent = ShardId(7);
+    let owned: ShardSet = ShardId::all().filter(|id| *id != absent).collect();
+    let corpus = Arc::new(NodeCorpus::new(layout, owned));
+    let query = Fingerprint(u64::from(absent.0) << 56);
+    let refused =
+        |error: &NodeError| matches!(error, NodeError::NotOwner(shards) if shards.contains(absent));
+    assert!(corpus.read(absent).is_err() && corpus.write(absent).is_err());
+    assert!(corpus.read(ShardId(8)).unwrap().is_none());
+    corpus.tables_for_change();
+    let find = find(&corpus, &[query], 0);
+    assert!(find.nearest_at_once().is_none());
+    assert!(refused(&find.nearest(&cancellation()).unwrap_err()));
+}
