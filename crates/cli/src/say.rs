@@ -5,6 +5,7 @@
 use std::fmt::Display;
 use std::io::{IsTerminal, Write};
 
+use anyhow::Context;
 use simshard_batch::Summary;
 use simshard_input::{DegenerateTexts, Skipped};
 use simshard_runtime::terminal::escaped;
@@ -54,8 +55,8 @@ pub(crate) fn summary(summary: &Summary) {
 }
 
 /// Prints lines on standard output. The caller escapes what they quote from outside.
-pub(crate) fn print(line: impl Display) -> std::io::Result<()> {
+pub(crate) fn print(line: impl Display) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
-    writeln!(out, "{line}")?;
-    out.flush()
+    let written = writeln!(out, "{line}").and_then(|()| out.flush());
+    written.context("cannot write <stdout>")
 }

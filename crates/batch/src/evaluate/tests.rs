@@ -174,6 +174,8 @@ fn labels_alone_say_which_pairs_count() {
         .iter()
         .map(|&(a, b)| format!("{}\t{}\t{}\n", a + 1, b + 1, u8::from(is_true(a, b))));
     let text = lines.collect::<String>() + "1\tnone\t1\n";
+    let with_mark = format!("\u{FEFF}{text}");
+    assert_eq!(Labels::parse(&with_mark), Labels::parse(&text));
     scene.job.labels = Some(Labels::parse(&text).unwrap());
     let found = scene.evaluate();
     assert_eq!(found.unknown_labels, 1);

@@ -49,6 +49,7 @@ impl Labels {
     /// The first line that is none, or contradicts another.
     pub fn parse(text: &str) -> Result<Self, BadTruth> {
         let mut pairs = BTreeMap::new();
+        let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
         for (number, line) in (1..).zip(text.lines()) {
             let bad = |what: &str| Err(BadTruth(format!("line {number}: {what}")));
             let fields: Vec<&str> = line.split('\t').collect();

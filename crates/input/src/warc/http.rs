@@ -97,10 +97,11 @@ const MOST_CODINGS: usize = 4;
 fn codings(fields: Fields<'_>) -> Option<Vec<Coding>> {
     let mut codings = Vec::new();
     for field in ["Transfer-Encoding", "Content-Encoding"] {
-        let Some(value) = fields.get(field) else {
-            continue;
-        };
-        let text = std::str::from_utf8(&value).ok()?.to_ascii_lowercase();
+        // Several fields of one name are one list.
+        let values: Vec<_> = fields.all(field).collect();
+        let text = std::str::from_utf8(&values.join(&b','))
+            .ok()?
+            .to_ascii_lowercase();
         // The one named last was applied last.
         for name in text.rsplit(',').map(str::trim) {
             match name {

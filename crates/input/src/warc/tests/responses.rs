@@ -84,6 +84,14 @@ fn chunks_gzip_and_deflate_are_undone() {
             "Transfer-Encoding: gzip, chunked\r\n",
             chunked(&gzip(bytes)),
         ),
+        (
+            "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n",
+            chunked(&gzip(bytes)),
+        ),
+        (
+            "Content-Encoding: identity\r\nContent-Encoding: gzip\r\n",
+            gzip(bytes),
+        ),
         ("Content-Encoding: deflate\r\n", zlib(bytes)),
         ("Content-Encoding: deflate\r\n", deflate(bytes)),
         ("Content-Encoding: deflate\r\n", bytes.to_vec()),
