@@ -21,7 +21,7 @@ def panel(title, share, average, recipes):
     for distance in range(11):
         x, y = place(distance, 0)
         parts.append(f'<text x="{x:.1f}" y="{y + 16:.1f}" text-anchor="middle">{distance}</text>')
-    for recipe, colour in zip(recipes, COLOURS):
+    for recipe, colour in zip(recipes, COLOURS[: len(recipes)], strict=True):
         values = [(distance, average[recipe, distance][share]) for distance in range(11)]
         points = [place(distance, value) for distance, value in values if value is not None]
         points = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
@@ -32,7 +32,7 @@ def panel(title, share, average, recipes):
 def legend(recipes):
     """The colours of the recipes."""
     parts = []
-    for number, (recipe, colour) in enumerate(zip(recipes, COLOURS)):
+    for number, (recipe, colour) in enumerate(zip(recipes, COLOURS[: len(recipes)], strict=True)):
         y = TOP + 10 + 20 * number
         parts.append(f'<line x1="0" x2="20" y1="{y}" y2="{y}" stroke="{colour}" stroke-width="3"/>')
         parts.append(f'<text x="26" y="{y + 4}">{recipe}</text>')

@@ -5,10 +5,6 @@ use std::ops::AddAssign;
 
 use simshard_simhash::Degenerate;
 
-/// A text is judged by its first bytes, this many: by all of a long one would take as long as its
-/// fingerprint.
-const JUDGED: usize = 1024;
-
 /// How many texts are degenerate, by the first reason that holds for each. Displays as
 /// `degenerate texts: 2 of few distinct words, 1 of mostly digits`, or as nothing where none is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,8 +13,7 @@ pub struct DegenerateTexts([u64; Degenerate::ALL.len()]);
 impl DegenerateTexts {
     /// Counts a text if it is degenerate.
     pub(crate) fn judge(&mut self, text: &str) {
-        let start = &text[..text.floor_char_boundary(JUDGED)];
-        if let Some(reason) = Degenerate::of(start) {
+        if let Some(reason) = Degenerate::of(text) {
             let counts = Degenerate::ALL.iter().zip(&mut self.0);
             for (_, count) in counts.filter(|(one, _)| **one == reason) {
                 *count += 1;

@@ -8,6 +8,10 @@ const FEW: usize = 8;
 /// The largest part of all runs of 2 words that one of them may be, in percent.
 const MOST_OF_ONE: usize = 30;
 
+/// A text is judged by its first bytes, this many: to judge all of a long one would take as long as its
+/// fingerprint.
+const JUDGED: usize = 1024;
+
 /// Why a text is degenerate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Degenerate {
@@ -23,9 +27,10 @@ impl Degenerate {
     /// All reasons.
     pub const ALL: [Self; 3] = [Self::Few, Self::Repetitive, Self::Digits];
 
-    /// The first reason that holds for a text, if any.
+    /// The first reason that holds for the first 1024 bytes of a text, if any.
     #[must_use]
     pub fn of(text: &str) -> Option<Self> {
+        let text = &text[..text.floor_char_boundary(JUDGED)];
         let mut runs = word_runs(text, Window::TWO);
         let all = runs.len();
         runs.sort_unstable();
@@ -75,5 +80,17 @@ mod tests {
         ] {
             assert_eq!(Degenerate::of(text), reason, "{text}");
         }
+    }
+    #[test]
+    fn a_text_is_judged_by_its_first_1024_bytes() {
+        for (bytes, reason) in [(1024, None), (1025, Some(Degenerate::Few))] {
+            let blanks = bytes - "a b c d e f g h".len();
+            let text = format!("a b c d e f g h{:>blanks$}", "i");
+            assert_eq!(text.len(), bytes);
+            assert_eq!(Degenerate::of(&text), reason, "{bytes}");
+        }
+        // The character that stands across the end is left out.
+        let across = format!("a b c d e f g h{:>1007} é", "");
+        assert_eq!(Degenerate::of(&across), Some(Degenerate::Few));
     }
 }

@@ -2,6 +2,8 @@
 //! the HTTP header, a `meta` element or XML declaration at the beginning; else UTF-8 where that fits, and
 //! windows-1252 where it does not.
 
+use std::borrow::Cow;
+
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 use memchr::memmem;
 
@@ -16,11 +18,14 @@ pub(crate) fn decoded(bytes: &[u8], content_type: Option<&[u8]>) -> String {
         None => (encoding_of(bytes, content_type), bytes),
     };
     let (text, _) = encoding.decode_without_bom_handling(bytes);
-    let mut text = text.into_owned();
-    if memchr::memchr(0, text.as_bytes()).is_some() {
-        text.retain(|character| character != '\0');
+    without_nuls(text).into_owned()
+}
+
+pub(super) fn without_nuls(text: Cow<'_, str>) -> Cow<'_, str> {
+    match memchr::memchr(0, text.as_bytes()) {
+        Some(_) => Cow::Owned(text.replace('\0', "")),
+        None => text,
     }
-    text
 }
 
 fn encoding_of(bytes: &[u8], content_type: Option<&[u8]>) -> &'static Encoding {
@@ -48,23 +53,86 @@ fn in_xml_declaration(head: &[u8]) -> Option<&'static Encoding> {
     encoding_after(&declaration[..end], b"encoding")
 }
 
-/// That of the first `meta` element outside of comments that names one.
+/// That of the first `meta` element outside of comments and tags that names one; none behind a tag that
+/// does not end here.
 fn in_meta(head: &[u8]) -> Option<&'static Encoding> {
     let mut rest = head;
     loop {
         rest = &rest[memchr::memchr(b'<', rest)? + 1..];
-        if let Some(comment) = rest.strip_prefix(b"!--") {
+        // The dashes of `<!-->` both begin the comment and end it.
+        if let Some(comment) = rest.strip_prefix(b"!").filter(|it| it.starts_with(b"--")) {
             rest = &comment[memmem::find(comment, b"-->")?..];
             continue;
         }
-        let (name, after) = rest.split_at_checked(4)?;
-        if name.eq_ignore_ascii_case(b"meta") {
-            let end = memchr::memchr(b'>', after)?;
-            if let Some(encoding) = encoding_after(&after[..end], b"charset") {
-                return Some(encoding);
+        let tag = rest.strip_prefix(b"/").unwrap_or(rest);
+        if !tag.first().is_some_and(u8::is_ascii_alphabetic) {
+            if matches!(rest.first(), Some(b'!' | b'/' | b'?')) {
+                rest = &rest[memchr::memchr(b'>', rest)?..];
             }
+            continue;
+        }
+        // That of an end tag is empty here.
+        let name;
+        (name, rest) = rest.split_at(rest.iter().position(|byte| ends_name(*byte))?);
+        let attributes;
+        (attributes, rest) = attributes_of(rest)?;
+        if name.eq_ignore_ascii_case(b"meta")
+            && let Some(encoding) = declared_by(&attributes)
+        {
+            return Some(encoding);
         }
     }
+}
+
+/// That of a `meta` element: its own, or that of the header that it stands for.
+fn declared_by(attributes: &[(&[u8], &[u8])]) -> Option<&'static Encoding> {
+    let get = |name: &[u8]| {
+        let mut found = attributes.iter();
+        found.find_map(|(one, value)| one.eq_ignore_ascii_case(name).then_some(*value))
+    };
+    if let Some(label) = get(b"charset") {
+        return Encoding::for_label_no_replacement(label);
+    }
+    let header = get(b"http-equiv")?;
+    let content = get(b"content").filter(|_| header.eq_ignore_ascii_case(b"content-type"))?;
+    encoding_after(content, b"charset")
+}
+
+/// The attributes of a tag, names and values, and what follows it; `None` if it does not end here.
+fn attributes_of(mut rest: &[u8]) -> Option<(Vec<(&[u8], &[u8])>, &[u8])> {
+    let mut attributes = Vec::new();
+    loop {
+        let is_between = |byte: &u8| *byte == b'/' || byte.is_ascii_whitespace();
+        rest = &rest[rest.iter().position(|byte| !is_between(byte))?..];
+        if let Some(after) = rest.strip_prefix(b">") {
+            return Some((attributes, after));
+        }
+        // A first `=` is part of the name.
+        let mut bytes = rest.iter().skip(1);
+        let (name, after) =
+            rest.split_at(1 + bytes.position(|byte| *byte == b'=' || ends_name(*byte))?);
+        let value;
+        (value, rest) = match after.trim_ascii_start().strip_prefix(b"=") {
+            Some(after) => value_of(after.trim_ascii_start())?,
+            None => (&b""[..], after),
+        };
+        attributes.push((name, value));
+    }
+}
+
+/// The value at the beginning of this, and what follows it.
+fn value_of(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    if let [quote @ (b'"' | b'\''), quoted @ ..] = text {
+        let end = memchr::memchr(*quote, quoted)?;
+        return Some((&quoted[..end], &quoted[end + 1..]));
+    }
+    let is_end = |byte: &u8| *byte == b'>' || byte.is_ascii_whitespace();
+    Some(text.split_at(text.iter().position(is_end)?))
+}
+
+/// Whether a byte is behind the name of a tag or an attribute.
+const fn ends_name(byte: u8) -> bool {
+    matches!(byte, b'/' | b'>') || byte.is_ascii_whitespace()
 }
 
 /// The character set in `name=label`, where the label may be quoted.

@@ -17,8 +17,21 @@ pub(super) enum Flow {
     Heading,
 }
 
-/// The role of an element for the text in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What gives an element its role: the last of these that does, whatever stands first in the markup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Source {
+    /// Its name, unless it is one of those below.
+    Name,
+    /// A guess from its class or id.
+    Class,
+    /// The attribute `role` or `itemprop`, or the name `main`.
+    Author,
+    /// A name or an attribute that hides it.
+    Hiding,
+}
+
+/// The role of an element for the text in it. Where a source gives two, the last of these counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Role {
     /// A browser does not show it as text.
     Hidden,
@@ -100,33 +113,41 @@ pub(super) fn flow(name: &[u8]) -> Flow {
 }
 
 /// The role of the element of a name. A form is none: some sites wrap whole pages in one.
-pub(super) fn role_of_name(name: &[u8]) -> Option<Role> {
+pub(super) fn role_of_name(name: &[u8]) -> Option<(Source, Role)> {
     Some(match name {
         b"audio" | b"button" | b"canvas" | b"datalist" | b"dialog" | b"iframe" | b"noframes"
         | b"noscript" | b"script" | b"select" | b"style" | b"svg" | b"template" | b"textarea"
-        | b"title" | b"video" => Role::Hidden,
-        b"aside" | b"footer" | b"header" | b"nav" => Role::Aside,
-        b"article" | b"main" => Role::Main,
+        | b"title" | b"video" => (Source::Hiding, Role::Hidden),
+        b"main" => (Source::Author, Role::Main),
+        b"aside" | b"footer" | b"header" | b"nav" => (Source::Name, Role::Aside),
+        b"article" => (Source::Name, Role::Main),
         _ => return None,
     })
 }
 
 /// The role that an attribute gives to its element.
-pub(super) fn role_of_attribute(name: &[u8], value: &[u8]) -> Option<Role> {
+pub(super) fn role_of_attribute(name: &[u8], value: &[u8]) -> Option<(Source, Role)> {
     let value = &value[..value.len().min(ATTRIBUTE_BYTES)];
-    match name {
-        b"hidden" => Some(Role::Hidden),
-        b"aria-hidden" => value.eq_ignore_ascii_case(b"true").then_some(Role::Hidden),
-        b"style" => is_not_displayed(value).then_some(Role::Hidden),
-        b"role" => match value {
-            b"main" | b"article" => Some(Role::Main),
+    let hides = match name {
+        b"hidden" => true,
+        b"aria-hidden" => value.eq_ignore_ascii_case(b"true"),
+        b"style" => is_not_displayed(value),
+        _ => false,
+    };
+    if hides {
+        return Some((Source::Hiding, Role::Hidden));
+    }
+    match (name, value) {
+        (b"role", b"main" | b"article") | (b"itemprop", b"articleBody") => {
+            Some((Source::Author, Role::Main))
+        }
+        (
+            b"role",
             b"alert" | b"banner" | b"complementary" | b"contentinfo" | b"dialog" | b"menu"
-            | b"menubar" | b"navigation" | b"search" => Some(Role::Aside),
-            _ => None,
-        },
-        b"itemprop" => (value == b"articleBody").then_some(Role::Main),
-        b"class" | b"id" => {
-            (ASIDE.is_match(value) && !NOT_ASIDE.is_match(value)).then_some(Role::Aside)
+            | b"menubar" | b"navigation" | b"search",
+        ) => Some((Source::Author, Role::Aside)),
+        (b"class" | b"id", _) if ASIDE.is_match(value) && !NOT_ASIDE.is_match(value) => {
+            Some((Source::Class, Role::Aside))
         }
         _ => None,
     }

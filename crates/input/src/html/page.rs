@@ -1,7 +1,7 @@
 //! The text of a page in blocks, with what the elements around each say of it.
 //!
-//! One pass over the tokens. Of the elements that are open, only those with a [`Role`] are kept, and at
-//! most [`MOST_OPEN`] of them.
+//! One pass over the tokens. Of the elements that are open, only those with a [`Role`] are kept, at most
+//! [`MOST_OPEN`] of them and one that is hidden.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -10,9 +10,11 @@ use html5gum::emitters::callback::{Callback, CallbackEmitter, CallbackEvent};
 use html5gum::{Emitter, ForwardingEmitter, Span, Tokenizer};
 use memchr::memchr_iter;
 
-use super::elements::{Flow, Role, flow, is_void, role_of_attribute, role_of_name};
+use super::charset::without_nuls;
+use super::elements::{Flow, Role, Source, flow, is_void, role_of_attribute, role_of_name};
 
-/// How many elements with a role are known to be open at a time. Deeper ones say nothing.
+/// How many elements with a role are known to be open at a time. Deeper ones say nothing, but for one that is
+/// hidden: what is in it says nothing either.
 const MOST_OPEN: usize = 32;
 
 /// The text of a page.
@@ -69,12 +71,13 @@ struct Roles {
 struct Tag {
     name: Vec<u8>,
     attribute: Vec<u8>,
-    role: Option<Role>,
+    role: Option<(Source, Role)>,
     has_address: bool,
 }
 
 impl Page {
     pub(super) fn new(markup: &str) -> Self {
+        let markup = &*without_nuls(Cow::Borrowed(markup));
         let mut page = Self {
             text: String::with_capacity(markup.len() / 2),
             ..Self::default()
@@ -127,7 +130,7 @@ impl Page {
             return;
         }
         match self.role(tag) {
-            Some(role) if self.open.len() < MOST_OPEN => self.enter(name, role),
+            Some(role) if self.has_room(role) => self.enter(name, role),
             _ => {
                 let around = self.open.iter_mut().rfind(|open| open.name == name);
                 if let Some(open) = around {
@@ -138,13 +141,18 @@ impl Page {
     }
 
     fn role(&self, tag: &Tag) -> Option<Role> {
-        match tag.name.as_slice() {
+        let of_name = match tag.name.as_slice() {
             // Theirs is that of the whole page, hidden until a script has run, say.
-            b"html" | b"body" => None,
+            b"html" | b"body" => return None,
             // Those of an article hold its title and its notes.
-            b"header" | b"footer" if self.roles.main > 0 => tag.role,
-            name => tag.role.or_else(|| role_of_name(name)),
-        }
+            b"header" | b"footer" if self.roles.main > 0 => None,
+            name => role_of_name(name),
+        };
+        tag.role.max(of_name).map(|(_, role)| role)
+    }
+
+    fn has_room(&self, role: Role) -> bool {
+        self.open.len() < MOST_OPEN || (role == Role::Hidden && self.roles.hidden == 0)
     }
 
     fn enter(&mut self, name: &[u8], role: Role) {
@@ -305,9 +313,7 @@ impl Roles {
 impl Tag {
     /// Notes what the attribute being read says of the element.
     fn note(&mut self, value: &[u8]) {
-        if self.role != Some(Role::Hidden) {
-            self.role = role_of_attribute(&self.attribute, value).or(self.role);
-        }
+        self.role = self.role.max(role_of_attribute(&self.attribute, value));
     }
 }
 

@@ -58,7 +58,9 @@ fn invisible_content_is_left_out() {
         "<div hidden><div>x</div>x</div>",
         "<div style='color: red; Display :none'>x</div>",
         "<i aria-hidden=true>x</i>",
-        "<div hidden class=content>x</div>",
+        "<div hidden class=sidebar>x</div>",
+        "<div class=sidebar hidden>x</div>",
+        "<script class=sidebar>x</script>",
         "<!-- x -->",
         "<!-- x ",
         "<p title=x>",
@@ -68,6 +70,14 @@ fn invisible_content_is_left_out() {
         assert_eq!(all(&page), expected, "{markup}");
     }
     assert_eq!(all("<input hidden>a<svg/>b<body hidden>c"), "a b\nc");
+}
+
+/// HT2.
+#[test]
+fn nuls_are_left_out_and_part_no_words() {
+    assert_eq!(all("a\0b"), "ab");
+    assert_eq!(main("<p>a\0b<scr\0ipt>x</script>"), "ab");
+    assert_eq!(Html::Raw.text("a\0b"), "a\0b");
 }
 
 #[test]

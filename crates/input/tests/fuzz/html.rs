@@ -121,6 +121,21 @@ fn spliced_pages() {
     proptest!(cases(), |(markup in spliced_text(PIECES, 40))| check_page(&markup));
 }
 
+/// HT2. Of whole tags only: half of one before `<script>` makes it text or a comment.
+#[test]
+fn scripts_are_in_no_text() {
+    let is_whole = |piece: &&&str| {
+        piece.starts_with('<') == piece.ends_with('>') && !piece.starts_with(['&', '"', '\''])
+    };
+    let pieces = PIECES.iter().filter(is_whole).copied();
+    let mut pieces: Vec<_> = pieces.filter(|piece| *piece != "<plaintext>").collect();
+    pieces.extend(["<script>SECRET", "<script>SECRET</script>"]);
+    let pages = prop::collection::vec(prop::sample::select(pieces), 0..80);
+    proptest!(cases(), |(page in pages)| {
+        assert!(!Html::All.text(&page.concat()).contains("SECRET"), "{page:?}");
+    });
+}
+
 #[test]
 fn spliced_bytes_in_a_record() {
     let pieces: Vec<_> = PIECES

@@ -67,7 +67,7 @@ pub(crate) fn close_buckets(
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
         Level::Avx512(_) => unsafe {
-            join_avx512::base::close_buckets(values, start, ends, distance, close);
+            join_avx512::avx512::close_buckets(values, start, ends, distance, close);
         },
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
@@ -96,7 +96,7 @@ pub(crate) fn join_rows(
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
         Level::Avx512(_) => unsafe {
-            join_avx512::base::join_rows(bucket, rows, rule, limit, pairs)
+            join_avx512::avx512::join_rows(bucket, rows, rule, limit, pairs)
         },
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
@@ -122,7 +122,7 @@ pub(crate) fn take_near(
         },
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512(_) => unsafe { join_avx512::base::take_near(value, distance, rest, near) },
+        Level::Avx512(_) => unsafe { join_avx512::avx512::take_near(value, distance, rest, near) },
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
         Level::Avx2(_) => unsafe { take_near_avx2(value, distance, rest, near) },

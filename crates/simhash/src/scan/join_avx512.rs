@@ -117,7 +117,7 @@ macro_rules! steps {
                             push(near, value, others, rule, pairs);
                         }
                     }
-                    // SAFETY: lanes that are not in the mask are not read.
+                    // SAFETY: the mask has the first `rest.len()` lanes, fewer than 8; no others are read.
                     let others = unsafe {
                         _mm512_maskz_loadu_epi64(first_lanes(rest.len()), rest.as_ptr().cast())
                     };
@@ -148,7 +148,7 @@ macro_rules! steps {
                 let mut read = 0;
                 while read < length {
                     let lanes = first_lanes(length - read);
-                    // SAFETY: lanes that are not in the mask are not read; the others lie before `length`.
+                    // SAFETY: the mask has the first min(`length - read`, 8) lanes; no others are read.
                     let others =
                         unsafe { _mm512_maskz_loadu_epi64(lanes, rest.as_ptr().add(read).cast()) };
                     let count = $popcount(_mm512_xor_si512(value, others));
@@ -170,7 +170,7 @@ macro_rules! steps {
 }
 
 steps!(
-    base,
+    avx512,
     "avx512f,avx512bw,avx512dq,avx512vl,popcnt,bmi1,bmi2",
     popcount_epi64
 );
@@ -191,7 +191,7 @@ fn load(values: &[u64; LANES]) -> __m512i {
 #[inline]
 #[target_feature(enable = "avx512f,bmi2")]
 fn load_or(otherwise: __m512i, values: &[u64]) -> __m512i {
-    // SAFETY: lanes that are not in the mask are not read.
+    // SAFETY: the mask has the first min(`values.len()`, 8) lanes; no others are read.
     unsafe { _mm512_mask_loadu_epi64(otherwise, first_lanes(values.len()), values.as_ptr().cast()) }
 }
 
@@ -224,8 +224,8 @@ fn push(near: __mmask8, value: __m512i, others: __m512i, rule: &Rule, pairs: &mu
     let second_half = _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15);
     pairs.reserve(LANES);
     let length = pairs.len();
-    // SAFETY: there is room for eight pairs behind the length, and a pair is two u64 in order.
-    // The hits come first in `others`, so as many pairs are whole as there are hits.
+    // SAFETY: there is room for eight pairs behind the length, and a pair is two u64 in order: `Pair` is
+    // `repr(C)`, and `Fingerprint` is `repr(transparent)`. The hits come first in `others`, so as many pairs are whole as there are hits.
     unsafe {
         let end: *mut __m512i = pairs.as_mut_ptr().add(length).cast();
         _mm512_storeu_si512(end, _mm512_permutex2var_epi64(less, first_half, more));
@@ -257,7 +257,7 @@ fn append(lanes: __mmask8, values: __m512i, list: &mut Vec<u64>) {
 fn store_at(list: &mut [u64], at: usize, lanes: __mmask8, values: __m512i) {
     let count = lanes.count_ones() as usize;
     let target = &mut list[at..at + count];
-    // SAFETY: lanes that are not in the mask are not written; the others fill `target`.
+    // SAFETY: the mask has the first `target.len()` lanes, up to 8; no others are written.
     unsafe {
         std::arch::x86_64::_mm512_mask_storeu_epi64(
             target.as_mut_ptr().cast(),

@@ -11,7 +11,7 @@ pub(crate) enum Level {
     /// AVX2, with BMI1, BMI2, LZCNT and POPCNT: x86-64 processors since about 2013.
     #[cfg(target_arch = "x86_64")]
     Avx2(Avx2),
-    /// AVX-512 with F, BW, CD, DQ and VL, besides all of [`Avx2`](Self::Avx2): Skylake-X, Cascade
+    /// AVX-512 with F, BW, DQ and VL, besides all of [`Avx2`](Self::Avx2): Skylake-X, Cascade
     /// Lake and later.
     #[cfg(target_arch = "x86_64")]
     Avx512(Avx512),
@@ -84,7 +84,6 @@ impl Avx512 {
         let seen = Avx2::look().is_some()
             && is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
-            && is_x86_feature_detected!("avx512cd")
             && is_x86_feature_detected!("avx512dq")
             && is_x86_feature_detected!("avx512vl");
         seen.then_some(Self(()))

@@ -8,13 +8,14 @@
 //!                kernel_scalar(…)    plain code, for any processor
 //!                kernel_avx2(…)      the plain code, compiled for a level that gains by that alone
 //!                kernel_avx512(…)
+//!                kernel_vpopcnt(…)
 //! x_avx2.rs      kernel(…)           code that is written for a level
-//! x_avx512.rs    kernel(…)
+//! x_avx512.rs    kernel(…)           or in modules `avx512` and `vpopcnt`, for both levels
 //! ```
 //!
-//! A level without code of its own runs the scalar one. Kernels of a level enable none but
-//! instructions that it stands for, and only a level, which is a proof that the processor has
-//! them, leads there.
+//! Where nothing is gained by VPOPCNTDQ, its level runs the code for AVX-512. Kernels of a level enable
+//! none but instructions that it stands for, and only a level, which is a proof that the processor
+//! has them, leads there.
 
 pub(crate) mod ascii;
 #[cfg(target_arch = "x86_64")]

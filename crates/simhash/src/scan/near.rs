@@ -266,7 +266,7 @@ pub(crate) fn probe(
         Level::Vpopcnt(_) => unsafe { near_avx512::vpopcnt::probe(probe, queries, sink) },
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512(_) => unsafe { near_avx512::base::probe(probe, queries, sink) },
+        Level::Avx512(_) => unsafe { near_avx512::avx512::probe(probe, queries, sink) },
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
         Level::Avx2(_) => unsafe { near_avx2::probe(probe, queries, sink) },
@@ -286,7 +286,7 @@ pub(crate) fn scan(level: Level, probe: &Probe, one: One, sink: &mut Sink) -> Co
         Level::Vpopcnt(_) => unsafe { near_avx512::vpopcnt::scan(probe, one, sink) },
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512(_) => unsafe { near_avx512::base::scan(probe, one, sink) },
+        Level::Avx512(_) => unsafe { near_avx512::avx512::scan(probe, one, sink) },
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
         Level::Avx2(_) => unsafe { near_avx2::scan(probe, one, sink) },

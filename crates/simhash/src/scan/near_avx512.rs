@@ -79,7 +79,7 @@ macro_rules! kernels {
 }
 
 kernels!(
-    base,
+    avx512,
     "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt",
     popcount_epi32
 );

@@ -27,11 +27,39 @@ fn the_beginning_of_the_page_names_it() {
         "<meta http-equiv=Content-Type content=\"text/html; charset=koi8-r\">",
         "<meta name=charset content=x><meta charset=koi8-r>",
         "<meta charset=no-such-set><meta charset=koi8-r>",
+        "<meta content='text/html; charset=koi8-r' HTTP-EQUIV='content-type'>",
+        "<meta/charset=koi8-r>",
+        "<meta charset=koi8-r content='text/html; charset=utf-8' http-equiv=content-type>",
+        "<meta charset=koi8-r charset=utf-8>",
         "<!-- <meta charset=utf-8> --><meta charset=koi8-r>",
+        "<!--><meta charset=koi8-r>",
+        "<!---><meta charset=koi8-r>",
+        "<p title='<meta charset=utf-8>'><meta charset=koi8-r>",
         "<?xml version='1.0' encoding='koi8-r'?>",
     ] {
         let page = [declaration.as_bytes(), b"\xC1"].concat();
         assert!(decoded(&page, None).ends_with('а'), "{declaration}");
+    }
+}
+
+#[test]
+fn what_only_looks_like_a_declaration_is_none() {
+    for markup in [
+        "<meta name=description content='about charset=koi8-r'>",
+        "<meta name='charset=koi8-r'>",
+        "<meta content='charset=koi8-r'>",
+        "<meta http-equiv=refresh content='charset=koi8-r'>",
+        "<meta x-charset=koi8-r>",
+        "<metadata charset=koi8-r>",
+        "<p title='<meta charset=koi8-r>'>",
+        "</p title='<meta charset=koi8-r>'>",
+        "<!-- <meta charset=koi8-r> -->",
+        "<!doctype <meta charset=koi8-r>",
+        "<meta charset=koi8-r",
+        "<meta charset='koi8-r>",
+    ] {
+        let page = [markup.as_bytes(), b"\xC1"].concat();
+        assert!(decoded(&page, None).ends_with('Á'), "{markup}");
     }
 }
 

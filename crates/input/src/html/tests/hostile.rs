@@ -37,6 +37,10 @@ fn a_million_elements_in_each_other_are_read_in_linear_time() {
         ("template", "<template>".repeat(DEEP) + "x"),
         ("nav in aside", "<nav><aside>".repeat(DEEP) + "x"),
         ("hidden", "<p hidden>".repeat(DEEP) + "x"),
+        (
+            "hidden, closed by others",
+            "<p hidden>".repeat(DEEP) + &"</b>".repeat(DEEP),
+        ),
         ("links", "<a href=x>x".repeat(DEEP)),
         ("headings", "<h1>x".repeat(DEEP)),
         ("end tags", "</p>".repeat(DEEP)),
@@ -52,6 +56,32 @@ fn a_million_elements_in_each_other_are_read_in_linear_time() {
     ] {
         assert_bounded(name, &markup);
     }
+}
+
+/// HT2.
+#[test]
+fn hidden_elements_are_left_out_at_any_depth() {
+    for depth in [0, 31, 32, 33, 100] {
+        for hidden in [
+            "<script>x</script>",
+            "<style>x</style>",
+            "<p hidden>x<p hidden>x</p>x</p>",
+            "<b hidden>x<div hidden>x</div>x</b>",
+        ] {
+            let deep = "<div class=comment><p>a</p>".repeat(depth);
+            let expected = "a\n".repeat(depth) + "b";
+            assert_eq!(
+                all(&format!("{deep}{hidden}<p>b")),
+                expected,
+                "{depth} {hidden}"
+            );
+        }
+    }
+    const DEEP: usize = 1_000_000;
+    let start = "<div class=comment>".repeat(32) + &"<p hidden><i hidden>".repeat(DEEP);
+    let page = start + "x" + &"</i>x</p>".repeat(DEEP) + "b";
+    assert_bounded("hidden in others", &page);
+    assert_eq!(all(&page), "b");
 }
 
 #[test]

@@ -65,10 +65,63 @@ fn elements_beside_the_content_are_left_out() {
         let page = format!("{beside}<p>{PROSE}</p>{beside}");
         assert_eq!(main(&page), PROSE, "{start}");
     }
+    for role in [
+        "alert",
+        "banner",
+        "complementary",
+        "contentinfo",
+        "dialog",
+        "menu",
+        "menubar",
+        "navigation",
+        "search",
+    ] {
+        let page = format!("<div role={role}><p>{MORE}</p></div><p>{PROSE}</p>");
+        assert_eq!(main(&page), PROSE, "{role}");
+    }
     let both = format!("<div class='article has-sidebar'>{PROSE}</div>");
     assert_eq!(main(&both), PROSE);
     let form = format!("<form>{LINKS}<p>{PROSE}</p><button>Send</button></form>");
     assert_eq!(main(&form), PROSE);
+}
+
+/// Whatever the order of the attributes.
+#[test]
+fn what_the_author_says_of_an_element_goes_before_its_class_and_that_before_the_name_article() {
+    for start in [
+        "<main class=with-sidebar>",
+        "<main id=sidebar>",
+        "<div role=main class=sidebar>",
+        "<div class=sidebar role=main>",
+        "<div itemprop=articleBody id=related>",
+        "<div id=related itemprop=articleBody>",
+        "<aside role=article>",
+    ] {
+        let name = start[1..].split(' ').next().unwrap();
+        let page = format!("{start}<p>{PROSE}</p></{name}><div>{MORE}</div>");
+        assert_eq!(main(&page), PROSE, "{start}");
+    }
+    for start in ["<article class=related>", "<article role=complementary>"] {
+        let page = format!("{start}<p>{MORE}</p></article><p>{PROSE}</p>");
+        assert_eq!(main(&page), PROSE, "{start}");
+    }
+}
+
+#[test]
+fn a_block_is_prose_with_less_than_a_third_of_links_and_goes_with_it_with_up_to_half() {
+    let block = |linked: usize, weight: usize| {
+        let rest = "b".repeat(weight - linked);
+        format!("<p><a href=x>{}</a>{rest}</p>", "a".repeat(linked))
+    };
+    let is_kept = |page: &str, linked: usize| main(page).contains(&"a".repeat(linked));
+    for (linked, kept) in [(29, true), (30, false)] {
+        let page = format!("{}<p>{PROSE}</p>", block(linked, 90));
+        assert_eq!(is_kept(&page, linked), kept, "{linked}");
+    }
+    for (linked, kept) in [(10, true), (11, false)] {
+        let page = format!("<p>{PROSE}</p>{}<p>{PROSE}</p>", block(linked, 20));
+        assert_eq!(is_kept(&page, linked), kept, "{linked}");
+    }
 }
 
 #[test]

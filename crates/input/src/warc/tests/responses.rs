@@ -109,6 +109,21 @@ fn chunks_gzip_and_deflate_are_undone() {
 }
 
 #[test]
+fn four_codings_are_undone_and_five_are_no_text() {
+    let page = |codings: usize| {
+        let fields = format!(
+            "Transfer-Encoding: {}\r\n",
+            ["chunked"].repeat(codings).join(", ")
+        );
+        let stored = (0..codings).fold(b"t".to_vec(), |bytes, _| chunked(&bytes));
+        plain(&fields, &stored)
+    };
+    let mut documents = open(&[page(5), page(4)].concat());
+    assert_eq!(documents.next().unwrap().unwrap().0, text("a", "t"));
+    assert_eq!(documents.other_records(), 1);
+}
+
+#[test]
 fn what_is_no_text_of_status_200_is_counted() {
     let others = [
         ok("Content-Type: application/json\r\n", b"{}"),
