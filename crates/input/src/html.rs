@@ -20,6 +20,7 @@
 mod charset;
 mod elements;
 mod main_text;
+mod open;
 mod page;
 mod sniff;
 #[cfg(test)]

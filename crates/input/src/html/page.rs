@@ -1,7 +1,6 @@
 //! The text of a page in blocks, with what the elements around each say of it.
 //!
-//! One pass over the tokens. Of the elements that are open, only those with a [`Role`] are kept, at most
-//! [`MOST_OPEN`] of them and one that is hidden.
+//! One pass over the tokens.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -12,10 +11,7 @@ use memchr::memchr_iter;
 
 use super::charset::without_nuls;
 use super::elements::{Flow, Role, Source, flow, is_void, role_of_attribute, role_of_name};
-
-/// How many elements with a role are known to be open at a time. Deeper ones say nothing, but for one that is
-/// hidden: what is in it says nothing either.
-const MOST_OPEN: usize = 32;
+use super::open::OpenElements;
 
 /// The text of a page.
 #[derive(Default)]
@@ -25,8 +21,7 @@ pub(super) struct Page {
     pub(super) blocks: Vec<Block>,
     /// Those that are marked as main: from one block to another.
     pub(super) regions: Vec<(usize, usize)>,
-    /// Elements with a role that are open.
-    open: Vec<Open>,
+    open: OpenElements,
     roles: Roles,
     tag: Tag,
     is_in_link: bool,
@@ -46,16 +41,6 @@ pub(super) struct Block {
     pub(super) linked: u32,
     pub(super) is_heading: bool,
     pub(super) is_aside: bool,
-}
-
-/// An element with a role.
-struct Open {
-    name: Vec<u8>,
-    role: Role,
-    /// Elements of the same name without a role that are open in it.
-    nested: u64,
-    /// Its region, where it is main.
-    region: usize,
 }
 
 /// How many elements of each role are open.
@@ -87,7 +72,7 @@ impl Page {
         let is_xml = markup.trim_start().starts_with("<?xml");
         let Ok(()) = Tokenizer::new_with_emitter(markup, Tokens { emitter, is_xml }).finish();
         page.end_block();
-        while page.open.pop().map(|open| page.leave(&open)).is_some() {}
+        page.leave_beyond(0);
         page
     }
 
@@ -121,22 +106,22 @@ impl Page {
 
     fn start(&mut self, tag: &Tag, is_self_closing: bool) {
         let name = tag.name.as_slice();
+        let kept = self.open.kept_by_start(name);
+        self.leave_beyond(kept);
         self.part(name);
         self.is_heading |= flow(name) == Flow::Heading;
         if name == b"a" {
             self.is_in_link = tag.has_address;
         }
-        if is_void(name) || (is_self_closing && name == b"svg") {
+        if is_void(name) {
             return;
         }
-        match self.role(tag) {
-            Some(role) if self.has_room(role) => self.enter(name, role),
-            _ => {
-                let around = self.open.iter_mut().rfind(|open| open.name == name);
-                if let Some(open) = around {
-                    open.nested += 1;
-                }
-            }
+        let role = self.role(tag);
+        let region = self.regions.len();
+        if self.open.push(name, is_self_closing, role, region)
+            && let Some(role) = role
+        {
+            self.enter(role);
         }
     }
 
@@ -151,21 +136,11 @@ impl Page {
         tag.role.max(of_name).map(|(_, role)| role)
     }
 
-    fn has_room(&self, role: Role) -> bool {
-        self.open.len() < MOST_OPEN || (role == Role::Hidden && self.roles.hidden == 0)
-    }
-
-    fn enter(&mut self, name: &[u8], role: Role) {
+    fn enter(&mut self, role: Role) {
         if role != Role::Hidden {
             self.end_block();
         }
         *self.roles.of(role) += 1;
-        self.open.push(Open {
-            name: name.to_vec(),
-            role,
-            nested: 0,
-            region: self.regions.len(),
-        });
         if role == Role::Main {
             self.regions.push((self.blocks.len(), self.blocks.len()));
         }
@@ -177,26 +152,23 @@ impl Page {
         if name == b"a" {
             self.is_in_link = false;
         }
-        let Some(at) = self.open.iter().rposition(|open| open.name == name) else {
-            return;
-        };
-        if self.open[at].nested > 0 {
-            self.open[at].nested -= 1;
-            return;
-        }
-        // Elements that it left open end with it.
-        for open in self.open.split_off(at) {
-            self.leave(&open);
-        }
+        let kept = self.open.kept_by_end(name);
+        self.leave_beyond(kept);
     }
 
-    fn leave(&mut self, open: &Open) {
-        if open.role != Role::Hidden {
-            self.end_block();
-        }
-        *self.roles.of(open.role) -= 1;
-        if open.role == Role::Main {
-            self.regions[open.region].1 = self.blocks.len();
+    /// Leaves the innermost elements, until this many stay open.
+    fn leave_beyond(&mut self, kept: usize) {
+        while let Some(element) = self.open.pop_beyond(kept) {
+            let Some(role) = element.role else {
+                continue;
+            };
+            if role != Role::Hidden {
+                self.end_block();
+            }
+            *self.roles.of(role) -= 1;
+            if role == Role::Main {
+                self.regions[element.region].1 = self.blocks.len();
+            }
         }
     }
 

@@ -93,3 +93,48 @@ fn raw_is_the_markup() {
     let markup = "<p>&amp;<script>x";
     assert_eq!(Html::Raw.text(markup), markup);
 }
+
+#[test]
+fn elements_end_where_the_standard_ends_them() {
+    let a = "<p>before the place, in some words</p>";
+    let b = "<p>after the place, in others</p>";
+    let all = |middle: &str| Html::All.text(&format!("{a}{middle}{b}")).into_owned();
+    let expected = "before the place, in some words\nafter the place, in others";
+    for hidden in [
+        "<p hidden>x",
+        "<p hidden>x<p hidden>y",
+        "<ul><li hidden>x</ul>",
+        "<ul><li hidden>x<ul><li>y<li>z</ul></ul>",
+        "<div><span hidden>x</div>",
+        "<div><b hidden><i>x</div>",
+        "<dl><dt hidden>x<dd hidden>y</dl>",
+        "<table><tr><td hidden>x</table>",
+        "<table><td hidden>x<tr hidden><td>y</table>",
+        "<table><colgroup hidden><tr hidden><td>y</table>",
+        "<table hidden><tr><td><table><tr><td>x</table>y</table>",
+        "<div hidden>x</span>y</p>z</div>",
+        "<p hidden><span>x</p>",
+        "<svg><path/><path/><g>x</svg>",
+        "<div hidden><ul><li>x</div>",
+        "<div hidden><table><tr><td>x</div>y</table>z</div>",
+        "</div></p></ul>",
+    ] {
+        let text = all(hidden);
+        let text = text.replace("\n\n", "\n");
+        assert_eq!(text, expected, "{hidden}");
+    }
+    for (shown, line) in [
+        ("<ul><li hidden>x<li>y</ul>", "y"),
+        ("<dl><dt hidden>x<dd>y</dl>", "y"),
+        ("<table><tr><td hidden>x<td>y</table>", "y"),
+        ("<table><tr hidden><td>x<tr><td>y</table>", "y"),
+        (
+            "<table><tbody hidden><tr><td>x<tbody><tr><td>y</table>",
+            "y",
+        ),
+        ("<div><li hidden>x</div>y", "y"),
+    ] {
+        let expected = expected.replace('\n', &format!("\n{line}\n"));
+        assert_eq!(all(shown), expected, "{shown}");
+    }
+}

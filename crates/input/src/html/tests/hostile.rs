@@ -53,6 +53,15 @@ fn a_million_elements_in_each_other_are_read_in_linear_time() {
             format!("<p {}>x", "a=b class=c ".repeat(DEEP)),
         ),
         ("quotes", "<a \"".repeat(DEEP)),
+        // Each end tag looks for its element in vain, past all the others.
+        (
+            "ends of what is open elsewhere",
+            format!("<p><table>{}{}", "<b>".repeat(DEEP), "</p>".repeat(DEEP)),
+        ),
+        (
+            "ends of what is not open",
+            format!("{}{}", "<b>".repeat(DEEP), "</i>".repeat(DEEP)),
+        ),
     ] {
         assert_bounded(name, &markup);
     }
@@ -65,7 +74,7 @@ fn hidden_elements_are_left_out_at_any_depth() {
         for hidden in [
             "<script>x</script>",
             "<style>x</style>",
-            "<p hidden>x<p hidden>x</p>x</p>",
+            "<p hidden>x<i hidden>x</i>x</p>",
             "<b hidden>x<div hidden>x</div>x</b>",
         ] {
             let deep = "<div class=comment><p>a</p>".repeat(depth);
@@ -78,8 +87,8 @@ fn hidden_elements_are_left_out_at_any_depth() {
         }
     }
     const DEEP: usize = 1_000_000;
-    let start = "<div class=comment>".repeat(32) + &"<p hidden><i hidden>".repeat(DEEP);
-    let page = start + "x" + &"</i>x</p>".repeat(DEEP) + "b";
+    let start = "<div class=comment>".repeat(32) + &"<div hidden><i hidden>".repeat(DEEP);
+    let page = start + "x" + &"</i>x</div>".repeat(DEEP) + "b";
     assert_bounded("hidden in others", &page);
     assert_eq!(all(&page), "b");
 }
@@ -103,9 +112,9 @@ fn one_huge_tag_is_read_in_linear_time() {
 }
 
 #[test]
-fn few_open_elements_are_held_and_a_block_only_where_there_is_text() {
+fn a_block_is_held_only_where_there_is_text() {
     let deep = Page::new(&"<nav><article>".repeat(100_000));
-    assert_eq!((deep.blocks.len(), deep.regions.len()), (0, 16));
+    assert!(deep.blocks.is_empty());
     let flat = Page::new(&"<p> </p>".repeat(100_000));
     assert!(flat.blocks.is_empty());
 }
