@@ -18,7 +18,7 @@ pub struct Columns {
     /// Their fingerprints, computed by the recipe where the input carries none.
     pub fingerprints: Vec<Fingerprint>,
     /// Their ids; `None` for bare fingerprints (`hashes`): see [`Columns::id`].
-    pub ids: Option<IdColumn>,
+    ids: Option<IdColumn>,
     /// The skipped items. With a sample they may lie beyond its end.
     pub skipped: Skipped,
     /// Texts that say too little. With a sample this may tell of some beyond its end.
@@ -40,7 +40,7 @@ struct Run {
 
 /// Ids one after another in one string.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct IdColumn {
+struct IdColumn {
     text: String,
     /// Where each id ends.
     ends: Vec<usize>,
@@ -73,8 +73,7 @@ impl IdColumn {
     ///
     /// # Panics
     /// If there is no such document.
-    #[must_use]
-    pub fn get(&self, document: usize) -> &str {
+    fn get(&self, document: usize) -> &str {
         let start = document.checked_sub(1).map_or(0, |last| self.ends[last]);
         &self.text[start..self.ends[document]]
     }
@@ -106,7 +105,8 @@ struct Part {
 /// at once, in the order of the input.
 ///
 /// # Errors
-/// As [`columns`], after the documents before the bad line were taken, and those of `take`.
+/// What cannot be read, and the first bad line, after the documents before it were taken; and those of
+/// `take`.
 pub fn for_each_part<E: From<InputError>>(
     input: Input,
     recipe: TextRecipe,

@@ -16,12 +16,12 @@
 //!
 //! ```text
 //!     options ─▶ paths ─▶ source ─▶ decompress ─▶ chunk ─▶ parse ──▶ documents   (one by one, owned)
-//!                  │        └──▶ warc, parquet ─▶ records ─┐  └─▶ in_order ─▶ columns  (many at once)
+//!                  │        └──▶ warc, parquet ─▶ records ─┐  └─▶ in_order ─▶ columns ─▶ parts  (many at once)
 //!                  └─▶ files ──▶ decompress ───────────▶ batches
 //! ```
 //!
 //! A raw NUL byte is in no text: it is an error of its line or record, and makes a file binary. A
-//! `\u0000` in JSON, and the same in a value of Parquet, is data as it was meant.
+//! `\u0000` in JSON, and the same in a value of Parquet, is data as it was meant, unless it is read as HTML.
 //!
 //! # Invariants
 //! - I1: a checked input hands out its first document only after it has read every line, row and record of
@@ -74,7 +74,7 @@ pub mod warc;
 mod without_parquet;
 
 pub use chunk::Chunk;
-pub use columns::{Columns, IdColumn, for_each_part};
+pub use columns::{Columns, for_each_part};
 pub use decompress::Compression;
 pub use degenerate::DegenerateTexts;
 pub use digest::Digest;

@@ -13,7 +13,7 @@ pub struct Skipped {
     pub bad_rows: u64,
     /// Records of WARC files that should hold a text, and do not.
     pub bad_records: u64,
-    /// Records of WARC files that hold something else than plain text.
+    /// Records of WARC files that hold neither plain text nor a page of HTML.
     pub other_records: u64,
     /// Files with a NUL byte in them.
     pub binary_files: u64,

@@ -64,8 +64,8 @@ pub enum EvaluateError {
     #[error(transparent)]
     Input(#[from] InputError),
     /// The documents have no texts.
-    #[error("these documents carry fingerprints already: evaluate needs texts")]
-    NoTexts,
+    #[error("these documents carry {0}: evaluate needs texts")]
+    NoTexts(&'static str),
     /// A large input that cannot be read a second time.
     #[error(
         "there are more than {sample} texts, so that some are drawn, for which the input is read \
@@ -77,7 +77,8 @@ pub enum EvaluateError {
     },
     /// Too few pairs to judge by.
     #[error(
-        "there are {0} true pairs, and at least 100 are needed: evaluate more texts, or label more pairs"
+        "there are {0} true pairs, and at least {LEAST_TRUE_PAIRS} are needed: evaluate more texts, or \
+         label more pairs"
     )]
     FewTruePairs(u64),
     /// The system gives no threads.
@@ -90,7 +91,9 @@ impl EvaluateError {
     #[must_use]
     pub fn is_bad_input(&self) -> bool {
         match self {
-            Self::Input(_) | Self::NoTexts | Self::ReadOnce { .. } | Self::FewTruePairs(_) => true,
+            Self::Input(_) | Self::NoTexts(_) | Self::ReadOnce { .. } | Self::FewTruePairs(_) => {
+                true
+            }
             Self::Threads(_) => false,
         }
     }

@@ -230,7 +230,8 @@ fn open(options: &InputOptions) -> Result<Input, EvaluateError> {
     let input = Input::open(options, needs)?;
     match input.carries() {
         Carries::Texts => Ok(input),
-        Carries::Features | Carries::Fingerprints => Err(EvaluateError::NoTexts),
+        Carries::Features => Err(EvaluateError::NoTexts("features")),
+        Carries::Fingerprints => Err(EvaluateError::NoTexts("fingerprints already")),
     }
 }
 

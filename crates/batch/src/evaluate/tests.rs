@@ -257,7 +257,7 @@ fn few_true_pairs_and_fingerprints_are_refused() {
     scene.job.input.paths = vec![path];
     assert!(matches!(
         evaluate(&scene.job, SILENT),
-        Err(EvaluateError::NoTexts)
+        Err(EvaluateError::NoTexts("fingerprints already"))
     ));
 }
 

@@ -9,7 +9,7 @@ use simshard_batch::evaluate::{Evaluate, Labels, Suggestion, Truth, Want, evalua
 use simshard_batch::report::evaluation_page;
 use simshard_simhash::{Recipe, TextRecipe, Window};
 
-use crate::args::{InputArgs, open_report};
+use crate::args::{InputArgs, document_count, open_report};
 use crate::exit::UsageError;
 use crate::progress::ON_TERMINAL;
 use crate::recipe::text_recipe_names;
@@ -70,7 +70,7 @@ pub struct EvaluateArgs {
     #[arg(long, value_name = "SHARES", help_heading = "Choice")]
     pub want: Option<Want>,
     /// How many documents there will be, such as 1e8: it decides about blocks
-    #[arg(long = "documents", value_name = "N", default_value = "1e8", value_parser = documents, help_heading = "Choice")]
+    #[arg(long = "documents", value_name = "N", default_value = "1e8", value_parser = document_count, help_heading = "Choice")]
     pub documents_expected: f64,
 
     /// Use this many threads, 1 to 256 [default: one a core]
@@ -82,13 +82,6 @@ pub struct EvaluateArgs {
     /// Write a page with plots too, for a browser; into a file, not to standard output
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub report: Option<PathBuf>,
-}
-
-/// Reads a number of documents.
-fn documents(text: &str) -> Result<f64, UsageError> {
-    let number: Option<f64> = text.parse().ok();
-    let number = number.filter(|number| (1.0..=1e15).contains(number));
-    number.ok_or_else(|| UsageError("write a number from 1 to 1e15".to_owned()))
 }
 
 /// Prints the figures.

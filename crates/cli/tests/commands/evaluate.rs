@@ -162,7 +162,7 @@ fn the_exit_code_says_whether_anything_will_do() {
     let output = run(BINARY, ["evaluate", "--format", "jsonl"], &few);
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        log(&output).contains("there are 50 true pairs"),
+        log(&output).contains("there are 50 true pairs, and at least 100 are needed"),
         "{}",
         log(&output)
     );
@@ -178,4 +178,32 @@ fn the_exit_code_says_whether_anything_will_do() {
         "{}",
         log(&output)
     );
+}
+
+#[test]
+fn what_is_no_number_of_documents_and_documents_without_texts_are_refused() {
+    let features = r#"{"id":"a","features":["x"]}"#;
+    let hashes = "0123456789abcdef\n";
+    for (args, input, message) in [
+        (
+            "--documents 1.5",
+            "",
+            "write a number of documents, such as 1e8",
+        ),
+        (
+            "--format jsonl --features-field features",
+            features,
+            "these documents carry features: evaluate needs texts",
+        ),
+        (
+            "--format hashes",
+            hashes,
+            "these documents carry fingerprints already: evaluate needs texts",
+        ),
+    ] {
+        let args = std::iter::once("evaluate").chain(args.split(' '));
+        let output = run(BINARY, args, input);
+        assert_eq!(output.status.code(), Some(2), "{}", log(&output));
+        assert!(log(&output).contains(message), "{}", log(&output));
+    }
 }

@@ -85,7 +85,7 @@ fn in_meta(head: &[u8]) -> Option<&'static Encoding> {
 }
 
 /// That of a `meta` element: its own, or that of the header that it stands for.
-fn declared_by(attributes: &[(&[u8], &[u8])]) -> Option<&'static Encoding> {
+fn declared_by(attributes: &[Attribute<'_>]) -> Option<&'static Encoding> {
     let get = |name: &[u8]| {
         let mut found = attributes.iter();
         found.find_map(|(one, value)| one.eq_ignore_ascii_case(name).then_some(*value))
@@ -98,8 +98,11 @@ fn declared_by(attributes: &[(&[u8], &[u8])]) -> Option<&'static Encoding> {
     encoding_after(content, b"charset")
 }
 
-/// The attributes of a tag, names and values, and what follows it; `None` if it does not end here.
-fn attributes_of(mut rest: &[u8]) -> Option<(Vec<(&[u8], &[u8])>, &[u8])> {
+/// A name and a value.
+type Attribute<'a> = (&'a [u8], &'a [u8]);
+
+/// The attributes of a tag, and what follows it; `None` if it does not end here.
+fn attributes_of(mut rest: &[u8]) -> Option<(Vec<Attribute<'_>>, &[u8])> {
     let mut attributes = Vec::new();
     loop {
         let is_between = |byte: &u8| *byte == b'/' || byte.is_ascii_whitespace();
