@@ -49,14 +49,12 @@ enum Names {
 impl DocumentSet {
     /// Groups the documents of an input; those without ids get names of this kind.
     pub(crate) fn new(mut parts: Parts, bare_name: BareName) -> Result<Self, TooManyDocuments> {
-        let len = parts.len();
+        let len = parts.fingerprints.len();
         if u32::try_from(len).is_err() {
             return Err(TooManyDocuments(len));
         }
-        let fingerprints = parts.all_fingerprints();
         if !parts.has_ids && bare_name == BareName::Fingerprint {
-            drop(parts);
-            let (set, repeated) = FingerprintSet::counted(fingerprints);
+            let (set, repeated) = FingerprintSet::counted(parts.fingerprints);
             return Ok(Self {
                 starts: starts(set.len(), &repeated),
                 set,
@@ -64,12 +62,18 @@ impl DocumentSet {
                 len,
             });
         }
-        let (set, repeated) = FingerprintSet::counted(fingerprints);
+        let (set, repeated) = FingerprintSet::counted(parts.fingerprints.clone());
         let starts = starts(set.len(), &repeated);
-        let documents = ordered(&set, &parts, starts.as_deref());
-        parts.forget_fingerprints();
+        let place = |&fingerprint: &Fingerprint| {
+            let place = set.place(fingerprint);
+            debug_assert!(place.is_some(), "the set is made of these");
+            place.unwrap_or_default() as u32
+        };
+        let places = parts.fingerprints.par_iter().map(place).collect();
+        // They have done their work.
+        parts.fingerprints = Vec::new();
         Ok(Self {
-            names: Names::Ids(parts.into(), documents),
+            names: Names::Ids(parts.into(), ordered(places, starts.as_deref())),
             set,
             starts,
             len,
@@ -164,27 +168,19 @@ fn starts(places: usize, repeated: &[(usize, usize)]) -> Option<Vec<u32>> {
 }
 
 /// The numbers of the documents ordered by their places, those of one place as in the input.
-fn ordered(set: &FingerprintSet, parts: &Parts, starts: Option<&[u32]>) -> Vec<u32> {
-    let mut documents = vec![0; parts.len()];
-    let mut next = starts.map(<[u32]>::to_vec);
-    let mut document = 0;
-    for fingerprints in parts.fingerprints() {
-        let place = |&fingerprint: &Fingerprint| {
-            let place = set.place(fingerprint);
-            debug_assert!(place.is_some(), "the set is made of these");
-            place.unwrap_or_default()
-        };
-        let places: Vec<usize> = fingerprints.par_iter().map(place).collect();
-        for place in places {
-            match &mut next {
-                None => documents[place] = document,
-                Some(next) => {
-                    documents[next[place] as usize] = document;
-                    next[place] += 1;
-                }
-            }
-            document += 1;
+fn ordered(places: Vec<u32>, starts: Option<&[u32]>) -> Vec<u32> {
+    let mut documents = vec![0; places.len()];
+    let Some(starts) = starts else {
+        for (document, place) in (0..).zip(places) {
+            documents[place as usize] = document;
         }
+        return documents;
+    };
+    let mut next = starts.to_vec();
+    for (document, place) in (0..).zip(places) {
+        let next = &mut next[place as usize];
+        documents[*next as usize] = document;
+        *next += 1;
     }
     documents
 }

@@ -210,7 +210,7 @@ fn hash(settings: &Settings) -> anyhow::Result<()> {
     let figure = HashFigure {
         case: "hash",
         recipe: settings.recipe.to_string(),
-        documents: found.len(),
+        documents: found.fingerprints.len(),
         megabytes,
         threads: settings.threads,
         seconds,

@@ -1,7 +1,7 @@
 //! All documents of an input at once: what the batch commands work on.
 //!
-//! They stay in the parts that they were read in. One column for all of them would have to grow, and be there twice
-//! each time it does.
+//! Their ids stay in the parts that they were read in: one column for all of them would have to grow, and be there
+//! twice each time it does. Their fingerprints stand in one column, which is what searches sort.
 
 use std::borrow::Cow;
 
@@ -21,11 +21,12 @@ use crate::skipped::Skipped;
 /// The documents of an input in its order.
 #[derive(Debug, Default)]
 pub struct Parts {
-    /// None of them is empty.
+    /// Of all documents.
+    pub fingerprints: Vec<Fingerprint>,
+    /// None of them is empty. Their fingerprints were moved out.
     parts: Vec<Columns>,
     /// By part, the number of its first document, from 0.
     starts: Vec<usize>,
-    len: usize,
     /// Whether the documents have ids. Others are bare fingerprints (`hashes`): see [`Parts::id`].
     pub has_ids: bool,
     /// Whether the recipe made the fingerprints, of texts or features; the input may carry them.
@@ -89,51 +90,17 @@ impl Parts {
         if part.fingerprints.is_empty() {
             return;
         }
+        self.starts.push(self.fingerprints.len());
+        self.fingerprints.append(&mut part.fingerprints);
         part.shrink();
-        self.starts.push(self.len);
-        self.len += part.fingerprints.len();
         self.parts.push(part);
-    }
-
-    /// The number of documents.
-    #[must_use]
-    pub const fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Whether there are none.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// The fingerprints of each part.
-    pub fn fingerprints(&self) -> impl Iterator<Item = &[Fingerprint]> {
-        self.parts.iter().map(|part| part.fingerprints.as_slice())
-    }
-
-    /// The same, in one.
-    #[must_use]
-    pub fn all_fingerprints(&self) -> Vec<Fingerprint> {
-        let mut all = Vec::with_capacity(self.len);
-        all.extend(self.fingerprints().flatten());
-        all
-    }
-
-    /// Forgets the fingerprints of documents with ids. Lines of bare ones are found by them.
-    pub fn forget_fingerprints(&mut self) {
-        if self.has_ids {
-            for part in &mut self.parts {
-                part.fingerprints = Vec::new();
-            }
-        }
     }
 
     /// The id of a document, by its number from 0. That of a bare fingerprint is the number of its
     /// line from 1, as `path:line` where there are several paths.
     ///
     /// # Panics
-    /// If there is no such document.
+    /// If there is no document at all.
     #[must_use]
     pub fn id(&self, document: usize) -> Cow<'_, str> {
         let part = self.starts.partition_point(|&start| start <= document) - 1;

@@ -85,7 +85,7 @@ pub(super) fn same_clusters(
 
 /// An error unless every text alone has the fingerprint that it had among the others.
 pub(super) fn texts(texts: &Texts, recipe: TextRecipe, found: &Parts) -> anyhow::Result<()> {
-    let mut made = found.fingerprints().flatten().copied();
+    let mut made = found.fingerprints.iter().copied();
     for (place, text) in texts.texts.iter().enumerate() {
         let Some(expected) = recipe.fingerprint_by_definition(text) else {
             continue;
