@@ -128,7 +128,7 @@ impl EmbeddedCluster {
         let mut roles = Vec::new();
         for (id, socket) in config.nodes.iter().zip(sockets) {
             let settings = config.node(id);
-            let node = simshard_node::Node::open(settings, store.as_ref()).await?;
+            let node = simshard_node::Node::open(settings, Arc::clone(&store)).await?;
             let listener = listen(socket)?;
             roles.push(Role::start(node_name(id), |stop| {
                 node.serve(listener, stop)

@@ -31,8 +31,8 @@ use crate::store::{MetadataError, MetadataStore};
 #[derive(Debug)]
 pub struct KeyValueMetadata {
     layout: watch::Receiver<Arc<ClusterLayout>>,
-    /// Of a fixed layout. Never sent to; kept so that receivers stay connected.
-    _fixed: Option<watch::Sender<Arc<ClusterLayout>>>,
+    /// Of a layout that is not in the store. Never sent to; kept so that receivers stay connected.
+    fixed: Option<watch::Sender<Arc<ClusterLayout>>>,
     store: Arc<dyn KeyValueStore>,
     last: Mutex<Understood>,
 }
@@ -51,7 +51,7 @@ impl KeyValueMetadata {
         let (sender, layout) = watch::channel(layout);
         Self {
             layout,
-            _fixed: Some(sender),
+            fixed: Some(sender),
             store,
             last: Mutex::default(),
         }
@@ -70,7 +70,7 @@ impl KeyValueMetadata {
         wait_for_cluster(&store, on_wait, on_error.clone()).await?;
         Ok(Self {
             layout: follow_layout(&store, on_error).await?,
-            _fixed: None,
+            fixed: None,
             store,
             last: Mutex::default(),
         })
@@ -174,6 +174,10 @@ impl From<KeyValueError> for MetadataError {
 impl MetadataStore for KeyValueMetadata {
     fn watch_layout(&self) -> watch::Receiver<Arc<ClusterLayout>> {
         self.layout.clone()
+    }
+
+    fn names_stores(&self) -> bool {
+        self.fixed.is_none()
     }
 
     async fn corpora(&self) -> Result<Arc<Corpora>, MetadataError> {

@@ -49,6 +49,12 @@ pub trait MetadataStore: Send + Sync + std::fmt::Debug {
     /// Only the backend in memory changes an open layout yet.
     fn watch_layout(&self) -> watch::Receiver<Arc<ClusterLayout>>;
 
+    /// Whether the records name the data directory of each node. If so, a node that lacks a corpus of the metadata never
+    /// held it, and can make it empty. Else its directory may have been lost, and only a creation may make corpora.
+    fn names_stores(&self) -> bool {
+        false
+    }
+
     /// Reads all corpora, as they are at one moment.
     async fn corpora(&self) -> Result<Arc<Corpora>, MetadataError>;
 
@@ -71,8 +77,8 @@ pub trait MetadataStore: Send + Sync + std::fmt::Debug {
         max_corpora: usize,
     ) -> Result<CorpusRecord, MetadataError>;
 
-    /// Turns a corpus that is being created into a live one, if the name still belongs to this uid, in one step. Call
-    /// it when every node holds the corpus.
+    /// Turns a corpus that is being created into a live one, if the name still belongs to this uid, in one step. Unless
+    /// the records name stores, call it when every node holds the corpus.
     ///
     /// # Errors
     /// [`MetadataError::NotFound`] if the name is free or belongs to another

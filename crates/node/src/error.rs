@@ -1,8 +1,9 @@
 //! Why a node refuses or fails an operation.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use simshard_cluster::CorpusUid;
+use simshard_cluster::{CorpusUid, MetadataError};
 use simshard_proto::Reason;
 use simshard_simhash::{Layout, LayoutError};
 use simshard_storage::{Failure, ReadError, Refusal, Shortage};
@@ -32,6 +33,14 @@ pub(crate) enum NodeError {
     },
     #[error("this node does not hold corpus {0}")]
     CorpusNotLoaded(CorpusUid),
+    /// The metadata, which would tell of a corpus that the node does not hold, cannot be read.
+    #[error("metadata: {0}")]
+    Metadata(Arc<MetadataError>),
+    /// It does not answer.
+    #[error(
+        "metadata: the store did not answer within {0:?}: look whether etcd is away, then repeat"
+    )]
+    MetadataLate(Duration),
     #[error(
         "corpus {uid} has {} blocks and distance {} on this node, and {blocks} and {distance} by the metadata: \
          restore the file of corpora",
@@ -99,6 +108,7 @@ impl NodeError {
         match self {
             Self::NotOwner(_) | Self::OtherMap { .. } | Self::OtherNode { .. } => Reason::NotOwner,
             Self::CorpusNotLoaded(_) => Reason::CorpusNotLoaded,
+            Self::Metadata(_) | Self::MetadataLate(_) => Reason::MetadataFailed,
             Self::CorpusDiffers { .. } => Reason::CorpusDiffers,
             Self::Layout(_) | Self::OutsideLayout | Self::PairsSpanShards => Reason::InvalidRequest,
             Self::TooManyJoins { .. } => Reason::Overloaded,

@@ -138,7 +138,7 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         &self,
         request: Request<pb::ScanRequest>,
     ) -> Result<Response<Self::ScanStream>, Status> {
-        streams::scan(&self.engine, request.into_inner())
+        streams::scan(&self.engine, request.into_inner()).await
     }
 
     type FindPairsStream = streams::AnswerStream<pb::FindPairsResponse>;
@@ -147,7 +147,7 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         &self,
         request: Request<pb::FindPairsRequest>,
     ) -> Result<Response<Self::FindPairsStream>, Status> {
-        streams::find_pairs(&self.engine, request.into_inner())
+        streams::find_pairs(&self.engine, request.into_inner()).await
     }
 
     type LookUpStream = streams::AnswerStream<pb::LookUpResponse>;
@@ -156,7 +156,7 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         &self,
         request: Request<pb::LookUpRequest>,
     ) -> Result<Response<Self::LookUpStream>, Status> {
-        streams::look_up(&self.engine, request.into_inner())
+        streams::look_up(&self.engine, request.into_inner()).await
     }
 }
 
@@ -165,6 +165,8 @@ impl From<NodeError> for Status {
         let shards = match &error {
             NodeError::NotOwner(shards) => Some(("shards", shards.to_string())),
             NodeError::CorpusNotLoaded(_)
+            | NodeError::Metadata(_)
+            | NodeError::MetadataLate(_)
             | NodeError::OtherMap { .. }
             | NodeError::OtherNode { .. }
             | NodeError::CorpusDiffers { .. }

@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
-use crate::engine::{Engine, Threads};
+use crate::engine::{Engine, Records, Threads};
 use crate::grpc::ShardGrpc;
 use crate::reconcile::{Differences, compare};
 
@@ -83,11 +83,17 @@ impl Node {
     ///
     /// # Errors
     /// If the node has no place in the layout, or what is stored cannot be opened.
-    pub async fn open(config: NodeConfig, store: &dyn MetadataStore) -> Result<Self, ServeError> {
+    pub async fn open(
+        config: NodeConfig,
+        store: Arc<dyn MetadataStore>,
+    ) -> Result<Self, ServeError> {
         let layout = store.layout().await?;
         check_named(&config.node, &layout)?;
-        let engine = start(&config, &layout).await?;
-        reconcile(&engine, store).await;
+        let records = store
+            .names_stores()
+            .then(|| Records::new(Arc::clone(&store)));
+        let engine = start(&config, &layout, records).await?;
+        reconcile(&engine, &*store).await;
         Ok(Self {
             config,
             layout,
@@ -188,7 +194,8 @@ async fn reconcile(engine: &Engine, store: &dyn MetadataStore) {
             }
         }
     }
-    for (corpus, uid) in missing {
+    // Else they are made on demand.
+    for (corpus, uid) in missing.into_iter().filter(|_| !store.names_stores()) {
         error!(
             %corpus, %uid,
             "the node does not hold this corpus, and refuses what concerns it: start it with the data directory that \
@@ -204,7 +211,11 @@ async fn reconcile(engine: &Engine, store: &dyn MetadataStore) {
 }
 
 /// Opens what is stored and loads it, away from the async threads.
-async fn start(config: &NodeConfig, layout: &ClusterLayout) -> Result<Arc<Engine>, ServeError> {
+async fn start(
+    config: &NodeConfig,
+    layout: &ClusterLayout,
+    records: Option<Records>,
+) -> Result<Arc<Engine>, ServeError> {
     let owned = layout.map().shards_of(&config.node);
     let map = layout.map().digest();
     let NodeConfig {
@@ -222,6 +233,7 @@ async fn start(config: &NodeConfig, layout: &ClusterLayout) -> Result<Arc<Engine
         Ok(Arc::new(Engine::start(
             store,
             map,
+            records,
             threads,
             MAX_MESSAGE_BYTES,
         )?))

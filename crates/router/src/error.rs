@@ -342,6 +342,7 @@ impl From<RouterError> for Status {
 /// router hands on what the client asked for.
 fn node_reason(status: &Status) -> Reason {
     let handed_on = [
+        Reason::MetadataFailed,
         Reason::NotOwner,
         Reason::CorpusDiffers,
         Reason::AnswerTooLarge,

@@ -24,6 +24,11 @@ impl Metadata {
         Self { store }
     }
 
+    /// Whether nodes make what they lack by themselves, as [`MetadataStore::names_stores`].
+    pub(crate) fn names_stores(&self) -> bool {
+        self.store.names_stores()
+    }
+
     pub(crate) async fn corpora(&self) -> Result<Arc<Corpora>, RouterError> {
         in_time(self.store.corpora()).await
     }

@@ -3,11 +3,12 @@
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Duration;
 
 use simshard_client::Client;
 
-use crate::{Process, binary, free_addresses, write_layout_file};
+use crate::{Process, binary, free_addresses, run, write_layout_file};
 
 /// How long its clients wait for an answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -20,8 +21,18 @@ pub struct ProcessCluster {
     nodes: Vec<Option<Process>>,
     routers: Vec<Router>,
     node_addresses: Vec<SocketAddr>,
-    /// Where the corpora are kept, unless that is beside the layout file.
-    metadata: Option<String>,
+    metadata: Metadata,
+}
+
+/// What the processes of a cluster agree by.
+#[derive(Clone, Debug)]
+enum Metadata {
+    /// A layout file, and the corpora beside it.
+    Files,
+    /// A layout file, and the corpora at an address that `--metadata` takes.
+    FileAndStore(String),
+    /// All is at an address that `--metadata` takes, and nodes register themselves.
+    Store(String),
 }
 
 #[derive(Debug)]
@@ -34,31 +45,79 @@ impl ProcessCluster {
     /// Starts `nodes` nodes and a router.
     #[must_use]
     pub fn start(nodes: usize) -> Self {
-        Self::start_with(nodes, None)
+        let mut cluster = Self::new(nodes, Metadata::Files);
+        cluster.start_all();
+        cluster
     }
 
     /// The same, with the corpora at an address that `--metadata` takes.
     #[must_use]
     pub fn start_with_metadata(nodes: usize, address: &str) -> Self {
-        Self::start_with(nodes, Some(address.to_owned()))
+        let mut cluster = Self::new(nodes, Metadata::FileAndStore(address.to_owned()));
+        cluster.start_all();
+        cluster
     }
 
-    fn start_with(nodes: usize, metadata: Option<String>) -> Self {
+    /// The same, with nodes that register themselves in a file.
+    #[must_use]
+    pub fn start_registered(nodes: usize) -> Self {
+        let mut cluster = Self::new(nodes, Metadata::Files);
+        let keys = cluster.folder().join("metadata");
+        cluster.metadata = Metadata::Store(format!("file:{}", text(&keys)));
+        cluster.begin();
+        cluster
+    }
+
+    /// The same, at an address that `--metadata` takes.
+    #[must_use]
+    pub fn start_registered_at(nodes: usize, address: &str) -> Self {
+        let mut cluster = Self::new(nodes, Metadata::Store(address.to_owned()));
+        cluster.begin();
+        cluster
+    }
+
+    /// Starts the nodes, which register themselves, then a cluster of them.
+    fn begin(&mut self) {
+        // Each waits until the cluster has begun.
+        let start = |number| {
+            let args = self.node_args(number);
+            thread::spawn(|| Process::serve(binary(), args))
+        };
+        let starting: Vec<_> = (0..self.nodes.len()).map(start).collect();
+        let count = starting.len().to_string();
+        let init = ["cluster", "init", "--nodes", &count].map(str::to_owned);
+        let begun = run(
+            binary(),
+            init.into_iter()
+                .chain(self.metadata_args())
+                .collect::<Vec<_>>(),
+            "",
+        );
+        assert!(begun.status.success(), "{begun:?}");
+        for (number, node) in starting.into_iter().enumerate() {
+            self.nodes[number] = Some(node.join().expect("it listens"));
+        }
+        self.add_router();
+    }
+
+    fn new(nodes: usize, metadata: Metadata) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let addresses = free_addresses(nodes);
         write_layout_file(&folder.path().join("cluster.toml"), &addresses);
-        let mut cluster = Self {
+        Self {
             nodes: (0..nodes).map(|_| None).collect(),
             routers: Vec::new(),
             node_addresses: addresses,
             metadata,
             folder,
-        };
-        for number in 0..nodes {
-            cluster.start_node(number);
         }
-        cluster.add_router();
-        cluster
+    }
+
+    fn start_all(&mut self) {
+        for number in 0..self.nodes.len() {
+            self.start_node(number);
+        }
+        self.add_router();
     }
 
     /// A folder for whatever goes when the cluster goes.
@@ -86,7 +145,18 @@ impl ProcessCluster {
         write_layout_file(&layout, nodes);
         let corpora = |layout: &Path| layout.with_extension("corpora.toml");
         fs::copy(corpora(&self.layout()), corpora(&layout)).expect("there is a corpus");
-        start_router(&layout, "127.0.0.1:0", &[])
+        let place = ["--cluster".to_owned(), text(&layout).to_owned()];
+        start_router("127.0.0.1:0", &place)
+    }
+
+    /// The file that a process locks while it changes the corpora.
+    #[must_use]
+    pub fn corpora_lock(&self) -> PathBuf {
+        let name = match self.metadata {
+            Metadata::Files | Metadata::FileAndStore(_) => "cluster.corpora.lock",
+            Metadata::Store(_) => "metadata.lock",
+        };
+        self.folder().join(name)
     }
 
     /// Ends a node in order, for `work` on its data, and starts it again.
@@ -188,49 +258,36 @@ impl ProcessCluster {
 
     fn node_args(&self, number: usize) -> Vec<String> {
         let name = format!("n{}", number + 1);
-        let (layout, data) = (self.layout(), self.data(number));
-        let args = [
-            "serve",
-            "node",
-            "--cluster",
-            text(&layout),
-            "--name",
-            &name,
-            "--data",
-            text(&data),
-            "--memtable-mib",
-            "1",
-        ];
-        let args = args.into_iter().map(str::to_owned);
+        let listen = self.node_addresses[number].to_string();
+        let data = self.data(number);
+        let role = ["serve", "node", "--name", &name, "--listen", &listen];
+        let store = ["--data", text(&data), "--memtable-mib", "1"];
+        let args = role.into_iter().chain(store).map(str::to_owned);
         args.chain(self.metadata_args()).collect()
     }
 
     fn metadata_args(&self) -> Vec<String> {
-        let metadata = self.metadata.iter();
-        metadata
-            .flat_map(|address| ["--metadata".to_owned(), address.clone()])
-            .collect()
+        let layout = || ["--cluster".to_owned(), text(&self.layout()).to_owned()];
+        let store = |address: &String| ["--metadata".to_owned(), address.clone()];
+        match &self.metadata {
+            Metadata::Files => layout().into(),
+            Metadata::FileAndStore(address) => [layout(), store(address)].concat(),
+            Metadata::Store(address) => store(address).into(),
+        }
     }
 
     /// Starts a router that has ended, where it was.
     pub fn start_router(&mut self, number: usize) {
         let address = self.routers[number].address.to_string();
-        let router = start_router(&self.layout(), &address, &self.metadata_args());
+        let router = start_router(&address, &self.metadata_args());
         self.routers[number].process = Some(router);
     }
 }
 
-fn start_router(layout: &Path, listen: &str, more: &[String]) -> Process {
-    let args = [
-        "serve",
-        "router",
-        "--cluster",
-        text(layout),
-        "--listen",
-        listen,
-    ];
-    let more = more.iter().map(String::as_str);
-    Process::serve(binary(), args.into_iter().chain(more))
+fn start_router(listen: &str, place: &[String]) -> Process {
+    let args = ["serve", "router", "--listen", listen];
+    let place = place.iter().map(String::as_str);
+    Process::serve(binary(), args.into_iter().chain(place))
 }
 
 fn text(path: &Path) -> &str {

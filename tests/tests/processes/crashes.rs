@@ -340,11 +340,19 @@ async fn wait_for(client: &Client) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_acknowledged_is_lost_when_processes_end() {
+    end_processes_of(ProcessCluster::start(NODES)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_acknowledged_is_lost_when_registered_processes_end() {
+    end_processes_of(ProcessCluster::start_registered(NODES)).await;
+}
+
+async fn end_processes_of(mut cluster: ProcessCluster) {
     let seed = fastrand::u64(..);
     println!("seed {seed}");
     let mut random = fastrand::Rng::with_seed(seed);
     let cycles = if is_long() { 200 } else { 20 };
-    let mut cluster = ProcessCluster::start(NODES);
     cluster.add_router();
     let clients = clients(&cluster);
     let create = v1::CreateCorpusRequest {

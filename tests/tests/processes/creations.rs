@@ -112,11 +112,20 @@ async fn a_creation_that_a_node_missed_is_completed_or_deleted_by_any_router() {
 /// RC1.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whatever_is_killed_nodes_hold_no_corpus_without_a_record() {
+    interrupt_creations_of(ProcessCluster::start(2)).await;
+}
+
+/// RC1.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whatever_is_killed_registered_nodes_hold_no_corpus_without_a_record() {
+    interrupt_creations_of(ProcessCluster::start_registered(2)).await;
+}
+
+async fn interrupt_creations_of(mut cluster: ProcessCluster) {
     let seed = fastrand::u64(..);
     println!("seed {seed}");
     let mut random = fastrand::Rng::with_seed(seed);
     let rounds = if is_long() { 200 } else { 10 };
-    let mut cluster = ProcessCluster::start(2);
     assert_eq!(cluster.add_router(), 1);
     let (one, two) = (cluster.client_of(0), cluster.client_of(1));
     for round in 0..rounds {

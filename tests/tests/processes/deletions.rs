@@ -103,11 +103,19 @@ async fn interrupted_deletion(
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_document_goes_into_a_corpus_whose_deletion_was_interrupted() {
+    interrupt_deletions_of(ProcessCluster::start(NODES)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_document_goes_into_a_deleted_corpus_of_registered_nodes() {
+    interrupt_deletions_of(ProcessCluster::start_registered(NODES)).await;
+}
+
+async fn interrupt_deletions_of(mut cluster: ProcessCluster) {
     let seed = fastrand::u64(..);
     println!("seed {seed}");
     let mut random = fastrand::Rng::with_seed(seed);
     let rounds = if is_long() { 200 } else { 20 };
-    let mut cluster = ProcessCluster::start(NODES);
     assert_eq!(cluster.add_router(), 1);
     // This router remembers the corpus, and hears of its end from nodes only.
     let remembers = cluster.client_of(0);

@@ -89,7 +89,7 @@ pub(crate) async fn interrupted<T: Send + 'static>(
     moment: Moment,
     victim: Victim,
 ) -> Result<T, ClientError> {
-    let lock = Lock(cluster.folder().join("cluster.corpora.lock"));
+    let lock = Lock(cluster.corpora_lock());
     let held = matches!(moment, Moment::InTheStore).then(|| lock.take());
     let mut work = tokio::spawn(work);
     match moment {

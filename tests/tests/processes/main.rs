@@ -18,5 +18,6 @@ mod full_disk;
 mod given_up_changes;
 mod interruptions;
 mod lost_metadata;
+mod on_demand;
 mod open_files;
 mod roles;

@@ -20,7 +20,7 @@ impl Engine {
     /// Makes an empty corpus; the same layout again changes nothing.
     pub(crate) async fn create_corpus(self: &Arc<Self>, target: Target) -> Result<(), NodeError> {
         let layout = Layout::new(target.blocks, target.distance)?;
-        match self.open(&target, ShardSet::EMPTY) {
+        match self.held_corpus(&target, ShardSet::EMPTY) {
             Err(NodeError::CorpusNotLoaded(uid)) => {
                 self.commit(Operation::CreateCorpus { uid, layout }).await?;
                 Ok(())
@@ -31,7 +31,7 @@ impl Engine {
 
     /// Drops a corpus. Where there is none, its creation may be in flight, so this is committed all the same.
     pub(crate) async fn delete_corpus(self: &Arc<Self>, target: Target) -> Result<(), NodeError> {
-        match self.open(&target, ShardSet::EMPTY) {
+        match self.held_corpus(&target, ShardSet::EMPTY) {
             Ok(_) | Err(NodeError::CorpusNotLoaded(_)) => self.drop_corpus(target.corpus).await,
             Err(error) => Err(error),
         }
@@ -53,7 +53,7 @@ impl Engine {
         beyond_clock: bool,
         deadline: Option<Instant>,
     ) -> Result<ChangeOutcome, NodeError> {
-        self.open(&target, change.shards)?;
+        self.open(&target, change.shards).await?;
         if !beyond_clock {
             check_clock(change.version)?;
         }
@@ -70,7 +70,7 @@ impl Engine {
         }
     }
 
-    async fn commit(&self, operation: Operation) -> Result<ChangeOutcome, NodeError> {
+    pub(super) async fn commit(&self, operation: Operation) -> Result<ChangeOutcome, NodeError> {
         let outcome = self.queue(operation)?;
         outcome.await.unwrap_or(Err(NodeError::Stopping))
     }

@@ -87,7 +87,7 @@ impl Engine {
         query: NearQuery,
         deadline: Option<Instant>,
     ) -> Result<Bytes, NodeError> {
-        let corpus = self.open(&query.target, query.shards)?;
+        let corpus = self.open(&query.target, query.shards).await?;
         let (uid, layout) = (query.target.corpus, corpus.layout());
         let foreign = query.active.difference(LeadGroups::all(layout));
         if query.spec.distance_in(layout.distance()) > layout.distance() || !foreign.is_empty() {

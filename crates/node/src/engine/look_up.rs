@@ -31,7 +31,7 @@ struct LookUp {
 
 impl Engine {
     /// The documents with these fingerprints that are at home in these shards, in their order, then by id.
-    pub(crate) fn look_up(
+    pub(crate) async fn look_up(
         self: &Arc<Self>,
         target: Target,
         shards: ShardSet,
@@ -43,7 +43,7 @@ impl Engine {
             fingerprints: fingerprints.into_iter(),
             rest: None,
         };
-        self.pages(&target, shards, look_up)
+        self.pages(&target, shards, look_up).await
     }
 }
 

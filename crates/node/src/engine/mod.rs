@@ -13,6 +13,7 @@ mod apply;
 mod change;
 mod find;
 mod look_up;
+mod on_demand;
 mod pages;
 mod pairs;
 mod scan;
@@ -36,6 +37,7 @@ use crate::target::Target;
 pub(crate) use apply::ChangeOutcome;
 use apply::{Applier, Ticket};
 pub(crate) use find::NearQuery;
+pub(crate) use on_demand::Records;
 pub(crate) use pairs::PairQuery;
 pub(crate) use threads::{Class, Threads};
 
@@ -47,6 +49,8 @@ pub(crate) struct Engine {
     corpora: Arc<NodeCorpora>,
     /// The map that gives the node its shards.
     map: MapDigest,
+    /// Where the node learns of corpora that it lacks; `None` if its directory may have been lost.
+    records: Option<Records>,
     threads: Arc<Threads>,
     failed: watch::Receiver<Option<Failure>>,
     max_answer_bytes: usize,
@@ -59,6 +63,7 @@ impl Engine {
     pub(crate) fn start(
         store: Store,
         map: MapDigest,
+        records: Option<Records>,
         threads: Arc<Threads>,
         max_answer_bytes: usize,
     ) -> Result<Self, OpenError> {
@@ -77,6 +82,7 @@ impl Engine {
             writer,
             corpora,
             map,
+            records,
             threads,
             failed,
             max_answer_bytes,
@@ -109,7 +115,7 @@ impl Engine {
         self: &Arc<Self>,
         target: Target,
     ) -> Result<Vec<(ShardId, ShardCounts)>, NodeError> {
-        let corpus = self.open(&target, ShardSet::EMPTY)?;
+        let corpus = self.open(&target, ShardSet::EMPTY).await?;
         self.run(Class::Small, None, move |_, _| {
             Ok(corpus.counts().collect())
         })
@@ -140,8 +146,20 @@ impl Engine {
         corpora.into_iter().map(count).collect()
     }
 
-    /// The corpus of a request about these shards, if the node and the router know the same of both (N1).
-    fn open(&self, target: &Target, shards: ShardSet) -> Result<Arc<NodeCorpus>, NodeError> {
+    /// The corpus of a request about these shards, if the node and the router know the same of both (N1). If the node
+    /// lacks it, this makes it on demand.
+    async fn open(&self, target: &Target, shards: ShardSet) -> Result<Arc<NodeCorpus>, NodeError> {
+        match self.held_corpus(target, shards) {
+            Err(NodeError::CorpusNotLoaded(_)) => {
+                self.make_on_demand(target).await?;
+                self.held_corpus(target, shards)
+            }
+            opened => opened,
+        }
+    }
+
+    /// The same, only if the node holds it.
+    fn held_corpus(&self, target: &Target, shards: ShardSet) -> Result<Arc<NodeCorpus>, NodeError> {
         self.check_map(target.map)?;
         let foreign = shards.difference(&self.store.shards());
         if !foreign.is_empty() {

@@ -29,13 +29,13 @@ pub(super) trait Pages: Send + Sized + 'static {
 
 impl Engine {
     /// The pages of work on shards of a corpus.
-    pub(super) fn pages<P: Pages>(
+    pub(super) async fn pages<P: Pages>(
         self: &Arc<Self>,
         target: &Target,
         shards: ShardSet,
         pages: P,
     ) -> Result<impl Stream<Item = Result<Documents, NodeError>> + use<P>, NodeError> {
-        self.open(target, shards)?;
+        self.open(target, shards).await?;
         let corpus = target.corpus;
         let next = move |(engine, mut pages): (Arc<Self>, P)| async move {
             if pages.is_done() {

@@ -41,11 +41,11 @@ pub(crate) struct PairQuery {
 impl Engine {
     /// The pairs of fingerprints that the shards meant report, and as pairs with themselves the fingerprints at home
     /// there that several documents have.
-    pub(crate) fn pairs(
+    pub(crate) async fn pairs(
         self: &Arc<Self>,
         query: PairQuery,
     ) -> Result<impl Stream<Item = Result<Vec<Pair>, NodeError>> + use<>, NodeError> {
-        let corpus = self.open(&query.target, query.shards)?;
+        let corpus = self.open(&query.target, query.shards).await?;
         if query.max_distance > corpus.layout().distance() {
             return Err(NodeError::OutsideLayout);
         }

@@ -24,7 +24,7 @@ struct Scan {
 
 impl Engine {
     /// The documents at home in these shards, each once: by shard, fingerprint, and id.
-    pub(crate) fn scan(
+    pub(crate) async fn scan(
         self: &Arc<Self>,
         target: Target,
         shards: ShardSet,
@@ -36,7 +36,7 @@ impl Engine {
             shards: left,
             start: None,
         };
-        self.pages(&target, shards, scan)
+        self.pages(&target, shards, scan).await
     }
 }
 

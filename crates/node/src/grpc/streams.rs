@@ -16,19 +16,19 @@ use crate::error::NodeError;
 
 pub(super) type AnswerStream<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
-pub(super) fn scan(
+pub(super) async fn scan(
     engine: &Arc<Engine>,
     request: pb::ScanRequest,
 ) -> Result<Response<AnswerStream<pb::ScanResponse>>, Status> {
     let target = target(request.target)?;
-    let pages = engine.scan(target, shards_into(&request.shards)?)?;
+    let pages = engine.scan(target, shards_into(&request.shards)?).await?;
     Ok(answers(pages, |page| {
         let (fingerprints, ids) = columns(page);
         pb::ScanResponse { fingerprints, ids }
     }))
 }
 
-pub(super) fn find_pairs(
+pub(super) async fn find_pairs(
     engine: &Arc<Engine>,
     request: pb::FindPairsRequest,
 ) -> Result<Response<AnswerStream<pb::FindPairsResponse>>, Status> {
@@ -42,7 +42,7 @@ pub(super) fn find_pairs(
             PairsWanted::All
         },
     };
-    Ok(answers(engine.pairs(query)?, |pairs| {
+    Ok(answers(engine.pairs(query).await?, |pairs| {
         pb::FindPairsResponse {
             smaller: pairs.iter().map(|pair| pair.a.0).collect(),
             larger: pairs.iter().map(|pair| pair.b.0).collect(),
@@ -50,7 +50,7 @@ pub(super) fn find_pairs(
     }))
 }
 
-pub(super) fn look_up(
+pub(super) async fn look_up(
     engine: &Arc<Engine>,
     request: pb::LookUpRequest,
 ) -> Result<Response<AnswerStream<pb::LookUpResponse>>, Status> {
@@ -59,7 +59,9 @@ pub(super) fn look_up(
     let mut violations = Violations::default();
     check_batch("fingerprints", request.fingerprints.len(), &mut violations);
     violations.check()?;
-    let pages = engine.look_up(target, shards, fingerprints(request.fingerprints))?;
+    let pages = engine
+        .look_up(target, shards, fingerprints(request.fingerprints))
+        .await?;
     Ok(answers(pages, |page| {
         let (fingerprints, ids) = columns(page);
         pb::LookUpResponse { fingerprints, ids }

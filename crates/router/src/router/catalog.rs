@@ -56,7 +56,10 @@ impl Router {
         // This router may remember an earlier corpus of that name.
         self.remembered.forget(&record.name);
         let made = async {
-            self.create_on_nodes(&record, deadline).await?;
+            // Else they make it when they first need it.
+            if !self.metadata.names_stores() {
+                self.create_on_nodes(&record, deadline).await?;
+            }
             let finished = self.metadata.finish_creation(&record.name, &record.uid);
             finished.await
         };
@@ -145,10 +148,10 @@ impl Router {
             return Err(self.absent(name).await);
         };
         match record.state {
-            CorpusState::Creating | CorpusState::Live => {
+            CorpusState::Creating | CorpusState::Live if !self.metadata.names_stores() => {
                 self.check_all_answer(&record, deadline).await?;
             }
-            CorpusState::Deleting => {}
+            CorpusState::Creating | CorpusState::Live | CorpusState::Deleting => {}
         }
         let begun = self.metadata.begin_deletion(name, &record.uid).await;
         // Whatever came of it, what is remembered may no longer be right.

@@ -18,6 +18,9 @@ use crate::nodes::Client;
 /// How long nodes may take to say what they hold.
 const LOOKING: Duration = Duration::from_secs(5);
 
+/// The same where the request goes on without those that are silent.
+const LOOKING_SHORTLY: Duration = Duration::from_secs(2);
+
 /// A corpus that nodes store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StoredCorpus {
@@ -67,16 +70,26 @@ impl Router {
         }
     }
 
-    /// The corpora that nodes hold, and that have no record.
+    /// The corpora that nodes hold, and that have no record. Where the records name stores, nodes may be away: corpora
+    /// are made without them.
     async fn unrecorded(
         &self,
         corpora: &Corpora,
         deadline: Deadline,
     ) -> Result<Vec<CorpusUid>, RouterError> {
         let recorded: Vec<_> = corpora.records().map(|record| record.uid).collect();
-        let deadline = deadline.min(Deadline::within(LOOKING));
-        let stored = self.stored(corpora, &recorded, deadline);
-        Ok(stored.await?.into_iter().map(|corpus| corpus.uid).collect())
+        let may_be_away = self.metadata.names_stores();
+        let looking = if may_be_away {
+            LOOKING_SHORTLY
+        } else {
+            LOOKING
+        };
+        let deadline = deadline.min(Deadline::within(looking));
+        let (stored, silent) = self.stored(corpora, &recorded, deadline).await?;
+        if !may_be_away {
+            silent.check_all()?;
+        }
+        Ok(stored.into_iter().map(|corpus| corpus.uid).collect())
     }
 
     /// Why there is no corpus of this name: it was never made, or the metadata is lost.
@@ -93,7 +106,9 @@ impl Router {
         deadline: Deadline,
     ) -> Result<Vec<StoredCorpus>, RouterError> {
         let corpora = self.metadata.corpora().await?;
-        self.stored(&corpora, &[], deadline).await
+        let (stored, silent) = self.stored(&corpora, &[], deadline).await?;
+        silent.check_all()?;
+        Ok(stored)
     }
 
     /// Makes the record of a corpus that nodes store, and that has none.
@@ -112,7 +127,8 @@ impl Router {
         }
         // A creation or a deletion that was cut short leaves an empty corpus that a node lacks.
         let everywhere = self.cluster.view().layout.nodes().len();
-        let state = if stored.documents == 0 && stored.nodes.len() < everywhere {
+        let is_cut = stored.documents == 0 && stored.nodes.len() < everywhere;
+        let state = if is_cut && !self.metadata.names_stores() {
             CorpusState::Creating
         } else {
             CorpusState::Live
@@ -138,13 +154,13 @@ impl Router {
         }
     }
 
-    /// What all nodes hold, but for the corpora left out, with the names that these corpora have.
+    /// What all nodes hold that answer, but for the corpora left out, with the names that these corpora have.
     async fn stored(
         &self,
         corpora: &Corpora,
         left_out: &[CorpusUid],
         deadline: Deadline,
-    ) -> Result<Vec<StoredCorpus>, RouterError> {
+    ) -> Result<(Vec<StoredCorpus>, Failures), RouterError> {
         let list = async |mut client: Client, request| client.list_corpora(request).await;
         let cluster = &*self.cluster.view();
         let calls = cluster.layout.nodes().iter().map(async |node| {
@@ -164,10 +180,7 @@ impl Router {
                 Err(error) => failures.note(node.id.clone(), cluster.shards_of(node), error)?,
             }
         }
-        if !failures.is_empty() {
-            return Err(failures.unreachable());
-        }
-        gather(held, corpora)
+        Ok((gather(held, corpora)?, failures))
     }
 }
 

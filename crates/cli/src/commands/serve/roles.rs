@@ -68,7 +68,7 @@ async fn start_node(role: NodeRole) -> anyhow::Result<(simshard_node::Node, TcpS
             (store, bind(listen)?)
         }
     };
-    let node = simshard_node::Node::open(role.config, &*store).await?;
+    let node = simshard_node::Node::open(role.config, store).await?;
     Ok((node, socket))
 }
 

@@ -32,7 +32,7 @@ fn target() -> Target {
 fn start(directory: &Path) -> Arc<Engine> {
     let store = Store::open(directory, all(), Options::default()).unwrap();
     let threads = Arc::new(Threads::start(2).unwrap());
-    Arc::new(Engine::start(store, MAP, threads, 1 << 20).unwrap())
+    Arc::new(Engine::start(store, MAP, None, threads, 1 << 20).unwrap())
 }
 
 async fn change(engine: &Arc<Engine>, target: Target, kind: ChangeKind, version: u64) {

@@ -41,7 +41,7 @@ impl Scene {
         let threads = Arc::new(Threads::start(1).unwrap());
         let owned = (0..=0x7f).map(ShardId).collect::<ShardSet>();
         let store = Store::in_memory(owned);
-        let engine = Engine::start(store, MAP, Arc::clone(&threads), MAX_MESSAGE_BYTES);
+        let engine = Engine::start(store, MAP, None, Arc::clone(&threads), MAX_MESSAGE_BYTES);
         let engine = Arc::new(engine.unwrap());
         let target = Target {
             corpus: random_corpus_uid(),
