@@ -110,6 +110,7 @@ fn is_bad_role(error: &ServeError) -> bool {
         ServeError::UnknownNode { .. } => true,
         ServeError::Threads(_)
         | ServeError::Storage(_)
+        | ServeError::Records(_)
         | ServeError::Stopped
         | ServeError::Transport(_) => false,
     }
@@ -120,6 +121,8 @@ fn is_bad_directory(error: &OpenError) -> bool {
     match error {
         OpenError::NoStore { .. }
         | OpenError::OtherShards { .. }
+        | OpenError::NoRecords { .. }
+        | OpenError::OtherRecords { .. }
         | OpenError::Occupied { .. }
         | OpenError::Manifest(ReadError::Foreign { .. } | ReadError::Newer { .. }) => true,
         OpenError::Io { source, .. } | OpenError::Manifest(ReadError::Io { source, .. }) => {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use simshard_topology::replication::StoreId;
+use simshard_topology::replication::{ShardRecords, StoreId};
 use simshard_topology::{ShardId, ShardMap};
 use tokio::sync::watch;
 
@@ -76,33 +76,47 @@ async fn news(followed: &mut watch::Receiver<Arc<Snapshot>>) {
     }
 }
 
-/// Follows the layout of a cluster that has begun, until the last receiver is gone. What goes wrong later is told to
-/// `on_error`.
+/// What the keys say of shards at one moment.
+pub(crate) struct Shards {
+    pub(crate) layout: ClusterLayout,
+    pub(crate) records: ShardRecords,
+}
+
+/// The layout of a cluster, and the records that make it, as they change.
+type Following = (
+    watch::Receiver<Arc<ClusterLayout>>,
+    watch::Receiver<Arc<ShardRecords>>,
+);
+
+/// Follows the layout of a cluster that has begun, and the records of its shards, until the last receiver of the layout
+/// is gone. What goes wrong later is told to `on_error`.
 ///
 /// # Errors
 /// When the keys cannot be read, or their records make no layout.
 pub(crate) async fn follow_layout(
     keys: &Arc<dyn KeyValueStore>,
     on_error: impl Fn(&MetadataError) + Clone + Send + Sync + 'static,
-) -> Result<watch::Receiver<Arc<ClusterLayout>>, MetadataError> {
+) -> Result<Following, MetadataError> {
     let mut followed = Followed {
         // Shards first, so that the stores that they name are there.
         shards: follow_keys(keys, keys::SHARDS, on_error.clone()).await?,
         stores: follow_keys(keys, keys::STORES, on_error.clone()).await?,
     };
-    let first = followed.layout()?;
-    let (sender, receiver) = watch::channel(Arc::new(first));
+    let Shards { layout, records } = followed.now()?;
+    let (layouts, layout) = watch::channel(Arc::new(layout));
+    let (all_records, records) = watch::channel(Arc::new(records));
     tokio::spawn(async move {
-        while followed.changed(&sender).await {
-            match followed.layout() {
-                Ok(layout) => {
-                    sender.send_replace(Arc::new(layout));
+        while followed.changed(&layouts).await {
+            match followed.now() {
+                Ok(Shards { layout, records }) => {
+                    all_records.send_replace(Arc::new(records));
+                    layouts.send_replace(Arc::new(layout));
                 }
                 Err(error) => on_error(&error),
             }
         }
     });
-    Ok(receiver)
+    Ok((layout, records))
 }
 
 /// The records that make a layout, as they change.
@@ -121,41 +135,44 @@ impl Followed {
         }
     }
 
-    /// The layout of now.
-    fn layout(&mut self) -> Result<ClusterLayout, MetadataError> {
+    /// What the keys say now.
+    fn now(&mut self) -> Result<Shards, MetadataError> {
         let stores = Arc::clone(&self.stores.borrow_and_update());
         let shards = Arc::clone(&self.shards.borrow_and_update());
-        layout_of(&stores, &shards)
+        shards_of(&stores, &shards)
     }
 }
 
 /// The layout that records make: each shard belongs to the node of its first store in sync.
-pub(crate) fn layout_of(
-    stores: &Snapshot,
-    shards: &Snapshot,
-) -> Result<ClusterLayout, MetadataError> {
+pub(crate) fn shards_of(stores: &Snapshot, shards: &Snapshot) -> Result<Shards, MetadataError> {
     let stores = stores_in(stores)?;
     let stores: BTreeMap<StoreId, &RegisteredStore> =
         stores.iter().map(|store| (store.id, store)).collect();
     let shards = shards.pairs.iter().map(|pair| (&pair.key, &pair.value));
     let shards: BTreeMap<&String, &String> = shards.collect();
     let (mut entries, mut nodes) = (Vec::new(), BTreeMap::new());
+    let mut all_records = ShardRecords::new();
     for shard in ShardId::all() {
         let key = keys::shard(shard);
         let text = shards.get(&key).ok_or_else(|| missing(&key))?;
-        let holder = records::shard_of(&key, text)?.in_sync[0].store;
+        let record = records::shard_of(&key, text)?;
+        let holder = record.in_sync[0].store;
         let store = stores
             .get(&holder)
             .ok_or_else(|| missing(&keys::store(holder)))?;
         nodes.insert(store.node.clone(), node_of(store));
         entries.push(vec![store.node.clone()]);
+        all_records.insert(shard, Arc::new(record));
     }
     let map = ShardMap::new(1, &entries).map_err(|error| MetadataError::BadRecord {
         key: keys::SHARDS.to_owned(),
         reason: error.to_string(),
     })?;
     let layout = ClusterLayout::of_map(nodes.into_values().collect(), map);
-    layout.map_err(MetadataError::UnusableRecords)
+    Ok(Shards {
+        layout: layout.map_err(MetadataError::UnusableRecords)?,
+        records: all_records,
+    })
 }
 
 fn missing(key: &str) -> MetadataError {

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use simshard_topology::CorpusUid;
+use simshard_topology::replication::ShardRecords;
 use tokio::sync::watch;
 
 use crate::corpora::Corpora;
@@ -31,8 +32,10 @@ use crate::store::{MetadataError, MetadataStore};
 #[derive(Debug)]
 pub struct KeyValueMetadata {
     layout: watch::Receiver<Arc<ClusterLayout>>,
-    /// Of a layout that is not in the store. Never sent to; kept so that receivers stay connected.
-    fixed: Option<watch::Sender<Arc<ClusterLayout>>>,
+    /// Those that make the layout, unless it is fixed.
+    records: Option<watch::Receiver<Arc<ShardRecords>>>,
+    /// Of a fixed layout. Never sent to; kept so that receivers stay connected.
+    _fixed: Option<watch::Sender<Arc<ClusterLayout>>>,
     store: Arc<dyn KeyValueStore>,
     last: Mutex<Understood>,
 }
@@ -51,7 +54,8 @@ impl KeyValueMetadata {
         let (sender, layout) = watch::channel(layout);
         Self {
             layout,
-            fixed: Some(sender),
+            records: None,
+            _fixed: Some(sender),
             store,
             last: Mutex::default(),
         }
@@ -68,9 +72,11 @@ impl KeyValueMetadata {
         on_error: impl Fn(&MetadataError) + Clone + Send + Sync + 'static,
     ) -> Result<Self, MetadataError> {
         wait_for_cluster(&store, on_wait, on_error.clone()).await?;
+        let (layout, records) = follow_layout(&store, on_error).await?;
         Ok(Self {
-            layout: follow_layout(&store, on_error).await?,
-            fixed: None,
+            layout,
+            records: Some(records),
+            _fixed: None,
             store,
             last: Mutex::default(),
         })
@@ -176,8 +182,8 @@ impl MetadataStore for KeyValueMetadata {
         self.layout.clone()
     }
 
-    fn names_stores(&self) -> bool {
-        self.fixed.is_none()
+    fn watch_records(&self) -> Option<watch::Receiver<Arc<ShardRecords>>> {
+        self.records.clone()
     }
 
     async fn corpora(&self) -> Result<Arc<Corpora>, MetadataError> {

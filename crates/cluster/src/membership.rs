@@ -83,6 +83,7 @@ pub async fn initialize(
 ) -> Result<(), MetadataError> {
     let registered = Registered::read(keys).await?;
     let stores = registered.stores_of(map)?;
+    let generation = registered.next_generation();
     let mut begin = registered.if_unchanged(Transaction::new());
     if let Some(mark) = take_over(keys, corpora).await? {
         begin = begin
@@ -94,7 +95,7 @@ pub async fn initialize(
         let (mut last, mut change) = (None, registered.if_unchanged(Transaction::new()));
         for &shard in some {
             let key = keys::shard(shard);
-            let record = ShardRecord::first(stores[map.owner(shard)].id, random());
+            let record = ShardRecord::first(generation, stores[map.owner(shard)].id, random());
             let text = records::shard_text(&key, &record)?;
             change = change.put(&*key, &*text);
             last = Some((key, text));
@@ -228,6 +229,13 @@ impl Registered {
         }
     }
 
+    /// The generation of a cluster that begins. If stores have installed records of an earlier one, the metadata was
+    /// lost, and a later generation is news to them.
+    fn next_generation(&self) -> u32 {
+        let generations = self.stores.iter().map(|store| store.next_generation);
+        generations.max().unwrap_or_default()
+    }
+
     /// The store of each node of a map, for a cluster that has not begun.
     fn stores_of(
         &self,
@@ -308,7 +316,7 @@ mod tests {
 
     use super::*;
     use crate::corpus::{CorpusName, CorpusRecord, CorpusState, random_corpus_uid};
-    use crate::followed_layout::layout_of;
+    use crate::followed_layout::shards_of;
     use crate::key_value::{LeaseId, MemoryKeyValues};
     use crate::key_value_metadata::KeyValueMetadata;
     use crate::layout::ClusterLayout;
@@ -327,6 +335,7 @@ mod tests {
             id,
             node: node(number),
             address: format!("http://127.0.0.1:{port}"),
+            next_generation: 0,
         }
     }
 
@@ -346,7 +355,9 @@ mod tests {
 
     async fn layout(keys: &MemoryKeyValues) -> ClusterLayout {
         let (shards, stores) = (keys.read(keys::SHARDS).await, keys.read(keys::STORES).await);
-        layout_of(&stores.unwrap(), &shards.unwrap()).unwrap()
+        shards_of(&stores.unwrap(), &shards.unwrap())
+            .unwrap()
+            .layout
     }
 
     async fn begin(keys: &MemoryKeyValues, map: &ShardMap) -> Result<(), MetadataError> {

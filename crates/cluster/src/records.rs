@@ -19,6 +19,8 @@ pub struct RegisteredStore {
     pub node: NodeId,
     /// The node's gRPC address, `http://host:port`.
     pub address: String,
+    /// The generation after that of the records of shards that it has installed; 0 if it has none.
+    pub next_generation: u32,
 }
 
 /// The schema of the records that this version writes and knows.
@@ -46,6 +48,14 @@ impl RawCluster {
 struct RawStore {
     node: String,
     address: String,
+    #[serde(default, skip_serializing_if = "is_first")]
+    next_generation: u32,
+}
+
+/// Whether it is the generation that earlier versions have.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+const fn is_first(generation: &u32) -> bool {
+    *generation == 0
 }
 
 #[derive(Serialize, Deserialize)]
@@ -103,6 +113,7 @@ pub(crate) fn store_text(key: &str, store: &RegisteredStore) -> Result<String, M
     let raw = RawStore {
         node: store.node.to_string(),
         address: store.address.clone(),
+        next_generation: store.next_generation,
     };
     text_of(key, &raw)
 }
@@ -115,6 +126,7 @@ pub(crate) fn store_of(key: &str, text: &str) -> Result<RegisteredStore, Metadat
         id: id_of(id).map_err(|reason| bad(key, reason))?,
         node: NodeId::new(&raw.node).map_err(|error| bad(key, error.to_string()))?,
         address: raw.address,
+        next_generation: raw.next_generation,
     })
 }
 
@@ -235,7 +247,7 @@ mod tests {
         };
         let text = shard_text(KEY, &record).unwrap();
         assert_eq!(shard_of(KEY, &text).unwrap(), record);
-        let first = ShardRecord::first(store(1), 5);
+        let first = ShardRecord::first(0, store(1), 5);
         let text = shard_text(KEY, &first).unwrap();
         assert_eq!(
             text,
@@ -248,7 +260,7 @@ mod tests {
 
     #[test]
     fn texts_that_are_no_records_are_refused_by_their_key() {
-        let good = shard_text(KEY, &ShardRecord::first(StoreId([1; 16]), 5)).unwrap();
+        let good = shard_text(KEY, &ShardRecord::first(0, StoreId([1; 16]), 5)).unwrap();
         let without_stores =
             good.split_once("[{").unwrap().0.to_owned() + "[]" + good.split_once("}]").unwrap().1;
         let cases = [

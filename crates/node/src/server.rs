@@ -1,6 +1,7 @@
 //! A node's life: open what is stored, serve it, drain.
 
 use std::collections::HashSet;
+use std::future::pending;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,14 +9,16 @@ use std::time::Duration;
 use simshard_cluster::{ClusterLayout, CorpusUid, MetadataError, MetadataStore};
 use simshard_proto::shard::v1::shard_service_server::ShardServiceServer;
 use simshard_proto::{MAX_MESSAGE_BYTES, MAX_SHARD_REQUEST_BYTES, SHARD_SERVICE_DESCRIPTORS};
-use simshard_storage::{Claim, Failure, OpenError, Options, Store};
-use simshard_topology::NodeId;
+use simshard_storage::{Claim, Failure, Holding, InstallFailure, OpenError, Options, Store};
+use simshard_topology::replication::ShardRecords;
+use simshard_topology::{MapDigest, NodeId, ShardSet};
 use simshard_transport::{self as transport, Budget, Interface};
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
-use crate::engine::{Engine, Records, Threads};
+use crate::engine::{CorpusRecords, Engine, Threads};
 use crate::grpc::ShardGrpc;
 use crate::reconcile::{Differences, compare};
 
@@ -62,6 +65,9 @@ pub enum ServeError {
     /// The storage failed while the node served.
     #[error("the storage failed, and the node with it: {0}")]
     Storage(Failure),
+    /// The metadata has records of shards that the node cannot install.
+    #[error("the node cannot follow the metadata, and ends: {0}")]
+    Records(InstallFailure),
     /// Starting was cut off.
     #[error("the node was stopped while it started")]
     Stopped,
@@ -75,6 +81,8 @@ pub enum ServeError {
 pub struct Node {
     config: NodeConfig,
     layout: Arc<ClusterLayout>,
+    /// Those of the metadata, if it has any.
+    shard_records: Option<watch::Receiver<Arc<ShardRecords>>>,
     engine: Arc<Engine>,
 }
 
@@ -89,14 +97,20 @@ impl Node {
     ) -> Result<Self, ServeError> {
         let layout = store.layout().await?;
         check_named(&config.node, &layout)?;
-        let records = store
-            .names_stores()
-            .then(|| Records::new(Arc::clone(&store)));
-        let engine = start(&config, &layout, records).await?;
+        let mut shard_records = store.watch_records();
+        let is_registered = shard_records.is_some();
+        let start = Start {
+            shards: layout.map().shards_of(&config.node),
+            map: layout.map().digest(),
+            records: shard_records.as_mut().map(newest).unwrap_or_default(),
+            corpora: is_registered.then(|| CorpusRecords::new(Arc::clone(&store))),
+        };
+        let engine = start.engine(&config).await?;
         reconcile(&engine, &*store).await;
         Ok(Self {
             config,
             layout,
+            shard_records,
             engine,
         })
     }
@@ -122,6 +136,7 @@ impl Node {
         let Self {
             config,
             layout,
+            shard_records,
             engine,
         } = self;
         let map = layout.map();
@@ -146,6 +161,7 @@ impl Node {
         );
         tokio::select! {
             failure = engine.failure() => return Err(ServeError::Storage(failure)),
+            problem = install_all(&engine, shard_records) => return Err(ServeError::Records(problem)),
             served = served => served?,
         }
         let closed = tokio::task::spawn_blocking(move || engine.close()).await;
@@ -210,36 +226,67 @@ async fn reconcile(engine: &Engine, store: &dyn MetadataStore) {
     }
 }
 
-/// Opens what is stored and loads it, away from the async threads.
-async fn start(
-    config: &NodeConfig,
-    layout: &ClusterLayout,
-    records: Option<Records>,
-) -> Result<Arc<Engine>, ServeError> {
-    let owned = layout.map().shards_of(&config.node);
-    let map = layout.map().digest();
-    let NodeConfig {
-        data,
-        storage,
-        threads,
-        ..
-    } = config.clone();
-    let start = move || {
-        let threads = Arc::new(Threads::start(threads)?);
-        let store = match data {
-            None => Store::in_memory(owned),
-            Some(directory) => threads.install(|| Store::open(&directory, owned, storage))?,
-        };
-        Ok(Arc::new(Engine::start(
-            store,
-            map,
-            records,
-            threads,
-            MAX_MESSAGE_BYTES,
-        )?))
+/// Installs the records of shards as they change. Returns why it cannot go on.
+async fn install_all(
+    engine: &Engine,
+    records: Option<watch::Receiver<Arc<ShardRecords>>>,
+) -> InstallFailure {
+    let Some(mut records) = records else {
+        return pending().await;
     };
-    let started = tokio::task::spawn_blocking(start).await;
-    started.map_err(|_| ServeError::Stopped)?
+    // They are followed as long as the metadata is open.
+    while records.changed().await.is_ok() {
+        if let Err(problem) = engine.install(&newest(&mut records)).await {
+            return problem;
+        }
+    }
+    pending().await
+}
+
+fn newest<T>(watched: &mut watch::Receiver<Arc<T>>) -> Arc<T> {
+    Arc::clone(&watched.borrow_and_update())
+}
+
+/// What a node knows of the cluster when it starts.
+struct Start {
+    shards: ShardSet,
+    map: MapDigest,
+    /// None if the metadata has no such records.
+    records: Arc<ShardRecords>,
+    /// `None` if the node's directory may have been lost.
+    corpora: Option<CorpusRecords>,
+}
+
+impl Start {
+    /// Opens what is stored and loads it, away from the async threads.
+    async fn engine(self, config: &NodeConfig) -> Result<Arc<Engine>, ServeError> {
+        let NodeConfig {
+            data,
+            storage,
+            threads,
+            ..
+        } = config.clone();
+        let holding = Holding {
+            shards: self.shards,
+            records: (*self.records).clone(),
+        };
+        let start = move || {
+            let threads = Arc::new(Threads::start(threads)?);
+            let store = match data {
+                None => Store::in_memory(self.shards),
+                Some(directory) => threads.install(|| Store::open(&directory, holding, storage))?,
+            };
+            Ok(Arc::new(Engine::start(
+                store,
+                self.map,
+                self.corpora,
+                threads,
+                MAX_MESSAGE_BYTES,
+            )?))
+        };
+        let started = tokio::task::spawn_blocking(start).await;
+        started.map_err(|_| ServeError::Stopped)?
+    }
 }
 
 #[cfg(test)]

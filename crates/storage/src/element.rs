@@ -4,9 +4,12 @@
 //! - EL1: states are totally ordered. So the same state stays in whatever order they meet: in a memtable, in a
 //!   search through segments, after a restart, and in other shards.
 
+use std::sync::Arc;
+
 use simshard_simhash::{Documents, Fingerprint, Layout};
+use simshard_topology::replication::ShardRecord;
 pub use simshard_topology::replication::State;
-use simshard_topology::{CorpusUid, ShardSet, Version};
+use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
 
 /// Most bytes of an id.
 pub const MAX_ID_BYTES: usize = 1024;
@@ -51,6 +54,8 @@ pub enum Operation {
     },
     /// Documents change.
     Change(Change),
+    /// The records of shards are what they are from here on, by shard.
+    Install(Vec<(ShardId, Arc<ShardRecord>)>),
 }
 
 impl Operation {
@@ -58,7 +63,7 @@ impl Operation {
     pub(crate) fn takes_space(&self) -> bool {
         match self {
             Self::CreateCorpus { .. } => true,
-            Self::DropCorpus { .. } => false,
+            Self::DropCorpus { .. } | Self::Install(_) => false,
             Self::Change(change) => change.kind == ChangeKind::Insert,
         }
     }

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use simshard_topology::ShardId;
 use uuid::Uuid;
 
-use crate::FORMAT_VERSION;
 use crate::shortage::Shortage;
 
 /// The problem of a file's bytes.
@@ -15,7 +14,7 @@ pub(crate) enum Fault {
     /// They start with another magic.
     Foreign { expected: &'static str },
     /// A later format version wrote them.
-    Newer { version: u32 },
+    Newer { version: u32, reads: u32 },
     /// They are of another store.
     OtherStore { found: Uuid, expected: Uuid },
     /// They are not what was written.
@@ -46,7 +45,11 @@ impl Fault {
         let path = path.to_owned();
         match self {
             Self::Foreign { expected } => ReadError::Foreign { path, expected },
-            Self::Newer { version } => ReadError::Newer { path, version },
+            Self::Newer { version, reads } => ReadError::Newer {
+                path,
+                version,
+                reads,
+            },
             Self::OtherStore { found, expected } => ReadError::OtherStore {
                 path,
                 found,
@@ -72,10 +75,15 @@ pub enum ReadError {
         expected: &'static str,
     },
     #[error(
-        "{} has format version {version}, this program reads {FORMAT_VERSION}: use a newer simshard",
+        "{} has format version {version}, this program reads {reads}: use a newer simshard",
         path.display()
     )]
-    Newer { path: PathBuf, version: u32 },
+    Newer {
+        path: PathBuf,
+        version: u32,
+        /// The last version that this program reads of such a file.
+        reads: u32,
+    },
     #[error(
         "{} belongs to store {found}, not to {expected}: put the file of this store in its place",
         path.display()

@@ -23,6 +23,7 @@ mod merge;
 mod seal;
 mod segment;
 mod shard;
+mod shard_record;
 mod shortage;
 mod store;
 #[cfg(test)]
@@ -30,8 +31,11 @@ mod tests;
 mod thread;
 mod writer;
 
-/// The version of the bytes that this program reads and writes (`FORMAT.md`).
-const FORMAT_VERSION: u32 = 1;
+/// The version of the bytes that this program reads (`FORMAT.md`).
+const FORMAT_VERSION: u32 = 2;
+
+/// The version of segments, and of what says nothing of replicas: then earlier programs read it too.
+const FIRST_FORMAT: u32 = 1;
 
 pub use element::{Change, ChangeKind, Element, MAX_ID_BYTES, Operation, State};
 pub use error::ReadError;
@@ -41,6 +45,8 @@ pub use manifest::is_data_directory;
 pub use shard::Effects;
 pub use shortage::Shortage;
 pub use simshard_simhash::Documents;
-pub use store::{Claim, Corpus, FailureNote, OpenError, Options, PageStart, Store};
+pub use store::{
+    Claim, Corpus, FailureNote, Holding, Installation, OpenError, Options, PageStart, Store,
+};
 pub use thread::AbortOnPanic;
-pub use writer::{Failure, Refusal, Sink, Writer};
+pub use writer::{Failure, InstallFailure, Refusal, Sink, Writer};

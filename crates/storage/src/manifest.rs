@@ -11,16 +11,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use simshard_simhash::Layout;
+use simshard_topology::replication::{Epoch, Role, ShardRecord};
 use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
 use uuid::Uuid;
 
-use crate::FORMAT_VERSION;
 use crate::bytes::{Bytes, Put};
 use crate::directory::{Directory, Opening};
 use crate::error::{Fault, ReadError, WriteError};
 use crate::files;
 use crate::seal::{SEAL_BYTES, seal, unseal};
-use crate::segment::{SegmentId, SegmentMeta};
+use crate::segment::{Origin, SegmentId, SegmentMeta};
+use crate::shard_record::{put_epoch, put_shard_record, take_shard_record};
+use crate::{FIRST_FORMAT, FORMAT_VERSION};
 
 /// The name of its file.
 pub(crate) const NAME: &str = "manifest";
@@ -32,6 +34,17 @@ const MAGIC: [u8; 8] = *b"SIMSHMAN";
 pub fn is_data_directory(directory: &Path) -> bool {
     directory.join(NAME).exists()
 }
+
+const NO_ROLE: u8 = 0;
+const COPYING: u8 = 1;
+const COPIED: u8 = 2;
+const IN_SYNC: u8 = 3;
+
+/// Stands for the origin of a segment that the store wrote itself.
+const OWN: Origin = Origin {
+    store: Uuid::nil(),
+    number: 0,
+};
 
 /// Bytes up to and with the length of what follows.
 const HEAD_BYTES: usize = 16;
@@ -54,6 +67,19 @@ pub(crate) struct Manifest {
     /// Corpora that are gone, though segments may still have elements of them.
     pub(crate) dropped: BTreeSet<CorpusUid>,
     pub(crate) segments: BTreeMap<SegmentId, SegmentMeta>,
+    /// What records of shards said that were installed; none if nodes have no such records.
+    pub(crate) replicas: BTreeMap<ShardId, ReplicaMeta>,
+}
+
+/// A shard by the last record that was installed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ReplicaMeta {
+    /// The record.
+    pub(crate) record: Arc<ShardRecord>,
+    /// What the store does for the shard.
+    pub(crate) role: Role,
+    /// Records of the log before this sequence are no part of the shard.
+    pub(crate) replay_start: u64,
 }
 
 impl Manifest {
@@ -68,6 +94,17 @@ impl Manifest {
             corpora: BTreeMap::new(),
             dropped: BTreeSet::new(),
             segments: BTreeMap::new(),
+            replicas: BTreeMap::new(),
+        }
+    }
+
+    /// The format version that can say all this.
+    fn format(&self) -> u32 {
+        let is_adopted = |meta: &SegmentMeta| meta.origin.is_some();
+        if self.replicas.is_empty() && !self.segments.values().any(is_adopted) {
+            FIRST_FORMAT
+        } else {
+            FORMAT_VERSION
         }
     }
 
@@ -98,6 +135,7 @@ impl Manifest {
 
     /// The bytes of the file.
     pub(crate) fn encode(&self) -> Vec<u8> {
+        let format = self.format();
         let mut body = Vec::new();
         body.put(self.store.as_bytes());
         body.put_u64(self.generation);
@@ -107,7 +145,7 @@ impl Manifest {
         body.put_u32(self.corpora.len() as u32);
         body.put_u32(self.dropped.len() as u32);
         body.put_u32(self.segments.len() as u32);
-        body.put_u32(0);
+        body.put_u32(self.replicas.len() as u32);
         for (uid, layout) in &self.corpora {
             body.put(&uid.0);
             // Both are at most 64.
@@ -125,10 +163,18 @@ impl Manifest {
             body.put_u64(meta.elements);
             body.put_u64(meta.highest_version.0);
             body.put(&meta.hash);
+            if format > FIRST_FORMAT {
+                let origin = meta.origin.unwrap_or(OWN);
+                body.put(origin.store.as_bytes());
+                body.put_u64(origin.number);
+            }
+        }
+        for (shard, replica) in &self.replicas {
+            put_replica(&mut body, *shard, replica);
         }
         let mut buffer = Vec::with_capacity(HEAD_BYTES + body.len() + SEAL_BYTES);
         buffer.put(&MAGIC);
-        buffer.put_u32(FORMAT_VERSION);
+        buffer.put_u32(format);
         buffer.put_u32(body.len() as u32);
         buffer.put(&body);
         seal(&mut buffer, 0);
@@ -143,9 +189,10 @@ impl Manifest {
         if rest.array() != Some(MAGIC) {
             return Err(Fault::Foreign { expected });
         }
-        let version = rest.u32().unwrap_or_default();
-        if version > FORMAT_VERSION {
-            return Err(Fault::Newer { version });
+        let format = rest.u32().unwrap_or_default();
+        if format > FORMAT_VERSION {
+            let (version, reads) = (format, FORMAT_VERSION);
+            return Err(Fault::Newer { version, reads });
         }
         let length = rest.u32().map_or(0, u64::from);
         if length + (HEAD_BYTES + SEAL_BYTES) as u64 != bytes.len() as u64 {
@@ -157,15 +204,30 @@ impl Manifest {
         let Some((sealed, _)) = unseal(bytes) else {
             return Err(Fault::damaged(0, "the checksum does not match"));
         };
-        if version != FORMAT_VERSION {
+        if format < FIRST_FORMAT {
             return Err(Fault::damaged(8, "there is no such format version"));
         }
         Reader {
             rest: Bytes(&sealed[HEAD_BYTES..]),
             end: sealed.len(),
+            format,
         }
         .manifest()
     }
+}
+
+fn put_replica(body: &mut Vec<u8>, shard: ShardId, replica: &ReplicaMeta) {
+    let (role, added) = match replica.role {
+        Role::None => (NO_ROLE, Epoch::NONE),
+        Role::Copying { added } => (COPYING, added),
+        Role::Copied { added } => (COPIED, added),
+        Role::InSync => (IN_SYNC, Epoch::NONE),
+    };
+    body.put_u32(u32::from(shard.0));
+    body.put(&[role, 0, 0, 0]);
+    put_epoch(body, added);
+    body.put_u64(replica.replay_start);
+    put_shard_record(body, &replica.record);
 }
 
 /// Takes the body apart, and knows where it is.
@@ -173,6 +235,7 @@ struct Reader<'a> {
     rest: Bytes<'a>,
     /// Where the body ends in the file.
     end: usize,
+    format: u32,
 }
 
 impl Reader<'_> {
@@ -183,7 +246,12 @@ impl Reader<'_> {
         manifest.next_segment = self.u64()?;
         manifest.shards = ShardSet::from_bytes(self.array()?);
         let [corpora, dropped, segments] = [self.u32()?, self.u32()?, self.u32()?];
-        self.zeros::<4>()?;
+        let replicas = if self.format > FIRST_FORMAT {
+            self.u32()?
+        } else {
+            self.zeros::<4>()?;
+            0
+        };
         for _ in 0..corpora {
             let (start, uid) = (self.offset(), CorpusUid(self.array()?));
             ascends(
@@ -219,6 +287,13 @@ impl Reader<'_> {
             }
             manifest.segments.insert(id, meta);
         }
+        for _ in 0..replicas {
+            let start = self.offset();
+            let (id, replica) = self.replica()?;
+            let last = manifest.replicas.last_key_value();
+            ascends(start, last.map(|(last, _)| last), &id)?;
+            manifest.replicas.insert(id, replica);
+        }
         if self.rest.0.is_empty() {
             Ok(manifest)
         } else {
@@ -238,12 +313,10 @@ impl Reader<'_> {
     }
 
     fn segment(&mut self) -> Result<(SegmentId, SegmentMeta), Fault> {
-        let start = self.offset();
-        let shard = u8::try_from(self.u32()?);
-        let shard = shard.map_err(|_| Fault::damaged(start, "there is no such shard"))?;
+        let shard = self.shard()?;
         self.zeros::<4>()?;
         let id = SegmentId {
-            shard: ShardId(shard),
+            shard,
             number: self.u64()?,
         };
         let meta = SegmentMeta {
@@ -251,8 +324,55 @@ impl Reader<'_> {
             elements: self.u64()?,
             highest_version: Version(self.u64()?),
             hash: self.array()?,
+            origin: self.origin()?,
         };
         Ok((id, meta))
+    }
+
+    fn origin(&mut self) -> Result<Option<Origin>, Fault> {
+        if self.format == FIRST_FORMAT {
+            return Ok(None);
+        }
+        let origin = Origin {
+            store: Uuid::from_bytes(self.array()?),
+            number: self.u64()?,
+        };
+        Ok((origin != OWN).then_some(origin))
+    }
+
+    fn replica(&mut self) -> Result<(ShardId, ReplicaMeta), Fault> {
+        let shard = self.shard()?;
+        let start = self.offset();
+        let role = self.array::<1>()?;
+        self.zeros::<3>()?;
+        let added = Epoch {
+            generation: self.u32()?,
+            number: self.u64()?,
+        };
+        let role = match (role, added) {
+            ([NO_ROLE], Epoch::NONE) => Role::None,
+            ([COPYING], added) => Role::Copying { added },
+            ([COPIED], added) => Role::Copied { added },
+            ([IN_SYNC], Epoch::NONE) => Role::InSync,
+            _ => return Err(Fault::damaged(start, "there is no such role")),
+        };
+        let replay_start = self.u64()?;
+        let start = self.offset();
+        let record = take_shard_record(&mut self.rest);
+        let record = record.ok_or(Fault::damaged(start, "this is no record of a shard"))?;
+        let replica = ReplicaMeta {
+            record: Arc::new(record),
+            role,
+            replay_start,
+        };
+        Ok((shard, replica))
+    }
+
+    fn shard(&mut self) -> Result<ShardId, Fault> {
+        let start = self.offset();
+        let shard = u8::try_from(self.u32()?);
+        let shard = shard.map_err(|_| Fault::damaged(start, "there is no such shard"))?;
+        Ok(ShardId(shard))
     }
 
     fn zeros<const N: usize>(&mut self) -> Result<(), Fault> {

@@ -5,13 +5,14 @@ use std::io;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
-use simshard_topology::CorpusUid;
+use simshard_topology::replication::{InstallError, ShardRecords};
+use simshard_topology::{CorpusUid, ShardId};
 
 use crate::element::Operation;
 use crate::error::MaintenanceError;
 use crate::log::{self, AppendError, Committed, Log, Record};
 use crate::shortage::Shortage;
-use crate::store::{OpenError, Store};
+use crate::store::{Installation, OpenError, Store};
 use crate::thread::Thread;
 
 /// Why an operation was not done. It left nothing behind, and may be tried again.
@@ -29,6 +30,22 @@ pub enum Refusal {
     /// The store is being closed.
     #[error("the store is being closed")]
     Closed,
+}
+
+/// Why records of shards were not installed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InstallFailure {
+    /// A record does not follow the one that is installed.
+    #[error("the record of shard {shard} does not follow the one that is installed: {problem}")]
+    Record {
+        /// The shard.
+        shard: ShardId,
+        /// Why not.
+        problem: InstallError,
+    },
+    /// The operation was refused.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
 }
 
 /// Why a store failed for good: nothing is acknowledged any more, and the process is to end. When it starts
@@ -137,6 +154,25 @@ impl<T: Send + 'static> Writer<T> {
             })
     }
 
+    /// Queues those of these records that are news to the store, as one operation; answers whether any are. The ticket
+    /// comes back through the sink. One that is refused for a shortage ends the process: later operations may have
+    /// counted on it.
+    ///
+    /// # Errors
+    /// If a record may not follow the one that is installed, or the operation is refused at once.
+    pub fn install(&self, records: &ShardRecords, ticket: T) -> Result<bool, InstallFailure> {
+        // No change is queued meanwhile by what these records end.
+        let mut replicas = self.store.replicas().write();
+        let news = replicas.news(records);
+        let news = news.map_err(|(shard, problem)| InstallFailure::Record { shard, problem })?;
+        if news.is_empty() {
+            return Ok(false);
+        }
+        self.append(Operation::Install(news.clone()), ticket)?;
+        replicas.append(&news);
+        Ok(true)
+    }
+
     /// Finishes what is queued, and ends the threads. Nothing can be appended any more.
     pub fn close(&self) {
         self.end_maintenance();
@@ -188,11 +224,15 @@ impl<T: Send + 'static, S: Sink<T>> log::Sink<T> for Committer<S> {
         let last = batch.last().map(|committed| committed.sequence);
         let bytes = batch.iter().map(|committed| committed.bytes).sum();
         let mut dropped: Vec<CorpusUid> = Vec::new();
+        let mut installed: Vec<Installation> = Vec::new();
         let operations: Vec<(Operation, T)> = batch
             .into_iter()
             .filter_map(|committed| match committed.record {
                 Record::Operation(operation) => {
                     dropped.extend(self.store.note(committed.sequence, &operation));
+                    if let Operation::Install(records) = &operation {
+                        installed.push(records.clone());
+                    }
                     Some((operation, committed.ticket))
                 }
                 Record::Mark => None,
@@ -201,6 +241,9 @@ impl<T: Send + 'static, S: Sink<T>> log::Sink<T> for Committer<S> {
         self.sink.committed(operations);
         for corpus in dropped {
             self.store.forget(corpus);
+        }
+        for records in installed {
+            self.store.replicas().write().apply(&records);
         }
         if let Some(last) = last {
             self.store.note_applied(last, bytes);

@@ -62,9 +62,10 @@ impl ProcessCluster {
     #[must_use]
     pub fn start_registered(nodes: usize) -> Self {
         let mut cluster = Self::new(nodes, Metadata::Files);
-        let keys = cluster.folder().join("metadata");
-        cluster.metadata = Metadata::Store(format!("file:{}", text(&keys)));
+        let keys = format!("file:{}", text(&cluster.metadata_file()));
+        cluster.metadata = Metadata::Store(keys);
         cluster.begin();
+        cluster.add_router();
         cluster
     }
 
@@ -73,11 +74,12 @@ impl ProcessCluster {
     pub fn start_registered_at(nodes: usize, address: &str) -> Self {
         let mut cluster = Self::new(nodes, Metadata::Store(address.to_owned()));
         cluster.begin();
+        cluster.add_router();
         cluster
     }
 
-    /// Starts the nodes, which register themselves, then a cluster of them.
-    fn begin(&mut self) {
+    /// Starts the nodes, which register themselves, then a cluster of them: also where the metadata was lost.
+    pub fn begin(&mut self) {
         // Each waits until the cluster has begun.
         let start = |number| {
             let args = self.node_args(number);
@@ -97,7 +99,6 @@ impl ProcessCluster {
         for (number, node) in starting.into_iter().enumerate() {
             self.nodes[number] = Some(node.join().expect("it listens"));
         }
-        self.add_router();
     }
 
     fn new(nodes: usize, metadata: Metadata) -> Self {
@@ -147,6 +148,12 @@ impl ProcessCluster {
         fs::copy(corpora(&self.layout()), corpora(&layout)).expect("there is a corpus");
         let place = ["--cluster".to_owned(), text(&layout).to_owned()];
         start_router("127.0.0.1:0", &place)
+    }
+
+    /// The file of the metadata of nodes that register themselves in one.
+    #[must_use]
+    pub fn metadata_file(&self) -> PathBuf {
+        self.folder().join("metadata")
     }
 
     /// The file that a process locks while it changes the corpora.
@@ -256,7 +263,9 @@ impl ProcessCluster {
         fs::read_to_string(log).expect("a log")
     }
 
-    fn node_args(&self, number: usize) -> Vec<String> {
+    /// The arguments that a node starts with.
+    #[must_use]
+    pub fn node_args(&self, number: usize) -> Vec<String> {
         let name = format!("n{}", number + 1);
         let listen = self.node_addresses[number].to_string();
         let data = self.data(number);

@@ -16,6 +16,7 @@ mod etcd;
 mod failing_disk;
 mod full_disk;
 mod given_up_changes;
+mod installed_records;
 mod interruptions;
 mod lost_metadata;
 mod on_demand;

@@ -146,7 +146,10 @@ async fn list(args: &MetadataArgs) -> anyhow::Result<()> {
     let mut stores = registered_stores(&*args.keys()?).await?;
     stores.sort_by(|a, b| a.node.cmp(&b.node));
     let mut text = "node\taddress\tstore".to_owned();
-    for RegisteredStore { id, node, address } in stores {
+    for store in stores {
+        let RegisteredStore {
+            id, node, address, ..
+        } = store;
         text.push_str(&format!("\n{node}\t{address}\t{id}"));
     }
     say::print(&text)?;

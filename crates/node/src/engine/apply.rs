@@ -51,7 +51,9 @@ impl Sink<Ticket> for Applier {
         for (operation, ticket) in batch {
             match operation {
                 Operation::Change(change) => changes.push((change, ticket)),
-                Operation::CreateCorpus { .. } | Operation::DropCorpus { .. } => {
+                Operation::CreateCorpus { .. }
+                | Operation::DropCorpus { .. }
+                | Operation::Install(_) => {
                     self.change(std::mem::take(&mut changes));
                     let _ = ticket.send(self.catalog(&operation));
                 }
@@ -90,7 +92,7 @@ impl Applier {
             }
             // Freeing it takes long: no lock is held meanwhile.
             Operation::DropCorpus { uid } => drop(self.corpora.remove(uid)),
-            Operation::Change(_) => {}
+            Operation::Change(_) | Operation::Install(_) => {}
         }
         Ok(ChangeOutcome::default())
     }

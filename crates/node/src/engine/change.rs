@@ -5,7 +5,8 @@ use std::time::{Instant, SystemTime};
 
 use simshard_cluster::CorpusUid;
 use simshard_simhash::Layout;
-use simshard_storage::{Change, Operation};
+use simshard_storage::{Change, InstallFailure, Operation};
+use simshard_topology::replication::ShardRecords;
 use simshard_topology::{ShardSet, Version};
 use tokio::sync::oneshot;
 
@@ -41,6 +42,19 @@ impl Engine {
     pub(crate) async fn drop_corpus(&self, uid: CorpusUid) -> Result<(), NodeError> {
         self.commit(Operation::DropCorpus { uid }).await?;
         Ok(())
+    }
+
+    /// Installs those of these records of shards that are news.
+    pub(crate) async fn install(&self, records: &ShardRecords) -> Result<(), InstallFailure> {
+        let (ticket, outcome) = oneshot::channel();
+        if !self.writer.install(records, ticket)? {
+            return Ok(());
+        }
+        match outcome.await {
+            Ok(Err(NodeError::Refused(refusal))) => Err(refusal.into()),
+            // If the storage has failed, the node ends by that.
+            Ok(_) | Err(_) => Ok(()),
+        }
     }
 
     /// Changes documents in those of their shards that are meant. Once it answers, the change is durable. It is

@@ -37,7 +37,7 @@ use crate::target::Target;
 pub(crate) use apply::ChangeOutcome;
 use apply::{Applier, Ticket};
 pub(crate) use find::NearQuery;
-pub(crate) use on_demand::Records;
+pub(crate) use on_demand::CorpusRecords;
 pub(crate) use pairs::PairQuery;
 pub(crate) use threads::{Class, Threads};
 
@@ -50,7 +50,7 @@ pub(crate) struct Engine {
     /// The map that gives the node its shards.
     map: MapDigest,
     /// Where the node learns of corpora that it lacks; `None` if its directory may have been lost.
-    records: Option<Records>,
+    corpus_records: Option<CorpusRecords>,
     threads: Arc<Threads>,
     failed: watch::Receiver<Option<Failure>>,
     max_answer_bytes: usize,
@@ -63,7 +63,7 @@ impl Engine {
     pub(crate) fn start(
         store: Store,
         map: MapDigest,
-        records: Option<Records>,
+        corpus_records: Option<CorpusRecords>,
         threads: Arc<Threads>,
         max_answer_bytes: usize,
     ) -> Result<Self, OpenError> {
@@ -82,7 +82,7 @@ impl Engine {
             writer,
             corpora,
             map,
-            records,
+            corpus_records,
             threads,
             failed,
             max_answer_bytes,

@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The records of corpora, read on demand.
 #[derive(Debug)]
-pub(crate) struct Records {
+pub(crate) struct CorpusRecords {
     store: Arc<dyn MetadataStore>,
     last: Mutex<Option<Reading>>,
 }
@@ -34,7 +34,7 @@ struct Reading {
     corpora: Result<Arc<Corpora>, NodeError>,
 }
 
-impl Records {
+impl CorpusRecords {
     pub(crate) fn new(store: Arc<dyn MetadataStore>) -> Self {
         let last = Mutex::default();
         Self { store, last }
@@ -70,7 +70,7 @@ impl Engine {
     /// Makes the corpus of a request if the metadata has it with the layout that the request gives.
     pub(super) async fn make_on_demand(&self, target: &Target) -> Result<(), NodeError> {
         let uid = target.corpus;
-        let Some(records) = &self.records else {
+        let Some(records) = &self.corpus_records else {
             return Err(NodeError::CorpusNotLoaded(uid));
         };
         let corpora = records.read().await?;
@@ -145,7 +145,7 @@ mod tests {
     #[tokio::test]
     async fn those_who_wait_share_the_next_reading_and_not_one_that_began_before() {
         let store = Arc::new(Slow::default());
-        let records = Records::new(Arc::<Slow>::clone(&store));
+        let records = CorpusRecords::new(Arc::<Slow>::clone(&store));
         let begun = || *store.begun.borrow();
         let mut readings = [(); 3].map(|()| Box::pin(records.read()));
         let [first, second, third] = &mut readings;
@@ -166,7 +166,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_store_that_does_not_answer_has_failed() {
-        let records = Records::new(Arc::new(Slow::default()));
+        let records = CorpusRecords::new(Arc::new(Slow::default()));
         let failed = records.read().await.unwrap_err();
         assert!(matches!(failed, NodeError::MetadataLate(_)), "{failed}");
     }

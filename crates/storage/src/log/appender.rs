@@ -127,9 +127,11 @@ impl Appender {
         bodies: impl Iterator<Item = &'a Body> + Clone,
     ) -> Result<u64, Fault> {
         let bytes: usize = bodies.clone().map(Body::frame_bytes).sum();
-        let is_fresh = self.position == file::START;
-        if !is_fresh && self.position + bytes as u64 > self.options.file_bytes {
-            self.rotate()?;
+        let format = bodies.clone().map(|body| body.format).max();
+        let format = self.header.format.max(format.unwrap_or_default());
+        let is_full = self.position + bytes as u64 > self.options.file_bytes;
+        if is_full && !self.is_fresh() || format > self.header.format {
+            self.rotate(format)?;
         }
         let first = self.sequence;
         self.write(bodies)?;
@@ -210,9 +212,15 @@ impl Appender {
         Err(Fault::Shortage(shortage))
     }
 
-    /// Starts a new file, once all of this one is on disk.
-    fn rotate(&mut self) -> Result<(), Fault> {
+    /// Whether the file has no frame yet.
+    fn is_fresh(&self) -> bool {
+        self.position == file::START
+    }
+
+    /// Starts a new file, once all of this one is on disk. It takes the place of one without a frame.
+    fn rotate(&mut self, format: u32) -> Result<(), Fault> {
         let header = FileHeader {
+            format,
             first: self.sequence,
             ..self.header
         };
@@ -227,7 +235,9 @@ impl Appender {
         self.allocated = self.position;
         let file = new.put_in_place()?;
         directory.sync().map_err(Fault::Failed)?;
-        self.files.add(header.first);
+        if !self.is_fresh() {
+            self.files.add(header.first);
+        }
         self.file = file;
         self.header = header;
         self.seed = header.seed();

@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use uuid::Uuid;
 
 use super::frame::{FILE_HEADER_BYTES, FileHeader};
+use crate::FIRST_FORMAT;
 use crate::directory::{Directory, Opening};
 use crate::error::WriteError;
 use crate::files::{replace, unfinished_name};
@@ -41,7 +42,11 @@ fn digits(stem: &str) -> Option<u64> {
 /// Begins the log of a new data directory: a file without a record. It takes the place of one that is so.
 pub(crate) fn begin(directory: &Arc<dyn Directory>, store: Uuid) -> Result<(), WriteError> {
     let first = FIRST;
-    let header = FileHeader { store, first };
+    let header = FileHeader {
+        format: FIRST_FORMAT,
+        store,
+        first,
+    };
     replace(directory, &name(first), &header.encode())
 }
 

@@ -3,8 +3,8 @@
 
 use uuid::Uuid;
 
-use crate::FORMAT_VERSION;
 use crate::bytes::{Bytes, Put};
+use crate::{FIRST_FORMAT, FORMAT_VERSION};
 
 const FILE_MAGIC: &[u8; 8] = b"SIMSHLOG";
 const FRAME_MAGIC: u32 = u32::from_le_bytes(*b"SLGF");
@@ -23,6 +23,8 @@ const ALIGNMENT: usize = 8;
 /// The fields of a file's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileHeader {
+    /// The format version.
+    pub(crate) format: u32,
     /// The data directory that the file belongs to.
     pub(crate) store: Uuid,
     /// The sequence of the first record.
@@ -45,7 +47,7 @@ impl FileHeader {
     pub(crate) fn encode(&self) -> [u8; FILE_HEADER_BYTES] {
         let mut bytes = Vec::with_capacity(FILE_HEADER_BYTES);
         bytes.put(FILE_MAGIC);
-        bytes.put_u32(FORMAT_VERSION);
+        bytes.put_u32(self.format);
         bytes.put_u32(0);
         bytes.put(self.store.as_bytes());
         bytes.put_u64(self.first);
@@ -62,12 +64,12 @@ impl FileHeader {
             return Err(FileHeaderError::Magic);
         }
         let header = file.first_chunk::<FILE_HEADER_BYTES>();
-        let (stated, crc, header) = header
+        let (crc, header) = header
             .and_then(|header| Self::fields(header))
             .ok_or(FileHeaderError::Damaged)?;
         // A later version may keep its CRC elsewhere, so its number comes first.
-        if stated != FORMAT_VERSION {
-            return Err(FileHeaderError::Version(stated));
+        if !(FIRST_FORMAT..=FORMAT_VERSION).contains(&header.format) {
+            return Err(FileHeaderError::Version(header.format));
         }
         if crc != crc32c::crc32c(&file[..CRC_OFFSET]) {
             return Err(FileHeaderError::Damaged);
@@ -75,16 +77,21 @@ impl FileHeader {
         Ok(header)
     }
 
-    /// The format version, the CRC, and what the header says.
-    fn fields(header: &[u8]) -> Option<(u32, u32, Self)> {
+    /// The CRC, and what the header says.
+    fn fields(header: &[u8]) -> Option<(u32, Self)> {
         let mut bytes = Bytes(header);
         bytes.take(FILE_MAGIC.len())?;
-        let version = bytes.u32()?;
+        let format = bytes.u32()?;
         bytes.take(4)?;
         let store = Uuid::from_bytes(bytes.array()?);
         let first = bytes.u64()?;
         bytes.take(20)?;
-        Some((version, bytes.u32()?, Self { store, first }))
+        let header = Self {
+            format,
+            store,
+            first,
+        };
+        Some((bytes.u32()?, header))
     }
 
     /// The CRC of the header, which those of the file's frames go on from. So a frame of another file,
@@ -99,13 +106,15 @@ impl FileHeader {
 pub(crate) struct Body {
     bytes: Vec<u8>,
     crc: u32,
+    /// The format version of the file that it needs, at least.
+    pub(crate) format: u32,
 }
 
 impl Body {
-    /// Takes the bytes of a record.
-    pub(crate) fn new(bytes: Vec<u8>) -> Self {
+    /// Takes the bytes of a record, for a file of this format version or a later one.
+    pub(crate) fn new(bytes: Vec<u8>, format: u32) -> Self {
         let crc = crc32c::crc32c(&bytes);
-        Self { bytes, crc }
+        Self { bytes, crc, format }
     }
 
     /// Bytes of the frame that holds it.

@@ -1,17 +1,23 @@
 //! The records of the log, and their bytes: the body of a frame (`FORMAT.md`, section Log). Pure.
 
+use std::sync::Arc;
+
 use simshard_simhash::{Documents, Fingerprint, Layout, LayoutError};
-use simshard_topology::{CorpusUid, ShardSet, Version};
+use simshard_topology::replication::ShardRecord;
+use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
 
 use crate::bytes::{Bytes, Put};
 use crate::element::{Change, ChangeKind, MAX_ID_BYTES, Operation};
 use crate::log::frame::{Body, MAX_BODY_BYTES};
+use crate::shard_record::{put_shard_record, take_shard_record};
+use crate::{FIRST_FORMAT, FORMAT_VERSION};
 
 const CREATE_CORPUS: u8 = 1;
 const DROP_CORPUS: u8 = 2;
 const INSERT: u8 = 3;
 const REMOVE: u8 = 4;
 const MARK: u8 = 5;
+const INSTALL: u8 = 6;
 
 /// Bytes of an insert or remove before its fingerprints.
 const CHANGE_BYTES: usize = 1 + 16 + 8 + 32 + 4 + 4;
@@ -55,6 +61,8 @@ pub(crate) enum DecodeError {
     Layout(#[from] LayoutError),
     #[error("an id has {0} bytes, at most {MAX_ID_BYTES} are allowed")]
     IdTooLong(usize),
+    #[error("the shards do not ascend, or one has no record")]
+    Shards,
 }
 
 impl Record {
@@ -73,13 +81,34 @@ impl Record {
                 body.put(&uid.0);
             }
             Self::Operation(Operation::Change(change)) => body = encode_change(change)?,
+            Self::Operation(Operation::Install(installed)) => {
+                body.put(&[INSTALL]);
+                body.put_u32(installed.len() as u32);
+                for (shard, record) in installed {
+                    body.put_u32(u32::from(shard.0));
+                    put_shard_record(&mut body, record);
+                }
+            }
             Self::Mark => body.put(&[MARK]),
         }
         Ok(body)
     }
 
-    /// The record that `encode` gave these bytes.
-    pub(crate) fn decode(body: &[u8]) -> Result<Self, DecodeError> {
+    /// The format version of the files that can hold it.
+    pub(crate) const fn format(&self) -> u32 {
+        match self {
+            Self::Operation(Operation::Install(_)) => FORMAT_VERSION,
+            Self::Operation(
+                Operation::CreateCorpus { .. }
+                | Operation::DropCorpus { .. }
+                | Operation::Change(_),
+            )
+            | Self::Mark => FIRST_FORMAT,
+        }
+    }
+
+    /// The record that `encode` gave these bytes, in a file of this format version.
+    pub(crate) fn decode(body: &[u8], format: u32) -> Result<Self, DecodeError> {
         let mut bytes = Bytes(body);
         let kind = bytes.u8().ok_or(DecodeError::Short)?;
         let record = match kind {
@@ -90,6 +119,7 @@ impl Record {
             INSERT => Self::change(decode_change(ChangeKind::Insert, &mut bytes)?),
             REMOVE => Self::change(decode_change(ChangeKind::Remove, &mut bytes)?),
             MARK => Self::Mark,
+            INSTALL if format > FIRST_FORMAT => Self::Operation(decode_install(&mut bytes)?),
             unknown => return Err(DecodeError::UnknownKind(unknown)),
         };
         match bytes.0.len() {
@@ -105,7 +135,7 @@ impl Record {
 }
 
 pub(crate) fn mark() -> Body {
-    Body::new(vec![MARK])
+    Body::new(vec![MARK], FIRST_FORMAT)
 }
 
 /// Whether these are the bytes of a mark.
@@ -161,6 +191,22 @@ fn decode_create(bytes: &mut Bytes<'_>) -> Result<Operation, DecodeError> {
     let [blocks, distance] = bytes.array().ok_or(DecodeError::Short)?;
     let layout = Layout::new(blocks.into(), distance.into())?;
     Ok(Operation::CreateCorpus { uid, layout })
+}
+
+fn decode_install(bytes: &mut Bytes<'_>) -> Result<Operation, DecodeError> {
+    let count = bytes.u32().ok_or(DecodeError::Short)?;
+    let mut installed: Vec<(ShardId, Arc<ShardRecord>)> = Vec::new();
+    for _ in 0..count {
+        let shard = bytes.u32().ok_or(DecodeError::Short)?;
+        let shard = u8::try_from(shard).map_err(|_| DecodeError::Shards)?;
+        let shard = ShardId(shard);
+        if installed.last().is_some_and(|(last, _)| *last >= shard) {
+            return Err(DecodeError::Shards);
+        }
+        let record = take_shard_record(bytes).ok_or(DecodeError::Shards)?;
+        installed.push((shard, Arc::new(record)));
+    }
+    Ok(Operation::Install(installed))
 }
 
 fn decode_change(kind: ChangeKind, bytes: &mut Bytes<'_>) -> Result<Change, DecodeError> {

@@ -224,7 +224,7 @@ impl Reader {
             synced = synced.max(frame.synced);
             if frame.sequence >= self.first_needed {
                 needed_from.get_or_insert(frame.offset);
-                let decoded = Record::decode(frame.body);
+                let decoded = Record::decode(frame.body, contents.header.format);
                 let record = decoded.map_err(|why| damaged(path, frame.offset, why.into()))?;
                 visit(frame.sequence, record)?;
             }

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::file;
 use super::frame::FileHeader;
+use crate::FORMAT_VERSION;
 use crate::directory::{Directory, Nowhere, StoredFile};
 
 /// A write to the log that was cut off before it was acknowledged.
@@ -55,6 +56,7 @@ impl Tail {
     /// The log of a store in memory, which keeps none of its records.
     pub(crate) fn nowhere() -> Self {
         let header = FileHeader {
+            format: FORMAT_VERSION,
             store: Uuid::nil(),
             first: 1,
         };

@@ -66,8 +66,8 @@ fn open(memory: &ForgetfulDirectory, options: LogOptions) -> Appender {
 }
 
 pub(crate) fn commit(appender: &mut Appender, batch: &[Record]) -> Result<u64, Fault> {
-    let bodies = batch.iter().map(|record| record.encode().unwrap());
-    let bodies: Vec<Body> = bodies.map(Body::new).collect();
+    let body = |record: &Record| Body::new(record.encode().unwrap(), record.format());
+    let bodies: Vec<Body> = batch.iter().map(body).collect();
     appender.commit(bodies.iter())
 }
 

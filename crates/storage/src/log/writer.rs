@@ -100,7 +100,7 @@ impl<T: Send + 'static> Log<T> {
     /// the sink, or at once if the record is not accepted.
     pub(crate) fn append(&self, record: Record, ticket: T) -> Result<(), (T, AppendError)> {
         let body = match record.encode() {
-            Ok(bytes) => Body::new(bytes),
+            Ok(bytes) => Body::new(bytes, record.format()),
             Err(error) => return Err((ticket, error.into())),
         };
         let bytes = body.frame_bytes();

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::directory::DiskDirectory;
+use crate::shard_record;
 use crate::tests::{changed, changes, compare_with_golden, fuzz_cases};
 
 fn folder(path: &Path) -> Arc<dyn Directory> {
@@ -31,6 +32,7 @@ fn meta(byte: u8) -> SegmentMeta {
         elements: u64::from(byte) + 1,
         highest_version: Version(u64::from(byte) << 16),
         hash: [byte; 32],
+        origin: None,
     }
 }
 
@@ -50,6 +52,35 @@ fn sample() -> Manifest {
         ]),
         ..Manifest::new(Uuid::from_bytes([7; 16]))
     }
+}
+
+/// A manifest of version 2: with records of shards, and a segment of another store.
+fn sample_2() -> Manifest {
+    let epoch = |number| Epoch {
+        generation: 1,
+        number,
+    };
+    let replica = |number, role| ReplicaMeta {
+        record: Arc::new(shard_record::tests::sample(number)),
+        role,
+        replay_start: 3_000 + number,
+    };
+    let (copying, copied) = (
+        Role::Copying { added: epoch(9) },
+        Role::Copied { added: epoch(8) },
+    );
+    let roles = [Role::None, copying, copied, Role::InSync];
+    let mut manifest = sample();
+    manifest.replicas = (0..4)
+        .zip(roles)
+        .map(|(number, role)| (ShardId(number), replica(number.into(), role)))
+        .collect();
+    let adopted = manifest.segments.get_mut(&segment(0x3f, 2)).unwrap();
+    adopted.origin = Some(Origin {
+        store: Uuid::from_bytes([8; 16]),
+        number: 77,
+    });
+    manifest
 }
 
 /// The sample's bytes after a change, under a sound checksum.
@@ -80,22 +111,40 @@ fn a_manifest_is_read_as_it_was_written_and_replaces_the_one_before() {
 fn a_manifest_is_as_recorded() {
     compare_with_golden("manifest", &sample().encode());
     assert_eq!(Manifest::decode(&sample().encode()), Ok(sample()));
+    compare_with_golden("manifest-2", &sample_2().encode());
+    assert_eq!(Manifest::decode(&sample_2().encode()), Ok(sample_2()));
+}
+
+/// So a program of version 1 reads whatever says nothing of replicas.
+#[test]
+fn version_2_is_written_where_version_1_cannot_say_it() {
+    let format = |manifest: &Manifest| manifest.encode()[8];
+    let mut adopted = sample_2();
+    adopted.replicas.clear();
+    let mut installed = sample_2();
+    installed.segments = sample().segments;
+    assert_eq!(
+        [sample(), adopted, installed].each_ref().map(format),
+        [1, 2, 2]
+    );
 }
 
 /// MF2.
 #[test]
 fn a_flip_of_any_bit_and_a_cut_at_any_byte_are_refused() {
-    let mut bytes = sample().encode();
-    for at in 0..bytes.len() {
-        assert!(Manifest::decode(&bytes[..at]).is_err(), "{at}");
-        for bit in 0..8 {
-            bytes[at] ^= 1 << bit;
-            assert!(Manifest::decode(&bytes).is_err(), "{at} {bit}");
-            bytes[at] ^= 1 << bit;
+    for sample in [sample(), sample_2()] {
+        let mut bytes = sample.encode();
+        for at in 0..bytes.len() {
+            assert!(Manifest::decode(&bytes[..at]).is_err(), "{at}");
+            for bit in 0..8 {
+                bytes[at] ^= 1 << bit;
+                assert!(Manifest::decode(&bytes).is_err(), "{at} {bit}");
+                bytes[at] ^= 1 << bit;
+            }
         }
+        bytes.push(0);
+        assert!(Manifest::decode(&bytes).is_err());
     }
-    bytes.push(0);
-    assert!(Manifest::decode(&bytes).is_err());
 }
 
 /// Where the lists of the sample start.
@@ -185,7 +234,7 @@ fn foreign_newer_and_damaged_manifests_are_told_apart() {
     );
     assert_eq!(
         message(&resealed(|bytes| bytes[8] = 3)),
-        "DIR/manifest has format version 3, this program reads 1: use a newer simshard"
+        "DIR/manifest has format version 3, this program reads 2: use a newer simshard"
     );
     let mut bytes = sample().encode();
     bytes[100] ^= 1;

@@ -4,7 +4,7 @@ use simshard_topology::{ShardId, Version};
 use uuid::Uuid;
 
 use super::SegmentId;
-use crate::FORMAT_VERSION;
+use crate::FIRST_FORMAT;
 use crate::bytes::{Bytes, Put};
 use crate::error::Fault;
 use crate::seal::{seal, unseal};
@@ -26,7 +26,7 @@ impl Header {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut buffer = Vec::with_capacity(FRAME_BYTES);
         buffer.put(&HEADER_MAGIC);
-        buffer.put_u32(FORMAT_VERSION);
+        buffer.put_u32(FIRST_FORMAT);
         buffer.put_u32(u32::from(self.id.shard.0));
         buffer.put(self.store.as_bytes());
         buffer.put_u64(self.id.number);
@@ -43,8 +43,9 @@ impl Header {
             return Err(Fault::Foreign { expected });
         }
         let version = rest.u32().unwrap_or_default();
-        if version > FORMAT_VERSION {
-            return Err(Fault::Newer { version });
+        if version > FIRST_FORMAT {
+            let reads = FIRST_FORMAT;
+            return Err(Fault::Newer { version, reads });
         }
         if bytes.len() != FRAME_BYTES || unseal(bytes).is_none() {
             return Err(Fault::damaged(
@@ -52,7 +53,7 @@ impl Header {
                 "the checksum of the header does not match",
             ));
         }
-        let header = Self::fields(rest).filter(|_| version == FORMAT_VERSION);
+        let header = Self::fields(rest).filter(|_| version == FIRST_FORMAT);
         header.ok_or(Fault::damaged(0, "the header says what no header says"))
     }
 

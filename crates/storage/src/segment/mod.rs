@@ -30,6 +30,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use simshard_topology::{ShardId, Version};
+use uuid::Uuid;
 
 pub(crate) use cache::BlockCache;
 pub(crate) use reader::Segment;
@@ -86,4 +87,15 @@ pub(crate) struct SegmentMeta {
     pub(crate) highest_version: Version,
     /// BLAKE3 hash of the file.
     pub(crate) hash: [u8; 32],
+    /// The store that wrote it, and its number there; `None` if it is this one's own.
+    pub(crate) origin: Option<Origin>,
+}
+
+/// Where a segment that was adopted came from. Its header says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Origin {
+    /// The store that wrote it.
+    pub(crate) store: Uuid,
+    /// Its number in that store.
+    pub(crate) number: u64,
 }

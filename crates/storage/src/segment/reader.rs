@@ -14,7 +14,7 @@ use super::cache::BlockCache;
 use super::frame::{FRAME_BYTES, Footer, Header};
 use super::index::Index;
 use super::scan::Scan;
-use super::{SegmentId, SegmentMeta};
+use super::{Origin, SegmentId, SegmentMeta};
 use crate::directory::{Directory, Opening, ReadAt, StoredFile};
 use crate::element::{Element, State};
 use crate::error::{Fault, ReadError};
@@ -332,7 +332,15 @@ fn read_at(source: &impl ReadAt, buffer: &mut [u8], offset: u64) -> Result<(), F
 }
 
 /// Reads both ends and the index, and compares them with what is known.
-fn read_index(source: &impl ReadAt, expected: Header, meta: SegmentMeta) -> Result<Index, Failure> {
+fn read_index(source: &impl ReadAt, own: Header, meta: SegmentMeta) -> Result<Index, Failure> {
+    let adopted = |origin: Origin| Header {
+        store: origin.store,
+        id: SegmentId {
+            number: origin.number,
+            ..own.id
+        },
+    };
+    let expected = meta.origin.map_or(own, adopted);
     let mut frame = [0; FRAME_BYTES];
     read_at(source, &mut frame, 0)?;
     let header = Header::decode(&frame)?;

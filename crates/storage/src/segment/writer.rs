@@ -107,6 +107,7 @@ impl SegmentWriter {
             elements: self.elements,
             highest_version: self.highest_version,
             hash: self.hasher.finalize().into(),
+            origin: None,
         };
         let output = self.output.take().ok_or_else(|| self.abandoned())?;
         let flushed = output.into_inner().map_err(|error| error.into_error());

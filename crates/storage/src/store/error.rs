@@ -4,7 +4,8 @@ use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 
-use simshard_topology::ShardSet;
+use simshard_topology::replication::InstallError;
+use simshard_topology::{ShardId, ShardSet};
 
 use crate::error::{ReadError, WriteError};
 use crate::log::LogError;
@@ -51,6 +52,20 @@ pub enum OpenError {
         path: PathBuf,
         held: ShardSet,
         owned: ShardSet,
+    },
+    #[error(
+        "{} is of a node that registers itself in the metadata: start it with the --metadata that it had, and without \
+         a layout file", path.display()
+    )]
+    NoRecords { path: PathBuf },
+    #[error(
+        "{} has installed another record of shard {shard} than the metadata has, {problem}: either the metadata is that \
+         of another cluster, or an older copy of it was restored; start the node with the metadata that it had", path.display()
+    )]
+    OtherRecords {
+        path: PathBuf,
+        shard: ShardId,
+        problem: InstallError,
     },
     /// The manifest cannot be read.
     #[error(transparent)]

@@ -83,6 +83,7 @@ impl Upkeep<'_> {
         next.generation += 1;
         let catalog = store.catalog.read().clone();
         next.dropped = store.still_dropped(&catalog, next.first_sequence);
+        next.replicas = store.replicas.read().to_manifest();
         next.corpora = catalog.corpora;
         while let Err(error) = next.write(&disk.directory).map_err(MaintenanceError::from) {
             match error.shortage() {

@@ -28,6 +28,7 @@ mod lock;
 mod maintenance;
 mod open;
 mod page;
+mod replicas;
 mod resting;
 mod scrub;
 #[cfg(test)]
@@ -40,6 +41,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use simshard_simhash::Fingerprint;
+use simshard_topology::replication::{Epoch, StoreId};
 use simshard_topology::{CorpusUid, ShardId, ShardSet};
 
 use crate::directory::{Directory, StoredFile};
@@ -60,9 +62,11 @@ pub use failure::FailureNote;
 pub(crate) use failure::read_failure_note;
 pub(crate) use lock::lock_for_looking;
 pub(crate) use maintenance::Maintenance;
-pub use open::Claim;
+pub use open::{Claim, Holding};
 pub(crate) use open::{LOG, SEGMENTS};
 pub use page::PageStart;
+pub use replicas::Installation;
+pub(crate) use replicas::Replicas;
 use resting::Resting;
 
 /// Memtables are flushed once the log has this many files that only they need.
@@ -101,6 +105,7 @@ pub struct Store {
     /// By id.
     shards: Vec<(ShardId, RwLock<Shard>)>,
     catalog: RwLock<Catalog>,
+    replicas: RwLock<Replicas>,
     /// Bytes of all memtables that take changes.
     memory: AtomicUsize,
     /// Bytes of the log since memtables were last set aside, about.
@@ -135,6 +140,7 @@ impl Store {
             owned,
             shards: shards.collect(),
             catalog: RwLock::default(),
+            replicas: RwLock::new(Replicas::new(StoreId([0; 16]))),
             memory: AtomicUsize::new(0),
             logged: AtomicUsize::new(0),
             disk: None,
@@ -148,6 +154,17 @@ impl Store {
     #[must_use]
     pub const fn shards(&self) -> ShardSet {
         self.owned
+    }
+
+    /// What the records of shards say of this store.
+    pub(crate) const fn replicas(&self) -> &RwLock<Replicas> {
+        &self.replicas
+    }
+
+    /// The epoch that the store has applied last of a shard; [`Epoch::NONE`] if it has installed no record of it.
+    #[must_use]
+    pub fn epoch(&self, shard: ShardId) -> Epoch {
+        self.replicas.read().epoch(shard)
     }
 
     /// The corpora that it holds, by uid.
@@ -258,14 +275,15 @@ impl Store {
 
     /// Takes note of a committed operation, before it is applied. Answers a corpus that it drops.
     pub(crate) fn note(&self, sequence: u64, operation: &Operation) -> Option<CorpusUid> {
-        match *operation {
+        match operation {
             Operation::CreateCorpus { uid, layout } => {
-                self.catalog.write().create(sequence, uid, layout);
+                self.catalog.write().create(sequence, *uid, *layout);
             }
             Operation::DropCorpus { uid } => {
-                self.catalog.write().drop_corpus(sequence, uid);
-                return Some(uid);
+                self.catalog.write().drop_corpus(sequence, *uid);
+                return Some(*uid);
             }
+            Operation::Install(installed) => self.replicas.write().sync(installed),
             Operation::Change(_) => {}
         }
         None

@@ -8,11 +8,12 @@ use std::sync::atomic::AtomicUsize;
 
 use parking_lot::{Mutex, RwLock};
 use simshard_simhash::{Fingerprint, Tables};
-use simshard_topology::replication::StoreId;
+use simshard_topology::replication::{ShardRecords, StoreId};
 use simshard_topology::{CorpusUid, ShardId, ShardSet};
 
 use super::catalog::Catalog;
 use super::lock::lock;
+use super::replicas::Replicas;
 use super::{Disk, Maintenance, OpenError, Options, Store, create, failure};
 use crate::directory::{Directory, DiskDirectory, StoredFile};
 use crate::disk_space::DiskSpace;
@@ -30,11 +31,29 @@ pub(crate) const LOG: &str = "log";
 /// The folder of the segments.
 pub(crate) const SEGMENTS: &str = "segments";
 
+/// The shards that a store is to hold.
+#[derive(Clone, Debug)]
+pub struct Holding {
+    /// The shards.
+    pub shards: ShardSet,
+    /// The records of all shards by the metadata; none if it has no such records.
+    pub records: ShardRecords,
+}
+
+impl From<ShardSet> for Holding {
+    fn from(shards: ShardSet) -> Self {
+        let records = ShardRecords::new();
+        Self { shards, records }
+    }
+}
+
 /// A data directory that no other process can open as long as this lives. Drop it to open the store.
 #[derive(Debug)]
 pub struct Claim {
     /// The identity of the store.
     pub store: StoreId,
+    /// The generation after that of the records that it has installed; 0 if it has none.
+    pub next_generation: u32,
     _lock: Box<dyn StoredFile>,
 }
 
@@ -43,11 +62,24 @@ impl Store {
     /// acknowledged is there again when this returns.
     ///
     /// # Errors
-    /// If the directory is in use, damaged, of another format, or does not hold the shards.
-    pub fn open(directory: &Path, owned: ShardSet, options: Options) -> Result<Self, OpenError> {
+    /// If the directory is in use, damaged, of another format, does not hold the shards, or has installed other records
+    /// (IR1).
+    pub fn open(
+        directory: &Path,
+        holding: impl Into<Holding>,
+        options: Options,
+    ) -> Result<Self, OpenError> {
         DiskDirectory::make(directory).map_err(failed("make", directory))?;
         let opened = DiskDirectory::open(directory).map_err(failed("open", directory))?;
-        Self::open_in(Arc::new(opened), owned, options)
+        let holding = holding.into();
+        let has_records = !holding.records.is_empty();
+        let store = Self::open_in(Arc::new(opened), holding, options)?;
+        if has_records || store.replicas.read().is_empty() {
+            Ok(store)
+        } else {
+            let path = directory.to_owned();
+            Err(OpenError::NoRecords { path })
+        }
     }
 
     /// Claims a data directory before its shards are known. Without a store there, makes one that holds none yet.
@@ -64,8 +96,11 @@ impl Store {
             Some(manifest) => manifest,
             None => create::manifest(&opened, ShardSet::EMPTY)?,
         };
+        let generations = manifest.replicas.values();
+        let generations = generations.map(|replica| replica.record.epoch.generation);
         Ok(Claim {
             store: StoreId(manifest.store.into_bytes()),
+            next_generation: generations.max().map_or(0, |last| last + 1),
             _lock: lock,
         })
     }
@@ -73,9 +108,13 @@ impl Store {
     /// `open`, in any directory.
     pub(super) fn open_in(
         directory: Arc<dyn Directory>,
-        owned: ShardSet,
+        holding: Holding,
         options: Options,
     ) -> Result<Self, OpenError> {
+        let Holding {
+            shards: owned,
+            records,
+        } = holding;
         create::check_is_free(&*directory)?;
         let lock = lock(&*directory)?;
         failure::check(&*directory)?;
@@ -86,12 +125,17 @@ impl Store {
         let segments = files::folder(&*directory, SEGMENTS)?;
         let cache = Arc::new(BlockCache::new(options.cache_bytes));
         let mut shards = open_segments(&*segments, &manifest, &cache)?;
-        let (tail, catalog) = replay_log(&*directory, &manifest, &mut shards)?;
+        let Replayed {
+            tail,
+            catalog,
+            mut replicas,
+        } = replay_log(&*directory, &manifest, &mut shards)?;
         report(&*directory, &manifest, &tail);
         // A process that was killed may have left names of files in memory only.
         files::sync(&*directory)?;
         files::sync(&*segments)?;
         hold(&directory, &mut manifest, owned, &catalog)?;
+        install(&directory, &mut manifest, &records, &mut replicas)?;
         shards.retain(|id, _| owned.contains(*id));
         delete_leftovers(&*segments, &manifest)?;
         let memory = shards.values().map(|shard| shard.memtable.bytes()).sum();
@@ -104,6 +148,7 @@ impl Store {
             owned,
             shards: shards.collect(),
             catalog: RwLock::new(catalog),
+            replicas: RwLock::new(replicas),
             memory: AtomicUsize::new(memory),
             logged: AtomicUsize::new(tail.needed_bytes),
             disk: Some(Disk {
@@ -167,6 +212,29 @@ fn hold(
     Ok(manifest.write(directory)?)
 }
 
+/// Installs the records of the metadata, before anything is served. They are in the manifest when this returns.
+fn install(
+    directory: &Arc<dyn Directory>,
+    manifest: &mut Manifest,
+    records: &ShardRecords,
+    replicas: &mut Replicas,
+) -> Result<(), OpenError> {
+    let news = replicas.news(records);
+    let news = news.map_err(|(shard, problem)| OpenError::OtherRecords {
+        path: directory.path().to_owned(),
+        shard,
+        problem,
+    })?;
+    replicas.restore(&news);
+    let installed = replicas.to_manifest();
+    if installed == manifest.replicas {
+        return Ok(());
+    }
+    manifest.replicas = installed;
+    manifest.generation += 1;
+    Ok(manifest.write(directory)?)
+}
+
 /// Opens every segment that the manifest names; nothing in memory yet.
 fn open_segments(
     folder: &dyn Directory,
@@ -187,9 +255,10 @@ fn replay_log(
     directory: &dyn Directory,
     manifest: &Manifest,
     shards: &mut BTreeMap<ShardId, Shard>,
-) -> Result<(Tail, Catalog), OpenError> {
+) -> Result<Replayed, OpenError> {
     let mut recovery = Recovery {
         catalog: Catalog::of(manifest),
+        replicas: Replicas::of(manifest),
         shards,
         tables: BTreeMap::new(),
     };
@@ -203,12 +272,24 @@ fn replay_log(
         Ok::<(), OpenError>(())
     };
     let tail = recover(log, manifest.store, manifest.first_sequence, visit)?;
-    Ok((tail, recovery.catalog))
+    Ok(Replayed {
+        tail,
+        catalog: recovery.catalog,
+        replicas: recovery.replicas,
+    })
+}
+
+/// What the log makes of what a manifest says.
+struct Replayed {
+    tail: Tail,
+    catalog: Catalog,
+    replicas: Replicas,
 }
 
 /// The state that is rebuilt while the log is read.
 struct Recovery<'a> {
     catalog: Catalog,
+    replicas: Replicas,
     shards: &'a mut BTreeMap<ShardId, Shard>,
     tables: BTreeMap<CorpusUid, Arc<Tables>>,
 }
@@ -226,11 +307,12 @@ impl Recovery<'_> {
                     shard.memtable.drop_corpus(uid);
                 }
             }
-            Record::Operation(Operation::Change(change)) => self.change(&change),
+            Record::Operation(Operation::Change(change)) => self.change(sequence, &change),
+            Record::Operation(Operation::Install(installed)) => self.replicas.restore(&installed),
         }
     }
 
-    fn change(&mut self, change: &Change) {
+    fn change(&mut self, sequence: u64, change: &Change) {
         // A change that was committed after its corpus was dropped has no effect.
         let Some(&layout) = self.catalog.corpora.get(&change.corpus) else {
             return;
@@ -244,8 +326,10 @@ impl Recovery<'_> {
                 .intersection(&change.shards)
                 .iter()
             {
-                let shard = self.shards.entry(id).or_default();
-                shard.replay(change, &[place]);
+                if self.replicas.is_part(id, sequence) {
+                    let shard = self.shards.entry(id).or_default();
+                    shard.replay(change, &[place]);
+                }
             }
         }
     }

@@ -6,6 +6,7 @@ mod drops;
 mod failure;
 mod ids;
 mod inspect;
+mod installs;
 mod limits;
 mod model;
 mod open;

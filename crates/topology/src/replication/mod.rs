@@ -43,7 +43,9 @@ mod tests;
 mod write;
 
 pub use read::Read;
-pub use record::{Epoch, InSync, Learner, ShardRecord, StoreId, read_quorum, seal_quorum};
-pub use replica::{Entry, InstallError, Pin, Replica};
+pub use record::{
+    Epoch, InSync, Learner, ShardRecord, ShardRecords, StoreId, read_quorum, seal_quorum,
+};
+pub use replica::{Entry, InstallError, Pin, Replica, Role};
 pub use step::{Step, StepError};
 pub use write::{Outcome, State, Write, decide};

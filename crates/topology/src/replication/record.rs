@@ -3,9 +3,13 @@
 //! # Invariants
 //! - RE1: any read quorum and any seal quorum of the same stores have a store in common.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use uuid::Uuid;
+
+use crate::ShardId;
 
 /// The identity of a store, the data directory of a node: the bytes of a UUID. A disk that was emptied gets another.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -103,16 +107,23 @@ pub struct ShardRecord {
     pub min_in_sync: u8,
 }
 
+/// The records of shards, as the metadata has them.
+pub type ShardRecords = BTreeMap<ShardId, Arc<ShardRecord>>;
+
 impl ShardRecord {
     /// The first record of a shard, with one copy in a store that has nothing to copy. `nonce` is random.
-    pub fn first(store: StoreId, nonce: u64) -> Self {
+    pub fn first(generation: u32, store: StoreId, nonce: u64) -> Self {
+        let epoch = Epoch {
+            generation,
+            ..Epoch::FIRST
+        };
         let only = InSync {
             store,
-            since: Epoch::FIRST,
+            since: epoch,
             hot: true,
         };
         Self {
-            epoch: Epoch::FIRST,
+            epoch,
             nonce,
             in_sync: vec![only],
             learners: Vec::new(),

@@ -60,11 +60,22 @@ pub struct Pin {
     pub at: Epoch,
 }
 
+/// What a store does for a shard, by the records that it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Role {
+pub enum Role {
+    /// Nothing: no record names it, or none any more.
     None,
-    Copying { added: Epoch },
-    Copied { added: Epoch },
+    /// It is a learner, and its copy has not ended.
+    Copying {
+        /// The epoch that added it.
+        added: Epoch,
+    },
+    /// It is a learner whose copy has ended.
+    Copied {
+        /// The epoch that added it.
+        added: Epoch,
+    },
+    /// It answers reads.
     InSync,
 }
 
@@ -150,6 +161,28 @@ impl Replica {
         }
     }
 
+    /// A shard as its store was when it wrote this down. The log goes on from there.
+    #[must_use]
+    pub fn restored(store: StoreId, record: Arc<ShardRecord>, role: Role) -> Self {
+        let view = View {
+            record: Some(record),
+            role,
+        };
+        Self {
+            store,
+            appended: view.clone(),
+            synced: view.clone(),
+            applied: view,
+        }
+    }
+
+    /// The record that is applied, and the role by it; `None` if the log has none.
+    #[must_use]
+    pub fn standing(&self) -> Option<(&Arc<ShardRecord>, Role)> {
+        let View { record, role } = &self.applied;
+        record.as_ref().map(|record| (record, *role))
+    }
+
     /// Whether a record may be appended. `synced` tells the epoch that a store has reported.
     pub fn check_install(
         &self,
@@ -176,7 +209,9 @@ impl Replica {
             Role::Copying { added } if view.role.added() != Some(added) && !is_reported(added) => {
                 Err(InstallError::NotReported(added))
             }
-            Role::InSync if !has_copy && epoch != Epoch::FIRST => Err(InstallError::NoCopy(epoch)),
+            Role::InSync if !has_copy && epoch.number != Epoch::FIRST.number => {
+                Err(InstallError::NoCopy(epoch))
+            }
             Role::None | Role::Copying { .. } | Role::Copied { .. } | Role::InSync => Ok(()),
         }
     }

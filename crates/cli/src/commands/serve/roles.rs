@@ -140,6 +140,7 @@ fn registered(
         id: claim.store,
         node: role.config.node.clone(),
         address,
+        next_generation: claim.next_generation,
     })
 }
 

@@ -9,8 +9,10 @@ use super::{STORE, insert};
 use crate::log::Record;
 use crate::log::frame::{Body, FILE_HEADER_BYTES, FileHeader, Frames, put_frame};
 use crate::tests::fuzz_cases;
+use crate::{FIRST_FORMAT, FORMAT_VERSION};
 
 const HEADER: FileHeader = FileHeader {
+    format: FIRST_FORMAT,
     store: STORE,
     first: 1,
 };
@@ -60,7 +62,7 @@ fn file(number: u64) -> Vec<u8> {
     let mut file = HEADER.encode().to_vec();
     for sequence in 1..number % 8 {
         let synced = file.len() as u64;
-        let body = Body::new(body(sequence));
+        let body = Body::new(body(sequence), FIRST_FORMAT);
         put_frame(&mut file, HEADER.seed(), sequence, synced, &body);
     }
     file.resize(file.len() + number as usize, 0);
@@ -73,7 +75,7 @@ proptest! {
     /// L2.
     #[test]
     fn a_record_is_read_only_from_its_own_bytes(bytes in damaged(body)) {
-        if let Ok(record) = Record::decode(&bytes) {
+        if let Ok(record) = Record::decode(&bytes, FORMAT_VERSION) {
             prop_assert_eq!(record.encode().unwrap(), bytes);
         }
     }

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use simshard_simhash::{Documents, Fingerprint, Layout};
 use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
 
-use super::{CORPUS, LogOptions, Numbered, STORE, commit, open};
+use super::{CORPUS, LogOptions, Numbered, STORE, commit, open, recover, without_marks};
 use crate::directory::DiskDirectory;
 use crate::element::{Change, ChangeKind, Operation};
-use crate::log::{LogError, Record, file, recover};
+use crate::log::{self, Appender, LogError, Record, file};
+use crate::shard_record::tests::sample;
 use crate::tests::ForgetfulDirectory;
 use crate::tests::compare_with_golden;
 
@@ -64,13 +65,59 @@ fn a_log_has_the_bytes_of_the_golden_file() {
     compare_with_golden(&format!("log/{}", file::name(1)), &written());
 }
 
+/// The records of shards, in a file of version 2.
+fn installation() -> Record {
+    let records = [0, 0x3f, 0xff].map(|shard| (ShardId(shard), Arc::new(sample(shard.into()))));
+    Record::Operation(Operation::Install(records.into()))
+}
+
+#[test]
+fn an_installation_begins_a_file_of_version_2() {
+    let memory = ForgetfulDirectory::default();
+    memory.forbid_allocation();
+    let mut appender = open(&memory, LogOptions::default());
+    let [create, change, drop] = &batches()[..] else {
+        panic!("there are three batches");
+    };
+    let with_installation = [&change[..], &[installation()]].concat();
+    for batch in [create, &with_installation, drop] {
+        commit(&mut appender, batch).unwrap();
+    }
+    appender.finish().unwrap();
+    assert_eq!(memory.file_names(), [1, 2].map(file::name));
+    assert_eq!(memory.bytes(&file::name(1))[8], 1);
+    compare_with_golden("log-2.log", &memory.bytes(&file::name(2)));
+    let (_, read) = recover(&memory, 1).unwrap();
+    let records = [create, &with_installation, drop].map(|batch| batch.clone());
+    assert_eq!(
+        without_marks(&read),
+        (1..).zip(records.concat()).collect::<Numbered>()
+    );
+}
+
+/// Without a frame, it takes the place of the one of version 1.
+#[test]
+fn an_installation_in_a_new_log_replaces_its_file() {
+    let memory = ForgetfulDirectory::default();
+    let mut appender = open(&memory, LogOptions::default());
+    commit(&mut appender, &[installation()]).unwrap();
+    commit(&mut appender, &batches()[0]).unwrap();
+    appender.finish().unwrap();
+    assert_eq!(memory.file_names(), [file::name(1)]);
+    let (tail, read) = recover(&memory, 1).unwrap();
+    assert_eq!(without_marks(&read).len(), 2);
+    let mut appender = Appender::new(tail, LogOptions::default());
+    commit(&mut appender, &[installation()]).unwrap();
+    assert_eq!(memory.file_names(), [file::name(1)]);
+}
+
 #[test]
 fn the_golden_file_is_read_from_disk() {
     let directory = tempfile::tempdir().unwrap();
     fs::copy(golden(), directory.path().join(file::name(1))).unwrap();
     let mut read = Vec::new();
     let opened = Arc::new(DiskDirectory::open(directory.path()).unwrap());
-    let tail = recover(opened, STORE, 1, |sequence, record| {
+    let tail = log::recover(opened, STORE, 1, |sequence, record| {
         read.push((sequence, record));
         Ok::<(), LogError>(())
     });

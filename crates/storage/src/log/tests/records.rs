@@ -1,15 +1,20 @@
 //! Bytes of records: what is written is read, and nothing else is read.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 use simshard_simhash::{Documents, Fingerprint, Layout};
-use simshard_topology::{CorpusUid, ShardSet, Version};
+use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
 
 use super::insert;
+use crate::FORMAT_VERSION;
 use crate::element::{Change, ChangeKind, MAX_ID_BYTES, Operation};
 use crate::log::Record;
 use crate::log::frame::MAX_BODY_BYTES;
 use crate::log::record::EncodeError;
 use crate::log::record::{DecodeError, is_mark};
+use crate::shard_record::tests::sample;
+use crate::store::Installation;
 
 fn documents() -> impl Strategy<Value = Documents> {
     let document = (any::<u64>(), "\\PC{0,12}|[a-z/]{0,40}");
@@ -41,6 +46,14 @@ fn change() -> impl Strategy<Value = Change> {
     })
 }
 
+fn installation() -> impl Strategy<Value = Installation> {
+    prop::collection::btree_map(any::<u8>(), any::<u64>(), 0..4).prop_map(|numbers| {
+        let numbers = numbers.into_iter();
+        let record = |(shard, number)| (ShardId(shard), Arc::new(sample(number)));
+        numbers.map(record).collect()
+    })
+}
+
 fn record() -> impl Strategy<Value = Record> {
     let create = (any::<[u8; 16]>(), 2..=12_u32, any::<u32>());
     prop_oneof![
@@ -51,6 +64,7 @@ fn record() -> impl Strategy<Value = Record> {
             Record::Operation(Operation::CreateCorpus { uid, layout })
         }),
         1 => any::<[u8; 16]>().prop_map(|uid| Record::Operation(Operation::DropCorpus { uid: CorpusUid(uid) })),
+        1 => installation().prop_map(|installed| Record::Operation(Operation::Install(installed))),
         1 => Just(Record::Mark),
     ]
 }
@@ -60,16 +74,17 @@ proptest! {
     fn records_survive_their_bytes(record in record()) {
         let body = record.encode().unwrap();
         prop_assert_eq!(is_mark(&body), record == Record::Mark);
-        prop_assert_eq!(Record::decode(&body), Ok(record));
+        prop_assert_eq!(Record::decode(&body, FORMAT_VERSION), Ok(record));
     }
 
     #[test]
     fn a_body_that_is_too_short_or_too_long_is_refused(record in record(), cut: prop::sample::Index) {
         let mut body = record.encode().unwrap();
         let cut = cut.index(body.len());
-        prop_assert_eq!(Record::decode(&body[..cut]), Err(DecodeError::Short));
+        let short = Record::decode(&body[..cut], FORMAT_VERSION).unwrap_err();
+        prop_assert!(matches!(short, DecodeError::Short | DecodeError::Shards), "{short}");
         body.push(0);
-        prop_assert_eq!(Record::decode(&body), Err(DecodeError::Long(1)));
+        prop_assert_eq!(Record::decode(&body, FORMAT_VERSION), Err(DecodeError::Long(1)));
     }
 }
 
@@ -96,7 +111,7 @@ fn ids_without_a_byte_take_no_bytes() {
     });
     let body = with_ids(&["", ""]).encode().unwrap();
     assert_eq!(body, bare.encode().unwrap());
-    assert_eq!(Record::decode(&body), Ok(bare));
+    assert_eq!(Record::decode(&body, FORMAT_VERSION), Ok(bare));
 }
 
 #[test]
@@ -139,10 +154,10 @@ fn damaged_bodies_are_refused_whatever_they_claim() {
     let damaged = |at: usize, bytes: &[u8]| {
         let mut body = body.clone();
         body[at..at + bytes.len()].copy_from_slice(bytes);
-        Record::decode(&body).unwrap_err()
+        Record::decode(&body, FORMAT_VERSION).unwrap_err()
     };
-    assert_eq!(Record::decode(&[]), Err(DecodeError::Short));
-    assert_eq!(damaged(0, &[6]), DecodeError::UnknownKind(6));
+    assert_eq!(Record::decode(&[], FORMAT_VERSION), Err(DecodeError::Short));
+    assert_eq!(damaged(0, &[7]), DecodeError::UnknownKind(7));
     assert_eq!(damaged(0, &[0]), DecodeError::UnknownKind(0));
     assert_eq!(damaged(count, &[0xFF; 4]), DecodeError::Short);
     assert_eq!(damaged(count + 4, &[0xFF; 4]), DecodeError::Short);
@@ -154,7 +169,7 @@ fn damaged_bodies_are_refused_whatever_they_claim() {
     let mut create = vec![1];
     create.extend([9; 16]);
     create.extend([3, 3]);
-    let refused = Record::decode(&create).unwrap_err();
+    let refused = Record::decode(&create, FORMAT_VERSION).unwrap_err();
     assert!(matches!(refused, DecodeError::Layout(_)), "{refused}");
 
     let most = "x".repeat(MAX_ID_BYTES);
@@ -162,7 +177,7 @@ fn damaged_bodies_are_refused_whatever_they_claim() {
     let end = (MAX_ID_BYTES + 1) as u32;
     body[ends..ends + 4].copy_from_slice(&end.to_le_bytes());
     assert_eq!(
-        Record::decode(&body),
+        Record::decode(&body, FORMAT_VERSION),
         Err(DecodeError::IdTooLong(MAX_ID_BYTES + 1))
     );
 }

@@ -3,9 +3,11 @@
 use uuid::Uuid;
 
 use super::{LogOptions, STORE, commit, insert, open, recover, shared, without_marks};
+use crate::element::Operation;
 use crate::log::frame::{Body, FileHeader, Frames, put_frame};
-use crate::log::{LogError, file};
+use crate::log::{LogError, Record, file};
 use crate::tests::ForgetfulDirectory;
+use crate::{FIRST_FORMAT, FORMAT_VERSION};
 
 /// Files of three records each, and one at the end; their names are 1, 4, 7 and 10.
 fn files() -> Vec<(String, Vec<u8>)> {
@@ -34,7 +36,11 @@ fn refusal(memory: &ForgetfulDirectory, first_needed: u64) -> String {
 
 fn header(first: u64) -> FileHeader {
     let store = STORE;
-    FileHeader { store, first }
+    FileHeader {
+        format: FIRST_FORMAT,
+        store,
+        first,
+    }
 }
 
 /// A log of one file with these bytes behind its header.
@@ -153,10 +159,10 @@ fn files_of_another_store_name_or_format_are_refused() {
     );
 
     let mut newer = header(1).encode().to_vec();
-    newer[8] = 2;
+    newer[8] = 3;
     let message = refusal(&ForgetfulDirectory::with([(file::name(1), newer)]), 1);
     assert!(
-        message.contains("its format is version 2, this program reads version 1"),
+        message.contains("its format is version 3, this program reads version 2"),
         "{message}"
     );
 
@@ -172,7 +178,13 @@ fn files_of_another_store_name_or_format_are_refused() {
 #[test]
 fn a_sound_frame_without_a_record_is_refused() {
     let mut frames = Vec::new();
-    put_frame(&mut frames, header(1).seed(), 1, 64, &Body::new(vec![9]));
+    put_frame(
+        &mut frames,
+        header(1).seed(),
+        1,
+        64,
+        &Body::new(vec![9], FIRST_FORMAT),
+    );
     assert_eq!(
         refusal(&single(&frames), 1),
         "disk/00000000000000000001.log at byte 64: there is no record of kind 9, although the frame is sound: \
@@ -181,12 +193,26 @@ fn a_sound_frame_without_a_record_is_refused() {
     );
 }
 
+/// Programs that write version 1 know no such record.
+#[test]
+fn an_installation_in_a_file_of_version_1_is_refused() {
+    let installation = Record::Operation(Operation::Install(Vec::new()));
+    let body = Body::new(installation.encode().unwrap(), FORMAT_VERSION);
+    let mut frames = Vec::new();
+    put_frame(&mut frames, header(1).seed(), 1, 64, &body);
+    let message = refusal(&single(&frames), 1);
+    assert!(
+        message.contains("there is no record of kind 6"),
+        "{message}"
+    );
+}
+
 /// L3: no write that is cut off leaves a frame of the file in a wrong place.
 #[test]
 fn a_frame_that_does_not_follow_is_refused() {
     for (sequence, synced) in [(2, 64), (0, 64), (2, 65), (1, 65)] {
         let mut frames = Vec::new();
-        let body = Body::new(insert(1, 1).encode().unwrap());
+        let body = Body::new(insert(1, 1).encode().unwrap(), FIRST_FORMAT);
         put_frame(&mut frames, header(1).seed(), sequence, synced, &body);
         let message = refusal(&single(&frames), 1);
         assert!(message.contains("log at byte 64: damaged"), "{message}");
@@ -197,7 +223,7 @@ fn a_frame_that_does_not_follow_is_refused() {
 #[test]
 fn a_frame_that_a_client_hid_in_an_id_shows_nothing() {
     let mut frames = Vec::new();
-    let body = Body::new(insert(1, 1).encode().unwrap());
+    let body = Body::new(insert(1, 1).encode().unwrap(), FIRST_FORMAT);
     put_frame(&mut frames, header(1).seed(), 1, 64, &body);
     frames[40] ^= 1;
     let end = 64 + frames.len() as u64;
@@ -211,7 +237,13 @@ fn a_frame_that_a_client_hid_in_an_id_shows_nothing() {
 fn a_length_beyond_the_file_or_the_format_is_damage() {
     for length in [u32::MAX, (1 << 26) + 1, 1 << 26, 200] {
         let mut frame = Vec::new();
-        put_frame(&mut frame, header(1).seed(), 1, 64, &Body::new(vec![5]));
+        put_frame(
+            &mut frame,
+            header(1).seed(),
+            1,
+            64,
+            &Body::new(vec![5], FIRST_FORMAT),
+        );
         frame[4..8].copy_from_slice(&length.to_le_bytes());
         let crc = crc32c::crc32c_append(header(1).seed(), &frame[..28]);
         frame[28..32].copy_from_slice(&crc.to_le_bytes());

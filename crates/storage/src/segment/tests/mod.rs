@@ -191,6 +191,7 @@ fn meta_of(bytes: &[u8], elements: u64) -> SegmentMeta {
         elements,
         highest_version: Version(9),
         hash: blake3::hash(bytes).into(),
+        origin: None,
     }
 }
 

@@ -13,13 +13,14 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use simshard_simhash::{Documents, Fingerprint};
+use simshard_topology::replication::{ShardRecord, StoreId};
 use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
 
 use super::{Fixture, random_change};
 use crate::directory::Directory;
 use crate::element::{Change, ChangeKind, Operation};
 use crate::inspect::inspect_in;
-use crate::store::{Options, SEGMENTS, Store};
+use crate::store::{Installation, Options, SEGMENTS, Store};
 use crate::tests::{ForgetfulDirectory, Trouble, is_long};
 use machine::{Machine, Step};
 use model::{Model, layouts};
@@ -68,6 +69,8 @@ struct Script {
     /// Uids are used once.
     next_corpus: u8,
     corpora: Vec<CorpusUid>,
+    /// Of the last record of a shard.
+    epoch: u64,
 }
 
 impl Script {
@@ -77,6 +80,7 @@ impl Script {
             version: 100,
             next_corpus: 0,
             corpora: Vec::new(),
+            epoch: 0,
         }
     }
 
@@ -106,8 +110,20 @@ impl Script {
                 let layout = layouts()[usize::from(self.random.bool())];
                 Operation::CreateCorpus { uid, layout }
             }
+            3 | 4 => Operation::Install(self.installation()),
             _ => Operation::Change(self.change(known)),
         }
+    }
+
+    /// Records of some shards, each after all before it.
+    fn installation(&mut self) -> Installation {
+        self.epoch += 1;
+        let mut record = ShardRecord::first(0, StoreId([1; 16]), self.random.u64(..));
+        record.epoch.number = self.epoch;
+        let record = Arc::new(record);
+        let first = self.random.u8(..3);
+        let shards = (first..3).map(ShardId);
+        shards.map(|shard| (shard, Arc::clone(&record))).collect()
     }
 
     /// A change of few documents, so that they meet, of a corpus that may be gone. Versions do not always ascend.
@@ -372,7 +388,7 @@ fn with_threads(seed: u64) {
     options.log.file_bytes = 4_096;
     options.log.allocate_bytes = 1_024;
     let open = |directory: &ForgetfulDirectory| {
-        Store::open_in(Arc::new(directory.clone()), super::owned(), options).unwrap()
+        Store::open_in(Arc::new(directory.clone()), super::owned().into(), options).unwrap()
     };
     let fixture = Fixture::start(open(&directory));
     fixture.create();

@@ -55,7 +55,7 @@ pub(super) struct Machine {
 impl Machine {
     /// Opens the store in a directory, or makes it.
     pub(super) fn start(directory: &ForgetfulDirectory) -> Result<Self, OpenError> {
-        let store = Store::open_in(Arc::new(directory.clone()), owned(), OPTIONS)?;
+        let store = Store::open_in(Arc::new(directory.clone()), owned().into(), OPTIONS)?;
         let store = Arc::new(store);
         let tail = store.take_tail().unwrap();
         Ok(Self {
@@ -93,6 +93,11 @@ impl Machine {
     fn commit(&mut self, operations: &[Operation]) -> Result<(), Fault> {
         let records = operations.iter().cloned().map(Record::Operation);
         let records: Vec<Record> = records.collect();
+        for operation in operations {
+            if let Operation::Install(installed) = operation {
+                self.store.replicas().write().append(installed);
+            }
+        }
         let first = commit(&mut self.appender, &records)?;
         let batch = (first..).zip(records).map(|(sequence, record)| Committed {
             sequence,

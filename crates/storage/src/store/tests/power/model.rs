@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use simshard_simhash::{Fingerprint, Layout, Tables};
+use simshard_topology::replication::Epoch;
 use simshard_topology::{CorpusUid, ShardId};
 
 use super::super::shards_of;
@@ -17,6 +18,8 @@ use crate::store::Store;
 pub(super) struct Model {
     pub(super) corpora: BTreeMap<CorpusUid, Layout>,
     elements: BTreeMap<(CorpusUid, ShardId, Fingerprint, String), State>,
+    /// Of the records that are installed.
+    epochs: BTreeMap<ShardId, Epoch>,
 }
 
 impl Model {
@@ -26,10 +29,14 @@ impl Model {
         let corpora = corpora.map(|corpus| (corpus.uid, corpus.layout));
         let mut model = Self {
             corpora: corpora.collect(),
-            elements: BTreeMap::new(),
+            ..Self::default()
         };
         for shard in owned().iter() {
             model.add_shard(store, shard);
+            let epoch = store.epoch(shard);
+            if epoch != Epoch::NONE {
+                model.epochs.insert(shard, epoch);
+            }
         }
         model
     }
@@ -61,6 +68,12 @@ impl Model {
                 self.elements.retain(|(corpus, ..), _| corpus != uid);
             }
             Operation::Change(change) => self.change(change),
+            Operation::Install(installed) => {
+                let epochs = installed
+                    .iter()
+                    .map(|(shard, record)| (*shard, record.epoch));
+                self.epochs.extend(epochs);
+            }
         }
     }
 

@@ -1,0 +1,156 @@
+//! What the records of shards say of this store: a fold of the log, as [`Replica`] has it.
+//!
+//! # Invariants
+//! - IR1: a store that has installed a record opens with that one or a later one of the same history, and with no other.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use simshard_topology::ShardId;
+use simshard_topology::replication::{
+    Entry, Epoch, InstallError, Replica, ShardRecord, ShardRecords, StoreId,
+};
+
+use crate::manifest::{Manifest, ReplicaMeta};
+
+/// Records that are installed together, by shard.
+pub type Installation = Vec<(ShardId, Arc<ShardRecord>)>;
+
+/// The shards that records have named this store for.
+#[derive(Clone, Debug)]
+pub(crate) struct Replicas {
+    store: StoreId,
+    by_shard: BTreeMap<ShardId, Held>,
+}
+
+#[derive(Clone, Debug)]
+struct Held {
+    replica: Replica,
+    /// Records of the log before this sequence are no part of the shard.
+    replay_start: u64,
+}
+
+impl Replicas {
+    /// Those of a store that has installed no record.
+    pub(crate) const fn new(store: StoreId) -> Self {
+        let by_shard = BTreeMap::new();
+        Self { store, by_shard }
+    }
+
+    /// As a manifest has them.
+    pub(crate) fn of(manifest: &Manifest) -> Self {
+        let store = StoreId(manifest.store.into_bytes());
+        let held = |meta: &ReplicaMeta| Held {
+            replica: Replica::restored(store, Arc::clone(&meta.record), meta.role),
+            replay_start: meta.replay_start,
+        };
+        let replicas = manifest.replicas.iter();
+        Self {
+            store,
+            by_shard: replicas.map(|(id, meta)| (*id, held(meta))).collect(),
+        }
+    }
+
+    /// As the next manifest is to have them.
+    pub(crate) fn to_manifest(&self) -> BTreeMap<ShardId, ReplicaMeta> {
+        let metas = self.by_shard.iter().filter_map(|(id, held)| {
+            let (record, role) = held.replica.standing()?;
+            let meta = ReplicaMeta {
+                record: Arc::clone(record),
+                role,
+                replay_start: held.replay_start,
+            };
+            Some((*id, meta))
+        });
+        metas.collect()
+    }
+
+    /// Whether a record of the log is part of a shard.
+    pub(crate) fn is_part(&self, shard: ShardId, sequence: u64) -> bool {
+        let held = self.by_shard.get(&shard);
+        held.is_none_or(|held| sequence >= held.replay_start)
+    }
+
+    /// The records that are news to this store: those of shards that it holds, or is to hold.
+    ///
+    /// # Errors
+    /// If a record may not follow the one that is installed.
+    pub(crate) fn news(
+        &self,
+        records: &ShardRecords,
+    ) -> Result<Installation, (ShardId, InstallError)> {
+        let mut news = Vec::new();
+        for (&shard, record) in records {
+            let held = self.by_shard.get(&shard);
+            if held.is_none() && !record.write_set().any(|store| store == self.store) {
+                continue;
+            }
+            let new = || Replica::new(self.store);
+            let replica = held.map_or_else(new, |held| held.replica.clone());
+            // There are no learners yet, which would need reports of others.
+            match replica.check_install(record, |_| Epoch::NONE) {
+                Ok(()) => news.push((shard, Arc::clone(record))),
+                Err(InstallError::NotNewer(_)) if replica.confirms() == record.epoch => {}
+                Err(error) => return Err((shard, error)),
+            }
+        }
+        Ok(news)
+    }
+
+    /// Takes note of records that stand in the queue of the log.
+    pub(crate) fn append(&mut self, installed: &[(ShardId, Arc<ShardRecord>)]) {
+        self.each(installed, Replica::append);
+    }
+
+    /// Takes note of records that are on disk.
+    pub(crate) fn sync(&mut self, installed: &[(ShardId, Arc<ShardRecord>)]) {
+        self.each(installed, Replica::sync);
+    }
+
+    /// Takes note of records before which everything is applied.
+    pub(crate) fn apply(&mut self, installed: &[(ShardId, Arc<ShardRecord>)]) {
+        // Whether older data is set aside matters once there are learners.
+        self.each(installed, |replica, entry| {
+            let _is_set_aside = replica.apply(entry);
+        });
+    }
+
+    /// Takes records of the log, or of the metadata at the start. Those that a manifest had already change nothing.
+    pub(crate) fn restore(&mut self, installed: &[(ShardId, Arc<ShardRecord>)]) {
+        let is_news = |(shard, record): &&(ShardId, Arc<ShardRecord>)| {
+            let held = self.by_shard.get(shard);
+            held.is_none_or(|held| held.replica.confirms() < record.epoch)
+        };
+        let news: Installation = installed.iter().filter(is_news).cloned().collect();
+        self.append(&news);
+        self.sync(&news);
+        self.apply(&news);
+    }
+
+    /// The epoch of the record of a shard that is applied.
+    pub(crate) fn epoch(&self, shard: ShardId) -> Epoch {
+        let held = self.by_shard.get(&shard);
+        let standing = held.and_then(|held| held.replica.standing());
+        standing.map_or(Epoch::NONE, |(record, _)| record.epoch)
+    }
+
+    /// Whether the store has installed no record.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_shard.is_empty()
+    }
+
+    fn each(
+        &mut self,
+        installed: &[(ShardId, Arc<ShardRecord>)],
+        step: impl Fn(&mut Replica, &Entry),
+    ) {
+        for (shard, record) in installed {
+            let new = || Held {
+                replica: Replica::new(self.store),
+                replay_start: 0,
+            };
+            let held = self.by_shard.entry(*shard).or_insert_with(new);
+            step(&mut held.replica, &Entry::Install(Arc::clone(record)));
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Records of shards that are installed: at the start, from the log, and from the manifest.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+
+use simshard_topology::ShardId;
+use simshard_topology::replication::{Epoch, InSync, ShardRecord, ShardRecords, StoreId};
+
+use super::{Fixture, insert, owned, small};
+use crate::element::Operation;
+use crate::store::{Holding, OpenError, Store};
+use crate::writer::InstallFailure;
+
+const SHARD: ShardId = ShardId(3);
+
+fn store_in(directory: &Path) -> StoreId {
+    Store::claim(directory).unwrap().store
+}
+
+/// The records of all shards that the store is to hold: the first ones, then those after.
+fn records(store: StoreId, generation: u32, number: u64) -> ShardRecords {
+    let record = |shard: ShardId| {
+        let mut record = ShardRecord::first(generation, store, shard.0.into());
+        record.epoch.number = number;
+        (shard, Arc::new(record))
+    };
+    owned().iter().map(record).collect()
+}
+
+fn try_open(directory: &Path, records: ShardRecords) -> Result<Store, OpenError> {
+    let holding = Holding {
+        shards: owned(),
+        records,
+    };
+    Store::open(directory, holding, small())
+}
+
+fn open(directory: &Path, records: ShardRecords) -> Fixture {
+    Fixture::start(try_open(directory, records).unwrap())
+}
+
+fn install(fixture: &Fixture, records: &ShardRecords) -> bool {
+    let (ticket, outcome) = channel();
+    let is_news = fixture.writer.install(records, ticket).unwrap();
+    if is_news {
+        outcome.recv().unwrap().unwrap();
+        // Its own place in the log is behind it, so the installation is applied.
+        let version = fixture.store.epoch(SHARD).number + 100;
+        insert(fixture, version, &[(version, "")]);
+    }
+    is_news
+}
+
+fn epoch(generation: u32, number: u64) -> Epoch {
+    Epoch { generation, number }
+}
+
+/// IR1: from the manifest that the start wrote, from the log, and from the manifest of a flush.
+#[test]
+fn what_was_installed_is_there_again_and_nothing_earlier_takes_its_place() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    let store = store_in(directory);
+    let [first, second, third] = [1, 2, 3].map(|number| records(store, 0, number));
+    let fixture = open(directory, first.clone());
+    fixture.create();
+    assert_eq!(fixture.store.epoch(SHARD), Epoch::FIRST);
+    assert!(!install(&fixture, &first));
+    drop(fixture);
+
+    let fixture = open(directory, second.clone());
+    assert_eq!(fixture.store.epoch(SHARD), epoch(0, 2));
+    assert!(install(&fixture, &third));
+    assert!(!install(&fixture, &third));
+    assert_eq!(fixture.store.epoch(SHARD), epoch(0, 3));
+    drop(fixture);
+    for is_flushed in [false, true] {
+        for earlier in [&first, &second] {
+            let refused = try_open(directory, earlier.clone()).unwrap_err();
+            assert!(
+                matches!(refused, OpenError::OtherRecords { .. }),
+                "{refused}"
+            );
+        }
+        let fixture = open(directory, third.clone());
+        assert_eq!(fixture.store.epoch(SHARD), epoch(0, 3), "{is_flushed}");
+        fixture.flush();
+    }
+}
+
+#[test]
+fn another_history_of_the_same_epoch_is_refused_and_another_generation_is_not() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    let store = store_in(directory);
+    let fixture = open(directory, records(store, 0, 1));
+    fixture.create();
+    insert(&fixture, 1, &[(1, "a")]);
+    let contents = fixture.contents();
+
+    let mut other = records(store, 0, 1);
+    let record = Arc::make_mut(other.get_mut(&SHARD).unwrap());
+    record.nonce ^= 1;
+    let (ticket, _) = channel();
+    let refused = fixture.writer.install(&other, ticket).unwrap_err();
+    assert!(
+        matches!(refused, InstallFailure::Record { shard, .. } if shard == SHARD),
+        "{refused}"
+    );
+    drop(fixture);
+    let refused = try_open(directory, other).unwrap_err().to_string();
+    assert!(refused.contains("shard 03"), "{refused}");
+    let refused = Store::open(directory, owned(), small()).unwrap_err();
+    assert!(matches!(refused, OpenError::NoRecords { .. }), "{refused}");
+
+    assert_eq!(Store::claim(directory).unwrap().next_generation, 1);
+    let fixture = open(directory, records(store, 1, 1));
+    assert_eq!(fixture.contents(), contents);
+    assert_eq!(fixture.store.epoch(SHARD), epoch(1, 1));
+}
+
+/// A store that is named in sync of a shard whose copy it never had would answer that the shard is empty.
+#[test]
+fn a_store_that_is_in_sync_without_a_copy_is_not_opened() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    let store = store_in(directory);
+    let refused = try_open(directory, records(store, 0, 2)).unwrap_err();
+    assert!(refused.to_string().contains("no copy"), "{refused}");
+}
+
+/// Records of shards that others hold are not the store's.
+#[test]
+fn a_record_that_does_not_name_the_store_is_installed_only_where_an_earlier_one_did() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    let store = store_in(directory);
+    let mut all = records(store, 0, 1);
+    let of_another = Arc::new(ShardRecord::first(0, StoreId([9; 16]), 0));
+    all.insert(ShardId(200), Arc::clone(&of_another));
+    let fixture = open(directory, all.clone());
+    assert_eq!(fixture.store.epoch(ShardId(200)), Epoch::NONE);
+    let gone = Arc::make_mut(all.get_mut(&SHARD).unwrap());
+    gone.epoch.number = 2;
+    gone.in_sync = vec![InSync {
+        store: StoreId([9; 16]),
+        ..gone.in_sync[0]
+    }];
+    assert!(install(&fixture, &all));
+    assert_eq!(fixture.store.epoch(SHARD), epoch(0, 2));
+    assert_eq!(fixture.store.epoch(ShardId(0)), Epoch::FIRST);
+}
+
+/// A directory is of version 1 until it installs a record.
+#[test]
+fn only_what_has_installed_records_is_of_version_2() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    let format = || std::fs::read(directory.join("manifest")).unwrap()[8];
+    let fixture = Fixture::open(directory);
+    fixture.create();
+    insert(&fixture, 1, &[(1, "a")]);
+    fixture.flush();
+    let contents = fixture.contents();
+    drop(fixture);
+    let store = store_in(directory);
+    assert_eq!(format(), 1);
+    let fixture = open(directory, records(store, 0, 1));
+    assert_eq!(format(), 2);
+    assert_eq!(fixture.contents(), contents);
+    let (ticket, outcome) = channel();
+    fixture
+        .writer
+        .append(Operation::Install(Vec::new()), ticket)
+        .unwrap();
+    outcome.recv().unwrap().unwrap();
+    insert(&fixture, 2, &[(2, "b")]);
+    let more = fixture.contents();
+    drop(fixture);
+    assert_eq!(open(directory, records(store, 0, 1)).contents(), more);
+}

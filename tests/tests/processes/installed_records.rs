@@ -1,0 +1,156 @@
+//! Nodes that register themselves install the records of their shards. So they notice metadata that is not their own, and
+//! go on with metadata that was made anew.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use simshard_client::{Client, ClientError, Documents, Fingerprint, Queries, SearchSpec, v1};
+use simshard_cluster::{FileKeyValues, KeyValueStore, Outcome, Transaction};
+use simshard_testkit::{End, ProcessCluster, binary, run};
+use tokio::task::block_in_place;
+
+use crate::interruptions::until_reached;
+
+const NODES: usize = 2;
+
+fn all() -> Queries {
+    let spread = |number: u64| Fingerprint(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    Queries::Fingerprints((0..200).map(spread).collect())
+}
+
+async fn fill(client: &Client) {
+    let create = v1::CreateCorpusRequest {
+        name: "crawl".to_owned(),
+        ..v1::CreateCorpusRequest::default()
+    };
+    client.create_corpus(create).await.unwrap();
+    let documents = Documents {
+        keys: all(),
+        ids: vec![],
+    };
+    client.insert("crawl", documents).await.unwrap();
+}
+
+async fn found(client: &Client) -> Result<usize, ClientError> {
+    let found = client.find_all("crawl", all(), SearchSpec::default());
+    let queries = found.await?.queries.into_iter();
+    Ok(queries.filter(|query| !query.matches.is_empty()).count())
+}
+
+/// Replaces a text in the record of the first shard.
+async fn edit(cluster: &ProcessCluster, edit: impl Fn(&str) -> String) {
+    let keys = FileKeyValues::at(cluster.metadata_file());
+    let before = keys.read("shards/00").await.unwrap();
+    let text = edit(&before.pairs[0].value);
+    assert_ne!(text, before.pairs[0].value);
+    let put = Transaction::new().put("shards/00", text);
+    let made = keys.commit(&put).await.unwrap();
+    assert!(matches!(made, Outcome::Committed(_)));
+}
+
+fn with_epoch(number: u64) -> impl Fn(&str) -> String {
+    move |record| record.replacen("\"epoch\":\"0.1\"", &format!("\"epoch\":\"0.{number}\""), 1)
+}
+
+/// Why the first node does not start.
+fn refusal(cluster: &ProcessCluster) -> String {
+    let refused = run(binary(), cluster.node_args(0), "");
+    let told = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{told}");
+    told
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_does_not_start_with_metadata_of_another_history() {
+    let mut cluster = ProcessCluster::start_registered(NODES);
+    let client = cluster.client();
+    fill(&client).await;
+    let older = fs::read(cluster.metadata_file()).unwrap();
+    // It hears of this one while it runs.
+    let directory = cluster.folder().join("n1");
+    edit(&cluster, with_epoch(2)).await;
+    let installed = async {
+        while !has_installed_from_log(&directory) {
+            tokio::task::yield_now().await;
+        }
+    };
+    let patience = Duration::from_secs(60);
+    tokio::time::timeout(patience, installed).await.unwrap();
+    cluster.end_node(0, End::Killed);
+
+    let newest = fs::read(cluster.metadata_file()).unwrap();
+    fs::write(cluster.metadata_file(), &older).unwrap();
+    let told = refusal(&cluster);
+    assert!(told.contains("record of shard 00"), "{told}");
+    assert!(told.contains("an older copy"), "{told}");
+
+    fs::write(cluster.metadata_file(), &newest).unwrap();
+    edit(&cluster, |record| {
+        let nonce = record.find("nonce\":\"").unwrap() + "nonce\":\"".len();
+        let digit = if &record[nonce..=nonce] == "0" {
+            "1"
+        } else {
+            "0"
+        };
+        format!("{}{digit}{}", &record[..nonce], &record[nonce + 1..])
+    })
+    .await;
+    let told = refusal(&cluster);
+    assert!(told.contains("written twice"), "{told}");
+
+    // By a layout file, which knows nothing of them, the shards are not served either.
+    let layout = cluster.layout();
+    let data = directory.to_str().unwrap();
+    let args = ["serve", "node", "--name", "n1", "--data", data, "--cluster"];
+    let refused = run(binary(), args.iter().chain(&[layout.to_str().unwrap()]), "");
+    let told = String::from_utf8(refused.stderr).unwrap();
+    assert!(told.contains("--metadata that it had"), "{told}");
+
+    fs::write(cluster.metadata_file(), &newest).unwrap();
+    block_in_place(|| cluster.start_node(0));
+    assert_eq!(
+        until_reached(async || found(&client).await).await.unwrap(),
+        200
+    );
+}
+
+/// Whether the last file of the log in a data directory is of version 2, and has a record.
+fn has_installed_from_log(directory: &Path) -> bool {
+    let files = fs::read_dir(directory.join("log")).unwrap();
+    let mut names: Vec<_> = files.map(|file| file.unwrap().path()).collect();
+    names.retain(|name| name.extension().is_some_and(|extension| extension == "log"));
+    names.sort();
+    let last = fs::read(names.last().unwrap()).unwrap();
+    last[8] == 2 && last.get(64..68) == Some(b"SLGF")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cluster_begins_anew_after_its_metadata_was_lost() {
+    let mut cluster = ProcessCluster::start_registered(NODES);
+    let client = cluster.client();
+    fill(&client).await;
+    for generation in 1..=2 {
+        let uid = client.list_stored_corpora().await.unwrap()[0].uid.clone();
+        block_in_place(|| {
+            for node in 0..NODES {
+                cluster.end_node(node, End::Killed);
+            }
+            cluster.end_router(0, End::Stopped);
+            fs::remove_file(cluster.metadata_file()).unwrap();
+            cluster.begin();
+            cluster.start_router(0);
+        });
+        let keys = FileKeyValues::at(cluster.metadata_file());
+        let record = &keys.read("shards/00").await.unwrap().pairs[0].value;
+        let epoch = format!("\"epoch\":\"{generation}.1\"");
+        assert!(record.contains(&epoch), "{record}");
+
+        let url = cluster.url();
+        let named = ["--name", "crawl", "--recipe", "words-v1"];
+        let recover = ["corpus", "recover", "--router", &url, &uid];
+        let recovered = run(binary(), [&recover[..], &named].concat(), "");
+        assert!(recovered.status.success(), "{recovered:?}");
+        assert_eq!(found(&client).await.unwrap(), 200);
+    }
+}
