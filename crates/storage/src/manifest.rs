@@ -11,7 +11,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use simshard_simhash::Layout;
-use simshard_topology::replication::{Epoch, Role, ShardRecord};
 use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
 use uuid::Uuid;
 
@@ -21,8 +20,12 @@ use crate::error::{Fault, ReadError, WriteError};
 use crate::files;
 use crate::seal::{SEAL_BYTES, seal, unseal};
 use crate::segment::{Origin, SegmentId, SegmentMeta};
-use crate::shard_record::{put_epoch, put_shard_record, take_shard_record};
 use crate::{FIRST_FORMAT, FORMAT_VERSION};
+
+mod replica;
+
+pub(crate) use replica::ReplicaMeta;
+use replica::{put_replica, take_replica};
 
 /// The name of its file.
 pub(crate) const NAME: &str = "manifest";
@@ -34,11 +37,6 @@ const MAGIC: [u8; 8] = *b"SIMSHMAN";
 pub fn is_data_directory(directory: &Path) -> bool {
     directory.join(NAME).exists()
 }
-
-const NO_ROLE: u8 = 0;
-const COPYING: u8 = 1;
-const COPIED: u8 = 2;
-const IN_SYNC: u8 = 3;
 
 /// Stands for the origin of a segment that the store wrote itself.
 const OWN: Origin = Origin {
@@ -69,17 +67,6 @@ pub(crate) struct Manifest {
     pub(crate) segments: BTreeMap<SegmentId, SegmentMeta>,
     /// What records of shards said that were installed; none if nodes have no such records.
     pub(crate) replicas: BTreeMap<ShardId, ReplicaMeta>,
-}
-
-/// A shard by the last record that was installed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ReplicaMeta {
-    /// The record.
-    pub(crate) record: Arc<ShardRecord>,
-    /// What the store does for the shard.
-    pub(crate) role: Role,
-    /// Records of the log before this sequence are no part of the shard.
-    pub(crate) replay_start: u64,
 }
 
 impl Manifest {
@@ -216,20 +203,6 @@ impl Manifest {
     }
 }
 
-fn put_replica(body: &mut Vec<u8>, shard: ShardId, replica: &ReplicaMeta) {
-    let (role, added) = match replica.role {
-        Role::None => (NO_ROLE, Epoch::NONE),
-        Role::Copying { added } => (COPYING, added),
-        Role::Copied { added } => (COPIED, added),
-        Role::InSync => (IN_SYNC, Epoch::NONE),
-    };
-    body.put_u32(u32::from(shard.0));
-    body.put(&[role, 0, 0, 0]);
-    put_epoch(body, added);
-    body.put_u64(replica.replay_start);
-    put_shard_record(body, &replica.record);
-}
-
 /// Takes the body apart, and knows where it is.
 struct Reader<'a> {
     rest: Bytes<'a>,
@@ -270,22 +243,7 @@ impl Reader<'_> {
             manifest.dropped.insert(uid);
         }
         for _ in 0..segments {
-            let start = self.offset();
-            let (id, meta) = self.segment()?;
-            ascends(
-                start,
-                manifest.segments.last_key_value().map(|(last, _)| last),
-                &id,
-            )?;
-            if id.number >= manifest.next_segment {
-                let what = "a segment has a number that was not given yet";
-                return Err(Fault::damaged(start, what));
-            }
-            if !manifest.shards.contains(id.shard) {
-                let what = "a segment is of a shard that the directory does not hold";
-                return Err(Fault::damaged(start, what));
-            }
-            manifest.segments.insert(id, meta);
+            self.add_segment(&mut manifest)?;
         }
         for _ in 0..replicas {
             let start = self.offset();
@@ -302,6 +260,23 @@ impl Reader<'_> {
                 "more follows than is counted",
             ))
         }
+    }
+
+    fn add_segment(&mut self, manifest: &mut Manifest) -> Result<(), Fault> {
+        let start = self.offset();
+        let (id, meta) = self.segment()?;
+        let last = manifest.segments.last_key_value();
+        ascends(start, last.map(|(last, _)| last), &id)?;
+        if id.number >= manifest.next_segment {
+            let what = "a segment has a number that was not given yet";
+            return Err(Fault::damaged(start, what));
+        }
+        if !manifest.shards.contains(id.shard) {
+            let what = "a segment is of a shard that the directory does not hold";
+            return Err(Fault::damaged(start, what));
+        }
+        manifest.segments.insert(id, meta);
+        Ok(())
     }
 
     fn layout(&mut self) -> Result<Layout, Fault> {
@@ -341,31 +316,9 @@ impl Reader<'_> {
     }
 
     fn replica(&mut self) -> Result<(ShardId, ReplicaMeta), Fault> {
-        let shard = self.shard()?;
         let start = self.offset();
-        let role = self.array::<1>()?;
-        self.zeros::<3>()?;
-        let added = Epoch {
-            generation: self.u32()?,
-            number: self.u64()?,
-        };
-        let role = match (role, added) {
-            ([NO_ROLE], Epoch::NONE) => Role::None,
-            ([COPYING], added) => Role::Copying { added },
-            ([COPIED], added) => Role::Copied { added },
-            ([IN_SYNC], Epoch::NONE) => Role::InSync,
-            _ => return Err(Fault::damaged(start, "there is no such role")),
-        };
-        let replay_start = self.u64()?;
-        let start = self.offset();
-        let record = take_shard_record(&mut self.rest);
-        let record = record.ok_or(Fault::damaged(start, "this is no record of a shard"))?;
-        let replica = ReplicaMeta {
-            record: Arc::new(record),
-            role,
-            replay_start,
-        };
-        Ok((shard, replica))
+        let replica = take_replica(&mut self.rest);
+        replica.ok_or(Fault::damaged(start, "this is no shard with a record"))
     }
 
     fn shard(&mut self) -> Result<ShardId, Fault> {

@@ -3,6 +3,7 @@
 use std::fs;
 
 use proptest::prelude::*;
+use simshard_topology::replication::{Epoch, Role};
 
 use super::*;
 use crate::directory::DiskDirectory;

@@ -125,43 +125,36 @@ impl Store {
         let segments = files::folder(&*directory, SEGMENTS)?;
         let cache = Arc::new(BlockCache::new(options.cache_bytes));
         let mut shards = open_segments(&*segments, &manifest, &cache)?;
-        let Replayed {
-            tail,
-            catalog,
-            mut replicas,
-        } = replay_log(&*directory, &manifest, &mut shards)?;
-        report(&*directory, &manifest, &tail);
+        let mut log = replay_log(&*directory, &manifest, &mut shards)?;
+        report(&*directory, &manifest, &log.tail);
         // A process that was killed may have left names of files in memory only.
         files::sync(&*directory)?;
         files::sync(&*segments)?;
-        hold(&directory, &mut manifest, owned, &catalog)?;
-        install(&directory, &mut manifest, &records, &mut replicas)?;
+        hold(&directory, &mut manifest, owned, &log.catalog)?;
+        install(&directory, &mut manifest, &records, &mut log.replicas)?;
         shards.retain(|id, _| owned.contains(*id));
         delete_leftovers(&*segments, &manifest)?;
+        let disk = Disk {
+            space: DiskSpace::new(Arc::clone(&directory)),
+            directory,
+            segments,
+            manifest: Mutex::new(manifest),
+            cache,
+            resting: Mutex::default(),
+            _lock: lock,
+        };
+        let applied = log.tail.sequence - 1;
         let memory = shards.values().map(|shard| shard.memtable.bytes()).sum();
-        let shards = owned.iter().map(|id| {
-            let shard = shards.remove(&id).unwrap_or_default();
-            (id, RwLock::new(shard))
-        });
-        let applied = tail.sequence - 1;
         let store = Self {
             owned,
-            shards: shards.collect(),
-            catalog: RwLock::new(catalog),
-            replicas: RwLock::new(replicas),
+            shards: all_of(owned, shards),
+            catalog: RwLock::new(log.catalog),
+            replicas: RwLock::new(log.replicas),
             memory: AtomicUsize::new(memory),
-            logged: AtomicUsize::new(tail.needed_bytes),
-            disk: Some(Disk {
-                space: DiskSpace::new(Arc::clone(&directory)),
-                directory,
-                segments,
-                manifest: Mutex::new(manifest),
-                cache,
-                resting: Mutex::default(),
-                _lock: lock,
-            }),
+            logged: AtomicUsize::new(log.tail.needed_bytes),
+            disk: Some(disk),
             maintenance: Maintenance::default(),
-            tail: Mutex::new(Some(tail)),
+            tail: Mutex::new(Some(log.tail)),
             options,
         };
         store.maintenance.note_applied(applied, store.fullness());
@@ -170,6 +163,12 @@ impl Store {
         }
         Ok(store)
     }
+}
+
+/// The shards of a store: those that have contents, and empty ones for the others.
+fn all_of(owned: ShardSet, mut shards: BTreeMap<ShardId, Shard>) -> Vec<(ShardId, RwLock<Shard>)> {
+    let mut shard = |id| RwLock::new(shards.remove(&id).unwrap_or_default());
+    owned.iter().map(|id| (id, shard(id))).collect()
 }
 
 fn report(directory: &dyn Directory, manifest: &Manifest, tail: &Tail) {
