@@ -41,8 +41,7 @@ impl Degenerate {
         if counts().any(|count| count * 100 > all * MOST_OF_ONE) {
             return Some(Self::Repetitive);
         }
-        let digits = text.chars().filter(|one| one.is_numeric()).count();
-        let letters = text.chars().filter(|one| one.is_alphabetic()).count();
+        let [digits, letters] = digits_and_letters(text);
         (digits > letters).then_some(Self::Digits)
     }
 
@@ -55,6 +54,22 @@ impl Degenerate {
             Self::Digits => "mostly digits",
         }
     }
+}
+
+/// How many characters of a text are digits, and how many letters. Those of ASCII are counted byte by byte, many at a
+/// time.
+fn digits_and_letters(text: &str) -> [usize; 2] {
+    let bytes = text.as_bytes();
+    let digits = bytes.iter().filter(|byte| byte.is_ascii_digit()).count();
+    let letters = bytes.iter().filter(|byte| byte.is_ascii_alphabetic());
+    let mut counts = [digits, letters.count()];
+    if !text.is_ascii() {
+        for one in text.chars().filter(|one| !one.is_ascii()) {
+            counts[0] += usize::from(one.is_numeric());
+            counts[1] += usize::from(one.is_alphabetic());
+        }
+    }
+    counts
 }
 
 #[cfg(test)]
@@ -81,6 +96,16 @@ mod tests {
             assert_eq!(Degenerate::of(text), reason, "{text}");
         }
     }
+
+    #[test]
+    fn digits_and_letters_of_all_scripts_are_counted() {
+        let text = "a1é٣中Ⅷ½_ -";
+        let counted = |is: fn(char) -> bool| text.chars().filter(|one| is(*one)).count();
+        let expected = [char::is_numeric, char::is_alphabetic].map(counted);
+        assert_eq!(digits_and_letters(text), expected);
+        assert_eq!(digits_and_letters("a1b22 -"), [3, 2]);
+    }
+
     #[test]
     fn a_text_is_judged_by_its_first_1024_bytes() {
         for (bytes, reason) in [(1024, None), (1025, Some(Degenerate::Few))] {

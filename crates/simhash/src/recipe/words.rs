@@ -40,7 +40,8 @@ pub(super) fn for_each_run(level: Level, text: &str, window: Window, take: impl 
 /// none.
 #[must_use]
 pub fn word_runs(text: &str, window: Window) -> Vec<u64> {
-    let mut all = Vec::new();
+    // Words of European languages and code take about this many bytes.
+    let mut all = Vec::with_capacity(text.len() / 5);
     for_each_run(Level::best(), text, window, |runs| {
         all.extend_from_slice(runs);
     });
