@@ -82,6 +82,7 @@ fn is_bad_file(error: &MetadataError) -> bool {
         | MetadataError::BadRecord { .. }
         | MetadataError::OtherStore { .. }
         | MetadataError::AlreadyInitialized
+        | MetadataError::NoCluster
         | MetadataError::OtherCorpora
         | MetadataError::OtherName { .. }
         | MetadataError::KeyValues(

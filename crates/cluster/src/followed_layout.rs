@@ -154,12 +154,12 @@ pub(crate) fn shards_of(stores: &Snapshot, shards: &Snapshot) -> Result<Shards, 
     let mut all_records = ShardRecords::new();
     for shard in ShardId::all() {
         let key = keys::shard(shard);
-        let text = shards.get(&key).ok_or_else(|| missing(&key))?;
+        let text = shards.get(&key).ok_or_else(|| records::missing(&key))?;
         let record = records::shard_of(&key, text)?;
         let holder = record.in_sync[0].store;
         let store = stores
             .get(&holder)
-            .ok_or_else(|| missing(&keys::store(holder)))?;
+            .ok_or_else(|| records::missing(&keys::store(holder)))?;
         nodes.insert(store.node.clone(), node_of(store));
         entries.push(vec![store.node.clone()]);
         all_records.insert(shard, Arc::new(record));
@@ -173,11 +173,4 @@ pub(crate) fn shards_of(stores: &Snapshot, shards: &Snapshot) -> Result<Shards, 
         layout: layout.map_err(MetadataError::UnusableRecords)?,
         records: all_records,
     })
-}
-
-fn missing(key: &str) -> MetadataError {
-    MetadataError::BadRecord {
-        key: key.to_owned(),
-        reason: "it is missing".to_owned(),
-    }
 }

@@ -30,7 +30,7 @@ pub use key_value::{
 };
 pub use key_value_metadata::KeyValueMetadata;
 pub use layout::{ClusterLayout, ClusterLayoutError, Node};
-pub use membership::{check_registered, initialize, register, registered_stores};
+pub use membership::{check_registered, initialize, register, registered_stores, shard_records};
 pub use memory::MemoryStore;
 pub use records::RegisteredStore;
 pub use simshard_topology::CorpusUid;

@@ -8,8 +8,9 @@
 //! - ME3: no two stores have the same address (`an_address_that_another_store_has_is_refused`).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use simshard_topology::replication::ShardRecord;
+use simshard_topology::replication::{ShardRecord, ShardRecords};
 use simshard_topology::{NodeId, ShardId, ShardMap};
 use uuid::Uuid;
 
@@ -306,9 +307,29 @@ pub async fn registered_stores(
     stores_in(&keys.read(keys::STORES).await?)
 }
 
+/// The records of all shards.
+///
+/// # Errors
+/// [`MetadataError::NoCluster`] if there is none, else when the keys cannot be read or understood.
+pub async fn shard_records(keys: &dyn KeyValueStore) -> Result<ShardRecords, MetadataError> {
+    if cluster_in(&keys.read(keys::CLUSTER).await?)?.is_none() {
+        return Err(MetadataError::NoCluster);
+    }
+    let shards = keys.read(keys::SHARDS).await?.pairs;
+    let texts: BTreeMap<String, String> = shards
+        .into_iter()
+        .map(|pair| (pair.key, pair.value))
+        .collect();
+    let record = |shard| {
+        let key = keys::shard(shard);
+        let text = texts.get(&key).ok_or_else(|| records::missing(&key))?;
+        Ok((shard, Arc::new(records::shard_of(&key, text)?)))
+    };
+    ShardId::all().map(record).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
 

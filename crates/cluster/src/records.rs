@@ -204,6 +204,11 @@ fn id_of(text: &str) -> Result<StoreId, String> {
     Ok(StoreId(id.into_bytes()))
 }
 
+/// A record that must be there is not.
+pub(crate) fn missing(key: &str) -> MetadataError {
+    bad(key, "it is missing".to_owned())
+}
+
 fn bad(key: &str, reason: String) -> MetadataError {
     MetadataError::BadRecord {
         key: key.to_owned(),

@@ -195,6 +195,8 @@ pub enum MetadataError {
     OtherName { node: NodeId },
     #[error("there is a cluster already: `simshard cluster nodes` lists its nodes")]
     AlreadyInitialized,
+    #[error("there is no cluster yet: `simshard cluster init` begins one")]
+    NoCluster,
     #[error("these nodes have not registered: {missing}; start them with the same --metadata")]
     NotRegistered { missing: String },
     #[error(

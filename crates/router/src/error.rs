@@ -307,6 +307,7 @@ impl From<MetadataError> for RouterError {
             | MetadataError::BadRecord { .. }
             | MetadataError::OtherStore { .. }
             | MetadataError::AlreadyInitialized
+            | MetadataError::NoCluster
             | MetadataError::NotRegistered { .. }
             | MetadataError::Raced
             | MetadataError::OtherCorpora
@@ -338,8 +339,7 @@ impl From<RouterError> for Status {
     }
 }
 
-/// What a node's refusal means to the client: its own fault only where the
-/// router hands on what the client asked for.
+/// What a node's refusal means to the client: its own fault only where the router hands on what it asked for.
 fn node_reason(status: &Status) -> Reason {
     let handed_on = [
         Reason::MetadataFailed,

@@ -1,13 +1,15 @@
 //! Looking at a data directory that no process uses, without changing anything in it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use simshard_topology::replication::Epoch;
 use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
 use uuid::Uuid;
 
 use crate::directory::{Directory, DiskDirectory, StoredFile};
+use crate::element::Operation;
 use crate::error::ReadError;
 use crate::files;
 use crate::log::{AbruptEnd, Record, Torn, survey};
@@ -15,7 +17,7 @@ use crate::manifest::Manifest;
 use crate::merge::Cursor;
 use crate::segment::{BlockCache, Segment};
 use crate::store::{
-    Corpus, FailureNote, LOG, OpenError, SEGMENTS, lock_for_looking, read_failure_note,
+    Corpus, FailureNote, LOG, OpenError, Replicas, SEGMENTS, lock_for_looking, read_failure_note,
 };
 
 /// The content of a data directory. No process can open the directory as long as this lives.
@@ -27,6 +29,8 @@ pub struct Inspection {
     pub generation: u64,
     /// The shards that it holds.
     pub shards: ShardSet,
+    /// The epochs of the records of shards that it has installed, in manifest and log.
+    pub epochs: BTreeMap<ShardId, Epoch>,
     /// The corpora, by uid.
     pub corpora: Vec<Corpus>,
     /// Corpora that were dropped, by uid.
@@ -79,7 +83,13 @@ pub(crate) fn inspect_in(directory: &dyn Directory) -> Result<Inspection, OpenEr
     let manifest = manifest.ok_or_else(|| OpenError::NoStore {
         path: directory.path().to_owned(),
     })?;
-    let visit = |_: u64, _: Record| Ok::<(), OpenError>(());
+    let mut replicas = Replicas::of(&manifest);
+    let visit = |_: u64, record: Record| {
+        if let Record::Operation(Operation::Install(installed)) = record {
+            replicas.restore(&installed);
+        }
+        Ok::<(), OpenError>(())
+    };
     let log = files::folder(directory, LOG)?;
     let survey = survey(log, manifest.store, manifest.first_sequence, visit)?;
     let folder = files::folder(directory, SEGMENTS)?;
@@ -95,6 +105,7 @@ pub(crate) fn inspect_in(directory: &dyn Directory) -> Result<Inspection, OpenEr
         store: manifest.store,
         generation: manifest.generation,
         shards: manifest.shards,
+        epochs: replicas.epochs(),
         corpora: corpora
             .map(|(&uid, &layout)| Corpus { uid, layout })
             .collect(),

@@ -53,6 +53,30 @@ fn with_epoch(number: u64) -> impl Fn(&str) -> String {
     move |record| record.replacen("\"epoch\":\"0.1\"", &format!("\"epoch\":\"0.{number}\""), 1)
 }
 
+/// What a command prints that succeeds.
+fn printed(args: &[&str]) -> String {
+    let output = run(binary(), args, "");
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// What is installed in the first node is told, offline and by the metadata.
+fn assert_listed(cluster: &ProcessCluster, directory: &Path) {
+    let store = directory.to_str().unwrap();
+    let held = printed(&["storage", "inspect", store]);
+    for line in [
+        "installed   epoch 0.1  shards 01-7f\n",
+        "installed   epoch 0.2  shards 00\n",
+    ] {
+        assert!(held.contains(line), "{held}");
+    }
+    let metadata = format!("file:{}", cluster.metadata_file().display());
+    let shards = printed(&["cluster", "shards", "--metadata", &metadata]);
+    let expected =
+        "shards\tepoch\tin_sync\tlearners\n00\t0.2\tn1\t\n01-7f\t0.1\tn1\t\n80-ff\t0.1\tn2\t\n";
+    assert_eq!(shards, expected);
+}
+
 /// Why the first node does not start.
 fn refusal(cluster: &ProcessCluster) -> String {
     let refused = run(binary(), cluster.node_args(0), "");
@@ -78,6 +102,8 @@ async fn a_node_does_not_start_with_metadata_of_another_history() {
     let patience = Duration::from_secs(60);
     tokio::time::timeout(patience, installed).await.unwrap();
     cluster.end_node(0, End::Killed);
+
+    assert_listed(&cluster, &directory);
 
     let newest = fs::read(cluster.metadata_file()).unwrap();
     fs::write(cluster.metadata_file(), &older).unwrap();

@@ -1,15 +1,16 @@
 //! `simshard cluster`: a cluster whose nodes register themselves in the metadata.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, Subcommand, ValueHint};
 use simshard_cluster::{
     FileStore, KeyValueStore, MetadataError, MetadataStore, RegisteredStore, initialize,
-    key_values_at, registered_stores, wait_for_stores,
+    key_values_at, registered_stores, shard_records, wait_for_stores,
 };
-use simshard_topology::{NodeId, ShardMap, plan};
+use simshard_topology::replication::{ShardRecord, StoreId};
+use simshard_topology::{NodeId, ShardId, ShardMap, ShardSet, plan};
 
 use crate::exit::UsageError;
 use crate::say;
@@ -31,6 +32,13 @@ directories and with --metadata only, then run this.")]
     Init(InitArgs),
     /// List the nodes that have registered, as TSV
     Nodes(MetadataArgs),
+    /// List which nodes hold which shards, by the records in the metadata, as TSV
+    #[command(after_help = "\
+Shards that stand together and have equal records share a line: their first
+bytes, the epoch, the nodes in sync, and those that learn. The first node in
+sync answers searches. An epoch counts the changes of a record; its first part
+counts the times that a cluster began anew, after its metadata was lost.")]
+    Shards(MetadataArgs),
 }
 
 /// Where the metadata is.
@@ -60,6 +68,7 @@ pub async fn run(command: ClusterCommand) -> anyhow::Result<()> {
     match command {
         ClusterCommand::Init(args) => init(&args).await,
         ClusterCommand::Nodes(args) => list(&args).await,
+        ClusterCommand::Shards(args) => list_shards(&args).await,
     }
 }
 
@@ -151,6 +160,37 @@ async fn list(args: &MetadataArgs) -> anyhow::Result<()> {
             id, node, address, ..
         } = store;
         text.push_str(&format!("\n{node}\t{address}\t{id}"));
+    }
+    say::print(&text)?;
+    Ok(())
+}
+
+async fn list_shards(args: &MetadataArgs) -> anyhow::Result<()> {
+    let keys = args.keys()?;
+    let records = shard_records(&*keys).await?;
+    let stores = registered_stores(&*keys).await?;
+    let names = stores
+        .into_iter()
+        .map(|store| (store.id, store.node.to_string()));
+    let names: BTreeMap<StoreId, String> = names.collect();
+    let name = |store: StoreId| {
+        let name = names.get(&store).cloned();
+        name.unwrap_or_else(|| store.to_string())
+    };
+    let row = |record: &ShardRecord| {
+        let in_sync: Vec<String> = record.in_sync.iter().map(|one| name(one.store)).collect();
+        let learners: Vec<String> = record.learners.iter().map(|one| name(one.store)).collect();
+        let (in_sync, learners) = (in_sync.join(","), learners.join(","));
+        format!("{}\t{in_sync}\t{learners}", record.epoch)
+    };
+    let rows: Vec<(ShardId, String)> = records
+        .iter()
+        .map(|(shard, record)| (*shard, row(record)))
+        .collect();
+    let mut text = "shards\tepoch\tin_sync\tlearners".to_owned();
+    for alike in rows.chunk_by(|(_, one), (_, next)| one == next) {
+        let shards: ShardSet = alike.iter().map(|(shard, _)| *shard).collect();
+        text.push_str(&format!("\n{shards}\t{}", alike[0].1));
     }
     say::print(&text)?;
     Ok(())

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 use simshard_storage::{Inspection, inspect};
-use simshard_topology::ShardId;
+use simshard_topology::replication::Epoch;
+use simshard_topology::{ShardId, ShardSet};
 
 use crate::embedded::EMBEDDED_NODE;
 use crate::progress;
@@ -121,6 +122,13 @@ fn describe(inspection: &Inspection) -> String {
         "log",
         format!("{records} records that are in no segment, in {files} files"),
     );
+    let mut installed: BTreeMap<Epoch, ShardSet> = BTreeMap::new();
+    for (&shard, &epoch) in &inspection.epochs {
+        installed.entry(epoch).or_default().insert(shard);
+    }
+    for (epoch, shards) in installed {
+        line("installed", format!("epoch {epoch}  shards {shards}"));
+    }
     for corpus in &inspection.corpora {
         let layout = corpus.layout;
         let (blocks, distance) = (layout.blocks(), layout.distance());

@@ -134,6 +134,12 @@ impl Replicas {
         standing.map_or(Epoch::NONE, |(record, _)| record.epoch)
     }
 
+    /// The epochs of the records that are applied.
+    pub(crate) fn epochs(&self) -> BTreeMap<ShardId, Epoch> {
+        let shards = self.by_shard.keys();
+        shards.map(|&shard| (shard, self.epoch(shard))).collect()
+    }
+
     /// Whether the store has installed no record.
     pub(crate) fn is_empty(&self) -> bool {
         self.by_shard.is_empty()

@@ -197,6 +197,7 @@ fn examine(bytes: &[u8], error: &MetadataError) {
         | MetadataError::NotDurable { .. }
         | MetadataError::KeyValues(_)
         | MetadataError::BadRecord { .. }
+        | MetadataError::NoCluster
         | MetadataError::OtherStore { .. }
         | MetadataError::AlreadyInitialized
         | MetadataError::NotRegistered { .. }
