@@ -40,10 +40,12 @@ impl CorpusRecords {
         Self { store, last }
     }
 
-    /// The corpora, by a reading that begins from now on. All who wait for one share the next.
-    async fn read(&self) -> Result<Arc<Corpora>, NodeError> {
-        let since = Instant::now();
-        let mut last = self.last.lock().await;
+    /// The corpora, by a reading that began at a time or later. All who wait for one share the next.
+    async fn read(
+        &self,
+        last: &mut Option<Reading>,
+        since: Instant,
+    ) -> Result<Arc<Corpora>, NodeError> {
         if let Some(reading) = last.as_ref().filter(|reading| reading.begun >= since) {
             return reading.corpora.clone();
         }
@@ -73,7 +75,13 @@ impl Engine {
         let Some(records) = &self.corpus_records else {
             return Err(NodeError::CorpusNotLoaded(uid));
         };
-        let corpora = records.read().await?;
+        let since = Instant::now();
+        // One after the other, so that of many requests for a corpus one makes it.
+        let mut last = records.last.lock().await;
+        if self.corpora.get(uid).is_ok() {
+            return Ok(());
+        }
+        let corpora = records.read(&mut last, since).await?;
         let record = corpora.of_uid(uid);
         let live = record.filter(|record| record.state == CorpusState::Live);
         let record = live.ok_or(NodeError::CorpusNotLoaded(uid))?;
@@ -147,7 +155,12 @@ mod tests {
         let store = Arc::new(Slow::default());
         let records = CorpusRecords::new(Arc::<Slow>::clone(&store));
         let begun = || *store.begun.borrow();
-        let mut readings = [(); 3].map(|()| Box::pin(records.read()));
+        let read = async || {
+            let since = Instant::now();
+            let mut last = records.last.lock().await;
+            records.read(&mut last, since).await
+        };
+        let mut readings = [(); 3].map(|()| Box::pin(read()));
         let [first, second, third] = &mut readings;
         assert!(first.now_or_never().is_none());
         for later in [&mut *second, third] {
@@ -167,7 +180,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_store_that_does_not_answer_has_failed() {
         let records = CorpusRecords::new(Arc::new(Slow::default()));
-        let failed = records.read().await.unwrap_err();
+        let failed = records.read(&mut None, Instant::now()).await.unwrap_err();
         assert!(matches!(failed, NodeError::MetadataLate(_)), "{failed}");
     }
 }
