@@ -83,6 +83,7 @@ fn is_bad_file(error: &MetadataError) -> bool {
         | MetadataError::OtherStore { .. }
         | MetadataError::AlreadyInitialized
         | MetadataError::NoCluster
+        | MetadataError::EmptiedStore { .. }
         | MetadataError::OtherCorpora
         | MetadataError::OtherName { .. }
         | MetadataError::KeyValues(

@@ -15,6 +15,7 @@ use simshard_topology::{NodeId, ShardId, ShardMap};
 use uuid::Uuid;
 
 use crate::corpora::Corpora;
+use crate::corpus::{CorpusRecord, CorpusState};
 use crate::key_value::{
     KeyValue, KeyValueError, KeyValueStore, MAX_OPERATIONS, Outcome, Revision, Snapshot,
     Transaction,
@@ -85,6 +86,7 @@ pub async fn initialize(
     let registered = Registered::read(keys).await?;
     let stores = registered.stores_of(map)?;
     let generation = registered.next_generation();
+    check_not_emptied(&stores, generation, corpora)?;
     let mut begin = registered.if_unchanged(Transaction::new());
     if let Some(mark) = take_over(keys, corpora).await? {
         begin = begin
@@ -111,6 +113,25 @@ pub async fn initialize(
     let begin = begin.put(keys::CLUSTER, &*text);
     let begun = commit(keys, &begin, keys::CLUSTER, &text).await?;
     begun.map(|_| ()).ok_or(MetadataError::Raced)
+}
+
+/// Refuses a store that lacks what the others hold: its directory was lost, and it would answer as if nothing had been
+/// stored.
+fn check_not_emptied(
+    stores: &BTreeMap<&NodeId, &RegisteredStore>,
+    generation: u32,
+    corpora: &Corpora,
+) -> Result<(), MetadataError> {
+    let is_live = |corpus: &CorpusRecord| corpus.state == CorpusState::Live;
+    let has_live = corpora.records().any(is_live);
+    let is_behind = |store: &RegisteredStore| {
+        store.next_generation < generation || (has_live && !store.has_corpora)
+    };
+    let mut behind = stores.values().filter(|store| is_behind(store));
+    behind.next().map_or(Ok(()), |store| {
+        let node = store.node.clone();
+        Err(MetadataError::EmptiedStore { node })
+    })
 }
 
 /// Copies the records of corpora, before the cluster begins. Replaces what an earlier attempt copied, and nothing else:
@@ -336,7 +357,7 @@ mod tests {
     use simshard_topology::replication::StoreId;
 
     use super::*;
-    use crate::corpus::{CorpusName, CorpusRecord, CorpusState, random_corpus_uid};
+    use crate::corpus::{CorpusName, random_corpus_uid};
     use crate::followed_layout::shards_of;
     use crate::key_value::{LeaseId, MemoryKeyValues};
     use crate::key_value_metadata::KeyValueMetadata;
@@ -357,6 +378,7 @@ mod tests {
             node: node(number),
             address: format!("http://127.0.0.1:{port}"),
             next_generation: 0,
+            has_corpora: false,
         }
     }
 

@@ -21,7 +21,12 @@ pub struct RegisteredStore {
     pub address: String,
     /// The generation after that of the records of shards that it has installed; 0 if it has none.
     pub next_generation: u32,
+    /// Whether it holds a corpus.
+    pub has_corpora: bool,
 }
+
+/// Most stores that a shard may have.
+const MOST_STORES: usize = 64;
 
 /// The schema of the records that this version writes and knows.
 const SCHEMA: u32 = 1;
@@ -50,6 +55,8 @@ struct RawStore {
     address: String,
     #[serde(default, skip_serializing_if = "is_first")]
     next_generation: u32,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    has_corpora: bool,
 }
 
 /// Whether it is the generation that earlier versions have.
@@ -114,6 +121,7 @@ pub(crate) fn store_text(key: &str, store: &RegisteredStore) -> Result<String, M
         node: store.node.to_string(),
         address: store.address.clone(),
         next_generation: store.next_generation,
+        has_corpora: store.has_corpora,
     };
     text_of(key, &raw)
 }
@@ -127,6 +135,7 @@ pub(crate) fn store_of(key: &str, text: &str) -> Result<RegisteredStore, Metadat
         node: NodeId::new(&raw.node).map_err(|error| bad(key, error.to_string()))?,
         address: raw.address,
         next_generation: raw.next_generation,
+        has_corpora: raw.has_corpora,
     })
 }
 
@@ -186,6 +195,10 @@ pub(crate) fn shard_of(key: &str, text: &str) -> Result<ShardRecord, MetadataErr
     };
     if record.in_sync.is_empty() {
         return Err(bad(key, "no store is in sync".to_owned()));
+    }
+    let stores = record.write_set().count().max(record.previous.len());
+    if stores > MOST_STORES {
+        return Err(bad(key, format!("it names {stores} stores")));
     }
     Ok(record)
 }

@@ -193,6 +193,11 @@ pub enum MetadataError {
     OtherStore { node: NodeId, store: StoreId },
     #[error("this data directory is that of node {node}: give --name {node}")]
     OtherName { node: NodeId },
+    #[error(
+        "node {node} lacks what other nodes hold: start it with the data directory that it had, or all nodes with \
+         empty ones"
+    )]
+    EmptiedStore { node: NodeId },
     #[error("there is a cluster already: `simshard cluster nodes` lists its nodes")]
     AlreadyInitialized,
     #[error("there is no cluster yet: `simshard cluster init` begins one")]

@@ -65,7 +65,7 @@ pub enum ServeError {
     /// The storage failed while the node served.
     #[error("the storage failed, and the node with it: {0}")]
     Storage(Failure),
-    /// The metadata has records of shards that the node cannot install.
+    /// The metadata has records of shards that may not follow those that are installed.
     #[error("the node cannot follow the metadata, and ends: {0}")]
     Records(InstallFailure),
     /// Starting was cut off.
@@ -102,7 +102,7 @@ impl Node {
         let start = Start {
             shards: layout.map().shards_of(&config.node),
             map: layout.map().digest(),
-            records: shard_records.as_mut().map(newest).unwrap_or_default(),
+            records: shard_records.as_mut().map(newest),
             corpora: is_registered.then(|| CorpusRecords::new(Arc::clone(&store))),
         };
         let engine = start.engine(&config).await?;
@@ -210,7 +210,7 @@ async fn reconcile(engine: &Engine, store: &dyn MetadataStore) {
             }
         }
     }
-    // Else they are made on demand.
+    // A node that has registered makes them on demand.
     for (corpus, uid) in missing.into_iter().filter(|_| !store.names_stores()) {
         error!(
             %corpus, %uid,
@@ -251,8 +251,8 @@ fn newest<T>(watched: &mut watch::Receiver<Arc<T>>) -> Arc<T> {
 struct Start {
     shards: ShardSet,
     map: MapDigest,
-    /// None if the metadata has no such records.
-    records: Arc<ShardRecords>,
+    /// `None` if the metadata has no such records.
+    records: Option<Arc<ShardRecords>>,
     /// `None` if the node's directory may have been lost.
     corpora: Option<CorpusRecords>,
 }
@@ -268,7 +268,7 @@ impl Start {
         } = config.clone();
         let holding = Holding {
             shards: self.shards,
-            records: (*self.records).clone(),
+            records: self.records.map(|records| (*records).clone()),
         };
         let start = move || {
             let threads = Arc::new(Threads::start(threads)?);

@@ -308,6 +308,7 @@ impl From<MetadataError> for RouterError {
             | MetadataError::OtherStore { .. }
             | MetadataError::AlreadyInitialized
             | MetadataError::NoCluster
+            | MetadataError::EmptiedStore { .. }
             | MetadataError::NotRegistered { .. }
             | MetadataError::Raced
             | MetadataError::OtherCorpora
@@ -339,7 +340,7 @@ impl From<RouterError> for Status {
     }
 }
 
-/// What a node's refusal means to the client: its own fault only where the router hands on what it asked for.
+/// What a node's refusal means to the client: its own fault only where the reason is handed on.
 fn node_reason(status: &Status) -> Reason {
     let handed_on = [
         Reason::MetadataFailed,
@@ -392,9 +393,7 @@ fn unreachable(nodes: &BTreeMap<NodeId, ShardSet>, late: bool) -> String {
     } else {
         "cannot be reached"
     };
-    let named: Vec<String> = nodes
-        .iter()
-        .map(|(node, shards)| format!("node {node} (shards {shards} of 00-ff)"))
-        .collect();
+    let name = |(node, shards)| format!("node {node} (shards {shards} of 00-ff)");
+    let named: Vec<String> = nodes.iter().map(name).collect();
     format!("{} {what}: retry later", named.join(", "))
 }

@@ -29,6 +29,15 @@ impl Metadata {
         self.store.names_stores()
     }
 
+    /// Whether the metadata was lost once, and the cluster has begun anew: its stores may hold corpora without a record.
+    pub(crate) fn has_begun_anew(&self) -> bool {
+        let records = self.store.watch_records();
+        records.is_some_and(|records| {
+            let records = records.borrow();
+            records.values().any(|record| record.epoch.generation > 0)
+        })
+    }
+
     pub(crate) async fn corpora(&self) -> Result<Arc<Corpora>, RouterError> {
         in_time(self.store.corpora()).await
     }

@@ -54,7 +54,7 @@ pub enum Operation {
     },
     /// Documents change.
     Change(Change),
-    /// The records of shards are what they are from here on, by shard.
+    /// From here on, these shards have these records. By shard.
     Install(Vec<(ShardId, Arc<ShardRecord>)>),
 }
 

@@ -31,8 +31,11 @@ mod tests;
 mod thread;
 mod writer;
 
-/// The version of the bytes that this program reads (`FORMAT.md`).
+/// The last version of the bytes that this program reads (`FORMAT.md`).
 const FORMAT_VERSION: u32 = 2;
+
+/// The version from which on logs and manifests can have records of shards, and segments of other stores.
+const REPLICA_FORMAT: u32 = 2;
 
 /// The version of segments, and of what says nothing of replicas: then earlier programs read it too.
 const FIRST_FORMAT: u32 = 1;

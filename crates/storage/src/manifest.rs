@@ -20,7 +20,7 @@ use crate::error::{Fault, ReadError, WriteError};
 use crate::files;
 use crate::seal::{SEAL_BYTES, seal, unseal};
 use crate::segment::{Origin, SegmentId, SegmentMeta};
-use crate::{FIRST_FORMAT, FORMAT_VERSION};
+use crate::{FIRST_FORMAT, FORMAT_VERSION, REPLICA_FORMAT};
 
 mod replica;
 
@@ -91,7 +91,7 @@ impl Manifest {
         if self.replicas.is_empty() && !self.segments.values().any(is_adopted) {
             FIRST_FORMAT
         } else {
-            FORMAT_VERSION
+            REPLICA_FORMAT
         }
     }
 
@@ -150,7 +150,7 @@ impl Manifest {
             body.put_u64(meta.elements);
             body.put_u64(meta.highest_version.0);
             body.put(&meta.hash);
-            if format > FIRST_FORMAT {
+            if format >= REPLICA_FORMAT {
                 let origin = meta.origin.unwrap_or(OWN);
                 body.put(origin.store.as_bytes());
                 body.put_u64(origin.number);
@@ -219,7 +219,7 @@ impl Reader<'_> {
         manifest.next_segment = self.u64()?;
         manifest.shards = ShardSet::from_bytes(self.array()?);
         let [corpora, dropped, segments] = [self.u32()?, self.u32()?, self.u32()?];
-        let replicas = if self.format > FIRST_FORMAT {
+        let replicas = if self.format >= REPLICA_FORMAT {
             self.u32()?
         } else {
             self.zeros::<4>()?;
@@ -305,7 +305,7 @@ impl Reader<'_> {
     }
 
     fn origin(&mut self) -> Result<Option<Origin>, Fault> {
-        if self.format == FIRST_FORMAT {
+        if self.format < REPLICA_FORMAT {
             return Ok(None);
         }
         let origin = Origin {

@@ -143,6 +143,9 @@ impl<T: Send + 'static> Writer<T> {
         if matches!(operation, Operation::Change(_)) && self.store.is_overfull() {
             return Err(Refusal::QueueFull);
         }
+        // Records of shards are installed before a change, or after it.
+        let is_change = matches!(operation, Operation::Change(_));
+        let _between_installs = is_change.then(|| self.store.replicas().read());
         let log = self.log.read();
         let log = log.as_ref().ok_or(Refusal::Closed)?;
         let record = Record::Operation(operation);
@@ -155,8 +158,7 @@ impl<T: Send + 'static> Writer<T> {
     }
 
     /// Queues those of these records that are news to the store, as one operation; answers whether any are. The ticket
-    /// comes back through the sink. One that is refused for a shortage ends the process: later operations may have
-    /// counted on it.
+    /// comes back through the sink. If it comes back refused, call [`Writer::withdraw`], then try again.
     ///
     /// # Errors
     /// If a record may not follow the one that is installed, or the operation is refused at once.
@@ -171,6 +173,11 @@ impl<T: Send + 'static> Writer<T> {
         self.append(Operation::Install(news.clone()), ticket)?;
         replicas.append(&news);
         Ok(true)
+    }
+
+    /// Takes back records that the log has refused for a shortage. No others may be queued.
+    pub fn withdraw(&self) {
+        self.store.replicas().write().withdraw();
     }
 
     /// Finishes what is queued, and ends the threads. Nothing can be appended any more.

@@ -37,29 +37,7 @@ impl Process {
     }
 
     fn start<A: AsRef<OsStr>>(binary: &str, args: impl IntoIterator<Item = A>, log: Stdio) -> Self {
-        let mut child = command(binary)
-            .args(args)
-            .stdout(Stdio::piped())
-            .stderr(log)
-            .spawn()
-            .expect("the binary starts");
-        let line = first_line(child.stdout.take().expect("a pipe"));
-        let Some(url) = line.trim().strip_prefix("listening on ") else {
-            let _ = child.kill();
-            let mut log = String::new();
-            if let Some(stderr) = child.stderr.as_mut() {
-                let _ = stderr.read_to_string(&mut log);
-            }
-            panic!("it does not listen: {line}{log}");
-        };
-        // Its log is read and dropped from now on, so that it never waits for a reader.
-        if let Some(mut stderr) = child.stderr.take() {
-            thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
-        }
-        Self {
-            child,
-            url: url.to_owned(),
-        }
+        Waiting::spawn(binary, args, log).listening()
     }
 
     /// Where it listens.
@@ -109,6 +87,51 @@ impl Drop for Process {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// A role that has started, and may not listen yet. It is killed when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Waiting(Process);
+
+impl Waiting {
+    /// Starts `binary` with these arguments.
+    pub(crate) fn start<A: AsRef<OsStr>>(binary: &str, args: impl IntoIterator<Item = A>) -> Self {
+        Self::spawn(binary, args, Stdio::piped())
+    }
+
+    fn spawn<A: AsRef<OsStr>>(binary: &str, args: impl IntoIterator<Item = A>, log: Stdio) -> Self {
+        let child = command(binary)
+            .args(args)
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .spawn()
+            .expect("the binary starts");
+        Self(Process {
+            child,
+            url: String::new(),
+        })
+    }
+
+    /// Waits until it listens, but not for more than a minute.
+    pub(crate) fn listening(self) -> Process {
+        let mut process = self.0;
+        let child = &mut process.child;
+        let line = first_line(child.stdout.take().expect("a pipe"));
+        let Some(url) = line.trim().strip_prefix("listening on ") else {
+            let _ = child.kill();
+            let mut log = String::new();
+            if let Some(stderr) = child.stderr.as_mut() {
+                let _ = stderr.read_to_string(&mut log);
+            }
+            panic!("it does not listen: {line}{log}");
+        };
+        // Its log is read and dropped from now on, so that it never waits for a reader.
+        if let Some(mut stderr) = child.stderr.take() {
+            thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
+        }
+        url.clone_into(&mut process.url);
+        process
     }
 }
 

@@ -3,11 +3,11 @@
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::Duration;
 
 use simshard_client::Client;
 
+use crate::process::Waiting;
 use crate::{Process, binary, free_addresses, run, write_layout_file};
 
 /// How long its clients wait for an answer.
@@ -80,25 +80,25 @@ impl ProcessCluster {
 
     /// Starts the nodes, which register themselves, then a cluster of them: also where the metadata was lost.
     pub fn begin(&mut self) {
+        self.try_begin().expect("a cluster that begins");
+    }
+
+    /// The same. Answers what `cluster init` said if it failed; then no node runs.
+    pub fn try_begin(&mut self) -> Result<(), String> {
         // Each waits until the cluster has begun.
-        let start = |number| {
-            let args = self.node_args(number);
-            thread::spawn(|| Process::serve(binary(), args))
-        };
-        let starting: Vec<_> = (0..self.nodes.len()).map(start).collect();
+        let start = |number| Waiting::start(binary(), self.node_args(number));
+        let starting: Vec<Waiting> = (0..self.nodes.len()).map(start).collect();
         let count = starting.len().to_string();
         let init = ["cluster", "init", "--nodes", &count].map(str::to_owned);
-        let begun = run(
-            binary(),
-            init.into_iter()
-                .chain(self.metadata_args())
-                .collect::<Vec<_>>(),
-            "",
-        );
-        assert!(begun.status.success(), "{begun:?}");
-        for (number, node) in starting.into_iter().enumerate() {
-            self.nodes[number] = Some(node.join().expect("it listens"));
+        let args: Vec<String> = init.into_iter().chain(self.metadata_args()).collect();
+        let begun = run(binary(), args, "");
+        if !begun.status.success() {
+            return Err(String::from_utf8_lossy(&begun.stderr).into_owned());
         }
+        for (number, node) in starting.into_iter().enumerate() {
+            self.nodes[number] = Some(node.listening());
+        }
+        Ok(())
     }
 
     fn new(nodes: usize, metadata: Metadata) -> Self {

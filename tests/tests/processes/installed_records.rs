@@ -180,3 +180,29 @@ async fn a_cluster_begins_anew_after_its_metadata_was_lost() {
         assert_eq!(found(&client).await.unwrap(), 200);
     }
 }
+
+/// A directory was lost together with the metadata. Its node would answer as if nothing had been stored.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cluster_does_not_begin_anew_with_a_directory_that_lost_its_documents() {
+    let mut cluster = ProcessCluster::start_registered(NODES);
+    fill(&cluster.client()).await;
+    cluster.end_router(0, End::Killed);
+    for node in 0..NODES {
+        cluster.end_node(node, End::Killed);
+    }
+    fs::remove_file(cluster.metadata_file()).unwrap();
+    let lost = cluster.folder().join("n2");
+    let aside = cluster.folder().join("aside");
+    fs::rename(&lost, &aside).unwrap();
+    let told = block_in_place(|| cluster.try_begin()).unwrap_err();
+    assert!(
+        told.contains("node n2 lacks what other nodes hold"),
+        "{told}"
+    );
+
+    fs::remove_dir_all(&lost).unwrap();
+    fs::rename(&aside, &lost).unwrap();
+    // The empty directory has registered, and would count until its node comes back.
+    fs::remove_file(cluster.metadata_file()).unwrap();
+    block_in_place(|| cluster.begin());
+}

@@ -1,18 +1,22 @@
 //! Changing documents and corpora: handed to the storage, answered once committed and applied.
 
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use simshard_cluster::CorpusUid;
 use simshard_simhash::Layout;
-use simshard_storage::{Change, InstallFailure, Operation};
+use simshard_storage::{Change, InstallFailure, Operation, Refusal};
 use simshard_topology::replication::ShardRecords;
 use simshard_topology::{ShardSet, Version};
 use tokio::sync::oneshot;
+use tokio::time::sleep;
 
 use super::{ChangeOutcome, Class, Engine};
 use crate::error::NodeError;
 use crate::target::Target;
+
+/// Between two attempts to install records of shards.
+const INSTALL_PAUSE: Duration = Duration::from_millis(200);
 
 /// A change of fewer documents is encoded where it arrives.
 const INLINE_DOCUMENTS: usize = 1024;
@@ -44,16 +48,29 @@ impl Engine {
         Ok(())
     }
 
-    /// Installs those of these records of shards that are news.
+    /// Installs those of these records of shards that are news; tries again while there is a shortage.
+    ///
+    /// # Errors
+    /// If a record may not follow the one that is installed.
     pub(crate) async fn install(&self, records: &ShardRecords) -> Result<(), InstallFailure> {
-        let (ticket, outcome) = oneshot::channel();
-        if !self.writer.install(records, ticket)? {
-            return Ok(());
-        }
-        match outcome.await {
-            Ok(Err(NodeError::Refused(refusal))) => Err(refusal.into()),
-            // If the storage has failed, the node ends by that.
-            Ok(_) | Err(_) => Ok(()),
+        loop {
+            let (ticket, outcome) = oneshot::channel();
+            let refusal = match self.writer.install(records, ticket) {
+                Ok(false) => return Ok(()),
+                Ok(true) => match outcome.await {
+                    Ok(Err(NodeError::Refused(refusal))) => {
+                        self.writer.withdraw();
+                        refusal
+                    }
+                    // If the storage has failed, the node ends by that.
+                    Ok(_) | Err(_) => return Ok(()),
+                },
+                Err(InstallFailure::Refused(Refusal::Closed)) => return Ok(()),
+                Err(InstallFailure::Refused(refusal)) => refusal,
+                Err(failure @ InstallFailure::Record { .. }) => return Err(failure),
+            };
+            tracing::warn!(%refusal, "records of shards are not installed yet, trying again");
+            sleep(INSTALL_PAUSE).await;
         }
     }
 

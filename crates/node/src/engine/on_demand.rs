@@ -69,7 +69,7 @@ impl From<MetadataError> for NodeError {
 }
 
 impl Engine {
-    /// Makes the corpus of a request if the metadata has it with the layout that the request gives.
+    /// Makes the corpus of a request if the metadata has it.
     pub(super) async fn make_on_demand(&self, target: &Target) -> Result<(), NodeError> {
         let uid = target.corpus;
         let Some(records) = &self.corpus_records else {

@@ -56,7 +56,7 @@ impl Router {
         // This router may remember an earlier corpus of that name.
         self.remembered.forget(&record.name);
         let made = async {
-            // Else they make it when they first need it.
+            // Nodes that register themselves make it when they first need it.
             if !self.metadata.names_stores() {
                 self.create_on_nodes(&record, deadline).await?;
             }

@@ -70,15 +70,16 @@ impl Router {
         }
     }
 
-    /// The corpora that nodes hold, and that have no record. Where the records name stores, nodes may be away: corpora
-    /// are made without them.
+    /// The corpora that nodes hold, and that have no record. Where the records name stores, nodes may be away, as
+    /// corpora are made without them: but not right after the metadata was lost.
     async fn unrecorded(
         &self,
         corpora: &Corpora,
         deadline: Deadline,
     ) -> Result<Vec<CorpusUid>, RouterError> {
         let recorded: Vec<_> = corpora.records().map(|record| record.uid).collect();
-        let may_be_away = self.metadata.names_stores();
+        let is_lost = corpora.revision() == 0 && self.metadata.has_begun_anew();
+        let may_be_away = self.metadata.names_stores() && !is_lost;
         let looking = if may_be_away {
             LOOKING_SHORTLY
         } else {

@@ -10,7 +10,7 @@ use crate::bytes::{Bytes, Put};
 use crate::element::{Change, ChangeKind, MAX_ID_BYTES, Operation};
 use crate::log::frame::{Body, MAX_BODY_BYTES};
 use crate::shard_record::{put_shard_record, take_shard_record};
-use crate::{FIRST_FORMAT, FORMAT_VERSION};
+use crate::{FIRST_FORMAT, REPLICA_FORMAT};
 
 const CREATE_CORPUS: u8 = 1;
 const DROP_CORPUS: u8 = 2;
@@ -97,7 +97,7 @@ impl Record {
     /// The format version of the files that can hold it.
     pub(crate) const fn format(&self) -> u32 {
         match self {
-            Self::Operation(Operation::Install(_)) => FORMAT_VERSION,
+            Self::Operation(Operation::Install(_)) => REPLICA_FORMAT,
             Self::Operation(
                 Operation::CreateCorpus { .. }
                 | Operation::DropCorpus { .. }
@@ -119,7 +119,7 @@ impl Record {
             INSERT => Self::change(decode_change(ChangeKind::Insert, &mut bytes)?),
             REMOVE => Self::change(decode_change(ChangeKind::Remove, &mut bytes)?),
             MARK => Self::Mark,
-            INSTALL if format > FIRST_FORMAT => Self::Operation(decode_install(&mut bytes)?),
+            INSTALL if format >= REPLICA_FORMAT => Self::Operation(decode_install(&mut bytes)?),
             unknown => return Err(DecodeError::UnknownKind(unknown)),
         };
         match bytes.0.len() {

@@ -13,14 +13,14 @@ use simshard_topology::{CorpusUid, ShardId, ShardSet};
 
 use super::catalog::Catalog;
 use super::lock::lock;
-use super::replicas::Replicas;
+use super::replicas::{Installation, Replicas};
 use super::{Disk, Maintenance, OpenError, Options, Store, create, failure};
 use crate::directory::{Directory, DiskDirectory, StoredFile};
 use crate::disk_space::DiskSpace;
 use crate::element::{Change, Operation};
 use crate::error::ReadError;
 use crate::files;
-use crate::log::{LogError, Record, Tail, recover};
+use crate::log::{LogError, Record, Tail, recover, survey};
 use crate::manifest::Manifest;
 use crate::segment::{BlockCache, Segment, SegmentId};
 use crate::shard::Shard;
@@ -36,14 +36,16 @@ pub(crate) const SEGMENTS: &str = "segments";
 pub struct Holding {
     /// The shards.
     pub shards: ShardSet,
-    /// The records of all shards by the metadata; none if it has no such records.
-    pub records: ShardRecords,
+    /// The records of all shards by the metadata; `None` if it has no such records.
+    pub records: Option<ShardRecords>,
 }
 
 impl From<ShardSet> for Holding {
     fn from(shards: ShardSet) -> Self {
-        let records = ShardRecords::new();
-        Self { shards, records }
+        Self {
+            shards,
+            records: None,
+        }
     }
 }
 
@@ -54,6 +56,8 @@ pub struct Claim {
     pub store: StoreId,
     /// The generation after that of the records that it has installed; 0 if it has none.
     pub next_generation: u32,
+    /// Whether it holds a corpus.
+    pub has_corpora: bool,
     _lock: Box<dyn StoredFile>,
 }
 
@@ -71,15 +75,7 @@ impl Store {
     ) -> Result<Self, OpenError> {
         DiskDirectory::make(directory).map_err(failed("make", directory))?;
         let opened = DiskDirectory::open(directory).map_err(failed("open", directory))?;
-        let holding = holding.into();
-        let has_records = !holding.records.is_empty();
-        let store = Self::open_in(Arc::new(opened), holding, options)?;
-        if has_records || store.replicas.read().is_empty() {
-            Ok(store)
-        } else {
-            let path = directory.to_owned();
-            Err(OpenError::NoRecords { path })
-        }
+        Self::open_in(Arc::new(opened), holding.into(), options)
     }
 
     /// Claims a data directory before its shards are known. Without a store there, makes one that holds none yet.
@@ -96,11 +92,11 @@ impl Store {
             Some(manifest) => manifest,
             None => create::manifest(&opened, ShardSet::EMPTY)?,
         };
-        let generations = manifest.replicas.values();
-        let generations = generations.map(|replica| replica.record.epoch.generation);
+        let (catalog, replicas) = contents(&*opened, &manifest)?;
         Ok(Claim {
             store: StoreId(manifest.store.into_bytes()),
-            next_generation: generations.max().map_or(0, |last| last + 1),
+            next_generation: replicas.next_generation(),
+            has_corpora: !catalog.corpora.is_empty(),
             _lock: lock,
         })
     }
@@ -130,8 +126,7 @@ impl Store {
         // A process that was killed may have left names of files in memory only.
         files::sync(&*directory)?;
         files::sync(&*segments)?;
-        hold(&directory, &mut manifest, owned, &log.catalog)?;
-        install(&directory, &mut manifest, &records, &mut log.replicas)?;
+        settle(&directory, &mut manifest, &mut log, owned, records)?;
         shards.retain(|id, _| owned.contains(*id));
         delete_leftovers(&*segments, &manifest)?;
         let disk = Disk {
@@ -187,15 +182,57 @@ pub(super) fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error
     }
 }
 
-/// Gives shards to a directory that has no documents yet. One that has is of use for its own shards only.
-fn hold(
+/// Gives the directory the shards and records that it is to hold, before anything is served.
+fn settle(
     directory: &Arc<dyn Directory>,
+    manifest: &mut Manifest,
+    log: &mut Replayed,
+    owned: ShardSet,
+    records: Option<ShardRecords>,
+) -> Result<(), OpenError> {
+    let news = news(&**directory, &log.replicas, records)?;
+    let is_held = hold(&**directory, manifest, owned, &log.catalog)?;
+    log.replicas.restore(&news);
+    let installed = log.replicas.to_manifest();
+    if is_held && installed == manifest.replicas {
+        return Ok(());
+    }
+    manifest.replicas = installed;
+    manifest.generation += 1;
+    Ok(manifest.write(directory)?)
+}
+
+/// The records that are to be installed before anything is served.
+fn news(
+    directory: &dyn Directory,
+    replicas: &Replicas,
+    records: Option<ShardRecords>,
+) -> Result<Installation, OpenError> {
+    let path = || directory.path().to_owned();
+    match records {
+        Some(records) => replicas.news(&records).map_err(|(shard, problem)| {
+            let path = path();
+            OpenError::OtherRecords {
+                path,
+                shard,
+                problem,
+            }
+        }),
+        None if replicas.is_empty() => Ok(Installation::new()),
+        None => Err(OpenError::NoRecords { path: path() }),
+    }
+}
+
+/// Gives shards to a directory that has no documents yet. One that has is of use for its own shards only. Answers
+/// whether it has them already.
+fn hold(
+    directory: &dyn Directory,
     manifest: &mut Manifest,
     owned: ShardSet,
     catalog: &Catalog,
-) -> Result<(), OpenError> {
+) -> Result<bool, OpenError> {
     if owned == manifest.shards {
-        return Ok(());
+        return Ok(true);
     }
     if !catalog.corpora.is_empty() {
         return Err(OpenError::OtherShards {
@@ -207,31 +244,7 @@ fn hold(
     manifest.shards = owned;
     // They are of dropped corpora.
     manifest.segments.clear();
-    manifest.generation += 1;
-    Ok(manifest.write(directory)?)
-}
-
-/// Installs the records of the metadata, before anything is served. They are in the manifest when this returns.
-fn install(
-    directory: &Arc<dyn Directory>,
-    manifest: &mut Manifest,
-    records: &ShardRecords,
-    replicas: &mut Replicas,
-) -> Result<(), OpenError> {
-    let news = replicas.news(records);
-    let news = news.map_err(|(shard, problem)| OpenError::OtherRecords {
-        path: directory.path().to_owned(),
-        shard,
-        problem,
-    })?;
-    replicas.restore(&news);
-    let installed = replicas.to_manifest();
-    if installed == manifest.replicas {
-        return Ok(());
-    }
-    manifest.replicas = installed;
-    manifest.generation += 1;
-    Ok(manifest.write(directory)?)
+    Ok(false)
 }
 
 /// Opens every segment that the manifest names; nothing in memory yet.
@@ -276,6 +289,28 @@ fn replay_log(
         catalog: recovery.catalog,
         replicas: recovery.replicas,
     })
+}
+
+/// The corpora and the records of shards that a directory has, in manifest and log. Changes nothing.
+fn contents(
+    directory: &dyn Directory,
+    manifest: &Manifest,
+) -> Result<(Catalog, Replicas), OpenError> {
+    let (mut catalog, mut replicas) = (Catalog::of(manifest), Replicas::of(manifest));
+    let visit = |sequence, record| {
+        match record {
+            Record::Operation(Operation::CreateCorpus { uid, layout }) => {
+                catalog.create(sequence, uid, layout);
+            }
+            Record::Operation(Operation::DropCorpus { uid }) => catalog.drop_corpus(sequence, uid),
+            Record::Operation(Operation::Install(installed)) => replicas.restore(&installed),
+            Record::Operation(Operation::Change(_)) | Record::Mark => {}
+        }
+        Ok::<(), OpenError>(())
+    };
+    let log = files::folder(directory, LOG)?;
+    survey(log, manifest.store, manifest.first_sequence, visit)?;
+    Ok((catalog, replicas))
 }
 
 /// What the log makes of what a manifest says.

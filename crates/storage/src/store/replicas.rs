@@ -140,6 +140,19 @@ impl Replicas {
         shards.map(|&shard| (shard, self.epoch(shard))).collect()
     }
 
+    /// The generation after that of all records; 0 if there are none.
+    pub(crate) fn next_generation(&self) -> u32 {
+        let generations = self.epochs().into_values().map(|epoch| epoch.generation);
+        generations.max().map_or(0, |last| last + 1)
+    }
+
+    /// Takes back what stands in the queue of the log, as the log has refused it.
+    pub(crate) fn withdraw(&mut self) {
+        for held in self.by_shard.values_mut() {
+            held.replica.withdraw();
+        }
+    }
+
     /// Whether the store has installed no record.
     pub(crate) fn is_empty(&self) -> bool {
         self.by_shard.is_empty()

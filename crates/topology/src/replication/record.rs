@@ -112,6 +112,7 @@ pub type ShardRecords = BTreeMap<ShardId, Arc<ShardRecord>>;
 
 impl ShardRecord {
     /// The first record of a shard, with one copy in a store that has nothing to copy. `nonce` is random.
+    /// `generation` is 0, or later where the metadata was lost.
     pub fn first(generation: u32, store: StoreId, nonce: u64) -> Self {
         let epoch = Epoch {
             generation,

@@ -221,6 +221,11 @@ impl Replica {
         self.appended.fold(self.store, entry);
     }
 
+    /// Takes back the entries that were appended and are not synced: the log has refused them, and no other is queued.
+    pub fn withdraw(&mut self) {
+        self.appended = self.synced.clone();
+    }
+
     /// Takes note that an entry is on disk.
     pub fn sync(&mut self, entry: &Entry) {
         self.synced.fold(self.store, entry);

@@ -198,6 +198,7 @@ fn examine(bytes: &[u8], error: &MetadataError) {
         | MetadataError::KeyValues(_)
         | MetadataError::BadRecord { .. }
         | MetadataError::NoCluster
+        | MetadataError::EmptiedStore { .. }
         | MetadataError::OtherStore { .. }
         | MetadataError::AlreadyInitialized
         | MetadataError::NotRegistered { .. }

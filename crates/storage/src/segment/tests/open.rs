@@ -5,6 +5,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
+use crate::segment::Origin;
 
 /// G3.
 #[test]
@@ -37,6 +38,36 @@ fn after_the_first_damage_all_reads_fail_alike() {
     ];
     for result in later {
         assert_eq!(result.unwrap_err().to_string(), first);
+    }
+}
+
+/// A file of another store is read as it is, under a name of this one.
+#[test]
+fn an_adopted_segment_has_the_header_of_its_origin() {
+    let (bytes, meta) = assemble(&[(CorpusUid([1; 16]), block(&[(1, "")]))]);
+    let own = Header {
+        store: Uuid::from_bytes([9; 16]),
+        id: SegmentId { number: 99, ..ID },
+    };
+    let open = |origin| {
+        let meta = SegmentMeta { origin, ..meta };
+        let cache = Arc::new(BlockCache::new(1 << 20));
+        Segment::from_source(&bytes[..], "segment".into(), own, meta, cache)
+    };
+    let (store, number) = (STORE, ID.number);
+    let adopted = open(Some(Origin { store, number })).unwrap();
+    assert_eq!(adopted.id(), own.id);
+    assert!(adopted.verify(|_| true).unwrap());
+    let others = [
+        None,
+        Some(Origin { store, number: 99 }),
+        Some(Origin {
+            store: own.store,
+            number,
+        }),
+    ];
+    for other in others {
+        assert!(open(other).is_err(), "{other:?}");
     }
 }
 

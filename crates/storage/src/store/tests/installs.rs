@@ -8,8 +8,10 @@ use simshard_topology::ShardId;
 use simshard_topology::replication::{Epoch, InSync, ShardRecord, ShardRecords, StoreId};
 
 use super::{Fixture, insert, owned, small};
+use crate::directory::{Directory, DiskDirectory};
 use crate::element::Operation;
-use crate::store::{Holding, OpenError, Store};
+use crate::manifest::Manifest;
+use crate::store::{Holding, OpenError, Replicas, Store};
 use crate::writer::InstallFailure;
 
 const SHARD: ShardId = ShardId(3);
@@ -31,7 +33,7 @@ fn records(store: StoreId, generation: u32, number: u64) -> ShardRecords {
 fn try_open(directory: &Path, records: ShardRecords) -> Result<Store, OpenError> {
     let holding = Holding {
         shards: owned(),
-        records,
+        records: Some(records),
     };
     Store::open(directory, holding, small())
 }
@@ -87,6 +89,84 @@ fn what_was_installed_is_there_again_and_nothing_earlier_takes_its_place() {
         assert_eq!(fixture.store.epoch(SHARD), epoch(0, 3), "{is_flushed}");
         fixture.flush();
     }
+}
+
+/// By the flush alone: the log before it may go.
+#[test]
+fn a_flush_writes_what_was_installed_to_the_manifest() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    let store = store_in(directory);
+    let fixture = open(directory, records(store, 0, 1));
+    fixture.create();
+    assert!(install(&fixture, &records(store, 0, 2)));
+    let in_manifest = || {
+        let manifest = DiskDirectory::open(directory).and_then(|opened| {
+            Manifest::read(&opened).map_err(|error| std::io::Error::other(error.to_string()))
+        });
+        manifest.unwrap().unwrap().replicas[&SHARD].record.epoch
+    };
+    assert_eq!(in_manifest(), Epoch::FIRST);
+    fixture.flush();
+    assert_eq!(in_manifest(), epoch(0, 2));
+}
+
+/// A claim reads the log too: a cluster that begins anew must not give a generation again.
+#[test]
+fn a_claim_tells_of_what_only_the_log_has() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    let store = store_in(directory);
+    let claim = Store::claim(directory).unwrap();
+    assert_eq!((claim.next_generation, claim.has_corpora), (0, false));
+    drop(claim);
+    let fixture = open(directory, records(store, 0, 1));
+    fixture.create();
+    assert!(install(&fixture, &records(store, 3, 1)));
+    drop(fixture);
+    let claim = Store::claim(directory).unwrap();
+    assert_eq!((claim.next_generation, claim.has_corpora), (4, true));
+}
+
+/// What a full queue, say, has refused is installed the next time.
+#[test]
+fn what_is_withdrawn_is_news_again() {
+    let store = StoreId([1; 16]);
+    let mut replicas = Replicas::new(store);
+    let first = records(store, 0, 1);
+    let news = replicas.news(&first).unwrap();
+    replicas.append(&news);
+    assert!(replicas.news(&first).unwrap().is_empty());
+    replicas.withdraw();
+    assert_eq!(replicas.news(&first).unwrap(), news);
+}
+
+/// A learner begins with nothing: operations of the log before that are no part of its shard.
+#[test]
+fn operations_before_the_replay_start_of_a_shard_are_not_replayed() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    let store = store_in(directory);
+    let first = records(store, 0, 1);
+    let fixture = open(directory, first.clone());
+    fixture.create();
+    insert(&fixture, 1, &[(1, "before")]);
+    let before = fixture.contents();
+    drop(fixture);
+    let folder: Arc<dyn Directory> = Arc::new(DiskDirectory::open(directory).unwrap());
+    let mut manifest = Manifest::read(&*folder).unwrap().unwrap();
+    for replica in manifest.replicas.values_mut() {
+        replica.replay_start = 1_000;
+    }
+    manifest.generation += 1;
+    manifest.write(&folder).unwrap();
+    assert!(open(directory, first.clone()).contents().is_empty());
+    for replica in manifest.replicas.values_mut() {
+        replica.replay_start = 1;
+    }
+    manifest.generation += 1;
+    manifest.write(&folder).unwrap();
+    assert_eq!(open(directory, first).contents(), before);
 }
 
 #[test]

@@ -9,9 +9,10 @@ use crate::element::Operation;
 use crate::error::MaintenanceError;
 use crate::log::tests::commit;
 use crate::log::{Appender, Committed, Fault, LogOptions, Record, Sink as _};
-use crate::store::{OpenError, Options, Store};
+use crate::store::{Holding, OpenError, Options, Store};
 use crate::tests::ForgetfulDirectory;
 use crate::writer::{Committer, Failure, Refusal, Sink};
+use simshard_topology::replication::ShardRecords;
 
 /// Small, so that a few changes fill files of the log. Memtables are written when a step says so, or for the log's sake.
 const OPTIONS: Options = Options {
@@ -45,6 +46,14 @@ pub(super) enum Failed {
     Maintenance(#[expect(dead_code, reason = "shown")] MaintenanceError),
 }
 
+/// The metadata has no news.
+fn as_installed() -> Holding {
+    Holding {
+        shards: owned(),
+        records: Some(ShardRecords::new()),
+    }
+}
+
 /// A store with the open end of its log.
 pub(super) struct Machine {
     pub(super) store: Arc<Store>,
@@ -55,7 +64,7 @@ pub(super) struct Machine {
 impl Machine {
     /// Opens the store in a directory, or makes it.
     pub(super) fn start(directory: &ForgetfulDirectory) -> Result<Self, OpenError> {
-        let store = Store::open_in(Arc::new(directory.clone()), owned().into(), OPTIONS)?;
+        let store = Store::open_in(Arc::new(directory.clone()), as_installed(), OPTIONS)?;
         let store = Arc::new(store);
         let tail = store.take_tail().unwrap();
         Ok(Self {
