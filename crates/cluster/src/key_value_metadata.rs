@@ -118,7 +118,7 @@ impl KeyValueMetadata {
 }
 
 /// The corpora that these keys tell of.
-fn understand(pairs: &[KeyValue]) -> Result<Corpora, MetadataError> {
+pub(crate) fn understand(pairs: &[KeyValue]) -> Result<Corpora, MetadataError> {
     let (mut revision, mut by_name) = (0, BTreeMap::new());
     for KeyValue { key, value, .. } in pairs {
         let bad = |reason| MetadataError::BadRecord {

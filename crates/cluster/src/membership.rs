@@ -20,6 +20,7 @@ use crate::key_value::{
     KeyValue, KeyValueError, KeyValueStore, MAX_OPERATIONS, Outcome, Revision, Snapshot,
     Transaction,
 };
+use crate::key_value_metadata::understand;
 use crate::keys;
 use crate::layout::{Node, check_nodes};
 use crate::records::{self, RawCluster, RegisteredStore};
@@ -86,13 +87,14 @@ pub async fn initialize(
     let registered = Registered::read(keys).await?;
     let stores = registered.stores_of(map)?;
     let generation = registered.next_generation();
-    check_not_emptied(&stores, generation, corpora)?;
     let mut begin = registered.if_unchanged(Transaction::new());
     if let Some(mark) = take_over(keys, corpora).await? {
         begin = begin
             .if_unchanged(keys::TAKE_OVER, mark)
             .delete(keys::TAKE_OVER);
     }
+    let corpora = understand(&keys.read(keys::CORPORA).await?.pairs)?;
+    check_not_emptied(&stores, generation, &corpora)?;
     let shards: Vec<ShardId> = ShardId::all().collect();
     for some in shards.chunks(MAX_OPERATIONS) {
         let (mut last, mut change) = (None, registered.if_unchanged(Transaction::new()));
@@ -378,7 +380,7 @@ mod tests {
             node: node(number),
             address: format!("http://127.0.0.1:{port}"),
             next_generation: 0,
-            has_corpora: false,
+            has_corpora: true,
         }
     }
 
@@ -608,9 +610,8 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn corpora_are_taken_over_unless_there_are_others() {
-        let record = |name: &str| CorpusRecord {
+    fn live(name: &str) -> CorpusRecord {
+        CorpusRecord {
             name: CorpusName::new(name).unwrap(),
             uid: random_corpus_uid(),
             blocks: 5,
@@ -618,14 +619,55 @@ mod tests {
             recipe: "words-v2".to_owned(),
             create_time: std::time::SystemTime::UNIX_EPOCH,
             state: CorpusState::Live,
-        };
+        }
+    }
+
+    /// In sync by the new records, it would answer as if nothing had been stored.
+    #[tokio::test]
+    async fn a_store_that_lacks_what_others_hold_is_refused() {
+        let mut corpora = Corpora::default();
+        corpora.create(live("c"), 9).unwrap();
+        let cases = [
+            (0, 0, false, &corpora, false),
+            (0, 0, true, &corpora, true),
+            (0, 0, false, &Corpora::default(), true),
+            (2, 0, true, &Corpora::default(), false),
+            (2, 1, true, &corpora, false),
+            (2, 2, true, &corpora, true),
+        ];
+        for (of_one, of_two, has_corpora, corpora, begins) in cases {
+            let keys = MemoryKeyValues::new();
+            for (number, next_generation, has_corpora) in
+                [(1, of_one, true), (2, of_two, has_corpora)]
+            {
+                let store = RegisteredStore {
+                    next_generation,
+                    has_corpora,
+                    ..store(id(number), number, 7000 + u16::from(number))
+                };
+                register(&keys, &store).await.unwrap();
+            }
+            let begun = initialize(&keys, &halves(), corpora).await;
+            let case = (of_one, of_two, has_corpora);
+            match begun {
+                Ok(()) => assert!(begins, "{case:?}"),
+                Err(MetadataError::EmptiedStore { node: behind }) => {
+                    assert!(!begins && behind == node(2), "{case:?}");
+                }
+                Err(other) => panic!("{case:?}: {other}"),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn corpora_are_taken_over_unless_there_are_others() {
         let mut corpora = Corpora::default();
         for number in 0..200 {
-            corpora.create(record(&format!("c{number}")), 999).unwrap();
+            corpora.create(live(&format!("c{number}")), 999).unwrap();
         }
         let keys = Arc::new(two_nodes().await);
         // An attempt that was cut short copied some, which have changed since.
-        let gone = record("gone");
+        let gone = live("gone");
         let cut = Transaction::new()
             .put(keys::TAKE_OVER, "")
             .put(keys::CORPORA_REVISION, "200")
@@ -649,7 +691,7 @@ mod tests {
         assert_eq!(keys.read(keys::CORPORA).await.unwrap().pairs, []);
 
         let keys = two_nodes().await;
-        let other = record("other");
+        let other = live("other");
         let text = records::corpus_text(&other).unwrap();
         let put = Transaction::new().put(keys::corpus(&other.name), text);
         assert_ne!(keys.commit(&put).await.unwrap(), Outcome::Conflict);
