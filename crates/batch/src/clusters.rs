@@ -23,12 +23,13 @@ pub(crate) struct DocumentClusters<'a> {
 
 impl<'a> DocumentClusters<'a> {
     /// Those that these clusters of places make.
-    pub(crate) fn new(documents: &'a DocumentSet, linked: &Clusters) -> Self {
+    pub(crate) fn new(documents: &'a DocumentSet, linked: Clusters) -> Self {
         let roots = linked.roots();
         let mut begins = vec![false; roots.len()];
         let mut next = vec![END; roots.len()];
         // From the last: each is put right behind its root, before those that are there.
         for (place, &root) in roots.iter().enumerate().rev() {
+            let root = root as usize;
             begins[place] = root == place;
             if root != place {
                 next[place] = next[root];
@@ -98,7 +99,7 @@ mod tests {
         for (a, b) in [(5, 4), (4, 1), (2, 3)] {
             linked.union(a, b);
         }
-        let clusters = DocumentClusters::new(&documents, &linked);
+        let clusters = DocumentClusters::new(&documents, linked);
         let lines = |cluster: Cluster<'_>| {
             let ids = cluster
                 .members()

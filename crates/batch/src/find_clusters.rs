@@ -31,7 +31,7 @@ fn find(
     let bar = (progress.bar)("joining", Some(0));
     let set = sorted.documents.fingerprints();
     let linked = sorted.search.clusters(set, &show(&bar));
-    let clusters = DocumentClusters::new(&sorted.documents, &linked);
+    let clusters = DocumentClusters::new(&sorted.documents, linked);
     bar.finish_and_clear();
     sorted.timings.join = start.elapsed();
 

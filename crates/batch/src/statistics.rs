@@ -304,7 +304,7 @@ mod tests {
             linked.union(a, b);
         }
         let mut sizes = ClusterSizes::default();
-        for cluster in DocumentClusters::new(set, &linked).iter() {
+        for cluster in DocumentClusters::new(set, linked).iter() {
             sizes.add(cluster, cluster.document_count());
         }
         sizes

@@ -57,11 +57,11 @@ impl Links {
         let roots = self.clusters.roots();
         let mut smallest = vec![Fingerprint(u64::MAX); roots.len()];
         for (&fingerprint, &number) in &self.numbers {
-            let root = &mut smallest[roots[number]];
+            let root = &mut smallest[roots[number] as usize];
             *root = fingerprint.min(*root);
         }
         let member = |(fingerprint, number): (Fingerprint, usize)| Member {
-            cluster: smallest[roots[number]],
+            cluster: smallest[roots[number] as usize],
             fingerprint,
         };
         let mut members: Vec<Member> = self.numbers.into_iter().map(member).collect();

@@ -11,22 +11,33 @@
 /// Disjoint groups of the numbers `0..n`, merged pair by pair.
 #[derive(Clone, Debug)]
 pub struct Clusters {
-    parents: Vec<usize>,
+    parents: Vec<u32>,
 }
+
+/// As many numbers fit.
+const MOST: usize = u32::MAX as usize;
 
 impl Clusters {
     /// The numbers `0..n`, each alone.
+    ///
+    /// # Panics
+    /// If they are more than 2^32-1.
     #[must_use]
     pub fn new(n: usize) -> Self {
+        assert!(n <= MOST, "{n} numbers do not fit");
         Self {
-            parents: (0..n).collect(),
+            parents: (0..n as u32).collect(),
         }
     }
 
     /// Adds the next number, alone; returns it.
+    ///
+    /// # Panics
+    /// If there are 2^32-1 already.
     pub fn add(&mut self) -> usize {
         let number = self.parents.len();
-        self.parents.push(number);
+        assert!(number < MOST, "one more number does not fit");
+        self.parents.push(number as u32);
         number
     }
 
@@ -37,22 +48,23 @@ impl Clusters {
     pub fn union(&mut self, a: usize, b: usize) {
         let root_a = self.root(a);
         let root_b = self.root(b);
-        self.parents[root_a.max(root_b)] = root_a.min(root_b);
+        self.parents[root_a.max(root_b)] = root_a.min(root_b) as u32;
     }
 
     /// The groups of two or more, ordered by their smallest members; members ascend within each.
     /// The answer depends on what was linked, not on the order of the unions.
     #[must_use]
-    pub fn groups(&self) -> Vec<Vec<usize>> {
+    pub fn groups(self) -> Vec<Vec<usize>> {
         let roots = self.roots();
         // Of each root how many members it has, and, once it was met, the number of its group.
         let mut of_root = vec![0_usize; roots.len()];
         for &root in &roots {
-            of_root[root] += 1;
+            of_root[root as usize] += 1;
         }
 
         let mut groups: Vec<Vec<usize>> = Vec::new();
-        for (member, &root) in roots.iter().enumerate() {
+        for (member, root) in roots.into_iter().enumerate() {
+            let root = root as usize;
             if member != root {
                 groups[of_root[root]].push(member);
             } else if of_root[root] > 1 {
@@ -66,28 +78,26 @@ impl Clusters {
     }
 
     /// For every number the smallest of its group: itself, if it is that or alone.
-    // By U1 a parent's root is known before it is asked for.
     #[must_use]
-    pub fn roots(&self) -> Vec<usize> {
-        let mut roots: Vec<usize> = Vec::with_capacity(self.parents.len());
-        for (member, &parent) in self.parents.iter().enumerate() {
-            roots.push(if parent == member {
-                member
-            } else {
-                roots[parent]
-            });
+    pub fn roots(mut self) -> Vec<u32> {
+        for member in 0..self.parents.len() {
+            // By U1 this parent has become a root already.
+            self.parents[member] = self.parents[self.parents[member] as usize];
         }
-        roots
+        self.parents
     }
 
     /// The root of one number; every second step of the way is made shorter for the next caller.
     fn root(&mut self, member: usize) -> usize {
         let mut at = member;
-        while self.parents[at] != at {
-            self.parents[at] = self.parents[self.parents[at]];
-            at = self.parents[at];
+        loop {
+            let parent = self.parents[at];
+            if parent as usize == at {
+                return at;
+            }
+            self.parents[at] = self.parents[parent as usize];
+            at = self.parents[at] as usize;
         }
-        at
     }
 }
 
@@ -135,12 +145,12 @@ mod tests {
             for &(a, b) in &pairs {
                 clusters.union(a, b);
                 let mut parents = clusters.parents.iter().enumerate();
-                prop_assert!(parents.all(|(child, &parent)| parent <= child));
+                prop_assert!(parents.all(|(child, &parent)| parent as usize <= child));
             }
             let groups = groups_slowly(40, &pairs);
             let is_smallest = |x| groups.iter().all(|group| group[0] == x || !group.contains(&x));
             for (child, &parent) in clusters.parents.iter().enumerate() {
-                prop_assert_eq!(parent == child, is_smallest(child));
+                prop_assert_eq!(parent as usize == child, is_smallest(child));
             }
         }
 
