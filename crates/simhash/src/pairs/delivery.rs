@@ -183,12 +183,16 @@ impl Delivery for Linking<'_> {
             return ControlFlow::Continue(());
         }
         // Looking up takes longer than linking, so it is done outside the lock.
-        let places = pairs
-            .drain(..)
-            .filter_map(|pair| Some((self.set.place(pair.a)?, self.set.place(pair.b)?)));
-        let places: Vec<(usize, usize)> = places.collect();
+        let places = |pair: &Pair| Some((self.set.place(pair.a)?, self.set.place(pair.b)?));
+        let link = |pair: &Pair| {
+            let places = places(pair);
+            debug_assert!(places.is_some(), "the pairs are of the set");
+            places.unwrap_or_default()
+        };
+        let links: Vec<(usize, usize)> = pairs.iter().map(link).collect();
+        pairs.clear();
         let mut clusters = self.clusters.lock();
-        for (a, b) in places {
+        for (a, b) in links {
             clusters.union(a, b);
         }
         ControlFlow::Continue(())

@@ -10,7 +10,7 @@ use crate::Fingerprint;
 use crate::scan::{self, Level, Rule, SMALL_BUCKET};
 
 /// Pairs that are gathered before they are delivered.
-pub(super) const BATCH: usize = 1 << 14;
+pub(super) const BATCH: usize = 1 << 12;
 
 /// Fingerprints that parting aims to leave in a bucket: fewer cost more to part than to compare.
 pub(super) const BUCKET: usize = 10;
