@@ -62,6 +62,14 @@ impl Batch {
         }
     }
 
+    /// How many documents it may hold: as many as lines, where it is lines.
+    pub(crate) fn most_documents(&self) -> usize {
+        match self {
+            Self::Lines(chunk, _) => chunk.lines(),
+            Self::Documents(documents, _) => documents.len(),
+        }
+    }
+
     /// About how many bytes of input it holds.
     pub(crate) fn bytes(&self) -> usize {
         match self {

@@ -37,6 +37,8 @@ pub struct Chunk {
     pub(crate) then_too_long: bool,
     buffer: Vec<u8>,
     end: usize,
+    /// The number of line breaks.
+    lines: usize,
 }
 
 impl Chunk {
@@ -48,8 +50,14 @@ impl Chunk {
             first_line: 1,
             then_too_long: false,
             end: bytes.len(),
+            lines: line_breaks(&bytes),
             buffer: bytes,
         }
+    }
+
+    /// How many lines there are; the last of a source does not count if it lacks its line break.
+    pub(crate) const fn lines(&self) -> usize {
+        self.lines
     }
 
     /// The lines with their line breaks; only the last of a source may lack its own.
@@ -203,13 +211,15 @@ impl Cutter {
 
     fn chunk(&mut self, buffer: Vec<u8>, end: usize) -> Chunk {
         let first_line = self.line;
-        self.line += memchr::memchr_iter(b'\n', &buffer[..end]).count() as u64;
+        let lines = line_breaks(&buffer[..end]);
+        self.line += lines as u64;
         Chunk {
             source: self.source.clone(),
             first_line,
             then_too_long: false,
             buffer,
             end,
+            lines,
         }
     }
 
@@ -246,6 +256,10 @@ impl Cutter {
             },
         })
     }
+}
+
+fn line_breaks(bytes: &[u8]) -> usize {
+    memchr::memchr_iter(b'\n', bytes).count()
 }
 
 /// Makes a buffer at least this long.

@@ -141,6 +141,7 @@ pub fn for_each_part<E: From<InputError>>(
 /// are, whatever crate reads.
 fn part_of(batch: &Batch, recipe: TextRecipe, is_bare: bool, min_words: usize) -> Part {
     let mut part = Part::default();
+    part.columns.fingerprints.reserve(batch.most_documents());
     let mut ids = IdColumn::default();
     let outcome = batch.parse(|record| {
         if is_shorter(&record.content, min_words) {

@@ -49,11 +49,14 @@ pub(crate) fn for_each<T: Send, E>(
         );
         let mut done: Vec<Result<T, InputError>> = done;
         done.extend(wave.error.map(Err));
+        // Before `take`, which may need this memory once nothing more is to be read.
+        for batch in wave.batches {
+            if !next.is_empty() {
+                batches.reuse(batch);
+            }
+        }
         if !take(done)? {
             return Ok(());
-        }
-        for batch in wave.batches {
-            batches.reuse(batch);
         }
         wave = next;
     }
