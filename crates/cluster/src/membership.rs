@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use simshard_topology::replication::{ShardRecord, ShardRecords};
-use simshard_topology::{NodeId, ShardId, ShardMap};
+use simshard_topology::{CorpusUid, NodeId, ShardId, ShardMap};
 use uuid::Uuid;
 
 use crate::corpora::Corpora;
@@ -73,16 +73,18 @@ pub async fn check_registered(
     Registered::read(keys).await?.check_name(store)
 }
 
-/// Begins a cluster with these corpora: each shard goes to the store of the node that `map` names for it.
+/// Begins a cluster with these corpora: each shard goes to the store of the node that `map` names for it. The nodes
+/// `lost` may lack what they must have held.
 ///
 /// # Errors
 /// [`MetadataError::AlreadyInitialized`] if there is one, [`MetadataError::NotRegistered`] if the map names a node that
 /// has no store, [`MetadataError::OtherCorpora`] if the keys hold corpora already, [`MetadataError::Raced`] if nodes or
-/// another process got in between, else when the keys cannot be read or written.
+/// another process got in between, [`MetadataError::EmptiedStore`] if a store lacks what it held, else when the keys cannot be read or written.
 pub async fn initialize(
     keys: &dyn KeyValueStore,
     map: &ShardMap,
     corpora: &Corpora,
+    lost: &[NodeId],
 ) -> Result<(), MetadataError> {
     let registered = Registered::read(keys).await?;
     let stores = registered.stores_of(map)?;
@@ -94,7 +96,7 @@ pub async fn initialize(
             .delete(keys::TAKE_OVER);
     }
     let corpora = understand(&keys.read(keys::CORPORA).await?.pairs)?;
-    check_not_emptied(&stores, generation, &corpora)?;
+    check_not_emptied(&stores, generation, &corpora, lost)?;
     let shards: Vec<ShardId> = ShardId::all().collect();
     for some in shards.chunks(MAX_OPERATIONS) {
         let (mut last, mut change) = (None, registered.if_unchanged(Transaction::new()));
@@ -117,20 +119,25 @@ pub async fn initialize(
     begun.map(|_| ()).ok_or(MetadataError::Raced)
 }
 
-/// Refuses a store that lacks what the others hold: its directory was lost, and it would answer as if nothing had been
-/// stored.
+/// Refuses a store that lacks what it must have held: its directory was lost, and it would answer as if nothing had been
+/// stored. Before the metadata named stores, every node held every live corpus.
 fn check_not_emptied(
     stores: &BTreeMap<&NodeId, &RegisteredStore>,
     generation: u32,
     corpora: &Corpora,
+    lost: &[NodeId],
 ) -> Result<(), MetadataError> {
-    let is_live = |corpus: &CorpusRecord| corpus.state == CorpusState::Live;
-    let has_live = corpora.records().any(is_live);
+    let is_live = |corpus: &&CorpusRecord| corpus.state == CorpusState::Live;
+    let live = corpora.records().filter(is_live);
+    let live: Vec<CorpusUid> = live.map(|corpus| corpus.uid).collect();
+    let may_lack = stores.values().all(|store| store.corpora.is_empty());
     let is_behind = |store: &RegisteredStore| {
-        store.next_generation < generation || (has_live && !store.has_corpora)
+        let has_no_record = store.next_generation < generation && !may_lack;
+        has_no_record || live.iter().any(|uid| !store.corpora.contains(uid))
     };
-    let mut behind = stores.values().filter(|store| is_behind(store));
-    behind.next().map_or(Ok(()), |store| {
+    let mut stores = stores.values();
+    let behind = stores.find(|store| is_behind(store) && !lost.contains(&store.node));
+    behind.map_or(Ok(()), |store| {
         let node = store.node.clone();
         Err(MetadataError::EmptiedStore { node })
     })
@@ -353,6 +360,7 @@ pub async fn shard_records(keys: &dyn KeyValueStore) -> Result<ShardRecords, Met
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
 
@@ -380,15 +388,23 @@ mod tests {
             node: node(number),
             address: format!("http://127.0.0.1:{port}"),
             next_generation: 0,
-            has_corpora: true,
+            corpora: BTreeSet::new(),
         }
     }
 
     /// Nodes `n1` and `n2` with stores 1 and 2.
     async fn two_nodes() -> MemoryKeyValues {
+        two_nodes_with(BTreeSet::new()).await
+    }
+
+    /// The same, holding corpora.
+    async fn two_nodes_with(corpora: BTreeSet<CorpusUid>) -> MemoryKeyValues {
         let keys = MemoryKeyValues::new();
         for number in [1, 2] {
-            let store = store(id(number), number, 7000 + u16::from(number));
+            let store = RegisteredStore {
+                corpora: corpora.clone(),
+                ..store(id(number), number, 7000 + u16::from(number))
+            };
             register(&keys, &store).await.unwrap();
         }
         keys
@@ -406,7 +422,7 @@ mod tests {
     }
 
     async fn begin(keys: &MemoryKeyValues, map: &ShardMap) -> Result<(), MetadataError> {
-        initialize(keys, map, &Corpora::default()).await
+        initialize(keys, map, &Corpora::default(), &[]).await
     }
 
     #[tokio::test]
@@ -531,7 +547,7 @@ mod tests {
                             by: Interruption::End,
                         };
                         let (map, none) = (swapped(), Corpora::default());
-                        let ended = Box::pin(initialize(&other, &map, &none));
+                        let ended = Box::pin(initialize(&other, &map, &none, &[]));
                         assert!(ended.await.is_err());
                     }
                     Interruption::Replacement => {
@@ -582,7 +598,7 @@ mod tests {
                     by,
                 };
                 let none = Corpora::default();
-                let outcome = initialize(&interrupted, &halves(), &none).await;
+                let outcome = initialize(&interrupted, &halves(), &none, &[]).await;
                 let keys = &interrupted.keys;
                 let expected = match by {
                     Interruption::End => {
@@ -626,37 +642,49 @@ mod tests {
     #[tokio::test]
     async fn a_store_that_lacks_what_others_hold_is_refused() {
         let mut corpora = Corpora::default();
-        corpora.create(live("c"), 9).unwrap();
+        let held = corpora.create(live("c"), 9).unwrap().uid;
+        let (one, none) = (BTreeSet::from([held]), BTreeSet::new());
+        let other = BTreeSet::from([random_corpus_uid()]);
+        let no_corpora = Corpora::default();
         let cases = [
-            (0, 0, false, &corpora, false),
-            (0, 0, true, &corpora, true),
-            (0, 0, false, &Corpora::default(), true),
-            (2, 0, true, &Corpora::default(), false),
-            (2, 1, true, &corpora, false),
-            (2, 2, true, &corpora, true),
+            (0, 0, &none, &corpora, false),
+            (0, 0, &other, &corpora, false),
+            (0, 0, &one, &corpora, true),
+            (0, 0, &none, &no_corpora, true),
+            (2, 0, &one, &no_corpora, false),
+            (2, 1, &one, &corpora, false),
+            (2, 2, &one, &corpora, true),
         ];
-        for (of_one, of_two, has_corpora, corpora, begins) in cases {
+        for (of_one, of_two, held_by_two, corpora, begins) in cases {
             let keys = MemoryKeyValues::new();
-            for (number, next_generation, has_corpora) in
-                [(1, of_one, true), (2, of_two, has_corpora)]
-            {
+            for (number, next_generation, held) in [(1, of_one, &one), (2, of_two, held_by_two)] {
                 let store = RegisteredStore {
                     next_generation,
-                    has_corpora,
+                    corpora: held.clone(),
                     ..store(id(number), number, 7000 + u16::from(number))
                 };
                 register(&keys, &store).await.unwrap();
             }
-            let begun = initialize(&keys, &halves(), corpora).await;
-            let case = (of_one, of_two, has_corpora);
+            let begun = initialize(&keys, &halves(), corpora, &[]).await;
+            let case = (of_one, of_two, held_by_two);
             match begun {
                 Ok(()) => assert!(begins, "{case:?}"),
                 Err(MetadataError::EmptiedStore { node: behind }) => {
                     assert!(!begins && behind == node(2), "{case:?}");
+                    let lost = [node(2)];
+                    initialize(&keys, &halves(), corpora, &lost).await.unwrap();
                 }
                 Err(other) => panic!("{case:?}: {other}"),
             }
         }
+        // Nothing was ever stored: a node may have been killed before it installed the first records.
+        let keys = two_nodes().await;
+        let store = RegisteredStore {
+            next_generation: 1,
+            ..store(id(1), 1, 7001)
+        };
+        register(&keys, &store).await.unwrap();
+        begin(&keys, &halves()).await.unwrap();
     }
 
     #[tokio::test]
@@ -665,7 +693,8 @@ mod tests {
         for number in 0..200 {
             corpora.create(live(&format!("c{number}")), 999).unwrap();
         }
-        let keys = Arc::new(two_nodes().await);
+        let held = corpora.records().map(|corpus| corpus.uid).collect();
+        let keys = Arc::new(two_nodes_with(held).await);
         // An attempt that was cut short copied some, which have changed since.
         let gone = live("gone");
         let cut = Transaction::new()
@@ -676,12 +705,12 @@ mod tests {
                 records::corpus_text(&gone).unwrap(),
             );
         assert_ne!(keys.commit(&cut).await.unwrap(), Outcome::Conflict);
-        initialize(&*keys, &halves(), &corpora).await.unwrap();
+        initialize(&*keys, &halves(), &corpora, &[]).await.unwrap();
         let followed: Arc<dyn KeyValueStore> = Arc::<MemoryKeyValues>::clone(&keys);
         let metadata = KeyValueMetadata::follow(followed, || panic!("it has begun"), |_| {});
         assert_eq!(*metadata.await.unwrap().corpora().await.unwrap(), corpora);
         assert_eq!(keys.read(keys::TAKE_OVER).await.unwrap().pairs, []);
-        let again = initialize(&*keys, &halves(), &Corpora::default()).await;
+        let again = initialize(&*keys, &halves(), &Corpora::default(), &[]).await;
         assert!(matches!(again, Err(MetadataError::AlreadyInitialized)));
 
         // Copies of an attempt that was given up do not become corpora.
@@ -690,12 +719,14 @@ mod tests {
         begin(&keys, &halves()).await.unwrap();
         assert_eq!(keys.read(keys::CORPORA).await.unwrap().pairs, []);
 
-        let keys = two_nodes().await;
         let other = live("other");
+        let keys = two_nodes_with(BTreeSet::from([other.uid])).await;
         let text = records::corpus_text(&other).unwrap();
         let put = Transaction::new().put(keys::corpus(&other.name), text);
         assert_ne!(keys.commit(&put).await.unwrap(), Outcome::Conflict);
-        let refused = initialize(&keys, &halves(), &corpora).await.unwrap_err();
+        let refused = initialize(&keys, &halves(), &corpora, &[])
+            .await
+            .unwrap_err();
         assert!(matches!(refused, MetadataError::OtherCorpora), "{refused}");
         // A cluster that kept its corpora here beside a layout file goes on with them.
         begin(&keys, &halves()).await.unwrap();

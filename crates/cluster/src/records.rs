@@ -1,8 +1,10 @@
 //! The records of stores and shards as their JSON texts say them.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
-use simshard_topology::NodeId;
 use simshard_topology::replication::{Epoch, InSync, Learner, ShardRecord, StoreId};
+use simshard_topology::{CorpusUid, NodeId};
 use uuid::Uuid;
 
 use crate::corpus::CorpusRecord;
@@ -21,8 +23,8 @@ pub struct RegisteredStore {
     pub address: String,
     /// The generation after that of the records of shards that it has installed; 0 if it has none.
     pub next_generation: u32,
-    /// Whether it holds a corpus.
-    pub has_corpora: bool,
+    /// The corpora that it held when it registered.
+    pub corpora: BTreeSet<CorpusUid>,
 }
 
 /// Most stores that a shard may have.
@@ -55,8 +57,8 @@ struct RawStore {
     address: String,
     #[serde(default, skip_serializing_if = "is_first")]
     next_generation: u32,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    has_corpora: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    corpora: Vec<String>,
 }
 
 /// Whether it is the generation that earlier versions have.
@@ -121,7 +123,7 @@ pub(crate) fn store_text(key: &str, store: &RegisteredStore) -> Result<String, M
         node: store.node.to_string(),
         address: store.address.clone(),
         next_generation: store.next_generation,
-        has_corpora: store.has_corpora,
+        corpora: store.corpora.iter().map(ToString::to_string).collect(),
     };
     text_of(key, &raw)
 }
@@ -130,12 +132,16 @@ pub(crate) fn store_text(key: &str, store: &RegisteredStore) -> Result<String, M
 pub(crate) fn store_of(key: &str, text: &str) -> Result<RegisteredStore, MetadataError> {
     let raw: RawStore = serde_json::from_str(text).map_err(|error| bad(key, error.to_string()))?;
     let id = key.strip_prefix(keys::STORES).unwrap_or(key);
+    let corpora = raw.corpora.iter().map(|uid| {
+        let uid = uid.parse::<CorpusUid>();
+        uid.map_err(|error| bad(key, error.to_string()))
+    });
     Ok(RegisteredStore {
         id: id_of(id).map_err(|reason| bad(key, reason))?,
         node: NodeId::new(&raw.node).map_err(|error| bad(key, error.to_string()))?,
         address: raw.address,
         next_generation: raw.next_generation,
-        has_corpora: raw.has_corpora,
+        corpora: corpora.collect::<Result<_, _>>()?,
     })
 }
 

@@ -194,8 +194,8 @@ pub enum MetadataError {
     #[error("this data directory is that of node {node}: give --name {node}")]
     OtherName { node: NodeId },
     #[error(
-        "node {node} lacks what other nodes hold: start it with the data directory that it had, or all nodes with \
-         empty ones"
+        "node {node} lacks corpora or records that it must have held: start it with the data directory that it had; if \
+         that is lost, or it never had any, give --lost {node}, and all searches miss what it held"
     )]
     EmptiedStore { node: NodeId },
     #[error("there is a cluster already: `simshard cluster nodes` lists its nodes")]

@@ -58,9 +58,16 @@ pub struct InitArgs {
     /// A layout file whose nodes, and their shards, the cluster has
     #[arg(long, value_name = "FILE", conflicts_with = "nodes", value_hint = ValueHint::FilePath)]
     pub cluster: Option<PathBuf>,
+    /// A node whose data directory is lost: what it held is not found any more; may be given several times
+    #[arg(long, value_name = "NAME", value_parser = node_name)]
+    pub lost: Vec<NodeId>,
     /// Where the metadata is.
     #[command(flatten)]
     pub metadata: MetadataArgs,
+}
+
+fn node_name(text: &str) -> Result<NodeId, String> {
+    NodeId::new(text).map_err(|error| error.to_string())
 }
 
 /// Does what the command says.
@@ -93,7 +100,7 @@ async fn init(args: &InitArgs) -> anyhow::Result<()> {
             (plan(None, &exactly(count, nodes)?, 1)?, Arc::default())
         }
     };
-    initialize(&*keys, &map, &corpora).await?;
+    initialize(&*keys, &map, &corpora, &args.lost).await?;
     note(format!("the cluster has begun: {}", shares(&map)));
     Ok(())
 }

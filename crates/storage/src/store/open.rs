@@ -1,6 +1,6 @@
 //! Opening a data directory: manifest, segments, log, then memtables as they were.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -56,8 +56,8 @@ pub struct Claim {
     pub store: StoreId,
     /// The generation after that of the records that it has installed; 0 if it has none.
     pub next_generation: u32,
-    /// Whether it holds a corpus.
-    pub has_corpora: bool,
+    /// The corpora that it holds.
+    pub corpora: BTreeSet<CorpusUid>,
     _lock: Box<dyn StoredFile>,
 }
 
@@ -96,7 +96,7 @@ impl Store {
         Ok(Claim {
             store: StoreId(manifest.store.into_bytes()),
             next_generation: replicas.next_generation(),
-            has_corpora: !catalog.corpora.is_empty(),
+            corpora: catalog.corpora.into_keys().collect(),
             _lock: lock,
         })
     }

@@ -141,7 +141,7 @@ fn registered(
         node: role.config.node.clone(),
         address,
         next_generation: claim.next_generation,
-        has_corpora: claim.has_corpora,
+        corpora: claim.corpora.clone(),
     })
 }
 

@@ -118,14 +118,14 @@ fn a_claim_tells_of_what_only_the_log_has() {
     let directory = directory.path();
     let store = store_in(directory);
     let claim = Store::claim(directory).unwrap();
-    assert_eq!((claim.next_generation, claim.has_corpora), (0, false));
+    assert_eq!((claim.next_generation, claim.corpora.len()), (0, 0));
     drop(claim);
     let fixture = open(directory, records(store, 0, 1));
     fixture.create();
     assert!(install(&fixture, &records(store, 3, 1)));
     drop(fixture);
     let claim = Store::claim(directory).unwrap();
-    assert_eq!((claim.next_generation, claim.has_corpora), (4, true));
+    assert_eq!((claim.next_generation, claim.corpora.len()), (4, 1));
 }
 
 /// What a full queue, say, has refused is installed the next time.
