@@ -141,7 +141,10 @@ async fn progress_however_slow_is_not_given_up() {
 async fn a_router_that_says_nothing_is_left_after_the_timeout() {
     let (router, url) = FakeRouter::start([Act::Silence(2), Act::Silence(0)]).await;
     let batches = stream::iter((0..20).map(batch));
-    let client = client(&url).with_timeout(Duration::from_millis(200));
+    // Its patience does not end first, however slow the machine is.
+    let client = client(&url)
+        .with_timeout(Duration::from_millis(200))
+        .with_patience(Duration::from_secs(60));
     let outcome: Result<Vec<_>, _> = client.insert_stream("c", batches).try_collect().await;
     assert_eq!(outcome.unwrap(), all_new(20));
     let streams = router.streams();
