@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use simshard_topology::ShardMap;
 use simshard_topology::replication::{ShardRecords, StoreId};
-use simshard_topology::{ShardId, ShardMap};
 use tokio::sync::watch;
 
 use crate::key_value::{KeyValueError, KeyValueStore, Snapshot, follow};
 use crate::keys;
 use crate::layout::ClusterLayout;
-use crate::membership::{cluster_in, node_of, stores_in};
+use crate::membership::{cluster_in, node_of, records_in, stores_in};
 use crate::records::{self, RegisteredStore};
 use crate::store::MetadataError;
 
@@ -148,21 +148,15 @@ pub(crate) fn shards_of(stores: &Snapshot, shards: &Snapshot) -> Result<Shards, 
     let stores = stores_in(stores)?;
     let stores: BTreeMap<StoreId, &RegisteredStore> =
         stores.iter().map(|store| (store.id, store)).collect();
-    let shards = shards.pairs.iter().map(|pair| (&pair.key, &pair.value));
-    let shards: BTreeMap<&String, &String> = shards.collect();
+    let all_records = records_in(shards)?;
     let (mut entries, mut nodes) = (Vec::new(), BTreeMap::new());
-    let mut all_records = ShardRecords::new();
-    for shard in ShardId::all() {
-        let key = keys::shard(shard);
-        let text = shards.get(&key).ok_or_else(|| records::missing(&key))?;
-        let record = records::shard_of(&key, text)?;
+    for record in all_records.values() {
         let holder = record.in_sync[0].store;
         let store = stores
             .get(&holder)
             .ok_or_else(|| records::missing(&keys::store(holder)))?;
         nodes.insert(store.node.clone(), node_of(store));
         entries.push(vec![store.node.clone()]);
-        all_records.insert(shard, Arc::new(record));
     }
     let map = ShardMap::new(1, &entries).map_err(|error| MetadataError::BadRecord {
         key: keys::SHARDS.to_owned(),

@@ -345,14 +345,15 @@ pub async fn shard_records(keys: &dyn KeyValueStore) -> Result<ShardRecords, Met
     if cluster_in(&keys.read(keys::CLUSTER).await?)?.is_none() {
         return Err(MetadataError::NoCluster);
     }
-    let shards = keys.read(keys::SHARDS).await?.pairs;
-    let texts: BTreeMap<String, String> = shards
-        .into_iter()
-        .map(|pair| (pair.key, pair.value))
-        .collect();
+    records_in(&keys.read(keys::SHARDS).await?)
+}
+
+pub(crate) fn records_in(shards: &Snapshot) -> Result<ShardRecords, MetadataError> {
+    let pairs = shards.pairs.iter().map(|pair| (&*pair.key, &*pair.value));
+    let texts: BTreeMap<&str, &str> = pairs.collect();
     let record = |shard| {
         let key = keys::shard(shard);
-        let text = texts.get(&key).ok_or_else(|| records::missing(&key))?;
+        let text = texts.get(&*key).ok_or_else(|| records::missing(&key))?;
         Ok((shard, Arc::new(records::shard_of(&key, text)?)))
     };
     ShardId::all().map(record).collect()

@@ -140,11 +140,11 @@ impl<T: Send + 'static> Writer<T> {
         {
             return Err(shortage.into());
         }
-        if matches!(operation, Operation::Change(_)) && self.store.is_overfull() {
+        let is_change = matches!(operation, Operation::Change(_));
+        if is_change && self.store.is_overfull() {
             return Err(Refusal::QueueFull);
         }
         // Records of shards are installed before a change, or after it.
-        let is_change = matches!(operation, Operation::Change(_));
         let _between_installs = is_change.then(|| self.store.replicas().read());
         let log = self.log.read();
         let log = log.as_ref().ok_or(Refusal::Closed)?;

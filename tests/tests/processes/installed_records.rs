@@ -5,7 +5,9 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use simshard_client::{Client, ClientError, Documents, Fingerprint, Queries, SearchSpec, v1};
+use simshard_client::{
+    Client, ClientError, Documents, Fingerprint, Queries, Reason, SearchSpec, v1,
+};
 use simshard_cluster::{FileKeyValues, KeyValueStore, Outcome, Transaction};
 use simshard_testkit::{End, ProcessCluster, binary, run};
 use tokio::task::block_in_place;
@@ -171,6 +173,15 @@ async fn a_cluster_begins_anew_after_its_metadata_was_lost() {
         let record = &keys.read("shards/00").await.unwrap().pairs[0].value;
         let epoch = format!("\"epoch\":\"{generation}.1\"");
         assert!(record.contains(&epoch), "{record}");
+
+        // No record tells of the corpora: a node that is silent may hold one.
+        cluster.end_node(1, End::Killed);
+        let client = cluster.client();
+        let silent = client.list_corpora().await.unwrap_err();
+        assert_eq!(silent.reason(), Some(Reason::NodeUnreachable), "{silent}");
+        block_in_place(|| cluster.start_node(1));
+        let lost = until_reached(async || client.list_corpora().await).await;
+        assert_eq!(lost.unwrap_err().reason(), Some(Reason::MetadataFailed));
 
         let url = cluster.url();
         let named = ["--name", "crawl", "--recipe", "words-v1"];

@@ -149,25 +149,19 @@ impl Role {
 impl Replica {
     /// A shard that the store's log does not mention yet.
     pub fn new(store: StoreId) -> Self {
-        let view = View {
-            record: None,
-            role: Role::None,
-        };
-        Self {
-            store,
-            appended: view.clone(),
-            synced: view.clone(),
-            applied: view,
-        }
+        let (record, role) = (None, Role::None);
+        Self::with_view(store, View { record, role })
     }
 
     /// A shard as its store was when it wrote this down. The log goes on from there.
     #[must_use]
     pub fn restored(store: StoreId, record: Arc<ShardRecord>, role: Role) -> Self {
-        let view = View {
-            record: Some(record),
-            role,
-        };
+        let record = Some(record);
+        Self::with_view(store, View { record, role })
+    }
+
+    /// With nothing on its way.
+    fn with_view(store: StoreId, view: View) -> Self {
         Self {
             store,
             appended: view.clone(),
