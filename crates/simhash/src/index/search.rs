@@ -17,8 +17,12 @@ use crate::tables::ActiveTables;
 /// Fewer queries than this are searched one by one.
 const BATCHED_QUERIES: usize = 16;
 
-/// Leading bits by which queries are sorted.
-const ORDER_BITS: u32 = 10;
+/// Where the two leading bytes of a value begin, by which queries are sorted.
+const LOW: u32 = 48;
+const HIGH: u32 = 56;
+
+/// Values of a byte.
+const BYTES: usize = 256;
 
 /// Entries that a search of many queries collects before it hands them on.
 const ROOM: usize = 1024;
@@ -283,23 +287,23 @@ impl Batch {
         scan::mix_all(index.level, table.leading_mask(), &mut self.permuted);
     }
 
-    /// Puts queries with the same leading bits next to each other.
+    /// Sorts the queries by their two leading bytes, first by the lower one, so that those of one bucket stand together.
     fn order(&mut self) {
-        let part = |value: u64| (value >> (64 - ORDER_BITS)) as usize;
-        let mut starts = [0_u32; 1 << ORDER_BITS];
-        let parts = || self.permuted.iter().map(|&value| part(value));
-        counting::count(&mut starts, parts());
-        counting::to_starts(&mut starts);
+        let byte = |value: u64, shift: u32| usize::from((value >> shift) as u8);
+        let (mut lows, mut highs) = ([0_u32; BYTES], [0_u32; BYTES]);
+        let all = || self.permuted.iter().copied();
+        counting::count(&mut lows, all().map(|value| byte(value, LOW)));
+        counting::count(&mut highs, all().map(|value| byte(value, HIGH)));
+        counting::to_starts(&mut lows);
+        counting::to_starts(&mut highs);
         self.ordered.resize(self.permuted.len(), (0, 0));
-        let values = self
-            .permuted
-            .iter()
-            .copied()
-            .zip(self.places.iter().copied());
-        counting::scatter(&mut starts, parts().zip(values), &mut self.ordered);
-        let target = self.permuted.iter_mut().zip(&mut self.places);
-        for (target, &ordered) in target.zip(&self.ordered) {
-            (*target.0, *target.1) = ordered;
+        let queries = all().zip(self.places.iter().copied());
+        let queries = queries.map(|(value, place)| (byte(value, LOW), (value, place)));
+        counting::scatter(&mut lows, queries, &mut self.ordered);
+        for &(value, place) in &self.ordered {
+            let next = &mut highs[byte(value, HIGH)];
+            (self.permuted[*next as usize], self.places[*next as usize]) = (value, place);
+            *next += 1;
         }
     }
 

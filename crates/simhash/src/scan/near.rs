@@ -9,7 +9,9 @@
 //! ```
 //!
 //! Heads and tails stand apart. Few heads are near the query's, so the tails of the
-//! others are never loaded, and heads need no unpacking.
+//! others are never loaded, and heads need no unpacking. In most large buckets none is
+//! near: a kernel first finds the least distance, and then looks for the heads that
+//! have it. The tails of those are loaded while other queries are compared.
 //!
 //! What a kernel reports is an entry whose difference from the query has no bit of
 //! the prefix, at most `max_distance` bits, and a bit of each mask in `differ`.
@@ -29,20 +31,20 @@ pub(crate) const HEAD: usize = 4;
 /// Bytes of a cache line, at whose multiples heads are loaded.
 pub(crate) const LINE: usize = 64;
 
+/// Heads of a line.
+pub(super) const LINE_HEADS: usize = LINE / HEAD;
+
 /// Queries whose buckets are computed together.
 pub(crate) const BATCH: usize = 512;
 
 /// A load is asked for when its turn is this many queries away.
 const AHEAD: usize = 24;
 
+/// Entries that wait for their tails together.
+const NEAR: usize = 32;
+
 /// Buckets of several prefixes that have more entries are narrowed by bisection before they are read.
 const LINEAR: usize = 512;
-
-/// Heads that a kernel compares in a step.
-pub(super) const STEP: u32 = 16;
-
-/// Steps before a kernel looks at what they found.
-pub(super) const STEPS: u32 = 64;
 
 /// A sorted run in its packed form.
 #[derive(Clone, Copy, Debug)]
@@ -89,6 +91,29 @@ impl Packed<'_> {
         }
         prefetch(self.heads, (end as usize * HEAD).saturating_sub(1));
         Places { start, end }
+    }
+
+    /// The lines that hold the heads of these entries, and the place of the first head in them. None but these are
+    /// read, as they alone are on their way.
+    #[inline(always)]
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn lines(&self, places: Places) -> (&[[u8; LINE]], u32) {
+        let (lines, _) = self.heads.as_chunks();
+        let first = places.start as usize / LINE_HEADS;
+        let end = (places.end as usize).div_ceil(LINE_HEADS);
+        (&lines[first.min(end)..end], (first * LINE_HEADS) as u32)
+    }
+
+    /// As many heads as a line has, those of a few entries among them, from one or two lines; and the place of the
+    /// first one.
+    #[inline(always)]
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn few(&self, places: Places) -> (&[u8; LINE], u32) {
+        let end = (places.end as usize).next_multiple_of(LINE_HEADS);
+        let last = end.saturating_sub(LINE_HEADS);
+        let first = last.min(places.start as usize);
+        let heads = self.heads[first * HEAD..].first_chunk();
+        (heads.unwrap_or(&[0; LINE]), first as u32)
     }
 
     /// The stored bytes of the entry at this place.
@@ -159,16 +184,16 @@ pub(crate) struct Places {
 }
 
 impl Places {
+    /// Whether one vector holds all their heads.
+    #[inline(always)]
+    #[cfg(target_arch = "x86_64")]
+    pub(super) const fn are_few(&self) -> bool {
+        self.end - self.start <= LINE_HEADS as u32
+    }
+
     /// Number of the entries.
     pub(crate) const fn len(&self) -> usize {
         (self.end - self.start) as usize
-    }
-
-    /// The place behind the last line that holds one of their heads.
-    #[inline(always)]
-    #[cfg(target_arch = "x86_64")]
-    pub(super) const fn lines_end(&self) -> u32 {
-        self.end.next_multiple_of((LINE / HEAD) as u32)
     }
 }
 
@@ -219,6 +244,16 @@ impl Probe<'_> {
 pub(crate) struct HitBuffer {
     found: Vec<(u32, u64)>,
     room: usize,
+    /// Entries whose heads are near, while their tails are loaded.
+    near: Vec<Near>,
+}
+
+/// An entry whose head is near a query's.
+#[derive(Debug)]
+struct Near {
+    query: u32,
+    place: u32,
+    value: u64,
 }
 
 impl HitBuffer {
@@ -227,6 +262,7 @@ impl HitBuffer {
         Self {
             found: Vec::with_capacity(room),
             room,
+            near: Vec::with_capacity(NEAR),
         }
     }
 
@@ -260,7 +296,7 @@ pub(crate) fn probe(
     queries: &[u64],
     sink: &mut Sink,
 ) -> ControlFlow<()> {
-    match level {
+    let looked = match level {
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
         Level::Vpopcnt(_) => unsafe { near_avx512::vpopcnt::probe(probe, queries, sink) },
@@ -271,7 +307,9 @@ pub(crate) fn probe(
         #[cfg(target_arch = "x86_64")]
         Level::Avx2(_) => unsafe { near_avx2::probe(probe, queries, sink) },
         Level::Scalar => probe_scalar(probe, queries, sink),
-    }
+    };
+    looked?;
+    settle(probe, sink)
 }
 
 /// Finds the entries of one bucket near a query. What is found last stays in `found`.
@@ -280,7 +318,7 @@ pub(crate) fn scan(level: Level, probe: &Probe, one: One, sink: &mut Sink) -> Co
         places: probe.candidates(one.value, one.places),
         ..one
     };
-    match level {
+    let looked = match level {
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
         Level::Vpopcnt(_) => unsafe { near_avx512::vpopcnt::scan(probe, one, sink) },
@@ -291,7 +329,9 @@ pub(crate) fn scan(level: Level, probe: &Probe, one: One, sink: &mut Sink) -> Co
         #[cfg(target_arch = "x86_64")]
         Level::Avx2(_) => unsafe { near_avx2::scan(probe, one, sink) },
         Level::Scalar => scan_scalar(probe, one, sink),
-    }
+    };
+    looked?;
+    settle(probe, sink)
 }
 
 fn probe_scalar(probe: &Probe, queries: &[u64], sink: &mut Sink) -> ControlFlow<()> {
@@ -303,34 +343,28 @@ fn scan_scalar(probe: &Probe, one: One, sink: &mut Sink) -> ControlFlow<()> {
     (start..end).try_for_each(|place| check(probe, one, place, sink))
 }
 
-/// Compares the entries of some steps from `first` on whose heads are near the query's. A step is of
-/// 16 entries, and of vectors of `WIDTH`, none of which begins behind `last`.
+/// Compares those entries of a bucket whose heads are near the query's: bits of `near`, from the place `first` on.
 #[inline(never)]
 #[cfg(target_arch = "x86_64")]
-pub(super) fn check_near<const WIDTH: u32>(
+pub(super) fn check_near(
     probe: &Probe,
     one: One,
     first: u32,
-    last: u32,
-    steps: &[u16],
+    mut near: u16,
     sink: &mut Sink,
 ) -> ControlFlow<()> {
-    for (&near, step) in steps.iter().zip((first..).step_by(STEP as usize)) {
-        let mut near = u32::from(near);
-        while near != 0 {
-            let lane = near.trailing_zeros();
-            near &= near - 1;
-            let vector = step + lane / WIDTH * WIDTH;
-            let place = vector.min(last) + lane % WIDTH;
-            if place >= vector && place < one.places.end {
-                check(probe, one, place, sink)?;
-            }
+    let Places { start, end } = one.places;
+    while near != 0 {
+        let place = first + near.trailing_zeros();
+        near &= near - 1;
+        if (start..end).contains(&place) {
+            check(probe, one, place, sink)?;
         }
     }
     ControlFlow::Continue(())
 }
 
-/// Compares an entry.
+/// Compares the head of an entry. If that is near, the tail is asked for, and [`settle`] compares it later.
 #[inline]
 fn check(probe: &Probe, one: One, place: u32, sink: &mut Sink) -> ControlFlow<()> {
     let run = &probe.run;
@@ -341,21 +375,45 @@ fn check(probe: &Probe, one: One, place: u32, sink: &mut Sink) -> ControlFlow<()
     if probe.differ.iter().any(|mask| most & mask == 0) {
         return ControlFlow::Continue(());
     }
-    let difference = run.low_bytes(place as usize) ^ one.value & run.low_mask();
-    if difference & probe.prefix == 0
-        && difference.count_ones() <= probe.max_distance
-        && probe.differ.iter().all(|mask| difference & mask != 0)
-    {
-        sink.add(one.query, difference)?;
+    prefetch(run.tails, place as usize * (run.width - HEAD));
+    let One { query, value, .. } = one;
+    sink.found.near.push(Near {
+        query,
+        place,
+        value,
+    });
+    if sink.found.near.len() >= NEAR {
+        settle(probe, sink)?;
     }
     ControlFlow::Continue(())
+}
+
+/// Compares the entries whose heads were near. After a break none is left for the next probe.
+#[inline(never)]
+fn settle(probe: &Probe, sink: &mut Sink) -> ControlFlow<()> {
+    let run = &probe.run;
+    let mut all = std::mem::take(&mut sink.found.near);
+    let mut compare = |near: Near| {
+        let difference = run.low_bytes(near.place as usize) ^ near.value & run.low_mask();
+        let is_match = difference & probe.prefix == 0
+            && difference.count_ones() <= probe.max_distance
+            && probe.differ.iter().all(|mask| difference & mask != 0);
+        if is_match {
+            sink.add(near.query, difference)?;
+        }
+        ControlFlow::Continue(())
+    };
+    let settled = all.drain(..).try_for_each(&mut compare);
+    sink.found.near = all;
+    settled
 }
 
 /// Calls `scan` for each query with the places of the entries that may share its
 /// prefix.
 ///
 /// A query passes three stations, [`AHEAD`] queries apart: its part of the
-/// directory is asked for, then its entries, then they are scanned.
+/// directory is asked for, then its entries, then they are scanned. Neighbours
+/// in one bucket ask once.
 #[inline(always)]
 pub(super) fn pipeline(
     probe: &Probe,
@@ -377,8 +435,13 @@ pub(super) fn pipeline(
             places[place] = run.places(buckets[place]);
         }
         for (place, &value) in queries.iter().enumerate() {
-            run.prefetch_places(buckets[place + 2 * AHEAD]);
-            places[place + AHEAD] = run.places(buckets[place + AHEAD]);
+            let ahead = place + AHEAD;
+            run.prefetch_places(buckets[ahead + AHEAD]);
+            places[ahead] = if buckets[ahead] == buckets[ahead - 1] {
+                places[ahead - 1]
+            } else {
+                run.places(buckets[ahead])
+            };
             let places = probe.candidates(value, places[place]);
             scan(One {
                 query,

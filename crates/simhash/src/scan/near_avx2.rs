@@ -5,23 +5,21 @@
 use std::arch::x86_64::*;
 use std::ops::ControlFlow;
 
-use super::near::{HEAD, One, Places, Probe, STEP, STEPS, Sink, check_near, pipeline};
+use super::near::{LINE, LINE_HEADS, One, Probe, Sink, check_near, pipeline};
 
 /// [`probe`](super::near::probe) at [`Level::Avx2`](super::Level).
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(super) fn probe(probe: &Probe, queries: &[u64], sink: &mut Sink) -> ControlFlow<()> {
     let most = probe.head_distance() as i32;
-    let mut steps = [0; STEPS as usize];
     pipeline(probe, queries, |one| {
-        scan_places::<true>(probe, most, one, &mut steps, sink)
+        scan_places::<true>(probe, most, one, sink)
     })
 }
 
 /// [`scan`](super::near::scan) at [`Level::Avx2`](super::Level).
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(super) fn scan(probe: &Probe, one: One, sink: &mut Sink) -> ControlFlow<()> {
-    let mut steps = [0; STEPS as usize];
-    scan_places::<false>(probe, probe.head_distance() as i32, one, &mut steps, sink)
+    scan_places::<false>(probe, probe.head_distance() as i32, one, sink)
 }
 
 /// A copy for each of the two callers: a function that only one calls is inlined.
@@ -31,30 +29,39 @@ fn scan_places<const PIPELINED: bool>(
     probe: &Probe,
     most: i32,
     one: One,
-    steps: &mut [u16; STEPS as usize],
     sink: &mut Sink,
 ) -> ControlFlow<()> {
     let head = _mm256_set1_epi32(probe.run.head(one.value) as i32);
     let above = _mm256_set1_epi32(most + 1);
-    let near = |place: u32| {
-        let differences = _mm256_xor_si256(load(probe.run.heads, place as usize * HEAD), head);
-        let near = _mm256_cmpgt_epi32(above, popcount(differences));
+    let distances = |half| popcount(_mm256_xor_si256(half, head));
+    let are_below = |distances| {
+        let near = _mm256_cmpgt_epi32(above, distances);
         _mm256_movemask_ps(_mm256_castsi256_ps(near)) as u16
     };
-    let Places { start, end } = one.places;
-    // Only lines that hold the bucket are read: they alone are on their way.
-    let last = one.places.lines_end().saturating_sub(8);
-    for start in (start..end).step_by((STEP * STEPS) as usize) {
-        let end = end.min(start + STEP * STEPS);
-        let (mut any, mut count) = (0, 0);
-        for first in (start..end).step_by(STEP as usize) {
-            let found = near(first.min(last)) | near((first + 8).min(last)) << 8;
-            any |= found;
-            steps[count] = found;
-            count += 1;
-        }
-        if any != 0 {
-            check_near::<8>(probe, one, start, last, &steps[..count], sink)?;
+    let near = |heads| {
+        let (low, high) = load(heads);
+        are_below(distances(low)) | are_below(distances(high)) << 8
+    };
+    if one.places.are_few() {
+        let (heads, first) = probe.run.few(one.places);
+        return match near(heads) {
+            0 => ControlFlow::Continue(()),
+            near => check_near(probe, one, first, near, sink),
+        };
+    }
+    let (lines, first) = probe.run.lines(one.places);
+    let mut least = _mm256_set1_epi32(i32::MAX);
+    for line in lines {
+        let (low, high) = load(line);
+        least = _mm256_min_epi32(least, _mm256_min_epi32(distances(low), distances(high)));
+    }
+    if are_below(least) == 0 {
+        return ControlFlow::Continue(());
+    }
+    for (line, first) in lines.iter().zip((first..).step_by(LINE_HEADS)) {
+        let near = near(line);
+        if near != 0 {
+            check_near(probe, one, first, near, sink)?;
         }
     }
     ControlFlow::Continue(())
@@ -79,11 +86,11 @@ fn popcount(words: __m256i) -> __m256i {
     _mm256_madd_epi16(of_pair, _mm256_set1_epi16(1))
 }
 
-/// Eight heads from `at`.
+/// The heads of a line, eight a vector.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn load(bytes: &[u8], at: usize) -> __m256i {
-    let bytes = &bytes[at..at + 32];
-    // SAFETY: the slice has 32 bytes, and the load needs no alignment.
-    unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
+fn load(line: &[u8; LINE]) -> (__m256i, __m256i) {
+    let half = line.as_ptr().cast::<__m256i>();
+    // SAFETY: a line has 64 bytes, and the loads need no alignment.
+    unsafe { (_mm256_loadu_si256(half), _mm256_loadu_si256(half.add(1))) }
 }

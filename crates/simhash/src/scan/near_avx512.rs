@@ -5,7 +5,7 @@
 use std::arch::x86_64::*;
 use std::ops::ControlFlow;
 
-use super::near::{HEAD, One, Places, Probe, STEP, STEPS, Sink, check_near, pipeline};
+use super::near::{LINE, LINE_HEADS, One, Probe, Sink, check_near, pipeline};
 use super::popcount_avx512::popcount_epi32;
 
 /// The kernels for a set of instructions and its way to count the bits of 32-bit lanes.
@@ -22,9 +22,8 @@ macro_rules! kernels {
                 sink: &mut Sink,
             ) -> ControlFlow<()> {
                 let most = probe.head_distance() as i32;
-                let mut steps = [0; STEPS as usize];
                 pipeline(probe, queries, |one| {
-                    scan_places::<true>(probe, most, one, &mut steps, sink)
+                    scan_places::<true>(probe, most, one, sink)
                 })
             }
 
@@ -35,8 +34,7 @@ macro_rules! kernels {
                 one: One,
                 sink: &mut Sink,
             ) -> ControlFlow<()> {
-                let mut steps = [0; STEPS as usize];
-                scan_places::<false>(probe, probe.head_distance() as i32, one, &mut steps, sink)
+                scan_places::<false>(probe, probe.head_distance() as i32, one, sink)
             }
 
             /// A copy for each of the two callers: a function that only one calls is inlined.
@@ -46,30 +44,31 @@ macro_rules! kernels {
                 probe: &Probe,
                 most: i32,
                 one: One,
-                steps: &mut [u16; STEPS as usize],
                 sink: &mut Sink,
             ) -> ControlFlow<()> {
                 let head = _mm512_set1_epi32(probe.run.head(one.value) as i32);
                 let most = _mm512_set1_epi32(most);
-                let near = |place: u32| {
-                    let heads = load(probe.run.heads, place as usize * HEAD);
-                    let differences = _mm512_xor_si512(heads, head);
-                    _mm512_cmple_epi32_mask($popcount(differences), most)
-                };
-                let Places { start, end } = one.places;
-                // Only lines that hold the bucket are read: they alone are on their way.
-                let last = one.places.lines_end().saturating_sub(16);
-                for start in (start..end).step_by((STEP * STEPS) as usize) {
-                    let end = end.min(start + STEP * STEPS);
-                    let (mut any, mut count) = (0, 0);
-                    for first in (start..end).step_by(STEP as usize) {
-                        let found = near(first.min(last));
-                        any |= found;
-                        steps[count] = found;
-                        count += 1;
-                    }
-                    if any != 0 {
-                        check_near::<16>(probe, one, start, last, &steps[..count], sink)?;
+                let distances = |line| $popcount(_mm512_xor_si512(load(line), head));
+                let near = |distances| _mm512_cmple_epi32_mask(distances, most);
+                if one.places.are_few() {
+                    let (heads, first) = probe.run.few(one.places);
+                    return match near(distances(heads)) {
+                        0 => ControlFlow::Continue(()),
+                        near => check_near(probe, one, first, near, sink),
+                    };
+                }
+                let (lines, first) = probe.run.lines(one.places);
+                let mut least = _mm512_set1_epi32(i32::MAX);
+                for line in lines {
+                    least = _mm512_min_epi32(least, distances(line));
+                }
+                if near(least) == 0 {
+                    return ControlFlow::Continue(());
+                }
+                for (line, first) in lines.iter().zip((first..).step_by(LINE_HEADS)) {
+                    let near = near(distances(line));
+                    if near != 0 {
+                        check_near(probe, one, first, near, sink)?;
                     }
                 }
                 ControlFlow::Continue(())
@@ -89,11 +88,10 @@ kernels!(
     _mm512_popcnt_epi32
 );
 
-/// 16 heads from `at`.
+/// The heads of a line.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn load(bytes: &[u8], at: usize) -> __m512i {
-    let bytes = &bytes[at..at + 64];
-    // SAFETY: the slice has 64 bytes, and the load needs no alignment.
-    unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
+fn load(line: &[u8; LINE]) -> __m512i {
+    // SAFETY: a line has 64 bytes, and the load needs no alignment.
+    unsafe { _mm512_loadu_si512(line.as_ptr().cast()) }
 }

@@ -179,12 +179,21 @@ fn a_kernel_stops_where_it_is_told_to() {
             assert!(found.drain().count() > 0);
             ControlFlow::Break(())
         };
+        let mut found = HitBuffer::with_room(16);
         let mut sink = Sink {
-            found: &mut HitBuffer::with_room(16),
+            found: &mut found,
             full: &mut full,
         };
         let queries = run.queries(&mut rng);
         assert!(probe(level, &target, &queries, &mut sink).is_break());
         assert_eq!(calls, 1, "{level:?}");
+
+        // What the broken search had not compared yet is not found by the next one.
+        let mut sink = Sink {
+            found: &mut found,
+            full: &mut |_| ControlFlow::Break(()),
+        };
+        assert!(probe(level, &target, &[], &mut sink).is_continue());
+        assert_eq!(found.drain().count(), 0, "{level:?}");
     }
 }
