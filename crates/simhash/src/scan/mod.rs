@@ -36,6 +36,7 @@ mod near_avx2;
 #[cfg(target_arch = "x86_64")]
 mod near_avx512;
 mod near_words;
+mod packed;
 mod permute;
 #[cfg(target_arch = "x86_64")]
 mod popcount_avx512;
@@ -46,7 +47,8 @@ pub(crate) use huge_pages::{Lines, Zeroed};
 pub(crate) use join::{Rule, SMALL_BUCKET, close_buckets, join_rows, take_near};
 pub(crate) use level::Level;
 pub(crate) use mix::{mix, mix_all, unmix};
-pub(crate) use near::{BATCH, HEAD, HitBuffer, LINE, One, Packed, Probe, Sink, probe, scan};
+pub(crate) use near::{BATCH, HitBuffer, One, Probe, Sink, probe, scan};
 pub(crate) use near_words::near_words;
+pub(crate) use packed::{HEAD, LINE, Packed};
 pub(crate) use permute::permute;
 pub(crate) use prefetch::prefetch;

@@ -5,7 +5,8 @@
 use std::arch::x86_64::*;
 use std::ops::ControlFlow;
 
-use super::near::{LINE, LINE_HEADS, One, Probe, Sink, check_near, pipeline};
+use super::near::{One, Probe, Sink, check_near, pipeline};
+use super::packed::{LINE, LINE_HEADS};
 
 /// [`probe`](super::near::probe) at [`Level::Avx2`](super::Level).
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]

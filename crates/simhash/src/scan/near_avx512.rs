@@ -5,7 +5,8 @@
 use std::arch::x86_64::*;
 use std::ops::ControlFlow;
 
-use super::near::{LINE, LINE_HEADS, One, Probe, Sink, check_near, pipeline};
+use super::near::{One, Probe, Sink, check_near, pipeline};
+use super::packed::{LINE, LINE_HEADS};
 use super::popcount_avx512::popcount_epi32;
 
 /// The kernels for a set of instructions and its way to count the bits of 32-bit lanes.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use super::super::packed::LINE;
 use super::*;
 
 /// A run in the plainest way: values of a few buckets, one of them giant.
