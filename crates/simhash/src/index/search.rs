@@ -287,7 +287,7 @@ impl Batch {
         scan::mix_all(index.level, table.leading_mask(), &mut self.permuted);
     }
 
-    /// Sorts the queries by their two leading bytes, first by the lower one, so that those of one bucket stand together.
+    /// Sorts the queries by their two leading bytes, first by the lower one, so that those of one bucket, or of neighbouring ones, stand together.
     fn order(&mut self) {
         let byte = |value: u64, shift: u32| usize::from((value >> shift) as u8);
         let (mut lows, mut highs) = ([0_u32; BYTES], [0_u32; BYTES]);

@@ -9,9 +9,9 @@
 //! ```
 //!
 //! Heads and tails stand apart. Few heads are near the query's, so the tails of the
-//! others are never loaded, and heads need no unpacking. In most large buckets none is
-//! near: a kernel first finds the least distance, and then looks for the heads that
-//! have it. The tails of those are loaded while other queries are compared.
+//! others are never loaded, and heads need no unpacking. In a large bucket, a kernel
+//! first finds the least distance, and looks at single heads only where that is near.
+//! Their tails are loaded while other queries are compared.
 //!
 //! What a kernel reports is an entry whose difference from the query has no bit of
 //! the prefix, at most `max_distance` bits, and a bit of each mask in `differ`.
@@ -34,6 +34,11 @@ const AHEAD: usize = 24;
 
 /// Entries that wait for their tails together.
 const NEAR: usize = 32;
+
+/// Lines of a large bucket that a kernel goes through before it looks at those that are near: the first cache holds
+/// them.
+#[cfg(target_arch = "x86_64")]
+pub(super) const STRETCH: usize = 64;
 
 /// Buckets of several prefixes that have more entries are narrowed by bisection before they are read.
 const LINEAR: usize = 512;
@@ -62,7 +67,6 @@ pub(crate) struct Probe<'a> {
 
 impl Probe<'_> {
     /// The most bits that may differ in a head: where a mask has none of its bits, one differs elsewhere.
-    #[cfg(target_arch = "x86_64")]
     pub(super) fn head_distance(&self) -> u32 {
         let elsewhere = self.differ.iter().filter(|&&mask| self.run.head(mask) == 0);
         self.max_distance.saturating_sub(elsewhere.count() as u32)
@@ -103,7 +107,7 @@ impl HitBuffer {
         Self {
             found: Vec::with_capacity(room),
             room,
-            near: Vec::with_capacity(NEAR),
+            near: Vec::new(),
         }
     }
 
@@ -181,7 +185,13 @@ fn probe_scalar(probe: &Probe, queries: &[u64], sink: &mut Sink) -> ControlFlow<
 
 fn scan_scalar(probe: &Probe, one: One, sink: &mut Sink) -> ControlFlow<()> {
     let Places { start, end } = one.places;
-    (start..end).try_for_each(|place| check(probe, one, place, sink))
+    let (head, most) = (probe.run.head(one.value), probe.head_distance());
+    for place in start..end {
+        if (probe.run.head_at(place as usize) ^ head).count_ones() <= most {
+            check(probe, one, place, sink)?;
+        }
+    }
+    ControlFlow::Continue(())
 }
 
 /// Compares those entries of a bucket whose heads are near the query's: bits of `near`, from the place `first` on.
@@ -205,7 +215,8 @@ pub(super) fn check_near(
     ControlFlow::Continue(())
 }
 
-/// Compares the head of an entry. If that is near, the tail is asked for, and [`settle`] compares it later.
+/// Asks for the tail of an entry whose head is near, unless a mask of `differ` rules the entry out. [`settle`] compares
+/// it later.
 #[inline]
 fn check(probe: &Probe, one: One, place: u32, sink: &mut Sink) -> ControlFlow<()> {
     let run = &probe.run;
@@ -230,8 +241,16 @@ fn check(probe: &Probe, one: One, place: u32, sink: &mut Sink) -> ControlFlow<()
 }
 
 /// Compares the entries whose heads were near. After a break none is left for the next probe.
-#[inline(never)]
+#[inline]
 fn settle(probe: &Probe, sink: &mut Sink) -> ControlFlow<()> {
+    if sink.found.near.is_empty() {
+        return ControlFlow::Continue(());
+    }
+    settle_all(probe, sink)
+}
+
+#[inline(never)]
+fn settle_all(probe: &Probe, sink: &mut Sink) -> ControlFlow<()> {
     let run = &probe.run;
     let mut all = std::mem::take(&mut sink.found.near);
     let mut compare = |near: Near| {

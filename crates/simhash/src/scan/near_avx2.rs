@@ -5,7 +5,7 @@
 use std::arch::x86_64::*;
 use std::ops::ControlFlow;
 
-use super::near::{One, Probe, Sink, check_near, pipeline};
+use super::near::{One, Probe, STRETCH, Sink, check_near, pipeline};
 use super::packed::{LINE, LINE_HEADS};
 
 /// [`probe`](super::near::probe) at [`Level::Avx2`](super::Level).
@@ -50,19 +50,22 @@ fn scan_places<const PIPELINED: bool>(
             near => check_near(probe, one, first, near, sink),
         };
     }
-    let (lines, first) = probe.run.lines(one.places);
-    let mut least = _mm256_set1_epi32(i32::MAX);
-    for line in lines {
-        let (low, high) = load(line);
-        least = _mm256_min_epi32(least, _mm256_min_epi32(distances(low), distances(high)));
-    }
-    if are_below(least) == 0 {
-        return ControlFlow::Continue(());
-    }
-    for (line, first) in lines.iter().zip((first..).step_by(LINE_HEADS)) {
-        let near = near(line);
-        if near != 0 {
-            check_near(probe, one, first, near, sink)?;
+    let (lines, first) = probe.run.lines_of(one.places);
+    let stretches = lines.chunks(STRETCH);
+    for (lines, first) in stretches.zip((first..).step_by(STRETCH * LINE_HEADS)) {
+        let mut least = _mm256_set1_epi32(i32::MAX);
+        for line in lines {
+            let (low, high) = load(line);
+            least = _mm256_min_epi32(least, _mm256_min_epi32(distances(low), distances(high)));
+        }
+        if are_below(least) == 0 {
+            continue;
+        }
+        for (line, first) in lines.iter().zip((first..).step_by(LINE_HEADS)) {
+            let near = near(line);
+            if near != 0 {
+                check_near(probe, one, first, near, sink)?;
+            }
         }
     }
     ControlFlow::Continue(())

@@ -5,7 +5,7 @@
 use std::arch::x86_64::*;
 use std::ops::ControlFlow;
 
-use super::near::{One, Probe, Sink, check_near, pipeline};
+use super::near::{One, Probe, STRETCH, Sink, check_near, pipeline};
 use super::packed::{LINE, LINE_HEADS};
 use super::popcount_avx512::popcount_epi32;
 
@@ -58,18 +58,21 @@ macro_rules! kernels {
                         near => check_near(probe, one, first, near, sink),
                     };
                 }
-                let (lines, first) = probe.run.lines(one.places);
-                let mut least = _mm512_set1_epi32(i32::MAX);
-                for line in lines {
-                    least = _mm512_min_epi32(least, distances(line));
-                }
-                if near(least) == 0 {
-                    return ControlFlow::Continue(());
-                }
-                for (line, first) in lines.iter().zip((first..).step_by(LINE_HEADS)) {
-                    let near = near(distances(line));
-                    if near != 0 {
-                        check_near(probe, one, first, near, sink)?;
+                let (lines, first) = probe.run.lines_of(one.places);
+                let stretches = lines.chunks(STRETCH);
+                for (lines, first) in stretches.zip((first..).step_by(STRETCH * LINE_HEADS)) {
+                    let mut least = _mm512_set1_epi32(i32::MAX);
+                    for line in lines {
+                        least = _mm512_min_epi32(least, distances(line));
+                    }
+                    if near(least) == 0 {
+                        continue;
+                    }
+                    for (line, first) in lines.iter().zip((first..).step_by(LINE_HEADS)) {
+                        let near = near(distances(line));
+                        if near != 0 {
+                            check_near(probe, one, first, near, sink)?;
+                        }
                     }
                 }
                 ControlFlow::Continue(())

@@ -63,7 +63,7 @@ impl Packed<'_> {
     /// read, as they alone are on their way.
     #[inline(always)]
     #[cfg(target_arch = "x86_64")]
-    pub(super) fn lines(&self, places: Places) -> (&[[u8; LINE]], u32) {
+    pub(super) fn lines_of(&self, places: Places) -> (&[[u8; LINE]], u32) {
         let (lines, _) = self.heads.as_chunks();
         let first = places.start as usize / LINE_HEADS;
         let end = (places.end as usize).div_ceil(LINE_HEADS);
@@ -78,8 +78,8 @@ impl Packed<'_> {
         let end = (places.end as usize).next_multiple_of(LINE_HEADS);
         let last = end.saturating_sub(LINE_HEADS);
         let first = last.min(places.start as usize);
-        let heads = self.heads[first * HEAD..].first_chunk();
-        (heads.unwrap_or(&[0; LINE]), first as u32)
+        let (heads, _) = self.heads[first * HEAD..].as_chunks();
+        (&heads[0], first as u32)
     }
 
     /// The stored bytes of the entry at this place.
@@ -156,7 +156,7 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// Whether one vector holds all their heads.
+    /// Whether they are no more than the heads of a line.
     #[inline(always)]
     #[cfg(target_arch = "x86_64")]
     pub(super) const fn are_few(&self) -> bool {
