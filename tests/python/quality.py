@@ -234,11 +234,12 @@ def main():
     parser.add_argument("--page", type=pathlib.Path, required=True)
     arguments = parser.parse_args()
     sets = []
-    for name, path, is_html in write_sets(arguments.data.absolute()):
+    for half, name, path, is_html in write_sets(arguments.data.absolute()):
         evaluation = evaluate(arguments.program, path, is_html)
         minhash = None if is_html else minhash_figures(path, evaluation["true_pairs"])
         sets.append(
             {
+                "half": half,
                 "name": name,
                 "is_html": is_html,
                 "texts": evaluation["texts"],

@@ -1,24 +1,63 @@
-"""Sets of real texts with near-duplicates among them: a few packages, each in several versions.
+"""Sets of real texts with near-duplicates among them: packages, each in several versions.
 
-pip, npm and cargo fetch the packages, each from the registry that it is set up for. Nothing of a
-package is run but what pip itself runs to read the metadata of a source package.
+The second half was fixed, with its releases, before any recipe was measured on it. For each kind of the first
+half, and for descriptions of packages, it takes the first project found that has 200 pairs of alike texts. The
+releases are spread evenly over a range, both ends included: three to seven, and more in steps of four if seven
+are too few. Of these numbers each set takes the least that gives 200 pairs.
 """
 
-import html.parser
 import json
 import pathlib
-import subprocess
-import sys
+import re
 import tarfile
 
-DJANGO = [f"Django=={version}" for version in ("3.2", "4.1", "4.2")]
-SQLALCHEMY = [f"SQLAlchemy=={version}" for version in ("1.2.19", "1.3.0", "1.3.24")]
-NPM = [f"npm@{version}" for version in ("1.4.28", "2.15.12", "3.10.10", "4.6.1", "5.3.0", "6.0.0", "6.14.18")]
-THREE = [f"three@{version}" for version in ("0.120.0", "0.128.0", "0.136.0")]
-ELECTRON = [
-    f"electron-i18n@{version}" for version in ("1.908.0", "1.1121.0", "1.1482.0", "1.2065.0", "1.2661.0", "1.2893.0", "1.3136.0")
-]
+from quality_fetch import (
+    Stripped,
+    cargo,
+    comments,
+    descriptions,
+    files,
+    members,
+    npm,
+    packages_of,
+    pip,
+    strings,
+    wheels,
+)
+
+
+def releases(name, versions, sign="@"):
+    """The releases of a package, by their names."""
+    return [name + sign + version for version in versions.split()]
+
+
+DJANGO = releases("Django", "3.2 4.1 4.2", "==")
+SQLALCHEMY = releases("SQLAlchemy", "1.2.19 1.3.0 1.3.24", "==")
+NPM = releases("npm", "1.4.28 2.15.12 3.10.10 4.6.1 5.3.0 6.0.0 6.14.18")
+THREE = releases("three", "0.120.0 0.128.0 0.136.0")
+ELECTRON = releases("electron-i18n", "1.908.0 1.1121.0 1.1482.0 1.2065.0 1.2661.0 1.2893.0 1.3136.0")
 NALGEBRA = ["0.30.1", "0.31.4", "0.32.6", "0.33.2"]
+
+CELERY = releases("celery", "5.2.1 5.2.4 5.3.1 5.3.6 5.5.1 5.6.1 5.7.0", "==")
+TWISTED = releases("Twisted", "20.3.0 23.8.0 26.10.0", "==")
+ESLINT = releases("eslint", "6.0.0 8.9.0 9.9.1 10.15.0")
+CRANELIFT = ["0.123.20", "0.130.2", "0.137.1"]
+STDLIB = releases("@stdlib/utils", "0.0.1 0.0.11 0.1.0 0.3.1 0.4.1")
+DESCRIPTIONS = pathlib.Path(__file__).with_name("quality_descriptions.txt")
+LINUX_COMMAND = releases("linux-command", "1.5.1 1.21.0 1.22.0")
+NPM_SITE = releases(
+    "npm", "1.4.28 2.1.16 2.9.0 2.14.6 2.15.6 3.3.10 3.8.5 3.10.10 5.0.3 6.4.1 6.13.5 6.14.18"
+)
+LABOUR_LAW = releases("@socialgouv/fiches-travail-data", "3.3.0 4.164.0 4.486.0 4.1174.0")
+AKASHIC = releases(
+    "@akashic/akashic-engine",
+    "1.10.2 1.12.8 1.13.0 2.0.0 2.0.3 2.1.2 2.4.9 2.4.14 2.5.2 2.6.1 2.6.4 2.6.6 3.0.0 3.0.3 3.1.2 3.2.2 "
+    "3.3.0 3.4.2 3.5.0 3.7.0 3.10.0 3.12.0 3.14.1 3.16.0 3.16.3 3.16.6 3.18.0 3.18.2 3.19.0 3.20.0 3.21.0 3.21.3",
+)
+VS_CODE = releases(
+    "@codingame/monaco-vscode-language-pack-de",
+    "1.83.5 1.83.16 4.3.2 5.2.0 8.0.3 9.0.3 11.1.2 13.1.4 14.0.6 15.0.3 18.1.3 20.2.1 21.6.0 22.1.4 24.2.0 25.1.2",
+)
 
 LANGUAGES = {
     "de-DE": "German",
@@ -27,82 +66,7 @@ LANGUAGES = {
     "ru-RU": "Russian",
     "zh-CN": "Chinese",
 }
-
-
-class Stripped(html.parser.HTMLParser):
-    """The text of a fragment of HTML, with a line break at each tag."""
-
-    def __init__(self, markup):
-        super().__init__()
-        self.text = []
-        self.feed(markup)
-        self.close()
-
-    def handle_data(self, data):
-        self.text.append(data)
-
-
-def run(command, folder):
-    """Runs a program that fetches packages; what it prints goes to standard error."""
-    print("$ " + " ".join(command), file=sys.stderr, flush=True)
-    subprocess.run(command, cwd=folder, check=True, stdout=sys.stderr)
-
-
-def pip(packages, folder):
-    """Source packages, by their names."""
-    folder = folder / "pip"
-    folder.mkdir(parents=True, exist_ok=True)
-    archives = {}
-    for package in packages:
-        name = package.replace("==", "-") + ".tar.gz"
-        if not (folder / name).exists():
-            fetch = ["-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:"]
-            run([sys.executable, *fetch, package], folder)
-        archives[package] = folder / name
-    return archives
-
-
-def npm(packages, folder):
-    """Packages of npm, by their names."""
-    folder = folder / "npm"
-    folder.mkdir(parents=True, exist_ok=True)
-    archives = {}
-    for package in packages:
-        archives[package] = folder / (package.replace("@", "-") + ".tgz")
-        if not archives[package].exists():
-            run(["npm", "pack", "--silent", package], folder)
-    return archives
-
-
-def cargo(name, versions, folder):
-    """The folders of a crate in versions that cargo takes for incompatible, and so keeps beside each other."""
-    folder = folder / "cargo"
-    folder.mkdir(parents=True, exist_ok=True)
-    manifest = '[package]\nname = "sets"\nversion = "0.0.0"\n[lib]\npath = "lib.rs"\n[workspace]\n[dependencies]\n'
-    for number, version in enumerate(versions):
-        manifest += f'v{number} = {{ package = "{name}", version = "={version}", default-features = false }}\n'
-    (folder / "Cargo.toml").write_text(manifest)
-    (folder / "lib.rs").write_text("")
-    if not (folder / "vendor").exists():
-        run(["cargo", "vendor", "--quiet", "--versioned-dirs", "vendor"], folder)
-    return {version: folder / "vendor" / f"{name}-{version}" for version in versions}
-
-
-def members(archives, is_wanted):
-    """The texts of files in archives, with their package and path as ids."""
-    for package, archive in archives.items():
-        with tarfile.open(archive) as tar:
-            for member in tar:
-                if member.isfile() and is_wanted(member.name):
-                    text = tar.extractfile(member).read().decode("utf-8", "replace")
-                    yield f"{package}/{member.name}", text
-
-
-def files(folders, ending):
-    """The texts of files in folders."""
-    for version, folder in folders.items():
-        for path in sorted(folder.rglob(f"*{ending}")):
-            yield f"{version}/{path.relative_to(folder)}", path.read_text("utf-8", "replace")
+JAPANESE_LETTER = re.compile("[ぁ-ヿ一-龥]")
 
 
 def manuals(archives):
@@ -130,7 +94,30 @@ def manual(page):
     return "\n".join(piece for part in parts for piece in Stripped(part).text)
 
 
-def all_sets(folder):
+def labour_law(archives):
+    """The pages of the French ministry of labour on the law, each as its title and its sections."""
+    for package, text in members(archives, lambda name: name.endswith("/data/fiches-travail.json")):
+        for page in json.loads(text):
+            parts = [page["title"], page.get("intro") or ""]
+            parts += [part.get(field) or "" for part in page["sections"] for field in ("title", "html")]
+            yield f"{package}/{page['pubId']}", "\n".join(piece for part in parts for piece in Stripped(part).text)
+
+
+def interface(archives):
+    """The texts that an editor shows, each file those of one extension."""
+    for name, text in members(archives, lambda name: name.endswith(".i18n.json")):
+        yield name, "\n".join(strings(json.loads(text).get("contents", {})))
+
+
+def japanese_comments(archives):
+    """The comments for documentation of files that are written in Japanese."""
+    for name, code in members(archives, lambda name: name.endswith(".d.ts")):
+        text = comments(code)
+        if len(JAPANESE_LETTER.findall(text)) >= 50:
+            yield name, text
+
+
+def first_half(folder):
     """Name, whether it holds pages, and the texts of every set."""
     django = pip(DJANGO, folder)
     yield "docs (Django)", False, members(django, lambda name: "/docs/" in name and name.endswith(".txt"))
@@ -148,12 +135,38 @@ def all_sets(folder):
         yield f"manuals ({LANGUAGES[language]})", False, texts
 
 
+def second_half(folder):
+    """Name, whether it holds pages, and the texts of every set."""
+    celery = pip(CELERY, folder)
+    yield "docs (Celery)", False, members(celery, lambda name: "/docs/" in name and name.endswith((".rst", ".txt")))
+    twisted = pip(TWISTED, folder)
+    is_code = lambda name: "/src/twisted/" in name and name.endswith(".py")
+    yield "code (Python, Twisted)", False, members(twisted, is_code)
+    stdlib = npm(STDLIB, folder)
+    yield "READMEs (stdlib)", False, members(stdlib, lambda name: name.lower().endswith("/readme.md"))
+    site = npm(NPM_SITE, folder)
+    is_page = lambda name: name.startswith("package/html/doc/") and name.endswith(".html")
+    yield "web pages (npm)", True, members(site, is_page)
+    eslint = npm(ESLINT, folder)
+    is_code = lambda name: name.startswith("package/lib/") and name.endswith(".js")
+    yield "code (JavaScript, ESLint)", False, members(eslint, is_code)
+    cranelift = cargo("cranelift-codegen", CRANELIFT, folder)
+    yield "code (Rust, Cranelift)", False, files(cranelift, ".rs")
+    yield "package descriptions (Python)", False, descriptions(wheels(packages_of(DESCRIPTIONS), folder))
+    commands = npm(LINUX_COMMAND, folder)
+    yield "manuals (Chinese, Linux)", False, members(commands, lambda name: name.startswith("package/command/"))
+    yield "manuals (French, labour law)", False, labour_law(npm(LABOUR_LAW, folder))
+    yield "manuals (Japanese, Akashic)", False, japanese_comments(npm(AKASHIC, folder))
+    yield "interface (German, VS Code)", False, interface(npm(VS_CODE, folder))
+
+
 def write_sets(folder):
-    """Writes every set as JSON lines; gives its name, its file and whether it holds pages."""
+    """Writes every set as JSON lines; gives its half, its name, its file and whether it holds pages."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, is_html, texts in all_sets(folder / "packages"):
-        path = folder / (name.replace(" ", "-").replace("(", "").replace(")", "") + ".jsonl")
-        with open(path, "w", encoding="utf-8") as out:
-            for identifier, text in texts:
-                out.write(json.dumps({"id": identifier, "text": text}) + "\n")
-        yield name, pathlib.Path(path), is_html
+    for half, sets in (("first", first_half), ("second", second_half)):
+        for name, is_html, texts in sets(folder / "packages"):
+            path = folder / (name.replace(" ", "-").translate(str.maketrans("", "", "(),")) + ".jsonl")
+            with open(path, "w", encoding="utf-8") as out:
+                for identifier, text in texts:
+                    out.write(json.dumps({"id": identifier, "text": text}) + "\n")
+            yield half, name, pathlib.Path(path), is_html
