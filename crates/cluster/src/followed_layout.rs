@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use simshard_topology::ShardMap;
-use simshard_topology::replication::{ShardRecords, StoreId};
+use simshard_topology::replication::StoreId;
 use tokio::sync::watch;
 
 use crate::key_value::{KeyValueError, KeyValueStore, Snapshot, follow};
@@ -76,47 +76,32 @@ async fn news(followed: &mut watch::Receiver<Arc<Snapshot>>) {
     }
 }
 
-/// What the keys say of shards at one moment.
-pub(crate) struct Shards {
-    pub(crate) layout: ClusterLayout,
-    pub(crate) records: ShardRecords,
-}
-
-/// The layout of a cluster, and the records that make it, as they change.
-type Following = (
-    watch::Receiver<Arc<ClusterLayout>>,
-    watch::Receiver<Arc<ShardRecords>>,
-);
-
-/// Follows the layout of a cluster that has begun, and the records of its shards, until the last receiver of the layout
-/// is gone. What goes wrong later is told to `on_error`.
+/// Follows the layout of a cluster that has begun, until the last receiver is gone. What goes wrong later is told to
+/// `on_error`.
 ///
 /// # Errors
 /// When the keys cannot be read, or their records make no layout.
 pub(crate) async fn follow_layout(
     keys: &Arc<dyn KeyValueStore>,
     on_error: impl Fn(&MetadataError) + Clone + Send + Sync + 'static,
-) -> Result<Following, MetadataError> {
+) -> Result<watch::Receiver<Arc<ClusterLayout>>, MetadataError> {
     let mut followed = Followed {
         // Shards first, so that the stores that they name are there.
         shards: follow_keys(keys, keys::SHARDS, on_error.clone()).await?,
         stores: follow_keys(keys, keys::STORES, on_error.clone()).await?,
     };
-    let Shards { layout, records } = followed.now()?;
-    let (layouts, layout) = watch::channel(Arc::new(layout));
-    let (all_records, records) = watch::channel(Arc::new(records));
+    let (layouts, layout) = watch::channel(Arc::new(followed.now()?));
     tokio::spawn(async move {
         while followed.changed(&layouts).await {
             match followed.now() {
-                Ok(Shards { layout, records }) => {
-                    all_records.send_replace(Arc::new(records));
+                Ok(layout) => {
                     layouts.send_replace(Arc::new(layout));
                 }
                 Err(error) => on_error(&error),
             }
         }
     });
-    Ok((layout, records))
+    Ok(layout)
 }
 
 /// The records that make a layout, as they change.
@@ -136,15 +121,18 @@ impl Followed {
     }
 
     /// What the keys say now.
-    fn now(&mut self) -> Result<Shards, MetadataError> {
+    fn now(&mut self) -> Result<ClusterLayout, MetadataError> {
         let stores = Arc::clone(&self.stores.borrow_and_update());
         let shards = Arc::clone(&self.shards.borrow_and_update());
-        shards_of(&stores, &shards)
+        layout_of(&stores, &shards)
     }
 }
 
 /// The layout that records make: each shard belongs to the node of its first store in sync.
-pub(crate) fn shards_of(stores: &Snapshot, shards: &Snapshot) -> Result<Shards, MetadataError> {
+pub(crate) fn layout_of(
+    stores: &Snapshot,
+    shards: &Snapshot,
+) -> Result<ClusterLayout, MetadataError> {
     let stores = stores_in(stores)?;
     let stores: BTreeMap<StoreId, &RegisteredStore> =
         stores.iter().map(|store| (store.id, store)).collect();
@@ -162,9 +150,6 @@ pub(crate) fn shards_of(stores: &Snapshot, shards: &Snapshot) -> Result<Shards, 
         key: keys::SHARDS.to_owned(),
         reason: error.to_string(),
     })?;
-    let layout = ClusterLayout::of_map(nodes.into_values().collect(), map);
-    Ok(Shards {
-        layout: layout.map_err(MetadataError::UnusableRecords)?,
-        records: all_records,
-    })
+    let layout = ClusterLayout::of_records(nodes.into_values().collect(), map, all_records);
+    layout.map_err(MetadataError::UnusableRecords)
 }

@@ -13,7 +13,6 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use simshard_topology::CorpusUid;
-use simshard_topology::replication::ShardRecords;
 use tokio::sync::watch;
 
 use crate::corpora::Corpora;
@@ -32,8 +31,6 @@ use crate::store::{MetadataError, MetadataStore};
 #[derive(Debug)]
 pub struct KeyValueMetadata {
     layout: watch::Receiver<Arc<ClusterLayout>>,
-    /// Those that make the layout, unless it is fixed.
-    records: Option<watch::Receiver<Arc<ShardRecords>>>,
     /// Of a fixed layout. Never sent to; kept so that receivers stay connected.
     _fixed: Option<watch::Sender<Arc<ClusterLayout>>>,
     store: Arc<dyn KeyValueStore>,
@@ -54,7 +51,6 @@ impl KeyValueMetadata {
         let (sender, layout) = watch::channel(layout);
         Self {
             layout,
-            records: None,
             _fixed: Some(sender),
             store,
             last: Mutex::default(),
@@ -72,10 +68,9 @@ impl KeyValueMetadata {
         on_error: impl Fn(&MetadataError) + Clone + Send + Sync + 'static,
     ) -> Result<Self, MetadataError> {
         wait_for_cluster(&store, on_wait, on_error.clone()).await?;
-        let (layout, records) = follow_layout(&store, on_error).await?;
+        let layout = follow_layout(&store, on_error).await?;
         Ok(Self {
             layout,
-            records: Some(records),
             _fixed: None,
             store,
             last: Mutex::default(),
@@ -180,10 +175,6 @@ impl From<KeyValueError> for MetadataError {
 impl MetadataStore for KeyValueMetadata {
     fn watch_layout(&self) -> watch::Receiver<Arc<ClusterLayout>> {
         self.layout.clone()
-    }
-
-    fn watch_records(&self) -> Option<watch::Receiver<Arc<ShardRecords>>> {
-        self.records.clone()
     }
 
     async fn corpora(&self) -> Result<Arc<Corpora>, MetadataError> {

@@ -9,11 +9,14 @@
 //!   (`a_planned_layout_gives_every_shard_to_a_listed_node`).
 //! - LA4: `ClusterLayout::planned` depends on the set of names alone, not on their order
 //!   (`the_order_of_nodes_does_not_change_the_plan`).
+//! - LA5: the records of a layout are those that its map was made of
+//!   (`the_epochs_of_a_layout_are_those_of_its_records`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use http::Uri;
-use simshard_topology::{NodeId, NodeIdError, PlanError, ShardMap, plan};
+use simshard_topology::replication::{ShardEpochs, ShardRecords};
+use simshard_topology::{NodeId, NodeIdError, PlanError, ShardMap, ShardSet, plan};
 
 /// A node and where it answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +32,8 @@ pub struct Node {
 pub struct ClusterLayout {
     nodes: Vec<Node>,
     map: ShardMap,
+    /// What the map was made of, if the metadata has a record of each shard (LA5).
+    records: Option<ShardRecords>,
 }
 
 /// Why nodes make no layout.
@@ -72,16 +77,30 @@ impl ClusterLayout {
         check_nodes(&nodes)?;
         let ids: Vec<NodeId> = nodes.iter().map(|node| node.id.clone()).collect();
         let map = plan(None, &ids, replicas).map_err(ClusterLayoutError::Unplannable)?;
-        Ok(Self { nodes, map })
+        let records = None;
+        Ok(Self {
+            nodes,
+            map,
+            records,
+        })
     }
 
-    /// The layout of a map that was planned before. It must name only these nodes (LA3).
+    /// The layout of a map that was made of records of shards. It must name only these nodes (LA3).
     ///
     /// # Errors
     /// When the nodes break LA1 or LA2.
-    pub(crate) fn of_map(nodes: Vec<Node>, map: ShardMap) -> Result<Self, ClusterLayoutError> {
+    pub(crate) fn of_records(
+        nodes: Vec<Node>,
+        map: ShardMap,
+        records: ShardRecords,
+    ) -> Result<Self, ClusterLayoutError> {
         check_nodes(&nodes)?;
-        Ok(Self { nodes, map })
+        let records = Some(records);
+        Ok(Self {
+            nodes,
+            map,
+            records,
+        })
     }
 
     /// The nodes, in the order they were listed.
@@ -92,6 +111,22 @@ impl ClusterLayout {
     /// The owners of all shards.
     pub fn map(&self) -> &ShardMap {
         &self.map
+    }
+
+    /// The records of shards that the map was made of. `None` if it was planned from a list of nodes.
+    pub const fn records(&self) -> Option<&ShardRecords> {
+        self.records.as_ref()
+    }
+
+    /// The epochs of the records of these shards. `None` if there are no records.
+    pub fn epochs(&self, shards: ShardSet) -> Option<ShardEpochs> {
+        let records = self.records.as_ref()?;
+        let meant = records.iter().filter(|(shard, _)| shards.contains(**shard));
+        Some(
+            meant
+                .map(|(shard, record)| (*shard, record.epoch))
+                .collect(),
+        )
     }
 
     /// The node of this name, if it is listed.
@@ -154,7 +189,10 @@ fn parse_address(address: &str) -> Result<(String, u16), String> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use simshard_topology::ShardId;
+    use simshard_topology::replication::{ShardRecord, StoreId};
 
     use super::*;
 
@@ -252,6 +290,27 @@ mod tests {
                 "{message}"
             );
         }
+    }
+
+    /// LA5.
+    #[test]
+    fn the_epochs_of_a_layout_are_those_of_its_records() {
+        let planned = ClusterLayout::planned(three_nodes(), 1).unwrap();
+        assert_eq!(planned.epochs(ShardSet::ALL), None);
+        let record = |shard: ShardId| {
+            let mut record = ShardRecord::first(1, StoreId([1; 16]), 5);
+            record.epoch.number = 1 + u64::from(shard.0);
+            (shard, Arc::new(record))
+        };
+        let records: ShardRecords = ShardId::all().map(record).collect();
+        let map = planned.map().clone();
+        let layout = ClusterLayout::of_records(three_nodes(), map, records.clone()).unwrap();
+        assert_eq!(layout.records(), Some(&records));
+        let meant = [3, 200].map(ShardId);
+        let epochs = meant.map(|shard| (shard, records[&shard].epoch));
+        let found = layout.epochs(meant.into_iter().collect());
+        assert_eq!(found, Some(epochs.to_vec()));
+        assert_eq!(layout.epochs(ShardSet::EMPTY), Some(Vec::new()));
     }
 
     #[test]

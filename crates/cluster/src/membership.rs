@@ -369,7 +369,7 @@ mod tests {
 
     use super::*;
     use crate::corpus::{CorpusName, random_corpus_uid};
-    use crate::followed_layout::shards_of;
+    use crate::followed_layout::layout_of;
     use crate::key_value::{LeaseId, MemoryKeyValues};
     use crate::key_value_metadata::KeyValueMetadata;
     use crate::layout::ClusterLayout;
@@ -417,9 +417,7 @@ mod tests {
 
     async fn layout(keys: &MemoryKeyValues) -> ClusterLayout {
         let (shards, stores) = (keys.read(keys::SHARDS).await, keys.read(keys::STORES).await);
-        shards_of(&stores.unwrap(), &shards.unwrap())
-            .unwrap()
-            .layout
+        layout_of(&stores.unwrap(), &shards.unwrap()).unwrap()
     }
 
     async fn begin(keys: &MemoryKeyValues, map: &ShardMap) -> Result<(), MetadataError> {

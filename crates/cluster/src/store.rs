@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use simshard_runtime::toml_mistake::TomlMistake;
-use simshard_topology::replication::{ShardRecords, StoreId};
+use simshard_topology::replication::StoreId;
 use simshard_topology::{CorpusUid, NodeId};
 use tokio::sync::watch;
 
@@ -49,16 +49,10 @@ pub trait MetadataStore: Send + Sync + std::fmt::Debug {
     /// Only the backend in memory changes an open layout yet.
     fn watch_layout(&self) -> watch::Receiver<Arc<ClusterLayout>>;
 
-    /// Follows the records of shards, as [`MetadataStore::watch_layout`] follows the layout that they make. `None` if the
-    /// layout comes from elsewhere.
-    fn watch_records(&self) -> Option<watch::Receiver<Arc<ShardRecords>>> {
-        None
-    }
-
     /// Whether the records name the data directory of each node. If so, a node that lacks a corpus of the metadata never
     /// held it, and can make it empty. Else its directory may have been lost, and only a creation may make corpora.
     fn names_stores(&self) -> bool {
-        self.watch_records().is_some()
+        self.watch_layout().borrow().records().is_some()
     }
 
     /// Reads all corpora, as they are at one moment.

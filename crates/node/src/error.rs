@@ -17,6 +17,8 @@ pub(crate) enum NodeError {
          another node"
     )]
     NotOwner(ShardSet),
+    #[error("this node has other records of the shards {0} than the router, or is not in sync")]
+    WrongEpoch(ShardSet),
     #[error(
         "the router's map of shards is {router}, this node's is {node}: they read different layout files, or one \
          that changed in between; restart both with the same file"
@@ -107,6 +109,7 @@ impl NodeError {
     pub(crate) const fn reason(&self) -> Reason {
         match self {
             Self::NotOwner(_) | Self::OtherMap { .. } | Self::OtherNode { .. } => Reason::NotOwner,
+            Self::WrongEpoch(_) => Reason::WrongEpoch,
             Self::CorpusNotLoaded(_) => Reason::CorpusNotLoaded,
             Self::Metadata(_) | Self::MetadataLate(_) => Reason::MetadataFailed,
             Self::CorpusDiffers { .. } => Reason::CorpusDiffers,

@@ -48,7 +48,7 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
     ) -> Result<Response<pb::CreateCorpusResponse>, Status> {
         let request = request.into_inner();
         self.check_node(request.node)?;
-        let target = decode::target(request.target)?;
+        let target = decode::target(request.target, &[])?;
         self.engine.create_corpus(target).await?;
         Ok(Response::new(pb::CreateCorpusResponse {}))
     }
@@ -59,7 +59,7 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
     ) -> Result<Response<pb::DeleteCorpusResponse>, Status> {
         let request = request.into_inner();
         self.check_node(request.node)?;
-        let target = decode::target(request.target)?;
+        let target = decode::target(request.target, &[])?;
         self.engine.delete_corpus(target).await?;
         Ok(Response::new(pb::DeleteCorpusResponse {}))
     }
@@ -96,7 +96,7 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
     ) -> Result<Response<pb::DescribeCorpusResponse>, Status> {
         let request = request.into_inner();
         self.check_node(request.node)?;
-        let target = decode::target(request.target)?;
+        let target = decode::target(request.target, &[])?;
         let mut response = pb::DescribeCorpusResponse::default();
         for (shard, counts) in self.engine.counts(target).await? {
             response.shards.push(shard.0.into());
@@ -163,7 +163,9 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
 impl From<NodeError> for Status {
     fn from(error: NodeError) -> Self {
         let shards = match &error {
-            NodeError::NotOwner(shards) => Some(("shards", shards.to_string())),
+            NodeError::NotOwner(shards) | NodeError::WrongEpoch(shards) => {
+                Some(("shards", shards.to_string()))
+            }
             NodeError::CorpusNotLoaded(_)
             | NodeError::Metadata(_)
             | NodeError::MetadataLate(_)

@@ -81,8 +81,8 @@ pub enum ServeError {
 pub struct Node {
     config: NodeConfig,
     layout: Arc<ClusterLayout>,
-    /// Those of the metadata, if it has any.
-    shard_records: Option<watch::Receiver<Arc<ShardRecords>>>,
+    /// As the metadata has it, for the records of shards.
+    followed: watch::Receiver<Arc<ClusterLayout>>,
     engine: Arc<Engine>,
 }
 
@@ -97,12 +97,12 @@ impl Node {
     ) -> Result<Self, ServeError> {
         let layout = store.layout().await?;
         check_named(&config.node, &layout)?;
-        let mut shard_records = store.watch_records();
-        let is_registered = shard_records.is_some();
+        let followed = store.watch_layout();
+        let is_registered = store.names_stores();
         let start = Start {
             shards: layout.map().shards_of(&config.node),
             map: layout.map().digest(),
-            records: shard_records.as_mut().map(newest),
+            records: layout.records().cloned(),
             corpora: is_registered.then(|| CorpusRecords::new(Arc::clone(&store))),
         };
         let engine = start.engine(&config).await?;
@@ -110,7 +110,7 @@ impl Node {
         Ok(Self {
             config,
             layout,
-            shard_records,
+            followed,
             engine,
         })
     }
@@ -136,7 +136,7 @@ impl Node {
         let Self {
             config,
             layout,
-            shard_records,
+            followed,
             engine,
         } = self;
         let map = layout.map();
@@ -161,7 +161,7 @@ impl Node {
         );
         tokio::select! {
             failure = engine.failure() => return Err(ServeError::Storage(failure)),
-            problem = install_all(&engine, shard_records) => return Err(ServeError::Records(problem)),
+            problem = install_all(&engine, followed) => return Err(ServeError::Records(problem)),
             served = served => served?,
         }
         let closed = tokio::task::spawn_blocking(move || engine.close()).await;
@@ -229,22 +229,20 @@ async fn reconcile(engine: &Engine, store: &dyn MetadataStore) {
 /// Installs the records of shards as they change. Returns why it cannot go on.
 async fn install_all(
     engine: &Engine,
-    records: Option<watch::Receiver<Arc<ShardRecords>>>,
+    mut followed: watch::Receiver<Arc<ClusterLayout>>,
 ) -> InstallFailure {
-    let Some(mut records) = records else {
-        return pending().await;
-    };
-    // They are followed as long as the metadata is open.
-    while records.changed().await.is_ok() {
-        if let Err(problem) = engine.install(&newest(&mut records)).await {
+    // It is followed as long as the metadata is open.
+    loop {
+        let layout = Arc::clone(&followed.borrow_and_update());
+        if let Some(records) = layout.records()
+            && let Err(problem) = engine.install(records).await
+        {
             return problem;
         }
+        if followed.changed().await.is_err() {
+            return pending().await;
+        }
     }
-    pending().await
-}
-
-fn newest<T>(watched: &mut watch::Receiver<Arc<T>>) -> Arc<T> {
-    Arc::clone(&watched.borrow_and_update())
 }
 
 /// What a node knows of the cluster when it starts.
@@ -252,7 +250,7 @@ struct Start {
     shards: ShardSet,
     map: MapDigest,
     /// `None` if the metadata has no such records.
-    records: Option<Arc<ShardRecords>>,
+    records: Option<ShardRecords>,
     /// `None` if the node's directory may have been lost.
     corpora: Option<CorpusRecords>,
 }
@@ -268,7 +266,7 @@ impl Start {
         } = config.clone();
         let holding = Holding {
             shards: self.shards,
-            records: self.records.map(|records| (*records).clone()),
+            records: self.records,
         };
         let start = move || {
             let threads = Arc::new(Threads::start(threads)?);

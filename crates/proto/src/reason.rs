@@ -42,6 +42,8 @@ pub enum Reason {
     DeadlineTooShort,
     /// The node serves other shards.
     NotOwner,
+    /// The node has other records of shards than the router.
+    WrongEpoch,
     /// The node does not hold the corpus.
     CorpusNotLoaded,
     /// A node holds the corpus with another layout.
@@ -68,7 +70,7 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::InvalidRequest,
         Self::RecipeMismatch,
         Self::MessageTooLarge,
@@ -80,6 +82,7 @@ impl Reason {
         Self::NodeUnreachable,
         Self::DeadlineTooShort,
         Self::NotOwner,
+        Self::WrongEpoch,
         Self::CorpusNotLoaded,
         Self::CorpusDiffers,
         Self::AnswerTooLarge,
@@ -109,6 +112,7 @@ impl Reason {
             Self::NodeUnreachable => ("NODE_UNREACHABLE", Code::Unavailable, PASSING),
             Self::DeadlineTooShort => ("DEADLINE_TOO_SHORT", Code::DeadlineExceeded, FINAL),
             Self::NotOwner => ("NOT_OWNER", Code::FailedPrecondition, FINAL),
+            Self::WrongEpoch => ("WRONG_EPOCH", Code::FailedPrecondition, FINAL),
             Self::CorpusNotLoaded => ("CORPUS_NOT_LOADED", Code::FailedPrecondition, FINAL),
             Self::CorpusDiffers => ("CORPUS_DIFFERS", Code::FailedPrecondition, FINAL),
             Self::AnswerTooLarge => ("ANSWER_TOO_LARGE", Code::ResourceExhausted, FINAL),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use simshard_cluster::{ClusterLayout, CorpusRecord, Node};
+use simshard_proto::epochs_from;
 use simshard_proto::shard::v1 as pb;
 use simshard_topology::ShardSet;
 use simshard_transport::Budget;
@@ -22,14 +23,23 @@ pub(crate) struct ClusterView {
 }
 
 impl ClusterView {
-    /// What a request about a corpus says of it to nodes, and of the map that it is planned with.
-    pub(crate) fn target(&self, corpus: &CorpusRecord) -> pb::Target {
+    /// What a request about these shards of a corpus says to nodes of the corpus, and of what it is planned by.
+    pub(crate) fn target(&self, corpus: &CorpusRecord, shards: ShardSet) -> pb::Target {
+        let epochs = self.layout.epochs(shards).unwrap_or_default();
+        let (epoch_numbers, epoch_generations) = epochs_from(&epochs);
         pb::Target {
             corpus_uid: corpus.uid.to_string(),
             blocks: corpus.blocks,
             distance: corpus.distance,
             map_digest: self.layout.map().digest().0,
+            epoch_numbers,
+            epoch_generations,
         }
+    }
+
+    /// The same for a request about the whole corpus on a node.
+    pub(crate) fn target_of_all(&self, corpus: &CorpusRecord) -> pb::Target {
+        self.target(corpus, ShardSet::EMPTY)
     }
 
     /// The shards that the map gives a node.
@@ -58,6 +68,16 @@ impl WatchedCluster {
         let nodes = Nodes::new(&layout, budget)?;
         let newest = Mutex::new(Arc::new(ClusterView { layout, nodes }));
         Ok(Self { layouts, newest })
+    }
+
+    /// Waits until there is another layout than that of `seen`.
+    pub(crate) async fn changed_since(&self, seen: &ClusterView) {
+        let mut layouts = self.layouts.clone();
+        let is_other = layouts.wait_for(|layout| !Arc::ptr_eq(layout, &seen.layout));
+        // They are followed as long as the metadata is open.
+        if is_other.await.is_err() {
+            std::future::pending::<()>().await;
+        }
     }
 
     /// The cluster now, for one round of a request.

@@ -1,5 +1,7 @@
 //! Why a router refuses or fails a request.
 
+mod texts;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -14,8 +16,16 @@ use tracing::error;
 
 use crate::too_far_ahead::TooFarAhead;
 
-/// Corpora that one error names.
-const LISTED: usize = 10;
+/// Why nodes did not do their part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// A connection failed.
+    Lost,
+    /// Time ran out.
+    Late,
+    /// They have other records of shards, even after a while.
+    WrongEpoch,
+}
 
 /// Why a router refused or failed a request.
 #[derive(Debug, thiserror::Error)]
@@ -24,12 +34,12 @@ pub(crate) enum RouterError {
     CorpusNotFound(CorpusName),
     #[error("corpus {0} exists: choose another name, or delete it first")]
     CorpusExists(CorpusName),
-    #[error("corpus {corpus} is {}", unfinished(*state))]
+    #[error("corpus {corpus} is {}", texts::unfinished(*state))]
     NotLive {
         corpus: CorpusName,
         state: CorpusState,
     },
-    #[error("the name is not free: corpus {corpus} is {}", unfinished(*state))]
+    #[error("the name is not free: corpus {corpus} is {}", texts::unfinished(*state))]
     NameNotFree {
         corpus: CorpusName,
         state: CorpusState,
@@ -42,7 +52,7 @@ pub(crate) enum RouterError {
         max_corpora: usize,
     },
     /// Not all nodes have done what the creation or the deletion of a corpus asks of them.
-    #[error("corpus {corpus} is {}: {problem}", unfinished(*state))]
+    #[error("corpus {corpus} is {}: {problem}", texts::unfinished(*state))]
     Unfinished {
         corpus: CorpusName,
         state: CorpusState,
@@ -51,7 +61,7 @@ pub(crate) enum RouterError {
     #[error(
         "records of corpora are missing, but nodes hold {}: put the file of corpora back, or restore each record \
          with `simshard corpus recover`",
-        listed(.0)
+        texts::listed(.0)
     )]
     RecordsLost(Vec<CorpusUid>),
     #[error(
@@ -95,12 +105,12 @@ pub(crate) enum RouterError {
         recipe: TextRecipe,
     },
     /// Nodes that are needed do not answer.
-    #[error("{}", unreachable(nodes, *late))]
+    #[error("{}", texts::unreachable(nodes, *why))]
     Unreachable {
         /// The nodes, and the shards of theirs that are needed.
         nodes: BTreeMap<NodeId, ShardSet>,
-        /// Whether time ran out, rather than a connection fail.
-        late: bool,
+        /// What they did instead.
+        why: Why,
     },
     #[error("there is no answer yet at the deadline: allow more time")]
     Late,
@@ -171,11 +181,14 @@ impl RouterError {
             Self::DistanceTooLarge { .. } | Self::NoTexts { .. } | Self::NoFingerprint { .. } => {
                 Reason::InvalidRequest
             }
-            Self::Unreachable { late: true, .. }
+            Self::Unreachable { why: Why::Late, .. }
             | Self::Late
             | Self::OutOfTime
             | Self::Stalled(_) => Reason::DeadlineTooShort,
-            Self::Unreachable { late: false, .. } => Reason::NodeUnreachable,
+            Self::Unreachable {
+                why: Why::Lost | Why::WrongEpoch,
+                ..
+            } => Reason::NodeUnreachable,
             Self::Stopping => Reason::Stopping,
             Self::NotLoaded { .. } => Reason::CorpusNotLoaded,
             Self::Node { status, .. } => node_reason(status),
@@ -248,7 +261,7 @@ impl RouterError {
             }
             Self::Malformed { node, .. } => vec![("nodes", node.to_string())],
             Self::NotLive { corpus, state } | Self::NameNotFree { corpus, state } => {
-                corpus_in(corpus, *state).into()
+                texts::corpus_in(corpus, *state).into()
             }
             Self::Unfinished {
                 corpus,
@@ -257,7 +270,7 @@ impl RouterError {
             } => {
                 let mut metadata = problem.metadata();
                 metadata.retain(|(name, _)| *name != "corpus");
-                metadata.extend(corpus_in(corpus, *state));
+                metadata.extend(texts::corpus_in(corpus, *state));
                 metadata
             }
             Self::CorpusNotFound(corpus)
@@ -354,46 +367,4 @@ fn node_reason(status: &Status) -> Reason {
     ];
     let reason = Reason::of(status).filter(|reason| handed_on.contains(reason));
     reason.unwrap_or(Reason::Internal)
-}
-
-/// A corpus and its state, for programs.
-fn corpus_in(corpus: &CorpusName, state: CorpusState) -> [(&'static str, String); 2] {
-    let state = match state {
-        CorpusState::Creating => "CREATING",
-        CorpusState::Live => "LIVE",
-        CorpusState::Deleting => "DELETING",
-    };
-    [("corpus", corpus.to_string()), ("state", state.to_owned())]
-}
-
-/// What a corpus in this state is, and how to complete that.
-const fn unfinished(state: CorpusState) -> &'static str {
-    match state {
-        CorpusState::Creating => {
-            "being created: if that was cut short, repeat the creation with the same configuration, or delete the corpus"
-        }
-        CorpusState::Live => "live",
-        CorpusState::Deleting => "being deleted: repeat the deletion to complete it",
-    }
-}
-
-/// The first few: an error travels in headers, which take only so much.
-fn listed(uids: &[CorpusUid]) -> String {
-    let few = uids.iter().take(LISTED).map(CorpusUid::to_string);
-    let few = few.collect::<Vec<_>>().join(", ");
-    match uids.len().checked_sub(LISTED) {
-        Some(more @ 1..) => format!("{few} and {more} more corpora"),
-        Some(0) | None => few,
-    }
-}
-
-fn unreachable(nodes: &BTreeMap<NodeId, ShardSet>, late: bool) -> String {
-    let what = if late {
-        "did not answer in time"
-    } else {
-        "cannot be reached"
-    };
-    let name = |(node, shards)| format!("node {node} (shards {shards} of 00-ff)");
-    let named: Vec<String> = nodes.iter().map(name).collect();
-    format!("{} {what}: retry later", named.join(", "))
 }

@@ -31,10 +31,11 @@ impl Metadata {
 
     /// Whether the metadata was lost once, and the cluster has begun anew: its stores may hold corpora without a record.
     pub(crate) fn has_begun_anew(&self) -> bool {
-        let records = self.store.watch_records();
+        let layout = Arc::clone(&self.store.watch_layout().borrow());
+        let records = layout.records();
         records.is_some_and(|records| {
-            let records = records.borrow();
-            records.values().any(|record| record.epoch.generation > 0)
+            let mut records = records.values();
+            records.any(|record| record.epoch.generation > 0)
         })
     }
 

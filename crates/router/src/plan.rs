@@ -30,16 +30,18 @@ impl Part {
     }
 }
 
-/// The documents that each node stores.
+/// The documents that each node stores in these shards.
 pub(crate) fn plan_documents(
     tables: &Tables,
     map: &ShardMap,
+    meant: ShardSet,
     documents: &[Fingerprint],
 ) -> Vec<(NodeId, Part)> {
     let mut parts = Parts::new(map);
     for (place, &document) in (0..).zip(documents) {
-        for shard in tables.document_shards(document) {
-            parts.add(place, ShardId(shard));
+        let shards = tables.document_shards(document).map(ShardId);
+        for shard in shards.filter(|shard| meant.contains(*shard)) {
+            parts.add(place, shard);
         }
     }
     parts.by_node().collect()

@@ -6,6 +6,7 @@ mod documents;
 mod find;
 mod pending;
 mod recovery;
+mod rounds;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use tokio::sync::Semaphore;
 
 use crate::clock::SystemClock;
 use crate::cluster::{ClusterView, WatchedCluster};
-use crate::error::RouterError;
+use crate::error::{RouterError, Why};
 use crate::metadata::Metadata;
 use crate::nodes::CallError;
 use crate::remembered::{OpenCorpus, RememberedCorpora};
@@ -120,6 +121,8 @@ impl Router {
 struct Failures {
     /// The nodes, and the shards of theirs that were asked for.
     nodes: BTreeMap<NodeId, ShardSet>,
+    /// Nodes that have other records of shards: these may be asked again.
+    stale: BTreeMap<NodeId, ShardSet>,
     /// Whether time ran out for one.
     late: bool,
     /// One that does not hold the corpus.
@@ -140,36 +143,57 @@ impl Failures {
             CallError::NotLoaded => self.not_loaded = Some(node.clone()),
             CallError::Late => self.late = true,
             CallError::Unreachable => {}
+            CallError::WrongEpoch => {
+                self.refused(node, shards);
+                return Ok(());
+            }
         }
         self.nodes.insert(node, shards);
         Ok(())
     }
 
+    /// Notes that a node has other records of shards.
+    fn refused(&mut self, node: NodeId, shards: ShardSet) {
+        let refused = self.stale.entry(node).or_default();
+        *refused = refused.union(&shards);
+    }
+
     fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
+        self.nodes.is_empty() && self.stale.is_empty()
     }
 
     /// Adds those of another fan-out.
     fn extend(&mut self, other: Self) {
         self.nodes.extend(other.nodes);
+        self.stale.extend(other.stale);
         self.late |= other.late;
         self.not_loaded = self.not_loaded.take().or(other.not_loaded);
     }
 
     /// The error that they amount to, for a request about a corpus.
     fn error(self, corpus: &CorpusName) -> RouterError {
-        let Self {
-            nodes,
-            late,
-            not_loaded,
-        } = self;
-        match not_loaded {
+        match self.not_loaded {
             Some(node) => RouterError::NotLoaded {
                 node,
                 corpus: corpus.clone(),
             },
-            None => RouterError::Unreachable { nodes, late },
+            None => self.unreachable(),
         }
+    }
+
+    fn unreachable(self) -> RouterError {
+        let Self {
+            nodes, stale, late, ..
+        } = self;
+        let why = if late {
+            Why::Late
+        } else if nodes.is_empty() {
+            Why::WrongEpoch
+        } else {
+            Why::Lost
+        };
+        let nodes = stale.into_iter().chain(nodes).collect();
+        RouterError::Unreachable { nodes, why }
     }
 
     /// The error that they amount to, for a request about all corpora.
@@ -177,8 +201,7 @@ impl Failures {
         if self.is_empty() {
             return Ok(());
         }
-        let Self { nodes, late, .. } = self;
-        Err(RouterError::Unreachable { nodes, late })
+        Err(self.unreachable())
     }
 
     fn check(self, corpus: &CorpusName) -> Result<(), RouterError> {

@@ -52,4 +52,4 @@ pub use store::{
     Claim, Corpus, FailureNote, Holding, Installation, OpenError, Options, PageStart, Store,
 };
 pub use thread::AbortOnPanic;
-pub use writer::{Failure, InstallFailure, Refusal, Sink, Writer};
+pub use writer::{Failure, Gate, InstallFailure, Refusal, Sink, Writer};

@@ -4,15 +4,15 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use parking_lot::{Mutex, RwLock};
-use simshard_topology::replication::{InstallError, ShardRecords};
-use simshard_topology::{CorpusUid, ShardId};
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
+use simshard_topology::replication::{Epoch, InstallError, ShardRecords};
+use simshard_topology::{CorpusUid, ShardId, ShardSet};
 
-use crate::element::Operation;
+use crate::element::{Change, Operation};
 use crate::error::MaintenanceError;
 use crate::log::{self, AppendError, Committed, Log, Record};
 use crate::shortage::Shortage;
-use crate::store::{Installation, OpenError, Store};
+use crate::store::{Installation, OpenError, Replicas, Store};
 use crate::thread::Thread;
 
 /// Why an operation was not done. It left nothing behind, and may be tried again.
@@ -77,6 +77,9 @@ pub trait Sink<T>: Send + Sync + 'static {
     /// Operations that are durable, in order. All of them must be applied when this returns.
     fn committed(&self, batch: Vec<(Operation, T)>);
 
+    /// Records of shards are applied: all that stands before them in the log was.
+    fn installed(&self) {}
+
     /// Operations that left nothing behind.
     fn refused(&self, tickets: Vec<T>, refusal: Refusal);
 
@@ -135,17 +138,31 @@ impl<T: Send + 'static> Writer<T> {
     /// # Errors
     /// If it is refused at once; the ticket is dropped then.
     pub fn append(&self, operation: Operation, ticket: T) -> Result<(), Refusal> {
+        match operation {
+            Operation::Change(change) => self.gate().append(change, ticket),
+            Operation::CreateCorpus { .. }
+            | Operation::DropCorpus { .. }
+            | Operation::Install(_) => self.queue(operation, ticket),
+        }
+    }
+
+    /// The gate of changes. It waits for records of shards that are being queued; keep it for a moment only.
+    pub fn gate(&self) -> Gate<'_, T> {
+        Gate {
+            writer: self,
+            replicas: self.store.replicas().read(),
+        }
+    }
+
+    fn queue(&self, operation: Operation, ticket: T) -> Result<(), Refusal> {
         if operation.takes_space()
             && let Some(shortage) = self.store.shortage()
         {
             return Err(shortage.into());
         }
-        let is_change = matches!(operation, Operation::Change(_));
-        if is_change && self.store.is_overfull() {
+        if matches!(operation, Operation::Change(_)) && self.store.is_overfull() {
             return Err(Refusal::QueueFull);
         }
-        // Records of shards are installed before a change, or after it.
-        let _between_installs = is_change.then(|| self.store.replicas().read());
         let log = self.log.read();
         let log = log.as_ref().ok_or(Refusal::Closed)?;
         let record = Record::Operation(operation);
@@ -170,7 +187,7 @@ impl<T: Send + 'static> Writer<T> {
         if news.is_empty() {
             return Ok(false);
         }
-        self.append(Operation::Install(news.clone()), ticket)?;
+        self.queue(Operation::Install(news.clone()), ticket)?;
         replicas.append(&news);
         Ok(true)
     }
@@ -196,6 +213,36 @@ impl<T: Send + 'static> Writer<T> {
         for thread in threads.drain(..) {
             thread.join();
         }
+    }
+}
+
+/// Where changes are checked and queued, while no record of a shard is: each record is installed before a change, or
+/// after it.
+pub struct Gate<'a, T: Send + 'static> {
+    writer: &'a Writer<T>,
+    replicas: RwLockReadGuard<'a, Replicas>,
+}
+
+impl<T: Send + 'static> Gate<'_, T> {
+    /// Those of these shards that take no change by these epochs: the store has another record of them, or none that
+    /// names it.
+    #[must_use]
+    pub fn refused(&self, epochs: &[(ShardId, Epoch)]) -> ShardSet {
+        self.replicas.refused(epochs)
+    }
+
+    /// Queues a change. Its ticket comes back through the sink.
+    ///
+    /// # Errors
+    /// If it is refused at once; the ticket is dropped then.
+    pub fn append(&self, change: Change, ticket: T) -> Result<(), Refusal> {
+        self.writer.queue(Operation::Change(change), ticket)
+    }
+}
+
+impl<T: Send + 'static> fmt::Debug for Gate<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gate").finish_non_exhaustive()
     }
 }
 
@@ -249,8 +296,11 @@ impl<T: Send + 'static, S: Sink<T>> log::Sink<T> for Committer<S> {
         for corpus in dropped {
             self.store.forget(corpus);
         }
-        for records in installed {
-            self.store.replicas().write().apply(&records);
+        for records in &installed {
+            self.store.replicas().write().apply(records);
+        }
+        if !installed.is_empty() {
+            self.sink.installed();
         }
         if let Some(last) = last {
             self.store.note_applied(last, bytes);

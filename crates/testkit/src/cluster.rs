@@ -46,6 +46,7 @@ impl TestCluster {
             blocks: record.blocks,
             distance: record.distance,
             map_digest: self.layout().map().digest().0,
+            ..shard::Target::default()
         }
     }
 

@@ -20,6 +20,11 @@ impl ShardSet {
     /// The set without shards.
     pub const EMPTY: ShardSet = ShardSet { words: [0; WORDS] };
 
+    /// The set of all shards.
+    pub const ALL: ShardSet = ShardSet {
+        words: [u64::MAX; WORDS],
+    };
+
     /// Adds a shard; says whether it was absent.
     pub fn insert(&mut self, shard: ShardId) -> bool {
         let (word, bit) = place(shard);

@@ -155,6 +155,7 @@ fn target() -> pb::Target {
         blocks: 5,
         distance: 3,
         map_digest: layout.map().digest().0,
+        ..pb::Target::default()
     }
 }
 

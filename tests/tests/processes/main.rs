@@ -7,6 +7,7 @@
 mod bulk_load;
 mod cancelled_streams;
 mod changed_layout;
+mod changing_records;
 mod clock_ahead;
 mod crashes;
 mod creations;

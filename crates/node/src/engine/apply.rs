@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use simshard_storage::{
     AbortOnPanic, Change, ChangeKind, Effects, Failure, Operation, Refusal, Sink, Store,
 };
-use simshard_topology::{ShardId, Version};
+use simshard_topology::{ShardId, ShardSet, Version};
 use tokio::sync::{oneshot, watch};
 
 use super::{Threads, group_by_shard};
@@ -30,6 +30,8 @@ pub(crate) struct ChangeOutcome {
     /// Places of the documents that did not change in a shard because they have a newer version there, and that version.
     /// In no order; a place is listed once for each such shard.
     pub(crate) newer: Vec<(u32, Version)>,
+    /// The shards in which nothing was done, as the node has other records of them than the router.
+    pub(crate) refused: ShardSet,
 }
 
 /// Where an operation's outcome goes.
@@ -43,6 +45,8 @@ pub(super) struct Applier {
     pub(super) threads: Arc<Threads>,
     /// Told once the storage has failed for good.
     pub(super) failed: watch::Sender<Option<Failure>>,
+    /// Told when records of shards are applied.
+    pub(super) installed: watch::Sender<()>,
 }
 
 impl Sink<Ticket> for Applier {
@@ -60,6 +64,10 @@ impl Sink<Ticket> for Applier {
             }
         }
         self.change(changes);
+    }
+
+    fn installed(&self) {
+        self.installed.send_replace(());
     }
 
     fn refused(&self, tickets: Vec<Ticket>, refusal: Refusal) {
@@ -186,7 +194,11 @@ impl Applier {
             changed.retain(|place| shard.is_home(fingerprint(place)));
         }
         match error {
-            None => Ok(ChangeOutcome { changed, newer }),
+            None => Ok(ChangeOutcome {
+                changed,
+                newer,
+                refused: ShardSet::EMPTY,
+            }),
             Some(error) => Err(error.into()),
         }
     }

@@ -13,7 +13,7 @@ use tokio::time::sleep;
 
 use super::{ChangeOutcome, Class, Engine};
 use crate::error::NodeError;
-use crate::target::Target;
+use crate::target::{PlannedBy, Target};
 
 /// Between two attempts to install records of shards.
 const INSTALL_PAUSE: Duration = Duration::from_millis(200);
@@ -84,7 +84,7 @@ impl Engine {
         beyond_clock: bool,
         deadline: Option<Instant>,
     ) -> Result<ChangeOutcome, NodeError> {
-        self.open(&target, change.shards).await?;
+        self.open_to_change(&target, change.shards).await?;
         if !beyond_clock {
             check_clock(change.version)?;
         }
@@ -92,27 +92,52 @@ impl Engine {
             return Err(NodeError::Abandoned);
         }
         if change.documents.fingerprints.len() < INLINE_DOCUMENTS {
-            self.commit(Operation::Change(change)).await
+            self.queue_change(&target, change)?.outcome().await
         } else {
             let engine = Arc::clone(self);
-            let queue = move |_: &Self, _: &_| engine.queue(Operation::Change(change));
-            let outcome = self.run(Class::Change, deadline, queue).await?;
-            outcome.await.unwrap_or(Err(NodeError::Stopping))
+            let queue = move |_: &Self, _: &_| engine.queue_change(&target, change);
+            let queued = self.run(Class::Change, deadline, queue).await?;
+            queued.outcome().await
         }
     }
 
-    pub(super) async fn commit(&self, operation: Operation) -> Result<ChangeOutcome, NodeError> {
-        let outcome = self.queue(operation)?;
-        outcome.await.unwrap_or(Err(NodeError::Stopping))
+    /// Queues a change in those of its shards whose records are those of the router.
+    fn queue_change(&self, target: &Target, mut change: Change) -> Result<Queued, NodeError> {
+        let gate = self.writer.gate();
+        let refused = match &target.planned_by {
+            PlannedBy::Map(_) => ShardSet::EMPTY,
+            PlannedBy::Records(epochs) => gate.refused(epochs),
+        };
+        change.shards = change.shards.difference(&refused);
+        let (ticket, outcome) = oneshot::channel();
+        if change.shards.is_empty() {
+            let _received = ticket.send(Ok(ChangeOutcome::default()));
+        } else {
+            gate.append(change, ticket)?;
+        }
+        Ok(Queued { refused, outcome })
     }
 
-    fn queue(
-        &self,
-        operation: Operation,
-    ) -> Result<oneshot::Receiver<Result<ChangeOutcome, NodeError>>, NodeError> {
+    pub(super) async fn commit(&self, operation: Operation) -> Result<ChangeOutcome, NodeError> {
         let (ticket, outcome) = oneshot::channel();
         self.writer.append(operation, ticket)?;
-        Ok(outcome)
+        outcome.await.unwrap_or(Err(NodeError::Stopping))
+    }
+}
+
+/// A change whose outcome is to come.
+struct Queued {
+    refused: ShardSet,
+    outcome: oneshot::Receiver<Result<ChangeOutcome, NodeError>>,
+}
+
+impl Queued {
+    async fn outcome(self) -> Result<ChangeOutcome, NodeError> {
+        let outcome = self.outcome.await.unwrap_or(Err(NodeError::Stopping))?;
+        Ok(ChangeOutcome {
+            refused: self.refused,
+            ..outcome
+        })
     }
 }
 

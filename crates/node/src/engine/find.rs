@@ -88,7 +88,7 @@ impl Engine {
         deadline: Option<Instant>,
     ) -> Result<Bytes, NodeError> {
         let corpus = self.open(&query.target, query.shards).await?;
-        let (uid, layout) = (query.target.corpus, corpus.layout());
+        let (target, layout) = (query.target.clone(), corpus.layout());
         let foreign = query.active.difference(LeadGroups::all(layout));
         if query.spec.distance_in(layout.distance()) > layout.distance() || !foreign.is_empty() {
             return Err(NodeError::OutsideLayout);
@@ -104,16 +104,18 @@ impl Engine {
         }
         let nearest = match find.nearest_at_once() {
             Some(nearest) if nearest.0.is_empty() || find.corpus.is_bare() => {
-                return Ok(matches_into_bytes(&find.bare(nearest)?));
+                let matches = find.bare(nearest)?;
+                self.check_answers(&target)?;
+                return Ok(matches_into_bytes(&matches));
             }
             nearest => nearest,
         };
         let find = Arc::new(find);
         if find.may_be_small() {
-            let small = Arc::clone(&find);
+            let (small, target) = (Arc::clone(&find), target.clone());
             let small = move |engine: &Self, cancellation: &_| {
                 let matches = small.small(nearest, cancellation)?;
-                engine.check_held(uid)?;
+                engine.check_still(&target)?;
                 Ok(matches)
             };
             if let Some(matches) = self.run(Class::Small, deadline, small).await? {
@@ -122,7 +124,7 @@ impl Engine {
         }
         let large = move |engine: &Self, cancellation: &_| {
             let matches = find.matches(find.nearest(cancellation)?, cancellation)?;
-            engine.check_held(uid)?;
+            engine.check_still(&target)?;
             Ok(matches_into_bytes(&matches))
         };
         self.run(Class::Large, deadline, large).await

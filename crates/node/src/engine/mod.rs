@@ -4,6 +4,8 @@
 //! # Invariants
 //! - N1: a request that names a shard the node does not own changes and
 //!   answers nothing. Nor does one that was planned with another map, or for another layout of the corpus.
+//! - N8: of a request that was planned by records of shards, the node does nothing in a shard of which it has another
+//!   record. A change takes place in the others, and anything else is refused.
 //! - N2: what a request writes to a shard is visible to every search that
 //!   starts after the request was answered.
 //! - N3: a search that runs on an async thread takes few steps, has few hits, reads no file and does not wait for a
@@ -21,25 +23,29 @@ mod threads;
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use simshard_cluster::CorpusUid;
 use simshard_simhash::{Fingerprint, Layout};
 use simshard_storage::{Failure, OpenError, Store, Writer};
 use simshard_topology::{MapDigest, ShardId, ShardSet};
 use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::corpora::{NodeCorpora, NodeCorpus};
 use crate::error::NodeError;
 use crate::shard::ShardCounts;
-use crate::target::Target;
+use crate::target::{PlannedBy, Target};
 pub(crate) use apply::ChangeOutcome;
 use apply::{Applier, Ticket};
 pub(crate) use find::NearQuery;
 pub(crate) use on_demand::CorpusRecords;
 pub(crate) use pairs::PairQuery;
 pub(crate) use threads::{Class, Threads};
+
+/// How long a request waits for a record of a shard that the node lacks.
+const CATCH_UP: Duration = Duration::from_millis(50);
 
 /// The shards of one node, and the threads that work on them.
 #[derive(Debug)]
@@ -53,6 +59,8 @@ pub(crate) struct Engine {
     corpus_records: Option<CorpusRecords>,
     threads: Arc<Threads>,
     failed: watch::Receiver<Option<Failure>>,
+    /// Tells of records of shards that were applied.
+    installs: watch::Receiver<()>,
     max_answer_bytes: usize,
     /// A permit for each join in flight.
     joins: Arc<Semaphore>,
@@ -70,11 +78,13 @@ impl Engine {
         let store = Arc::new(store);
         let corpora = Arc::new(threads.install(|| NodeCorpora::load(&store))?);
         let (failing, failed) = watch::channel(None);
+        let (installing, installs) = watch::channel(());
         let applier = Applier {
             store: Arc::clone(&store),
             corpora: Arc::clone(&corpora),
             threads: Arc::clone(&threads),
             failed: failing,
+            installed: installing,
         };
         let writer = Writer::start(&store, applier)?;
         Ok(Self {
@@ -85,6 +95,7 @@ impl Engine {
             corpus_records,
             threads,
             failed,
+            installs,
             max_answer_bytes,
             joins: Arc::new(Semaphore::new(pairs::MOST_JOINS)),
         })
@@ -146,9 +157,21 @@ impl Engine {
         corpora.into_iter().map(count).collect()
     }
 
-    /// The corpus of a request about these shards, if the node and the router know the same of both (N1). If the node
-    /// lacks it, this makes it on demand.
+    /// The corpus of a request that reads these shards, if the node and the router know the same of both (N1). If the
+    /// node lacks it, this makes it on demand.
     async fn open(&self, target: &Target, shards: ShardSet) -> Result<Arc<NodeCorpus>, NodeError> {
+        let corpus = self.open_to_change(target, shards).await?;
+        self.check_answers(target)?;
+        Ok(corpus)
+    }
+
+    /// The same for a request that changes these shards: the gate checks their records.
+    async fn open_to_change(
+        &self,
+        target: &Target,
+        shards: ShardSet,
+    ) -> Result<Arc<NodeCorpus>, NodeError> {
+        self.catch_up(target).await;
         match self.held_corpus(target, shards) {
             Err(NodeError::CorpusNotLoaded(_)) => {
                 self.make_on_demand(target).await?;
@@ -158,12 +181,43 @@ impl Engine {
         }
     }
 
-    /// The same, only if the node holds it.
+    /// Waits a little for records of shards that the router has and the node has not.
+    async fn catch_up(&self, target: &Target) {
+        let PlannedBy::Records(epochs) = &target.planned_by else {
+            return;
+        };
+        if self.store.is_behind(epochs) {
+            let mut installs = self.installs.clone();
+            let has_changed = installs.wait_for(|()| !self.store.is_behind(epochs));
+            // Otherwise the shards are refused.
+            let _in_time = timeout(CATCH_UP, has_changed).await;
+        }
+    }
+
+    /// Refuses to answer for shards of which the router has another record.
+    fn check_answers(&self, target: &Target) -> Result<(), NodeError> {
+        let PlannedBy::Records(epochs) = &target.planned_by else {
+            return Ok(());
+        };
+        let wrong = self.store.unanswered(epochs);
+        if wrong.is_empty() {
+            Ok(())
+        } else {
+            Err(NodeError::WrongEpoch(wrong))
+        }
+    }
+
+    /// The corpus, only if the node holds it.
     fn held_corpus(&self, target: &Target, shards: ShardSet) -> Result<Arc<NodeCorpus>, NodeError> {
-        self.check_map(target.map)?;
+        if let PlannedBy::Map(map) = target.planned_by {
+            self.check_map(map)?;
+        }
         let foreign = shards.difference(&self.store.shards());
         if !foreign.is_empty() {
-            return Err(NodeError::NotOwner(foreign));
+            return Err(match target.planned_by {
+                PlannedBy::Map(_) => NodeError::NotOwner(foreign),
+                PlannedBy::Records(_) => NodeError::WrongEpoch(foreign),
+            });
         }
         let corpus = self.corpora.get(target.corpus)?;
         let held = corpus.layout();
@@ -179,6 +233,12 @@ impl Engine {
             });
         }
         Ok(corpus)
+    }
+
+    /// Refuses to answer what was searched by a target that does not hold any more.
+    fn check_still(&self, target: &Target) -> Result<(), NodeError> {
+        self.check_held(target.corpus)?;
+        self.check_answers(target)
     }
 
     /// Refuses to answer from a corpus that was dropped meanwhile: what was read of it is not all.
@@ -271,3 +331,6 @@ fn group_by_shard<I: Iterator<Item = u8>>(
         .filter(|(shard, places)| !places.is_empty() && meant.contains(*shard))
         .collect()
 }
+
+#[cfg(test)]
+mod tests;

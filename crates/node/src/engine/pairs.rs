@@ -29,7 +29,7 @@ pub(super) const MOST_JOINS: usize = 16;
 const BATCH: usize = 1 << 14;
 
 /// A join in shards of a node.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct PairQuery {
     pub(crate) target: Target,
     /// The shards meant.

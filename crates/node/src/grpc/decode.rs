@@ -1,24 +1,30 @@
 //! From messages to domain types: what makes no sense is refused here.
 
 use simshard_proto::shard::v1 as pb;
-use simshard_proto::{SearchSpec, Violations, check_batch, check_ids, shards_into};
+use simshard_proto::{SearchSpec, Violations, check_batch, check_ids, epochs_into, shards_into};
 use simshard_simhash::{Fingerprint, LeadGroups};
 use simshard_storage::{Change, ChangeKind, Documents};
 use simshard_topology::{MapDigest, Version};
 use tonic::Status;
 
 use crate::engine::NearQuery;
-use crate::target::Target;
+use crate::target::{PlannedBy, Target};
 
-pub(super) fn target(target: Option<pb::Target>) -> Result<Target, Status> {
+/// The target of a request about these shards, or about a whole corpus.
+pub(super) fn target(target: Option<pb::Target>, shards: &[u32]) -> Result<Target, Status> {
     let target = target.ok_or_else(|| Violations::of("target", "is not set"))?;
+    let (numbers, generations) = (&target.epoch_numbers, &target.epoch_generations);
+    let planned_by = match epochs_into(shards, numbers, generations)? {
+        Some(epochs) => PlannedBy::Records(epochs.into()),
+        None => PlannedBy::Map(MapDigest(target.map_digest)),
+    };
     let uid = &target.corpus_uid;
     let wrong = |_| Violations::of("target.corpus_uid", format!("is {uid:?}, which is no uid"));
     Ok(Target {
         corpus: uid.parse().map_err(wrong)?,
         blocks: target.blocks,
         distance: target.distance,
-        map: MapDigest(target.map_digest),
+        planned_by,
     })
 }
 
@@ -27,7 +33,7 @@ pub(super) fn change(request: pb::Change) -> Result<(Target, Change), Status> {
     if request.beyond_clock && kind == ChangeKind::Insert {
         return Err(Violations::of("beyond_clock", "is set for an insert"));
     }
-    let target = target(request.target)?;
+    let target = target(request.target, &request.shards)?;
     let change = Change {
         kind,
         corpus: target.corpus,
@@ -44,7 +50,7 @@ pub(super) fn near_query(request: pb::FindAll) -> Result<NearQuery, Status> {
     violations.check()?;
     Ok(NearQuery {
         spec: SearchSpec::of_shards(&request),
-        target: target(request.target)?,
+        target: target(request.target, &request.shards)?,
         shards: shards_into(&request.shards)?,
         active: LeadGroups(request.active_lead_groups),
         fingerprints: fingerprints(request.fingerprints),

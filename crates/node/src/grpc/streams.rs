@@ -20,7 +20,7 @@ pub(super) async fn scan(
     engine: &Arc<Engine>,
     request: pb::ScanRequest,
 ) -> Result<Response<AnswerStream<pb::ScanResponse>>, Status> {
-    let target = target(request.target)?;
+    let target = target(request.target, &request.shards)?;
     let pages = engine.scan(target, shards_into(&request.shards)?).await?;
     Ok(answers(pages, |page| {
         let (fingerprints, ids) = columns(page);
@@ -33,7 +33,7 @@ pub(super) async fn find_pairs(
     request: pb::FindPairsRequest,
 ) -> Result<Response<AnswerStream<pb::FindPairsResponse>>, Status> {
     let query = PairQuery {
-        target: target(request.target)?,
+        target: target(request.target, &request.shards)?,
         shards: shards_into(&request.shards)?,
         max_distance: request.max_distance,
         wanted: if request.links_only {
@@ -54,7 +54,7 @@ pub(super) async fn look_up(
     engine: &Arc<Engine>,
     request: pb::LookUpRequest,
 ) -> Result<Response<AnswerStream<pb::LookUpResponse>>, Status> {
-    let target = target(request.target)?;
+    let target = target(request.target, &request.shards)?;
     let shards = shards_into(&request.shards)?;
     let mut violations = Violations::default();
     check_batch("fingerprints", request.fingerprints.len(), &mut violations);

@@ -23,7 +23,7 @@ use prost::Message;
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::work_item::Work;
 use simshard_proto::shard::v1::work_outcome::Outcome;
-use simshard_proto::{Violations, bits_from, status_into_bytes};
+use simshard_proto::{Violations, bits_from, shards_from, status_into_bytes};
 use simshard_topology::Version;
 use simshard_transport::{Admitted, NO_MEMORY, Taken, overloaded};
 use tokio::sync::mpsc;
@@ -333,6 +333,7 @@ fn changed(documents: usize, outcome: &engine::ChangeOutcome) -> pb::Changed {
         documents: bits_from(documents, &outcome.changed),
         newer_documents: newer.keys().copied().collect(),
         newer_versions: newer.values().map(|version| version.0).collect(),
+        refused_shards: shards_from(outcome.refused),
     }
 }
 

@@ -57,6 +57,8 @@ pub(crate) enum CallError {
     Late,
     /// The node does not hold the corpus.
     NotLoaded,
+    /// The node has other records of the shards.
+    WrongEpoch,
     /// It did, but there is no memory left for its answer.
     NoMemory,
     /// The node said no.
@@ -221,9 +223,13 @@ impl Connections {
             Err(CallError::Unreachable) => self.note(true),
             // It says nothing about the connection.
             Err(CallError::Late) => {}
-            Ok(_) | Err(CallError::NotLoaded | CallError::NoMemory | CallError::Refused(_)) => {
-                self.note(false);
-            }
+            Ok(_)
+            | Err(
+                CallError::NotLoaded
+                | CallError::NoMemory
+                | CallError::WrongEpoch
+                | CallError::Refused(_),
+            ) => self.note(false),
         }
         answer
     }
@@ -327,6 +333,8 @@ impl From<Status> for CallError {
                 Self::Late
             } else if reason == Reason::CorpusNotLoaded {
                 Self::NotLoaded
+            } else if reason == Reason::WrongEpoch {
+                Self::WrongEpoch
             } else {
                 Self::Refused(Box::new(status))
             };
@@ -420,6 +428,7 @@ mod tests {
             said(Reason::CorpusNotLoaded),
             CallError::NotLoaded
         ));
+        assert!(matches!(said(Reason::WrongEpoch), CallError::WrongEpoch));
         assert!(matches!(said(Reason::Internal), CallError::Refused(_)));
         let late = Status::deadline_exceeded("no");
         assert!(matches!(CallError::from(late), CallError::Late));

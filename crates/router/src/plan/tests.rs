@@ -29,7 +29,7 @@ fn documents_reach_every_shard_of_theirs_once_a_node() {
         let tables = tables(blocks, distance);
         let map = map(3);
         let documents = Data::Skewed.fingerprints(200, 1);
-        let parts = plan_documents(&tables, &map, &documents);
+        let parts = plan_documents(&tables, &map, ShardSet::ALL, &documents);
         for (node, part) in &parts {
             assert!(part.places.is_sorted_by(|a, b| a < b), "R1");
             assert_eq!(part.shards.difference(&map.owned_by(node)), ShardSet::EMPTY);

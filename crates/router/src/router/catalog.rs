@@ -123,7 +123,7 @@ impl Router {
         deadline: Deadline,
     ) -> Result<(), RouterError> {
         let request = |cluster: &ClusterView, node: &Node| pb::CreateCorpusRequest {
-            target: Some(cluster.target(record)),
+            target: Some(cluster.target_of_all(record)),
             node: node.id.to_string(),
         };
         let create = async |mut client: Client, request| client.create_corpus(request).await;
@@ -213,7 +213,7 @@ impl Router {
         let describe = async |mut client: Client, request| client.describe_corpus(request).await;
         let calls = cluster.layout.nodes().iter().map(async |node| {
             let request = pb::DescribeCorpusRequest {
-                target: Some(cluster.target(&corpus.record)),
+                target: Some(cluster.target_of_all(&corpus.record)),
                 node: node.id.to_string(),
             };
             let answer = cluster
@@ -227,9 +227,12 @@ impl Router {
             let answer = match answer {
                 Ok(answer) => Ok(answer),
                 Err(CallError::NotLoaded) => Err(NodeState::CorpusNotLoaded),
-                Err(CallError::Late | CallError::Unreachable | CallError::NoMemory) => {
-                    Err(NodeState::Unreachable)
-                }
+                Err(
+                    CallError::Late
+                    | CallError::Unreachable
+                    | CallError::NoMemory
+                    | CallError::WrongEpoch,
+                ) => Err(NodeState::Unreachable),
                 Err(CallError::Refused(status)) => {
                     return Err(RouterError::Node {
                         node: node.id,
@@ -249,7 +252,7 @@ impl Router {
         deadline: Deadline,
     ) -> Result<(), RouterError> {
         let request = |cluster: &ClusterView, node: &Node| pb::DeleteCorpusRequest {
-            target: Some(cluster.target(record)),
+            target: Some(cluster.target_of_all(record)),
             node: node.id.to_string(),
         };
         let delete = async |mut client: Client, request| client.delete_corpus(request).await;

@@ -97,8 +97,8 @@ impl CorpusStream {
         runs
     }
 
-    fn target(&self) -> pb::Target {
-        self.cluster.target(&self.corpus.record)
+    fn target(&self, shards: ShardSet) -> pb::Target {
+        self.cluster.target(&self.corpus.record, shards)
     }
 
     /// Asks a node about shards of its own.

@@ -8,6 +8,8 @@
 //! - CH3: a document whose version is too far ahead of wall time fails its own request. The other documents of that
 //!   request change, unless they conflict too often: then the answer is WRITE_CONFLICT.
 //! - CH4: a change keeps the memory and the place of its request until it ends, though its caller may have gone.
+//! - CH5: a change is done when every shard of every document has taken it. A shard that a node refuses, by another record
+//!   of it, is sent the same version again, by the newest record that the router knows.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -18,10 +20,11 @@ use futures_util::FutureExt;
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::work_item::Work;
 use simshard_proto::shard::v1::work_outcome::Outcome as Answer;
-use simshard_proto::{Documents, bits_into, shards_from};
-use simshard_topology::{NodeId, Version};
+use simshard_proto::{Documents, bits_into, shards_from, shards_into};
+use simshard_topology::{NodeId, ShardSet, Version};
 
 use super::pending::{Next, Pending};
+use super::rounds::Rounds;
 use super::{Failures, Router};
 use crate::caller::CallerWatch;
 use crate::clock::Stamp;
@@ -119,41 +122,66 @@ impl Router {
         }
     }
 
-    /// Sends each node its part, and waits for all answers.
+    /// Sends the documents to all their shards; again to those that nodes refuse by other records of them (CH5).
     async fn send(&self, send: &Sending<'_>) -> Result<ChangeProgress, RouterError> {
-        let cluster = &*self.cluster.view();
-        let parts = part_documents(cluster, send).await?;
-        let mut outcome = ChangeProgress::new(send.documents.len());
-        let mut failures = Failures::default();
-        let mut refusal = None;
-        let calls = parts
-            .iter()
-            .map(|(node, part)| change_on(cluster, node, send, part));
-        let Ok(()) = call_all(calls, usize::MAX, send.deadline, |place, answer| {
-            let (node, part) = &parts[place];
-            if let Err(error) = answer.and_then(|answer| outcome.add(part, &answer)) {
-                let noted = failures.note(node.clone(), part.shards, error);
-                refusal = refusal.take().or(noted.err());
+        let mut progress = ChangeProgress::new(send.documents.len());
+        let mut rounds = Rounds::new();
+        let mut meant = ShardSet::ALL;
+        loop {
+            let cluster = self.cluster.view();
+            let failures = send_round(&cluster, send, meant, &mut progress).await?;
+            if failures.is_empty() {
+                return Ok(progress);
             }
-            Ok::<_, Infallible>(())
-        })
-        .await;
-        refusal.map_or(Ok(()), Err)?;
-        failures.check(&send.corpus.record.name)?;
-        Ok(outcome)
+            let may_repeat = failures.nodes.is_empty();
+            if !may_repeat || !rounds.another(&self.cluster, &cluster, send.deadline).await {
+                return Err(failures.error(&send.corpus.record.name));
+            }
+            meant = failures.stale.values().flat_map(ShardSet::iter).collect();
+        }
     }
 }
 
-/// The documents that each node stores.
+/// Sends each node its part of what these shards store, and waits for all answers.
+async fn send_round(
+    cluster: &ClusterView,
+    send: &Sending<'_>,
+    meant: ShardSet,
+    progress: &mut ChangeProgress,
+) -> Result<Failures, RouterError> {
+    let parts = part_documents(cluster, send, meant).await?;
+    let mut failures = Failures::default();
+    let mut refusal = None;
+    let calls = parts
+        .iter()
+        .map(|(node, part)| change_on(cluster, node, send, part));
+    let Ok(()) = call_all(calls, usize::MAX, send.deadline, |place, answer| {
+        let (node, part) = &parts[place];
+        match answer.and_then(|answer| progress.add(part, &answer)) {
+            Ok(refused) if refused.is_empty() => {}
+            Ok(refused) => failures.refused(node.clone(), refused),
+            Err(error) => {
+                let noted = failures.note(node.clone(), part.shards, error);
+                refusal = refusal.take().or(noted.err());
+            }
+        }
+        Ok::<_, Infallible>(())
+    })
+    .await;
+    refusal.map_or(Ok(failures), Err)
+}
+
+/// The documents that each node stores in these shards.
 async fn part_documents(
     cluster: &ClusterView,
     send: &Sending<'_>,
+    meant: ShardSet,
 ) -> Result<Vec<(NodeId, Part)>, RouterError> {
     let tables = Arc::clone(send.corpus.tables());
     let layout = Arc::clone(&cluster.layout);
     let documents = Arc::clone(&send.documents);
     offload(documents.len(), move || {
-        plan_documents(&tables, layout.map(), &documents.fingerprints)
+        plan_documents(&tables, layout.map(), meant, &documents.fingerprints)
     })
     .await
 }
@@ -175,7 +203,7 @@ async fn change_on(
         let selected = select(&send.documents, &part.places).await?;
         let fingerprints = selected.fingerprints.into_iter();
         Ok(Work::from(pb::Change {
-            target: Some(cluster.target(&send.corpus.record)),
+            target: Some(cluster.target(&send.corpus.record, part.shards)),
             kind: send.change.kind().into(),
             shards: shards_from(part.shards),
             fingerprints: fingerprints.map(|value| value.0).collect(),
@@ -227,7 +255,8 @@ impl ChangeProgress {
         }
     }
 
-    fn add(&mut self, part: &Part, answer: &pb::Changed) -> Result<(), CallError> {
+    /// Adds the answer to a part. Returns the shards that the node refused.
+    fn add(&mut self, part: &Part, answer: &pb::Changed) -> Result<ShardSet, CallError> {
         for place in bits_into(part.places.len(), &answer.documents) {
             self.changed[part.places[place] as usize] = true;
         }
@@ -240,7 +269,13 @@ impl ChangeProgress {
             let newer = self.newer.entry(place).or_default();
             *newer = Version(version).max(*newer);
         }
-        Ok(())
+        let refused = shards_into(&answer.refused_shards);
+        let refused = refused.map_err(|_| CallError::nonsense())?;
+        if refused.difference(&part.shards).is_empty() {
+            Ok(refused)
+        } else {
+            Err(CallError::nonsense())
+        }
     }
 }
 
@@ -261,6 +296,7 @@ mod tests {
 
     use simshard_cluster::{ClusterLayout, CorpusRecord, CorpusState, Node};
     use simshard_simhash::Fingerprint;
+    use simshard_topology::ShardId;
     use simshard_transport::{Admitted, Budget};
     use tokio::sync::oneshot;
 
@@ -310,7 +346,7 @@ mod tests {
                     documents: Arc::clone(&documents),
                     deadline: Deadline::within(Duration::from_secs(60)),
                 };
-                let parts = part_documents(&cluster, &send).now_or_never();
+                let parts = part_documents(&cluster, &send, ShardSet::ALL).now_or_never();
                 assert_eq!(parts.is_some(), at_once);
                 let places: Vec<u32> = (0..).take(documents.len()).collect();
                 let selected = select(&documents, &places).now_or_never();
@@ -376,5 +412,28 @@ mod tests {
         });
         assert!(change.now_or_never().is_none());
         assert_eq!(outcome.await, Ok(false));
+    }
+
+    /// CH5.
+    #[test]
+    fn refused_shards_are_told_and_those_that_were_not_meant_are_nonsense() {
+        let part = Part {
+            shards: [1, 2, 3].map(ShardId).into_iter().collect(),
+            places: vec![0],
+        };
+        let refused = |shards: &[u32]| {
+            let answer = pb::Changed {
+                documents: vec![0],
+                refused_shards: shards.to_vec(),
+                ..pb::Changed::default()
+            };
+            ChangeProgress::new(1).add(&part, &answer)
+        };
+        assert_eq!(refused(&[]).unwrap(), ShardSet::EMPTY);
+        let some = [1, 3].map(ShardId).into_iter().collect();
+        assert_eq!(refused(&[1, 3]).unwrap(), some);
+        for wrong in [&[4][..], &[1, 256]] {
+            assert!(matches!(refused(wrong), Err(CallError::Refused(_))));
+        }
     }
 }

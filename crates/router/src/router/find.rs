@@ -21,6 +21,7 @@ use simshard_topology::NodeId;
 use simshard_transport::Taken;
 use tracing::warn;
 
+use super::rounds::Rounds;
 use super::{Failures, Router};
 use crate::cluster::ClusterView;
 use crate::deadline::Deadline;
@@ -55,7 +56,7 @@ impl Router {
     /// Finds the matches of every query.
     ///
     /// Each round asks the nodes that were not lost in the rounds before, so
-    /// there are at most as many rounds as nodes.
+    /// there are at most as many rounds as nodes, and those of [`Rounds`].
     pub(crate) async fn find(
         &self,
         corpus: &OpenCorpus,
@@ -63,6 +64,7 @@ impl Router {
         deadline: Deadline,
     ) -> Result<FindOutcome, RouterError> {
         let mut lost = Failures::default();
+        let mut rounds = Rounds::new();
         loop {
             if !lost.is_empty() {
                 self.warn_of(corpus, &lost).await?;
@@ -92,6 +94,12 @@ impl Router {
                 return complete(corpus, near, plan, answers).await;
             }
             lost.extend(failures);
+            if !lost.stale.is_empty() {
+                if !rounds.another(&self.cluster, &cluster, deadline).await {
+                    return Err(lost.error(&corpus.record.name));
+                }
+                lost.stale.clear();
+            }
         }
     }
 
@@ -197,7 +205,7 @@ impl Asked<'_> {
         let work = || {
             let query = |&place: &u32| near.queries[place as usize].0;
             ready(Ok(Work::from(pb::FindAll {
-                target: Some(cluster.target(&self.corpus.record)),
+                target: Some(cluster.target(&self.corpus.record, part.shards)),
                 shards: shards_from(part.shards),
                 active_lead_groups: groups.0,
                 max_distance: near.max_distance,

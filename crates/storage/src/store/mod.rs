@@ -167,6 +167,19 @@ impl Store {
         self.replicas.read().epoch(shard)
     }
 
+    /// Those of these shards that the store does not hold in sync by records of exactly these epochs: it answers no
+    /// reads of them.
+    #[must_use]
+    pub fn unanswered(&self, epochs: &[(ShardId, Epoch)]) -> ShardSet {
+        self.replicas.read().unanswered(epochs)
+    }
+
+    /// Whether the store has applied an earlier record of one of these shards.
+    #[must_use]
+    pub fn is_behind(&self, epochs: &[(ShardId, Epoch)]) -> bool {
+        self.replicas.read().is_behind(epochs)
+    }
+
     /// The corpora that it holds, by uid.
     #[must_use]
     pub fn corpora(&self) -> Vec<Corpus> {

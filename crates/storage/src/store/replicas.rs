@@ -6,10 +6,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use simshard_topology::ShardId;
 use simshard_topology::replication::{
     Entry, Epoch, InstallError, Replica, ShardRecord, ShardRecords, StoreId,
 };
+use simshard_topology::{ShardId, ShardSet};
 
 use crate::manifest::{Manifest, ReplicaMeta};
 
@@ -125,6 +125,37 @@ impl Replicas {
         self.append(&news);
         self.sync(&news);
         self.apply(&news);
+    }
+
+    /// Those of these shards for which the store takes no changes by these epochs.
+    pub(crate) fn refused(&self, epochs: &[(ShardId, Epoch)]) -> ShardSet {
+        self.without(epochs, Replica::takes)
+    }
+
+    /// Those of these shards for which the store answers no reads by these epochs.
+    pub(crate) fn unanswered(&self, epochs: &[(ShardId, Epoch)]) -> ShardSet {
+        self.without(epochs, Replica::answers)
+    }
+
+    fn without(
+        &self,
+        epochs: &[(ShardId, Epoch)],
+        does: impl Fn(&Replica, Epoch) -> bool,
+    ) -> ShardSet {
+        let does = |(shard, epoch): &(ShardId, Epoch)| {
+            let held = self.by_shard.get(shard);
+            held.is_some_and(|held| does(&held.replica, *epoch))
+        };
+        let without = epochs.iter().filter(|of_shard| !does(of_shard));
+        without.map(|(shard, _)| *shard).collect()
+    }
+
+    /// Whether the store has applied an earlier record of one of these shards.
+    pub(crate) fn is_behind(&self, epochs: &[(ShardId, Epoch)]) -> bool {
+        epochs.iter().any(|(shard, epoch)| {
+            let held = self.by_shard.get(shard);
+            held.is_some() && self.epoch(*shard) < *epoch
+        })
     }
 
     /// The epoch of the record of a shard that is applied.

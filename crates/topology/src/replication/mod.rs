@@ -44,7 +44,8 @@ mod write;
 
 pub use read::Read;
 pub use record::{
-    Epoch, InSync, Learner, ShardRecord, ShardRecords, StoreId, read_quorum, seal_quorum,
+    Epoch, InSync, Learner, ShardEpochs, ShardRecord, ShardRecords, StoreId, read_quorum,
+    seal_quorum,
 };
 pub use replica::{Entry, InstallError, Pin, Replica, Role};
 pub use step::{Step, StepError};

@@ -110,6 +110,9 @@ pub struct ShardRecord {
 /// The records of shards, as the metadata has them.
 pub type ShardRecords = BTreeMap<ShardId, Arc<ShardRecord>>;
 
+/// Some shards, ascending, and the epoch of a record of each.
+pub type ShardEpochs = Vec<(ShardId, Epoch)>;
+
 impl ShardRecord {
     /// The first record of a shard, with one copy in a store that has nothing to copy. `nonce` is random.
     /// `generation` is 0, or later where the metadata was lost.

@@ -9,7 +9,7 @@ use simshard_topology::{MapDigest, ShardSet};
 
 use super::*;
 use crate::engine::{Engine, Threads};
-use crate::target::Target;
+use crate::target::{PlannedBy, Target};
 
 const MAP: MapDigest = MapDigest(1);
 
@@ -25,7 +25,7 @@ fn target() -> Target {
         corpus: random_corpus_uid(),
         blocks: 6,
         distance: 3,
-        map: MAP,
+        planned_by: PlannedBy::Map(MAP),
     }
 }
 
@@ -35,7 +35,7 @@ fn start(directory: &Path) -> Arc<Engine> {
     Arc::new(Engine::start(store, MAP, None, threads, 1 << 20).unwrap())
 }
 
-async fn change(engine: &Arc<Engine>, target: Target, kind: ChangeKind, version: u64) {
+async fn change(engine: &Arc<Engine>, target: &Target, kind: ChangeKind, version: u64) {
     let change = Change {
         kind,
         corpus: target.corpus,
@@ -46,11 +46,14 @@ async fn change(engine: &Arc<Engine>, target: Target, kind: ChangeKind, version:
             ids: Vec::new(),
         },
     };
-    engine.change(target, change, false, None).await.unwrap();
+    engine
+        .change(target.clone(), change, false, None)
+        .await
+        .unwrap();
 }
 
 /// The shards of a corpus that take memory.
-fn made(engine: &Engine, target: Target) -> ShardSet {
+fn made(engine: &Engine, target: &Target) -> ShardSet {
     let corpus = engine.corpora.get(target.corpus).unwrap();
     let is_made = |id: &ShardId| corpus.shard(*id).unwrap().is_some();
     ShardId::all().filter(is_made).collect()
@@ -65,17 +68,17 @@ async fn shards_are_made_by_their_first_documents_before_and_after_a_restart() {
     let shards = Tables::new(layout);
     let shards: ShardSet = shards.document_shards(DOCUMENT).map(ShardId).collect();
     let engine = start(directory.path());
-    for target in [empty, used] {
-        engine.create_corpus(target).await.unwrap();
+    for target in [&empty, &used] {
+        engine.create_corpus(target.clone()).await.unwrap();
     }
-    change(&engine, used, ChangeKind::Remove, 1).await;
-    assert_eq!(made(&engine, used), ShardSet::EMPTY);
-    change(&engine, used, ChangeKind::Insert, 2).await;
-    assert_eq!(made(&engine, used), shards);
+    change(&engine, &used, ChangeKind::Remove, 1).await;
+    assert_eq!(made(&engine, &used), ShardSet::EMPTY);
+    change(&engine, &used, ChangeKind::Insert, 2).await;
+    assert_eq!(made(&engine, &used), shards);
     engine.close().unwrap();
     drop(engine);
     let engine = start(directory.path());
-    assert_eq!(made(&engine, used), shards);
+    assert_eq!(made(&engine, &used), shards);
     let empty = engine.corpora.get(empty.corpus).unwrap();
     assert!(empty.tables().is_none());
     let counts = engine.counts(used).await.unwrap();

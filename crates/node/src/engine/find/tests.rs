@@ -44,7 +44,7 @@ fn find(corpus: &Arc<NodeCorpus>, fingerprints: &[Fingerprint], limit: u32) -> F
                 corpus: random_corpus_uid(),
                 blocks: corpus.layout().blocks(),
                 distance: corpus.layout().distance(),
-                map: MapDigest(0),
+                planned_by: crate::target::PlannedBy::Map(MapDigest(0)),
             },
             shards: all(),
             active: LeadGroups::all(corpus.layout()),

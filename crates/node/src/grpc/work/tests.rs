@@ -14,7 +14,7 @@ use tokio_stream::wrappers::ReceiverStream;
 
 use super::*;
 use crate::engine::{Class, Threads};
-use crate::target::Target;
+use crate::target::{PlannedBy, Target};
 
 /// A longer wait means that the event will not come.
 const LONG: Duration = Duration::from_secs(20);
@@ -47,9 +47,9 @@ impl Scene {
             corpus: random_corpus_uid(),
             blocks: 5,
             distance: 3,
-            map: MAP,
+            planned_by: PlannedBy::Map(MAP),
         };
-        engine.create_corpus(target).await.unwrap();
+        engine.create_corpus(target.clone()).await.unwrap();
         let (requests, receiver) = mpsc::channel(2 * IN_FLIGHT);
         let (sender, answers) = mpsc::channel(1);
         let stopping = CancellationToken::new();
@@ -67,6 +67,7 @@ impl Scene {
                 blocks: 5,
                 distance: 3,
                 map_digest: MAP.0,
+                ..pb::Target::default()
             },
             requests,
             answers,
@@ -520,6 +521,7 @@ async fn a_version_of_tomorrow_is_for_removals_beyond_the_clock_only() {
         documents: vec![0],
         newer_documents: vec![0],
         newer_versions: vec![tomorrow.0],
+        refused_shards: Vec::new(),
     });
     for (change, expected) in [
         (scene.change(insert, tomorrow), Err(Reason::ClockAhead)),
@@ -545,9 +547,11 @@ fn a_document_with_several_newer_versions_is_listed_once_with_the_highest() {
         newer: [(4, 5), (1, 7), (4, 9), (4, 8)]
             .map(|(place, version)| (place, Version(version)))
             .to_vec(),
+        refused: [7, 9].map(ShardId).into_iter().collect(),
     };
     let columns = changed(5, &outcome);
     assert_eq!(columns.documents, [0b1000]);
     assert_eq!(columns.newer_documents, [1, 4]);
     assert_eq!(columns.newer_versions, [7, 9]);
+    assert_eq!(columns.refused_shards, [7, 9]);
 }

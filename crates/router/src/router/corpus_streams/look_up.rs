@@ -61,7 +61,7 @@ impl CorpusStream {
         room: &Room,
     ) -> Result<Option<ByFingerprint>, RouterError> {
         let request = pb::LookUpRequest {
-            target: Some(self.target()),
+            target: Some(self.target(shards)),
             shards: shards_from(shards),
             fingerprints,
         };

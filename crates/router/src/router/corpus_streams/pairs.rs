@@ -89,7 +89,7 @@ impl CorpusStream {
         for node in self.cluster.layout.nodes() {
             let shards = self.cluster.shards_of(node);
             let request = pb::FindPairsRequest {
-                target: Some(self.target()),
+                target: Some(self.target(shards)),
                 shards: shards_from(shards),
                 max_distance: distance,
                 links_only: wanted == PairsWanted::Links,

@@ -31,7 +31,7 @@ impl CorpusStream {
         let runs = stream::iter(self.runs());
         let pages = runs.then(async |(node, shards)| {
             let request = pb::ScanRequest {
-                target: Some(self.target()),
+                target: Some(self.target(shards)),
                 shards: shards_from(shards),
             };
             let scan = async |mut client: Client, request| client.scan(request).await;

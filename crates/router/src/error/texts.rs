@@ -1,0 +1,56 @@
+//! The parts of errors' messages that take more than a line.
+
+use std::collections::BTreeMap;
+
+use simshard_cluster::{CorpusName, CorpusState, CorpusUid};
+use simshard_topology::{NodeId, ShardSet};
+
+use super::Why;
+
+/// Corpora that one error names.
+const LISTED: usize = 10;
+
+/// A corpus and its state, for programs.
+pub(super) fn corpus_in(corpus: &CorpusName, state: CorpusState) -> [(&'static str, String); 2] {
+    let state = match state {
+        CorpusState::Creating => "CREATING",
+        CorpusState::Live => "LIVE",
+        CorpusState::Deleting => "DELETING",
+    };
+    [("corpus", corpus.to_string()), ("state", state.to_owned())]
+}
+
+/// What a corpus in this state is, and how to complete that.
+pub(super) const fn unfinished(state: CorpusState) -> &'static str {
+    match state {
+        CorpusState::Creating => {
+            "being created: if that was cut short, repeat the creation with the same configuration, or delete the corpus"
+        }
+        CorpusState::Live => "live",
+        CorpusState::Deleting => "being deleted: repeat the deletion to complete it",
+    }
+}
+
+/// The first few: an error travels in headers, which take only so much.
+pub(super) fn listed(uids: &[CorpusUid]) -> String {
+    let few = uids.iter().take(LISTED).map(CorpusUid::to_string);
+    let few = few.collect::<Vec<_>>().join(", ");
+    match uids.len().checked_sub(LISTED) {
+        Some(more @ 1..) => format!("{few} and {more} more corpora"),
+        Some(0) | None => few,
+    }
+}
+
+/// Nodes that did not do their part, and their shards.
+pub(super) fn unreachable(nodes: &BTreeMap<NodeId, ShardSet>, why: Why) -> String {
+    let what = match why {
+        Why::Late => "did not answer in time",
+        Why::Lost => "cannot be reached",
+        Why::WrongEpoch => {
+            "and this router have different records of shards, as one of them lacks news of the metadata"
+        }
+    };
+    let name = |(node, shards)| format!("node {node} (shards {shards} of 00-ff)");
+    let named: Vec<String> = nodes.iter().map(name).collect();
+    format!("{} {what}: retry later", named.join(", "))
+}
