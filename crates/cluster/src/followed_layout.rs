@@ -128,7 +128,7 @@ impl Followed {
     }
 }
 
-/// The layout that records make: each shard belongs to the node of its first store in sync.
+/// The layout that records make: each shard has the nodes of its stores in sync, then those of its learners.
 pub(crate) fn layout_of(
     stores: &Snapshot,
     shards: &Snapshot,
@@ -139,12 +139,14 @@ pub(crate) fn layout_of(
     let all_records = records_in(shards)?;
     let (mut entries, mut nodes) = (Vec::new(), BTreeMap::new());
     for record in all_records.values() {
-        let holder = record.in_sync[0].store;
-        let store = stores
-            .get(&holder)
-            .ok_or_else(|| records::missing(&keys::store(holder)))?;
-        nodes.insert(store.node.clone(), node_of(store));
-        entries.push(vec![store.node.clone()]);
+        let mut holders = Vec::new();
+        for holder in record.write_set() {
+            let store = stores.get(&holder);
+            let store = store.ok_or_else(|| records::missing(&keys::store(holder)))?;
+            nodes.insert(store.node.clone(), node_of(store));
+            holders.push(store.node.clone());
+        }
+        entries.push(holders);
     }
     let map = ShardMap::new(1, &entries).map_err(|error| MetadataError::BadRecord {
         key: keys::SHARDS.to_owned(),

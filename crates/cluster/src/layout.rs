@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use http::Uri;
 use simshard_topology::replication::{ShardEpochs, ShardRecords};
-use simshard_topology::{NodeId, NodeIdError, PlanError, ShardMap, ShardSet, plan};
+use simshard_topology::{NodeId, NodeIdError, PlanError, ShardId, ShardMap, ShardSet, plan};
 
 /// A node and where it answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -129,6 +129,14 @@ impl ClusterLayout {
         )
     }
 
+    /// How many replicas of a shard are in sync: the first ones of the map. Only these answer reads.
+    pub fn in_sync(&self, shard: ShardId) -> usize {
+        let records = self.records.as_ref();
+        let record = records.and_then(|records| records.get(&shard));
+        let all = self.map.replicas(shard).len();
+        record.map_or(all, |record| record.in_sync.len())
+    }
+
     /// The node of this name, if it is listed.
     pub fn node(&self, id: &NodeId) -> Option<&Node> {
         self.nodes.iter().find(|node| node.id == *id)
@@ -191,7 +199,6 @@ fn parse_address(address: &str) -> Result<(String, u16), String> {
 mod tests {
     use std::sync::Arc;
 
-    use simshard_topology::ShardId;
     use simshard_topology::replication::{ShardRecord, StoreId};
 
     use super::*;
@@ -298,7 +305,7 @@ mod tests {
         let planned = ClusterLayout::planned(three_nodes(), 1).unwrap();
         assert_eq!(planned.epochs(ShardSet::ALL), None);
         let record = |shard: ShardId| {
-            let mut record = ShardRecord::first(1, StoreId([1; 16]), 5);
+            let mut record = ShardRecord::first(1, &[StoreId([1; 16])], 5);
             record.epoch.number = 1 + u64::from(shard.0);
             (shard, Arc::new(record))
         };

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use simshard_topology::replication::{ShardRecord, ShardRecords};
+use simshard_topology::replication::{ShardRecord, ShardRecords, StoreId};
 use simshard_topology::{CorpusUid, NodeId, ShardId, ShardMap};
 use uuid::Uuid;
 
@@ -73,7 +73,7 @@ pub async fn check_registered(
     Registered::read(keys).await?.check_name(store)
 }
 
-/// Begins a cluster with these corpora: each shard goes to the store of the node that `map` names for it. The nodes
+/// Begins a cluster with these corpora: each shard goes to the stores of the nodes that `map` names for it. The nodes
 /// `lost` may lack what they must have held.
 ///
 /// # Errors
@@ -102,7 +102,9 @@ pub async fn initialize(
         let (mut last, mut change) = (None, registered.if_unchanged(Transaction::new()));
         for &shard in some {
             let key = keys::shard(shard);
-            let record = ShardRecord::first(generation, stores[map.owner(shard)].id, random());
+            let holders = map.replicas(shard).iter().map(|node| stores[node].id);
+            let holders: Vec<StoreId> = holders.collect();
+            let record = ShardRecord::first(generation, &holders, random());
             let text = records::shard_text(&key, &record)?;
             change = change.put(&*key, &*text);
             last = Some((key, text));
@@ -364,8 +366,6 @@ mod tests {
     use std::collections::BTreeSet;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
-
-    use simshard_topology::replication::StoreId;
 
     use super::*;
     use crate::corpus::{CorpusName, random_corpus_uid};

@@ -271,7 +271,7 @@ mod tests {
         };
         let text = shard_text(KEY, &record).unwrap();
         assert_eq!(shard_of(KEY, &text).unwrap(), record);
-        let first = ShardRecord::first(0, store(1), 5);
+        let first = ShardRecord::first(0, &[store(1)], 5);
         let text = shard_text(KEY, &first).unwrap();
         assert_eq!(
             text,
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn texts_that_are_no_records_are_refused_by_their_key() {
-        let good = shard_text(KEY, &ShardRecord::first(0, StoreId([1; 16]), 5)).unwrap();
+        let good = shard_text(KEY, &ShardRecord::first(0, &[StoreId([1; 16])], 5)).unwrap();
         let without_stores =
             good.split_once("[{").unwrap().0.to_owned() + "[]" + good.split_once("}]").unwrap().1;
         let cases = [

@@ -101,6 +101,7 @@ impl Node {
         let is_registered = store.names_stores();
         let start = Start {
             shards: layout.map().shards_of(&config.node),
+            counted: layout.map().owned_by(&config.node),
             map: layout.map().digest(),
             records: layout.records().cloned(),
             corpora: is_registered.then(|| CorpusRecords::new(Arc::clone(&store))),
@@ -248,6 +249,8 @@ async fn install_all(
 /// What a node knows of the cluster when it starts.
 struct Start {
     shards: ShardSet,
+    /// Those whose first replica it is.
+    counted: ShardSet,
     map: MapDigest,
     /// `None` if the metadata has no such records.
     records: Option<ShardRecords>,
@@ -274,13 +277,8 @@ impl Start {
                 None => Store::in_memory(self.shards),
                 Some(directory) => threads.install(|| Store::open(&directory, holding, storage))?,
             };
-            Ok(Arc::new(Engine::start(
-                store,
-                self.map,
-                self.corpora,
-                threads,
-                MAX_MESSAGE_BYTES,
-            )?))
+            let engine = Engine::start(store, self.map, self.corpora, threads, MAX_MESSAGE_BYTES)?;
+            Ok(Arc::new(engine.counting(self.counted)))
         };
         let started = tokio::task::spawn_blocking(start).await;
         started.map_err(|_| ServeError::Stopped)?

@@ -18,6 +18,7 @@ mod metadata;
 mod nodes;
 mod offload;
 mod plan;
+mod readers;
 mod remembered;
 mod router;
 mod run_to_end;

@@ -5,12 +5,15 @@
 //! - R1: each document goes to every shard that stores it, once a node.
 //! - R2: all requests about a query carry the same active lead groups, so that
 //!   exactly one table anywhere reports each match.
-//! - R3: of a query's active lead groups, every needed shard is asked.
+//! - R3: of a query's active lead groups, every needed shard is asked, of one replica.
+//! - R4: a shard is open only if all its replicas in sync are down.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use simshard_simhash::{Fingerprint, LeadGroups, Tables};
 use simshard_topology::{NodeId, ShardId, ShardMap, ShardSet};
+
+use crate::readers::Readers;
 
 /// The part of a batch that one node is asked about.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,7 +33,7 @@ impl Part {
     }
 }
 
-/// The documents that each node stores in these shards.
+/// The documents that each node stores in these shards: all replicas of a shard take them.
 pub(crate) fn plan_documents(
     tables: &Tables,
     map: &ShardMap,
@@ -41,7 +44,9 @@ pub(crate) fn plan_documents(
     for (place, &document) in (0..).zip(documents) {
         let shards = tables.document_shards(document).map(ShardId);
         for shard in shards.filter(|shard| meant.contains(*shard)) {
-            parts.add(place, shard);
+            for &node in map.replica_places(shard) {
+                parts.add(node, place, shard);
+            }
         }
     }
     parts.by_node().collect()
@@ -64,7 +69,7 @@ pub(crate) struct QueryPlan {
 /// are left if these do not suffice.
 pub(crate) fn plan_queries(
     tables: &Tables,
-    map: &ShardMap,
+    readers: &Readers,
     queries: &[Fingerprint],
     max_distance: u32,
     down: &BTreeSet<NodeId>,
@@ -76,15 +81,24 @@ pub(crate) fn plan_queries(
         let reachable = if down.is_empty() {
             all
         } else {
-            reachable_groups(tables, map, query, down)
+            reachable_groups(tables, readers, query, down)
         };
         let active = reachable.last(max_distance + 1);
-        let parts = by_groups.entry(active).or_insert_with(|| Parts::new(map));
-        for shard in tables.query_shards(query, active) {
-            parts.add(place, ShardId(shard));
+        let parts = by_groups
+            .entry(active)
+            .or_insert_with(|| Parts::new(readers.map()));
+        for shard in tables.query_shards(query, active).map(ShardId) {
+            parts.add(readers.place(shard), place, shard);
         }
         if active.len() <= max_distance {
-            plan.leave_open(tables, map, query, place, all.difference(reachable), down);
+            plan.leave_open(
+                tables,
+                readers,
+                query,
+                place,
+                all.difference(reachable),
+                down,
+            );
         }
     }
     if !plan.missing.is_empty() {
@@ -102,7 +116,7 @@ impl QueryPlan {
     fn leave_open(
         &mut self,
         tables: &Tables,
-        map: &ShardMap,
+        readers: &Readers,
         query: Fingerprint,
         place: u32,
         missing: LeadGroups,
@@ -111,7 +125,7 @@ impl QueryPlan {
         self.missing.resize(place as usize, LeadGroups::NONE);
         self.missing.push(missing);
         for shard in query_shards(tables, query, missing).iter() {
-            let owner = map.owner(shard);
+            let owner = readers.of(shard);
             if down.contains(owner) {
                 let shards = self.unreachable.entry(owner.clone()).or_default();
                 shards.insert(shard);
@@ -123,14 +137,14 @@ impl QueryPlan {
 /// The lead groups none of whose shards, for this query, is on a node that is down.
 fn reachable_groups(
     tables: &Tables,
-    map: &ShardMap,
+    readers: &Readers,
     query: Fingerprint,
     down: &BTreeSet<NodeId>,
 ) -> LeadGroups {
     let mut reachable = LeadGroups::NONE;
     for group in LeadGroups::all(tables.layout()).iter() {
         let shards = query_shards(tables, query, LeadGroups::only(group));
-        if shards.iter().all(|shard| !down.contains(map.owner(shard))) {
+        if shards.iter().all(|shard| !down.contains(readers.of(shard))) {
             reachable.insert(group);
         }
     }
@@ -141,26 +155,27 @@ fn query_shards(tables: &Tables, query: Fingerprint, groups: LeadGroups) -> Shar
     tables.query_shards(query, groups).map(ShardId).collect()
 }
 
-/// A part for each owner of a shard.
+/// A part for each node that holds a shard.
 struct Parts<'a> {
-    map: &'a ShardMap,
-    /// In the order of the map's owners.
+    nodes: &'a [NodeId],
+    /// In the order of the nodes.
     parts: Vec<Part>,
 }
 
 impl<'a> Parts<'a> {
     fn new(map: &'a ShardMap) -> Self {
-        let parts = vec![Part::default(); map.owners().len()];
-        Self { map, parts }
+        let nodes = map.nodes();
+        let parts = vec![Part::default(); nodes.len()];
+        Self { nodes, parts }
     }
 
-    fn add(&mut self, place: u32, shard: ShardId) {
-        self.parts[self.map.owner_place(shard)].add(place, shard);
+    fn add(&mut self, node: usize, place: u32, shard: ShardId) {
+        self.parts[node].add(place, shard);
     }
 
     /// The parts that are not empty, by name of their node.
     fn by_node(self) -> impl Iterator<Item = (NodeId, Part)> {
-        let parts = self.map.owners().iter().cloned().zip(self.parts);
+        let parts = self.nodes.iter().cloned().zip(self.parts);
         parts.filter(|(_, part)| !part.places.is_empty())
     }
 }

@@ -121,7 +121,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_record_comes_back_and_no_part_of_it_is_one() {
-        for record in [sample(9), ShardRecord::first(0, StoreId([7; 16]), 5)] {
+        for record in [sample(9), ShardRecord::first(0, &[StoreId([7; 16])], 5)] {
             let mut buffer = Vec::new();
             put_shard_record(&mut buffer, &record);
             let mut bytes = Bytes(&buffer);
@@ -135,7 +135,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_record_without_a_store_in_sync_and_a_flag_that_is_none_are_refused() {
-        let mut record = ShardRecord::first(0, StoreId([7; 16]), 5);
+        let mut record = ShardRecord::first(0, &[StoreId([7; 16])], 5);
         let bytes = |record: &ShardRecord| {
             let mut buffer = Vec::new();
             put_shard_record(&mut buffer, record);

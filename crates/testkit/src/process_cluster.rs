@@ -22,6 +22,8 @@ pub struct ProcessCluster {
     routers: Vec<Router>,
     node_addresses: Vec<SocketAddr>,
     metadata: Metadata,
+    /// How many nodes hold each shard.
+    replicas: usize,
 }
 
 /// What the processes of a cluster agree by.
@@ -61,7 +63,14 @@ impl ProcessCluster {
     /// The same, with nodes that register themselves in a file.
     #[must_use]
     pub fn start_registered(nodes: usize) -> Self {
+        Self::start_replicated(nodes, 1)
+    }
+
+    /// The same, with this many replicas of each shard.
+    #[must_use]
+    pub fn start_replicated(nodes: usize, replicas: usize) -> Self {
         let mut cluster = Self::new(nodes, Metadata::Files);
+        cluster.replicas = replicas;
         let keys = format!("file:{}", text(&cluster.metadata_file()));
         cluster.metadata = Metadata::Store(keys);
         cluster.begin();
@@ -89,7 +98,16 @@ impl ProcessCluster {
         let start = |number| Waiting::start(binary(), self.node_args(number));
         let starting: Vec<Waiting> = (0..self.nodes.len()).map(start).collect();
         let count = starting.len().to_string();
-        let init = ["cluster", "init", "--nodes", &count].map(str::to_owned);
+        let replicas = self.replicas.to_string();
+        let init = [
+            "cluster",
+            "init",
+            "--nodes",
+            &count,
+            "--replicas",
+            &replicas,
+        ];
+        let init = init.map(str::to_owned);
         let args: Vec<String> = init.into_iter().chain(self.metadata_args()).collect();
         let begun = run(binary(), args, "");
         if !begun.status.success() {
@@ -110,6 +128,7 @@ impl ProcessCluster {
             routers: Vec::new(),
             node_addresses: addresses,
             metadata,
+            replicas: 1,
             folder,
         }
     }

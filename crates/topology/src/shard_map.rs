@@ -28,12 +28,10 @@ pub struct ShardMap {
     nodes: Vec<NodeId>,
     /// The distinct replica lists, by first use.
     lists: Vec<Box<[NodeId]>>,
+    /// The same lists, by the places of their nodes in `nodes`.
+    places: Vec<Box<[usize]>>,
     /// Which of `lists` each shard has: at most 256 shards, so at most 256 lists.
     list_of: [u8; ShardId::COUNT],
-    /// Every node that is the preferred owner of a shard, in name order: at most 256.
-    owners: Vec<NodeId>,
-    /// Which of `owners` each shard has.
-    owner_of: [u8; ShardId::COUNT],
     digest: MapDigest,
 }
 
@@ -83,15 +81,14 @@ impl ShardMap {
                 (lists.len() - 1) as u8
             });
         }
-        let owners: BTreeSet<NodeId> = lists.iter().map(|list| list[0].clone()).collect();
-        let owners = Vec::from_iter(owners);
-        let owner_of = |shard: usize| owners.partition_point(|node| *node < entries[shard][0]);
+        let nodes = Vec::from_iter(nodes);
+        let place = |node: &NodeId| nodes.partition_point(|before| before < node);
+        let places = lists.iter().map(|list| list.iter().map(place).collect());
         Ok(ShardMap {
             version,
-            nodes: nodes.into_iter().collect(),
+            places: places.collect(),
+            nodes,
             digest: digest(entries),
-            owner_of: std::array::from_fn(|shard| owner_of(shard) as u8),
-            owners,
             lists,
             list_of,
         })
@@ -112,14 +109,14 @@ impl ShardMap {
         &self.replicas(shard)[0]
     }
 
-    /// Every node that is the preferred owner of a shard, in name order.
-    pub fn owners(&self) -> &[NodeId] {
-        &self.owners
+    /// The places of these nodes in [`Self::nodes`].
+    pub fn replica_places(&self, shard: ShardId) -> &[usize] {
+        &self.places[usize::from(self.list_of[shard.index()])]
     }
 
-    /// The place of the preferred owner of `shard` in [`Self::owners`].
-    pub fn owner_place(&self, shard: ShardId) -> usize {
-        usize::from(self.owner_of[shard.index()])
+    /// Whether a shard has more than one replica.
+    pub fn has_copies(&self) -> bool {
+        self.lists.iter().any(|list| list.len() > 1)
     }
 
     /// The shards of which `node` holds a replica.
@@ -220,9 +217,10 @@ mod tests {
         assert_eq!(map.version(), 7);
         assert_eq!(map.replicas(ShardId(127)), [node("a"), node("c")]);
         assert_eq!(map.owner(ShardId(128)), &node("b"));
-        assert_eq!(map.owners(), [node("a"), node("b")]);
         for shard in ShardId::all() {
-            assert_eq!(&map.owners()[map.owner_place(shard)], map.owner(shard));
+            let places = map.replica_places(shard).iter();
+            let nodes: Vec<_> = places.map(|&place| map.nodes()[place].clone()).collect();
+            assert_eq!(nodes, map.replicas(shard));
         }
         assert_eq!(map.nodes(), [node("a"), node("b"), node("c")]);
         assert_eq!(map.shards_of(&node("a")).to_string(), "00-7f");

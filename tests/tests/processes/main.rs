@@ -22,4 +22,5 @@ mod interruptions;
 mod lost_metadata;
 mod on_demand;
 mod open_files;
+mod replicas;
 mod roles;

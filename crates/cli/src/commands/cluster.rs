@@ -55,6 +55,9 @@ pub struct InitArgs {
     /// How many nodes the cluster has
     #[arg(long, value_name = "N", required_unless_present = "cluster", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub nodes: Option<u16>,
+    /// How many nodes hold each shard. Searches go on while one of them runs; changes need all of them
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "cluster", hide = true, value_parser = clap::value_parser!(u8).range(1..=5))]
+    pub replicas: u8,
     /// A layout file whose nodes, and their shards, the cluster has
     #[arg(long, value_name = "FILE", conflicts_with = "nodes", value_hint = ValueHint::FilePath)]
     pub cluster: Option<PathBuf>,
@@ -97,7 +100,8 @@ async fn init(args: &InitArgs) -> anyhow::Result<()> {
         None => {
             let count = args.nodes.map_or(1, usize::from);
             let nodes = wait_for_nodes(&keys, |nodes| count_missing(count, nodes)).await?;
-            (plan(None, &exactly(count, nodes)?, 1)?, Arc::default())
+            let nodes = exactly(count, nodes)?;
+            (plan(None, &nodes, args.replicas.into())?, Arc::default())
         }
     };
     initialize(&*keys, &map, &corpora, &args.lost).await?;

@@ -55,6 +55,8 @@ pub(crate) struct Engine {
     corpora: Arc<NodeCorpora>,
     /// The map that gives the node its shards.
     map: MapDigest,
+    /// The shards whose first replica the node has: each document that is at home there is counted here only.
+    counted: ShardSet,
     /// Where the node learns of corpora that it lacks; `None` if its directory may have been lost.
     corpus_records: Option<CorpusRecords>,
     threads: Arc<Threads>,
@@ -88,6 +90,7 @@ impl Engine {
         };
         let writer = Writer::start(&store, applier)?;
         Ok(Self {
+            counted: store.shards(),
             store,
             writer,
             corpora,
@@ -99,6 +102,11 @@ impl Engine {
             max_answer_bytes,
             joins: Arc::new(Semaphore::new(pairs::MOST_JOINS)),
         })
+    }
+
+    /// Counts the documents at home in these shards only, where counts of nodes are added up.
+    pub(crate) fn counting(self, counted: ShardSet) -> Self {
+        Self { counted, ..self }
     }
 
     /// Waits until the storage has failed for good: nothing can be acknowledged any more.
@@ -150,7 +158,9 @@ impl Engine {
     /// The same, now: it waits for shards that are being changed.
     pub(crate) fn held(&self, left_out: &HashSet<CorpusUid>) -> Vec<(CorpusUid, Layout, u64)> {
         let count = |(uid, corpus): (CorpusUid, Arc<NodeCorpus>)| {
-            let documents = corpus.counts().map(|(_, counts)| counts.home_documents);
+            let counted = |(shard, _): &(ShardId, _)| self.counted.contains(*shard);
+            let counts = corpus.counts().filter(counted);
+            let documents = counts.map(|(_, counts)| counts.home_documents);
             (uid, corpus.layout(), documents.sum())
         };
         let corpora = self.corpora.all_but(left_out);

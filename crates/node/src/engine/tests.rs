@@ -97,7 +97,7 @@ impl Scene {
 /// Records of all shards, of epoch 0.`number`.
 fn records(store: StoreId, number: u64) -> ShardRecords {
     let record = |shard| {
-        let mut record = ShardRecord::first(0, store, number);
+        let mut record = ShardRecord::first(0, &[store], number);
         record.epoch.number = number;
         (shard, Arc::new(record))
     };

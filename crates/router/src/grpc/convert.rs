@@ -1,9 +1,11 @@
 //! From domain types to responses.
 
+use std::collections::BTreeMap;
+
 use prost_types::Timestamp;
 use simshard_cluster::{Corpora, CorpusRecord, CorpusState, Node};
 use simshard_proto::{MAX_MESSAGE_BYTES, shards_from, v1 as pb};
-use simshard_topology::{NodeId, ShardSet};
+use simshard_topology::{NodeId, ShardId, ShardSet};
 use tonic::Status;
 
 use crate::decode::Page;
@@ -34,12 +36,21 @@ pub(super) fn get_corpus_response(
     contents: CorpusContents,
     shards: impl Fn(&Node) -> ShardSet,
 ) -> pb::GetCorpusResponse {
+    // Each shard once, whichever replica tells of it. All shards must be told of.
     let total = |counts: fn(&simshard_proto::shard::v1::DescribeCorpusResponse) -> &[u64]| {
-        let mut total = 0;
-        for (_, answer) in &contents {
-            total += counts(answer.as_ref().ok()?).iter().sum::<u64>();
-        }
-        Some(total)
+        let answers = contents
+            .iter()
+            .filter_map(|(_, answer)| answer.as_ref().ok());
+        let by_shard: BTreeMap<u32, u64> = answers
+            .flat_map(|answer| {
+                answer
+                    .shards
+                    .iter()
+                    .copied()
+                    .zip(counts(answer).iter().copied())
+            })
+            .collect();
+        (by_shard.len() == ShardId::COUNT).then(|| by_shard.values().sum())
     };
     let document_count = total(|answer| &answer.home_document_counts);
     let fingerprint_count = total(|answer| &answer.home_fingerprint_counts);

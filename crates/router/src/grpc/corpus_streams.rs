@@ -23,7 +23,7 @@ impl CorpusGrpc {
     async fn corpus_stream(&self, name: &str, recipe: &str) -> Result<CorpusStream, Status> {
         let name = decode::corpus_name("corpus", name, Violations::default())?;
         let corpus = self.router.reread(&name, recipe).await?;
-        Ok(CorpusStream::new(&self.router, Arc::clone(&corpus))?)
+        Ok(CorpusStream::new(&self.router, Arc::clone(&corpus)).await?)
     }
 
     /// The answers that `work` sends, until the router stops.

@@ -1,8 +1,10 @@
 //! Plans against the definitions, for several layouts and clusters.
 
+use std::sync::Arc;
+
+use simshard_cluster::{ClusterLayout, Node};
 use simshard_simhash::Layout;
 use simshard_simhash::synthetic::Data;
-use simshard_topology::plan;
 
 use super::*;
 
@@ -13,10 +15,20 @@ fn tables(blocks: u32, distance: u32) -> Tables {
 }
 
 fn map(nodes: usize) -> ShardMap {
-    let nodes: Vec<NodeId> = (1..=nodes)
-        .map(|number| NodeId::new(&format!("n{number}")).unwrap())
-        .collect();
-    plan(None, &nodes, 1).unwrap()
+    layout(nodes, 1).map().clone()
+}
+
+fn layout(nodes: usize, replicas: usize) -> Arc<ClusterLayout> {
+    let node = |number| Node {
+        id: NodeId::new(&format!("n{number}")).unwrap(),
+        address: format!("http://127.0.0.1:{}", 7000 + number),
+    };
+    let nodes = (1..=nodes).map(node).collect();
+    Arc::new(ClusterLayout::planned(nodes, replicas).unwrap())
+}
+
+fn readers(nodes: usize, down: &BTreeSet<NodeId>) -> Readers {
+    Readers::new(layout(nodes, 1), down)
 }
 
 fn node(map: &ShardMap, place: usize) -> BTreeSet<NodeId> {
@@ -50,8 +62,9 @@ fn a_healthy_cluster_leaves_nothing_open() {
     for (blocks, distance) in LAYOUTS {
         let tables = tables(blocks, distance);
         let queries = Data::Random.fingerprints(50, 2);
+        let none = BTreeSet::new();
         for max_distance in 0..=distance {
-            let plan = plan_queries(&tables, &map(5), &queries, max_distance, &BTreeSet::new());
+            let plan = plan_queries(&tables, &readers(5, &none), &queries, max_distance, &none);
             assert!(plan.missing.is_empty() && plan.unreachable.is_empty());
             for (groups, _, part) in &plan.requests {
                 assert_eq!(groups.len(), max_distance + 1, "R2");
@@ -67,7 +80,8 @@ fn every_needed_shard_of_the_active_groups_is_asked() {
         let tables = tables(blocks, distance);
         let map = map(5);
         let queries = Data::Random.fingerprints(50, 3);
-        let plan = plan_queries(&tables, &map, &queries, distance, &node(&map, 2));
+        let down = node(&map, 2);
+        let plan = plan_queries(&tables, &readers(5, &down), &queries, distance, &down);
         for (place, &query) in (0..).zip(&queries) {
             let asked: Vec<_> = plan
                 .requests
@@ -95,7 +109,7 @@ fn what_a_lost_node_leaves_open_is_named() {
     let map = map(3);
     let queries = Data::Random.fingerprints(100, 4);
     let down = node(&map, 1);
-    let plan = plan_queries(&tables, &map, &queries, 3, &down);
+    let plan = plan_queries(&tables, &readers(3, &down), &queries, 3, &down);
     assert_eq!(plan.missing.len(), queries.len());
     for (query, missing) in queries.iter().zip(&plan.missing) {
         let expected: Vec<u32> = (0..4)
@@ -124,7 +138,8 @@ fn smaller_distances_go_around_a_lost_node() {
     let tables = tables(5, 3);
     let map = map(5);
     let queries = Data::Random.fingerprints(200, 5);
-    let plan = plan_queries(&tables, &map, &queries, 0, &node(&map, 0));
+    let down = node(&map, 0);
+    let plan = plan_queries(&tables, &readers(5, &down), &queries, 0, &down);
     let open = plan
         .missing
         .iter()
@@ -134,4 +149,43 @@ fn smaller_distances_go_around_a_lost_node() {
         open < 5,
         "only queries all of whose shards are on the node stay open: {open}"
     );
+}
+
+/// R1, R3, R4.
+#[test]
+fn all_replicas_take_a_document_and_one_that_is_up_answers_a_query() {
+    let tables = tables(5, 3);
+    let layout = layout(4, 2);
+    let map = layout.map();
+    let documents = Data::Random.fingerprints(50, 6);
+    let parts = plan_documents(&tables, map, ShardSet::ALL, &documents);
+    for (place, &document) in (0..).zip(&documents) {
+        for shard in tables.document_shards(document).map(ShardId) {
+            for node in map.replicas(shard) {
+                let (_, part) = parts.iter().find(|(other, _)| other == node).unwrap();
+                assert!(part.places.contains(&place) && part.shards.contains(shard));
+            }
+        }
+    }
+    let all: BTreeSet<NodeId> = map.nodes().iter().cloned().collect();
+    for down in [BTreeSet::new(), node(map, 1), node(map, 3)] {
+        let readers = Readers::new(Arc::clone(&layout), &down);
+        let plan = plan_queries(&tables, &readers, &documents, 3, &down);
+        assert!(plan.missing.is_empty() && plan.unreachable.is_empty());
+        let mut asked = ShardSet::EMPTY;
+        for (_, node, part) in &plan.requests {
+            assert!(!down.contains(node));
+            assert!(part.shards.difference(&map.shards_of(node)).is_empty());
+            assert!(asked.intersection(&part.shards).is_empty(), "once");
+            asked = asked.union(&part.shards);
+        }
+    }
+    // Both replicas of some shards are down.
+    let down: BTreeSet<NodeId> = all.iter().skip(1).cloned().collect();
+    let readers = Readers::new(Arc::clone(&layout), &down);
+    let plan = plan_queries(&tables, &readers, &documents, 3, &down);
+    assert!(!plan.unreachable.is_empty());
+    for shard in plan.unreachable.values().flat_map(ShardSet::iter) {
+        assert!(map.replicas(shard).iter().all(|node| down.contains(node)));
+    }
 }

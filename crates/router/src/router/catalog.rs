@@ -4,14 +4,16 @@
 //! - RC1: whatever corpus a node holds has a record: it is written before a node makes the corpus, and removed after all
 //!   nodes have dropped it for good.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use futures_util::future::join_all;
 use simshard_cluster::{Corpora, CorpusName, CorpusRecord, CorpusState, Node, random_corpus_uid};
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::v1::NodeState;
 use simshard_simhash::{Layout, Recipe};
+use simshard_topology::NodeId;
 use tokio::time::Instant;
 use tonic::{Response, Status};
 
@@ -21,6 +23,9 @@ use crate::deadline::Deadline;
 use crate::error::RouterError;
 use crate::nodes::{CallError, Client};
 use crate::remembered::OpenCorpus;
+
+/// How long nodes may take to say that they serve a corpus.
+const LOOKING: Duration = Duration::from_secs(2);
 
 /// A corpus to be made.
 #[derive(Clone, Debug)]
@@ -244,6 +249,16 @@ impl Router {
         }
         contents.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
         Ok(contents)
+    }
+
+    /// The nodes that do not serve a corpus now.
+    pub(super) async fn not_serving(
+        &self,
+        corpus: &OpenCorpus,
+    ) -> Result<BTreeSet<NodeId>, RouterError> {
+        let contents = self.contents(corpus, Deadline::within(LOOKING)).await?;
+        let silent = contents.into_iter().filter(|(_, answer)| answer.is_err());
+        Ok(silent.map(|(node, _)| node.id).collect())
     }
 
     async fn drop_from_nodes(

@@ -6,7 +6,7 @@ mod look_up;
 mod pairs;
 mod scan;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +25,7 @@ use crate::cluster::ClusterView;
 use crate::deadline::Deadline;
 use crate::error::RouterError;
 use crate::nodes::{CallError, Client};
+use crate::readers::Readers;
 use crate::remembered::OpenCorpus;
 
 /// Streams about whole corpora that a router serves at a time.
@@ -42,6 +43,7 @@ const OPENING: Duration = Duration::from_secs(30);
 pub(crate) struct CorpusStream {
     /// The cluster as it was when the stream began.
     cluster: Arc<ClusterView>,
+    readers: Readers,
     corpus: Arc<OpenCorpus>,
     connections: HashMap<NodeId, Client>,
     /// Held by all that works for the stream, threads that outlive it for a moment included.
@@ -58,7 +60,10 @@ struct FromNode<A> {
 
 impl CorpusStream {
     /// Gets ready, unless too many are in flight.
-    pub(crate) fn new(router: &Arc<Router>, corpus: Arc<OpenCorpus>) -> Result<Self, RouterError> {
+    pub(crate) async fn new(
+        router: &Arc<Router>,
+        corpus: Arc<OpenCorpus>,
+    ) -> Result<Self, RouterError> {
         let permit = Arc::clone(&router.corpus_streams).try_acquire_owned();
         let permit = permit.map_err(|_| RouterError::TooManyStreams { most: MOST_AT_ONCE })?;
         let mut connections = HashMap::new();
@@ -69,7 +74,13 @@ impl CorpusStream {
                 connections.insert(node.id.clone(), connection(endpoint));
             }
         }
+        let down = if cluster.layout.map().has_copies() {
+            router.not_serving(&corpus).await?
+        } else {
+            BTreeSet::new()
+        };
         Ok(Self {
+            readers: Readers::new(Arc::clone(&cluster.layout), &down),
             cluster,
             corpus,
             connections,
@@ -83,10 +94,9 @@ impl CorpusStream {
 
     /// The nodes and their shards: one run of neighbours after the other, from the first shard to the last.
     fn runs(&self) -> Vec<(NodeId, ShardSet)> {
-        let map = self.cluster.layout.map();
         let mut runs: Vec<(NodeId, ShardSet)> = Vec::new();
         for shard in ShardId::all() {
-            let owner = map.owner(shard);
+            let owner = self.readers.of(shard);
             if runs.last().is_none_or(|(node, _)| node != owner) {
                 runs.push((owner.clone(), ShardSet::EMPTY));
             }

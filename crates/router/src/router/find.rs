@@ -30,6 +30,7 @@ use crate::merge::{Merge, certificate};
 use crate::nodes::{CallError, Load, call_all};
 use crate::offload::offload;
 use crate::plan::{Part, QueryPlan, plan_queries};
+use crate::readers::Readers;
 use crate::remembered::OpenCorpus;
 
 /// Nodes that a request asks at once: their answers are in memory together.
@@ -77,7 +78,8 @@ impl Router {
                 return Err(lost.error(&corpus.record.name));
             }
             let others = cluster.layout.nodes().len() > lost.nodes.len() + 1;
-            let round = if others && may_go_around(corpus, near) {
+            let copies = cluster.layout.map().has_copies();
+            let round = if others && (copies || may_go_around(corpus, near)) {
                 deadline.half()
             } else {
                 deadline
@@ -144,7 +146,8 @@ async fn plan(
     let queries = Arc::clone(&near.queries);
     let max_distance = near.max_distance;
     offload(near.queries.len(), move || {
-        plan_queries(&tables, layout.map(), &queries, max_distance, &down)
+        let readers = Readers::new(layout, &down);
+        plan_queries(&tables, &readers, &queries, max_distance, &down)
     })
     .await
 }

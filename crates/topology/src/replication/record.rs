@@ -114,27 +114,28 @@ pub type ShardRecords = BTreeMap<ShardId, Arc<ShardRecord>>;
 pub type ShardEpochs = Vec<(ShardId, Epoch)>;
 
 impl ShardRecord {
-    /// The first record of a shard, with one copy in a store that has nothing to copy. `nonce` is random.
+    /// The first record of a shard, with copies in stores that have nothing to copy. `nonce` is random.
     /// `generation` is 0, or later where the metadata was lost.
-    pub fn first(generation: u32, store: StoreId, nonce: u64) -> Self {
+    pub fn first(generation: u32, stores: &[StoreId], nonce: u64) -> Self {
         let epoch = Epoch {
             generation,
             ..Epoch::FIRST
         };
-        let only = InSync {
+        let in_sync = stores.iter().map(|&store| InSync {
             store,
             since: epoch,
             hot: true,
-        };
+        });
+        let want = stores.len() as u8;
         Self {
             epoch,
             nonce,
-            in_sync: vec![only],
+            in_sync: in_sync.collect(),
             learners: Vec::new(),
             previous: Vec::new(),
-            want: 1,
-            hot: 1,
-            min_in_sync: 1,
+            want,
+            hot: want,
+            min_in_sync: if want > 2 { 2 } else { 1 },
         }
     }
 

@@ -40,7 +40,7 @@ impl CorpusStream {
         let mut by_node: BTreeMap<&NodeId, (ShardSet, Vec<u64>)> = BTreeMap::new();
         for fingerprint in fingerprints {
             let home = ShardId((fingerprint.0 >> 56) as u8);
-            let owner = self.cluster.layout.map().owner(home);
+            let owner = self.readers.of(home);
             let (shards, of_node) = by_node.entry(owner).or_default();
             shards.insert(home);
             of_node.push(fingerprint.0);

@@ -87,7 +87,10 @@ impl CorpusStream {
     ) -> Result<Pairs<'_>, RouterError> {
         let mut streams = Vec::new();
         for node in self.cluster.layout.nodes() {
-            let shards = self.cluster.shards_of(node);
+            let shards = self.readers.shards_of(&node.id);
+            if shards.is_empty() {
+                continue;
+            }
             let request = pb::FindPairsRequest {
                 target: Some(self.target(shards)),
                 shards: shards_from(shards),

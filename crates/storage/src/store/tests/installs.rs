@@ -23,7 +23,7 @@ fn store_in(directory: &Path) -> StoreId {
 /// The records of all shards that the store is to hold: the first ones, then those after.
 fn records(store: StoreId, generation: u32, number: u64) -> ShardRecords {
     let record = |shard: ShardId| {
-        let mut record = ShardRecord::first(generation, store, shard.0.into());
+        let mut record = ShardRecord::first(generation, &[store], shard.0.into());
         record.epoch.number = number;
         (shard, Arc::new(record))
     };
@@ -217,7 +217,7 @@ fn a_record_that_does_not_name_the_store_is_installed_only_where_an_earlier_one_
     let directory = directory.path();
     let store = store_in(directory);
     let mut all = records(store, 0, 1);
-    let of_another = Arc::new(ShardRecord::first(0, StoreId([9; 16]), 0));
+    let of_another = Arc::new(ShardRecord::first(0, &[StoreId([9; 16])], 0));
     all.insert(ShardId(200), Arc::clone(&of_another));
     let fixture = open(directory, all.clone());
     assert_eq!(fixture.store.epoch(ShardId(200)), Epoch::NONE);

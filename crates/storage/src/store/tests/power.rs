@@ -118,7 +118,7 @@ impl Script {
     /// Records of some shards, each after all before it.
     fn installation(&mut self) -> Installation {
         self.epoch += 1;
-        let mut record = ShardRecord::first(0, StoreId([1; 16]), self.random.u64(..));
+        let mut record = ShardRecord::first(0, &[StoreId([1; 16])], self.random.u64(..));
         record.epoch.number = self.epoch;
         let record = Arc::new(record);
         let first = self.random.u8(..3);

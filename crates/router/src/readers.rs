@@ -1,0 +1,55 @@
+//! Which replica of each shard is read.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use simshard_cluster::ClusterLayout;
+use simshard_topology::{NodeId, ShardId, ShardMap, ShardSet};
+
+/// The node that each shard is read from, in one round of a request.
+#[derive(Clone, Debug)]
+pub(crate) struct Readers {
+    layout: Arc<ClusterLayout>,
+    /// The places of the nodes in the map.
+    places: [usize; ShardId::COUNT],
+}
+
+impl Readers {
+    /// Of each shard the first replica in sync that is not down; if all are, the first.
+    pub(crate) fn new(layout: Arc<ClusterLayout>, down: &BTreeSet<NodeId>) -> Self {
+        let map = layout.map();
+        let reader = |shard: usize| {
+            let shard = ShardId(shard as u8);
+            let replicas = map.replica_places(shard);
+            if down.is_empty() {
+                return replicas[0];
+            }
+            let mut in_sync = replicas[..layout.in_sync(shard)].iter().copied();
+            let up = in_sync.find(|&place| !down.contains(&map.nodes()[place]));
+            up.unwrap_or(replicas[0])
+        };
+        let places = std::array::from_fn(reader);
+        Self { layout, places }
+    }
+
+    pub(crate) fn map(&self) -> &ShardMap {
+        self.layout.map()
+    }
+
+    /// The place in the map of the node that a shard is read from.
+    pub(crate) const fn place(&self, shard: ShardId) -> usize {
+        self.places[shard.0 as usize]
+    }
+
+    /// The node that a shard is read from.
+    pub(crate) fn of(&self, shard: ShardId) -> &NodeId {
+        &self.map().nodes()[self.place(shard)]
+    }
+
+    /// The shards that are read from a node.
+    pub(crate) fn shards_of(&self, node: &NodeId) -> ShardSet {
+        ShardId::all()
+            .filter(|&shard| self.of(shard) == node)
+            .collect()
+    }
+}

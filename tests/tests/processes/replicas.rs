@@ -1,0 +1,136 @@
+//! Several replicas of each shard: all of them take each change, and any of them answers. While nodes are down, what was
+//! acknowledged is found, completely and once.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use futures_util::TryStreamExt;
+use simshard_client::{
+    Client, ClientError, Documents, Fingerprint, Queries, Reason, SearchSpec, v1,
+};
+use simshard_simhash::synthetic::Data;
+use simshard_testkit::{End, Oracle, ProcessCluster};
+use tokio::task::block_in_place;
+
+use crate::interruptions::until_reached;
+
+const DISTANCE: u32 = 3;
+
+async fn change(
+    client: &Client,
+    oracle: &mut Oracle,
+    documents: &[(Fingerprint, String)],
+) -> Result<u64, ClientError> {
+    let (fingerprints, ids) = documents.iter().cloned().unzip();
+    let documents_of = Documents {
+        keys: Queries::Fingerprints(fingerprints),
+        ids,
+    };
+    let inserted = client.insert("crawl", documents_of).await?;
+    for (fingerprint, id) in documents {
+        oracle.insert(*fingerprint, id);
+    }
+    Ok(inserted)
+}
+
+fn documents(seed: u64) -> Vec<(Fingerprint, String)> {
+    let fingerprints = Data::Clustered.fingerprints(300, seed).into_iter();
+    let named = fingerprints.zip(0..);
+    named
+        .map(|(fingerprint, number)| (fingerprint, format!("{seed}-{number}")))
+        .collect()
+}
+
+/// All that the cluster answers is what the oracle does by linear scan.
+async fn check(client: &Client, oracle: &Oracle) {
+    let queries: Vec<Fingerprint> = oracle.documents().map(|(query, _)| query).collect();
+    let asked = Queries::Fingerprints(queries.clone());
+    let found = client.find_all("crawl", asked, SearchSpec::default()).await;
+    let found = found.unwrap();
+    assert!(found.unreachable_nodes.is_empty());
+    assert_eq!(found.queries, oracle.find_each(&queries, DISTANCE));
+
+    let corpus = client.get_corpus("crawl").await.unwrap();
+    // Some nodes may be down.
+    assert_eq!(corpus.document_count, Some(oracle.len()));
+    assert_eq!(corpus.fingerprint_count, Some(oracle.fingerprint_count()));
+
+    let batches = client.scan("crawl").await.unwrap();
+    let scanned: Vec<_> = batches.try_concat().await.unwrap();
+    let scanned = scanned.iter();
+    let scanned: Vec<_> = scanned
+        .map(|document| (document.fingerprint, &*document.id))
+        .collect();
+    assert_eq!(scanned, oracle.documents().collect::<Vec<_>>());
+
+    let (mut pairs, mut slowly) = (BTreeSet::new(), BTreeSet::new());
+    let batches = client.find_pairs("crawl", None).await.unwrap();
+    let mut batches = std::pin::pin!(batches);
+    while let Some(batch) = batches.try_next().await.unwrap() {
+        for pair in batch.iter() {
+            let a = (pair.fingerprint_a, pair.id_a.to_owned());
+            let b = (pair.fingerprint_b, pair.id_b.to_owned());
+            assert!(pairs.insert((a.clone().min(b.clone()), a.max(b))), "twice");
+        }
+    }
+    let all: Vec<_> = oracle.documents().collect();
+    for (place, a) in all.iter().enumerate() {
+        let near = all[place + 1..].iter();
+        let near = near.filter(|b| a.0.distance(b.0) <= DISTANCE);
+        slowly.extend(near.map(|b| ((a.0, a.1.to_owned()), (b.0, b.1.to_owned()))));
+    }
+    assert_eq!(pairs, slowly);
+}
+
+async fn lose_nodes(replicas: usize) {
+    const NODES: usize = 3;
+    let mut cluster = ProcessCluster::start_replicated(NODES, replicas);
+    let client = cluster.client().with_timeout(Duration::from_secs(20));
+    let create = v1::CreateCorpusRequest {
+        name: "crawl".to_owned(),
+        ..v1::CreateCorpusRequest::default()
+    };
+    client.create_corpus(create).await.unwrap();
+    let mut oracle = Oracle::default();
+    let first = documents(1);
+    let inserted = change(&client, &mut oracle, &first).await.unwrap();
+    assert_eq!(inserted, oracle.len());
+    check(&client, &oracle).await;
+    let stored = client.list_stored_corpora().await.unwrap();
+    assert_eq!(stored[0].document_count, oracle.len());
+    for lost in 0..NODES {
+        block_in_place(|| cluster.end_node(lost, End::Killed));
+        if replicas == 3 {
+            block_in_place(|| cluster.end_node((lost + 1) % NODES, End::Killed));
+        }
+        check(&client, &oracle).await;
+        // All replicas take a change, or the caller is told.
+        let more = documents(2 + lost as u64);
+        let refused = change(&client, &mut oracle, &more).await.unwrap_err();
+        assert_eq!(refused.reason(), Some(Reason::NodeUnreachable), "{refused}");
+        block_in_place(|| {
+            cluster.start_node(lost);
+            if replicas == 3 {
+                cluster.start_node((lost + 1) % NODES);
+            }
+        });
+        until_reached(async || {
+            let mut sure = oracle.clone();
+            change(&client, &mut sure, &more).await.map(|_| sure)
+        })
+        .await
+        .map(|sure| oracle = sure)
+        .unwrap();
+        check(&client, &oracle).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_of_two_replicas_answers_for_both() {
+    lose_nodes(2).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_of_three_replicas_answers_for_all() {
+    lose_nodes(3).await;
+}
