@@ -19,6 +19,7 @@
 
 mod charset;
 mod elements;
+mod foreign;
 mod main_text;
 mod open;
 mod page;

@@ -5,12 +5,15 @@
 //! the HTML standard for the body of a page, without the repair of formatting that overlaps.
 
 use super::elements::Role;
+use super::foreign::{Language, ends_foreign};
 
 /// Elements that may be looked through for nothing in a page, before a tag looks at few.
 const LOOKS: usize = 1 << 24;
 
 /// The few.
 const FEW_LOOKS: usize = 64;
+
+const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 
 /// How the standard treats an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,11 +42,12 @@ enum Kind {
 /// An open element.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Element {
-    /// The hash of its name.
+    /// The hash of its name and language.
     name: u64,
     kind: Kind,
-    /// Whether it is of SVG or MathML, where tags can end themselves.
-    is_foreign: bool,
+    language: Language,
+    /// Whether the elements right in it are of HTML.
+    holds_html: bool,
     pub(super) role: Option<Role>,
     /// The number of its region, if it is main.
     pub(super) region: usize,
@@ -53,24 +57,52 @@ pub(super) struct Element {
 #[derive(Debug, Default)]
 pub(super) struct OpenElements {
     elements: Vec<Element>,
+    /// Whether the last element that was pushed is of SVG or MathML, even one that ended itself.
+    pub(super) is_last_pushed_foreign: bool,
     /// Elements that were looked through for nothing.
     looks: usize,
 }
 
 impl OpenElements {
+    /// Whether the innermost element is of SVG or MathML.
+    pub(super) fn is_foreign(&self) -> bool {
+        let last = self.elements.last();
+        last.is_some_and(|last| last.language != Language::Html)
+    }
+
+    /// How many elements stay open at a start tag that ends SVG and MathML, `None` if it does not.
+    pub(super) fn kept_by_end_of_foreign(&self, name: &[u8]) -> Option<usize> {
+        if self.holds_html() || !ends_foreign(name) {
+            return None;
+        }
+        let holder = self.elements.iter().rposition(|element| element.holds_html);
+        Some(holder.map_or(0, |at| at + 1))
+    }
+
     /// How many elements stay open at a start tag.
     pub(super) fn kept_by_start(&mut self, name: &[u8]) -> usize {
-        let ended = self.ended_by_start(name, kind(name));
+        let ended = if self.holds_html() {
+            self.ended_by_start(name, kind(name))
+        } else {
+            None
+        };
         ended.unwrap_or(self.elements.len())
     }
 
     /// How many elements stay open at an end tag.
     pub(super) fn kept_by_end(&mut self, name: &[u8]) -> usize {
+        if self.is_foreign() {
+            let hash = hash(name, true);
+            let is_html = |element: &Element| element.language == Language::Html;
+            if let Some(ended) = self.look(|element| element.name == hash, is_html) {
+                return ended;
+            }
+        }
         // What follows them still belongs to the page.
         let ended = if matches!(name, b"html" | b"body") {
             None
         } else {
-            let (kind, hash) = (kind(name), hash(name));
+            let (kind, hash) = (kind(name), hash(name, false));
             let bars = |element: &Element| is_barrier(kind, element.kind);
             self.look(|element| element.name == hash, bars)
         };
@@ -94,19 +126,39 @@ impl OpenElements {
         role: Option<Role>,
         region: usize,
     ) -> bool {
-        let is_foreign = matches!(name, b"svg" | b"math")
-            || self.elements.last().is_some_and(|last| last.is_foreign);
+        let language = self.language(name);
+        let is_foreign = language != Language::Html;
+        self.is_last_pushed_foreign = is_foreign;
         if is_foreign && is_self_closing {
             return false;
         }
+        let holds_html = language.holds_html(name);
         self.elements.push(Element {
-            name: hash(name),
-            kind: kind(name),
-            is_foreign,
+            name: hash(name, is_foreign),
+            kind: match (is_foreign, holds_html) {
+                (false, _) => kind(name),
+                (true, true) => Kind::Boundary,
+                (true, false) => Kind::Inline,
+            },
+            language,
+            holds_html,
             role,
             region,
         });
         true
+    }
+
+    /// The language of an element that begins here.
+    fn language(&self, name: &[u8]) -> Language {
+        match self.elements.last() {
+            Some(last) if !last.holds_html => last.language,
+            Some(_) | None => Language::in_html(name),
+        }
+    }
+
+    /// Whether elements that begin here are of HTML, except for `svg` and `math`.
+    fn holds_html(&self) -> bool {
+        self.elements.last().is_none_or(|last| last.holds_html)
     }
 
     /// From which element on a start tag ends all.
@@ -259,8 +311,9 @@ fn ends_paragraph(name: &[u8]) -> bool {
     )
 }
 
-/// FNV-1a. Names that share a hash would only end each other.
-fn hash(name: &[u8]) -> u64 {
+/// FNV-1a of a name, of HTML or of SVG and MathML. Elements that share a hash would only end each other.
+fn hash(name: &[u8], is_foreign: bool) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
-    name.iter().fold(0xcbf2_9ce4_8422_2325, step)
+    let first = if is_foreign { !FNV_OFFSET } else { FNV_OFFSET };
+    name.iter().fold(first, step)
 }

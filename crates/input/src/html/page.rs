@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::convert::Infallible;
 
 use html5gum::emitters::callback::{Callback, CallbackEmitter, CallbackEvent};
-use html5gum::{Emitter, ForwardingEmitter, Span, Tokenizer};
+use html5gum::{Emitter, ForwardingEmitter, Span, State, Tokenizer};
 use memchr::memchr_iter;
 
 use super::charset::without_nuls;
@@ -106,10 +106,12 @@ impl Page {
 
     fn start(&mut self, tag: &Tag, is_self_closing: bool) {
         let name = tag.name.as_slice();
+        self.end_foreign(name);
         let kept = self.open.kept_by_start(name);
         self.leave_beyond(kept);
-        self.part(name);
-        self.is_heading |= flow(name) == Flow::Heading;
+        let flow = flow(name);
+        self.part(flow);
+        self.is_heading |= flow == Flow::Heading;
         if name == b"a" {
             self.is_in_link = tag.has_address;
         }
@@ -122,6 +124,13 @@ impl Page {
             && let Some(role) = role
         {
             self.enter(role);
+        }
+    }
+
+    /// Leaves SVG and MathML at a tag that ends them.
+    fn end_foreign(&mut self, name: &[u8]) {
+        if let Some(kept) = self.open.kept_by_end_of_foreign(name) {
+            self.leave_beyond(kept);
         }
     }
 
@@ -147,8 +156,12 @@ impl Page {
     }
 
     fn end(&mut self, name: &[u8]) {
-        self.part(name);
-        self.is_heading &= flow(name) != Flow::Heading;
+        if matches!(name, b"p" | b"br") {
+            self.end_foreign(name);
+        }
+        let flow = flow(name);
+        self.part(flow);
+        self.is_heading &= flow != Flow::Heading;
         if name == b"a" {
             self.is_in_link = false;
         }
@@ -173,8 +186,8 @@ impl Page {
     }
 
     /// Parts the text at a tag.
-    fn part(&mut self, name: &[u8]) {
-        match flow(name) {
+    fn part(&mut self, flow: Flow) {
+        match flow {
             Flow::Inline => {}
             Flow::Space => self.is_after_space = true,
             Flow::Block | Flow::Heading => self.end_block(),
@@ -299,7 +312,7 @@ impl Callback<Infallible, ()> for &mut Page {
 /// The tokens of a page.
 struct Tokens<'a> {
     emitter: CallbackEmitter<&'a mut Page>,
-    /// Whether it is XHTML, whose CDATA sections are text. Those of HTML are comments.
+    /// Whether it is XHTML, whose CDATA sections are text as in SVG and MathML. Those of HTML are comments.
     is_xml: bool,
 }
 
@@ -315,6 +328,12 @@ impl ForwardingEmitter for Tokens<'_> {
     }
 
     fn adjusted_current_node_present_but_not_in_html_namespace(&mut self) -> bool {
-        self.is_xml
+        self.is_xml || self.emitter.callback_mut().open.is_foreign()
+    }
+
+    /// The emitter goes by the names of raw text, such as `script`. In SVG and MathML they name markup.
+    fn emit_current_tag(&mut self) -> Option<State> {
+        let state = self.emitter.emit_current_tag();
+        state.filter(|_| !self.emitter.callback_mut().open.is_last_pushed_foreign)
     }
 }

@@ -1,6 +1,7 @@
 //! What turning pages into text promises, rule by rule.
 
 mod charset;
+mod foreign;
 mod hostile;
 mod main_content;
 

@@ -48,6 +48,17 @@ fn a_million_elements_in_each_other_are_read_in_linear_time() {
         ("cdata", "<?xml?>".to_owned() + &"<![CDATA[".repeat(DEEP)),
         ("scripts", "<script>".repeat(DEEP)),
         ("references", "&#".repeat(DEEP)),
+        ("svg", "<svg><title>".repeat(DEEP) + "x"),
+        ("svg that ends itself", "<svg><style/>".repeat(DEEP) + "x"),
+        ("svg ended by html", "<svg><g><p>".repeat(DEEP)),
+        (
+            "svg ended by html after svg",
+            "<svg>".repeat(DEEP) + &"</p><svg>".repeat(DEEP),
+        ),
+        (
+            "ends of what is not open in svg",
+            format!("<svg>{}{}", "<g>".repeat(DEEP), "</a>".repeat(DEEP)),
+        ),
         (
             "attributes",
             format!("<p {}>x", "a=b class=c ".repeat(DEEP)),
