@@ -14,6 +14,15 @@ const GZIP: &[u8] = &[0x1F, 0x8B];
 const ZSTD: &[u8] = &[0x28, 0xB5, 0x2F, 0xFD];
 /// A frame without content, which may stand before others; its first byte is 0x50 to 0x5F.
 const ZSTD_SKIPPABLE: &[u8] = &[0x2A, 0x4D, 0x18];
+const XZ: &[u8] = &[0xFD, b'7', b'z', b'X', b'Z', 0];
+/// The byte after it is the size of a block, a digit from 1 to 9.
+const BZIP2: &[u8] = b"BZh";
+/// Next comes a block, or the end of what has none. A text could begin with less.
+const BZIP2_NEXT: [[u8; 6]; 2] = [
+    [0x31, 0x41, 0x59, 0x26, 0x53, 0x59],
+    [0x17, 0x72, 0x45, 0x38, 0x50, 0x90],
+];
+const BZIP2_BYTES: usize = BZIP2.len() + 1 + 6;
 
 /// The largest window of zstd data that is decompressed, as a power of two: 128 MiB. It is held in
 /// memory, so it is bounded; `zstd` writes larger ones if told so, with `--long=28` to 31.
@@ -29,6 +38,10 @@ pub enum Compression {
     Gzip,
     /// One or more frames.
     Zstd,
+    /// Not read.
+    Xz,
+    /// Not read.
+    Bzip2,
 }
 
 impl fmt::Display for Compression {
@@ -36,11 +49,21 @@ impl fmt::Display for Compression {
         f.write_str(match self {
             Self::Gzip => "gzip",
             Self::Zstd => "zstd",
+            Self::Xz => "xz",
+            Self::Bzip2 => "bzip2",
         })
     }
 }
 
 impl Compression {
+    /// Whether this program undoes it.
+    pub(crate) const fn is_read(self) -> bool {
+        match self {
+            Self::Gzip | Self::Zstd => true,
+            Self::Xz | Self::Bzip2 => false,
+        }
+    }
+
     /// The compression that a name suggests.
     pub(crate) fn of_name(path: &Path) -> Option<Self> {
         let extension = path.extension()?;
@@ -84,7 +107,7 @@ impl Decompressed {
         head.truncate(filled);
         if let Some(compression) = Compression::of_name(name).filter(|_| may_be_compressed(&head)) {
             return Ok(Self {
-                reader: Box::new(CutOff),
+                reader: Box::new(Failing(ErrorKind::UnexpectedEof)),
                 compression: Some(compression),
             });
         }
@@ -101,6 +124,7 @@ impl Decompressed {
                 decoder.window_log_max(ZSTD_WINDOW_LOG)?;
                 Box::new(decoder)
             }
+            Some(Compression::Xz | Compression::Bzip2) => Box::new(Failing(ErrorKind::Unsupported)),
         };
         Ok(Self {
             reader,
@@ -144,12 +168,13 @@ impl Decompressed {
     }
 }
 
-/// Compressed data that ends before it says how it is compressed: an empty file, most often.
-struct CutOff;
+/// Data that cannot be read: of a compression that is not read, or cut off before it says how it is compressed, as
+/// an empty file is.
+struct Failing(ErrorKind);
 
-impl Read for CutOff {
+impl Read for Failing {
     fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
-        Err(ErrorKind::UnexpectedEof.into())
+        Err(self.0.into())
     }
 }
 
@@ -169,6 +194,12 @@ impl Read for Plain {
 
 /// The problem of compressed data, in words.
 pub(crate) fn damage(compression: Compression, error: &io::Error) -> String {
+    if !compression.is_read() {
+        return format!(
+            "data compressed with {compression} is not read: decompress it first, as in \
+             `{compression} -dc FILE | simshard ...`"
+        );
+    }
     if error.kind() == ErrorKind::UnexpectedEof {
         return format!("the {compression} data ends too early: the file is not complete");
     }
@@ -202,7 +233,24 @@ fn compression(head: &[u8]) -> Option<Compression> {
     if head.starts_with(ZSTD) || (!head.is_empty() && skippable(head)) {
         return Some(Compression::Zstd);
     }
-    None
+    if head.starts_with(XZ) {
+        return Some(Compression::Xz);
+    }
+    let is_bzip2 = head.len() >= BZIP2_BYTES && may_be_bzip2(head);
+    is_bzip2.then_some(Compression::Bzip2)
+}
+
+/// Whether these bytes are the beginning of bzip2, as far as they go.
+fn may_be_bzip2(head: &[u8]) -> bool {
+    let (magic, rest) = head.split_at(head.len().min(BZIP2.len()));
+    let is_rest = match rest {
+        [] => true,
+        [size, next @ ..] => {
+            let begins = |known: &[u8; 6]| known.starts_with(&next[..next.len().min(known.len())]);
+            matches!(size, b'1'..=b'9') && BZIP2_NEXT.iter().any(begins)
+        }
+    };
+    BZIP2.starts_with(magic) && is_rest
 }
 
 /// Whether more bytes are needed to tell.
@@ -214,5 +262,9 @@ fn may_be_compressed(head: &[u8]) -> bool {
     let skippable = first & 0xF0 == 0x50
         && head.len() <= ZSTD_SKIPPABLE.len()
         && ZSTD_SKIPPABLE.starts_with(&head[1..]);
-    begins(GZIP) || begins(ZSTD) || skippable
+    begins(GZIP)
+        || begins(ZSTD)
+        || begins(XZ)
+        || skippable
+        || (head.len() < BZIP2_BYTES && may_be_bzip2(head))
 }

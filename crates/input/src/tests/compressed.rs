@@ -198,3 +198,56 @@ fn an_empty_file_that_is_called_compressed_is_cut_off() {
     }
     assert_eq!(read(Format::Tsv, b""), []);
 }
+
+/// `PLAIN` and nothing, as these programs compress them.
+const XZ: [&[u8]; 2] = [
+    b"\xFD7zXZ\0\0\x04\xE6\xD6\xB4F\x02\0!\x01\x16\0\0\0t/\xE5\xA3\x01\0\x07a\t1\nb\t2\n\0\
+      4\xF3\xEE5\x18\x1E\xAF\xEA\0\x01 \x08\xBB\x19\xD9\xBB\x1F\xB6\xF3}\x01\0\0\0\0\x04YZ",
+    b"\xFD7zXZ\0\0\x04\xE6\xD6\xB4F\0\0\0\0\x1C\xDFD!\x1F\xB6\xF3}\x01\0\0\0\0\x04YZ",
+];
+const BZIP2: [&[u8]; 2] = [
+    b"BZh91AY&SY1\x0B(\\\0\0\x03I\0\x0000\x000\0 \0!\xA6\x99\xA0\xC0(\x15\x0B\x0B\xB9\"\
+      \x9C(H\x18\x85\x94.\0",
+    b"BZh9\x17rE8P\x90\0\0\0\0",
+];
+
+#[test]
+fn other_compressions_are_refused_with_the_way_around() {
+    let folder = Folder::new();
+    for (compressed, name) in [(XZ, "xz"), (BZIP2, "bzip2")] {
+        let expected = format!(
+            "data compressed with {name} is not read: decompress it first, as in \
+             `{name} -dc FILE | simshard ...`"
+        );
+        for content in compressed {
+            for format in [Format::Hashes, Format::Lines, Format::Jsonl, Format::Tsv] {
+                assert_eq!(refusal(format, content), format!("<stdin>:1: {expected}"));
+                let path = folder.write("a.tsv.gz", content);
+                let shown = path.display().to_string();
+                let found = message(open_bytes(&args(format, &[path]), b""));
+                assert_eq!(found, format!("{shown}:1: {expected}"));
+            }
+            let warc = refusal(Format::Warc, content);
+            assert!(warc.contains(&expected), "{warc}");
+        }
+        // Half of what tells it may be text.
+        let short = &compressed[0][..5];
+        let error = crate::parse_bytes(&args(Format::Tsv, &[]), Needs::CLIENT, short.to_vec());
+        assert!(matches!(error, Err(InputError::BadLine { .. })), "{name}");
+    }
+    for line in ["BZh91AY is a text", "BZh0", "B", "BZh9\u{17}rE8P"] {
+        assert_eq!(read(Format::Lines, line), [text("1", line)]);
+    }
+}
+
+/// Archives in a folder are no more a fault than images.
+#[test]
+fn other_compressions_in_folders_are_left_out_as_binary() {
+    let folder = Folder::new();
+    folder.write("a.txt", "one\n");
+    folder.write("b.txt.xz", XZ[0]);
+    folder.write("c.txt.bz2", BZIP2[0]);
+    let (read, documents) = drain(open_bytes(&args(Format::Files, &[folder.path()]), b"").unwrap());
+    assert_eq!(read.len(), 1);
+    assert_eq!(documents.skipped().to_string(), "skipped 2 binary files");
+}
