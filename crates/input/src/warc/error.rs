@@ -48,7 +48,10 @@ pub enum WarcError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say what is meant")]
 pub enum RecordProblem {
-    #[error("its text takes more than {MAX_RECORD_BYTES} bytes, which is the limit")]
+    #[error(
+        "its text or markup takes more than {MAX_RECORD_BYTES} bytes, which is the limit: add \
+         --skip-bad-lines to leave such records out"
+    )]
     TooLong,
     /// Nothing to call it by.
     #[error("it has neither a WARC-Target-URI nor a WARC-Record-ID")]

@@ -209,6 +209,22 @@ fn a_huge_image_is_counted_like_a_small_one() {
     assert_eq!(documents.other_records(), 1);
 }
 
+/// Even if its text would be short.
+#[test]
+fn a_huge_page_is_a_bad_record() {
+    let page = |markup: &[u8]| ok("Content-Type: text/html\r\n", markup);
+    for bytes in [MAX_RECORD_BYTES + 1, MAX_BLOCK_BYTES + 1] {
+        let mut markup = b"<p>t<!--".to_vec();
+        markup.resize(bytes, b'x');
+        let results = results(&[page(&markup), page(b"<p>t")].concat());
+        let message = results[0].as_ref().unwrap_err();
+        let expected =
+            "a.wet: record 1 at byte 0: its text or markup takes more than 8388608 bytes";
+        assert!(message.starts_with(expected), "{message}");
+        assert_eq!(results[1], Ok(text("a", "<p>t")));
+    }
+}
+
 #[test]
 fn pages_are_markup_in_the_character_set_of_their_header() {
     for (content_type, payload) in [
