@@ -117,8 +117,12 @@ fn codings(fields: Fields<'_>) -> Option<Vec<Coding>> {
 }
 
 /// Puts chunks together: each has its size in hexadecimal digits on a line before it, the last is
-/// empty.
+/// empty. Some crawlers do it themselves and keep the header, so what does not begin with a chunk is left
+/// as it is.
 fn without_chunks(chunked: &[u8]) -> Result<Vec<u8>, RecordProblem> {
+    if !begins_with_chunk(chunked) {
+        return Ok(chunked.to_vec());
+    }
     let bad = |reason: &str| RecordProblem::BadPayload {
         coding: "chunked",
         reason: reason.to_owned(),
@@ -141,6 +145,23 @@ fn without_chunks(chunked: &[u8]) -> Result<Vec<u8>, RecordProblem> {
         rest = after
             .strip_prefix(b"\n")
             .ok_or_else(|| bad("a chunk is longer than its size"))?;
+    }
+}
+
+/// Whether a chunk stands first, rather than text whose first line is a number. One that was cut off must have the
+/// line break of the standard after its size.
+fn begins_with_chunk(payload: &[u8]) -> bool {
+    let Some(end) = memchr::memchr(b'\n', payload) else {
+        return false;
+    };
+    let (line, rest) = (&payload[..end], &payload[end + 1..]);
+    match chunk_size(line) {
+        None => false,
+        Some(0) => rest.trim_ascii().is_empty(),
+        Some(size) => match rest.get(size..) {
+            None | Some([] | [b'\r']) => line.ends_with(b"\r"),
+            Some(after) => after.starts_with(b"\r\n") || after.starts_with(b"\n"),
+        },
     }
 }
 

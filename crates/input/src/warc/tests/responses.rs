@@ -108,6 +108,38 @@ fn chunks_gzip_and_deflate_are_undone() {
     }
 }
 
+/// Some crawlers put chunks together and keep the header that tells of them.
+#[test]
+fn a_payload_without_chunks_is_left_as_it_is() {
+    for payload in [
+        "",
+        "a text",
+        "a text\r\n\r\nof two paragraphs",
+        "a\n\nlist of letters",
+        "2024\nA year in hexadecimal digits",
+        "2\r\nlines that begin with a number\r\n",
+        "0\r\nis a number",
+        "FFFFFFFFFFFFFFFFF\r\n",
+        "\r\n",
+        "<p>a page",
+    ] {
+        let fields = "Transfer-Encoding: chunked\r\n";
+        assert_eq!(
+            read(&plain(fields, payload.as_bytes())),
+            [text("a", payload)]
+        );
+        let fields = "Transfer-Encoding: chunked\r\nContent-Encoding: gzip\r\n";
+        let stored = gzip(payload.as_bytes());
+        assert_eq!(read(&plain(fields, &stored)), [text("a", payload)]);
+        let stored = chunked(&stored);
+        assert_eq!(read(&plain(fields, &stored)), [text("a", payload)]);
+    }
+    let empty = "Transfer-Encoding: chunked\r\n";
+    for stored in ["0\r\n\r\n", "0\r\n", "000;x=y\n\n"] {
+        assert_eq!(read(&plain(empty, stored.as_bytes())), [text("a", "")]);
+    }
+}
+
 #[test]
 fn four_codings_are_undone_and_five_are_no_text() {
     let page = |codings: usize| {
@@ -156,15 +188,25 @@ fn a_payload_that_cannot_be_decoded_is_an_error_and_reading_goes_on() {
             b"F\r\nabc".to_vec(),
             "chunked: it ends within a chunk",
         ),
+        (chunks, b"F\r\n".to_vec(), "chunked: it ends within a chunk"),
         (
             chunks,
-            b"FFFFFFFFFFFFFFFFF\r\n".to_vec(),
+            b"3\r\nabc".to_vec(),
+            "chunked: a chunk is longer than its size",
+        ),
+        (
+            chunks,
+            b"1\r\na\r\nFFFFFFFFFFFFFFFFF\r\n".to_vec(),
             "chunked: a chunk has no size",
         ),
-        (chunks, b"\xFF\r\n".to_vec(), "chunked: a chunk has no size"),
         (
             chunks,
-            b"2\r\nabc\r\n0\r\n".to_vec(),
+            b"1\r\na\r\n\xFF\r\n".to_vec(),
+            "chunked: a chunk has no size",
+        ),
+        (
+            chunks,
+            b"1\r\na\r\n2\r\nabc\r\n0\r\n".to_vec(),
             "chunked: a chunk is longer than its size",
         ),
         (
