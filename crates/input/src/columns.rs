@@ -158,7 +158,7 @@ fn part_of(batch: &Batch, recipe: TextRecipe, is_bare: bool, min_words: usize) -
 }
 
 /// Whether it is a text with fewer words than this.
-fn is_shorter(content: &RecordContent<'_>, min_words: usize) -> bool {
+pub(crate) fn is_shorter(content: &RecordContent<'_>, min_words: usize) -> bool {
     let RecordContent::Text(text) = content else {
         return false;
     };

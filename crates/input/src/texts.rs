@@ -1,12 +1,14 @@
 //! The texts of an input, worked on by all cores: for what looks at texts, not at fingerprints.
 
+use crate::columns::is_shorter;
 use crate::document::{RecordContent, RecordId};
 use crate::error::InputError;
 use crate::input::Input;
 use crate::skipped::Skipped;
 
 /// Does `work` with each text on all cores, and hands the results to `take` in the order of the
-/// input until it says `false`. Documents without a text are passed over. Says what was left out.
+/// input until it says `false`. Documents without a text are passed over, and texts
+/// with too few words are left out. Says what was left out.
 ///
 /// # Errors
 /// What cannot be read, after the texts before it were taken, and those of `take`.
@@ -15,15 +17,22 @@ pub fn for_each_text<T: Send, E: From<InputError>>(
     work: impl Fn(&RecordId<'_>, &str) -> T + Sync,
     mut take: impl FnMut(T) -> Result<bool, E>,
 ) -> Result<Skipped, E> {
+    let min_words = input.min_words();
     let mut skipped = Skipped::default();
     input.for_each_batch(
         |batch| {
             let mut done = Vec::new();
-            let outcome = batch.parse(|record| {
+            let mut short_texts = 0;
+            let mut outcome = batch.parse(|record| {
+                if is_shorter(&record.content, min_words) {
+                    short_texts += 1;
+                    return;
+                }
                 if let RecordContent::Text(text) = &record.content {
                     done.push(work(&record.id, text));
                 }
             });
+            outcome.skipped.short_texts += short_texts;
             (done, outcome)
         },
         |parts| -> Result<bool, E> {

@@ -4,11 +4,11 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use simshard_simhash::TextRecipe;
 
-use super::Evaluation;
 use super::share::{Quality, Share};
 use super::similarity::Sets;
 use super::tally::{DISTANCES, LENGTHS, Nearest, STEPS, Tallies, Tally, missed_distance};
 use super::text::{Length, Text};
+use super::{DegenerateTexts, Evaluation};
 
 /// The figures of a recipe.
 #[derive(Clone, Debug)]
@@ -129,17 +129,20 @@ impl Evaluation {
     /// All figures, for programs.
     #[must_use]
     pub fn json(&self) -> Value {
-        let degenerate = self
-            .degenerate
-            .iter()
-            .map(|(reason, texts)| (reason.name().to_owned(), json!(texts)));
+        let degenerate = |value: fn(&DegenerateTexts) -> Value| {
+            let reasons = self.degenerate.iter();
+            let values = reasons.map(|one| (one.reason.name().to_owned(), value(one)));
+            Value::Object(values.collect())
+        };
         json!({
             "texts": self.texts,
             "repeated": self.repeated,
             "wordless": self.wordless,
             "drawn_from": self.drawn_from,
             "unknown_labels": self.unknown_labels,
-            "degenerate": Value::Object(degenerate.collect()),
+            "short": self.skipped.short_texts,
+            "degenerate": degenerate(|one| json!(one.texts)),
+            "degenerate_examples": degenerate(|one| json!(one.examples)),
             "true_pairs": self.true_pairs,
             "recipes": self.recipes.iter().map(Figures::json).collect::<Vec<_>>(),
         })

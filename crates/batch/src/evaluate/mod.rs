@@ -30,6 +30,7 @@ use sample::Sample;
 pub use share::{Quality, Share};
 use similarity::Sets;
 pub use suggestion::{BadWant, Suggestion, Want};
+use tally::EXAMPLES;
 pub use tally::MOST_DISTANCE;
 pub use text::Length;
 use text::Text;
@@ -115,11 +116,22 @@ pub struct Evaluation {
     /// Lines and texts that were skipped for other reasons.
     pub skipped: Skipped,
     /// Degenerate texts by their reason.
-    pub degenerate: Vec<(Degenerate, u64)>,
+    pub degenerate: Vec<DegenerateTexts>,
     /// True pairs.
     pub true_pairs: u64,
     /// The figures of each recipe, in the order of the request.
     pub recipes: Vec<Figures>,
+}
+
+/// Texts that are degenerate for one reason.
+#[derive(Clone, Debug)]
+pub struct DegenerateTexts {
+    /// The reason.
+    pub reason: Degenerate,
+    /// How many there are.
+    pub texts: u64,
+    /// The ids of some, those of the fewest distinct runs.
+    pub examples: Vec<String>,
 }
 
 /// Reads texts and counts what recipes find among them.
@@ -186,12 +198,17 @@ fn places(labels: &Labels, texts: &[Text]) -> (Vec<(usize, usize, bool)>, u64) {
     (known, unknown as u64)
 }
 
-fn degenerate(texts: &[Text]) -> Vec<(Degenerate, u64)> {
-    let count = |reason| {
+fn degenerate(texts: &[Text]) -> Vec<DegenerateTexts> {
+    let of = |reason| {
         let texts = texts.iter().filter(|text| text.degenerate == Some(reason));
-        (reason, texts.count() as u64)
+        let examples = texts.clone().take(EXAMPLES).map(|text| text.id.clone());
+        DegenerateTexts {
+            reason,
+            examples: examples.collect(),
+            texts: texts.count() as u64,
+        }
     };
-    Degenerate::ALL.map(count).to_vec()
+    Degenerate::ALL.map(of).to_vec()
 }
 
 #[cfg(test)]

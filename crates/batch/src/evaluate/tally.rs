@@ -20,7 +20,7 @@ pub(super) const STEPS: usize = 11;
 pub(super) const UNLIKE: f64 = 0.5;
 
 /// Examples of each kind that are kept.
-const EXAMPLES: usize = 5;
+pub(super) const EXAMPLES: usize = 5;
 
 /// The counts of one recipe, by exact distance.
 #[derive(Clone, Debug, Default)]

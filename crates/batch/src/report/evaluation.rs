@@ -65,7 +65,7 @@ fn verdict(suggestion: Option<Suggestion>) -> Markup {
 }
 
 fn tiles(found: &Evaluation) -> Markup {
-    let degenerate: u64 = found.degenerate.iter().map(|(_, texts)| texts).sum();
+    let degenerate: u64 = found.degenerate.iter().map(|one| one.texts).sum();
     html! {
         dl.tiles {
             div {
@@ -75,6 +75,9 @@ fn tiles(found: &Evaluation) -> Markup {
             }
             div { dt { "True pairs" } dd { (count(found.true_pairs)) } }
             div { dt { "Equal to another" } dd { (count(found.repeated)) } dd.note { "left out" } }
+            @if found.skipped.short_texts > 0 {
+                div { dt { "Of too few words" } dd { (count(found.skipped.short_texts)) } dd.note { "left out" } }
+            }
             div {
                 dt { "Degenerate texts" }
                 dd { (count(degenerate)) }
@@ -223,15 +226,27 @@ fn card(figures: &Figures, what: &str, examples: &[Example]) -> Markup {
 
 fn degenerate(found: &Evaluation) -> Section {
     let counts = found.degenerate.iter();
-    let counts = counts.map(|(reason, texts)| (reason.name(), *texts));
+    let counts = counts.map(|one| (one.reason.name(), one.texts));
     Section {
         id: "degenerate",
         title: "Degenerate texts",
         lead: html! {
             "Texts that say too little for a fingerprint: they match each other whatever they are about. Leave "
-            "them out if there are many."
+            "them out if there are many. " code { "--min-words" } " leaves out short ones."
         },
-        body: reasons("Degenerate texts by reason", "Texts", counts),
+        body: html! {
+            (reasons("Degenerate texts by reason", "Texts", counts))
+            ul.cards {
+                @for one in &found.degenerate {
+                    @if !one.examples.is_empty() {
+                        li {
+                            h3 { (one.reason.name()) }
+                            ul.samples { @for id in &one.examples { li { (outside(id)) } } }
+                        }
+                    }
+                }
+            }
+        },
     }
 }
 
@@ -241,7 +256,7 @@ mod tests {
     use simshard_simhash::{Degenerate, TextRecipe};
 
     use super::*;
-    use crate::evaluate::Quality;
+    use crate::evaluate::{DegenerateTexts, Quality};
 
     /// An evaluation in which everything was found, with this id and input.
     fn page(text: &str) -> String {
@@ -268,8 +283,15 @@ mod tests {
             wordless: 2,
             drawn_from: Some(1000),
             unknown_labels: 0,
-            skipped: Skipped::default(),
-            degenerate: vec![(Degenerate::Few, 7)],
+            skipped: Skipped {
+                short_texts: 17,
+                ..Skipped::default()
+            },
+            degenerate: vec![DegenerateTexts {
+                reason: Degenerate::Few,
+                texts: 7,
+                examples: vec![text.to_owned()],
+            }],
             true_pairs: 150,
             recipes: vec![Figures {
                 recipe: TextRecipe::default(),
@@ -298,6 +320,8 @@ mod tests {
             "drawn from",
             "--recipe words-v2 --distance 0",
             "some/id",
+            "<dt>Of too few words</dt><dd><data value=\"17\">17</data>",
+            "<h3>few distinct words</h3><ul class=\"samples\"><li>",
         ] {
             assert!(page.contains(part), "{part}");
         }

@@ -22,8 +22,9 @@ mod tables;
 #[command(after_help = "\
 Prints what each recipe finds up to each distance from 0 to 10: precision, the
 share of found pairs that are true; recall, the share of true pairs that are
-found; F1; and the share of found pairs with less than half in common. Below
-stand the nearest unlike pairs and the farthest true ones, to be looked at.
+found; F1; and the share of found pairs with less than half in common. Some
+degenerate texts, the nearest unlike pairs and the farthest true ones are named,
+to be looked at.
 
 Texts equal word for word count once. Of more texts than --sample, random ones
 are taken with what is near them by words-v2. Shares are those of the sample,
@@ -48,6 +49,9 @@ pub struct EvaluateArgs {
         help_heading = "Input"
     )]
     pub sample: usize,
+    /// Leave out texts of fewer words, and say how many
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Input")]
+    pub min_words: usize,
 
     /// True pairs: texts whose runs of WORDS words have a Jaccard similarity of LEAST or more
     #[arg(
@@ -86,7 +90,8 @@ pub struct EvaluateArgs {
 
 /// Prints the figures.
 pub fn run(args: &EvaluateArgs) -> anyhow::Result<()> {
-    let input = args.documents.options().expanded()?;
+    let mut input = args.documents.options().expanded()?;
+    input.min_words = args.min_words;
     let report = open_report(args.report.as_deref(), &input.paths)?;
     let job = Evaluate {
         input,
@@ -154,6 +159,7 @@ impl EvaluateArgs {
         let mut settings = vec![
             ("truth".to_owned(), truth),
             ("sample".to_owned(), self.sample.to_string()),
+            ("min-words".to_owned(), self.min_words.to_string()),
             (
                 "documents".to_owned(),
                 format!("{:e}", self.documents_expected),

@@ -85,6 +85,39 @@ fn json_holds_the_figures_by_recipe_distance_and_length() {
 }
 
 #[test]
+fn degenerate_texts_are_named_and_short_ones_left_out_where_that_is_asked_for() {
+    let with = |few: &[&str]| {
+        let line = |words: &&str| format!("{{\"id\": \"few {words}\", \"text\": \"{words}\"}}\n");
+        pairs() + &few.iter().map(line).collect::<String>()
+    };
+    let few = ["x y z", "x y", "x y z x y z x y z", ""];
+    let args = ["evaluate", "--format", "jsonl", "--recipes", "words-v2"];
+    let output = run(BINARY, args, with(&few));
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    let start = "243 texts, 120 true pairs, 1 without words, 3 degenerate: few distinct words\n\
+                 degenerate, few distinct words: few x y\n\
+                 degenerate, few distinct words: few x y z\n\
+                 degenerate, few distinct words: few x y z x y z x y z\n\nwords-v2\n";
+    assert!(text.starts_with(start), "{text}");
+    assert_eq!(log(&output), "");
+
+    let leaving_out = [&args[..], &["--min-words", "4"]].concat();
+    let output = run(BINARY, &leaving_out, with(&few));
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    let start = "241 texts, 120 true pairs, 3 of too few words, 1 degenerate: few distinct words\n\
+                 degenerate, few distinct words: few x y z x y z x y z\n\n";
+    assert!(text.starts_with(start), "{text}");
+    assert_eq!(log(&output), "skipped 3 short texts\n");
+
+    let output = run(BINARY, [&leaving_out[..], &["--json"]].concat(), with(&few));
+    let all: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&all["texts"], &all["short"]), (&241.into(), &3.into()));
+    assert_eq!(all["degenerate"]["few distinct words"], 1);
+    let examples = &all["degenerate_examples"]["few distinct words"];
+    assert_eq!(examples, &serde_json::json!(["few x y z x y z x y z"]));
+}
+
+#[test]
 fn labels_and_html_are_read() {
     let folder = tempfile::tempdir().unwrap();
     let [labels, pages] = ["labels.tsv", "pages.jsonl"].map(|name| folder.path().join(name));

@@ -26,18 +26,27 @@ fn summary(found: &Evaluation) -> String {
     for (count, what) in [
         (found.repeated, "equal to another word for word"),
         (found.wordless, "without words"),
+        (found.skipped.short_texts, "of too few words"),
         (found.unknown_labels, "labels of texts that are not there"),
     ] {
         if count > 0 {
             text += &format!(", {count} {what}");
         }
     }
-    for (reason, count) in &found.degenerate {
-        if *count > 0 {
-            text += &format!(", {count} degenerate: {}", reason.name());
+    for one in &found.degenerate {
+        if one.texts > 0 {
+            text += &format!(", {} degenerate: {}", one.texts, one.reason.name());
         }
     }
-    text + "\n"
+    text.push('\n');
+    for one in &found.degenerate {
+        for id in &one.examples {
+            let reason = one.reason.name();
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "degenerate, {reason}: {}", escaped(id));
+        }
+    }
+    text
 }
 
 /// The figures of a recipe.
