@@ -56,7 +56,9 @@ fn verdict(suggestion: Option<Suggestion>) -> Markup {
                     "Suggested: " (one.recipe) " at distance " (one.layout.distance()) " with "
                     (one.layout.blocks()) " blocks, which make " (one.layout.table_count())
                     " tables of at most " (one.bytes_a_document) " bytes a document, and about "
-                    (count(one.chance_pairs.round() as u128)) " pairs by chance."
+                    (count(one.chance_pairs.round() as u128)) " pairs by chance. "
+                    "Precision " (value(one.quality.precision())) " and recall "
+                    (value(one.quality.recall())) " were measured for it."
                 }
             }
         }
@@ -321,11 +323,20 @@ mod tests {
             "--recipe words-v2 --distance 0",
             "some/id",
             "<dt>Of too few words</dt><dd><data value=\"17\">17</data>",
+            "<p class=\"verdict\">Suggested: words-v2 at distance 0 with ",
             "<h3>few distinct words</h3><ul class=\"samples\"><li>",
         ] {
             assert!(page.contains(part), "{part}");
         }
         assert!(!page.contains("NaN"));
+        let verdict = page.split("<p class=\"verdict\">").nth(1).unwrap();
+        let verdict = verdict.split("</p>").next().unwrap();
+        for figure in [
+            "Precision <data value=\"0.75\" title=\"0.686 to 0.805\">0.750</data>",
+            "recall <data value=\"1\" title=\"0.975 to 1.000\">1.000</data>",
+        ] {
+            assert!(verdict.contains(figure), "{verdict}");
+        }
     }
 
     /// H1
