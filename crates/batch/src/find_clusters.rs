@@ -3,6 +3,8 @@
 use std::io;
 use std::time::Instant;
 
+use simshard_runtime::terminal::counted;
+
 use crate::clusters::DocumentClusters;
 use crate::job::{Job, JobError, Sorted, Summary, show};
 use crate::output::{Output, OutputError, OutputFormat, Rows, Sink};
@@ -45,7 +47,7 @@ fn find(
     };
     let output = write().map_err(failed)?;
     statistics.timings.write = start.elapsed();
-    let found = format!("{} clusters", statistics.clusters.count());
+    let found = counted(statistics.clusters.count(), "cluster");
     sorted.close(output, statistics, &found)
 }
 

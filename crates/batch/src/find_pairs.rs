@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use indicatif::{HumanCount, ProgressBar};
+use simshard_runtime::terminal::counted;
 use simshard_simhash::Pair;
 
 use crate::documents::DocumentSet;
@@ -65,7 +66,7 @@ fn find(
     sorted.timings.join = start.elapsed() - watch.total;
     let mut statistics = sorted.statistics();
     statistics.pairs_by_distance = by_distance;
-    let found = format!("{} pairs", statistics.pair_count());
+    let found = counted(statistics.pair_count(), "pair");
     sorted.close(output, statistics, &found)
 }
 

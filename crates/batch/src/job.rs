@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use indicatif::ProgressBar;
 use rayon::{ThreadPoolBuildError, ThreadPoolBuilder};
 use simshard_input::{DegenerateTexts, InputError, InputOptions, Skipped, parts};
+use simshard_runtime::terminal::counted;
 use simshard_simhash::{Layout, LayoutError, PairSearch, Recipe};
 
 use crate::documents::{DocumentSet, TooManyDocuments};
@@ -205,8 +206,9 @@ impl Sorted {
         } = self;
         let (skipped, degenerate) = (about.skipped, about.degenerate);
         let found = format!(
-            "{} documents, {} distinct fingerprints, {found}",
-            statistics.documents, statistics.fingerprints,
+            "{}, {}, {found}",
+            counted(statistics.documents, "document"),
+            counted(statistics.fingerprints, "distinct fingerprint"),
         );
         let report = match place {
             Some(place) => {

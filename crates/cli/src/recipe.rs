@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Command, Error};
-use simshard_simhash::{Recipe, TextRecipe};
+use simshard_simhash::{Recipe, TextRecipe, Window};
 
 /// Reads the name of a recipe.
 pub(crate) fn recipe_names() -> impl TypedValueParser<Value = Recipe> {
@@ -16,8 +16,8 @@ pub(crate) fn text_recipe_names() -> impl TypedValueParser<Value = TextRecipe> {
     RecipeNames { only_texts: true }.try_map(Recipe::for_texts)
 }
 
-/// Reads every name, and offers those that are listed: a recipe with a window has as many names
-/// as there are windows.
+/// Reads every name, and offers those that are listed, and `words-v2-3`, which the pages recommend. A recipe
+/// with a window has as many names as there are windows.
 #[derive(Clone, Copy)]
 struct RecipeNames {
     only_texts: bool,
@@ -37,7 +37,8 @@ impl TypedValueParser for RecipeNames {
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        let listed = Recipe::LISTED.into_iter();
+        let of_three_words = Window::new(3).map(|three| Recipe::Text(TextRecipe::WordsV2(three)));
+        let listed = Recipe::LISTED.into_iter().chain(of_three_words);
         let offered = listed.filter(|recipe| !self.only_texts || recipe.for_texts().is_ok());
         let value = |recipe: Recipe| {
             let help = match windows(recipe) {
@@ -69,6 +70,21 @@ pub(crate) fn windows(recipe: Recipe) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_recommended_recipe_is_offered_and_read() {
+        for only_texts in [false, true] {
+            let names = RecipeNames { only_texts };
+            let values = names.possible_values().unwrap();
+            let offered: Vec<String> = values.map(|one| one.get_name().to_owned()).collect();
+            for name in ["words-v2", "words-v2-3", "words-v1"] {
+                assert!(offered.iter().any(|one| one == name), "{offered:?}");
+            }
+            for name in &offered {
+                assert_eq!(name.parse::<Recipe>().unwrap().to_string(), *name);
+            }
+        }
+    }
 
     #[test]
     fn every_window_that_is_listed_makes_a_recipe_and_no_other_does() {

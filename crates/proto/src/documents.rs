@@ -87,7 +87,7 @@ pub fn check_batch(field: &str, count: usize, violations: &mut Violations) {
 pub fn check_ids(ids: &[String], documents: usize, violations: &mut Violations) {
     if !ids.is_empty() && ids.len() != documents {
         let wrong = format!(
-            "has {} elements for {documents} documents: give one id a document or none at all",
+            "has a length of {}, not of {documents} as the documents: give one id a document or none at all",
             ids.len()
         );
         violations.add("ids", wrong);

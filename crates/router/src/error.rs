@@ -82,7 +82,7 @@ pub(crate) enum RouterError {
         given: String,
     },
     #[error(
-        "corpus {} has {} blocks, distance {} and recipe {}: this router is too old for it",
+        "corpus {} has --blocks {} --distance {} --recipe {}: this router is too old for it",
         .0.name, .0.blocks, .0.distance, .0.recipe
     )]
     ForeignCorpus(Box<CorpusRecord>),

@@ -8,6 +8,7 @@
 //!   and the line breaks between its values.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 
 /// Whether a terminal obeys this character instead of showing it: the C0 controls with tab and line breaks, DEL, the C1
 /// controls, the line and paragraph separators, and the marks that change the direction of text.
@@ -37,6 +38,14 @@ pub fn escaped_json(json: &str) -> Cow<'_, str> {
     replaced(json, is_within_string, |character| {
         format!("\\u{:04x}", u32::from(character))
     })
+}
+
+/// A number with what it counts, by the name of one: `1 pair`, `2 pairs`.
+#[must_use]
+pub fn counted(number: impl Display, name: &str) -> String {
+    let number = number.to_string();
+    let plural = if number == "1" { "" } else { "s" };
+    format!("{number} {name}{plural}")
 }
 
 fn replaced(
@@ -77,6 +86,12 @@ mod tests {
     }
 
     /// TE1.
+    #[test]
+    fn one_is_singular_and_all_other_numbers_are_plural() {
+        let counted = [0, 1, 2, 11].map(|number| counted(number, "block"));
+        assert_eq!(counted, ["0 blocks", "1 block", "2 blocks", "11 blocks"]);
+    }
+
     #[test]
     fn everything_that_a_terminal_obeys_is_escaped_and_nothing_else() {
         let all: Vec<char> = obeyed().collect();

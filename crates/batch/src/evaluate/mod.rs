@@ -23,6 +23,7 @@ use std::collections::HashMap;
 
 use rayon::{ThreadPoolBuildError, ThreadPoolBuilder};
 use simshard_input::{InputError, InputOptions, Skipped};
+use simshard_runtime::terminal::counted;
 use simshard_simhash::{Degenerate, TextRecipe};
 
 pub use figures::{Example, Figures, Row};
@@ -78,8 +79,9 @@ pub enum EvaluateError {
     },
     /// Too few pairs to judge by.
     #[error(
-        "there are {0} true pairs, and at least {LEAST_TRUE_PAIRS} are needed: evaluate more texts, or \
-         label more pairs"
+        "the texts have {}, and at least {LEAST_TRUE_PAIRS} are needed: evaluate more texts, or label \
+         more pairs",
+        counted(.0, "true pair")
     )]
     FewTruePairs(u64),
     /// The system gives no threads.

@@ -3,6 +3,7 @@
 mod plots;
 
 use maud::{Markup, html};
+use simshard_runtime::terminal::counted;
 
 use super::content::Report;
 use super::layout::{Head, html_page};
@@ -54,9 +55,10 @@ fn verdict(suggestion: Option<Suggestion>) -> Markup {
                 None => "No recipe and distance meets what is wanted.",
                 Some(one) => {
                     "Suggested: " (one.recipe) " at distance " (one.layout.distance()) " with "
-                    (one.layout.blocks()) " blocks, which make " (one.layout.table_count())
-                    " tables of at most " (one.bytes_a_document) " bytes a document, and about "
-                    (count(one.chance_pairs.round() as u128)) " pairs by chance. "
+                    (counted(one.layout.blocks(), "block")) ". That takes "
+                    (counted(one.layout.table_count(), "table")) " and at most "
+                    (one.bytes_a_document) " bytes a document. Chance makes about "
+                    (count(one.chance_pairs.round() as u128)) " of the pairs. "
                     "Precision " (value(one.quality.precision())) " and recall "
                     (value(one.quality.recall())) " were measured for it."
                 }

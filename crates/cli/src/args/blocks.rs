@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use simshard_runtime::terminal::counted;
 use simshard_simhash::Layout;
 
 use crate::exit::UsageError;
@@ -37,8 +38,8 @@ impl Blocks {
         let layout = Layout::for_documents(documents, distance);
         let layout = layout.map_err(|error| UsageError(error.to_string()))?;
         note(format!(
-            "{} blocks: for distance {distance} and {documents} documents, of which a search compares about {:.0}",
-            layout.blocks(),
+            "{}: for distance {distance} and {documents} documents, of which a search compares about {:.0}",
+            counted(layout.blocks(), "block"),
             layout.candidates(documents).ceil(),
         ));
         Ok(layout.blocks())

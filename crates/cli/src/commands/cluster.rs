@@ -150,7 +150,7 @@ fn exactly(count: usize, nodes: Vec<NodeId>) -> Result<Vec<NodeId>, UsageError> 
     let names: Vec<&str> = nodes.iter().map(NodeId::as_str).collect();
     let (found, names) = (names.len(), names.join(", "));
     Err(UsageError(format!(
-        "{found} nodes have registered: {names}; give --nodes {found} if all of them run, else another prefix"
+        "registered nodes: {names}; give --nodes {found} if all of them run, else another prefix"
     )))
 }
 

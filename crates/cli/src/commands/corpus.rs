@@ -11,7 +11,7 @@ use std::io::Write;
 
 use clap::{Args, Subcommand};
 use simshard_client::{ClientError, Reason, v1};
-use simshard_runtime::terminal::escaped;
+use simshard_runtime::terminal::{counted, escaped};
 use simshard_simhash::{Layout, Recipe, chance_pairs};
 
 use crate::args::{Blocks, document_count};
@@ -203,8 +203,32 @@ fn describe(corpus: &v1::Corpus) -> String {
         ..
     } = corpus;
     let tables = match Layout::new(*blocks, *distance) {
-        Ok(layout) => layout.table_count().to_string(),
-        Err(_) => "?".to_owned(),
+        Ok(layout) => counted(layout.table_count(), "table"),
+        Err(_) => "? tables".to_owned(),
     };
-    format!("{blocks} blocks, distance {distance}, {tables} tables, recipe {recipe}")
+    let blocks = counted(blocks, "block");
+    format!("{blocks}, distance {distance}, {tables}, recipe {recipe}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_block_makes_one_table() {
+        let corpus = |blocks, distance| v1::Corpus {
+            blocks,
+            distance,
+            recipe: "words-v2".to_owned(),
+            ..v1::Corpus::default()
+        };
+        for (corpus, described) in [
+            (corpus(1, 0), "1 block, distance 0, 1 table"),
+            (corpus(5, 3), "5 blocks, distance 3, 10 tables"),
+            (corpus(0, 3), "0 blocks, distance 3, ? tables"),
+        ] {
+            let described = format!("{described}, recipe words-v2");
+            assert_eq!(describe(&corpus), described);
+        }
+    }
 }

@@ -14,6 +14,7 @@ use anyhow::{Context, ensure};
 use clap::{Args, ValueHint};
 use simshard_client::{Client, v1};
 use simshard_runtime::shutdown;
+use simshard_runtime::terminal::counted;
 use simshard_simhash::{Clusters, TextRecipe};
 use simshard_topology::NodeId;
 use tokio_util::sync::CancellationToken;
@@ -78,9 +79,9 @@ pub fn run(args: &DemoArgs) -> anyhow::Result<()> {
     let read = start.elapsed();
     ensure!(
         files.len() > 1,
-        "{} holds {} text files: give the path of some more",
+        "{} holds {}: give the path of some more",
         files.what(),
-        files.len()
+        counted(files.len(), "text file")
     );
     block_on(async {
         let shutdown = shutdown::on_signals()?;

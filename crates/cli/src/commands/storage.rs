@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
+use simshard_runtime::terminal::counted;
 use simshard_storage::{Inspection, inspect};
 use simshard_topology::replication::Epoch;
 use simshard_topology::{ShardId, ShardSet};
@@ -71,9 +72,11 @@ fn check(inspection: &Inspection) -> anyhow::Result<()> {
     let bar = progress::bar("checking", Some(bytes));
     inspection.verify(|bytes| bar.inc(bytes))?;
     bar.finish_and_clear();
-    let (segments, records) = (inspection.segments.len(), inspection.log_records);
     say::print(format!(
-        "sound: {segments} segments with {bytes} bytes, and {records} records of the log behind them"
+        "sound: {} with {}, and {} of the log behind them",
+        counted(inspection.segments.len(), "segment"),
+        counted(bytes, "byte"),
+        counted(inspection.log_records, "record"),
     ))?;
     Ok(())
 }
@@ -117,11 +120,9 @@ fn describe(inspection: &Inspection) -> String {
     line("store", inspection.store.to_string());
     line("manifest", format!("number {}", inspection.generation));
     line("shards", inspection.shards.to_string());
-    let (files, records) = (inspection.log_files, inspection.log_records);
-    line(
-        "log",
-        format!("{records} records that are in no segment, in {files} files"),
-    );
+    let records = counted(inspection.log_records, "record");
+    let files = counted(inspection.log_files, "file");
+    line("log", format!("{records} in no segment, in {files}"));
     let mut installed: BTreeMap<Epoch, ShardSet> = BTreeMap::new();
     for (&shard, &epoch) in &inspection.epochs {
         installed.entry(epoch).or_default().insert(shard);
@@ -131,10 +132,10 @@ fn describe(inspection: &Inspection) -> String {
     }
     for corpus in &inspection.corpora {
         let layout = corpus.layout;
-        let (blocks, distance) = (layout.blocks(), layout.distance());
+        let (blocks, distance) = (counted(layout.blocks(), "block"), layout.distance());
         line(
             "corpus",
-            format!("{}  {blocks} blocks, distance {distance}", corpus.uid),
+            format!("{}  {blocks}, distance {distance}", corpus.uid),
         );
     }
     for uid in &inspection.dropped {

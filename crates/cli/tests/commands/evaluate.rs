@@ -195,7 +195,7 @@ fn the_exit_code_says_whether_anything_will_do() {
     let output = run(BINARY, ["evaluate", "--format", "jsonl"], &few);
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        log(&output).contains("there are 50 true pairs, and at least 100 are needed"),
+        log(&output).contains("the texts have 50 true pairs, and at least 100 are needed"),
         "{}",
         log(&output)
     );

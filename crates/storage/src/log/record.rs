@@ -39,7 +39,9 @@ pub(crate) enum EncodeError {
     TooLong { bytes: usize },
     #[error("an id has {bytes} bytes, at most {MAX_ID_BYTES} are allowed")]
     IdTooLong { bytes: usize },
-    #[error("{ids} ids for {fingerprints} fingerprints: give one for each, or none at all")]
+    #[error(
+        "the ids are {ids}, the fingerprints {fingerprints}: give one id for each, or none at all"
+    )]
     UnequalColumns { ids: usize, fingerprints: usize },
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use simshard_batch::evaluate::{Evaluation, Example, Figures, Length, Share, Suggestion};
-use simshard_runtime::terminal::escaped;
+use simshard_runtime::terminal::{counted, escaped};
 
 /// Everything that was found, a table a recipe.
 pub(super) fn of(found: &Evaluation, suggestion: Option<Suggestion>) -> String {
@@ -27,7 +27,10 @@ fn summary(found: &Evaluation) -> String {
         (found.repeated, "equal to another word for word"),
         (found.wordless, "without words"),
         (found.skipped.short_texts, "of too few words"),
-        (found.unknown_labels, "labels of texts that are not there"),
+        (
+            found.unknown_labels,
+            "labelled for texts that are not there",
+        ),
     ] {
         if count > 0 {
             text += &format!(", {count} {what}");
@@ -122,14 +125,14 @@ fn percent(share: Option<Share>) -> String {
 fn suggested(suggestion: &Suggestion) -> String {
     let layout = suggestion.layout;
     format!(
-        "\nsuggested: {}, distance {}, blocks {}: precision {}, recall {}\n{} tables, at most {} bytes a document, \
+        "\nsuggested: {}, distance {}, blocks {}: precision {}, recall {}\n{}, at most {} bytes a document, \
          {} pairs by chance\n{}\n",
         suggestion.recipe,
         layout.distance(),
         layout.blocks(),
         value(suggestion.quality.precision()),
         value(suggestion.quality.recall()),
-        layout.table_count(),
+        counted(layout.table_count(), "table"),
         suggestion.bytes_a_document,
         rounded(suggestion.chance_pairs),
         suggestion.command(),
