@@ -128,6 +128,16 @@ impl Followed {
     }
 }
 
+/// Reads the layout of a cluster that has begun.
+///
+/// # Errors
+/// When the keys cannot be read, or their records make no layout.
+pub(crate) async fn read_layout(keys: &dyn KeyValueStore) -> Result<ClusterLayout, MetadataError> {
+    // Shards first, so that the stores that they name are there.
+    let shards = keys.read(keys::SHARDS).await?;
+    layout_of(&keys.read(keys::STORES).await?, &shards)
+}
+
 /// The layout that records make: each shard has the nodes of its stores in sync, then those of its learners.
 pub(crate) fn layout_of(
     stores: &Snapshot,

@@ -17,7 +17,7 @@ use tokio::sync::watch;
 
 use crate::corpora::Corpora;
 use crate::corpus::{CorpusName, CorpusRecord};
-use crate::followed_layout::{follow_layout, wait_for_cluster};
+use crate::followed_layout::{follow_layout, read_layout, wait_for_cluster};
 use crate::key_value::{
     KeyValue, KeyValueError, KeyValueStore, Outcome, Revision, Snapshot, Transaction,
 };
@@ -173,6 +173,14 @@ impl From<KeyValueError> for MetadataError {
 
 #[async_trait]
 impl MetadataStore for KeyValueMetadata {
+    async fn layout(&self) -> Result<Arc<ClusterLayout>, MetadataError> {
+        if self.names_stores() {
+            Ok(Arc::new(read_layout(&*self.store).await?))
+        } else {
+            Ok(Arc::clone(&self.layout.borrow()))
+        }
+    }
+
     fn watch_layout(&self) -> watch::Receiver<Arc<ClusterLayout>> {
         self.layout.clone()
     }

@@ -18,6 +18,7 @@ mod membership;
 mod memory;
 mod raw_corpus;
 mod records;
+mod steps;
 mod store;
 
 pub use corpora::Corpora;
@@ -34,4 +35,5 @@ pub use membership::{check_registered, initialize, register, registered_stores, 
 pub use memory::MemoryStore;
 pub use records::RegisteredStore;
 pub use simshard_topology::CorpusUid;
+pub use steps::{RefusedSteps, Steps, take_steps};
 pub use store::{MetadataError, MetadataStore};

@@ -200,7 +200,7 @@ async fn take_over(
 
 /// Makes a transaction that puts this text under this key, among others. Answers its revision; `None` if a condition
 /// did not hold. Without an answer it looks: the text is unlike all others.
-async fn commit(
+pub(crate) async fn commit(
     keys: &dyn KeyValueStore,
     change: &Transaction,
     key: &str,
@@ -219,7 +219,7 @@ async fn commit(
     }
 }
 
-fn random() -> u64 {
+pub(crate) fn random() -> u64 {
     Uuid::new_v4().as_u64_pair().1
 }
 

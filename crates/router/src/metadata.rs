@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use simshard_cluster::{
-    Corpora, CorpusName, CorpusRecord, CorpusUid, MetadataError, MetadataStore,
+    ClusterLayout, Corpora, CorpusName, CorpusRecord, CorpusUid, MetadataError, MetadataStore,
 };
-use tokio::time::timeout;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, timeout};
 
 use crate::error::RouterError;
 
@@ -17,11 +18,33 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug)]
 pub(crate) struct Metadata {
     store: Arc<dyn MetadataStore>,
+    last: Arc<Mutex<Option<Reading>>>,
 }
 
+/// A reading of the layout: when it began, and what it found.
+type Reading = (Instant, Arc<ClusterLayout>);
+
 impl Metadata {
-    pub(crate) const fn new(store: Arc<dyn MetadataStore>) -> Self {
-        Self { store }
+    pub(crate) fn new(store: Arc<dyn MetadataStore>) -> Self {
+        let last = Arc::default();
+        Self { store, last }
+    }
+
+    /// The layout, by a reading that began at a time or later. All who wait for one share the next.
+    pub(crate) async fn layout_since(
+        &self,
+        since: Instant,
+    ) -> Result<Arc<ClusterLayout>, RouterError> {
+        let mut last = self.last.lock().await;
+        if let Some((begun, layout)) = &*last
+            && *begun >= since
+        {
+            return Ok(Arc::clone(layout));
+        }
+        let begun = Instant::now();
+        let layout = in_time(self.store.layout()).await?;
+        *last = Some((begun, Arc::clone(&layout)));
+        Ok(layout)
     }
 
     /// Whether nodes make what they lack by themselves, as [`MetadataStore::names_stores`].

@@ -113,6 +113,12 @@ pub(crate) fn plan_queries(
 }
 
 impl QueryPlan {
+    /// The shards that are asked.
+    pub(crate) fn shards(&self) -> ShardSet {
+        let parts = self.requests.iter().map(|(_, _, part)| part.shards);
+        parts.fold(ShardSet::EMPTY, |all, of_part| all.union(&of_part))
+    }
+
     fn leave_open(
         &mut self,
         tables: &Tables,

@@ -5,6 +5,7 @@ mod corpus_streams;
 mod documents;
 mod find;
 mod pending;
+mod proof;
 mod recovery;
 mod rounds;
 

@@ -37,7 +37,9 @@ async fn work(stub: &mut Stub, work: impl Into<Option<Work>>) -> Result<Outcome,
     assert_eq!((answer.sequence, message.outcomes.len()), (7, 0));
     match answer.outcome.unwrap() {
         Outcome::Status(status) => Err(status_from_bytes(status)),
-        outcome @ (Outcome::Changed(_) | Outcome::Matches(_)) => Ok(outcome),
+        outcome @ (Outcome::Changed(_) | Outcome::Matches(_) | Outcome::Confirmed(_)) => {
+            Ok(outcome)
+        }
     }
 }
 

@@ -24,3 +24,4 @@ mod on_demand;
 mod open_files;
 mod replicas;
 mod roles;
+mod stale_replicas;

@@ -28,6 +28,7 @@ use std::time::{Duration, Instant};
 use simshard_cluster::CorpusUid;
 use simshard_simhash::{Fingerprint, Layout};
 use simshard_storage::{Failure, OpenError, Store, Writer};
+use simshard_topology::replication::{Epoch, StoreId};
 use simshard_topology::{MapDigest, ShardId, ShardSet};
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::time::timeout;
@@ -202,6 +203,11 @@ impl Engine {
             // Otherwise the shards are refused.
             let _in_time = timeout(CATCH_UP, has_changed).await;
         }
+    }
+
+    /// Those of these shards of which a store has a later record; all if the node has another store.
+    pub(crate) fn unconfirmed(&self, store: StoreId, epochs: &[(ShardId, Epoch)]) -> ShardSet {
+        self.store.unconfirmed(store, epochs)
     }
 
     /// Refuses to answer for shards of which the router has another record.

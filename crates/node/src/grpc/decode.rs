@@ -4,6 +4,7 @@ use simshard_proto::shard::v1 as pb;
 use simshard_proto::{SearchSpec, Violations, check_batch, check_ids, epochs_into, shards_into};
 use simshard_simhash::{Fingerprint, LeadGroups};
 use simshard_storage::{Change, ChangeKind, Documents};
+use simshard_topology::replication::{ShardEpochs, StoreId};
 use simshard_topology::{MapDigest, Version};
 use tonic::Status;
 
@@ -55,6 +56,15 @@ pub(super) fn near_query(request: pb::FindAll) -> Result<NearQuery, Status> {
         active: LeadGroups(request.active_lead_groups),
         fingerprints: fingerprints(request.fingerprints),
     })
+}
+
+/// A store, and the epochs that it is to confirm.
+pub(super) fn confirm(request: &pb::Confirm) -> Result<(StoreId, ShardEpochs), Status> {
+    let store = <[u8; 16]>::try_from(&*request.store);
+    let store = store.map_err(|_| Violations::of("store", "is not 16 bytes"))?;
+    let (numbers, generations) = (&request.epoch_numbers, &request.epoch_generations);
+    let epochs = epochs_into(&request.shards, numbers, generations)?;
+    Ok((StoreId(store), epochs.unwrap_or_default()))
 }
 
 fn kind(kind: pb::ChangeKind) -> Result<ChangeKind, Status> {

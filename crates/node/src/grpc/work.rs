@@ -318,6 +318,12 @@ async fn outcome(
             let query = decode::near_query(*find)?;
             Ok(Outcome::Matches(engine.find(query, deadline).await?))
         }
+        Some(Work::Confirm(confirm)) => {
+            let (store, epochs) = decode::confirm(&confirm)?;
+            let refused = engine.unconfirmed(store, &epochs);
+            let refused_shards = shards_from(refused);
+            Ok(Outcome::Confirmed(pb::Confirmed { refused_shards }))
+        }
         Some(Work::Cancel(_)) | None => Err(Violations::of("work", "is not set")),
     }
 }

@@ -151,7 +151,7 @@ impl Lane {
         let answer = answer.await.unwrap_or(Err(CallError::Unreachable))?;
         match answer.outcome {
             Outcome::Status(status) => Err(status_from_bytes(status).into()),
-            Outcome::Changed(_) | Outcome::Matches(_) => Ok(answer),
+            Outcome::Changed(_) | Outcome::Matches(_) | Outcome::Confirmed(_) => Ok(answer),
         }
     }
 }

@@ -20,6 +20,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tonic::transport::Endpoint;
 use tonic::{Response, Status, Streaming};
 
+use super::proof::Claim;
 use super::{Failures, Router};
 use crate::cluster::ClusterView;
 use crate::deadline::Deadline;
@@ -79,8 +80,18 @@ impl CorpusStream {
         } else {
             BTreeSet::new()
         };
+        let readers = Readers::new(Arc::clone(&cluster.layout), &down);
+        let unproven = router.prove(Claim {
+            cluster: &cluster,
+            readers: &readers,
+            shards: ShardSet::ALL,
+            down: &down,
+            readers_confirm: false,
+            deadline: Deadline::within(OPENING),
+        });
+        unproven.await.check(&corpus.record.name)?;
         Ok(Self {
-            readers: Readers::new(Arc::clone(&cluster.layout), &down),
+            readers,
             cluster,
             corpus,
             connections,

@@ -216,7 +216,7 @@ async fn change_on(
     let answer = cluster.nodes.work(node, send.deadline, load, work).await?;
     match answer.outcome {
         Answer::Changed(changed) => Ok(changed),
-        Answer::Matches(_) | Answer::Status(_) => Err(CallError::nonsense()),
+        Answer::Matches(_) | Answer::Confirmed(_) | Answer::Status(_) => Err(CallError::nonsense()),
     }
 }
 

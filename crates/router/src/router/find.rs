@@ -21,6 +21,7 @@ use simshard_topology::NodeId;
 use simshard_transport::Taken;
 use tracing::warn;
 
+use super::proof::Claim;
 use super::rounds::Rounds;
 use super::{Failures, Router};
 use crate::cluster::ClusterView;
@@ -70,9 +71,10 @@ impl Router {
             if !lost.is_empty() {
                 self.warn_of(corpus, &lost).await?;
             }
-            let down = lost.nodes.keys().cloned().collect();
+            let down: BTreeSet<NodeId> = lost.nodes.keys().cloned().collect();
             let cluster = self.cluster.view();
-            let plan = plan(&cluster, corpus, near, down).await?;
+            let readers = Arc::new(Readers::new(Arc::clone(&cluster.layout), &down));
+            let plan = plan(&readers, corpus, near, down.clone()).await?;
             if !plan.unreachable.is_empty() && !near.spec.allow_partial {
                 lost.nodes = plan.unreachable;
                 return Err(lost.error(&corpus.record.name));
@@ -91,7 +93,20 @@ impl Router {
                 plan: &plan,
                 deadline: round,
             };
-            let (answers, _memory, failures) = asked.answers().await?;
+            let proof = self.prove(Claim {
+                cluster: &cluster,
+                readers: &readers,
+                shards: plan.shards(),
+                down: &down,
+                readers_confirm: true,
+                deadline: round,
+            });
+            let (answers, unproven) = tokio::join!(asked.answers(), proof);
+            let (answers, _memory, mut failures) = answers?;
+            if !unproven.nodes.is_empty() {
+                return Err(unproven.error(&corpus.record.name));
+            }
+            failures.extend(unproven);
             if failures.is_empty() {
                 return complete(corpus, near, plan, answers).await;
             }
@@ -136,17 +151,16 @@ impl Router {
 }
 
 async fn plan(
-    cluster: &ClusterView,
+    readers: &Arc<Readers>,
     corpus: &OpenCorpus,
     near: &Near,
     down: BTreeSet<NodeId>,
 ) -> Result<QueryPlan, RouterError> {
     let tables = Arc::clone(corpus.tables());
-    let layout = Arc::clone(&cluster.layout);
+    let readers = Arc::clone(readers);
     let queries = Arc::clone(&near.queries);
     let max_distance = near.max_distance;
     offload(near.queries.len(), move || {
-        let readers = Readers::new(layout, &down);
         plan_queries(&tables, &readers, &queries, max_distance, &down)
     })
     .await
@@ -224,7 +238,9 @@ impl Asked<'_> {
                 let (matches, size) = decoded(bytes).await?;
                 Ok((matches, size, answer.memory))
             }
-            Outcome::Changed(_) | Outcome::Status(_) => Err(CallError::nonsense()),
+            Outcome::Changed(_) | Outcome::Confirmed(_) | Outcome::Status(_) => {
+                Err(CallError::nonsense())
+            }
         }
     }
 }

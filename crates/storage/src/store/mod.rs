@@ -174,6 +174,17 @@ impl Store {
         self.replicas.read().unanswered(epochs)
     }
 
+    /// Those of these shards of which a store has installed a later record; all if this is another store.
+    #[must_use]
+    pub fn unconfirmed(&self, store: StoreId, epochs: &[(ShardId, Epoch)]) -> ShardSet {
+        let replicas = self.replicas.read();
+        if replicas.store() == store {
+            replicas.unconfirmed(epochs)
+        } else {
+            epochs.iter().map(|(shard, _)| *shard).collect()
+        }
+    }
+
     /// Whether the store has applied an earlier record of one of these shards.
     #[must_use]
     pub fn is_behind(&self, epochs: &[(ShardId, Epoch)]) -> bool {

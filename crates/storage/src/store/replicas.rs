@@ -132,9 +132,26 @@ impl Replicas {
         self.without(epochs, Replica::takes)
     }
 
-    /// Those of these shards for which the store answers no reads by these epochs.
+    /// Those of these shards for which the store answers no reads by these epochs, or has queued a later record.
     pub(crate) fn unanswered(&self, epochs: &[(ShardId, Epoch)]) -> ShardSet {
-        self.without(epochs, Replica::answers)
+        self.without(epochs, |replica, epoch| {
+            replica.answers(epoch) && replica.confirms() == epoch
+        })
+    }
+
+    /// Those of these shards of which the store has queued a later record.
+    pub(crate) fn unconfirmed(&self, epochs: &[(ShardId, Epoch)]) -> ShardSet {
+        let is_later = |(shard, epoch): &&(ShardId, Epoch)| {
+            let held = self.by_shard.get(shard);
+            held.is_some_and(|held| held.replica.confirms() > *epoch)
+        };
+        let later = epochs.iter().filter(is_later);
+        later.map(|(shard, _)| *shard).collect()
+    }
+
+    /// The store itself.
+    pub(crate) const fn store(&self) -> StoreId {
+        self.store
     }
 
     fn without(

@@ -150,7 +150,7 @@ impl Scene {
     async fn answer(&mut self) -> Option<(u64, Option<Reason>)> {
         let answer = self.outcome().await?;
         let reason = match answer.outcome.unwrap() {
-            Outcome::Changed(_) | Outcome::Matches(_) => None,
+            Outcome::Changed(_) | Outcome::Matches(_) | Outcome::Confirmed(_) => None,
             Outcome::Status(status) => Some(Reason::of(&status_from_bytes(status)).unwrap()),
         };
         Some((answer.sequence, reason))
@@ -497,7 +497,7 @@ impl Scene {
         match self.outcome().await.unwrap().outcome.unwrap() {
             Outcome::Changed(changed) => Ok(changed),
             Outcome::Status(status) => Err(Reason::of(&status_from_bytes(status)).unwrap()),
-            Outcome::Matches(matches) => panic!("{matches:?}"),
+            other @ (Outcome::Matches(_) | Outcome::Confirmed(_)) => panic!("{other:?}"),
         }
     }
 }

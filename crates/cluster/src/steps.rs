@@ -1,0 +1,214 @@
+//! Changing who holds shards: steps of their records, many in one transaction.
+//!
+//! # Invariants
+//! - CS1: a record replaces only the one that its step was taken from (`of_two_who_take_a_step_one_does`).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use simshard_topology::ShardId;
+use simshard_topology::replication::{Epoch, ShardRecord, ShardRecords, Step, StepError, StoreId};
+
+use crate::key_value::{KeyValueStore, MAX_OPERATIONS, Revision, Snapshot, Transaction};
+use crate::keys;
+use crate::membership::{commit, random, records_in};
+use crate::records;
+use crate::store::MetadataError;
+
+/// Attempts after others changed the records meanwhile.
+const MOST_ATTEMPTS: usize = 8;
+
+/// What became of steps.
+#[derive(Debug, Default)]
+pub struct Steps {
+    /// The records that were written.
+    pub taken: ShardRecords,
+    /// The steps that may not be taken now, and why.
+    pub refused: RefusedSteps,
+}
+
+/// Steps that may not be taken, and why.
+pub type RefusedSteps = Vec<(ShardId, StepError)>;
+
+/// Takes the step of each shard that `step` names for its record; for the record after the step it must name none.
+/// `synced` tells the epoch of a shard that a store has reported. Another process may have taken the step: then it is
+/// not among those taken.
+///
+/// # Errors
+/// [`MetadataError::Raced`] if the records change all the time, else when the keys cannot be read, written or understood.
+/// Some steps may have been taken.
+pub async fn take_steps(
+    keys: &dyn KeyValueStore,
+    step: impl Fn(ShardId, &ShardRecord) -> Option<Step> + Send + Sync,
+    synced: impl Fn(ShardId, StoreId) -> Epoch + Send + Sync,
+) -> Result<Steps, MetadataError> {
+    let mut taken = ShardRecords::new();
+    for _ in 0..MOST_ATTEMPTS {
+        let (planned, refused) = plan(&keys.read(keys::SHARDS).await?, &step, &synced)?;
+        let mut has_conflict = false;
+        for some in planned.chunks(MAX_OPERATIONS) {
+            if replace(keys, some).await? {
+                let written = some.iter();
+                taken.extend(written.map(|change| (change.shard, Arc::clone(&change.next))));
+            } else {
+                has_conflict = true;
+            }
+        }
+        if !has_conflict {
+            return Ok(Steps { taken, refused });
+        }
+    }
+    Err(MetadataError::Raced)
+}
+
+/// A record that is to replace another.
+struct Replacement {
+    shard: ShardId,
+    /// Which wrote the record that it replaces.
+    revision: Revision,
+    next: Arc<ShardRecord>,
+}
+
+/// The steps that may be taken, and those that may not.
+fn plan(
+    shards: &Snapshot,
+    step: impl Fn(ShardId, &ShardRecord) -> Option<Step>,
+    synced: impl Fn(ShardId, StoreId) -> Epoch,
+) -> Result<(Vec<Replacement>, RefusedSteps), MetadataError> {
+    let (mut planned, mut refused) = (Vec::new(), Vec::new());
+    let pairs = shards.pairs.iter().map(|pair| (&*pair.key, pair.revision));
+    let revisions: BTreeMap<&str, Revision> = pairs.collect();
+    for (shard, record) in records_in(shards)? {
+        let Some(step) = step(shard, &record) else {
+            continue;
+        };
+        match record.after(step, random(), |store| synced(shard, store)) {
+            Ok(next) => planned.push(Replacement {
+                shard,
+                revision: revisions[&*keys::shard(shard)],
+                next: Arc::new(next),
+            }),
+            Err(error) => refused.push((shard, error)),
+        }
+    }
+    Ok((planned, refused))
+}
+
+/// Writes records in one transaction, if none of those that they replace has changed. Answers whether it did.
+async fn replace(
+    keys: &dyn KeyValueStore,
+    replacements: &[Replacement],
+) -> Result<bool, MetadataError> {
+    let (mut last, mut change) = (None, Transaction::new());
+    for Replacement {
+        shard,
+        revision,
+        next,
+    } in replacements
+    {
+        let key = keys::shard(*shard);
+        let text = records::shard_text(&key, next)?;
+        change = change.if_unchanged(&*key, *revision).put(&*key, &*text);
+        last = Some((key, text));
+    }
+    match last {
+        Some((key, text)) => Ok(commit(keys, &change, &key, &text).await?.is_some()),
+        None => Ok(true),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use simshard_topology::{NodeId, ShardSet};
+
+    use super::*;
+    use crate::corpora::Corpora;
+    use crate::key_value::{KeyValueStore, MemoryKeyValues};
+    use crate::membership::{initialize, register, shard_records};
+    use crate::records::RegisteredStore;
+
+    const STORES: [StoreId; 3] = [StoreId([1; 16]), StoreId([2; 16]), StoreId([3; 16])];
+
+    fn node(store: StoreId) -> NodeId {
+        NodeId::new(&format!("n{}", store.0[0])).unwrap()
+    }
+
+    /// Three stores that hold every shard.
+    async fn cluster() -> MemoryKeyValues {
+        let keys = MemoryKeyValues::new();
+        for store in STORES {
+            let registered = RegisteredStore {
+                id: store,
+                node: node(store),
+                address: format!("http://127.0.0.1:{}", store.0[0]),
+                next_generation: 0,
+                corpora: std::collections::BTreeSet::new(),
+            };
+            register(&keys, &registered).await.unwrap();
+        }
+        let map = simshard_topology::plan(None, &STORES.map(node), 3).unwrap();
+        let corpora = Corpora::default();
+        initialize(&keys, &map, &corpora, &[]).await.unwrap();
+        keys
+    }
+
+    fn evict(store: StoreId) -> impl Fn(ShardId, &ShardRecord) -> Option<Step> {
+        move |_, record| record.in_sync(store).map(|_| Step::Evict(store))
+    }
+
+    const LATEST: Epoch = Epoch {
+        generation: u32::MAX,
+        number: u64::MAX,
+    };
+
+    #[tokio::test]
+    async fn a_store_leaves_all_its_shards_in_batches() {
+        let keys = cluster().await;
+        let before = keys.read("").await.unwrap().revision;
+        let nothing_reported = |_, _| Epoch::NONE;
+        let steps = take_steps(&keys, evict(STORES[0]), nothing_reported).await;
+        let steps = steps.unwrap();
+        let taken: ShardSet = steps.taken.keys().copied().collect();
+        assert_eq!((taken, steps.refused.len()), (ShardSet::ALL, 0));
+        let after = keys.read("").await.unwrap().revision;
+        assert_eq!(after.0 - before.0, 2);
+        assert_eq!(shard_records(&keys).await.unwrap(), steps.taken);
+        for record in steps.taken.values() {
+            assert_eq!(record.in_sync(STORES[0]), None);
+            assert_eq!(record.in_sync.len(), 2);
+        }
+        // Nothing is left to do.
+        let again = take_steps(&keys, evict(STORES[0]), nothing_reported).await;
+        assert!(again.unwrap().taken.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_step_that_may_not_be_taken_says_why() {
+        let keys = cluster().await;
+        let _ = take_steps(&keys, evict(STORES[0]), |_, _| Epoch::NONE)
+            .await
+            .unwrap();
+        for (reported, expected) in [
+            (Epoch::NONE, "too few stores"),
+            (LATEST, "an eviction must"),
+        ] {
+            let steps = take_steps(&keys, evict(STORES[1]), |_, _| reported).await;
+            let steps = steps.unwrap();
+            assert_eq!((steps.taken.len(), steps.refused.len()), (0, 256));
+            let (_, why) = steps.refused[0];
+            assert!(why.to_string().starts_with(expected), "{why}");
+        }
+    }
+
+    /// CS1.
+    #[tokio::test]
+    async fn of_two_who_take_a_step_one_does() {
+        let keys = cluster().await;
+        let seen = keys.read(keys::SHARDS).await.unwrap();
+        let (planned, _) = plan(&seen, evict(STORES[1]), |_, _| LATEST).unwrap();
+        let steps = take_steps(&keys, evict(STORES[0]), |_, _| LATEST).await;
+        let steps = steps.unwrap();
+        assert!(!replace(&keys, &planned[..MAX_OPERATIONS]).await.unwrap());
+        assert_eq!(shard_records(&keys).await.unwrap(), steps.taken);
+    }
+}
