@@ -10,7 +10,7 @@ use simshard_bench::BadSettings;
 use simshard_client::ClientError;
 use simshard_cluster::{KeyValueError, MetadataError};
 use simshard_input::{InputError, WithoutParquet};
-use simshard_node::ServeError;
+use simshard_node::{RegistrationError, ServeError};
 use simshard_runtime::logging::LoggingError;
 use simshard_runtime::terminal::{escaped, is_obeyed};
 use simshard_storage::{OpenError, ReadError};
@@ -59,6 +59,7 @@ pub fn code(error: &anyhow::Error) -> Option<u8> {
         if cause.downcast_ref().is_some_and(is_bad_file)
             || cause.downcast_ref().is_some_and(is_bad_directory)
             || cause.downcast_ref().is_some_and(is_bad_role)
+            || cause.downcast_ref().is_some_and(is_bad_registration)
         {
             return Some(BAD_INPUT);
         }
@@ -109,12 +110,22 @@ fn is_bad_role(error: &ServeError) -> bool {
     match error {
         ServeError::Metadata(error) => is_bad_file(error),
         ServeError::Open(error) => is_bad_directory(error),
+        ServeError::Registration(error) => is_bad_registration(error),
         ServeError::UnknownNode { .. } => true,
         ServeError::Threads(_)
         | ServeError::Storage(_)
         | ServeError::Records(_)
         | ServeError::Stopped
         | ServeError::Transport(_) => false,
+    }
+}
+
+/// Whether a node may not go on with the directory that it was given.
+fn is_bad_registration(error: &RegistrationError) -> bool {
+    match error {
+        RegistrationError::Stale { .. } | RegistrationError::Replaced { .. } => true,
+        RegistrationError::Metadata(error) => is_bad_file(error),
+        RegistrationError::Open(error) => is_bad_directory(error),
     }
 }
 
@@ -133,6 +144,7 @@ fn is_bad_directory(error: &OpenError) -> bool {
         OpenError::Manifest(
             ReadError::ShardAbsent(_) | ReadError::OtherStore { .. } | ReadError::Corrupt { .. },
         )
+        | OpenError::Incarnations(_)
         | OpenError::Segment(_)
         | OpenError::Locked { .. }
         | OpenError::Failed { .. }

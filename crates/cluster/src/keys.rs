@@ -5,6 +5,7 @@
 //! | `cluster` | that there is a cluster, as JSON; written last |
 //! | `registrations` | how many changes of stores there have been |
 //! | `stores/UUID` | a store and where it answers, as JSON |
+//! | `published/UUID` | the last start of a store, and how far its log is on disk, as JSON |
 //! | `shards/SS` | who holds a shard, as JSON; SS are the two digits of its leading byte |
 //! | `take-over` | that corpora are being copied from a corpora file, into a cluster that has not begun |
 //! | `corpora/revision` | how many changes of corpora there have been |
@@ -30,6 +31,11 @@ pub(crate) const SHARDS: &str = "shards/";
 /// The record of a store.
 pub(crate) fn store(id: StoreId) -> String {
     format!("{STORES}{id}")
+}
+
+/// What a store publishes of itself.
+pub(crate) fn published(id: StoreId) -> String {
+    format!("published/{id}")
 }
 
 /// The record of a shard.

@@ -16,6 +16,7 @@ mod keys;
 mod layout;
 mod membership;
 mod memory;
+mod published;
 mod raw_corpus;
 mod records;
 mod steps;
@@ -31,8 +32,11 @@ pub use key_value::{
 };
 pub use key_value_metadata::KeyValueMetadata;
 pub use layout::{ClusterLayout, ClusterLayoutError, Node};
-pub use membership::{check_registered, initialize, register, registered_stores, shard_records};
+pub use membership::{
+    check_registered, initialize, random_nonce, register, registered_stores, shard_records,
+};
 pub use memory::MemoryStore;
+pub use published::{Published, publish, published, published_in, published_key};
 pub use records::RegisteredStore;
 pub use simshard_topology::CorpusUid;
 pub use steps::{RefusedSteps, Steps, take_steps};

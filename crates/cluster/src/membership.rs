@@ -54,6 +54,7 @@ pub async fn register(
         for other in &registered.stores {
             if other.id != store.id && other.node == store.node {
                 change = change.delete(keys::store(other.id));
+                change = change.delete(keys::published(other.id));
             }
         }
         if commit(keys, &change, &key, &text).await?.is_some() {
@@ -104,7 +105,7 @@ pub async fn initialize(
             let key = keys::shard(shard);
             let holders = map.replicas(shard).iter().map(|node| stores[node].id);
             let holders: Vec<StoreId> = holders.collect();
-            let record = ShardRecord::first(generation, &holders, random());
+            let record = ShardRecord::first(generation, &holders, random_nonce());
             let text = records::shard_text(&key, &record)?;
             change = change.put(&*key, &*text);
             last = Some((key, text));
@@ -219,7 +220,9 @@ pub(crate) async fn commit(
     }
 }
 
-pub(crate) fn random() -> u64 {
+/// A number that differs from all others.
+#[must_use]
+pub fn random_nonce() -> u64 {
     Uuid::new_v4().as_u64_pair().1
 }
 

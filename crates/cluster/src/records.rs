@@ -228,7 +228,7 @@ pub(crate) fn missing(key: &str) -> MetadataError {
     bad(key, "it is missing".to_owned())
 }
 
-fn bad(key: &str, reason: String) -> MetadataError {
+pub(crate) fn bad(key: &str, reason: String) -> MetadataError {
     MetadataError::BadRecord {
         key: key.to_owned(),
         reason,

@@ -11,7 +11,7 @@ use simshard_topology::replication::{Epoch, ShardRecord, ShardRecords, Step, Ste
 
 use crate::key_value::{KeyValueStore, MAX_OPERATIONS, Revision, Snapshot, Transaction};
 use crate::keys;
-use crate::membership::{commit, random, records_in};
+use crate::membership::{commit, random_nonce, records_in};
 use crate::records;
 use crate::store::MetadataError;
 
@@ -82,7 +82,7 @@ fn plan(
         let Some(step) = step(shard, &record) else {
             continue;
         };
-        match record.after(step, random(), |store| synced(shard, store)) {
+        match record.after(step, random_nonce(), |store| synced(shard, store)) {
             Ok(next) => planned.push(Replacement {
                 shard,
                 revision: revisions[&*keys::shard(shard)],

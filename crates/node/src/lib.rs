@@ -10,10 +10,12 @@ mod engine;
 mod error;
 mod grpc;
 mod reconcile;
+mod registration;
 mod server;
 mod shard;
 mod target;
 
 pub use simshard_storage::Options as StorageOptions;
 
+pub use registration::{Registration, RegistrationError, check_directory};
 pub use server::{Node, NodeConfig, ServeError};

@@ -21,6 +21,7 @@ use tracing::{error, info, warn};
 use crate::engine::{CorpusRecords, Engine, Threads};
 use crate::grpc::ShardGrpc;
 use crate::reconcile::{Differences, compare};
+use crate::registration::{Registration, RegistrationError};
 
 /// The stream of a router's work: it refuses items that find no room one by one.
 const WORK: &str = "/simshard.shard.v1.ShardService/Work";
@@ -68,6 +69,9 @@ pub enum ServeError {
     /// The metadata has records of shards that may not follow those that are installed.
     #[error("the node cannot follow the metadata, and ends: {0}")]
     Records(InstallFailure),
+    /// The directory is not that of the store that ran last.
+    #[error(transparent)]
+    Registration(#[from] RegistrationError),
     /// Starting was cut off.
     #[error("the node was stopped while it started")]
     Stopped,
@@ -84,6 +88,8 @@ pub struct Node {
     /// As the metadata has it, for the records of shards.
     followed: watch::Receiver<Arc<ClusterLayout>>,
     engine: Arc<Engine>,
+    /// Of a node that has registered itself.
+    registration: Option<Registration>,
 }
 
 impl Node {
@@ -113,7 +119,15 @@ impl Node {
             layout,
             followed,
             engine,
+            registration: None,
         })
+    }
+
+    /// Lets it publish how far its log is on disk, and end when another process runs on a copy of its directory.
+    #[must_use]
+    pub fn publishing(mut self, registration: Registration) -> Self {
+        self.registration = Some(registration);
+        self
     }
 
     /// Claims a data directory, which is made if there is none, for a node whose shards are not known yet.
@@ -139,7 +153,11 @@ impl Node {
             layout,
             followed,
             engine,
+            registration,
         } = self;
+        if let Some(registration) = &registration {
+            registration.check()?;
+        }
         let map = layout.map();
         info!(node = %config.node, shards = %map.shards_of(&config.node), map = %map.digest(), "node serves");
         let service = ShardServiceServer::new(ShardGrpc {
@@ -163,12 +181,18 @@ impl Node {
         tokio::select! {
             failure = engine.failure() => return Err(ServeError::Storage(failure)),
             problem = install_all(&engine, followed) => return Err(ServeError::Records(problem)),
+            problem = keep_published(&engine, registration.as_ref()) => return Err(problem.into()),
             served = served => served?,
         }
-        let closed = tokio::task::spawn_blocking(move || engine.close()).await;
+        let closing = Arc::clone(&engine);
+        let closed = tokio::task::spawn_blocking(move || closing.close()).await;
         closed
             .map_err(|_| ServeError::Stopped)?
-            .map_err(ServeError::Storage)
+            .map_err(ServeError::Storage)?;
+        if let Some(registration) = registration {
+            registration.publish_last(engine.synced()).await;
+        }
+        Ok(())
     }
 }
 
@@ -224,6 +248,14 @@ async fn reconcile(engine: &Engine, store: &dyn MetadataStore) {
             %uid,
             "the node holds a corpus that has no record: `simshard corpus recover` restores it"
         );
+    }
+}
+
+/// Publishes how far the log is on disk. Returns why the node cannot go on.
+async fn keep_published(engine: &Engine, registration: Option<&Registration>) -> RegistrationError {
+    match registration {
+        Some(registration) => registration.keep_published(|| engine.synced()).await,
+        None => pending().await,
     }
 }
 

@@ -264,13 +264,23 @@ impl ProcessCluster {
     }
 
     /// Where a node keeps its data.
-    fn data(&self, number: usize) -> PathBuf {
+    #[must_use]
+    pub fn data(&self, number: usize) -> PathBuf {
         self.folder.path().join(format!("n{}", number + 1))
     }
 
     /// Starts a node that has ended, with the data that it had.
     pub fn start_node(&mut self, number: usize) {
         let args = self.node_args(number);
+        self.nodes[number] = Some(Process::serve(binary(), args));
+    }
+
+    /// The same, with more arguments.
+    pub fn start_node_with(&mut self, number: usize, more: &[&str]) {
+        let args = self.node_args(number);
+        let args = args
+            .into_iter()
+            .chain(more.iter().map(|arg| (*arg).to_owned()));
         self.nodes[number] = Some(Process::serve(binary(), args));
     }
 

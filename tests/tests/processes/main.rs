@@ -20,6 +20,7 @@ mod given_up_changes;
 mod installed_records;
 mod interruptions;
 mod lost_metadata;
+mod older_directories;
 mod on_demand;
 mod open_files;
 mod replicas;

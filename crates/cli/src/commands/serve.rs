@@ -138,6 +138,13 @@ pub struct NodeArgs {
     /// Where other processes reach this node, if it registers itself [default: http:// and where it listens]
     #[arg(long, value_name = "URL", env = "SIMSHARD_ADDRESS")]
     pub address: Option<String>,
+    /// How often the node publishes how far its log is on disk, if it registers itself, in seconds [default: 10]
+    #[arg(long, value_name = "SECONDS", env = "SIMSHARD_PUBLISH_SECONDS")]
+    pub publish_seconds: Option<u32>,
+    /// Start a node that registers itself even if its directory is older than what it acknowledged: searches miss what
+    /// it lost, and removed documents may come back. Give it once, when nothing better is left
+    #[arg(long)]
+    pub accept_lost_changes: bool,
     /// What the node keeps.
     #[command(flatten)]
     pub store: StoreArgs,

@@ -123,6 +123,11 @@ impl Engine {
         }
     }
 
+    /// The last record of the log that is on disk and applied.
+    pub(crate) fn synced(&self) -> u64 {
+        self.store.synced()
+    }
+
     /// Finishes the changes in flight; takes none any more. Answers how the storage failed, if it did, even now.
     pub(crate) fn close(&self) -> Result<(), Failure> {
         self.writer.close();

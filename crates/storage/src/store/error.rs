@@ -70,6 +70,9 @@ pub enum OpenError {
     /// The manifest cannot be read.
     #[error(transparent)]
     Manifest(ReadError),
+    /// The file of the last starts cannot be read.
+    #[error(transparent)]
+    Incarnations(ReadError),
     /// A segment that the manifest names cannot be read.
     #[error(transparent)]
     Segment(#[from] ReadError),

@@ -19,11 +19,13 @@
 //!   fewer than [`catalog::RECENT_DROPS`] others were dropped, as a message that makes it may be late.
 
 mod catalog;
+mod claim;
 mod compaction;
 mod create;
 mod error;
 mod failure;
 mod flush;
+mod incarnations;
 mod lock;
 mod maintenance;
 mod open;
@@ -41,7 +43,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use simshard_simhash::Fingerprint;
-use simshard_topology::replication::{Epoch, StoreId};
+use simshard_topology::replication::StoreId;
 use simshard_topology::{CorpusUid, ShardId, ShardSet};
 
 use crate::directory::{Directory, StoredFile};
@@ -57,12 +59,13 @@ use crate::shortage::Shortage;
 use crate::thread::AbortOnPanic;
 use catalog::Catalog;
 pub use catalog::Corpus;
+pub use claim::Claim;
 pub use error::OpenError;
 pub use failure::FailureNote;
 pub(crate) use failure::read_failure_note;
 pub(crate) use lock::lock_for_looking;
 pub(crate) use maintenance::Maintenance;
-pub use open::{Claim, Holding};
+pub use open::Holding;
 pub(crate) use open::{LOG, SEGMENTS};
 pub use page::PageStart;
 pub use replicas::Installation;
@@ -161,34 +164,10 @@ impl Store {
         &self.replicas
     }
 
-    /// The epoch that the store has applied last of a shard; [`Epoch::NONE`] if it has installed no record of it.
+    /// The last record of the log that is on disk and applied.
     #[must_use]
-    pub fn epoch(&self, shard: ShardId) -> Epoch {
-        self.replicas.read().epoch(shard)
-    }
-
-    /// Those of these shards that the store does not hold in sync by records of exactly these epochs: it answers no
-    /// reads of them.
-    #[must_use]
-    pub fn unanswered(&self, epochs: &[(ShardId, Epoch)]) -> ShardSet {
-        self.replicas.read().unanswered(epochs)
-    }
-
-    /// Those of these shards of which a store has installed a later record; all if this is another store.
-    #[must_use]
-    pub fn unconfirmed(&self, store: StoreId, epochs: &[(ShardId, Epoch)]) -> ShardSet {
-        let replicas = self.replicas.read();
-        if replicas.store() == store {
-            replicas.unconfirmed(epochs)
-        } else {
-            epochs.iter().map(|(shard, _)| *shard).collect()
-        }
-    }
-
-    /// Whether the store has applied an earlier record of one of these shards.
-    #[must_use]
-    pub fn is_behind(&self, epochs: &[(ShardId, Epoch)]) -> bool {
-        self.replicas.read().is_behind(epochs)
+    pub fn synced(&self) -> u64 {
+        self.maintenance.applied()
     }
 
     /// The corpora that it holds, by uid.

@@ -1,6 +1,6 @@
 //! Opening a data directory: manifest, segments, log, then memtables as they were.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -8,19 +8,19 @@ use std::sync::atomic::AtomicUsize;
 
 use parking_lot::{Mutex, RwLock};
 use simshard_simhash::{Fingerprint, Tables};
-use simshard_topology::replication::{ShardRecords, StoreId};
+use simshard_topology::replication::ShardRecords;
 use simshard_topology::{CorpusUid, ShardId, ShardSet};
 
 use super::catalog::Catalog;
 use super::lock::lock;
 use super::replicas::{Installation, Replicas};
 use super::{Disk, Maintenance, OpenError, Options, Store, create, failure};
-use crate::directory::{Directory, DiskDirectory, StoredFile};
+use crate::directory::{Directory, DiskDirectory};
 use crate::disk_space::DiskSpace;
 use crate::element::{Change, Operation};
 use crate::error::ReadError;
 use crate::files;
-use crate::log::{LogError, Record, Tail, recover, survey};
+use crate::log::{LogError, Record, Tail, recover};
 use crate::manifest::Manifest;
 use crate::segment::{BlockCache, Segment, SegmentId};
 use crate::shard::Shard;
@@ -49,18 +49,6 @@ impl From<ShardSet> for Holding {
     }
 }
 
-/// A data directory that no other process can open as long as this lives. Drop it to open the store.
-#[derive(Debug)]
-pub struct Claim {
-    /// The identity of the store.
-    pub store: StoreId,
-    /// The generation after that of the records that it has installed; 0 if it has none.
-    pub next_generation: u32,
-    /// The corpora that it holds.
-    pub corpora: BTreeSet<CorpusUid>,
-    _lock: Box<dyn StoredFile>,
-}
-
 impl Store {
     /// Opens a data directory, or makes one, for a node that owns these shards. Everything that was
     /// acknowledged is there again when this returns.
@@ -76,29 +64,6 @@ impl Store {
         DiskDirectory::make(directory).map_err(failed("make", directory))?;
         let opened = DiskDirectory::open(directory).map_err(failed("open", directory))?;
         Self::open_in(Arc::new(opened), holding.into(), options)
-    }
-
-    /// Claims a data directory before its shards are known. Without a store there, makes one that holds none yet.
-    ///
-    /// # Errors
-    /// If the directory is in use, damaged or of another format.
-    pub fn claim(directory: &Path) -> Result<Claim, OpenError> {
-        DiskDirectory::make(directory).map_err(failed("make", directory))?;
-        let opened = DiskDirectory::open(directory).map_err(failed("open", directory))?;
-        let opened: Arc<dyn Directory> = Arc::new(opened);
-        create::check_is_free(&*opened)?;
-        let lock = lock(&*opened)?;
-        let manifest = match Manifest::read(&*opened).map_err(OpenError::Manifest)? {
-            Some(manifest) => manifest,
-            None => create::manifest(&opened, ShardSet::EMPTY)?,
-        };
-        let (catalog, replicas) = contents(&*opened, &manifest)?;
-        Ok(Claim {
-            store: StoreId(manifest.store.into_bytes()),
-            next_generation: replicas.next_generation(),
-            corpora: catalog.corpora.into_keys().collect(),
-            _lock: lock,
-        })
     }
 
     /// `open`, in any directory.
@@ -126,7 +91,7 @@ impl Store {
         // A process that was killed may have left names of files in memory only.
         files::sync(&*directory)?;
         files::sync(&*segments)?;
-        settle(&directory, &mut manifest, &mut log, owned, records)?;
+        settle(&directory, &mut manifest, &mut log, owned, records.as_ref())?;
         shards.retain(|id, _| owned.contains(*id));
         delete_leftovers(&*segments, &manifest)?;
         let disk = Disk {
@@ -188,7 +153,7 @@ fn settle(
     manifest: &mut Manifest,
     log: &mut Replayed,
     owned: ShardSet,
-    records: Option<ShardRecords>,
+    records: Option<&ShardRecords>,
 ) -> Result<(), OpenError> {
     let news = news(&**directory, &log.replicas, records)?;
     let is_held = hold(&**directory, manifest, owned, &log.catalog)?;
@@ -203,14 +168,14 @@ fn settle(
 }
 
 /// The records that are to be installed before anything is served.
-fn news(
+pub(super) fn news(
     directory: &dyn Directory,
     replicas: &Replicas,
-    records: Option<ShardRecords>,
+    records: Option<&ShardRecords>,
 ) -> Result<Installation, OpenError> {
     let path = || directory.path().to_owned();
     match records {
-        Some(records) => replicas.news(&records).map_err(|(shard, problem)| {
+        Some(records) => replicas.news(records).map_err(|(shard, problem)| {
             let path = path();
             OpenError::OtherRecords {
                 path,
@@ -289,28 +254,6 @@ fn replay_log(
         catalog: recovery.catalog,
         replicas: recovery.replicas,
     })
-}
-
-/// The corpora and the records of shards that a directory has, in manifest and log. Changes nothing.
-fn contents(
-    directory: &dyn Directory,
-    manifest: &Manifest,
-) -> Result<(Catalog, Replicas), OpenError> {
-    let (mut catalog, mut replicas) = (Catalog::of(manifest), Replicas::of(manifest));
-    let visit = |sequence, record| {
-        match record {
-            Record::Operation(Operation::CreateCorpus { uid, layout }) => {
-                catalog.create(sequence, uid, layout);
-            }
-            Record::Operation(Operation::DropCorpus { uid }) => catalog.drop_corpus(sequence, uid),
-            Record::Operation(Operation::Install(installed)) => replicas.restore(&installed),
-            Record::Operation(Operation::Change(_)) | Record::Mark => {}
-        }
-        Ok::<(), OpenError>(())
-    };
-    let log = files::folder(directory, LOG)?;
-    survey(log, manifest.store, manifest.first_sequence, visit)?;
-    Ok((catalog, replicas))
 }
 
 /// What the log makes of what a manifest says.

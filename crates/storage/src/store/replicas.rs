@@ -11,6 +11,7 @@ use simshard_topology::replication::{
 };
 use simshard_topology::{ShardId, ShardSet};
 
+use super::Store;
 use crate::manifest::{Manifest, ReplicaMeta};
 
 /// Records that are installed together, by shard.
@@ -28,6 +29,38 @@ struct Held {
     replica: Replica,
     /// Records of the log before this sequence are no part of the shard.
     replay_start: u64,
+}
+
+impl Store {
+    /// The epoch that the store has applied last of a shard; [`Epoch::NONE`] if it has installed no record of it.
+    #[must_use]
+    pub fn epoch(&self, shard: ShardId) -> Epoch {
+        self.replicas.read().epoch(shard)
+    }
+
+    /// Those of these shards that the store does not hold in sync by records of exactly these epochs: it answers no
+    /// reads of them.
+    #[must_use]
+    pub fn unanswered(&self, epochs: &[(ShardId, Epoch)]) -> ShardSet {
+        self.replicas.read().unanswered(epochs)
+    }
+
+    /// Those of these shards of which a store has installed a later record; all if this is another store.
+    #[must_use]
+    pub fn unconfirmed(&self, store: StoreId, epochs: &[(ShardId, Epoch)]) -> ShardSet {
+        let replicas = self.replicas.read();
+        if replicas.store() == store {
+            replicas.unconfirmed(epochs)
+        } else {
+            epochs.iter().map(|(shard, _)| *shard).collect()
+        }
+    }
+
+    /// Whether the store has applied an earlier record of one of these shards.
+    #[must_use]
+    pub fn is_behind(&self, epochs: &[(ShardId, Epoch)]) -> bool {
+        self.replicas.read().is_behind(epochs)
+    }
 }
 
 impl Replicas {

@@ -18,6 +18,7 @@
 //! | `replica` | what a store holds of a shard, by the records of its log |
 //! | `write` | which of two states stays, and when a change may be acknowledged |
 //! | `read` | when an answer is proven |
+//! | `incarnation` | whether a directory is the one that ran last |
 //!
 //! # Invariants
 //! They hold in every state that [`tests`] reaches, and each rule is needed: without it one of them breaks.
@@ -34,6 +35,7 @@
 //! - RI11: in each log, writes at an epoch stand before the record of the next.
 //! - RI12: a learner takes writes only once a store in sync has synced the record that added it.
 
+mod incarnation;
 mod read;
 mod record;
 mod replica;
@@ -42,6 +44,9 @@ mod step;
 mod tests;
 mod write;
 
+pub use incarnation::{
+    HeldIncarnations, Incarnation, PublishedStore, StaleStore, StartStep, next_start_step, renewed,
+};
 pub use read::Read;
 pub use record::{
     Epoch, InSync, Learner, ShardEpochs, ShardRecord, ShardRecords, StoreId, read_quorum,

@@ -20,6 +20,9 @@ use crate::embedded::{
 };
 use crate::exit::UsageError;
 
+/// How often a node that registers itself publishes the end of its log.
+const PUBLISH: Duration = Duration::from_secs(10);
+
 /// Least memory for requests in flight.
 const LEAST_IN_FLIGHT_MIB: u32 = 64;
 
@@ -38,6 +41,8 @@ pub struct RawNodeConfig {
     pub listen: Option<SocketAddr>,
     /// Where other processes reach it.
     pub address: Option<String>,
+    /// How often it publishes the end of its log, if it registers itself.
+    pub publish_seconds: Option<u32>,
     /// The directory that holds the node's documents.
     pub data: Option<PathBuf>,
     /// Changes held in memory before they are written to segments.
@@ -102,16 +107,20 @@ impl Place {
     }
 }
 
-/// Where a node answers.
+/// Where a node answers, and how it registers itself.
 #[derive(Debug)]
-pub(super) struct NodeAddress {
+pub(super) struct NodePresence {
     /// Where it listens. Left out, that is its address in the layout file.
     pub(super) listen: Option<SocketAddr>,
     /// Where other processes reach it. Left out, that is where it listens.
     pub(super) address: Option<String>,
+    /// How often it publishes the end of its log.
+    pub(super) publish: Duration,
+    /// Whether it goes on with a directory that lacks acknowledged changes.
+    pub(super) accepts_loss: bool,
 }
 
-pub(super) type NodeRole = Role<NodeAddress, NodeConfig>;
+pub(super) type NodeRole = Role<NodePresence, NodeConfig>;
 
 pub(super) type RouterRole = Role<SocketAddr, RouterConfig>;
 
@@ -136,6 +145,8 @@ pub(super) fn node(args: &NodeArgs) -> anyhow::Result<NodeRole> {
         .or(file.name)
         .ok_or_else(|| missing("--name"))?;
     let threads = positive("threads", args.store.threads.or(file.threads))?;
+    let publish = args.publish_seconds.or(file.publish_seconds);
+    let publish = positive("publish_seconds", publish)?;
     let process = args.role.process;
     let config = NodeConfig {
         node: NodeId::new(&name).map_err(|error| UsageError(error.to_string()))?,
@@ -147,9 +158,11 @@ pub(super) fn node(args: &NodeArgs) -> anyhow::Result<NodeRole> {
     };
     Ok(Role {
         metadata: place(&args.role, file.cluster, file.metadata)?,
-        listen: NodeAddress {
+        listen: NodePresence {
             listen: args.listen.or(file.listen),
             address: args.address.clone().or(file.address),
+            publish: publish.map_or(PUBLISH, seconds),
+            accepts_loss: args.accept_lost_changes,
         },
         config,
     })

@@ -10,6 +10,7 @@ use simshard_cluster::{
     ClusterLayout, FileStore, KeyValueMetadata, KeyValueStore, MetadataError, MetadataStore, Node,
     RegisteredStore, check_registered, register,
 };
+use simshard_node::{Registration, check_directory};
 use simshard_runtime::shutdown;
 use simshard_runtime::system::raise_open_files;
 use simshard_storage::Claim;
@@ -17,7 +18,7 @@ use simshard_topology::NodeId;
 use tokio::net::{TcpListener, TcpSocket};
 use tracing::{info, warn};
 
-use super::config::{NodeRole, Place, RouterRole};
+use super::config::{NodePresence, NodeRole, Place, RouterRole};
 use crate::connection::block_on;
 use crate::embedded::{self, bind};
 use crate::exit::UsageError;
@@ -41,21 +42,20 @@ pub(super) fn run_node(role: NodeRole) -> anyhow::Result<()> {
 }
 
 async fn start_node(role: NodeRole) -> anyhow::Result<(simshard_node::Node, TcpSocket)> {
-    let (store, socket) = match &role.metadata {
+    let (store, socket, registration) = match &role.metadata {
         Place::Store(keys) => {
             let socket = bind(role.listen.listen.ok_or_else(no_address)?)?;
-            let claim = claim(&role).await?;
-            let store = registered(&claim, &role, &socket)?;
-            register(&**keys, &store).await?;
-            let metadata = follow(keys).await?;
-            // Another store may have taken its place while it waited.
-            check_registered(&**keys, &store).await?;
-            (metadata, socket)
+            let (metadata, registration) = enter(keys, &role, &socket).await?;
+            (metadata, socket, Some(registration))
         }
         Place::Files(layout) | Place::FileAndStore(layout, _) => {
             if role.listen.address.is_some() {
                 let text =
                     "--address is for nodes that register themselves: leave it out, or --cluster";
+                return Err(UsageError(text.to_owned()).into());
+            }
+            if role.listen.accepts_loss {
+                let text = "--accept-lost-changes is for nodes that register themselves: leave it out, or --cluster";
                 return Err(UsageError(text.to_owned()).into());
             }
             let store = open_layout(layout, role.metadata.store()).await?;
@@ -65,10 +65,14 @@ async fn start_node(role: NodeRole) -> anyhow::Result<(simshard_node::Node, TcpS
                 Some(listen) => listen,
                 None => address_of(node)?,
             };
-            (store, bind(listen)?)
+            (store, bind(listen)?, None)
         }
     };
     let node = simshard_node::Node::open(role.config, store).await?;
+    let node = match registration {
+        Some(registration) => node.publishing(registration),
+        None => node,
+    };
     Ok((node, socket))
 }
 
@@ -115,6 +119,32 @@ async fn follow(keys: &Arc<dyn KeyValueStore>) -> Result<Arc<dyn MetadataStore>,
     let on_error = |error: &MetadataError| warn!(%error, "the layout cannot be followed now");
     let metadata = KeyValueMetadata::follow(Arc::clone(keys), on_wait, on_error).await?;
     Ok(Arc::new(metadata))
+}
+
+/// Registers a node, waits for its cluster, and makes this start of its directory the newest one.
+async fn enter(
+    keys: &Arc<dyn KeyValueStore>,
+    role: &NodeRole,
+    socket: &TcpSocket,
+) -> anyhow::Result<(Arc<dyn MetadataStore>, Registration)> {
+    let mut claim = claim(role).await?;
+    let store = registered(&claim, role, socket)?;
+    let NodePresence {
+        publish,
+        accepts_loss,
+        ..
+    } = role.listen;
+    check_directory(&**keys, &claim, accepts_loss).await?;
+    register(&**keys, &store).await?;
+    let metadata = follow(keys).await?;
+    // Another store may have taken its place while it waited.
+    check_registered(&**keys, &store).await?;
+    // With metadata of another history it does not begin a start, which would count against the right one.
+    if let Some(records) = metadata.watch_layout().borrow().records() {
+        claim.check_records(records)?;
+    }
+    let registration = Registration::enter(keys, &mut claim, accepts_loss, publish).await?;
+    Ok((metadata, registration))
 }
 
 /// The data directory of a node that registers itself.

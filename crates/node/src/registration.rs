@@ -1,0 +1,353 @@
+//! How a node that registers itself shows that its directory is the one that ran last, and how it stays that.
+//!
+//! # Invariants
+//! - RG1: a node serves only while the metadata holds its incarnation, as far as it has heard.
+//! - RG2: a sequence is published only once the log is on disk up to it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use simshard_cluster::{
+    KeyValueError, KeyValueStore, MetadataError, Published, Snapshot, follow, publish, published,
+    published_in, published_key, random_nonce,
+};
+use simshard_storage::{Claim, OpenError};
+use simshard_topology::replication::{
+    Incarnation, PublishedStore, StaleStore, StartStep, StoreId, next_start_step, renewed,
+};
+use tokio::sync::watch;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+use tracing::warn;
+
+/// How long a node that stops tries to publish the end of its log.
+const LAST_ATTEMPT: Duration = Duration::from_secs(2);
+
+/// Why a directory may not be used by a node that registers itself.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what is meant")]
+pub enum RegistrationError {
+    #[error("{} is not as this store left it: {problem}; {}", path.display(), advice(problem))]
+    Stale { path: PathBuf, problem: StaleStore },
+    #[error(
+        "{} was given up: a copy of it was started meanwhile, and this node ends; keep one of the two, and never start \
+         a copy beside the original", path.display()
+    )]
+    Replaced { path: PathBuf },
+    #[error(transparent)]
+    Metadata(#[from] MetadataError),
+    #[error(transparent)]
+    Open(#[from] OpenError),
+}
+
+/// The start of a store, as the metadata holds it.
+#[derive(Debug)]
+pub struct Registration {
+    keys: Arc<dyn KeyValueStore>,
+    store: StoreId,
+    path: PathBuf,
+    incarnation: Incarnation,
+    published: watch::Receiver<Arc<Snapshot>>,
+    /// How often the end of the log is published.
+    interval: Duration,
+}
+
+impl Registration {
+    /// Makes this start the newest one of the store, in its directory and in the metadata. Whether changes may be lost
+    /// is for an operator to say, with `accepts_loss`.
+    ///
+    /// # Errors
+    /// [`RegistrationError::Stale`] if the directory is not the one that ran last, else when it or the metadata cannot
+    /// be read or written.
+    pub async fn enter(
+        keys: &Arc<dyn KeyValueStore>,
+        claim: &mut Claim,
+        accepts_loss: bool,
+        interval: Duration,
+    ) -> Result<Self, RegistrationError> {
+        let incarnation = begin(&**keys, claim, accepts_loss).await?;
+        let on_error = |error: &KeyValueError| {
+            warn!(%error, "the node cannot see now whether a copy of it was started");
+        };
+        let followed = follow(Arc::clone(keys), published_key(claim.store), on_error).await;
+        Ok(Self {
+            keys: Arc::clone(keys),
+            store: claim.store,
+            path: claim.path().to_owned(),
+            incarnation,
+            published: followed.map_err(MetadataError::from)?,
+            interval,
+        })
+    }
+
+    /// Checks that no copy was started, as far as this process has heard (RG1).
+    ///
+    /// # Errors
+    /// [`RegistrationError::Replaced`] if one was.
+    pub(crate) fn check(&self) -> Result<Published, RegistrationError> {
+        let published = published_in(&self.published.borrow(), self.store)?;
+        match published {
+            Some((_, known)) if known.incarnation != self.incarnation => {
+                let path = self.path.clone();
+                Err(RegistrationError::Replaced { path })
+            }
+            // It may be absent: then the metadata was lost, and nothing is compared.
+            Some(_) | None => Ok(published),
+        }
+    }
+
+    /// Publishes the end of the log again and again, while it changes. Ends once the node may not go on. Failures pass:
+    /// the node serves without the metadata.
+    pub(crate) async fn keep_published(&self, synced: impl Fn() -> u64) -> RegistrationError {
+        let mut news = self.published.clone();
+        let mut ticks = interval(self.interval);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut is_failing = false;
+        loop {
+            let is_time = tokio::select! {
+                Ok(()) = news.changed() => false,
+                _ = ticks.tick() => true,
+            };
+            let attempt = match self.check() {
+                Err(replaced @ RegistrationError::Replaced { .. }) => return replaced,
+                Ok(read) if is_time => self.publish(read, synced()).await.map(|_| ()),
+                checked => checked.map(|_| ()),
+            };
+            if let Err(error) = &attempt
+                && !is_failing
+            {
+                warn!(%error, "the end of the log cannot be published now");
+            }
+            is_failing = attempt.is_err();
+        }
+    }
+
+    /// Publishes the end of the log that was closed. Gives up soon if the metadata is away: the node is to end.
+    pub(crate) async fn publish_last(&self, synced: u64) {
+        let attempt = async {
+            loop {
+                let read = published(&*self.keys, self.store).await?;
+                if self.publish(read, synced).await? {
+                    return Ok::<(), RegistrationError>(());
+                }
+            }
+        };
+        match timeout(LAST_ATTEMPT, attempt).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => warn!(%error, "the end of the log was not published"),
+            Err(_elapsed) => warn!("the end of the log was not published: the metadata is late"),
+        }
+    }
+
+    /// Publishes the end of the log if it is news, in place of what was read. Answers whether there is nothing more to
+    /// do.
+    async fn publish(&self, read: Published, synced: u64) -> Result<bool, RegistrationError> {
+        match read {
+            Some((revision, known))
+                if known.incarnation == self.incarnation && known.synced < synced =>
+            {
+                let news = PublishedStore { synced, ..known };
+                Ok(publish(&*self.keys, self.store, Some(revision), &news).await?)
+            }
+            Some(_) | None => Ok(true),
+        }
+    }
+}
+
+/// What an operator does about a directory that is not as its store left it.
+const fn advice(problem: &StaleStore) -> &'static str {
+    match problem {
+        StaleStore::Copy | StaleStore::ChangesMissing { .. } => {
+            "acknowledged changes would be lost, so start the node with the directory that ran last; if that is gone, \
+             give --accept-lost-changes once: searches then miss what was inserted since, and find what was removed"
+        }
+        StaleStore::OlderMetadata => {
+            "start the node with the metadata that it had; if that is gone, give --accept-lost-changes once: the \
+             corpora are then those of that time, and their records may need `simshard corpus recover`"
+        }
+    }
+}
+
+/// Checks that a directory is the one that ran last, and changes nothing yet. So a copy does not register itself.
+///
+/// # Errors
+/// [`RegistrationError::Stale`] if it is not, unless the loss is accepted, else when the metadata cannot be read.
+pub async fn check_directory(
+    keys: &dyn KeyValueStore,
+    claim: &Claim,
+    accepts_loss: bool,
+) -> Result<(), RegistrationError> {
+    let (_, known) = published(keys, claim.store).await?.unzip();
+    match next_step(claim, known.as_ref()) {
+        Err(RegistrationError::Stale { .. }) if accepts_loss => Ok(()),
+        checked => checked.map(|_| ()),
+    }
+}
+
+fn next_step(
+    claim: &Claim,
+    published: Option<&PublishedStore>,
+) -> Result<StartStep, RegistrationError> {
+    let step = next_start_step(claim.incarnations(), published, claim.recovered);
+    step.map_err(|problem| {
+        let path = claim.path().to_owned();
+        RegistrationError::Stale { path, problem }
+    })
+}
+
+/// The steps of a start, until the metadata holds the incarnation that it made.
+async fn begin(
+    keys: &dyn KeyValueStore,
+    claim: &mut Claim,
+    accepts_loss: bool,
+) -> Result<Incarnation, RegistrationError> {
+    let mut made = None;
+    loop {
+        let (revision, known) = published(keys, claim.store).await?.unzip();
+        if let Some(made) = made
+            && known.is_some_and(|known| known.incarnation == made)
+        {
+            return Ok(made);
+        }
+        let (incarnation, synced) = match next_step(claim, known.as_ref()) {
+            Ok(StartStep::Renew) => {
+                made = Some(renew(claim, known.as_ref())?);
+                continue;
+            }
+            Ok(StartStep::Enter(incarnation)) => {
+                (incarnation, known.map_or(0, |known| known.synced))
+            }
+            Err(RegistrationError::Stale { path, problem }) if accepts_loss => {
+                let path = path.display();
+                warn!(%path, %problem, "acknowledged changes are given up: --accept-lost-changes");
+                let incarnation = renew(claim, known.as_ref())?;
+                made = Some(incarnation);
+                (incarnation, 0)
+            }
+            Err(refused) => return Err(refused),
+        };
+        let news = PublishedStore {
+            incarnation,
+            synced,
+        };
+        // If another process has written meanwhile, the next round reads what.
+        publish(keys, claim.store, revision, &news).await?;
+    }
+}
+
+/// Makes an incarnation, and keeps it in the directory.
+fn renew(
+    claim: &mut Claim,
+    published: Option<&PublishedStore>,
+) -> Result<Incarnation, RegistrationError> {
+    let held = renewed(claim.incarnations(), published, random_nonce());
+    claim.keep(held)?;
+    Ok(held.newest)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use simshard_cluster::{MemoryKeyValues, Transaction};
+    use simshard_storage::Store;
+
+    use super::*;
+
+    const NEVER: Duration = Duration::from_secs(3600);
+
+    async fn start(
+        keys: &Arc<dyn KeyValueStore>,
+        directory: &Path,
+        accepts_loss: bool,
+    ) -> Result<Registration, RegistrationError> {
+        let mut claim = Store::claim(directory)?;
+        check_directory(&**keys, &claim, accepts_loss).await?;
+        Registration::enter(keys, &mut claim, accepts_loss, NEVER).await
+    }
+
+    fn memory() -> Arc<dyn KeyValueStore> {
+        Arc::new(MemoryKeyValues::default())
+    }
+
+    async fn synced(keys: &Arc<dyn KeyValueStore>, registration: &Registration) -> u64 {
+        let read = published(&**keys, registration.store).await.unwrap();
+        read.unwrap().1.synced
+    }
+
+    /// RG1.
+    #[tokio::test]
+    async fn a_node_ends_when_its_directory_is_started_again_and_goes_on_without_metadata() {
+        let (keys, directory) = (memory(), tempfile::tempdir().unwrap());
+        let first = start(&keys, directory.path(), false).await.unwrap();
+        // It is not compared with nothing.
+        let deleted = Transaction::new().delete(published_key(first.store));
+        let _ = keys.commit(&deleted).await.unwrap();
+        first.check().unwrap();
+        let second = start(&keys, directory.path(), false).await.unwrap();
+        second.check().unwrap();
+        let ended = first.keep_published(|| 0).await;
+        assert!(
+            matches!(ended, RegistrationError::Replaced { .. }),
+            "{ended}"
+        );
+    }
+
+    /// RG2.
+    #[tokio::test]
+    async fn the_end_of_the_log_is_published_upwards_and_of_the_newest_start_only() {
+        let (keys, directory) = (memory(), tempfile::tempdir().unwrap());
+        let first = start(&keys, directory.path(), false).await.unwrap();
+        assert_eq!(synced(&keys, &first).await, 0);
+        for (end, expected) in [(5, 5), (4, 5), (6, 6)] {
+            first.publish_last(end).await;
+            assert_eq!(synced(&keys, &first).await, expected);
+        }
+        let refused = start(&keys, directory.path(), false).await.unwrap_err();
+        let told = refused.to_string();
+        let expected = "its log ends with record 0, and had record 6";
+        assert!(told.contains(expected), "{told}");
+        let second = start(&keys, directory.path(), true).await.unwrap();
+        assert_eq!(synced(&keys, &second).await, 0);
+        first.publish_last(7).await;
+        assert_eq!(synced(&keys, &second).await, 0);
+    }
+
+    #[tokio::test]
+    async fn a_refused_directory_is_left_as_it_is() {
+        let (keys, directory) = (memory(), tempfile::tempdir().unwrap());
+        let file = directory.path().join("incarnations");
+        start(&keys, directory.path(), false).await.unwrap();
+        let older = fs::read(&file).unwrap();
+        for _ in 0..2 {
+            start(&keys, directory.path(), false).await.unwrap();
+        }
+        let newest = fs::read(&file).unwrap();
+        fs::write(&file, &older).unwrap();
+        let refused = start(&keys, directory.path(), false).await.unwrap_err();
+        assert!(refused.to_string().contains("older copy"), "{refused}");
+        assert_eq!(fs::read(&file).unwrap(), older);
+        fs::write(&file, &newest).unwrap();
+        start(&keys, directory.path(), false).await.unwrap();
+        // Metadata of an earlier time.
+        let refused = start(&memory_with(&keys, &older).await, directory.path(), false).await;
+        let told = refused.unwrap_err().to_string();
+        assert!(told.contains("the metadata that it had"), "{told}");
+    }
+
+    /// Metadata as it was when a directory had this file, but for that.
+    async fn memory_with(keys: &Arc<dyn KeyValueStore>, file: &[u8]) -> Arc<dyn KeyValueStore> {
+        let pair = keys.read("").await.unwrap().pairs.remove(0);
+        let number = |at: usize| u64::from_le_bytes(file[at..at + 8].try_into().unwrap());
+        let text = format!(
+            "{{\"incarnation\":{},\"nonce\":\"{:016x}\",\"synced\":0}}",
+            number(32),
+            number(40)
+        );
+        let older = memory();
+        let put = Transaction::new().put(pair.key, text);
+        let _ = older.commit(&put).await.unwrap();
+        older
+    }
+}

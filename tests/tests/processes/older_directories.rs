@@ -1,0 +1,306 @@
+//! Nodes that register themselves notice that their directory is an older copy, or that a copy of it was started. However
+//! they end, they start again with their own.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use simshard_client::{Client, ClientError, Documents, Fingerprint, Queries, SearchSpec, v1};
+use simshard_cluster::{FileKeyValues, KeyValueStore, key_values_at, published};
+use simshard_storage::Store;
+use simshard_testkit::{
+    End, EtcdServer, Process, ProcessCluster, Running, binary, run_with_open_input,
+};
+use simshard_topology::replication::StoreId;
+use tokio::task::{block_in_place, yield_now};
+use tokio::time::timeout;
+
+use crate::interruptions::until_reached;
+
+/// How long a test waits for what must happen.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A node with no more arguments than these does not publish before it ends.
+const SOON: &[&str] = &["--publish-seconds", "1"];
+
+fn some(numbers: std::ops::Range<u64>) -> Queries {
+    let spread = |number: u64| Fingerprint(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    Queries::Fingerprints(numbers.map(spread).collect())
+}
+
+async fn create(client: &Client, name: &str) {
+    let create = || v1::CreateCorpusRequest {
+        name: name.to_owned(),
+        ..v1::CreateCorpusRequest::default()
+    };
+    let created = until_reached(async || client.create_corpus(create()).await);
+    created.await.unwrap();
+}
+
+async fn insert(client: &Client, corpus: &str, numbers: std::ops::Range<u64>) {
+    let documents = || Documents {
+        keys: some(numbers.clone()),
+        ids: vec![],
+    };
+    let inserted = until_reached(async || client.insert(corpus, documents()).await);
+    inserted.await.unwrap();
+}
+
+/// How many of these are found, in an answer that says it is complete.
+async fn found(client: &Client, corpus: &str, numbers: std::ops::Range<u64>) -> usize {
+    let find = async || -> Result<usize, ClientError> {
+        let options = SearchSpec {
+            max_distance: Some(0),
+            ..SearchSpec::default()
+        };
+        let found = client.find_all(corpus, some(numbers.clone()), options);
+        let queries = found.await?.queries.into_iter();
+        Ok(queries.filter(|query| !query.matches.is_empty()).count())
+    };
+    until_reached(find).await.unwrap()
+}
+
+/// Copies a directory with all that is in it, in place of what was there.
+fn copy(from: &Path, to: &Path) {
+    if to.exists() {
+        fs::remove_dir_all(to).unwrap();
+    }
+    fs::create_dir(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let (entry, target) = {
+            let entry = entry.unwrap();
+            let target = to.join(entry.file_name());
+            (entry.path(), target)
+        };
+        if entry.is_dir() {
+            copy(&entry, &target);
+        } else {
+            fs::copy(&entry, &target).unwrap();
+        }
+    }
+}
+
+/// Why a node does not start. One that starts is ended, and fails the test.
+fn refusal(args: Vec<String>) -> String {
+    let refused = run_with_open_input(binary(), args, "");
+    let told = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{told}");
+    assert!(told.contains("--accept-lost-changes"), "{told}");
+    told
+}
+
+/// The arguments of the first node, with another directory, at a free port.
+fn args_of_copy(cluster: &ProcessCluster, data: &Path) -> Vec<String> {
+    let (own, listen) = (cluster.data(0), cluster.node_addresses()[0].to_string());
+    let args = cluster.node_args(0).into_iter().map(|arg| {
+        if Path::new(&arg) == own {
+            data.to_str().unwrap().to_owned()
+        } else if arg == listen {
+            "127.0.0.1:0".to_owned()
+        } else {
+            arg
+        }
+    });
+    args.collect()
+}
+
+/// A copy of a data directory: which store it is of, and the last record of its log. It is locked for this once only, as
+/// a process that starts at that moment has the lock too, for a while.
+struct Copied {
+    store: StoreId,
+    recovered: u64,
+}
+
+impl Copied {
+    fn of(directory: &Path, to: &Path) -> Self {
+        copy(directory, to);
+        let claim = Store::claim(to).unwrap();
+        Self {
+            store: claim.store,
+            recovered: claim.recovered,
+        }
+    }
+
+    /// Whether the store has published a later record than the copy has.
+    async fn is_behind(&self, keys: &dyn KeyValueStore) -> bool {
+        let read = published(keys, self.store).await.unwrap();
+        let (_, published) = read.unwrap();
+        published.synced > self.recovered
+    }
+}
+
+async fn until(what: impl AsyncFn() -> bool) {
+    let reached = async {
+        while !what().await {
+            yield_now().await;
+        }
+    };
+    timeout(PATIENCE, reached).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_directory_of_an_earlier_start_is_refused_until_the_loss_is_accepted() {
+    let mut cluster = ProcessCluster::start_registered(2);
+    let client = cluster.client();
+    create(&client, "old").await;
+    insert(&client, "old", 0..100).await;
+    let (data, older) = (cluster.data(0), cluster.folder().join("older"));
+    block_in_place(|| cluster.while_stopped(0, |data| copy(data, &older)));
+    create(&client, "new").await;
+    insert(&client, "new", 0..100).await;
+
+    for end in [End::Stopped, End::Killed] {
+        block_in_place(|| cluster.end_node(0, end));
+        let newest = cluster.folder().join("newest");
+        copy(&data, &newest);
+        copy(&older, &data);
+        let told = refusal(cluster.node_args(0));
+        assert!(told.contains(data.to_str().unwrap()), "{told}");
+        assert!(told.contains("it is an older copy"), "{told}");
+        // That it was tried changes nothing.
+        copy(&newest, &data);
+        block_in_place(|| cluster.start_node(0));
+        assert_eq!(found(&client, "new", 0..100).await, 100);
+    }
+
+    block_in_place(|| {
+        cluster.end_node(0, End::Killed);
+        copy(&older, &data);
+        cluster.start_node_with(0, &["--accept-lost-changes"]);
+    });
+    assert_eq!(found(&client, "old", 0..100).await, 100);
+    insert(&client, "new", 0..100).await;
+    assert_eq!(found(&client, "new", 0..100).await, 100);
+    // The loss was accepted once, and of this directory.
+    block_in_place(|| cluster.restart_node(0, End::Killed));
+    assert_eq!(found(&client, "new", 0..100).await, 100);
+    block_in_place(|| cluster.end_node(0, End::Killed));
+    copy(&older, &data);
+    refusal(cluster.node_args(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_directory_of_the_same_start_is_refused_if_its_log_is_shorter() {
+    let mut cluster = ProcessCluster::start_registered(1);
+    let client = cluster.client();
+    create(&client, "crawl").await;
+    let (data, older) = (cluster.data(0), cluster.folder().join("older"));
+    let newest = cluster.folder().join("newest");
+    let keys = FileKeyValues::at(cluster.metadata_file());
+    for (round, more) in [SOON, &[]].into_iter().enumerate() {
+        block_in_place(|| {
+            cluster.end_node(0, End::Stopped);
+            cluster.start_node_with(0, more);
+        });
+        let first = round as u64 * 100;
+        insert(&client, "crawl", first..first + 50).await;
+        let copied = Copied::of(&data, &older);
+        insert(&client, "crawl", first + 50..first + 100).await;
+        if more.is_empty() {
+            // What is not published at once is published in the end.
+            block_in_place(|| cluster.end_node(0, End::Stopped));
+        } else {
+            until(async || copied.is_behind(&keys).await).await;
+            block_in_place(|| cluster.end_node(0, End::Killed));
+        }
+        assert!(copied.is_behind(&keys).await);
+        copy(&data, &newest);
+        copy(&older, &data);
+        let told = refusal(cluster.node_args(0));
+        assert!(told.contains("its log ends with record"), "{told}");
+        copy(&newest, &data);
+        block_in_place(|| cluster.start_node(0));
+        let all = found(&client, "crawl", 0..first + 100).await;
+        assert_eq!(all as u64, first + 100);
+    }
+}
+
+/// Several ways to start a copy: none leaves two processes that both serve.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_copy_beside_the_original_is_refused_or_takes_its_place() {
+    let mut cluster = ProcessCluster::start_registered(1);
+    let client = cluster.client();
+    create(&client, "crawl").await;
+    insert(&client, "crawl", 0..50).await;
+    let (data, other) = (cluster.data(0), cluster.folder().join("copy"));
+    block_in_place(|| cluster.while_stopped(0, |data| copy(data, &other)));
+    let told = refusal(args_of_copy(&cluster, &other));
+    assert!(told.contains(other.to_str().unwrap()), "{told}");
+    assert!(told.contains("a copy of it was started since"), "{told}");
+    assert_eq!(found(&client, "crawl", 0..50).await, 50);
+    block_in_place(|| cluster.end_node(0, End::Stopped));
+    refusal(args_of_copy(&cluster, &other));
+
+    // A copy of what runs is as good as the original. The one that was started last goes on.
+    let mut original = Running::start(binary(), cluster.node_args(0));
+    assert_eq!(found(&client, "crawl", 0..50).await, 50);
+    copy(&data, &other);
+    let args = args_of_copy(&cluster, &other);
+    let _copy = block_in_place(|| Process::serve(binary(), args));
+    let patience = Instant::now() + PATIENCE;
+    while !original.has_ended() {
+        assert!(Instant::now() < patience, "it goes on");
+        yield_now().await;
+    }
+    let ended = original.output();
+    let told = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(2), "{told}");
+    assert!(
+        told.contains("a copy of it was started meanwhile"),
+        "{told}"
+    );
+    refusal(cluster.node_args(0));
+    assert_eq!(found(&client, "crawl", 0..50).await, 50);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_starts_again_however_it_ended() {
+    let mut cluster = ProcessCluster::start_registered(1);
+    let client = cluster.client();
+    create(&client, "crawl").await;
+    for round in 0..10 {
+        insert(&client, "crawl", round * 10..round * 10 + 10).await;
+        let end = [End::Stopped, End::Killed][round as usize % 2];
+        block_in_place(|| cluster.end_node(0, end));
+        // It ends again while it starts: before the new start is in the directory, or the metadata, or after that.
+        let changing = [
+            cluster.data(0).join("incarnations"),
+            cluster.metadata_file(),
+            cluster.data(0).join("lock"),
+        ];
+        let changing = &changing[round as usize % 3];
+        let before = fs::read(changing).unwrap();
+        let mut starting = Running::start(binary(), cluster.node_args(0));
+        until(async || fs::read(changing).unwrap() != before).await;
+        assert!(!starting.has_ended());
+        starting.kill();
+        block_in_place(|| cluster.start_node_with(0, SOON));
+        let all = round * 10 + 10;
+        assert_eq!(found(&client, "crawl", 0..all).await as u64, all);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_serves_and_ends_while_the_metadata_is_away_and_publishes_once_it_is_back() {
+    let mut etcd = EtcdServer::start();
+    let mut cluster = ProcessCluster::start_registered_at(1, &etcd.url());
+    let client = cluster.client();
+    create(&client, "crawl").await;
+    insert(&client, "crawl", 0..10).await;
+    let (data, older) = (cluster.data(0), cluster.folder().join("older"));
+    block_in_place(|| cluster.restart_node(0, End::Stopped));
+    etcd.stop();
+    insert(&client, "crawl", 10..20).await;
+    // It does not wait for the metadata for long.
+    block_in_place(|| cluster.end_node(0, End::Stopped));
+    etcd.restart();
+    block_in_place(|| cluster.start_node_with(0, SOON));
+    let copied = Copied::of(&data, &older);
+    etcd.stop();
+    insert(&client, "crawl", 20..30).await;
+    assert_eq!(found(&client, "crawl", 0..30).await, 30);
+    etcd.restart();
+    let keys = key_values_at(&etcd.url()).unwrap();
+    until(async || copied.is_behind(&*keys).await).await;
+    assert_eq!(found(&client, "crawl", 0..30).await, 30);
+}
