@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::stream::Map;
-use simshard_proto::Violations;
 use simshard_proto::shard::v1 as pb;
+use simshard_proto::{Violations, epochs_from};
 use simshard_topology::{CorpusUid, MapDigest, NodeId};
 use simshard_transport::Admitted;
 use tokio::sync::mpsc;
@@ -19,12 +19,15 @@ use tonic::{Request, Response, Status, Streaming};
 
 use crate::engine::Engine;
 use crate::error::NodeError;
+use crate::peers::Peers;
 
 /// `simshard.shard.v1.ShardService` over an engine.
 pub(crate) struct ShardGrpc {
     pub(crate) engine: Arc<Engine>,
     /// The name of the node.
     pub(crate) node: NodeId,
+    /// The other stores of its shards, if it has registered itself.
+    pub(crate) peers: Option<Arc<Peers>>,
     /// Once it is cancelled, streams of work take no more.
     pub(crate) stopping: CancellationToken,
 }
@@ -157,6 +160,30 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         request: Request<pb::LookUpRequest>,
     ) -> Result<Response<Self::LookUpStream>, Status> {
         streams::look_up(&self.engine, request.into_inner()).await
+    }
+
+    async fn ping(
+        &self,
+        request: Request<pb::PingRequest>,
+    ) -> Result<Response<pb::PingResponse>, Status> {
+        let Some(peers) = &self.peers else {
+            return Err(Status::unimplemented("this node has not registered itself"));
+        };
+        let (store, incarnation) = peers.own();
+        let (installations, mut reports) = self.engine.reports();
+        if installations == request.into_inner().known_installations {
+            reports.clear();
+        }
+        let (epoch_numbers, epoch_generations) = epochs_from(&reports);
+        Ok(Response::new(pb::PingResponse {
+            store: store.0.to_vec(),
+            incarnation,
+            installations,
+            shards: reports.iter().map(|(shard, _)| shard.0.into()).collect(),
+            epoch_numbers,
+            epoch_generations,
+            silent_stores: peers.silent().iter().flat_map(|store| store.0).collect(),
+        }))
     }
 }
 

@@ -9,6 +9,7 @@ mod corpora;
 mod engine;
 mod error;
 mod grpc;
+mod peers;
 mod reconcile;
 mod registration;
 mod server;

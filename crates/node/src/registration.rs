@@ -80,6 +80,16 @@ impl Registration {
         })
     }
 
+    /// The store, and the number of its start.
+    pub(crate) const fn start(&self) -> (StoreId, u64) {
+        (self.store, self.incarnation.number)
+    }
+
+    /// The keys of the cluster.
+    pub(crate) fn keys(&self) -> &dyn KeyValueStore {
+        &*self.keys
+    }
+
     /// Checks that no copy was started, as far as this process has heard (RG1).
     ///
     /// # Errors

@@ -20,6 +20,7 @@ use tracing::{error, info, warn};
 
 use crate::engine::{CorpusRecords, Engine, Threads};
 use crate::grpc::ShardGrpc;
+use crate::peers::Peers;
 use crate::reconcile::{Differences, compare};
 use crate::registration::{Registration, RegistrationError};
 
@@ -155,6 +156,10 @@ impl Node {
             engine,
             registration,
         } = self;
+        let peers = registration.as_ref().map(|registration| {
+            let (store, incarnation) = registration.start();
+            Arc::new(Peers::new(store, incarnation))
+        });
         if let Some(registration) = &registration {
             registration.check()?;
         }
@@ -163,6 +168,7 @@ impl Node {
         let service = ShardServiceServer::new(ShardGrpc {
             engine: Arc::clone(&engine),
             node: config.node.clone(),
+            peers: peers.clone(),
             stopping: shutdown.clone(),
         })
         .max_decoding_message_size(MAX_SHARD_REQUEST_BYTES)
@@ -180,6 +186,7 @@ impl Node {
         );
         tokio::select! {
             failure = engine.failure() => return Err(ServeError::Storage(failure)),
+            () = keep_peers(&engine, registration.as_ref(), peers.as_ref(), followed.clone()) => {}
             problem = install_all(&engine, followed) => return Err(ServeError::Records(problem)),
             problem = keep_published(&engine, registration.as_ref()) => return Err(problem.into()),
             served = served => served?,
@@ -256,6 +263,21 @@ async fn keep_published(engine: &Engine, registration: Option<&Registration>) ->
     match registration {
         Some(registration) => registration.keep_published(|| engine.synced()).await,
         None => pending().await,
+    }
+}
+
+/// Keeps in touch with the other stores of the node's shards, if it has registered itself.
+async fn keep_peers(
+    engine: &Engine,
+    registration: Option<&Registration>,
+    peers: Option<&Arc<Peers>>,
+    followed: watch::Receiver<Arc<ClusterLayout>>,
+) {
+    match (registration, peers) {
+        (Some(registration), Some(peers)) => {
+            peers.keep(registration.keys(), engine, followed).await;
+        }
+        (None, _) | (_, None) => pending().await,
     }
 }
 

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use simshard_cluster::{ClusterLayout, CorpusRecord, Node};
 use simshard_proto::epochs_from;
 use simshard_proto::shard::v1 as pb;
-use simshard_topology::ShardSet;
+use simshard_topology::{NodeId, ShardSet};
 use simshard_transport::Budget;
 use tokio::sync::watch;
 
@@ -40,6 +40,18 @@ impl ClusterView {
     /// The same for a request about the whole corpus on a node.
     pub(crate) fn target_of_all(&self, corpus: &CorpusRecord) -> pb::Target {
         self.target(corpus, ShardSet::EMPTY)
+    }
+
+    /// Whether these shards may go on without a node: each has another store in sync.
+    pub(crate) fn may_leave(&self, node: &NodeId, shards: ShardSet) -> bool {
+        let Some(records) = self.layout.records() else {
+            return false;
+        };
+        shards.iter().all(|shard| {
+            let replicas = self.layout.map().replicas(shard);
+            let in_sync = records.get(&shard).map_or(0, |record| record.in_sync.len());
+            replicas.iter().take(in_sync).any(|other| other != node)
+        })
     }
 
     /// The shards that the map gives a node.
@@ -76,6 +88,19 @@ impl WatchedCluster {
         let is_other = layouts.wait_for(|layout| !Arc::ptr_eq(layout, &seen.layout));
         // They are followed as long as the metadata is open.
         if is_other.await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Waits until no shard of these is a node's any more.
+    pub(crate) async fn left(&self, node: &NodeId, shards: ShardSet) {
+        let mut layouts = self.layouts.clone();
+        let has_left = layouts.wait_for(|layout| {
+            let holds = |shard| layout.map().replicas(shard).contains(node);
+            !shards.iter().any(holds)
+        });
+        // They are followed as long as the metadata is open.
+        if has_left.await.is_err() {
             std::future::pending::<()>().await;
         }
     }

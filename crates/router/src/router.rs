@@ -8,8 +8,9 @@ mod pending;
 mod proof;
 mod recovery;
 mod rounds;
+mod silence;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use simshard_cluster::{CorpusName, MetadataStore};
@@ -124,6 +125,8 @@ struct Failures {
     nodes: BTreeMap<NodeId, ShardSet>,
     /// Nodes that have other records of shards: these may be asked again.
     stale: BTreeMap<NodeId, ShardSet>,
+    /// Nodes that gave no sign of life, where others may answer: these may be waited for.
+    silent: BTreeSet<NodeId>,
     /// Whether time ran out for one.
     late: bool,
     /// One that does not hold the corpus.
@@ -144,6 +147,10 @@ impl Failures {
             CallError::NotLoaded => self.not_loaded = Some(node.clone()),
             CallError::Late => self.late = true,
             CallError::Unreachable => {}
+            CallError::Silent => {
+                self.silent.insert(node);
+                return Ok(());
+            }
             CallError::WrongEpoch => {
                 self.refused(node, shards);
                 return Ok(());
@@ -160,13 +167,20 @@ impl Failures {
     }
 
     fn is_empty(&self) -> bool {
-        self.nodes.is_empty() && self.stale.is_empty()
+        self.nodes.is_empty() && self.stale.is_empty() && self.silent.is_empty()
+    }
+
+    /// The nodes that another round does not ask.
+    fn down(&self) -> BTreeSet<NodeId> {
+        let lost = self.nodes.keys().chain(&self.silent);
+        lost.cloned().collect()
     }
 
     /// Adds those of another fan-out.
     fn extend(&mut self, other: Self) {
         self.nodes.extend(other.nodes);
         self.stale.extend(other.stale);
+        self.silent.extend(other.silent);
         self.late |= other.late;
         self.not_loaded = self.not_loaded.take().or(other.not_loaded);
     }

@@ -252,6 +252,16 @@ impl ProcessCluster {
         end.of(self.nodes[number].take().expect("it runs"));
     }
 
+    /// Freezes a node: its connections stay, but nothing answers.
+    pub fn freeze_node(&self, number: usize) {
+        self.nodes[number].as_ref().expect("it runs").freeze();
+    }
+
+    /// Lets a frozen node go on.
+    pub fn thaw_node(&self, number: usize) {
+        self.nodes[number].as_ref().expect("it runs").thaw();
+    }
+
     /// Ends a router.
     pub fn end_router(&mut self, number: usize, end: End) {
         end.of(self.routers[number].process.take().expect("it runs"));

@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 use simshard_cluster::CorpusUid;
 use simshard_simhash::{Fingerprint, Layout};
 use simshard_storage::{Failure, OpenError, Store, Writer};
-use simshard_topology::replication::{Epoch, StoreId};
+use simshard_topology::replication::{Epoch, ShardEpochs, StoreId};
 use simshard_topology::{MapDigest, ShardId, ShardSet};
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::time::timeout;
@@ -215,6 +215,16 @@ impl Engine {
         self.store.unconfirmed(store, epochs)
     }
 
+    /// The epoch of the record of a shard that is on disk.
+    pub(crate) fn report(&self, shard: ShardId) -> Epoch {
+        self.store.report(shard)
+    }
+
+    /// The epochs of all records that are on disk, and a number that is another one when they are.
+    pub(crate) fn reports(&self) -> (u64, ShardEpochs) {
+        self.store.reports()
+    }
+
     /// Refuses to answer for shards of which the router has another record.
     fn check_answers(&self, target: &Target) -> Result<(), NodeError> {
         let PlannedBy::Records(epochs) = &target.planned_by else {
@@ -232,6 +242,10 @@ impl Engine {
     fn held_corpus(&self, target: &Target, shards: ShardSet) -> Result<Arc<NodeCorpus>, NodeError> {
         if let PlannedBy::Map(map) = target.planned_by {
             self.check_map(map)?;
+            // By a map that was right once, others may hold them now.
+            if self.store.has_records() && !shards.is_empty() {
+                return Err(NodeError::WrongEpoch(shards));
+            }
         }
         let foreign = shards.difference(&self.store.shards());
         if !foreign.is_empty() {
@@ -271,8 +285,9 @@ impl Engine {
         }
     }
 
+    /// Refuses what was planned by another map. Where there are records of shards, maps change with them.
     fn check_map(&self, router: MapDigest) -> Result<(), NodeError> {
-        if router == self.map {
+        if router == self.map || self.store.has_records() {
             Ok(())
         } else {
             Err(NodeError::OtherMap {

@@ -55,6 +55,8 @@ pub(crate) enum CallError {
     Unreachable,
     /// No answer by the deadline.
     Late,
+    /// No sign of life, where another node may answer.
+    Silent,
     /// The node does not hold the corpus.
     NotLoaded,
     /// The node has other records of the shards.
@@ -89,6 +91,8 @@ pub(crate) type Client = ShardServiceClient<Channel>;
 #[derive(Debug)]
 pub(crate) struct Nodes {
     budget: Budget,
+    /// Whether another node may do the work of one that is lost.
+    has_copies: bool,
     by_id: HashMap<NodeId, Arc<Connections>>,
 }
 
@@ -116,8 +120,11 @@ impl Nodes {
             let connections = Arc::new(Connections::new(&node.address, budget)?);
             by_id.insert(node.id.clone(), connections);
         }
-        let budget = budget.clone();
-        Ok(Self { budget, by_id })
+        Ok(Self {
+            budget: budget.clone(),
+            has_copies: layout.map().has_copies(),
+            by_id,
+        })
     }
 
     /// The connections to the nodes of another layout. Nodes whose address is the same keep theirs. A node whose
@@ -138,6 +145,7 @@ impl Nodes {
         Self {
             by_id: by_id.collect(),
             budget: self.budget.clone(),
+            has_copies: layout.map().has_copies(),
         }
     }
 
@@ -164,8 +172,8 @@ impl Nodes {
         answer.unwrap_or(Err(CallError::Late))
     }
 
-    /// Has one node do work; again where the connection failed, as all work may be repeated. The deadline goes to the
-    /// node with the work. This future has no timeout of its own: run it in [`call_all`].
+    /// Has one node do work; again where the connection failed, as all work may be repeated, unless another node may do
+    /// it as well. The deadline goes to the node with the work. This future has no timeout of its own: run it in [`call_all`].
     pub(crate) async fn work<F>(
         &self,
         node: &NodeId,
@@ -181,7 +189,11 @@ impl Nodes {
             let lane = connections.slot(load).lane().await?;
             lane.work(deadline, work().await?).await
         };
-        connections.again(node, attempt).await
+        if self.has_copies {
+            attempt().await
+        } else {
+            connections.again(node, attempt).await
+        }
     }
 
     fn connections(&self, node: &NodeId) -> Result<&Connections, CallError> {
@@ -222,7 +234,7 @@ impl Connections {
         match &answer {
             Err(CallError::Unreachable) => self.note(true),
             // It says nothing about the connection.
-            Err(CallError::Late) => {}
+            Err(CallError::Late | CallError::Silent) => {}
             Ok(_)
             | Err(
                 CallError::NotLoaded

@@ -234,6 +234,7 @@ impl Router {
                 Err(CallError::NotLoaded) => Err(NodeState::CorpusNotLoaded),
                 Err(
                     CallError::Late
+                    | CallError::Silent
                     | CallError::Unreachable
                     | CallError::NoMemory
                     | CallError::WrongEpoch,

@@ -129,46 +129,74 @@ impl Router {
         let mut meant = ShardSet::ALL;
         loop {
             let cluster = self.cluster.view();
-            let failures = send_round(&cluster, send, meant, &mut progress).await?;
+            let failures = self
+                .send_round(&cluster, send, meant, &mut progress)
+                .await?;
             if failures.is_empty() {
                 return Ok(progress);
             }
-            let may_repeat = failures.nodes.is_empty();
-            if !may_repeat || !rounds.another(&self.cluster, &cluster, send.deadline).await {
+            // A node that is lost may be taken out of the records.
+            let mut lost = failures.nodes.iter();
+            let may_repeat = lost.all(|(node, shards)| cluster.may_leave(node, *shards));
+            if !may_repeat
+                || failures.not_loaded.is_some()
+                || !rounds.another(&self.cluster, &cluster, send.deadline).await
+            {
                 return Err(failures.error(&send.corpus.record.name));
             }
-            meant = failures.stale.values().flat_map(ShardSet::iter).collect();
+            let again = failures.stale.values().chain(failures.nodes.values());
+            meant = again.flat_map(ShardSet::iter).collect();
         }
     }
-}
 
-/// Sends each node its part of what these shards store, and waits for all answers.
-async fn send_round(
-    cluster: &ClusterView,
-    send: &Sending<'_>,
-    meant: ShardSet,
-    progress: &mut ChangeProgress,
-) -> Result<Failures, RouterError> {
-    let parts = part_documents(cluster, send, meant).await?;
-    let mut failures = Failures::default();
-    let mut refusal = None;
-    let calls = parts
-        .iter()
-        .map(|(node, part)| change_on(cluster, node, send, part));
-    let Ok(()) = call_all(calls, usize::MAX, send.deadline, |place, answer| {
-        let (node, part) = &parts[place];
-        match answer.and_then(|answer| progress.add(part, &answer)) {
-            Ok(refused) if refused.is_empty() => {}
-            Ok(refused) => failures.refused(node.clone(), refused),
-            Err(error) => {
-                let noted = failures.note(node.clone(), part.shards, error);
-                refusal = refusal.take().or(noted.err());
+    /// Sends each node its part of what these shards store, and waits for the answers of all that keep their shards.
+    async fn send_round(
+        &self,
+        cluster: &ClusterView,
+        send: &Sending<'_>,
+        meant: ShardSet,
+        progress: &mut ChangeProgress,
+    ) -> Result<Failures, RouterError> {
+        let parts = part_documents(cluster, send, meant).await?;
+        let mut failures = Failures::default();
+        let mut refusal = None;
+        let calls = parts
+            .iter()
+            .map(|(node, part)| self.change_unless_left(cluster, node, send, part));
+        let Ok(()) = call_all(calls, usize::MAX, send.deadline, |place, answer| {
+            let (node, part) = &parts[place];
+            match answer.and_then(|answer| progress.add(part, &answer)) {
+                Ok(refused) if refused.is_empty() => {}
+                Ok(refused) => failures.refused(node.clone(), refused),
+                Err(error) => {
+                    let noted = failures.note(node.clone(), part.shards, error);
+                    refusal = refusal.take().or(noted.err());
+                }
             }
+            Ok::<_, Infallible>(())
+        })
+        .await;
+        refusal.map_or(Ok(failures), Err)
+    }
+
+    /// The answer of one node; as if it had refused the shards, once they are not its own any more.
+    async fn change_unless_left(
+        &self,
+        cluster: &ClusterView,
+        node: &NodeId,
+        send: &Sending<'_>,
+        part: &Part,
+    ) -> Result<pb::Changed, CallError> {
+        let change = change_on(cluster, node, send, part);
+        if !cluster.layout.map().has_copies() {
+            return change.await;
         }
-        Ok::<_, Infallible>(())
-    })
-    .await;
-    refusal.map_or(Ok(failures), Err)
+        tokio::select! {
+            biased;
+            answer = change => answer,
+            () = self.cluster.left(node, part.shards) => Err(CallError::WrongEpoch),
+        }
+    }
 }
 
 /// The documents that each node stores in these shards.

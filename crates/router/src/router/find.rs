@@ -23,6 +23,7 @@ use tracing::warn;
 
 use super::proof::Claim;
 use super::rounds::Rounds;
+use super::silence::unless_silent;
 use super::{Failures, Router};
 use crate::cluster::ClusterView;
 use crate::deadline::Deadline;
@@ -67,46 +68,43 @@ impl Router {
     ) -> Result<FindOutcome, RouterError> {
         let mut lost = Failures::default();
         let mut rounds = Rounds::new();
+        let mut is_patient = false;
         loop {
             if !lost.is_empty() {
                 self.warn_of(corpus, &lost).await?;
             }
-            let down: BTreeSet<NodeId> = lost.nodes.keys().cloned().collect();
+            let down = lost.down();
             let cluster = self.cluster.view();
             let readers = Arc::new(Readers::new(Arc::clone(&cluster.layout), &down));
             let plan = plan(&readers, corpus, near, down.clone()).await?;
+            if !plan.unreachable.is_empty() && !lost.silent.is_empty() {
+                // No other node can answer.
+                lost.silent.clear();
+                is_patient = true;
+                continue;
+            }
             if !plan.unreachable.is_empty() && !near.spec.allow_partial {
                 lost.nodes = plan.unreachable;
                 return Err(lost.error(&corpus.record.name));
             }
             let others = cluster.layout.nodes().len() > lost.nodes.len() + 1;
             let copies = cluster.layout.map().has_copies();
-            let round = if others && (copies || may_go_around(corpus, near)) {
-                deadline.half()
-            } else {
-                deadline
-            };
+            let is_not_last = others && (copies || may_go_around(corpus, near));
             let asked = Asked {
                 cluster: &cluster,
+                readers: &readers,
+                down: &down,
                 corpus,
                 near,
                 plan: &plan,
-                deadline: round,
+                is_patient: is_patient || !copies,
+                deadline: if is_not_last {
+                    deadline.half()
+                } else {
+                    deadline
+                },
             };
-            let proof = self.prove(Claim {
-                cluster: &cluster,
-                readers: &readers,
-                shards: plan.shards(),
-                down: &down,
-                readers_confirm: true,
-                deadline: round,
-            });
-            let (answers, unproven) = tokio::join!(asked.answers(), proof);
-            let (answers, _memory, mut failures) = answers?;
-            if !unproven.nodes.is_empty() {
-                return Err(unproven.error(&corpus.record.name));
-            }
-            failures.extend(unproven);
+            let (answers, _memory, failures) = self.proven(&asked).await?;
             if failures.is_empty() {
                 return complete(corpus, near, plan, answers).await;
             }
@@ -120,6 +118,28 @@ impl Router {
         }
     }
 
+    /// The answers of one round, and the failures, those of its proof included.
+    async fn proven(
+        &self,
+        asked: &Asked<'_>,
+    ) -> Result<(Vec<(usize, Matches)>, Vec<Taken>, Failures), RouterError> {
+        let proof = self.prove(Claim {
+            cluster: asked.cluster,
+            readers: asked.readers,
+            shards: asked.plan.shards(),
+            down: asked.down,
+            readers_confirm: true,
+            deadline: asked.deadline,
+        });
+        let (answers, unproven) = tokio::join!(asked.answers(), proof);
+        let (answers, memory, mut failures) = answers?;
+        if !unproven.nodes.is_empty() {
+            return Err(unproven.error(&asked.corpus.record.name));
+        }
+        failures.extend(unproven);
+        Ok((answers, memory, failures))
+    }
+
     /// Logs which nodes are lost to a search; fails where going around them makes no sense, as the corpus is another.
     async fn warn_of(&self, corpus: &OpenCorpus, lost: &Failures) -> Result<(), RouterError> {
         if let Some(node) = &lost.not_loaded
@@ -130,7 +150,8 @@ impl Router {
                 corpus: corpus.record.name.clone(),
             });
         }
-        let nodes: Vec<&str> = lost.nodes.keys().map(NodeId::as_str).collect();
+        let nodes = lost.down();
+        let nodes: Vec<&str> = nodes.iter().map(NodeId::as_str).collect();
         warn!(
             nodes = nodes.join(","),
             late = lost.late,
@@ -174,9 +195,14 @@ fn may_go_around(corpus: &OpenCorpus, near: &Near) -> bool {
 /// One round of a search.
 struct Asked<'a> {
     cluster: &'a ClusterView,
+    readers: &'a Readers,
+    /// Nodes that are not asked.
+    down: &'a BTreeSet<NodeId>,
     corpus: &'a OpenCorpus,
     near: &'a Near,
     plan: &'a QueryPlan,
+    /// Whether nodes that give no sign of life are waited for.
+    is_patient: bool,
     deadline: Deadline,
 }
 
@@ -191,7 +217,7 @@ impl Asked<'_> {
         let mut bytes = 0;
         let calls = requests
             .iter()
-            .map(|(groups, node, part)| self.answer_of(node, *groups, part));
+            .map(|(groups, node, part)| self.answer_in_time(node, *groups, part));
         call_all(calls, AT_ONCE, self.deadline, |place, answer| {
             let (_, node, part) = &requests[place];
             match answer {
@@ -209,6 +235,21 @@ impl Asked<'_> {
         })
         .await?;
         Ok((answers, memory, lost))
+    }
+
+    /// The answer of one node, unless it gives no sign of life.
+    async fn answer_in_time(
+        &self,
+        node: &NodeId,
+        groups: LeadGroups,
+        part: &Part,
+    ) -> Result<(Matches, usize, Taken), CallError> {
+        let answer = self.answer_of(node, groups, part);
+        if self.is_patient {
+            answer.await
+        } else {
+            unless_silent(self.cluster, node, answer).await
+        }
     }
 
     /// The answer of one node, its [`size`], and the memory that it takes.

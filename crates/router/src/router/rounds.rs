@@ -1,4 +1,5 @@
-//! Another round of a request, after nodes refused shards as they have other records of them.
+//! Another round of a request, after nodes refused shards as they have other records of them, or were lost and may be
+//! taken out of the records.
 
 use std::time::Duration;
 
@@ -14,8 +15,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(10);
 /// How long a pause takes at most.
 const LONGEST_PAUSE: Duration = Duration::from_millis(200);
 
-/// Most rounds after the first: some two seconds.
-const MOST: usize = 12;
+/// Most rounds after the first: some four seconds. A node that died is taken out of the records in half of that.
+const MOST: usize = 24;
 
 /// The rounds that a request has left.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use simshard_topology::replication::{
-    Entry, Epoch, InstallError, Replica, ShardRecord, ShardRecords, StoreId,
+    Entry, Epoch, InstallError, Replica, ShardEpochs, ShardRecord, ShardRecords, StoreId,
 };
 use simshard_topology::{ShardId, ShardSet};
 
@@ -22,6 +22,8 @@ pub type Installation = Vec<(ShardId, Arc<ShardRecord>)>;
 pub(crate) struct Replicas {
     store: StoreId,
     by_shard: BTreeMap<ShardId, Held>,
+    /// How often records were synced since the store was opened, and once for those before.
+    installations: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -36,6 +38,29 @@ impl Store {
     #[must_use]
     pub fn epoch(&self, shard: ShardId) -> Epoch {
         self.replicas.read().epoch(shard)
+    }
+
+    /// Whether the store has installed records of shards.
+    #[must_use]
+    pub fn has_records(&self) -> bool {
+        !self.replicas.read().is_empty()
+    }
+
+    /// The epoch of the record of a shard that is on disk.
+    #[must_use]
+    pub fn report(&self, shard: ShardId) -> Epoch {
+        let replicas = self.replicas.read();
+        let held = replicas.by_shard.get(&shard);
+        held.map_or(Epoch::NONE, |held| held.replica.reports())
+    }
+
+    /// The epochs of all records that are on disk, and a number that is another one when they are.
+    #[must_use]
+    pub fn reports(&self) -> (u64, ShardEpochs) {
+        let replicas = self.replicas.read();
+        let held = replicas.by_shard.iter();
+        let reports = held.map(|(shard, held)| (*shard, held.replica.reports()));
+        (replicas.installations, reports.collect())
     }
 
     /// Those of these shards that the store does not hold in sync by records of exactly these epochs: it answers no
@@ -66,8 +91,11 @@ impl Store {
 impl Replicas {
     /// Those of a store that has installed no record.
     pub(crate) const fn new(store: StoreId) -> Self {
-        let by_shard = BTreeMap::new();
-        Self { store, by_shard }
+        Self {
+            store,
+            by_shard: BTreeMap::new(),
+            installations: 1,
+        }
     }
 
     /// As a manifest has them.
@@ -81,6 +109,7 @@ impl Replicas {
         Self {
             store,
             by_shard: replicas.map(|(id, meta)| (*id, held(meta))).collect(),
+            installations: 1,
         }
     }
 
@@ -137,6 +166,7 @@ impl Replicas {
 
     /// Takes note of records that are on disk.
     pub(crate) fn sync(&mut self, installed: &[(ShardId, Arc<ShardRecord>)]) {
+        self.installations += 1;
         self.each(installed, Replica::sync);
     }
 

@@ -1,0 +1,299 @@
+//! Which other stores are dead, as far as this process and those that answer it know. Pure.
+//!
+//! # Invariants
+//! - PE1: a store is taken for dead only if it has not answered for a while, and another process that may know does not
+//!   reach it either. If no other process may know, it takes longer.
+//! - PE2: while this process itself did not run, no silence counts.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use simshard_topology::ShardId;
+use simshard_topology::replication::{Epoch, StoreId};
+use tokio::time::Instant;
+
+/// How often each store is asked.
+pub(super) const INTERVAL: Duration = Duration::from_millis(200);
+
+/// A store that has not answered for this time is silent.
+pub(super) const SILENT: Duration = Duration::from_millis(1000);
+
+/// A silent store is dead after this time if there is no other process to ask.
+const SILENT_ALONE: Duration = Duration::from_millis(1400);
+
+/// A store that has never answered this process may be starting. It is silent only after this time.
+const STARTING: Duration = Duration::from_secs(10);
+
+/// If this process was not there for so long, it cannot say who was silent.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// What is known of another store.
+#[derive(Clone, Debug)]
+pub(super) struct Health {
+    /// When it was first asked, or its silence last excused.
+    since: Instant,
+    /// When it last answered.
+    answered: Option<Instant>,
+    /// The number of its start.
+    incarnation: u64,
+    /// The number of installations by which it reported.
+    pub(super) installations: u64,
+    /// The epochs that it has on disk. They never decrease.
+    reports: BTreeMap<ShardId, Epoch>,
+    /// The stores that do not answer it.
+    silent_to_it: BTreeSet<StoreId>,
+}
+
+/// A sign of life.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sign {
+    pub(super) incarnation: u64,
+    pub(super) installations: u64,
+    /// `None` if they are as they were.
+    pub(super) reports: Option<Vec<(ShardId, Epoch)>>,
+    pub(super) silent_stores: BTreeSet<StoreId>,
+}
+
+impl Health {
+    pub(super) const fn new(now: Instant) -> Self {
+        Self {
+            since: now,
+            answered: None,
+            incarnation: 0,
+            installations: 0,
+            reports: BTreeMap::new(),
+            silent_to_it: BTreeSet::new(),
+        }
+    }
+
+    /// Takes note of a sign of life. One of an earlier start is none: its directory was started again.
+    pub(super) fn note(&mut self, now: Instant, sign: Sign) {
+        if sign.incarnation < self.incarnation {
+            return;
+        }
+        // Another start counts anew, so its number says nothing without its reports.
+        let is_known = sign.incarnation == self.incarnation || sign.reports.is_some();
+        self.installations = if is_known { sign.installations } else { 0 };
+        self.incarnation = sign.incarnation;
+        self.answered = Some(now);
+        self.silent_to_it = sign.silent_stores;
+        for (shard, epoch) in sign.reports.into_iter().flatten() {
+            let report = self.reports.entry(shard).or_insert(Epoch::NONE);
+            *report = epoch.max(*report);
+        }
+    }
+
+    /// The epoch of a shard that it has reported.
+    pub(super) fn report(&self, shard: ShardId) -> Epoch {
+        self.reports.get(&shard).copied().unwrap_or(Epoch::NONE)
+    }
+
+    fn silence(&self, now: Instant) -> Duration {
+        let last = self
+            .answered
+            .map_or(self.since, |answered| answered.max(self.since));
+        now.saturating_duration_since(last)
+    }
+
+    fn is_silent(&self, now: Instant) -> bool {
+        let most = if self.answered.is_some() {
+            SILENT
+        } else {
+            STARTING
+        };
+        self.silence(now) >= most
+    }
+
+    /// Whether it has answered lately.
+    pub(super) fn is_live(&self, now: Instant) -> bool {
+        self.answered.is_some() && self.silence(now) < SILENT
+    }
+}
+
+/// The other stores, by what is known of each.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Others {
+    pub(super) by_store: BTreeMap<StoreId, Health>,
+    /// When this process last looked.
+    looked: Option<Instant>,
+}
+
+impl Others {
+    /// Goes on with these stores only, and excuses all if this process was away (PE2).
+    pub(super) fn look(&mut self, now: Instant, stores: &BTreeSet<StoreId>) {
+        self.by_store.retain(|store, _| stores.contains(store));
+        for &store in stores {
+            self.by_store
+                .entry(store)
+                .or_insert_with(|| Health::new(now));
+        }
+        let last = self.looked.replace(now).unwrap_or(now);
+        if now.saturating_duration_since(last) >= PAUSE {
+            for health in self.by_store.values_mut() {
+                health.since = now;
+            }
+        }
+    }
+
+    /// The stores that do not answer this process.
+    pub(super) fn silent(&self, now: Instant) -> BTreeSet<StoreId> {
+        let silent = self.by_store.iter();
+        let silent = silent.filter(|(_, health)| health.is_silent(now));
+        silent.map(|(store, _)| *store).collect()
+    }
+
+    /// The stores that have answered lately.
+    pub(super) fn live(&self, now: Instant) -> BTreeSet<StoreId> {
+        let live = self.by_store.iter();
+        let live = live.filter(|(_, health)| health.is_live(now));
+        live.map(|(store, _)| *store).collect()
+    }
+
+    /// The stores that are dead (PE1). `may_know` says whether a live store asks another one as this process does.
+    pub(super) fn dead(
+        &self,
+        now: Instant,
+        may_know: impl Fn(StoreId, StoreId) -> bool,
+    ) -> BTreeSet<StoreId> {
+        let live = self.live(now);
+        let is_dead = |store: &StoreId| {
+            let mut witnesses = live.iter().filter(|other| may_know(**other, *store));
+            match witnesses.next() {
+                None => self.by_store[store].silence(now) >= SILENT_ALONE,
+                Some(first) => std::iter::once(first)
+                    .chain(witnesses)
+                    .any(|other| self.by_store[other].silent_to_it.contains(store)),
+            }
+        };
+        self.silent(now).into_iter().filter(is_dead).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: StoreId = StoreId([1; 16]);
+    const B: StoreId = StoreId([2; 16]);
+
+    fn both() -> BTreeSet<StoreId> {
+        BTreeSet::from([A, B])
+    }
+
+    /// Signs of life, of stores to which others are silent.
+    struct Scene {
+        others: Others,
+        now: Instant,
+    }
+
+    impl Scene {
+        fn new() -> Self {
+            let mut scene = Self {
+                others: Others::default(),
+                now: Instant::now(),
+            };
+            scene.others.look(scene.now, &both());
+            scene
+        }
+
+        /// Lets time pass in small steps, while these stores answer.
+        fn pass(&mut self, time: Duration, answering: &[(StoreId, BTreeSet<StoreId>)]) {
+            let end = self.now + time;
+            while self.now < end {
+                self.now += INTERVAL;
+                self.others.look(self.now, &both());
+                for (store, silent_stores) in answering {
+                    let sign = Sign {
+                        silent_stores: silent_stores.clone(),
+                        ..Sign::default()
+                    };
+                    let health = self.others.by_store.get_mut(store).unwrap();
+                    health.note(self.now, sign);
+                }
+            }
+        }
+
+        fn dead(&self) -> Vec<StoreId> {
+            self.others
+                .dead(self.now, |_, _| true)
+                .into_iter()
+                .collect()
+        }
+    }
+
+    fn none() -> BTreeSet<StoreId> {
+        BTreeSet::new()
+    }
+
+    /// PE1.
+    #[test]
+    fn a_store_is_dead_once_another_process_does_not_reach_it_either() {
+        let mut scene = Scene::new();
+        scene.pass(INTERVAL, &[(A, none()), (B, none())]);
+        scene.pass(SILENT * 5, &[(B, none())]);
+        assert_eq!(scene.dead(), []);
+        scene.pass(INTERVAL, &[(B, BTreeSet::from([A]))]);
+        assert_eq!(scene.dead(), [A]);
+        // The other one may not know: then time decides.
+        assert_eq!(
+            scene.others.dead(scene.now, |_, _| false),
+            BTreeSet::from([A])
+        );
+    }
+
+    /// PE1.
+    #[test]
+    fn it_takes_longer_if_there_is_no_witness() {
+        let mut scene = Scene::new();
+        scene.pass(INTERVAL, &[(A, none()), (B, none())]);
+        scene.pass(SILENT, &[]);
+        assert_eq!(scene.dead(), []);
+        scene.pass(SILENT_ALONE - SILENT, &[]);
+        assert_eq!(scene.dead(), [A, B]);
+    }
+
+    /// PE2.
+    #[test]
+    fn what_happened_while_this_process_was_away_says_nothing() {
+        let mut scene = Scene::new();
+        scene.pass(INTERVAL, &[(A, none()), (B, none())]);
+        scene.now += SILENT * 100;
+        scene.others.look(scene.now, &both());
+        assert_eq!(scene.others.silent(scene.now), none());
+        scene.pass(SILENT_ALONE, &[]);
+        assert_eq!(scene.dead(), [A, B]);
+    }
+
+    #[test]
+    fn a_store_that_never_answered_has_time_to_start() {
+        let mut scene = Scene::new();
+        scene.pass(STARTING - INTERVAL * 2, &[]);
+        assert_eq!(scene.dead(), []);
+        scene.pass(INTERVAL * 2, &[]);
+        assert_eq!(scene.dead(), [A, B]);
+    }
+
+    #[test]
+    fn reports_never_decrease_and_those_of_an_earlier_start_do_not_count() {
+        let now = Instant::now();
+        let epoch = |number| Epoch {
+            generation: 0,
+            number,
+        };
+        let mut health = Health::new(now);
+        for (incarnation, number, expected, live) in
+            [(2, 5, 5, true), (1, 9, 5, false), (3, 4, 5, true)]
+        {
+            health.answered = None;
+            let sign = Sign {
+                incarnation,
+                reports: Some(vec![(ShardId(7), epoch(number))]),
+                ..Sign::default()
+            };
+            health.note(now, sign);
+            assert_eq!(health.report(ShardId(7)), epoch(expected));
+            assert_eq!(health.is_live(now), live);
+        }
+        assert_eq!(health.report(ShardId(8)), Epoch::NONE);
+    }
+}

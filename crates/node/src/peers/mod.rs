@@ -1,0 +1,122 @@
+//! The other stores that hold shards of this node: whether they live, which records they have on disk, and what is done
+//! about those that are dead.
+//!
+//! | module | job |
+//! |---|---|
+//! | `health` | which stores are dead, as far as is known |
+//! | `pings` | asking them for signs of life |
+//! | `steps` | taking the dead ones out of the records of shards |
+
+mod health;
+mod pings;
+mod steps;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use simshard_cluster::{ClusterLayout, KeyValueStore, Node};
+use simshard_topology::ShardId;
+use simshard_topology::replication::{Epoch, ShardRecord, StoreId};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::engine::Engine;
+use health::{Others, Sign};
+
+/// What this process knows of the others.
+#[derive(Debug)]
+pub(crate) struct Peers {
+    /// The store of this process.
+    own: StoreId,
+    /// The number of its start.
+    incarnation: u64,
+    others: Mutex<Others>,
+}
+
+impl Peers {
+    pub(crate) fn new(own: StoreId, incarnation: u64) -> Self {
+        let others = Mutex::default();
+        Self {
+            own,
+            incarnation,
+            others,
+        }
+    }
+
+    /// The store of this process, and the number of its start.
+    pub(crate) const fn own(&self) -> (StoreId, u64) {
+        (self.own, self.incarnation)
+    }
+
+    /// The stores that do not answer.
+    pub(crate) fn silent(&self) -> BTreeSet<StoreId> {
+        self.others.lock().silent(Instant::now())
+    }
+
+    /// Takes note that this process looks at these stores now.
+    fn look(&self, stores: &BTreeSet<StoreId>) {
+        self.others.lock().look(Instant::now(), stores);
+    }
+
+    /// The number of installations by which a store reported.
+    fn installations(&self, store: StoreId) -> u64 {
+        let others = self.others.lock();
+        let health = others.by_store.get(&store);
+        health.map_or(0, |health| health.installations)
+    }
+
+    fn note(&self, store: StoreId, sign: Sign) {
+        if let Some(health) = self.others.lock().by_store.get_mut(&store) {
+            health.note(Instant::now(), sign);
+        }
+    }
+
+    /// Keeps in touch with the stores that hold shards of this node, and takes those that die out of the records.
+    pub(crate) async fn keep(
+        self: &Arc<Self>,
+        keys: &dyn KeyValueStore,
+        engine: &Engine,
+        followed: watch::Receiver<Arc<ClusterLayout>>,
+    ) {
+        tokio::join!(
+            pings::run(self, followed.clone()),
+            steps::run(self, keys, engine, followed),
+        );
+    }
+}
+
+/// The stores that share shards with one, and their nodes.
+fn sharers(layout: &ClusterLayout, own: StoreId) -> BTreeMap<StoreId, &Node> {
+    let mut sharers = BTreeMap::new();
+    let records = layout.records().into_iter().flatten();
+    for (&shard, record) in records.filter(|(_, record)| names(record, own)) {
+        for (store, node) in record.write_set().zip(layout.map().replicas(shard)) {
+            if store != own
+                && let Some(node) = layout.node(node)
+            {
+                sharers.entry(store).or_insert(node);
+            }
+        }
+    }
+    sharers
+}
+
+/// Whether two stores share a shard: then each asks the other for signs of life.
+fn share(layout: &ClusterLayout, one: StoreId, other: StoreId) -> bool {
+    let mut records = layout.records().into_iter().flatten();
+    records.any(|(_, record)| names(record, one) && names(record, other))
+}
+
+fn names(record: &ShardRecord, store: StoreId) -> bool {
+    record.write_set().any(|named| named == store)
+}
+
+/// The epoch of a shard that a store has on disk, by its report; that of this node by its own log.
+fn synced(others: &Others, own: StoreId, engine: &Engine, shard: ShardId, store: StoreId) -> Epoch {
+    if store == own {
+        return engine.report(shard);
+    }
+    let health = others.by_store.get(&store);
+    health.map_or(Epoch::NONE, |health| health.report(shard))
+}

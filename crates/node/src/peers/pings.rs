@@ -1,0 +1,123 @@
+//! Asking the other stores for signs of life, on connections of their own.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use simshard_cluster::ClusterLayout;
+use simshard_proto::shard::v1 as pb;
+use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
+use simshard_proto::{endpoint, epochs_into};
+use simshard_topology::replication::StoreId;
+use tokio::sync::watch;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio_util::task::AbortOnDropHandle;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Code, Status};
+
+use super::health::{INTERVAL, Sign};
+use super::{Peers, sharers};
+
+/// An answer that takes longer is given up, and the connection with it.
+const PATIENCE: Duration = Duration::from_millis(800);
+
+/// The way to another store.
+struct Link {
+    address: String,
+    channel: Channel,
+    asking: Option<AbortOnDropHandle<bool>>,
+}
+
+/// Asks again and again, as long as it is polled.
+pub(super) async fn run(peers: &Arc<Peers>, followed: watch::Receiver<Arc<ClusterLayout>>) {
+    let mut links: BTreeMap<StoreId, Link> = BTreeMap::new();
+    let mut ticks = interval(INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let layout = Arc::clone(&followed.borrow());
+        let sharers = sharers(&layout, peers.own);
+        peers.look(&sharers.keys().copied().collect());
+        links.retain(|store, link| {
+            let node = sharers.get(store);
+            node.is_some_and(|node| node.address == link.address)
+        });
+        for (&store, node) in &sharers {
+            if !links.contains_key(&store)
+                && let Some(link) = Link::to(&node.address)
+            {
+                links.insert(store, link);
+            }
+        }
+        for (&store, link) in &mut links {
+            link.ask(store, peers).await;
+        }
+    }
+}
+
+impl Link {
+    /// Connects when it is first asked. There is none to an address that cannot be parsed.
+    fn to(address: &str) -> Option<Self> {
+        let endpoint = Endpoint::from_shared(address.to_owned()).ok()?;
+        let endpoint = endpoint::limited(endpoint).connect_timeout(PATIENCE);
+        Some(Self {
+            address: address.to_owned(),
+            channel: endpoint.connect_lazy(),
+            asking: None,
+        })
+    }
+
+    /// Asks, unless an answer is on its way. After one that did not come it connects anew.
+    async fn ask(&mut self, store: StoreId, peers: &Arc<Peers>) {
+        match self.asking.take() {
+            Some(asking) if !asking.is_finished() => {
+                self.asking = Some(asking);
+                return;
+            }
+            Some(asking) => {
+                let has_answered = asking.await.unwrap_or(false);
+                if !has_answered && let Some(link) = Self::to(&self.address) {
+                    self.channel = link.channel;
+                }
+            }
+            None => {}
+        }
+        let (channel, peers) = (self.channel.clone(), Arc::clone(peers));
+        let asking = tokio::spawn(async move { ask(channel, store, &peers).await });
+        self.asking = Some(AbortOnDropHandle::new(asking));
+    }
+}
+
+/// Asks once. Returns whether it got an answer.
+async fn ask(channel: Channel, store: StoreId, peers: &Peers) -> bool {
+    let request = pb::PingRequest {
+        known_installations: peers.installations(store),
+    };
+    let mut client = ShardServiceClient::new(channel);
+    match timeout(PATIENCE, client.ping(request)).await {
+        Ok(Ok(answer)) => {
+            if let Ok(sign) = sign_of(&answer.into_inner(), store) {
+                peers.note(store, sign);
+            }
+            true
+        }
+        // A node with too much to do lives.
+        Ok(Err(status)) => status.code() == Code::ResourceExhausted,
+        Err(_elapsed) => false,
+    }
+}
+
+/// What an answer says, if it is of this store.
+fn sign_of(answer: &pb::PingResponse, store: StoreId) -> Result<Sign, Status> {
+    if answer.store != store.0 {
+        return Err(Status::not_found("another store answers"));
+    }
+    let (numbers, generations) = (&answer.epoch_numbers, &answer.epoch_generations);
+    let (silent, _) = answer.silent_stores.as_chunks();
+    Ok(Sign {
+        incarnation: answer.incarnation,
+        installations: answer.installations,
+        reports: epochs_into(&answer.shards, numbers, generations)?,
+        silent_stores: silent.iter().copied().map(StoreId).collect::<BTreeSet<_>>(),
+    })
+}

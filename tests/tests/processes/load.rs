@@ -1,0 +1,166 @@
+//! A load that runs while something happens to a cluster: inserts, each looked for at once. No request may fail.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use parking_lot::Mutex;
+use simshard_client::{Client, Documents, Fingerprint, Queries, SearchSpec, v1};
+use tokio::task::{JoinHandle, yield_now};
+
+/// Documents in a batch: their shards are on all nodes.
+const BATCH: u64 = 40;
+
+/// Requests that are in flight at once at each router.
+const AT_ONCE: usize = 2;
+
+/// The corpus of the load.
+pub(crate) const CORPUS: &str = "crawl";
+
+/// The batch of this number.
+fn batch(number: u64) -> Queries {
+    let spread = |place: u64| (number * BATCH + place).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    Queries::Fingerprints((0..BATCH).map(spread).map(Fingerprint).collect())
+}
+
+/// How many of these are found.
+async fn found(client: &Client, batch: Queries) -> usize {
+    let found = client.find_all(CORPUS, batch, SearchSpec::default());
+    let queries = found.await.unwrap().queries.into_iter();
+    queries.filter(|query| !query.matches.is_empty()).count()
+}
+
+/// A load through some routers.
+pub(crate) struct Load {
+    progress: Arc<Progress>,
+    tasks: Vec<JoinHandle<u64>>,
+}
+
+#[derive(Default)]
+struct Progress {
+    /// Batches that are taken.
+    next: AtomicU64,
+    done: AtomicU64,
+    is_over: AtomicBool,
+    gaps: Mutex<Gaps>,
+}
+
+/// The longest times in which nothing was done.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Gaps {
+    pub(crate) changes: Duration,
+    pub(crate) searches: Duration,
+    last_change: Option<Instant>,
+    last_search: Option<Instant>,
+}
+
+/// Creates the corpus of a load.
+pub(crate) async fn create(client: &Client) {
+    let create = v1::CreateCorpusRequest {
+        name: CORPUS.to_owned(),
+        ..v1::CreateCorpusRequest::default()
+    };
+    client.create_corpus(create).await.unwrap();
+}
+
+impl Load {
+    pub(crate) fn start(clients: &[Client]) -> Self {
+        let progress = Arc::new(Progress::default());
+        let clients = clients.iter().flat_map(|client| vec![client; AT_ONCE]);
+        let tasks = clients.map(|client| {
+            let (client, progress) = (client.clone(), Arc::clone(&progress));
+            tokio::spawn(async move {
+                // A request that fails ends the others too.
+                let _guard = Over(Arc::clone(&progress));
+                progress.run(client).await
+            })
+        });
+        Self {
+            tasks: tasks.collect(),
+            progress,
+        }
+    }
+
+    /// Waits until this many more batches are done.
+    pub(crate) async fn until_more(&self, more: u64) {
+        let progress = &self.progress;
+        let enough = progress.done.load(Ordering::Relaxed) + more;
+        while progress.done.load(Ordering::Relaxed) < enough
+            && !progress.is_over.load(Ordering::Relaxed)
+        {
+            yield_now().await;
+        }
+    }
+
+    /// The longest gaps since this was last asked.
+    pub(crate) fn gaps(&self) -> Gaps {
+        let mut gaps = self.progress.gaps.lock();
+        let Gaps {
+            last_change,
+            last_search,
+            ..
+        } = *gaps;
+        let next = Gaps {
+            last_change,
+            last_search,
+            ..Gaps::default()
+        };
+        std::mem::replace(&mut *gaps, next)
+    }
+
+    /// Ends the load. Each document was new and is found now.
+    pub(crate) async fn end(self, client: &Client) {
+        self.progress.is_over.store(true, Ordering::Relaxed);
+        let inserted = join_all(self.tasks).await.into_iter().map(Result::unwrap);
+        let batches = self.progress.next.load(Ordering::Relaxed);
+        // A change that was sent again may count a document that it had inserted before as there.
+        assert!(inserted.sum::<u64>() <= batches * BATCH);
+        for number in 0..batches {
+            assert_eq!(found(client, batch(number)).await as u64, BATCH);
+        }
+    }
+}
+
+impl Progress {
+    /// Inserts one batch after the other and looks for it at once. Returns how many documents were new.
+    async fn run(&self, client: Client) -> u64 {
+        let mut inserted = 0;
+        while !self.is_over.load(Ordering::Relaxed) {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            let documents = Documents {
+                keys: batch(number),
+                ids: vec![],
+            };
+            inserted += client.insert(CORPUS, documents).await.unwrap();
+            self.gaps.lock().note_change();
+            assert_eq!(found(&client, batch(number)).await as u64, BATCH);
+            self.gaps.lock().note_search();
+            self.done.fetch_add(1, Ordering::Relaxed);
+        }
+        inserted
+    }
+}
+
+impl Gaps {
+    fn note_change(&mut self) {
+        let now = Instant::now();
+        let last = self.last_change.replace(now).unwrap_or(now);
+        self.changes = self.changes.max(now - last);
+    }
+
+    fn note_search(&mut self) {
+        let now = Instant::now();
+        let last = self.last_search.replace(now).unwrap_or(now);
+        self.searches = self.searches.max(now - last);
+    }
+}
+
+/// Ends the load when it is dropped.
+struct Over(Arc<Progress>);
+
+impl Drop for Over {
+    fn drop(&mut self) {
+        self.0.is_over.store(true, Ordering::Relaxed);
+    }
+}
