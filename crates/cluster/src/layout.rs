@@ -15,7 +15,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use http::Uri;
-use simshard_topology::replication::{ShardEpochs, ShardRecords};
+use simshard_topology::replication::{ShardEpochs, ShardRecords, StoreId};
 use simshard_topology::{NodeId, NodeIdError, PlanError, ShardId, ShardMap, ShardSet, plan};
 
 /// A node and where it answers.
@@ -127,6 +127,13 @@ impl ClusterLayout {
                 .map(|(shard, record)| (*shard, record.epoch))
                 .collect(),
         )
+    }
+
+    /// The stores that hold a shard, in sync or as learners, and their nodes. None if there are no records.
+    pub fn holders(&self, shard: ShardId) -> impl Iterator<Item = (StoreId, &NodeId)> {
+        let record = self.records.as_ref().and_then(|all| all.get(&shard));
+        let stores = record.into_iter().flat_map(|record| record.write_set());
+        stores.zip(self.map.replicas(shard))
     }
 
     /// How many replicas of a shard are in sync: the first ones of the map. Only these answer reads.

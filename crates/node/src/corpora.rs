@@ -53,22 +53,27 @@ impl NodeCorpus {
     /// The corpus as it is stored.
     fn load(store: &Store, corpus: &Corpus) -> Result<Self, ReadError> {
         let loaded = Self::new(corpus.layout, store.shards());
-        let load = |id: ShardId| {
-            let mut loader = None;
-            store.scan(id, corpus.uid, |fingerprint, document| {
-                let new = || Loader::new(id, Arc::clone(loaded.tables_for_change()));
-                loader.get_or_insert_with(new).push(fingerprint, document);
-            })?;
-            if let Some(loader) = loader {
-                let mut shard = loaded.write(id)?;
-                *shard = loader.finish();
-                loaded.note_ids(&shard);
-            }
-            Ok(())
-        };
         let owned: Vec<ShardId> = loaded.owned.iter().collect();
+        let load = |id: ShardId| loaded.load_shard(store, corpus.uid, id);
         owned.into_par_iter().try_for_each(load)?;
         Ok(loaded)
+    }
+
+    /// Makes a shard as it is stored, in place of what it was. It must not be changed meanwhile.
+    fn load_shard(&self, store: &Store, uid: CorpusUid, id: ShardId) -> Result<(), ReadError> {
+        let mut loader = None;
+        store.scan(id, uid, |fingerprint, document| {
+            let new = || Loader::new(id, Arc::clone(self.tables_for_change()));
+            loader.get_or_insert_with(new).push(fingerprint, document);
+        })?;
+        if let Some(loader) = loader {
+            let mut shard = self.write(id)?;
+            *shard = loader.finish();
+            self.note_ids(&shard);
+        } else if let Some(shard) = self.made(id) {
+            *shard.write() = Shard::new(id, Arc::clone(self.tables_for_change()));
+        }
+        Ok(())
     }
 
     pub(crate) const fn layout(&self) -> Layout {
@@ -175,6 +180,17 @@ impl NodeCorpora {
         }
         let by_uid = Mutex::new(by_uid);
         Ok(Self { by_uid })
+    }
+
+    /// Makes shards of all corpora as they are stored, on the threads of the current pool. They must not be changed
+    /// meanwhile.
+    pub(crate) fn load_shards(&self, store: &Store, shards: ShardSet) -> Result<(), ReadError> {
+        let shards: Vec<ShardId> = shards.iter().collect();
+        for (uid, corpus) in self.all_but(&HashSet::new()) {
+            let load = |id: &ShardId| corpus.load_shard(store, uid, *id);
+            shards.par_iter().try_for_each(load)?;
+        }
+        Ok(())
     }
 
     /// Adds an empty corpus; one with the same layout that is there already stays.

@@ -162,6 +162,15 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         streams::look_up(&self.engine, request.into_inner()).await
     }
 
+    type CopyShardStream = streams::AnswerStream<pb::CopyShardResponse>;
+
+    async fn copy_shard(
+        &self,
+        request: Request<pb::CopyShardRequest>,
+    ) -> Result<Response<Self::CopyShardStream>, Status> {
+        streams::copy_shard(&self.engine, request.into_inner()).await
+    }
+
     async fn ping(
         &self,
         request: Request<pb::PingRequest>,

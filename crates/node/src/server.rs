@@ -10,11 +10,12 @@ use simshard_cluster::{ClusterLayout, CorpusUid, MetadataError, MetadataStore};
 use simshard_proto::shard::v1::shard_service_server::ShardServiceServer;
 use simshard_proto::{MAX_MESSAGE_BYTES, MAX_SHARD_REQUEST_BYTES, SHARD_SERVICE_DESCRIPTORS};
 use simshard_storage::{Claim, Failure, Holding, InstallFailure, OpenError, Options, Store};
-use simshard_topology::replication::ShardRecords;
+use simshard_topology::replication::{Epoch, ShardRecords};
 use simshard_topology::{MapDigest, NodeId, ShardSet};
 use simshard_transport::{self as transport, Budget, Interface};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
@@ -26,6 +27,9 @@ use crate::registration::{Registration, RegistrationError};
 
 /// The stream of a router's work: it refuses items that find no room one by one.
 const WORK: &str = "/simshard.shard.v1.ShardService/Work";
+
+/// How often records that wait for reports of other nodes are looked at again.
+const REPORTS: Duration = Duration::from_millis(100);
 
 /// The configuration of a node.
 #[derive(Clone, Debug)]
@@ -103,12 +107,18 @@ impl Node {
         store: Arc<dyn MetadataStore>,
     ) -> Result<Self, ServeError> {
         let layout = store.layout().await?;
-        check_named(&config.node, &layout)?;
         let followed = store.watch_layout();
         let is_registered = store.names_stores();
+        if !is_registered {
+            check_named(&config.node, &layout)?;
+        }
         let start = Start {
-            shards: layout.map().shards_of(&config.node),
-            counted: layout.map().owned_by(&config.node),
+            // Records may give a node that has registered any shard while it runs.
+            shards: if is_registered {
+                ShardSet::ALL
+            } else {
+                layout.map().shards_of(&config.node)
+            },
             map: layout.map().digest(),
             records: layout.records().cloned(),
             corpora: is_registered.then(|| CorpusRecords::new(Arc::clone(&store))),
@@ -187,7 +197,7 @@ impl Node {
         tokio::select! {
             failure = engine.failure() => return Err(ServeError::Storage(failure)),
             () = keep_peers(&engine, registration.as_ref(), peers.as_ref(), followed.clone()) => {}
-            problem = install_all(&engine, followed) => return Err(ServeError::Records(problem)),
+            problem = install_all(&engine, peers.as_ref(), followed) => return Err(ServeError::Records(problem)),
             problem = keep_published(&engine, registration.as_ref()) => return Err(problem.into()),
             served = served => served?,
         }
@@ -268,7 +278,7 @@ async fn keep_published(engine: &Engine, registration: Option<&Registration>) ->
 
 /// Keeps in touch with the other stores of the node's shards, if it has registered itself.
 async fn keep_peers(
-    engine: &Engine,
+    engine: &Arc<Engine>,
     registration: Option<&Registration>,
     peers: Option<&Arc<Peers>>,
     followed: watch::Receiver<Arc<ClusterLayout>>,
@@ -284,17 +294,20 @@ async fn keep_peers(
 /// Installs the records of shards as they change. Returns why it cannot go on.
 async fn install_all(
     engine: &Engine,
+    peers: Option<&Arc<Peers>>,
     mut followed: watch::Receiver<Arc<ClusterLayout>>,
 ) -> InstallFailure {
+    let reported = |shard, store| peers.map_or(Epoch::NONE, |peers| peers.report(shard, store));
     // It is followed as long as the metadata is open.
     loop {
         let layout = Arc::clone(&followed.borrow_and_update());
         if let Some(records) = layout.records()
-            && let Err(problem) = engine.install(records).await
+            && let Err(problem) = engine.install(records, reported).await
         {
             return problem;
         }
-        if followed.changed().await.is_err() {
+        // A record that adds this node as a learner waits for the report of another.
+        if let Ok(Err(_)) = timeout(REPORTS, followed.changed()).await {
             return pending().await;
         }
     }
@@ -303,8 +316,6 @@ async fn install_all(
 /// What a node knows of the cluster when it starts.
 struct Start {
     shards: ShardSet,
-    /// Those whose first replica it is.
-    counted: ShardSet,
     map: MapDigest,
     /// `None` if the metadata has no such records.
     records: Option<ShardRecords>,
@@ -332,7 +343,7 @@ impl Start {
                 Some(directory) => threads.install(|| Store::open(&directory, holding, storage))?,
             };
             let engine = Engine::start(store, self.map, self.corpora, threads, MAX_MESSAGE_BYTES)?;
-            Ok(Arc::new(engine.counting(self.counted)))
+            Ok(Arc::new(engine))
         };
         let started = tokio::task::spawn_blocking(start).await;
         started.map_err(|_| ServeError::Stopped)?

@@ -7,9 +7,11 @@
 use std::sync::Arc;
 
 use simshard_simhash::{Documents, Fingerprint, Layout};
-use simshard_topology::replication::ShardRecord;
 pub use simshard_topology::replication::State;
+use simshard_topology::replication::{Epoch, ShardRecord};
 use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
+
+use crate::segment::{SegmentId, SegmentMeta};
 
 /// Most bytes of an id.
 pub const MAX_ID_BYTES: usize = 1024;
@@ -56,6 +58,19 @@ pub enum Operation {
     Change(Change),
     /// From here on, these shards have these records. By shard.
     Install(Vec<(ShardId, Arc<ShardRecord>)>),
+    /// From here on, a learner has all that the shard had in its source.
+    Copied(ShardCopy),
+}
+
+/// A copy of a shard, on disk. It is no part of the shard before the log says so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShardCopy {
+    /// The shard.
+    pub shard: ShardId,
+    /// The epoch that added the learner.
+    pub added: Epoch,
+    /// The segment that holds it; `None` if there was nothing to copy.
+    pub(crate) segment: Option<(SegmentId, SegmentMeta)>,
 }
 
 impl Operation {
@@ -63,7 +78,7 @@ impl Operation {
     pub(crate) fn takes_space(&self) -> bool {
         match self {
             Self::CreateCorpus { .. } => true,
-            Self::DropCorpus { .. } | Self::Install(_) => false,
+            Self::DropCorpus { .. } | Self::Install(_) | Self::Copied(_) => false,
             Self::Change(change) => change.kind == ChangeKind::Insert,
         }
     }

@@ -186,6 +186,9 @@ pub(crate) enum MaintenanceError {
     /// There is no time for it any more.
     #[error("the store is being closed")]
     Stopped,
+    /// Shards begin anew or end their copy first.
+    #[error("merging waits for a change of shards")]
+    Interrupted,
 }
 
 impl MaintenanceError {
@@ -196,7 +199,7 @@ impl MaintenanceError {
             Self::Write(error) => error.shortage(),
             Self::Read(ReadError::Io { source, .. }) => Shortage::of(source),
             Self::Trim(source) => Shortage::of_space(source),
-            Self::Read(_) | Self::Stopped => None,
+            Self::Read(_) | Self::Stopped | Self::Interrupted => None,
         }
     }
 }

@@ -9,7 +9,6 @@ use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
 use uuid::Uuid;
 
 use crate::directory::{Directory, DiskDirectory, StoredFile};
-use crate::element::Operation;
 use crate::error::ReadError;
 use crate::files;
 use crate::log::{AbruptEnd, Record, Torn, survey};
@@ -17,7 +16,8 @@ use crate::manifest::Manifest;
 use crate::merge::Cursor;
 use crate::segment::{BlockCache, Segment};
 use crate::store::{
-    Corpus, FailureNote, LOG, OpenError, Replicas, SEGMENTS, lock_for_looking, read_failure_note,
+    Corpus, FailureNote, LOG, OpenError, Replicas, SEGMENTS, entries_of, lock_for_looking,
+    read_failure_note,
 };
 
 /// The content of a data directory. No process can open the directory as long as this lives.
@@ -84,9 +84,11 @@ pub(crate) fn inspect_in(directory: &dyn Directory) -> Result<Inspection, OpenEr
         path: directory.path().to_owned(),
     })?;
     let mut replicas = Replicas::of(&manifest);
-    let visit = |_: u64, record: Record| {
-        if let Record::Operation(Operation::Install(installed)) = record {
-            replicas.restore(&installed);
+    let visit = |sequence: u64, record: Record| {
+        if let Record::Operation(operation) = record
+            && let Some(entries) = entries_of(&operation)
+        {
+            replicas.restore(&entries, sequence);
         }
         Ok::<(), OpenError>(())
     };

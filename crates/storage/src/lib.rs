@@ -40,7 +40,7 @@ const REPLICA_FORMAT: u32 = 2;
 /// The version of segments, and of what says nothing of replicas: then earlier programs read it too.
 const FIRST_FORMAT: u32 = 1;
 
-pub use element::{Change, ChangeKind, Element, MAX_ID_BYTES, Operation, State};
+pub use element::{Change, ChangeKind, Element, MAX_ID_BYTES, Operation, ShardCopy, State};
 pub use error::ReadError;
 pub use inspect::{Inspection, SegmentFile, inspect};
 pub use log::{AbruptEnd, Torn};
@@ -49,7 +49,8 @@ pub use shard::Effects;
 pub use shortage::Shortage;
 pub use simshard_simhash::Documents;
 pub use store::{
-    Claim, Corpus, FailureNote, Holding, Installation, OpenError, Options, PageStart, Store,
+    Claim, CopyError, CopyWriter, Corpus, FailureNote, Holding, Installation, OpenError, Options,
+    PageStart, Pinned, Store,
 };
 pub use thread::AbortOnPanic;
 pub use writer::{Failure, Gate, InstallFailure, Refusal, Sink, Writer};

@@ -23,7 +23,7 @@ const ELEMENT_BYTES: usize = (size_of::<Key>() + size_of::<State>()) * 3 / 2;
 pub(crate) type Key = (Fingerprint, Box<str>);
 
 /// Elements by corpus, fingerprint and id.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Memtable {
     corpora: BTreeMap<CorpusUid, BTreeMap<Key, State>>,
     bytes: usize,

@@ -5,14 +5,14 @@ use std::io;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
-use simshard_topology::replication::{Epoch, InstallError, ShardRecords};
+use simshard_topology::replication::{Epoch, InstallError, Pin, ShardRecords, StoreId};
 use simshard_topology::{CorpusUid, ShardId, ShardSet};
 
-use crate::element::{Change, Operation};
+use crate::element::{Change, Operation, ShardCopy};
 use crate::error::MaintenanceError;
 use crate::log::{self, AppendError, Committed, Log, Record};
 use crate::shortage::Shortage;
-use crate::store::{Installation, OpenError, Replicas, Store};
+use crate::store::{OpenError, Replicas, Store, entries_of};
 use crate::thread::Thread;
 
 /// Why an operation was not done. It left nothing behind, and may be tried again.
@@ -55,7 +55,8 @@ pub struct Failure(Arc<str>);
 
 impl Failure {
     /// The failure that an error amounts to.
-    pub(crate) fn new(error: &dyn std::error::Error) -> Self {
+    #[must_use]
+    pub fn new(error: &dyn std::error::Error) -> Self {
         let mut text = error.to_string();
         let mut source = error.source();
         while let Some(cause) = source {
@@ -77,8 +78,9 @@ pub trait Sink<T>: Send + Sync + 'static {
     /// Operations that are durable, in order. All of them must be applied when this returns.
     fn committed(&self, batch: Vec<(Operation, T)>);
 
-    /// Records of shards are applied: all that stands before them in the log was.
-    fn installed(&self) {}
+    /// Records of shards are applied: all that stands before them in the log was. These shards begin anew, or have a
+    /// copy: what is derived of them must follow.
+    fn installed(&self, _others: ShardSet) {}
 
     /// Operations that left nothing behind.
     fn refused(&self, tickets: Vec<T>, refusal: Refusal);
@@ -142,7 +144,8 @@ impl<T: Send + 'static> Writer<T> {
             Operation::Change(change) => self.gate().append(change, ticket),
             Operation::CreateCorpus { .. }
             | Operation::DropCorpus { .. }
-            | Operation::Install(_) => self.queue(operation, ticket),
+            | Operation::Install(_)
+            | Operation::Copied(_) => self.queue(operation, ticket),
         }
     }
 
@@ -174,21 +177,46 @@ impl<T: Send + 'static> Writer<T> {
             })
     }
 
-    /// Queues those of these records that are news to the store, as one operation; answers whether any are. The ticket
+    /// Queues those of these records that are news to the store, as one operation; answers whether any are. Those that add
+    /// it as a learner wait for a report of a store in sync; `reported` tells the epoch of a shard that a store has. The ticket
     /// comes back through the sink. If it comes back refused, call [`Writer::withdraw`], then try again.
     ///
     /// # Errors
     /// If a record may not follow the one that is installed, or the operation is refused at once.
-    pub fn install(&self, records: &ShardRecords, ticket: T) -> Result<bool, InstallFailure> {
+    pub fn install(
+        &self,
+        records: &ShardRecords,
+        reported: impl Fn(ShardId, StoreId) -> Epoch,
+        ticket: T,
+    ) -> Result<bool, InstallFailure> {
         // No change is queued meanwhile by what these records end.
         let mut replicas = self.store.replicas().write();
-        let news = replicas.news(records);
+        let news = replicas.news(records, reported);
         let news = news.map_err(|(shard, problem)| InstallFailure::Record { shard, problem })?;
         if news.is_empty() {
             return Ok(false);
         }
-        self.queue(Operation::Install(news.clone()), ticket)?;
-        replicas.append(&news);
+        let install = Operation::Install(news);
+        let entries = entries_of(&install).unwrap_or_default();
+        self.queue(install, ticket)?;
+        replicas.append(&entries);
+        Ok(true)
+    }
+
+    /// Queues the end of a copy of what was pinned; answers whether the shard may still have it. If not, pin again, and
+    /// abandon the copy. The ticket comes back as with [`Writer::install`].
+    ///
+    /// # Errors
+    /// If the operation is refused at once.
+    pub fn end_copy(&self, pin: Pin, copy: ShardCopy, ticket: T) -> Result<bool, Refusal> {
+        let mut replicas = self.store.replicas().write();
+        if replicas.end_of_copy(copy.shard, pin) != Some(copy.added) {
+            return Ok(false);
+        }
+        let copied = Operation::Copied(copy);
+        let entries = entries_of(&copied).unwrap_or_default();
+        self.queue(copied, ticket)?;
+        replicas.append(&entries);
         Ok(true)
     }
 
@@ -273,34 +301,45 @@ impl<S> Committer<S> {
     }
 }
 
+impl<S> Committer<S> {
+    /// Gives shards the records and copies of an operation.
+    fn take_entries<T>(&self, sequence: u64, operation: &Operation)
+    where
+        S: Sink<T>,
+    {
+        match self.store.take_entries(operation, sequence) {
+            Ok(others) => self.sink.installed(others),
+            Err(error) => {
+                let failure = Failure::new(&error);
+                self.store.leave_word(&failure);
+                self.sink.failed(Vec::new(), failure);
+            }
+        }
+    }
+}
+
 impl<T: Send + 'static, S: Sink<T>> log::Sink<T> for Committer<S> {
     fn committed(&mut self, batch: Vec<Committed<T>>) {
         let last = batch.last().map(|committed| committed.sequence);
         let bytes = batch.iter().map(|committed| committed.bytes).sum();
         let mut dropped: Vec<CorpusUid> = Vec::new();
-        let mut installed: Vec<Installation> = Vec::new();
-        let operations: Vec<(Operation, T)> = batch
-            .into_iter()
-            .filter_map(|committed| match committed.record {
-                Record::Operation(operation) => {
-                    dropped.extend(self.store.note(committed.sequence, &operation));
-                    if let Operation::Install(records) = &operation {
-                        installed.push(records.clone());
-                    }
-                    Some((operation, committed.ticket))
-                }
-                Record::Mark => None,
-            })
-            .collect();
+        let mut operations: Vec<(Operation, T)> = Vec::new();
+        for committed in batch {
+            let Record::Operation(operation) = committed.record else {
+                continue;
+            };
+            let (sequence, ticket) = (committed.sequence, committed.ticket);
+            dropped.extend(self.store.note(sequence, &operation));
+            if entries_of(&operation).is_some() {
+                // What stands before it is applied first, and what stands behind it later.
+                self.sink.committed(std::mem::take(&mut operations));
+                self.take_entries(sequence, &operation);
+            }
+            operations.push((operation, ticket));
+        }
         self.sink.committed(operations);
         for corpus in dropped {
             self.store.forget(corpus);
-        }
-        for records in &installed {
-            self.store.replicas().write().apply(records);
-        }
-        if !installed.is_empty() {
-            self.sink.installed();
         }
         if let Some(last) = last {
             self.store.note_applied(last, bytes);

@@ -1,9 +1,12 @@
-//! One of three nodes dies under load: the others go on without it, and no request fails.
+//! One of three nodes dies under load: the others go on without it, it comes back with all that it missed, and no
+//! request fails.
 
 use std::time::{Duration, Instant};
 
+use simshard_cluster::{FileKeyValues, shard_records};
 use simshard_testkit::{End, ProcessCluster};
 use tokio::task::block_in_place;
+use tokio::time::timeout;
 
 use crate::load::{Load, create};
 
@@ -12,6 +15,9 @@ const SOME: u64 = 20;
 
 /// Nodes ask each other for signs of life several times in this time.
 const ACQUAINTED: Duration = Duration::from_secs(1);
+
+/// How long a test waits for what must happen.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How one of the nodes fails.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -36,31 +42,54 @@ async fn lose_one(replicas: usize, fault: Fault) {
         Fault::Frozen => cluster.freeze_node(0),
     }
     load.until_more(SOME).await;
-    println!("{replicas} replicas: {:?}", load.gaps());
-    if fault == Fault::Frozen {
+    println!("{replicas} replicas, one goes: {:?}", load.gaps());
+    match fault {
+        Fault::Killed => block_in_place(|| cluster.start_node(0)),
         // It believes in the old records at first.
-        cluster.thaw_node(0);
-        load.until_more(SOME).await;
+        Fault::Frozen => cluster.thaw_node(0),
     }
+    until_whole(&cluster, &load, replicas).await;
+    println!("{replicas} replicas, it comes back: {:?}", load.gaps());
+    // What it has copied counts.
+    block_in_place(|| cluster.end_node(1, End::Killed));
+    load.until_more(SOME).await;
     load.end(&cluster.client()).await;
 }
 
+/// Waits until each shard has all its replicas in sync.
+async fn until_whole(cluster: &ProcessCluster, load: &Load, replicas: usize) {
+    let keys = FileKeyValues::at(cluster.metadata_file());
+    let whole = async {
+        loop {
+            let records = shard_records(&keys).await.unwrap();
+            if records
+                .values()
+                .all(|record| record.in_sync.len() == replicas)
+            {
+                break;
+            }
+            load.until_more(1).await;
+        }
+    };
+    timeout(PATIENCE, whole).await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_replicas_go_on_when_one_is_killed() {
+async fn two_replicas_go_on_when_one_is_killed_and_take_it_back() {
     lose_one(2, Fault::Killed).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn three_replicas_go_on_when_one_is_killed() {
+async fn three_replicas_go_on_when_one_is_killed_and_take_it_back() {
     lose_one(3, Fault::Killed).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_replicas_go_on_when_one_is_frozen() {
+async fn two_replicas_go_on_when_one_is_frozen_and_take_it_back() {
     lose_one(2, Fault::Frozen).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn three_replicas_go_on_when_one_is_frozen() {
+async fn three_replicas_go_on_when_one_is_frozen_and_take_it_back() {
     lose_one(3, Fault::Frozen).await;
 }

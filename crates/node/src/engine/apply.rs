@@ -57,7 +57,8 @@ impl Sink<Ticket> for Applier {
                 Operation::Change(change) => changes.push((change, ticket)),
                 Operation::CreateCorpus { .. }
                 | Operation::DropCorpus { .. }
-                | Operation::Install(_) => {
+                | Operation::Install(_)
+                | Operation::Copied(_) => {
                     self.change(std::mem::take(&mut changes));
                     let _ = ticket.send(self.catalog(&operation));
                 }
@@ -66,7 +67,14 @@ impl Sink<Ticket> for Applier {
         self.change(changes);
     }
 
-    fn installed(&self) {
+    fn installed(&self, others: ShardSet) {
+        if !others.is_empty() {
+            let load = || self.corpora.load_shards(&self.store, others);
+            if let Err(error) = self.threads.install(load) {
+                // The tables are not what is stored, so the node must not answer by them.
+                self.failed.send_replace(Some(Failure::new(&error)));
+            }
+        }
         self.installed.send_replace(());
     }
 
@@ -100,7 +108,7 @@ impl Applier {
             }
             // Freeing it takes long: no lock is held meanwhile.
             Operation::DropCorpus { uid } => drop(self.corpora.remove(uid)),
-            Operation::Change(_) | Operation::Install(_) => {}
+            Operation::Change(_) | Operation::Install(_) | Operation::Copied(_) => {}
         }
         Ok(ChangeOutcome::default())
     }

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use simshard_cluster::CorpusUid;
 use simshard_simhash::Layout;
-use simshard_storage::{Change, InstallFailure, Operation, Refusal};
-use simshard_topology::replication::ShardRecords;
-use simshard_topology::{ShardSet, Version};
+use simshard_storage::{Change, InstallFailure, Operation, Refusal, ShardCopy};
+use simshard_topology::replication::{Epoch, Pin, ShardRecords, StoreId};
+use simshard_topology::{ShardId, ShardSet, Version};
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
@@ -52,10 +52,16 @@ impl Engine {
     ///
     /// # Errors
     /// If a record may not follow the one that is installed.
-    pub(crate) async fn install(&self, records: &ShardRecords) -> Result<(), InstallFailure> {
+    pub(crate) async fn install(
+        &self,
+        records: &ShardRecords,
+        reported: impl Fn(ShardId, StoreId) -> Epoch,
+    ) -> Result<(), InstallFailure> {
+        // What is taken back must be all that is queued.
+        let _turn = self.entering.lock().await;
         loop {
             let (ticket, outcome) = oneshot::channel();
-            let refusal = match self.writer.install(records, ticket) {
+            let refusal = match self.writer.install(records, &reported, ticket) {
                 Ok(false) => return Ok(()),
                 Ok(true) => match outcome.await {
                     Ok(Err(NodeError::Refused(refusal))) => {
@@ -71,6 +77,35 @@ impl Engine {
             };
             tracing::warn!(%refusal, "records of shards are not installed yet, trying again");
             sleep(INSTALL_PAUSE).await;
+        }
+    }
+
+    /// Makes a copy of what was pinned part of its shard. Answers whether it is: if not, the source has left.
+    pub(crate) async fn end_copy(&self, pin: Pin, copy: ShardCopy) -> Result<bool, NodeError> {
+        let _turn = self.entering.lock().await;
+        let (ticket, outcome) = oneshot::channel();
+        if !self.writer.end_copy(pin, copy, ticket)? {
+            return Ok(false);
+        }
+        let outcome = outcome.await.unwrap_or(Err(NodeError::Stopping));
+        if matches!(outcome, Err(NodeError::Refused(_))) {
+            self.writer.withdraw();
+        }
+        outcome.map(|_| true)
+    }
+
+    /// Makes a corpus that a source of a copy holds, unless the node holds it, or dropped it.
+    pub(crate) async fn make_copied(
+        &self,
+        uid: CorpusUid,
+        layout: Layout,
+    ) -> Result<(), NodeError> {
+        if self.store.holds(uid) {
+            return Ok(());
+        }
+        match self.commit(Operation::CreateCorpus { uid, layout }).await {
+            Ok(_) | Err(NodeError::CorpusNotLoaded(_)) => Ok(()),
+            Err(error) => Err(error),
         }
     }
 

@@ -13,6 +13,7 @@
 
 mod apply;
 mod change;
+mod copies;
 mod find;
 mod look_up;
 mod on_demand;
@@ -28,7 +29,7 @@ use std::time::{Duration, Instant};
 use simshard_cluster::CorpusUid;
 use simshard_simhash::{Fingerprint, Layout};
 use simshard_storage::{Failure, OpenError, Store, Writer};
-use simshard_topology::replication::{Epoch, ShardEpochs, StoreId};
+use simshard_topology::replication::{Epoch, Role, ShardEpochs, ShardRecord, StoreId};
 use simshard_topology::{MapDigest, ShardId, ShardSet};
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::time::timeout;
@@ -40,6 +41,7 @@ use crate::shard::ShardCounts;
 use crate::target::{PlannedBy, Target};
 pub(crate) use apply::ChangeOutcome;
 use apply::{Applier, Ticket};
+pub(crate) use copies::Part;
 pub(crate) use find::NearQuery;
 pub(crate) use on_demand::CorpusRecords;
 pub(crate) use pairs::PairQuery;
@@ -56,8 +58,6 @@ pub(crate) struct Engine {
     corpora: Arc<NodeCorpora>,
     /// The map that gives the node its shards.
     map: MapDigest,
-    /// The shards whose first replica the node has: each document that is at home there is counted here only.
-    counted: ShardSet,
     /// Where the node learns of corpora that it lacks; `None` if its directory may have been lost.
     corpus_records: Option<CorpusRecords>,
     threads: Arc<Threads>,
@@ -67,6 +67,10 @@ pub(crate) struct Engine {
     max_answer_bytes: usize,
     /// A permit for each join in flight.
     joins: Arc<Semaphore>,
+    /// A permit for each shard that is being copied from here.
+    copies: Arc<Semaphore>,
+    /// Held while records or copies of shards are in the queue of the log.
+    entering: tokio::sync::Mutex<()>,
 }
 
 impl Engine {
@@ -91,7 +95,6 @@ impl Engine {
         };
         let writer = Writer::start(&store, applier)?;
         Ok(Self {
-            counted: store.shards(),
             store,
             writer,
             corpora,
@@ -102,12 +105,9 @@ impl Engine {
             installs,
             max_answer_bytes,
             joins: Arc::new(Semaphore::new(pairs::MOST_JOINS)),
+            copies: Arc::new(Semaphore::new(copies::MOST_AT_ONCE)),
+            entering: tokio::sync::Mutex::default(),
         })
-    }
-
-    /// Counts the documents at home in these shards only, where counts of nodes are added up.
-    pub(crate) fn counting(self, counted: ShardSet) -> Self {
-        Self { counted, ..self }
     }
 
     /// Waits until the storage has failed for good: nothing can be acknowledged any more.
@@ -141,8 +141,10 @@ impl Engine {
         target: Target,
     ) -> Result<Vec<(ShardId, ShardCounts)>, NodeError> {
         let corpus = self.open(&target, ShardSet::EMPTY).await?;
-        self.run(Class::Small, None, move |_, _| {
-            Ok(corpus.counts().collect())
+        self.run(Class::Small, None, move |engine, _| {
+            let held = engine.store.answered();
+            let counts = corpus.counts().filter(|(shard, _)| held.contains(*shard));
+            Ok(counts.collect())
         })
         .await
     }
@@ -163,9 +165,12 @@ impl Engine {
 
     /// The same, now: it waits for shards that are being changed.
     pub(crate) fn held(&self, left_out: &HashSet<CorpusUid>) -> Vec<(CorpusUid, Layout, u64)> {
+        // Where counts of nodes are added up, the first replica counts.
+        let counted = self.store.leads();
         let count = |(uid, corpus): (CorpusUid, Arc<NodeCorpus>)| {
-            let counted = |(shard, _): &(ShardId, _)| self.counted.contains(*shard);
-            let counts = corpus.counts().filter(counted);
+            let counts = corpus
+                .counts()
+                .filter(|(shard, _)| counted.contains(*shard));
             let documents = counts.map(|(_, counts)| counts.home_documents);
             (uid, corpus.layout(), documents.sum())
         };
@@ -213,6 +218,16 @@ impl Engine {
     /// Those of these shards of which a store has a later record; all if the node has another store.
     pub(crate) fn unconfirmed(&self, store: StoreId, epochs: &[(ShardId, Epoch)]) -> ShardSet {
         self.store.unconfirmed(store, epochs)
+    }
+
+    /// What the store does for each shard.
+    pub(crate) fn roles(&self) -> Vec<(ShardId, Arc<ShardRecord>, Role)> {
+        self.store.roles()
+    }
+
+    /// The store itself.
+    pub(crate) const fn store(&self) -> &Arc<Store> {
+        &self.store
     }
 
     /// The epoch of the record of a shard that is on disk.

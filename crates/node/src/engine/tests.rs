@@ -56,7 +56,10 @@ impl Scene {
     /// Installs records, and waits until they are applied.
     async fn install(&self, number: u64) {
         let records = records(self.store, number);
-        self.engine.install(&records).await.unwrap();
+        self.engine
+            .install(&records, |_, _| Epoch::NONE)
+            .await
+            .unwrap();
         let mut installs = self.engine.installs.clone();
         let epochs = epochs(&[number]);
         let is_applied = installs.wait_for(|()| !self.engine.store.is_behind(&epochs));

@@ -4,8 +4,8 @@ use simshard_proto::shard::v1 as pb;
 use simshard_proto::{SearchSpec, Violations, check_batch, check_ids, epochs_into, shards_into};
 use simshard_simhash::{Fingerprint, LeadGroups};
 use simshard_storage::{Change, ChangeKind, Documents};
-use simshard_topology::replication::{ShardEpochs, StoreId};
-use simshard_topology::{MapDigest, Version};
+use simshard_topology::replication::{Epoch, ShardEpochs, StoreId};
+use simshard_topology::{MapDigest, ShardId, Version};
 use tonic::Status;
 
 use crate::engine::NearQuery;
@@ -65,6 +65,21 @@ pub(super) fn confirm(request: &pb::Confirm) -> Result<(StoreId, ShardEpochs), S
     let (numbers, generations) = (&request.epoch_numbers, &request.epoch_generations);
     let epochs = epochs_into(&request.shards, numbers, generations)?;
     Ok((StoreId(store), epochs.unwrap_or_default()))
+}
+
+/// The store that is meant as the source of a copy, the shard, and the epoch that added the learner.
+pub(super) fn copy_request(
+    request: &pb::CopyShardRequest,
+) -> Result<(StoreId, ShardId, Epoch), Status> {
+    let store = <[u8; 16]>::try_from(&*request.store);
+    let store = store.map_err(|_| Violations::of("store", "is not 16 bytes"))?;
+    let shard = u8::try_from(request.shard);
+    let shard = shard.map_err(|_| Violations::of("shard", "is over 255"))?;
+    let added = Epoch {
+        generation: request.added_generation,
+        number: request.added_number,
+    };
+    Ok((StoreId(store), ShardId(shard), added))
 }
 
 fn kind(kind: pb::ChangeKind) -> Result<ChangeKind, Status> {

@@ -3,15 +3,17 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use futures_util::{Stream, StreamExt};
+use futures_util::future::ready;
+use futures_util::{Stream, StreamExt, stream};
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::{Violations, check_batch, shards_into};
 use simshard_simhash::PairsWanted;
 use simshard_storage::Documents;
+use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Response, Status};
 
-use super::decode::{fingerprints, target};
-use crate::engine::{Engine, PairQuery};
+use super::decode::{copy_request, fingerprints, target};
+use crate::engine::{Engine, PairQuery, Part};
 use crate::error::NodeError;
 
 pub(super) type AnswerStream<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
@@ -66,6 +68,46 @@ pub(super) async fn look_up(
         let (fingerprints, ids) = columns(page);
         pb::LookUpResponse { fingerprints, ids }
     }))
+}
+
+pub(super) async fn copy_shard(
+    engine: &Arc<Engine>,
+    request: pb::CopyShardRequest,
+) -> Result<Response<AnswerStream<pb::CopyShardResponse>>, Status> {
+    let (store, shard, added) = copy_request(&request)?;
+    let source = engine.copy_source(store, shard, added).await?;
+    let corpora = source.corpora.iter().map(|corpus| pb::HeldCorpus {
+        corpus_uid: corpus.uid.to_string(),
+        blocks: corpus.layout.blocks(),
+        distance: corpus.layout.distance(),
+        home_document_count: 0,
+    });
+    let first = pb::CopyShardResponse {
+        source: Some(pb::CopySource {
+            epoch_number: source.pin.at.number,
+            epoch_generation: source.pin.at.generation,
+            corpora: corpora.collect(),
+        }),
+        ..pb::CopyShardResponse::default()
+    };
+    let parts = ReceiverStream::new(source.parts);
+    let parts = parts.map(|part| part.map(copied).map_err(Status::from));
+    let first = stream::once(ready(Ok(first)));
+    Ok(Response::new(Box::pin(first.chain(parts))))
+}
+
+fn copied(part: Part) -> pb::CopyShardResponse {
+    let bare = part.ids.iter().all(String::is_empty);
+    let fingerprints = part.fingerprints.iter().map(|value| value.0);
+    let versions = part.versions.iter().map(|version| version.0);
+    pb::CopyShardResponse {
+        source: None,
+        corpus_uid: part.corpus.0.to_vec(),
+        fingerprints: fingerprints.collect(),
+        versions: versions.collect(),
+        removed: part.removed,
+        ids: if bare { Vec::new() } else { part.ids },
+    }
 }
 
 fn answers<T, A>(

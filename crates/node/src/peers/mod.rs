@@ -1,13 +1,17 @@
 //! The other stores that hold shards of this node: whether they live, which records they have on disk, and what is done
-//! about those that are dead.
+//! about those that are dead, or come back.
 //!
 //! | module | job |
 //! |---|---|
+//! | `copying` | copying the shards that this node is a learner of |
 //! | `health` | which stores are dead, as far as is known |
+//! | `learning` | which shards are copied, and when |
 //! | `pings` | asking them for signs of life |
-//! | `steps` | taking the dead ones out of the records of shards |
+//! | `steps` | taking the dead ones out of the records of shards, and this node back in |
 
+mod copying;
 mod health;
+mod learning;
 mod pings;
 mod steps;
 
@@ -16,8 +20,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use simshard_cluster::{ClusterLayout, KeyValueStore, Node};
-use simshard_topology::ShardId;
 use simshard_topology::replication::{Epoch, ShardRecord, StoreId};
+use simshard_topology::{ShardId, ShardSet};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -54,6 +58,13 @@ impl Peers {
         self.others.lock().silent(Instant::now())
     }
 
+    /// The epoch of a shard that a store has reported.
+    pub(crate) fn report(&self, shard: ShardId, store: StoreId) -> Epoch {
+        let others = self.others.lock();
+        let health = others.by_store.get(&store);
+        health.map_or(Epoch::NONE, |health| health.report(shard))
+    }
+
     /// Takes note that this process looks at these stores now.
     fn look(&self, stores: &BTreeSet<StoreId>) {
         self.others.lock().look(Instant::now(), stores);
@@ -76,22 +87,26 @@ impl Peers {
     pub(crate) async fn keep(
         self: &Arc<Self>,
         keys: &dyn KeyValueStore,
-        engine: &Engine,
+        engine: &Arc<Engine>,
         followed: watch::Receiver<Arc<ClusterLayout>>,
     ) {
         tokio::join!(
-            pings::run(self, followed.clone()),
+            pings::run(self, engine, followed.clone()),
+            learning::run(self, engine, followed.clone()),
             steps::run(self, keys, engine, followed),
         );
     }
 }
 
-/// The stores that share shards with one, and their nodes.
-fn sharers(layout: &ClusterLayout, own: StoreId) -> BTreeMap<StoreId, &Node> {
+/// The stores that share shards with one, and their nodes. It held or holds `known`.
+fn sharers(layout: &ClusterLayout, own: StoreId, known: ShardSet) -> BTreeMap<StoreId, &Node> {
     let mut sharers = BTreeMap::new();
     let records = layout.records().into_iter().flatten();
-    for (&shard, record) in records.filter(|(_, record)| names(record, own)) {
-        for (store, node) in record.write_set().zip(layout.map().replicas(shard)) {
+    let is_shared = |(shard, record): &(&ShardId, &Arc<ShardRecord>)| {
+        known.contains(**shard) || names(record, own)
+    };
+    for (&shard, _) in records.filter(is_shared) {
+        for (store, node) in layout.holders(shard) {
             if store != own
                 && let Some(node) = layout.node(node)
             {

@@ -17,6 +17,7 @@ use tonic::{Code, Status};
 
 use super::health::{INTERVAL, Sign};
 use super::{Peers, sharers};
+use crate::engine::Engine;
 
 /// An answer that takes longer is given up, and the connection with it.
 const PATIENCE: Duration = Duration::from_millis(800);
@@ -29,14 +30,23 @@ struct Link {
 }
 
 /// Asks again and again, as long as it is polled.
-pub(super) async fn run(peers: &Arc<Peers>, followed: watch::Receiver<Arc<ClusterLayout>>) {
+pub(super) async fn run(
+    peers: &Arc<Peers>,
+    engine: &Engine,
+    followed: watch::Receiver<Arc<ClusterLayout>>,
+) {
     let mut links: BTreeMap<StoreId, Link> = BTreeMap::new();
     let mut ticks = interval(INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
         let layout = Arc::clone(&followed.borrow());
-        let sharers = sharers(&layout, peers.own);
+        let known = engine
+            .roles()
+            .into_iter()
+            .map(|(shard, ..)| shard)
+            .collect();
+        let sharers = sharers(&layout, peers.own, known);
         peers.look(&sharers.keys().copied().collect());
         links.retain(|store, link| {
             let node = sharers.get(store);

@@ -1,15 +1,17 @@
-//! Taking dead stores out of the records of shards.
+//! Taking dead stores out of the records of shards, and the own one back in: as a learner first, and in sync once it has
+//! copied all.
 //!
 //! # Invariants
 //! - PE3: an eviction leaves a store in sync that has answered lately.
+//! - PE4: the own store comes back only to a shard that has too few replicas and a live store in sync.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use simshard_cluster::{ClusterLayout, KeyValueStore, Steps, take_steps};
-use simshard_topology::ShardSet;
-use simshard_topology::replication::{ShardRecord, Step, StoreId};
+use simshard_topology::replication::{Role, ShardRecord, Step, StoreId};
+use simshard_topology::{ShardId, ShardSet};
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tracing::{info, warn};
@@ -36,14 +38,15 @@ pub(super) async fn run(
         ticks.tick().await;
         let layout = Arc::clone(&followed.borrow());
         let others = peers.others.lock().clone();
-        let Some(members) = Members::of(&others, peers.own, &layout) else {
+        let members = Members::of(&others, peers.own, engine, &layout);
+        if !members.have_steps(&layout) {
             continue;
-        };
-        let outcome = members.leave(keys, &others, engine).await;
+        }
+        let outcome = members.take_steps(keys, &others, engine).await;
         if let Err(error) = &outcome
             && !is_failing
         {
-            warn!(%error, "dead stores stay in the records of shards for now");
+            warn!(%error, "the records of shards stay as they are for now");
         }
         is_failing = outcome.is_err();
     }
@@ -54,30 +57,44 @@ struct Members {
     own: StoreId,
     live: BTreeSet<StoreId>,
     dead: BTreeSet<StoreId>,
+    /// What the own store does for each shard.
+    roles: BTreeMap<ShardId, Role>,
 }
 
 impl Members {
-    /// `None` if no record names a dead store.
-    fn of(others: &Others, own: StoreId, layout: &ClusterLayout) -> Option<Self> {
+    fn of(others: &Others, own: StoreId, engine: &Engine, layout: &ClusterLayout) -> Self {
         let now = Instant::now();
-        let dead = others.dead(now, |other, store| share(layout, other, store));
-        let mut records = layout.records().into_iter().flatten();
-        let is_named = records.any(|(_, record)| dead.iter().any(|store| names(record, *store)));
-        let live = others.live(now);
-        is_named.then_some(Self { own, live, dead })
+        let roles = engine.roles().into_iter();
+        Self {
+            own,
+            live: others.live(now),
+            dead: others.dead(now, |other, store| share(layout, other, store)),
+            roles: roles.map(|(shard, _, role)| (shard, role)).collect(),
+        }
     }
 
-    /// The step by which a dead store leaves a shard of this node, if there is one to take.
-    fn step(&self, record: &ShardRecord) -> Option<Step> {
-        if !names(record, self.own) {
-            return None;
+    fn have_steps(&self, layout: &ClusterLayout) -> bool {
+        let mut records = layout.records().into_iter().flatten();
+        records.any(|(&shard, record)| self.step(shard, record).is_some())
+    }
+
+    /// The next step of a shard, if there is one.
+    fn step(&self, shard: ShardId, record: &ShardRecord) -> Option<Step> {
+        if names(record, self.own) {
+            self.leaving(record)
+                .or_else(|| self.promotion(shard, record))
+        } else {
+            self.coming(shard, record)
         }
+    }
+
+    /// The step by which a dead store leaves a shard of this node.
+    fn leaving(&self, record: &ShardRecord) -> Option<Step> {
         let mut learners = record.learners.iter();
         if let Some(learner) = learners.find(|learner| self.dead.contains(&learner.store)) {
             return Some(Step::DropLearner(learner.store));
         }
-        let is_there = |store: StoreId| store == self.own || self.live.contains(&store);
-        if !record.in_sync.iter().any(|entry| is_there(entry.store)) {
+        if !self.has_live(record) {
             return None;
         }
         let mut in_sync = record.in_sync.iter();
@@ -85,8 +102,32 @@ impl Members {
         dead.map(|entry| Step::Evict(entry.store))
     }
 
-    /// Takes one step of each record that names a dead store.
-    async fn leave(
+    /// The step by which this node gets in sync.
+    fn promotion(&self, shard: ShardId, record: &ShardRecord) -> Option<Step> {
+        let added = record.learner(self.own)?.added;
+        let has_copied = self.roles.get(&shard) == Some(&Role::Copied { added });
+        has_copied.then_some(Step::Promote {
+            store: self.own,
+            copied: added,
+        })
+    }
+
+    /// The step by which this node comes back to a shard that it held (PE4).
+    fn coming(&self, shard: ShardId, record: &ShardRecord) -> Option<Step> {
+        let is_former = self.roles.get(&shard) == Some(&Role::None);
+        let has_room = record.write_set().count() < usize::from(record.want);
+        let may_come = is_former && has_room && self.has_live(record);
+        may_come.then_some(Step::AddLearner(self.own))
+    }
+
+    /// Whether a store in sync is this one, or has answered lately.
+    fn has_live(&self, record: &ShardRecord) -> bool {
+        let mut in_sync = record.in_sync.iter().map(|entry| entry.store);
+        in_sync.any(|store| store == self.own || self.live.contains(&store))
+    }
+
+    /// Takes the next step of each record.
+    async fn take_steps(
         &self,
         keys: &dyn KeyValueStore,
         others: &Others,
@@ -94,7 +135,7 @@ impl Members {
     ) -> Result<(), NodeError> {
         let steps = take_steps(
             keys,
-            |_, record| self.step(record),
+            |shard, record| self.step(shard, record),
             |shard, store| synced(others, self.own, engine, shard, store),
         );
         match timeout(PATIENCE, steps).await {
@@ -106,29 +147,63 @@ impl Members {
         }
     }
 
+    /// Says what this node does about its shards.
     fn log(&self, steps: &Steps) {
-        let shards: ShardSet = steps.taken.keys().copied().collect();
-        if !shards.is_empty() {
+        let those = |is_meant: &dyn Fn(&ShardRecord) -> bool| -> ShardSet {
+            let taken = steps.taken.iter().filter(|(_, record)| is_meant(record));
+            taken.map(|(shard, _)| *shard).collect()
+        };
+        let came = those(&|record| record.learner(self.own).is_some());
+        let stays = those(&|record| {
+            record
+                .in_sync(self.own)
+                .is_some_and(|entry| record.epoch == entry.since.next())
+        });
+        let left = came.union(&stays);
+        let left = those(&|_| true).difference(&left);
+        if !came.is_empty() {
+            info!(shards = %came, "this node comes back to shards, as a learner");
+        }
+        if !stays.is_empty() {
+            info!(shards = %stays, "this node holds shards in sync again");
+        }
+        if !left.is_empty() {
             let dead: Vec<String> = self.dead.iter().map(ToString::to_string).collect();
             let dead = dead.join(",");
-            info!(%shards, dead, "shards go on without stores that do not answer");
+            info!(shards = %left, dead, "shards go on without stores that do not answer");
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use simshard_topology::replication::{Epoch, Learner};
+
     use super::*;
 
     const STORES: [StoreId; 3] = [StoreId([1; 16]), StoreId([2; 16]), StoreId([3; 16])];
 
-    fn members(own: usize, live: &[usize], dead: &[usize]) -> Members {
+    const SHARD: ShardId = ShardId(7);
+
+    /// By places among the stores; the first one is the own one.
+    fn members(role: Role, live: &[usize], dead: &[usize]) -> Members {
         let some = |places: &[usize]| places.iter().map(|&place| STORES[place]).collect();
         Members {
-            own: STORES[own],
+            own: STORES[0],
             live: some(live),
             dead: some(dead),
+            roles: BTreeMap::from([(SHARD, role)]),
         }
+    }
+
+    /// The record of all but the own store, which is a learner.
+    fn with_learner() -> ShardRecord {
+        let mut record = ShardRecord::first(0, &STORES[1..], 7);
+        record.learners.push(Learner {
+            store: STORES[0],
+            added: record.epoch,
+        });
+        record
     }
 
     /// PE3.
@@ -136,18 +211,45 @@ mod tests {
     fn a_dead_store_leaves_where_a_live_one_stays() {
         let record = ShardRecord::first(0, &STORES, 7);
         let evict = Some(Step::Evict(STORES[2]));
-        assert_eq!(members(0, &[1], &[2]).step(&record), evict);
-        assert_eq!(members(0, &[1], &[]).step(&record), None);
-        let others = ShardRecord::first(0, &STORES[1..], 7);
-        assert_eq!(members(0, &[1], &[2]).step(&others), None);
-        let mut as_learner = ShardRecord::first(0, &STORES[1..], 7);
-        as_learner.learners = vec![simshard_topology::replication::Learner {
+        let step = |live: &[usize], dead: &[usize], record| {
+            members(Role::InSync, live, dead).step(SHARD, record)
+        };
+        assert_eq!(step(&[1], &[2], &record), evict);
+        assert_eq!(step(&[1], &[], &record), None);
+        let copying = with_learner();
+        assert_eq!(step(&[1], &[2], &copying), evict);
+        assert_eq!(step(&[], &[2], &copying), None);
+        let mut other = ShardRecord::first(0, &STORES[..2], 7);
+        other.learners.push(Learner {
+            store: STORES[2],
+            added: other.epoch,
+        });
+        let drop = Some(Step::DropLearner(STORES[2]));
+        assert_eq!(step(&[1], &[2], &other), drop);
+    }
+
+    /// PE4.
+    #[test]
+    fn a_store_comes_back_where_there_is_room_and_gets_in_sync_once_it_has_copied() {
+        let mut record = ShardRecord::first(0, &STORES[1..], 7);
+        let back = |role, live: &[usize], record: &ShardRecord| {
+            members(role, live, &[]).step(SHARD, record)
+        };
+        assert_eq!(back(Role::None, &[1], &record), None);
+        record.want = 3;
+        let come = Some(Step::AddLearner(STORES[0]));
+        assert_eq!(back(Role::None, &[1], &record), come);
+        assert_eq!(back(Role::None, &[], &record), None);
+        let record = with_learner();
+        let added = record.epoch;
+        assert_eq!(back(Role::Copying { added }, &[1], &record), None);
+        let promote = Step::Promote {
             store: STORES[0],
-            added: as_learner.epoch,
-        }];
-        assert_eq!(members(0, &[1], &[2]).step(&as_learner), evict);
-        assert_eq!(members(0, &[], &[2]).step(&as_learner), None);
-        let drop = Some(Step::DropLearner(STORES[0]));
-        assert_eq!(members(1, &[2], &[0]).step(&as_learner), drop);
+            copied: added,
+        };
+        let copied = Role::Copied { added };
+        assert_eq!(back(copied, &[1], &record), Some(promote));
+        let earlier = Role::Copied { added: Epoch::NONE };
+        assert_eq!(back(earlier, &[1], &record), None);
     }
 }

@@ -7,9 +7,10 @@ use simshard_topology::replication::ShardRecord;
 use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
 
 use crate::bytes::{Bytes, Put};
-use crate::element::{Change, ChangeKind, MAX_ID_BYTES, Operation};
+use crate::element::{Change, ChangeKind, MAX_ID_BYTES, Operation, ShardCopy};
 use crate::log::frame::{Body, MAX_BODY_BYTES};
-use crate::shard_record::{put_shard_record, take_shard_record};
+use crate::segment::{SegmentId, SegmentMeta};
+use crate::shard_record::{put_epoch, put_shard_record, take_epoch, take_shard_record};
 use crate::{FIRST_FORMAT, REPLICA_FORMAT};
 
 const CREATE_CORPUS: u8 = 1;
@@ -18,6 +19,7 @@ const INSERT: u8 = 3;
 const REMOVE: u8 = 4;
 const MARK: u8 = 5;
 const INSTALL: u8 = 6;
+const COPIED: u8 = 7;
 
 /// Bytes of an insert or remove before its fingerprints.
 const CHANGE_BYTES: usize = 1 + 16 + 8 + 32 + 4 + 4;
@@ -91,6 +93,7 @@ impl Record {
                     put_shard_record(&mut body, record);
                 }
             }
+            Self::Operation(Operation::Copied(copy)) => encode_copied(copy, &mut body),
             Self::Mark => body.put(&[MARK]),
         }
         Ok(body)
@@ -99,7 +102,7 @@ impl Record {
     /// The format version of the files that can hold it.
     pub(crate) const fn format(&self) -> u32 {
         match self {
-            Self::Operation(Operation::Install(_)) => REPLICA_FORMAT,
+            Self::Operation(Operation::Install(_) | Operation::Copied(_)) => REPLICA_FORMAT,
             Self::Operation(
                 Operation::CreateCorpus { .. }
                 | Operation::DropCorpus { .. }
@@ -122,6 +125,7 @@ impl Record {
             REMOVE => Self::change(decode_change(ChangeKind::Remove, &mut bytes)?),
             MARK => Self::Mark,
             INSTALL if format >= REPLICA_FORMAT => Self::Operation(decode_install(&mut bytes)?),
+            COPIED if format >= REPLICA_FORMAT => Self::Operation(decode_copied(&mut bytes)?),
             unknown => return Err(DecodeError::UnknownKind(unknown)),
         };
         match bytes.0.len() {
@@ -209,6 +213,49 @@ fn decode_install(bytes: &mut Bytes<'_>) -> Result<Operation, DecodeError> {
         installed.push((shard, Arc::new(record)));
     }
     Ok(Operation::Install(installed))
+}
+
+fn encode_copied(copy: &ShardCopy, body: &mut Vec<u8>) {
+    body.put(&[COPIED]);
+    body.put_u32(u32::from(copy.shard.0));
+    put_epoch(body, copy.added);
+    body.put(&[u8::from(copy.segment.is_some())]);
+    if let Some((id, meta)) = &copy.segment {
+        body.put_u64(id.number);
+        body.put_u64(meta.bytes);
+        body.put_u64(meta.elements);
+        body.put_u64(meta.highest_version.0);
+        body.put(&meta.hash);
+    }
+}
+
+fn decode_copied(bytes: &mut Bytes<'_>) -> Result<Operation, DecodeError> {
+    let shard = bytes.u32().ok_or(DecodeError::Short)?;
+    let shard = u8::try_from(shard).map_err(|_| DecodeError::Shards)?;
+    let shard = ShardId(shard);
+    let added = take_epoch(bytes).ok_or(DecodeError::Short)?;
+    let segment = match bytes.u8().ok_or(DecodeError::Short)? {
+        0 => None,
+        1 => Some(decode_copy(shard, bytes).ok_or(DecodeError::Short)?),
+        _ => return Err(DecodeError::Shards),
+    };
+    Ok(Operation::Copied(ShardCopy {
+        shard,
+        added,
+        segment,
+    }))
+}
+
+fn decode_copy(shard: ShardId, bytes: &mut Bytes<'_>) -> Option<(SegmentId, SegmentMeta)> {
+    let number = bytes.u64()?;
+    let meta = SegmentMeta {
+        bytes: bytes.u64()?,
+        elements: bytes.u64()?,
+        highest_version: Version(bytes.u64()?),
+        hash: bytes.array()?,
+        origin: None,
+    };
+    Some((SegmentId { shard, number }, meta))
 }
 
 fn decode_change(kind: ChangeKind, bytes: &mut Bytes<'_>) -> Result<Change, DecodeError> {

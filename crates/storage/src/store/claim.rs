@@ -10,7 +10,7 @@ use simshard_topology::{CorpusUid, ShardSet};
 use super::catalog::Catalog;
 use super::lock::lock;
 use super::open::{LOG, failed, news};
-use super::replicas::Replicas;
+use super::replicas::{Replicas, entries_of};
 use super::{OpenError, Store, create, incarnations};
 use crate::directory::{Directory, DiskDirectory, StoredFile};
 use crate::element::Operation;
@@ -120,7 +120,10 @@ impl Contents {
                 Record::Operation(Operation::DropCorpus { uid }) => {
                     catalog.drop_corpus(sequence, uid);
                 }
-                Record::Operation(Operation::Install(installed)) => replicas.restore(&installed),
+                Record::Operation(operation @ (Operation::Install(_) | Operation::Copied(_))) => {
+                    let entries = entries_of(&operation).unwrap_or_default();
+                    replicas.restore(&entries, sequence);
+                }
                 Record::Operation(Operation::Change(_)) | Record::Mark => {}
             }
             Ok::<(), OpenError>(())

@@ -81,6 +81,7 @@ impl Upkeep<'_> {
         let mut next = disk.manifest.lock().clone();
         change(&mut next);
         next.generation += 1;
+        next.next_segment = disk.next_segment.load(Ordering::Relaxed);
         let catalog = store.catalog.read().clone();
         next.dropped = store.still_dropped(&catalog, next.first_sequence);
         next.replicas = store.replicas.read().to_manifest();
@@ -97,6 +98,9 @@ impl Upkeep<'_> {
             .write()
             .prune(&next.dropped, next.first_sequence);
         *disk.manifest.lock() = next;
+        for id in std::mem::take(&mut *disk.left.lock()) {
+            disk.delete_segment(id)?;
+        }
         Ok(())
     }
 

@@ -33,6 +33,8 @@ struct State {
     /// The shortage at the last write of maintenance, if there was one.
     shortage: Option<Shortage>,
     is_stopping: bool,
+    /// How many wait for the right to change segments, or have it.
+    wanted: usize,
 }
 
 impl State {
@@ -81,6 +83,24 @@ impl Maintenance {
     /// Whether memtables are to be written.
     pub(super) fn needs_flush(&self) -> bool {
         self.state.lock().needs_flush()
+    }
+
+    /// Notes that the right to change segments is wanted now.
+    pub(super) fn want(&self) {
+        self.state.lock().wanted += 1;
+    }
+
+    /// Notes that it is not wanted any more: what was interrupted may go on.
+    pub(super) fn end_want(&self) {
+        let mut state = self.state.lock();
+        state.wanted -= 1;
+        state.has_dropped = true;
+        self.changed.notify_all();
+    }
+
+    /// Whether the right to change segments is wanted now.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.state.lock().wanted > 0
     }
 
     pub(super) fn is_stopping(&self) -> bool {

@@ -21,6 +21,7 @@
 mod catalog;
 mod claim;
 mod compaction;
+mod copying;
 mod create;
 mod error;
 mod failure;
@@ -30,8 +31,10 @@ mod lock;
 mod maintenance;
 mod open;
 mod page;
+mod replay;
 mod replicas;
 mod resting;
+mod roles;
 mod scrub;
 #[cfg(test)]
 mod tests;
@@ -39,7 +42,7 @@ mod upkeep;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use simshard_simhash::Fingerprint;
@@ -60,6 +63,7 @@ use crate::thread::AbortOnPanic;
 use catalog::Catalog;
 pub use catalog::Corpus;
 pub use claim::Claim;
+pub use copying::{CopyError, CopyWriter, Pinned};
 pub use error::OpenError;
 pub use failure::FailureNote;
 pub(crate) use failure::read_failure_note;
@@ -69,7 +73,7 @@ pub use open::Holding;
 pub(crate) use open::{LOG, SEGMENTS};
 pub use page::PageStart;
 pub use replicas::Installation;
-pub(crate) use replicas::Replicas;
+pub(crate) use replicas::{Replicas, entries_of};
 use resting::Resting;
 
 /// Memtables are flushed once the log has this many files that only they need.
@@ -127,6 +131,10 @@ struct Disk {
     directory: Arc<dyn Directory>,
     segments: Arc<dyn Directory>,
     manifest: Mutex<Manifest>,
+    /// The number of the next segment.
+    next_segment: AtomicU64,
+    /// Segments of shards that began anew, to be deleted once a manifest does not name them.
+    left: Mutex<Vec<SegmentId>>,
     cache: Arc<BlockCache>,
     space: DiskSpace,
     resting: Mutex<Resting>,
@@ -286,8 +294,7 @@ impl Store {
                 self.catalog.write().drop_corpus(sequence, *uid);
                 return Some(*uid);
             }
-            Operation::Install(installed) => self.replicas.write().sync(installed),
-            Operation::Change(_) => {}
+            Operation::Install(_) | Operation::Copied(_) | Operation::Change(_) => {}
         }
         None
     }
@@ -366,11 +373,9 @@ impl Disk {
         deleted.map_err(WriteError::io("delete", &self.segments.path().join(name)))
     }
 
-    /// Numbers the next segment of a shard. It counts once a manifest names it.
+    /// Numbers the next segment of a shard. It counts once a manifest or the log names it.
     fn next_segment(&self, shard: ShardId) -> SegmentId {
-        let mut manifest = self.manifest.lock();
-        let number = manifest.next_segment;
-        manifest.next_segment += 1;
+        let number = self.next_segment.fetch_add(1, Ordering::Relaxed);
         SegmentId { shard, number }
     }
 }

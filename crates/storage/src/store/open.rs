@@ -4,23 +4,23 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 
 use parking_lot::{Mutex, RwLock};
-use simshard_simhash::{Fingerprint, Tables};
-use simshard_topology::replication::ShardRecords;
-use simshard_topology::{CorpusUid, ShardId, ShardSet};
+use simshard_topology::replication::{Epoch, ShardRecords};
+use simshard_topology::{ShardId, ShardSet};
 
 use super::catalog::Catalog;
 use super::lock::lock;
-use super::replicas::{Installation, Replicas};
+use super::replay::{Replayed, add_copies, renew, replay_log};
+use super::replicas::{Installation, Replicas, entries_of};
 use super::{Disk, Maintenance, OpenError, Options, Store, create, failure};
 use crate::directory::{Directory, DiskDirectory};
 use crate::disk_space::DiskSpace;
-use crate::element::{Change, Operation};
+use crate::element::Operation;
 use crate::error::ReadError;
 use crate::files;
-use crate::log::{LogError, Record, Tail, recover};
+use crate::log::Tail;
 use crate::manifest::Manifest;
 use crate::segment::{BlockCache, Segment, SegmentId};
 use crate::shard::Shard;
@@ -91,6 +91,8 @@ impl Store {
         // A process that was killed may have left names of files in memory only.
         files::sync(&*directory)?;
         files::sync(&*segments)?;
+        renew(&mut manifest, &log);
+        add_copies(&*segments, &manifest, &log, &cache, &mut shards)?;
         settle(&directory, &mut manifest, &mut log, owned, records.as_ref())?;
         shards.retain(|id, _| owned.contains(*id));
         delete_leftovers(&*segments, &manifest)?;
@@ -98,6 +100,8 @@ impl Store {
             space: DiskSpace::new(Arc::clone(&directory)),
             directory,
             segments,
+            next_segment: AtomicU64::new(manifest.next_segment),
+            left: Mutex::default(),
             manifest: Mutex::new(manifest),
             cache,
             resting: Mutex::default(),
@@ -155,9 +159,17 @@ fn settle(
     owned: ShardSet,
     records: Option<&ShardRecords>,
 ) -> Result<(), OpenError> {
-    let news = news(&**directory, &log.replicas, records)?;
-    let is_held = hold(&**directory, manifest, owned, &log.catalog)?;
-    log.replicas.restore(&news);
+    let install = Operation::Install(news(&**directory, &log.replicas, records)?);
+    let is_held = hold(
+        &**directory,
+        manifest,
+        owned,
+        &log.catalog,
+        records.is_some(),
+    )?;
+    // No learner is added without a report of another store, so no shard begins anew.
+    log.replicas
+        .restore(&entries_of(&install).unwrap_or_default(), 0);
     let installed = log.replicas.to_manifest();
     if is_held && installed == manifest.replicas {
         return Ok(());
@@ -175,14 +187,16 @@ pub(super) fn news(
 ) -> Result<Installation, OpenError> {
     let path = || directory.path().to_owned();
     match records {
-        Some(records) => replicas.news(records).map_err(|(shard, problem)| {
-            let path = path();
-            OpenError::OtherRecords {
-                path,
-                shard,
-                problem,
-            }
-        }),
+        Some(records) => replicas
+            .news(records, |_, _| Epoch::NONE)
+            .map_err(|(shard, problem)| {
+                let path = path();
+                OpenError::OtherRecords {
+                    path,
+                    shard,
+                    problem,
+                }
+            }),
         None if replicas.is_empty() => Ok(Installation::new()),
         None => Err(OpenError::NoRecords { path: path() }),
     }
@@ -195,9 +209,14 @@ fn hold(
     manifest: &mut Manifest,
     owned: ShardSet,
     catalog: &Catalog,
+    may_grow: bool,
 ) -> Result<bool, OpenError> {
     if owned == manifest.shards {
         return Ok(true);
+    }
+    if may_grow && manifest.shards.difference(&owned).is_empty() {
+        manifest.shards = owned;
+        return Ok(false);
     }
     if !catalog.corpora.is_empty() {
         return Err(OpenError::OtherShards {
@@ -225,95 +244,6 @@ fn open_segments(
         Arc::make_mut(&mut shard.segments).push(Arc::new(segment));
     }
     Ok(shards)
-}
-
-/// Reads the log that is needed, into memtables and the catalog.
-fn replay_log(
-    directory: &dyn Directory,
-    manifest: &Manifest,
-    shards: &mut BTreeMap<ShardId, Shard>,
-) -> Result<Replayed, OpenError> {
-    let mut recovery = Recovery {
-        catalog: Catalog::of(manifest),
-        replicas: Replicas::of(manifest),
-        shards,
-        tables: BTreeMap::new(),
-    };
-    let log = directory.folder(LOG).map_err(|source| LogError::Io {
-        action: "open",
-        path: directory.path().join(LOG),
-        source,
-    })?;
-    let visit = |sequence, record| {
-        recovery.replay(sequence, record);
-        Ok::<(), OpenError>(())
-    };
-    let tail = recover(log, manifest.store, manifest.first_sequence, visit)?;
-    Ok(Replayed {
-        tail,
-        catalog: recovery.catalog,
-        replicas: recovery.replicas,
-    })
-}
-
-/// What the log makes of what a manifest says.
-struct Replayed {
-    tail: Tail,
-    catalog: Catalog,
-    replicas: Replicas,
-}
-
-/// The state that is rebuilt while the log is read.
-struct Recovery<'a> {
-    catalog: Catalog,
-    replicas: Replicas,
-    shards: &'a mut BTreeMap<ShardId, Shard>,
-    tables: BTreeMap<CorpusUid, Arc<Tables>>,
-}
-
-impl Recovery<'_> {
-    fn replay(&mut self, sequence: u64, record: Record) {
-        match record {
-            Record::Mark => {}
-            Record::Operation(Operation::CreateCorpus { uid, layout }) => {
-                self.catalog.create(sequence, uid, layout);
-            }
-            Record::Operation(Operation::DropCorpus { uid }) => {
-                self.catalog.drop_corpus(sequence, uid);
-                for shard in self.shards.values_mut() {
-                    shard.memtable.drop_corpus(uid);
-                }
-            }
-            Record::Operation(Operation::Change(change)) => self.change(sequence, &change),
-            Record::Operation(Operation::Install(installed)) => self.replicas.restore(&installed),
-        }
-    }
-
-    fn change(&mut self, sequence: u64, change: &Change) {
-        // A change that was committed after its corpus was dropped has no effect.
-        let Some(&layout) = self.catalog.corpora.get(&change.corpus) else {
-            return;
-        };
-        let tables = self
-            .tables
-            .entry(change.corpus)
-            .or_insert_with(|| Tables::shared(layout));
-        for (place, &fingerprint) in (0..).zip(&change.documents.fingerprints) {
-            for id in shards_of(tables, fingerprint)
-                .intersection(&change.shards)
-                .iter()
-            {
-                if self.replicas.is_part(id, sequence) {
-                    let shard = self.shards.entry(id).or_default();
-                    shard.replay(change, &[place]);
-                }
-            }
-        }
-    }
-}
-
-fn shards_of(tables: &Tables, fingerprint: Fingerprint) -> ShardSet {
-    tables.document_shards(fingerprint).map(ShardId).collect()
 }
 
 /// Deletes segments that were never finished, or that no manifest names any more: those that it would name if the

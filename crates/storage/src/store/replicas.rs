@@ -7,85 +7,54 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use simshard_topology::replication::{
-    Entry, Epoch, InstallError, Replica, ShardEpochs, ShardRecord, ShardRecords, StoreId,
+    Entry, Epoch, InstallError, Pin, Replica, Role, ShardRecord, ShardRecords, StoreId,
 };
 use simshard_topology::{ShardId, ShardSet};
 
-use super::Store;
+use crate::element::Operation;
 use crate::manifest::{Manifest, ReplicaMeta};
 
 /// Records that are installed together, by shard.
 pub type Installation = Vec<(ShardId, Arc<ShardRecord>)>;
 
+/// What the log says of shards at one sequence.
+pub(crate) type Entries = Vec<(ShardId, Entry)>;
+
+/// The entries of an operation, if it says anything of shards.
+pub(crate) fn entries_of(operation: &Operation) -> Option<Entries> {
+    match operation {
+        Operation::Install(records) => {
+            let records = records.iter();
+            let entry = |(shard, record): &(ShardId, Arc<ShardRecord>)| {
+                (*shard, Entry::Install(Arc::clone(record)))
+            };
+            Some(records.map(entry).collect())
+        }
+        Operation::Copied(copy) => {
+            let added = copy.added;
+            Some(vec![(copy.shard, Entry::Copied { added })])
+        }
+        Operation::CreateCorpus { .. } | Operation::DropCorpus { .. } | Operation::Change(_) => {
+            None
+        }
+    }
+}
+
 /// The shards that records have named this store for.
 #[derive(Clone, Debug)]
 pub(crate) struct Replicas {
     store: StoreId,
-    by_shard: BTreeMap<ShardId, Held>,
+    pub(super) by_shard: BTreeMap<ShardId, Held>,
     /// How often records were synced since the store was opened, and once for those before.
-    installations: u64,
+    pub(super) installations: u64,
 }
 
+/// A shard that a record has named the store for.
 #[derive(Clone, Debug)]
-struct Held {
-    replica: Replica,
+pub(crate) struct Held {
+    pub(super) replica: Replica,
     /// Records of the log before this sequence are no part of the shard.
     replay_start: u64,
-}
-
-impl Store {
-    /// The epoch that the store has applied last of a shard; [`Epoch::NONE`] if it has installed no record of it.
-    #[must_use]
-    pub fn epoch(&self, shard: ShardId) -> Epoch {
-        self.replicas.read().epoch(shard)
-    }
-
-    /// Whether the store has installed records of shards.
-    #[must_use]
-    pub fn has_records(&self) -> bool {
-        !self.replicas.read().is_empty()
-    }
-
-    /// The epoch of the record of a shard that is on disk.
-    #[must_use]
-    pub fn report(&self, shard: ShardId) -> Epoch {
-        let replicas = self.replicas.read();
-        let held = replicas.by_shard.get(&shard);
-        held.map_or(Epoch::NONE, |held| held.replica.reports())
-    }
-
-    /// The epochs of all records that are on disk, and a number that is another one when they are.
-    #[must_use]
-    pub fn reports(&self) -> (u64, ShardEpochs) {
-        let replicas = self.replicas.read();
-        let held = replicas.by_shard.iter();
-        let reports = held.map(|(shard, held)| (*shard, held.replica.reports()));
-        (replicas.installations, reports.collect())
-    }
-
-    /// Those of these shards that the store does not hold in sync by records of exactly these epochs: it answers no
-    /// reads of them.
-    #[must_use]
-    pub fn unanswered(&self, epochs: &[(ShardId, Epoch)]) -> ShardSet {
-        self.replicas.read().unanswered(epochs)
-    }
-
-    /// Those of these shards of which a store has installed a later record; all if this is another store.
-    #[must_use]
-    pub fn unconfirmed(&self, store: StoreId, epochs: &[(ShardId, Epoch)]) -> ShardSet {
-        let replicas = self.replicas.read();
-        if replicas.store() == store {
-            replicas.unconfirmed(epochs)
-        } else {
-            epochs.iter().map(|(shard, _)| *shard).collect()
-        }
-    }
-
-    /// Whether the store has applied an earlier record of one of these shards.
-    #[must_use]
-    pub fn is_behind(&self, epochs: &[(ShardId, Epoch)]) -> bool {
-        self.replicas.read().is_behind(epochs)
-    }
 }
 
 impl Replicas {
@@ -133,13 +102,15 @@ impl Replicas {
         held.is_none_or(|held| sequence >= held.replay_start)
     }
 
-    /// The records that are news to this store: those of shards that it holds, or is to hold.
+    /// The records that are news to this store: those of shards that it holds, or is to hold. Without those that must
+    /// wait until a store in sync reports them; `reported` tells the epoch of a shard that a store has reported.
     ///
     /// # Errors
     /// If a record may not follow the one that is installed.
     pub(crate) fn news(
         &self,
         records: &ShardRecords,
+        reported: impl Fn(ShardId, StoreId) -> Epoch,
     ) -> Result<Installation, (ShardId, InstallError)> {
         let mut news = Vec::new();
         for (&shard, record) in records {
@@ -149,9 +120,9 @@ impl Replicas {
             }
             let new = || Replica::new(self.store);
             let replica = held.map_or_else(new, |held| held.replica.clone());
-            // There are no learners yet, which would need reports of others.
-            match replica.check_install(record, |_| Epoch::NONE) {
+            match replica.check_install(record, |store| reported(shard, store)) {
                 Ok(()) => news.push((shard, Arc::clone(record))),
+                Err(InstallError::NotReported(_)) => {}
                 Err(InstallError::NotNewer(_)) if replica.confirms() == record.epoch => {}
                 Err(error) => return Err((shard, error)),
             }
@@ -159,35 +130,69 @@ impl Replicas {
         Ok(news)
     }
 
-    /// Takes note of records that stand in the queue of the log.
-    pub(crate) fn append(&mut self, installed: &[(ShardId, Arc<ShardRecord>)]) {
-        self.each(installed, Replica::append);
+    /// The end of a copy of what was pinned; `None` if another pin must be copied.
+    pub(crate) fn end_of_copy(&self, shard: ShardId, pin: Pin) -> Option<Epoch> {
+        match self.by_shard.get(&shard)?.replica.end_of_copy(pin)? {
+            Entry::Copied { added } => Some(added),
+            Entry::Install(_) => None,
+        }
     }
 
-    /// Takes note of records that are on disk.
-    pub(crate) fn sync(&mut self, installed: &[(ShardId, Arc<ShardRecord>)]) {
+    /// The state of a shard as a source of copies, for a learner that was added at an epoch.
+    pub(super) fn pin(&self, shard: ShardId, added: Epoch) -> Option<Pin> {
+        self.by_shard.get(&shard)?.replica.pin(added)
+    }
+
+    /// Takes note of entries that stand in the queue of the log.
+    pub(crate) fn append(&mut self, entries: &Entries) {
+        self.each(entries, Replica::append);
+    }
+
+    /// Takes note of entries that are on disk.
+    pub(crate) fn sync(&mut self, entries: &Entries) {
         self.installations += 1;
-        self.each(installed, Replica::sync);
+        self.each(entries, Replica::sync);
     }
 
-    /// Takes note of records before which everything is applied.
-    pub(crate) fn apply(&mut self, installed: &[(ShardId, Arc<ShardRecord>)]) {
-        // Whether older data is set aside matters once there are learners.
-        self.each(installed, |replica, entry| {
-            let _is_set_aside = replica.apply(entry);
-        });
+    /// Takes note of entries before which everything is applied; `sequence` is theirs. Answers the shards that begin
+    /// anew, without what the store has of them.
+    pub(crate) fn apply(&mut self, entries: &Entries, sequence: u64) -> ShardSet {
+        let mut anew = ShardSet::EMPTY;
+        for (shard, entry) in entries {
+            let held = self.held(*shard);
+            let before = held.copying();
+            // What is set aside counts for nothing any more, and stays until the shard begins anew.
+            let _is_set_aside = held.replica.apply(entry);
+            if held.copying().is_some() && held.copying() != before {
+                held.replay_start = sequence + 1;
+                anew.insert(*shard);
+            }
+        }
+        anew
     }
 
-    /// Takes records of the log, or of the metadata at the start. Those that a manifest had already change nothing.
-    pub(crate) fn restore(&mut self, installed: &[(ShardId, Arc<ShardRecord>)]) {
-        let is_news = |(shard, record): &&(ShardId, Arc<ShardRecord>)| {
+    /// Takes entries of the log, or of the metadata at the start. Those that a manifest had already change nothing.
+    /// Answers the shards that begin anew, and those whose copy ends.
+    pub(crate) fn restore(&mut self, entries: &Entries, sequence: u64) -> (ShardSet, ShardSet) {
+        let is_news = |(shard, entry): &&(ShardId, Entry)| {
             let held = self.by_shard.get(shard);
-            held.is_none_or(|held| held.replica.confirms() < record.epoch)
+            match entry {
+                Entry::Install(record) => {
+                    held.is_none_or(|held| held.replica.confirms() < record.epoch)
+                }
+                Entry::Copied { added } => held.is_some_and(|held| {
+                    held.copying() == Some(*added) && sequence >= held.replay_start
+                }),
+            }
         };
-        let news: Installation = installed.iter().filter(is_news).cloned().collect();
+        let news: Entries = entries.iter().filter(is_news).cloned().collect();
+        let copied = news
+            .iter()
+            .filter(|(_, entry)| matches!(entry, Entry::Copied { .. }));
+        let copied = copied.map(|(shard, _)| *shard).collect();
         self.append(&news);
         self.sync(&news);
-        self.apply(&news);
+        (self.apply(&news, sequence), copied)
     }
 
     /// Those of these shards for which the store takes no changes by these epochs.
@@ -269,18 +274,27 @@ impl Replicas {
         self.by_shard.is_empty()
     }
 
-    fn each(
-        &mut self,
-        installed: &[(ShardId, Arc<ShardRecord>)],
-        step: impl Fn(&mut Replica, &Entry),
-    ) {
-        for (shard, record) in installed {
-            let new = || Held {
-                replica: Replica::new(self.store),
-                replay_start: 0,
-            };
-            let held = self.by_shard.entry(*shard).or_insert_with(new);
-            step(&mut held.replica, &Entry::Install(Arc::clone(record)));
+    fn each(&mut self, entries: &Entries, step: impl Fn(&mut Replica, &Entry)) {
+        for (shard, entry) in entries {
+            step(&mut self.held(*shard).replica, entry);
+        }
+    }
+
+    fn held(&mut self, shard: ShardId) -> &mut Held {
+        let new = || Held {
+            replica: Replica::new(self.store),
+            replay_start: 0,
+        };
+        self.by_shard.entry(shard).or_insert_with(new)
+    }
+}
+
+impl Held {
+    /// The addition for which the store copies the shard, by what is applied.
+    fn copying(&self) -> Option<Epoch> {
+        match self.replica.standing() {
+            Some((_, Role::Copying { added })) => Some(added),
+            Some((_, Role::None | Role::Copied { .. } | Role::InSync)) | None => None,
         }
     }
 }

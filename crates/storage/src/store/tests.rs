@@ -1,6 +1,7 @@
 //! A store with a writer, and a map that tells what must be in it.
 
 mod absent;
+mod copies;
 mod create;
 mod drops;
 mod failure;
@@ -127,6 +128,15 @@ impl Sink<Ticket> for Applier {
                 }
             }
             let _ = ticket.send(Ok((changed, newer)));
+        }
+    }
+
+    fn installed(&self, others: ShardSet) {
+        let mut live = self.live.lock();
+        live.retain(|(shard, _), _| !others.contains(*shard));
+        for shard in others.intersection(&owned()).iter() {
+            let count = |fingerprint, _: &str| *live.entry((shard, fingerprint)).or_default() += 1;
+            self.store.scan(shard, CORPUS, count).unwrap();
         }
     }
 

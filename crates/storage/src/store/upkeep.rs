@@ -38,6 +38,8 @@ impl Store {
             match self.upkeep(disk, trim).step() {
                 Ok(()) => {}
                 Err(MaintenanceError::Stopped) => return Ok(()),
+                // Those who interrupt it wake it when they are done.
+                Err(MaintenanceError::Interrupted) => {}
                 Err(error) => {
                     let shortage = error.shortage().ok_or_else(|| Failure::new(&error))?;
                     tracing::warn!(%error, %shortage, "cannot write segments, trying again");
@@ -45,6 +47,17 @@ impl Store {
                 }
             }
         }
+    }
+
+    /// The right to change segments, for a thread that others wait for: merging is interrupted. `None` without a
+    /// directory.
+    pub(super) fn right_to_change_segments(&self) -> Option<Right<'_>> {
+        let disk = self.disk.as_ref()?;
+        self.maintenance.want();
+        Some(Right {
+            store: self,
+            _resting: disk.resting.lock(),
+        })
     }
 
     /// Waits for the lock on changes of segments.
@@ -55,6 +68,18 @@ impl Store {
             trim,
             resting: disk.resting.lock(),
         }
+    }
+}
+
+/// The right to change segments, while it lives.
+pub(super) struct Right<'a> {
+    store: &'a Store,
+    _resting: MutexGuard<'a, Resting>,
+}
+
+impl Drop for Right<'_> {
+    fn drop(&mut self) {
+        self.store.maintenance.end_want();
     }
 }
 
@@ -91,6 +116,9 @@ impl Upkeep<'_> {
     pub(super) fn make_way(&self, shard: ShardId) -> Result<(), MaintenanceError> {
         if self.store.maintenance.is_stopping() {
             return Err(MaintenanceError::Stopped);
+        }
+        if self.store.maintenance.is_wanted() {
+            return Err(MaintenanceError::Interrupted);
         }
         let segments = self
             .store

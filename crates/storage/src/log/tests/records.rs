@@ -4,15 +4,17 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use simshard_simhash::{Documents, Fingerprint, Layout};
+use simshard_topology::replication::Epoch;
 use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
 
 use super::insert;
 use crate::FORMAT_VERSION;
-use crate::element::{Change, ChangeKind, MAX_ID_BYTES, Operation};
+use crate::element::{Change, ChangeKind, MAX_ID_BYTES, Operation, ShardCopy};
 use crate::log::Record;
 use crate::log::frame::MAX_BODY_BYTES;
 use crate::log::record::EncodeError;
 use crate::log::record::{DecodeError, is_mark};
+use crate::segment::{SegmentId, SegmentMeta};
 use crate::shard_record::tests::sample;
 use crate::store::Installation;
 
@@ -54,6 +56,29 @@ fn installation() -> impl Strategy<Value = Installation> {
     })
 }
 
+/// The end of a copy, of nothing or of a segment with this hash.
+fn copied(shard: ShardId, number: u64, hash: Option<[u8; 32]>) -> Record {
+    let segment = hash.map(|hash| {
+        let meta = SegmentMeta {
+            bytes: number / 2,
+            elements: number / 3,
+            highest_version: Version(number),
+            hash,
+            origin: None,
+        };
+        (SegmentId { shard, number }, meta)
+    });
+    let added = Epoch {
+        generation: 3,
+        number,
+    };
+    Record::Operation(Operation::Copied(ShardCopy {
+        shard,
+        added,
+        segment,
+    }))
+}
+
 fn record() -> impl Strategy<Value = Record> {
     let create = (any::<[u8; 16]>(), 2..=12_u32, any::<u32>());
     prop_oneof![
@@ -65,6 +90,7 @@ fn record() -> impl Strategy<Value = Record> {
         }),
         1 => any::<[u8; 16]>().prop_map(|uid| Record::Operation(Operation::DropCorpus { uid: CorpusUid(uid) })),
         1 => installation().prop_map(|installed| Record::Operation(Operation::Install(installed))),
+        1 => (any::<u8>(), any::<u64>(), any::<Option<[u8; 32]>>()).prop_map(|(shard, number, hash)| copied(ShardId(shard), number, hash)),
         1 => Just(Record::Mark),
     ]
 }
@@ -157,7 +183,7 @@ fn damaged_bodies_are_refused_whatever_they_claim() {
         Record::decode(&body, FORMAT_VERSION).unwrap_err()
     };
     assert_eq!(Record::decode(&[], FORMAT_VERSION), Err(DecodeError::Short));
-    assert_eq!(damaged(0, &[7]), DecodeError::UnknownKind(7));
+    assert_eq!(damaged(0, &[8]), DecodeError::UnknownKind(8));
     assert_eq!(damaged(0, &[0]), DecodeError::UnknownKind(0));
     assert_eq!(damaged(count, &[0xFF; 4]), DecodeError::Short);
     assert_eq!(damaged(count + 4, &[0xFF; 4]), DecodeError::Short);

@@ -11,7 +11,7 @@ use super::{Fixture, insert, owned, small};
 use crate::directory::{Directory, DiskDirectory};
 use crate::element::Operation;
 use crate::manifest::Manifest;
-use crate::store::{Holding, OpenError, Replicas, Store};
+use crate::store::{Holding, OpenError, Replicas, Store, entries_of};
 use crate::writer::InstallFailure;
 
 const SHARD: ShardId = ShardId(3);
@@ -44,7 +44,10 @@ fn open(directory: &Path, records: ShardRecords) -> Fixture {
 
 fn install(fixture: &Fixture, records: &ShardRecords) -> bool {
     let (ticket, outcome) = channel();
-    let is_news = fixture.writer.install(records, ticket).unwrap();
+    let is_news = fixture
+        .writer
+        .install(records, |_, _| Epoch::NONE, ticket)
+        .unwrap();
     if is_news {
         outcome.recv().unwrap().unwrap();
         // Its own place in the log is behind it, so the installation is applied.
@@ -134,11 +137,13 @@ fn what_is_withdrawn_is_news_again() {
     let store = StoreId([1; 16]);
     let mut replicas = Replicas::new(store);
     let first = records(store, 0, 1);
-    let news = replicas.news(&first).unwrap();
-    replicas.append(&news);
-    assert!(replicas.news(&first).unwrap().is_empty());
+    let news = |replicas: &Replicas| replicas.news(&first, |_, _| Epoch::NONE).unwrap();
+    let all = news(&replicas);
+    let entries = entries_of(&Operation::Install(all.clone())).unwrap();
+    replicas.append(&entries);
+    assert!(news(&replicas).is_empty());
     replicas.withdraw();
-    assert_eq!(replicas.news(&first).unwrap(), news);
+    assert_eq!(news(&replicas), all);
 }
 
 /// A learner begins with nothing: operations of the log before that are no part of its shard.
@@ -183,7 +188,10 @@ fn another_history_of_the_same_epoch_is_refused_and_another_generation_is_not() 
     let record = Arc::make_mut(other.get_mut(&SHARD).unwrap());
     record.nonce ^= 1;
     let (ticket, _) = channel();
-    let refused = fixture.writer.install(&other, ticket).unwrap_err();
+    let refused = fixture
+        .writer
+        .install(&other, |_, _| Epoch::NONE, ticket)
+        .unwrap_err();
     assert!(
         matches!(refused, InstallFailure::Record { shard, .. } if shard == SHARD),
         "{refused}"

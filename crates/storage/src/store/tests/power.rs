@@ -13,17 +13,20 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use simshard_simhash::{Documents, Fingerprint};
-use simshard_topology::replication::{ShardRecord, StoreId};
+use simshard_topology::replication::{Epoch, Learner, ShardRecord, StoreId};
 use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
 
 use super::{Fixture, random_change};
 use crate::directory::Directory;
-use crate::element::{Change, ChangeKind, Operation};
+use crate::element::{Change, ChangeKind, Operation, ShardCopy};
 use crate::inspect::inspect_in;
 use crate::store::{Installation, Options, SEGMENTS, Store};
 use crate::tests::{ForgetfulDirectory, Trouble, is_long};
 use machine::{Machine, Step};
 use model::{Model, layouts};
+
+/// Stands for the store in records, before its name is known.
+const OWN: StoreId = StoreId([1; 16]);
 
 /// Few, so that some flushes make segments enough to merge.
 fn owned() -> ShardSet {
@@ -60,6 +63,7 @@ struct Counts {
     flushes: usize,
     merges: usize,
     drops: usize,
+    copies: usize,
 }
 
 /// Makes the steps of a history: the same ones for the same seed.
@@ -71,6 +75,8 @@ struct Script {
     corpora: Vec<CorpusUid>,
     /// Of the last record of a shard.
     epoch: u64,
+    /// When the store was last added as a learner.
+    added: Epoch,
 }
 
 impl Script {
@@ -81,6 +87,7 @@ impl Script {
             next_corpus: 0,
             corpora: Vec::new(),
             epoch: 0,
+            added: Epoch::FIRST,
         }
     }
 
@@ -110,16 +117,31 @@ impl Script {
                 let layout = layouts()[usize::from(self.random.bool())];
                 Operation::CreateCorpus { uid, layout }
             }
-            3 | 4 => Operation::Install(self.installation()),
+            3..6 => Operation::Install(self.installation()),
+            6..9 => Operation::Copied(ShardCopy {
+                shard: ShardId(self.random.u8(..3)),
+                added: self.added,
+                segment: None,
+            }),
             _ => Operation::Change(self.change(known)),
         }
     }
 
-    /// Records of some shards, each after all before it.
+    /// Records of some shards, each after all before it: they name the store in sync, as a learner, or not at all.
     fn installation(&mut self) -> Installation {
         self.epoch += 1;
-        let mut record = ShardRecord::first(0, &[StoreId([1; 16])], self.random.u64(..));
+        let stores = [StoreId([2; 16]), OWN];
+        let kind = self.random.u8(..5);
+        let in_sync = if kind == 0 { 2 } else { 1 };
+        let mut record = ShardRecord::first(0, &stores[..in_sync], self.random.u64(..));
         record.epoch.number = self.epoch;
+        if kind == 1 {
+            self.added = record.epoch;
+        }
+        if (1..4).contains(&kind) {
+            let added = self.added;
+            record.learners.push(Learner { store: OWN, added });
+        }
         let record = Arc::new(record);
         let first = self.random.u8(..3);
         let shards = (first..3).map(ShardId);
@@ -217,9 +239,9 @@ impl History {
     /// Does steps until the power goes; ends well sometimes if it does not.
     fn live(&mut self, directory: &ForgetfulDirectory, machine: &mut Machine, steps: usize) {
         for _ in 0..steps {
-            let step = self.script.step();
+            let mut step = self.script.step();
             let segments = machine.store.all_segments().len();
-            if let Err(error) = machine.run(&step) {
+            if let Err(error) = machine.run(&mut step) {
                 assert!(directory.has_crashed(), "{step:?}: {error:?}");
                 self.counts.losses += 1;
                 if let Step::Commit(operations) = step {
@@ -246,6 +268,7 @@ impl History {
         if let Operation::DropCorpus { .. } = operation {
             self.counts.drops += 1;
         }
+        self.counts.copies += usize::from(matches!(operation, Operation::Copied(_)));
     }
 }
 
@@ -297,6 +320,7 @@ fn nothing_is_lost_or_invented_by_power_loss_at_any_moment() {
         all.flushes += counts.flushes;
         all.merges += counts.merges;
         all.drops += counts.drops;
+        all.copies += counts.copies;
     }
     println!("{all:?}");
     let least = [
@@ -307,6 +331,7 @@ fn nothing_is_lost_or_invented_by_power_loss_at_any_moment() {
         (all.flushes, 4_000),
         (all.merges, 500),
         (all.drops, 1_000),
+        (all.copies, 200),
     ];
     assert!(least.iter().all(|(count, least)| count >= least), "{all:?}");
 }

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use super::super::shards_of;
-use super::model::tables;
-use super::owned;
-use crate::element::Operation;
+use super::model::{COPIED, copied, tables};
+use super::{OWN, owned};
+use crate::element::{Element, Operation, ShardCopy};
 use crate::error::MaintenanceError;
 use crate::log::tests::commit;
 use crate::log::{Appender, Committed, Fault, LogOptions, Record, Sink as _};
-use crate::store::{Holding, OpenError, Options, Store};
+use crate::store::{CopyError, Holding, OpenError, Options, Store, entries_of};
 use crate::tests::ForgetfulDirectory;
 use crate::writer::{Committer, Failure, Refusal, Sink};
-use simshard_topology::replication::ShardRecords;
+use simshard_topology::ShardId;
+use simshard_topology::replication::{Epoch, Role, ShardRecord, ShardRecords, StoreId};
 
 /// Small, so that a few changes fill files of the log. Memtables are written when a step says so, or for the log's sake.
 const OPTIONS: Options = Options {
@@ -44,6 +45,7 @@ pub(super) enum Step {
 pub(super) enum Failed {
     Log(#[expect(dead_code, reason = "shown")] Fault),
     Maintenance(#[expect(dead_code, reason = "shown")] MaintenanceError),
+    Copy(#[expect(dead_code, reason = "shown")] CopyError),
 }
 
 /// The metadata has no news.
@@ -75,17 +77,71 @@ impl Machine {
     }
 
     /// Does a step. When this returns without an error, it is acknowledged.
-    pub(super) fn run(&mut self, step: &Step) -> Result<(), Failed> {
+    pub(super) fn run(&mut self, step: &mut Step) -> Result<(), Failed> {
+        if let Step::Commit(operations) = step
+            && let Err(error) = self.prepare(operations)
+        {
+            operations.clear();
+            return Err(Failed::Copy(error));
+        }
         let files = self.appender.files();
         let trim = |below| files.trim(below).map_err(MaintenanceError::Trim);
         let upkeep = || self.store.upkeep(self.store.disk.as_ref().unwrap(), &trim);
         let done = match step {
-            Step::Commit(operations) => return self.commit(operations).map_err(Failed::Log),
+            Step::Commit(operations) => {
+                return self.commit(operations).map_err(Failed::Log);
+            }
             Step::Mark => return self.mark(),
             Step::Flush => upkeep().flush_and_trim(),
             Step::Maintain => upkeep().step(),
         };
         done.map_err(Failed::Maintenance)
+    }
+
+    /// Names the store where records name [`OWN`], and makes the copies that end. A copy that no learner waits for does
+    /// not.
+    fn prepare(&self, operations: &mut Vec<Operation>) -> Result<(), CopyError> {
+        let own = self.store.replicas().read().store();
+        let may_copy = operations.len() == 1;
+        let mut kept = Vec::new();
+        for mut operation in std::mem::take(operations) {
+            match &mut operation {
+                Operation::Install(installed) => {
+                    for (_, record) in installed {
+                        name(Arc::make_mut(record), own);
+                    }
+                }
+                Operation::Copied(copy) => {
+                    let role = self.store.role(copy.shard);
+                    if !may_copy || role != Some(Role::Copying { added: copy.added }) {
+                        continue;
+                    }
+                    *copy = self.copy(copy.shard, copy.added)?;
+                }
+                Operation::CreateCorpus { .. }
+                | Operation::DropCorpus { .. }
+                | Operation::Change(_) => {}
+            }
+            kept.push(operation);
+        }
+        *operations = kept;
+        Ok(())
+    }
+
+    fn copy(&self, shard: ShardId, added: Epoch) -> Result<ShardCopy, CopyError> {
+        let mut writer = self.store.begin_copy(shard, added)?;
+        let corpora = self.store.corpora();
+        let corpora = corpora.iter().map(|corpus| (corpus.uid, corpus.layout));
+        for (corpus, fingerprint, state) in copied(corpora, shard, added) {
+            let element = Element {
+                fingerprint,
+                id: COPIED,
+                version: state.version,
+                live: state.live,
+            };
+            writer.push(corpus, element)?;
+        }
+        writer.finish()
     }
 
     /// Ends the log as a process does that is told to end.
@@ -103,8 +159,8 @@ impl Machine {
         let records = operations.iter().cloned().map(Record::Operation);
         let records: Vec<Record> = records.collect();
         for operation in operations {
-            if let Operation::Install(installed) = operation {
-                self.store.replicas().write().append(installed);
+            if let Some(entries) = entries_of(operation) {
+                self.store.replicas().write().append(&entries);
             }
         }
         let first = commit(&mut self.appender, &records)?;
@@ -116,6 +172,15 @@ impl Machine {
         });
         self.committer.committed(batch.collect());
         Ok(())
+    }
+}
+
+/// Puts a store in the place of [`OWN`].
+fn name(record: &mut ShardRecord, own: StoreId) {
+    let in_sync = record.in_sync.iter_mut().map(|entry| &mut entry.store);
+    let learners = record.learners.iter_mut().map(|entry| &mut entry.store);
+    for store in in_sync.chain(learners).filter(|store| **store == OWN) {
+        *store = own;
     }
 }
 

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use simshard_simhash::{Fingerprint, Layout, Tables};
-use simshard_topology::replication::Epoch;
-use simshard_topology::{CorpusUid, ShardId};
+use simshard_topology::replication::{Epoch, Role, ShardRecord};
+use simshard_topology::{CorpusUid, ShardId, Version};
 
 use super::super::shards_of;
-use super::owned;
-use crate::element::{Change, Operation, State};
+use super::{fingerprint, owned};
+use crate::element::{Change, Operation, ShardCopy, State};
 use crate::merge::{Cursor, Merge};
 use crate::store::Store;
 
@@ -18,8 +18,8 @@ use crate::store::Store;
 pub(super) struct Model {
     pub(super) corpora: BTreeMap<CorpusUid, Layout>,
     elements: BTreeMap<(CorpusUid, ShardId, Fingerprint, String), State>,
-    /// Of the records that are installed.
-    epochs: BTreeMap<ShardId, Epoch>,
+    /// Of the records that are installed, and what the store does by them.
+    records: BTreeMap<ShardId, (Epoch, Role)>,
 }
 
 impl Model {
@@ -33,9 +33,8 @@ impl Model {
         };
         for shard in owned().iter() {
             model.add_shard(store, shard);
-            let epoch = store.epoch(shard);
-            if epoch != Epoch::NONE {
-                model.epochs.insert(shard, epoch);
+            if let Some(role) = store.role(shard) {
+                model.records.insert(shard, (store.epoch(shard), role));
             }
         }
         model
@@ -69,12 +68,42 @@ impl Model {
             }
             Operation::Change(change) => self.change(change),
             Operation::Install(installed) => {
-                let epochs = installed
-                    .iter()
-                    .map(|(shard, record)| (*shard, record.epoch));
-                self.epochs.extend(epochs);
+                for (shard, record) in installed {
+                    self.install(*shard, record);
+                }
+            }
+            Operation::Copied(copy) => {
+                let (ShardCopy { shard, added, .. }, corpora) = (copy, self.corpora.clone());
+                self.records.get_mut(shard).unwrap().1 = Role::Copied { added: *added };
+                for (corpus, fingerprint, state) in copied(corpora, *shard, *added) {
+                    let key = (corpus, *shard, fingerprint, COPIED.to_owned());
+                    let there = self.elements.entry(key).or_insert(state);
+                    *there = state.max(*there);
+                }
             }
         }
+    }
+
+    /// A store that was not a learner of this addition begins anew.
+    fn install(&mut self, shard: ShardId, record: &ShardRecord) {
+        let before = self.records.get(&shard).map(|(_, role)| *role);
+        let role = match (&record.in_sync[..], record.learners.first()) {
+            ([_, _], _) => Role::InSync,
+            (_, None) => Role::None,
+            (_, Some(learner)) => {
+                let added = learner.added;
+                let (copying, copied) = (Role::Copying { added }, Role::Copied { added });
+                if before == Some(copied) {
+                    copied
+                } else {
+                    if before != Some(copying) {
+                        self.elements.retain(|(_, id, ..), _| *id != shard);
+                    }
+                    copying
+                }
+            }
+        };
+        self.records.insert(shard, (record.epoch, role));
     }
 
     fn change(&mut self, change: &Change) {
@@ -92,6 +121,26 @@ impl Model {
             }
         }
     }
+}
+
+/// The id of documents that are copied.
+pub(super) const COPIED: &str = "copied";
+
+/// What a copy has: an element of each corpus that has a document in the shard, in order.
+pub(super) fn copied(
+    corpora: impl IntoIterator<Item = (CorpusUid, Layout)>,
+    shard: ShardId,
+    added: Epoch,
+) -> Vec<(CorpusUid, Fingerprint, State)> {
+    let fingerprint = fingerprint(added.number);
+    let state = State {
+        version: Version(added.number),
+        live: !added.number.is_multiple_of(3),
+    };
+    let corpora = corpora.into_iter();
+    let corpora =
+        corpora.filter(|(_, layout)| shards_of(tables(*layout), fingerprint).contains(shard));
+    corpora.map(|(uid, _)| (uid, fingerprint, state)).collect()
 }
 
 /// The layouts of corpora. Their tables are made once.

@@ -1,0 +1,164 @@
+//! Reading the log of a data directory, on top of what its manifest says.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use simshard_simhash::{Fingerprint, Tables};
+use simshard_topology::{CorpusUid, ShardId, ShardSet};
+
+use super::OpenError;
+use super::catalog::Catalog;
+use super::open::LOG;
+use super::replicas::{Replicas, entries_of};
+use crate::directory::Directory;
+use crate::element::{Change, Operation, ShardCopy};
+use crate::error::ReadError;
+use crate::log::{LogError, Record, Tail, recover};
+use crate::manifest::Manifest;
+use crate::segment::{BlockCache, Segment};
+use crate::shard::Shard;
+
+/// Reads the log that is needed, into memtables and the catalog.
+pub(super) fn replay_log(
+    directory: &dyn Directory,
+    manifest: &Manifest,
+    shards: &mut BTreeMap<ShardId, Shard>,
+) -> Result<Replayed, OpenError> {
+    let mut recovery = Recovery {
+        catalog: Catalog::of(manifest),
+        replicas: Replicas::of(manifest),
+        shards,
+        tables: BTreeMap::new(),
+        anew: ShardSet::EMPTY,
+        copies: BTreeMap::new(),
+    };
+    let log = directory.folder(LOG).map_err(|source| LogError::Io {
+        action: "open",
+        path: directory.path().join(LOG),
+        source,
+    })?;
+    let visit = |sequence, record| {
+        recovery.replay(sequence, record);
+        Ok::<(), OpenError>(())
+    };
+    let tail = recover(log, manifest.store, manifest.first_sequence, visit)?;
+    Ok(Replayed {
+        tail,
+        catalog: recovery.catalog,
+        replicas: recovery.replicas,
+        anew: recovery.anew,
+        copies: recovery.copies,
+    })
+}
+
+/// What the log makes of what a manifest says.
+pub(super) struct Replayed {
+    pub(super) tail: Tail,
+    pub(super) catalog: Catalog,
+    pub(super) replicas: Replicas,
+    anew: ShardSet,
+    copies: BTreeMap<ShardId, ShardCopy>,
+}
+
+/// The state that is rebuilt while the log is read.
+struct Recovery<'a> {
+    catalog: Catalog,
+    replicas: Replicas,
+    shards: &'a mut BTreeMap<ShardId, Shard>,
+    tables: BTreeMap<CorpusUid, Arc<Tables>>,
+    /// Shards that begin anew: nothing that the manifest has of them counts.
+    anew: ShardSet,
+    /// Copies that the manifest does not name yet.
+    copies: BTreeMap<ShardId, ShardCopy>,
+}
+
+impl Recovery<'_> {
+    fn replay(&mut self, sequence: u64, record: Record) {
+        match record {
+            Record::Mark => {}
+            Record::Operation(Operation::CreateCorpus { uid, layout }) => {
+                self.catalog.create(sequence, uid, layout);
+            }
+            Record::Operation(Operation::DropCorpus { uid }) => {
+                self.catalog.drop_corpus(sequence, uid);
+                for shard in self.shards.values_mut() {
+                    shard.memtable.drop_corpus(uid);
+                }
+            }
+            Record::Operation(Operation::Change(change)) => self.change(sequence, &change),
+            Record::Operation(operation @ (Operation::Install(_) | Operation::Copied(_))) => {
+                self.take_entries(sequence, &operation);
+            }
+        }
+    }
+
+    /// Does what the store did when it took these entries (CY2, CY3).
+    fn take_entries(&mut self, sequence: u64, operation: &Operation) {
+        let entries = entries_of(operation).unwrap_or_default();
+        let (anew, copied) = self.replicas.restore(&entries, sequence);
+        for shard in anew.iter() {
+            self.shards.remove(&shard);
+            self.copies.remove(&shard);
+        }
+        self.anew = self.anew.union(&anew);
+        if let Operation::Copied(copy) = operation
+            && copied.contains(copy.shard)
+        {
+            self.copies.insert(copy.shard, copy.clone());
+        }
+    }
+
+    fn change(&mut self, sequence: u64, change: &Change) {
+        // A change that was committed after its corpus was dropped has no effect.
+        let Some(&layout) = self.catalog.corpora.get(&change.corpus) else {
+            return;
+        };
+        let tables = self
+            .tables
+            .entry(change.corpus)
+            .or_insert_with(|| Tables::shared(layout));
+        for (place, &fingerprint) in (0..).zip(&change.documents.fingerprints) {
+            for id in shards_of(tables, fingerprint)
+                .intersection(&change.shards)
+                .iter()
+            {
+                if self.replicas.is_part(id, sequence) {
+                    let shard = self.shards.entry(id).or_default();
+                    shard.replay(change, &[place]);
+                }
+            }
+        }
+    }
+}
+
+fn shards_of(tables: &Tables, fingerprint: Fingerprint) -> ShardSet {
+    tables.document_shards(fingerprint).map(ShardId).collect()
+}
+
+/// Leaves out the segments of shards that began anew, and names the copies that the log names.
+pub(super) fn renew(manifest: &mut Manifest, log: &Replayed) {
+    manifest
+        .segments
+        .retain(|id, _| !log.anew.contains(id.shard));
+    for (id, meta) in log.copies.values().filter_map(|copy| copy.segment) {
+        manifest.segments.insert(id, meta);
+        manifest.next_segment = manifest.next_segment.max(id.number + 1);
+        manifest.shards.insert(id.shard);
+    }
+}
+
+/// Opens the copies that the log names.
+pub(super) fn add_copies(
+    folder: &dyn Directory,
+    manifest: &Manifest,
+    log: &Replayed,
+    cache: &Arc<BlockCache>,
+    shards: &mut BTreeMap<ShardId, Shard>,
+) -> Result<(), ReadError> {
+    for (id, meta) in log.copies.values().filter_map(|copy| copy.segment) {
+        let segment = Segment::open(folder, manifest.store, id, meta, Arc::clone(cache))?;
+        let shard = shards.entry(id.shard).or_default();
+        Arc::make_mut(&mut shard.segments).insert(0, Arc::new(segment));
+    }
+    Ok(())
+}

@@ -1,0 +1,144 @@
+//! What a store does for each shard, by the records of its log.
+
+use std::sync::Arc;
+
+use simshard_topology::replication::{Epoch, Role, ShardEpochs, ShardRecord, StoreId};
+use simshard_topology::{ShardId, ShardSet};
+
+use super::Store;
+use super::replicas::entries_of;
+use crate::element::Operation;
+use crate::error::MaintenanceError;
+
+impl Store {
+    /// The epoch that the store has applied last of a shard; [`Epoch::NONE`] if it has installed no record of it.
+    #[must_use]
+    pub fn epoch(&self, shard: ShardId) -> Epoch {
+        self.replicas.read().epoch(shard)
+    }
+
+    /// Takes entries of the log that are on disk, and before which everything is applied. Answers the shards whose
+    /// contents are others now: they begin anew, or have a copy.
+    pub(crate) fn take_entries(
+        &self,
+        operation: &Operation,
+        sequence: u64,
+    ) -> Result<ShardSet, MaintenanceError> {
+        let entries = entries_of(operation).unwrap_or_default();
+        // Records come and go by this thread only, so what is found out here holds below.
+        let mut trial = self.replicas.read().clone();
+        trial.sync(&entries);
+        let anew = trial.apply(&entries, sequence);
+        let copied = match operation {
+            Operation::Copied(copy) => Some(copy),
+            Operation::CreateCorpus { .. }
+            | Operation::DropCorpus { .. }
+            | Operation::Change(_)
+            | Operation::Install(_) => None,
+        };
+        let needs_right = copied.is_some() || !anew.is_empty();
+        let _right = needs_right.then(|| self.right_to_change_segments());
+        let mut replicas = self.replicas.write();
+        replicas.sync(&entries);
+        replicas.apply(&entries, sequence);
+        if !anew.is_empty() {
+            self.begin_anew(anew);
+        }
+        let Some(copy) = copied else {
+            return Ok(anew);
+        };
+        self.adopt(copy)?;
+        Ok(ShardSet::from_iter([copy.shard]))
+    }
+
+    /// Whether the store has installed records of shards.
+    #[must_use]
+    pub fn has_records(&self) -> bool {
+        !self.replicas.read().is_empty()
+    }
+
+    /// The shards that the store answers for: those in sync, or all if there are no records.
+    #[must_use]
+    pub fn answered(&self) -> ShardSet {
+        self.shards_with(|_, role| role == Role::InSync)
+    }
+
+    /// The same, but for those whose record names another store first.
+    #[must_use]
+    pub fn leads(&self) -> ShardSet {
+        let own = self.replicas.read().store();
+        self.shards_with(|record, role| {
+            let first = record.in_sync.first();
+            role == Role::InSync && first.is_some_and(|first| first.store == own)
+        })
+    }
+
+    fn shards_with(&self, is_meant: impl Fn(&ShardRecord, Role) -> bool) -> ShardSet {
+        if !self.has_records() {
+            return self.shards();
+        }
+        let roles = self.roles().into_iter();
+        let meant = roles.filter(|(_, record, role)| is_meant(record, *role));
+        meant.map(|(shard, ..)| shard).collect()
+    }
+
+    /// What the store does for a shard; `None` if it has installed no record of it.
+    #[must_use]
+    pub fn role(&self, shard: ShardId) -> Option<Role> {
+        let replicas = self.replicas.read();
+        let held = replicas.by_shard.get(&shard)?;
+        held.replica.standing().map(|(_, role)| role)
+    }
+
+    /// What the store does for each shard, by the record that is applied.
+    #[must_use]
+    pub fn roles(&self) -> Vec<(ShardId, Arc<ShardRecord>, Role)> {
+        let replicas = self.replicas.read();
+        let held = replicas.by_shard.iter().filter_map(|(shard, held)| {
+            let (record, role) = held.replica.standing()?;
+            Some((*shard, Arc::clone(record), role))
+        });
+        held.collect()
+    }
+
+    /// The epoch of the record of a shard that is on disk.
+    #[must_use]
+    pub fn report(&self, shard: ShardId) -> Epoch {
+        let replicas = self.replicas.read();
+        let held = replicas.by_shard.get(&shard);
+        held.map_or(Epoch::NONE, |held| held.replica.reports())
+    }
+
+    /// The epochs of all records that are on disk, and a number that is another one when they are.
+    #[must_use]
+    pub fn reports(&self) -> (u64, ShardEpochs) {
+        let replicas = self.replicas.read();
+        let held = replicas.by_shard.iter();
+        let reports = held.map(|(shard, held)| (*shard, held.replica.reports()));
+        (replicas.installations, reports.collect())
+    }
+
+    /// Those of these shards that the store does not hold in sync by records of exactly these epochs: it answers no
+    /// reads of them.
+    #[must_use]
+    pub fn unanswered(&self, epochs: &[(ShardId, Epoch)]) -> ShardSet {
+        self.replicas.read().unanswered(epochs)
+    }
+
+    /// Those of these shards of which a store has installed a later record; all if this is another store.
+    #[must_use]
+    pub fn unconfirmed(&self, store: StoreId, epochs: &[(ShardId, Epoch)]) -> ShardSet {
+        let replicas = self.replicas.read();
+        if replicas.store() == store {
+            replicas.unconfirmed(epochs)
+        } else {
+            epochs.iter().map(|(shard, _)| *shard).collect()
+        }
+    }
+
+    /// Whether the store has applied an earlier record of one of these shards.
+    #[must_use]
+    pub fn is_behind(&self, epochs: &[(ShardId, Epoch)]) -> bool {
+        self.replicas.read().is_behind(epochs)
+    }
+}
