@@ -22,6 +22,7 @@ mod installed_records;
 mod interruptions;
 mod load;
 mod lost_metadata;
+mod nemesis;
 mod older_directories;
 mod on_demand;
 mod open_files;
