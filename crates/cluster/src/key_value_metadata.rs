@@ -7,7 +7,7 @@
 //! - KM2: a change that may have been made is not repeated by itself. It fails, and the caller reads before it retries
 //!   (`a_change_of_unknown_outcome_is_not_repeated`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -149,11 +149,17 @@ fn transaction(before: &Understood, after: &Corpora) -> Result<Transaction, Meta
         if before.corpora.get(&record.name) != Some(record) {
             transaction =
                 transaction.put(keys::corpus(&record.name), records::corpus_text(record)?);
+            if before.corpora.of_uid(record.uid).is_none() {
+                // It may be one that is recovered.
+                transaction = transaction.delete(keys::deleted(record.uid));
+            }
         }
     }
     for record in before.corpora.records() {
         if after.get(&record.name).is_none() {
-            transaction = transaction.delete(keys::corpus(&record.name));
+            transaction = transaction
+                .delete(keys::corpus(&record.name))
+                .put(keys::deleted(record.uid), record.name.as_str());
         }
     }
     Ok(transaction)
@@ -187,6 +193,19 @@ impl MetadataStore for KeyValueMetadata {
 
     async fn corpora(&self) -> Result<Arc<Corpora>, MetadataError> {
         Ok(self.read().await?.corpora)
+    }
+
+    async fn deleted_corpora(&self) -> Result<BTreeSet<CorpusUid>, MetadataError> {
+        let pairs = self.store.read(keys::DELETED).await?.pairs.into_iter();
+        let uid = |pair: KeyValue| {
+            let uid = pair.key.strip_prefix(keys::DELETED).unwrap_or_default();
+            let uid = uid.parse::<CorpusUid>();
+            uid.map_err(|error| MetadataError::BadRecord {
+                key: pair.key.clone(),
+                reason: error.to_string(),
+            })
+        };
+        pairs.map(uid).collect()
     }
 
     async fn create_corpus(

@@ -10,9 +10,10 @@
 //! | `take-over` | that corpora are being copied from a corpora file, into a cluster that has not begun |
 //! | `corpora/revision` | how many changes of corpora there have been |
 //! | `corpora/by-name/NAME` | the record of a corpus, as JSON |
+//! | `deleted-corpora/UID` | the name of a corpus that was deleted: nodes that were away drop it |
 
-use simshard_topology::ShardId;
 use simshard_topology::replication::StoreId;
+use simshard_topology::{CorpusUid, ShardId};
 
 use crate::corpus::CorpusName;
 
@@ -63,4 +64,12 @@ pub(crate) fn corpus(name: &CorpusName) -> String {
 /// Whether a key holds the record of a corpus.
 pub(crate) fn is_corpus(key: &str) -> bool {
     key.starts_with(CORPUS_BY_NAME)
+}
+
+/// Before the uids of corpora that were deleted.
+pub(crate) const DELETED: &str = "deleted-corpora/";
+
+/// That a corpus was deleted.
+pub(crate) fn deleted(uid: CorpusUid) -> String {
+    format!("{DELETED}{uid}")
 }

@@ -19,6 +19,7 @@
 //!   finished, and of several calls that finish a creation exactly one succeeds.
 //! - MS8: no creation leaves more corpora than its limit, however many there are at once.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -57,6 +58,11 @@ pub trait MetadataStore: Send + Sync + std::fmt::Debug {
 
     /// Reads all corpora, as they are at one moment.
     async fn corpora(&self) -> Result<Arc<Corpora>, MetadataError>;
+
+    /// Reads the corpora that were deleted while a node was away, as far as that is kept: a node that holds one drops it.
+    async fn deleted_corpora(&self) -> Result<BTreeSet<CorpusUid>, MetadataError> {
+        Ok(BTreeSet::new())
+    }
 
     /// Reads one corpus, in whatever state; `None` if there is none of that name.
     async fn corpus(&self, name: &CorpusName) -> Result<Option<CorpusRecord>, MetadataError> {

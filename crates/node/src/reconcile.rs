@@ -1,11 +1,24 @@
-//! Compares the corpora of a node with the metadata at its start, if the node can read the metadata.
+//! Compares the corpora of a node with the metadata, at its start and every now and then, if the node can read the metadata.
 
-use simshard_cluster::{Corpora, CorpusName, CorpusRecord, CorpusState, CorpusUid};
+use std::collections::{BTreeSet, HashSet};
+use std::future::pending;
+use std::time::Duration;
+
+use simshard_cluster::{
+    Corpora, CorpusName, CorpusRecord, CorpusState, CorpusUid, MetadataError, MetadataStore,
+};
+use tokio::time::{MissedTickBehavior, interval};
+use tracing::{error, info, warn};
+
+use crate::engine::Engine;
+
+/// How often a node that has registered itself looks for corpora that were deleted while it was cut off.
+const INTERVAL: Duration = Duration::from_secs(10);
 
 /// Where a node and the metadata differ.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Differences {
-    /// Corpora that the node holds and that are being deleted: it was away when the others dropped them.
+    /// Corpora that the node holds and that were deleted, or are about to be: it was away when the others dropped them.
     pub(crate) deleted: Vec<CorpusUid>,
     /// Corpora that the node should hold and does not.
     pub(crate) missing: Vec<(CorpusName, CorpusUid)>,
@@ -13,9 +26,86 @@ pub(crate) struct Differences {
     pub(crate) unrecorded: Vec<CorpusUid>,
 }
 
+/// Follows what the metadata says of the corpora that the node holds, as far as it can be read here: drops what is
+/// being deleted, and logs what is missing. Where the metadata fails, routers refuse what depends on it.
+pub(crate) async fn reconcile(engine: &Engine, store: &dyn MetadataStore) {
+    let Differences {
+        deleted,
+        missing,
+        unrecorded,
+    } = match differences(engine, store).await {
+        Ok(differences) => differences,
+        Err(error) => {
+            warn!(%error, "the node cannot compare what it stores with the corpora of the cluster");
+            return;
+        }
+    };
+    drop_deleted(engine, deleted).await;
+    // A node that has registered makes them on demand.
+    for (corpus, uid) in missing.into_iter().filter(|_| !store.names_stores()) {
+        error!(
+            %corpus, %uid,
+            "the node does not hold this corpus, and refuses what concerns it: start it with the data directory that \
+             it had; if that is lost, delete and create the corpus, then insert its documents again"
+        );
+    }
+    for uid in unrecorded {
+        warn!(
+            %uid,
+            "the node holds a corpus that has no record: `simshard corpus recover` restores it"
+        );
+    }
+}
+
+/// Drops what was deleted while the node was cut off, as long as it is polled. Deletions do not wait for a node that is
+/// in no record of a shard.
+pub(crate) async fn keep_reconciled(engine: &Engine, store: &dyn MetadataStore) {
+    if !store.names_stores() {
+        return pending().await;
+    }
+    let mut ticks = interval(INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        if let Ok(Differences { deleted, .. }) = differences(engine, store).await {
+            drop_deleted(engine, deleted).await;
+        }
+    }
+}
+
+async fn differences(
+    engine: &Engine,
+    store: &dyn MetadataStore,
+) -> Result<Differences, MetadataError> {
+    let corpora = store.corpora().await?;
+    let held = engine.held(&HashSet::new()).into_iter();
+    let held: Vec<CorpusUid> = held.map(|(uid, ..)| uid).collect();
+    let has_record = |uid: &CorpusUid| corpora.of_uid(*uid).is_some();
+    let gone = if held.iter().all(has_record) {
+        BTreeSet::new()
+    } else {
+        store.deleted_corpora().await?
+    };
+    Ok(compare(&held, &corpora, &gone))
+}
+
+async fn drop_deleted(engine: &Engine, deleted: Vec<CorpusUid>) {
+    for uid in deleted {
+        match engine.drop_corpus(uid).await {
+            Ok(()) => info!(%uid, "the node dropped a corpus that was deleted while it was away"),
+            // If the deletion is not complete, it has to be repeated in any case.
+            Err(error) => warn!(%uid, %error, "the node cannot drop a corpus that was deleted"),
+        }
+    }
+}
+
 /// Compares what a node holds with the metadata. Where this was never written, as beside a node that has only a copy
 /// of the layout file, it says nothing.
-pub(crate) fn compare(held: &[CorpusUid], corpora: &Corpora) -> Differences {
+pub(crate) fn compare(
+    held: &[CorpusUid],
+    corpora: &Corpora,
+    gone: &BTreeSet<CorpusUid>,
+) -> Differences {
     let mut differences = Differences::default();
     if corpora.revision() == 0 {
         return differences;
@@ -24,6 +114,7 @@ pub(crate) fn compare(held: &[CorpusUid], corpora: &Corpora) -> Differences {
         match corpora.of_uid(uid).map(|record| record.state) {
             Some(CorpusState::Creating | CorpusState::Live) => {}
             Some(CorpusState::Deleting) => differences.deleted.push(uid),
+            None if gone.contains(&uid) => differences.deleted.push(uid),
             None => differences.unrecorded.push(uid),
         }
     }
@@ -94,7 +185,7 @@ mod tests {
             missing: vec![(missing.name, missing.uid)],
             unrecorded: vec![stray],
         };
-        assert_eq!(compare(&all, &corpora), expected);
+        assert_eq!(compare(&all, &corpora, &BTreeSet::new()), expected);
     }
 
     /// A node may have a copy of the layout file only.
@@ -102,6 +193,9 @@ mod tests {
     async fn a_node_that_cannot_know_the_corpora_concludes_nothing() {
         let corpora = store().corpora().await.unwrap();
         let stored = [random_corpus_uid()];
-        assert_eq!(compare(&stored, &corpora), Differences::default());
+        assert_eq!(
+            compare(&stored, &corpora, &BTreeSet::new()),
+            Differences::default()
+        );
     }
 }

@@ -1,12 +1,11 @@
 //! A node's life: open what is stored, serve it, drain.
 
-use std::collections::HashSet;
 use std::future::pending;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use simshard_cluster::{ClusterLayout, CorpusUid, MetadataError, MetadataStore};
+use simshard_cluster::{ClusterLayout, MetadataError, MetadataStore};
 use simshard_proto::shard::v1::shard_service_server::ShardServiceServer;
 use simshard_proto::{MAX_MESSAGE_BYTES, MAX_SHARD_REQUEST_BYTES, SHARD_SERVICE_DESCRIPTORS};
 use simshard_storage::{Claim, Failure, Holding, InstallFailure, OpenError, Options, Store};
@@ -17,12 +16,12 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use tracing::{error, info, warn};
+use tracing::info;
 
 use crate::engine::{CorpusRecords, Engine, Threads};
 use crate::grpc::ShardGrpc;
 use crate::peers::Peers;
-use crate::reconcile::{Differences, compare};
+use crate::reconcile::{keep_reconciled, reconcile};
 use crate::registration::{Registration, RegistrationError};
 
 /// The stream of a router's work: it refuses items that find no room one by one.
@@ -93,6 +92,7 @@ pub struct Node {
     /// As the metadata has it, for the records of shards.
     followed: watch::Receiver<Arc<ClusterLayout>>,
     engine: Arc<Engine>,
+    metadata: Arc<dyn MetadataStore>,
     /// Of a node that has registered itself.
     registration: Option<Registration>,
 }
@@ -130,6 +130,7 @@ impl Node {
             layout,
             followed,
             engine,
+            metadata: store,
             registration: None,
         })
     }
@@ -164,6 +165,7 @@ impl Node {
             layout,
             followed,
             engine,
+            metadata,
             registration,
         } = self;
         let peers = registration.as_ref().map(|registration| {
@@ -196,6 +198,7 @@ impl Node {
         );
         tokio::select! {
             failure = engine.failure() => return Err(ServeError::Storage(failure)),
+            () = keep_reconciled(&engine, &*metadata) => {}
             () = keep_peers(&engine, registration.as_ref(), peers.as_ref(), followed.clone()) => {}
             problem = install_all(&engine, peers.as_ref(), followed) => return Err(ServeError::Records(problem)),
             problem = keep_published(&engine, registration.as_ref()) => return Err(problem.into()),
@@ -222,50 +225,6 @@ fn check_named(node: &NodeId, layout: &ClusterLayout) -> Result<(), ServeError> 
         node: node.clone(),
         known: names.join(", "),
     })
-}
-
-/// Follows what the metadata says of the corpora that the node holds, as far as it can be read here: drops what is
-/// being deleted, and logs what is missing. Where the metadata fails, routers refuse what depends on it.
-async fn reconcile(engine: &Engine, store: &dyn MetadataStore) {
-    let corpora = match store.corpora().await {
-        Ok(corpora) => corpora,
-        Err(error) => {
-            warn!(%error, "the node cannot compare what it stores with the corpora of the cluster");
-            return;
-        }
-    };
-    let held = engine.held(&HashSet::new());
-    let held: Vec<CorpusUid> = held.into_iter().map(|(uid, ..)| uid).collect();
-    let Differences {
-        deleted,
-        missing,
-        unrecorded,
-    } = compare(&held, &corpora);
-    for uid in deleted {
-        match engine.drop_corpus(uid).await {
-            Ok(()) => {
-                info!(%uid, "the node dropped a corpus that was being deleted while it was away");
-            }
-            // The deletion is not complete, and has to be repeated in any case.
-            Err(error) => {
-                warn!(%uid, %error, "the node cannot drop a corpus that is being deleted");
-            }
-        }
-    }
-    // A node that has registered makes them on demand.
-    for (corpus, uid) in missing.into_iter().filter(|_| !store.names_stores()) {
-        error!(
-            %corpus, %uid,
-            "the node does not hold this corpus, and refuses what concerns it: start it with the data directory that \
-             it had; if that is lost, delete and create the corpus, then insert its documents again"
-        );
-    }
-    for uid in unrecorded {
-        warn!(
-            %uid,
-            "the node holds a corpus that has no record: `simshard corpus recover` restores it"
-        );
-    }
 }
 
 /// Publishes how far the log is on disk. Returns why the node cannot go on.

@@ -9,6 +9,7 @@ mod cancelled_streams;
 mod changed_layout;
 mod changing_records;
 mod clock_ahead;
+mod corpora_while_away;
 mod crashes;
 mod creations;
 mod deletions;

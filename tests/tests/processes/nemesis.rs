@@ -61,10 +61,12 @@ impl Writer {
             } else {
                 self.look_for(&client, document).await
             };
-            match outcome {
-                true => progress.done.fetch_add(1, Ordering::Relaxed),
-                false => progress.failed.fetch_add(1, Ordering::Relaxed),
+            let count = if outcome {
+                &progress.done
+            } else {
+                &progress.failed
             };
+            count.fetch_add(1, Ordering::Relaxed);
         }
         self
     }

@@ -13,7 +13,7 @@ use simshard_cluster::{Corpora, CorpusName, CorpusRecord, CorpusState, Node, ran
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::v1::NodeState;
 use simshard_simhash::{Layout, Recipe};
-use simshard_topology::NodeId;
+use simshard_topology::{NodeId, ShardSet};
 use tokio::time::Instant;
 use tonic::{Response, Status};
 
@@ -292,12 +292,17 @@ impl Router {
         let calls = cluster.layout.nodes().iter().map(async |node| {
             let request = request(cluster, node);
             let answer = cluster.nodes.call(&node.id, deadline, &request, method);
-            let answer = answer.await;
+            let answer = tokio::select! {
+                biased;
+                answer = answer => Some(answer),
+                // It takes no part any more, and begins its shards anew before it does again.
+                () = self.cluster.left(&node.id, ShardSet::ALL) => None,
+            };
             (node, answer)
         });
         let mut failures = Failures::default();
         for (node, answer) in join_all(calls).await {
-            if let Err(error) = answer {
+            if let Some(Err(error)) = answer {
                 failures.note(node.id.clone(), cluster.shards_of(node), error)?;
             }
         }

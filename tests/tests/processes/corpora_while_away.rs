@@ -1,0 +1,108 @@
+//! Corpora are created and deleted while a node is killed or frozen, which agrees when it comes back.
+
+use simshard_client::{Client, Documents, Fingerprint, Queries, SearchSpec, v1};
+use simshard_cluster::{FileKeyValues, shard_records};
+use simshard_testkit::{End, ProcessCluster};
+use tokio::task::{block_in_place, yield_now};
+use tokio::time::{Duration, timeout};
+
+use crate::interruptions::until_reached;
+
+const NODES: usize = 3;
+
+/// How long a test waits for what must happen.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+async fn create(client: &Client, name: &str) {
+    let create = || v1::CreateCorpusRequest {
+        name: name.to_owned(),
+        ..v1::CreateCorpusRequest::default()
+    };
+    let created = until_reached(async || client.create_corpus(create()).await);
+    created.await.unwrap();
+}
+
+async fn insert(client: &Client, name: &str) {
+    let documents = || Documents {
+        keys: Queries::Fingerprints((0..50).map(|number| Fingerprint(number << 56)).collect()),
+        ids: vec![],
+    };
+    let inserted = until_reached(async || client.insert(name, documents()).await);
+    inserted.await.unwrap();
+}
+
+async fn found(client: &Client, name: &str) -> usize {
+    let queries =
+        || Queries::Fingerprints((0..50).map(|number| Fingerprint(number << 56)).collect());
+    let find = async || {
+        client
+            .find_all(name, queries(), SearchSpec::default())
+            .await
+    };
+    let found = until_reached(find).await.unwrap();
+    let queries = found.queries.iter();
+    queries.filter(|query| !query.matches.is_empty()).count()
+}
+
+async fn until(what: impl AsyncFn() -> bool) {
+    let reached = async {
+        while !what().await {
+            yield_now().await;
+        }
+    };
+    timeout(PATIENCE, reached).await.unwrap();
+}
+
+/// Waits until each shard has this many stores in sync.
+async fn until_in_sync(cluster: &ProcessCluster, stores: usize) {
+    let keys = FileKeyValues::at(cluster.metadata_file());
+    until(async || {
+        let records = shard_records(&keys).await.unwrap();
+        records
+            .values()
+            .all(|record| record.in_sync.len() == stores)
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_was_away_agrees_on_the_corpora() {
+    let mut cluster = ProcessCluster::start_replicated(NODES, NODES);
+    let client = cluster.client().with_timeout(Duration::from_secs(20));
+    create(&client, "kept").await;
+    insert(&client, "kept").await;
+    for round in 0..2 {
+        let (old, new) = (format!("old-{round}"), format!("new-{round}"));
+        create(&client, &old).await;
+        insert(&client, &old).await;
+        let is_frozen = round == 1;
+        if is_frozen {
+            cluster.freeze_node(0);
+        } else {
+            block_in_place(|| cluster.end_node(0, End::Killed));
+        }
+        until_in_sync(&cluster, NODES - 1).await;
+        let deleted = until_reached(async || client.delete_corpus(&old).await);
+        deleted.await.unwrap();
+        create(&client, &new).await;
+        insert(&client, &new).await;
+        if is_frozen {
+            cluster.thaw_node(0);
+        } else {
+            block_in_place(|| cluster.start_node(0));
+        }
+        until_in_sync(&cluster, NODES).await;
+        // No node holds a corpus that has no record.
+        until(async || {
+            let stored = client.list_stored_corpora().await;
+            stored.is_ok_and(|stored| stored.len() == 2 + round)
+        })
+        .await;
+        block_in_place(|| cluster.end_node(1, End::Killed));
+        for name in ["kept", &new] {
+            assert_eq!(found(&client, name).await, 50);
+        }
+        block_in_place(|| cluster.start_node(1));
+        until_in_sync(&cluster, NODES).await;
+    }
+}
