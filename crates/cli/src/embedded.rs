@@ -247,6 +247,7 @@ impl EmbeddedConfig {
             threads: self.threads,
             in_flight_bytes: self.in_flight_bytes,
             drain: self.drain,
+            replace: NodeConfig::REPLACE,
         }
     }
 }

@@ -45,6 +45,13 @@ pub struct NodeConfig {
     pub in_flight_bytes: usize,
     /// How long requests in flight may take after a shutdown began.
     pub drain: Duration,
+    /// How long a shard may lack a replica before the node takes it though it never held it, if it has registered itself.
+    pub replace: Duration,
+}
+
+impl NodeConfig {
+    /// The default of [`NodeConfig::replace`].
+    pub const REPLACE: Duration = Duration::from_secs(600);
 }
 
 /// Why a node could not serve, or serves no longer.
@@ -170,7 +177,7 @@ impl Node {
         } = self;
         let peers = registration.as_ref().map(|registration| {
             let (store, incarnation) = registration.start();
-            Arc::new(Peers::new(store, incarnation))
+            Arc::new(Peers::new(store, incarnation, config.replace))
         });
         if let Some(registration) = &registration {
             registration.check()?;

@@ -24,6 +24,8 @@ pub struct ProcessCluster {
     metadata: Metadata,
     /// How many nodes hold each shard.
     replicas: usize,
+    /// How long nodes leave a shard without a replica, in seconds; as by default if it is not given.
+    replace_seconds: Option<u32>,
 }
 
 /// What the processes of a cluster agree by.
@@ -71,6 +73,19 @@ impl ProcessCluster {
     pub fn start_replicated(nodes: usize, replicas: usize) -> Self {
         let mut cluster = Self::new(nodes, Metadata::Files);
         cluster.replicas = replicas;
+        let keys = format!("file:{}", text(&cluster.metadata_file()));
+        cluster.metadata = Metadata::Store(keys);
+        cluster.begin();
+        cluster.add_router();
+        cluster
+    }
+
+    /// The same, with nodes that soon take shards that they never held.
+    #[must_use]
+    pub fn start_replacing(nodes: usize, replicas: usize, replace_seconds: u32) -> Self {
+        let mut cluster = Self::new(nodes, Metadata::Files);
+        cluster.replicas = replicas;
+        cluster.replace_seconds = Some(replace_seconds);
         let keys = format!("file:{}", text(&cluster.metadata_file()));
         cluster.metadata = Metadata::Store(keys);
         cluster.begin();
@@ -129,6 +144,7 @@ impl ProcessCluster {
             node_addresses: addresses,
             metadata,
             replicas: 1,
+            replace_seconds: None,
             folder,
         }
     }
@@ -311,7 +327,10 @@ impl ProcessCluster {
         let role = ["serve", "node", "--name", &name, "--listen", &listen];
         let store = ["--data", text(&data), "--memtable-mib", "1"];
         let args = role.into_iter().chain(store).map(str::to_owned);
-        args.chain(self.metadata_args()).collect()
+        let replace = self
+            .replace_seconds
+            .map(|seconds| format!("--replace-seconds={seconds}"));
+        args.chain(replace).chain(self.metadata_args()).collect()
     }
 
     fn metadata_args(&self) -> Vec<String> {

@@ -26,16 +26,20 @@ enum Fault {
     Frozen,
 }
 
+/// Waits until the nodes have heard of each other, and of the records that each has.
+async fn get_acquainted(load: &Load) {
+    let started = Instant::now();
+    while started.elapsed() < ACQUAINTED {
+        load.until_more(1).await;
+    }
+}
+
 async fn lose_one(replicas: usize, fault: Fault) {
     let mut cluster = ProcessCluster::start_replicated(3, replicas);
     create(&cluster.client()).await;
     let client = cluster.client().with_timeout(Duration::from_secs(20));
     let load = Load::start(&[client]);
-    // Until the nodes have heard of each other.
-    let started = Instant::now();
-    while started.elapsed() < ACQUAINTED {
-        load.until_more(1).await;
-    }
+    get_acquainted(&load).await;
     load.gaps();
     match fault {
         Fault::Killed => block_in_place(|| cluster.end_node(0, End::Killed)),
@@ -72,6 +76,41 @@ async fn until_whole(cluster: &ProcessCluster, load: &Load, replicas: usize) {
         }
     };
     timeout(PATIENCE, whole).await.unwrap();
+}
+
+/// A node that is lost for good is replaced by those that are left.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_lost_node_held_others_take_after_a_while() {
+    let mut cluster = ProcessCluster::start_replacing(4, 2, 1);
+    create(&cluster.client()).await;
+    let client = cluster.client().with_timeout(Duration::from_secs(20));
+    let load = Load::start(&[client]);
+    for lost in [0, 1] {
+        get_acquainted(&load).await;
+        block_in_place(|| cluster.end_node(lost, End::Killed));
+        until_short(&cluster, &load, 2).await;
+        until_whole(&cluster, &load, 2).await;
+    }
+    load.until_more(SOME).await;
+    load.end(&cluster.client()).await;
+}
+
+/// Waits until a shard has fewer stores in sync.
+async fn until_short(cluster: &ProcessCluster, load: &Load, replicas: usize) {
+    let keys = FileKeyValues::at(cluster.metadata_file());
+    let short = async {
+        loop {
+            let records = shard_records(&keys).await.unwrap();
+            if records
+                .values()
+                .any(|record| record.in_sync.len() < replicas)
+            {
+                break;
+            }
+            load.until_more(1).await;
+        }
+    };
+    timeout(PATIENCE, short).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -55,8 +55,8 @@ pub struct InitArgs {
     /// How many nodes the cluster has
     #[arg(long, value_name = "N", required_unless_present = "cluster", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub nodes: Option<u16>,
-    /// How many nodes hold each shard. Searches go on while one of them runs; changes need all of them
-    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "cluster", hide = true, value_parser = clap::value_parser!(u8).range(1..=5))]
+    /// How many nodes hold each shard. With several, the cluster goes on when one of them dies, without an operator
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "cluster", value_parser = clap::value_parser!(u8).range(1..=5))]
     pub replicas: u8,
     /// A layout file whose nodes, and their shards, the cluster has
     #[arg(long, value_name = "FILE", conflicts_with = "nodes", value_hint = ValueHint::FilePath)]

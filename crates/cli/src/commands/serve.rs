@@ -141,6 +141,10 @@ pub struct NodeArgs {
     /// How often the node publishes how far its log is on disk, if it registers itself, in seconds [default: 10]
     #[arg(long, value_name = "SECONDS", env = "SIMSHARD_PUBLISH_SECONDS")]
     pub publish_seconds: Option<u32>,
+    /// How long a shard may lack a replica before this node takes it though it never held it, if it registers itself, in
+    /// seconds [default: 600]
+    #[arg(long, value_name = "SECONDS", env = "SIMSHARD_REPLACE_SECONDS")]
+    pub replace_seconds: Option<u32>,
     /// Start a node that registers itself even if its directory is older than what it acknowledged: searches miss what
     /// it lost, and removed documents may come back. Give it once, when nothing better is left
     #[arg(long)]

@@ -17,6 +17,7 @@ mod steps;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use simshard_cluster::{ClusterLayout, KeyValueStore, Node};
@@ -35,15 +36,18 @@ pub(crate) struct Peers {
     own: StoreId,
     /// The number of its start.
     incarnation: u64,
+    /// How long a shard may lack a replica before this store takes it though it never held it.
+    replace: Duration,
     others: Mutex<Others>,
 }
 
 impl Peers {
-    pub(crate) fn new(own: StoreId, incarnation: u64) -> Self {
+    pub(crate) fn new(own: StoreId, incarnation: u64, replace: Duration) -> Self {
         let others = Mutex::default();
         Self {
             own,
             incarnation,
+            replace,
             others,
         }
     }
@@ -98,12 +102,13 @@ impl Peers {
     }
 }
 
-/// The stores that share shards with one, and their nodes. It held or holds `known`.
+/// The stores that share shards with one, and their nodes. It held or holds `known`, and may come to hold what is short
+/// of replicas.
 fn sharers(layout: &ClusterLayout, own: StoreId, known: ShardSet) -> BTreeMap<StoreId, &Node> {
     let mut sharers = BTreeMap::new();
     let records = layout.records().into_iter().flatten();
     let is_shared = |(shard, record): &(&ShardId, &Arc<ShardRecord>)| {
-        known.contains(**shard) || names(record, own)
+        known.contains(**shard) || is_short(record) || names(record, own)
     };
     for (&shard, _) in records.filter(is_shared) {
         for (store, node) in layout.holders(shard) {
@@ -121,6 +126,11 @@ fn sharers(layout: &ClusterLayout, own: StoreId, known: ShardSet) -> BTreeMap<St
 fn share(layout: &ClusterLayout, one: StoreId, other: StoreId) -> bool {
     let mut records = layout.records().into_iter().flatten();
     records.any(|(_, record)| names(record, one) && names(record, other))
+}
+
+/// Whether a shard has fewer replicas than are wished for.
+fn is_short(record: &ShardRecord) -> bool {
+    record.write_set().count() < usize::from(record.want)
 }
 
 fn names(record: &ShardRecord, store: StoreId) -> bool {

@@ -3,7 +3,8 @@
 //!
 //! # Invariants
 //! - PE3: an eviction leaves a store in sync that has answered lately.
-//! - PE4: the own store comes back only to a shard that has too few replicas and a live store in sync.
+//! - PE4: the own store comes only to a shard that has too few replicas and a live store in sync; to one that it never
+//!   held only after a while.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tracing::{info, warn};
 
 use super::health::{INTERVAL, Others};
-use super::{Peers, names, share, synced};
+use super::{Peers, is_short, names, share, synced};
 use crate::engine::Engine;
 use crate::error::NodeError;
 
@@ -34,11 +35,16 @@ pub(super) async fn run(
     let mut ticks = interval(INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut is_failing = false;
+    let mut short = Short::new();
     loop {
         ticks.tick().await;
         let layout = Arc::clone(&followed.borrow());
         let others = peers.others.lock().clone();
-        let members = Members::of(&others, peers.own, engine, &layout);
+        note_short(&mut short, &layout, Instant::now());
+        let mut members = Members::of(&others, peers.own, engine, &layout);
+        let is_long = |since: &Instant| since.elapsed() >= peers.replace;
+        let long = short.iter().filter(|(_, since)| is_long(since));
+        members.long_short = long.map(|(shard, _)| *shard).collect();
         if !members.have_steps(&layout) {
             continue;
         }
@@ -52,6 +58,19 @@ pub(super) async fn run(
     }
 }
 
+/// Since when shards have been short of replicas.
+type Short = BTreeMap<ShardId, Instant>;
+
+fn note_short(short: &mut Short, layout: &ClusterLayout, now: Instant) {
+    for (&shard, record) in layout.records().into_iter().flatten() {
+        if is_short(record) {
+            short.entry(shard).or_insert(now);
+        } else {
+            short.remove(&shard);
+        }
+    }
+}
+
 /// The stores by which steps are decided.
 struct Members {
     own: StoreId,
@@ -59,6 +78,8 @@ struct Members {
     dead: BTreeSet<StoreId>,
     /// What the own store does for each shard.
     roles: BTreeMap<ShardId, Role>,
+    /// The shards that have been short of replicas for long.
+    long_short: ShardSet,
 }
 
 impl Members {
@@ -70,6 +91,7 @@ impl Members {
             live: others.live(now),
             dead: others.dead(now, |other, store| share(layout, other, store)),
             roles: roles.map(|(shard, _, role)| (shard, role)).collect(),
+            long_short: ShardSet::EMPTY,
         }
     }
 
@@ -112,11 +134,11 @@ impl Members {
         })
     }
 
-    /// The step by which this node comes back to a shard that it held (PE4).
+    /// The step by which this node comes back to a shard that it held, or takes one that is short of replicas (PE4).
     fn coming(&self, shard: ShardId, record: &ShardRecord) -> Option<Step> {
         let is_former = self.roles.get(&shard) == Some(&Role::None);
-        let has_room = record.write_set().count() < usize::from(record.want);
-        let may_come = is_former && has_room && self.has_live(record);
+        let is_meant = is_former || self.long_short.contains(shard);
+        let may_come = is_meant && is_short(record) && self.has_live(record);
         may_come.then_some(Step::AddLearner(self.own))
     }
 
@@ -193,6 +215,7 @@ mod tests {
             live: some(live),
             dead: some(dead),
             roles: BTreeMap::from([(SHARD, role)]),
+            long_short: ShardSet::EMPTY,
         }
     }
 
@@ -240,6 +263,12 @@ mod tests {
         let come = Some(Step::AddLearner(STORES[0]));
         assert_eq!(back(Role::None, &[1], &record), come);
         assert_eq!(back(Role::None, &[], &record), None);
+        // One that it never held it takes later.
+        let mut other = members(Role::None, &[1], &[]);
+        other.roles.clear();
+        assert_eq!(other.step(SHARD, &record), None);
+        other.long_short.insert(SHARD);
+        assert_eq!(other.step(SHARD, &record), come);
         let record = with_learner();
         let added = record.epoch;
         assert_eq!(back(Role::Copying { added }, &[1], &record), None);

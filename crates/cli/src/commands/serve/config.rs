@@ -43,6 +43,8 @@ pub struct RawNodeConfig {
     pub address: Option<String>,
     /// How often it publishes the end of its log, if it registers itself.
     pub publish_seconds: Option<u32>,
+    /// How long a shard may lack a replica before it takes it, if it registers itself.
+    pub replace_seconds: Option<u32>,
     /// The directory that holds the node's documents.
     pub data: Option<PathBuf>,
     /// Changes held in memory before they are written to segments.
@@ -147,8 +149,11 @@ pub(super) fn node(args: &NodeArgs) -> anyhow::Result<NodeRole> {
     let threads = positive("threads", args.store.threads.or(file.threads))?;
     let publish = args.publish_seconds.or(file.publish_seconds);
     let publish = positive("publish_seconds", publish)?;
+    let replace = args.replace_seconds.or(file.replace_seconds);
+    let replace = positive("replace_seconds", replace)?;
     let process = args.role.process;
     let config = NodeConfig {
+        replace: replace.map_or(NodeConfig::REPLACE, seconds),
         node: NodeId::new(&name).map_err(|error| UsageError(error.to_string()))?,
         data: path(&args.role, args.store.data.as_ref(), file.data),
         storage: storage(args.store.memtable_mib.or(file.memtable_mib))?,
