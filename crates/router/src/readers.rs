@@ -15,18 +15,23 @@ pub(crate) struct Readers {
 }
 
 impl Readers {
-    /// Of each shard the first replica in sync that is not down; if all are, the first.
+    /// Of each shard a replica in sync that is not down; if all are, the first. The replicas have equal shares of
+    /// neighbours, whatever their order in the records is.
     pub(crate) fn new(layout: Arc<ClusterLayout>, down: &BTreeSet<NodeId>) -> Self {
         let map = layout.map();
         let reader = |shard: usize| {
             let shard = ShardId(shard as u8);
             let replicas = map.replica_places(shard);
-            if down.is_empty() {
+            if replicas.len() == 1 {
                 return replicas[0];
             }
-            let mut in_sync = replicas[..layout.in_sync(shard)].iter().copied();
-            let up = in_sync.find(|&place| !down.contains(&map.nodes()[place]));
-            up.unwrap_or(replicas[0])
+            let in_sync = replicas[..layout.in_sync(shard)].iter().copied();
+            let mut up: Vec<usize> = in_sync
+                .filter(|&place| !down.contains(&map.nodes()[place]))
+                .collect();
+            up.sort_unstable();
+            let share = usize::from(shard.0) * up.len() / ShardId::COUNT;
+            up.get(share).copied().unwrap_or(replicas[0])
         };
         let places = std::array::from_fn(reader);
         Self { layout, places }

@@ -35,8 +35,8 @@ directories and with --metadata only, then run this.")]
     /// List which nodes hold which shards, by the records in the metadata, as TSV
     #[command(after_help = "\
 Shards that stand together and have equal records share a line: their first
-bytes, the epoch, the nodes in sync, and those that learn. The first node in
-sync answers searches. An epoch counts the changes of a record; its first part
+bytes, the epoch, the nodes in sync, and those that learn. One of the nodes in
+sync answers a search. An epoch counts the changes of a record; its first part
 counts the times that a cluster began anew, after its metadata was lost.")]
     Shards(MetadataArgs),
 }
