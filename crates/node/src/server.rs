@@ -200,6 +200,7 @@ impl Node {
             },
             listener,
             Budget::new(config.in_flight_bytes),
+            readiness(peers.as_ref()),
             &shutdown,
             config.drain,
         );
@@ -240,6 +241,11 @@ async fn keep_published(engine: &Engine, registration: Option<&Registration>) ->
         Some(registration) => registration.keep_published(|| engine.synced()).await,
         None => pending().await,
     }
+}
+
+/// Whether the node holds all that it should. One without peers does.
+fn readiness(peers: Option<&Arc<Peers>>) -> watch::Receiver<bool> {
+    peers.map_or_else(|| watch::channel(true).1, |peers| peers.ready())
 }
 
 /// Keeps in touch with the other stores of the node's shards, if it has registered itself.

@@ -8,6 +8,7 @@ use simshard_proto::v1::corpus_service_server::CorpusServiceServer;
 use simshard_proto::{CORPUS_SERVICE_DESCRIPTORS, MAX_MESSAGE_BYTES};
 use simshard_transport::{self as transport, Budget, Interface};
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
@@ -74,6 +75,7 @@ pub async fn serve(
         },
         listener,
         budget,
+        watch::channel(true).1,
         &shutdown,
         config.drain,
     )

@@ -20,6 +20,7 @@ use std::time::Duration;
 use simshard_proto::endpoint::{KEEPALIVE, KEEPALIVE_TIMEOUT, STREAM_WINDOW};
 use simshard_proto::{MAX_MESSAGE_BYTES, Reason, Violations};
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tonic::body::Body;
 use tonic::server::NamedService;
@@ -83,13 +84,14 @@ pub struct Interface {
 }
 
 /// Serves a service, its health and its description on a listener, within a budget of memory, until
-/// `shutdown`; then requests in flight have `grace` to finish, and no longer:
+/// `shutdown`. Its health says whether it is `ready`; it is served before that, too. At the end, requests in flight have `grace` to finish, and no longer:
 /// a connection that never says anything could hold a server up for ever.
 pub async fn serve<S>(
     service: S,
     interface: Interface,
     listener: TcpListener,
     budget: Budget,
+    mut ready: watch::Receiver<bool>,
     shutdown: &CancellationToken,
     grace: Duration,
 ) -> Result<(), ServeError>
@@ -99,8 +101,12 @@ where
     S::Future: Send + 'static,
 {
     let (health, health_service) = tonic_health::server::health_reporter();
-    let set_health = async |status| health.set_service_status(S::NAME, status).await;
-    set_health(ServingStatus::Serving).await;
+    let set_health = async |is_ready| {
+        let status = status_of(is_ready);
+        health.set_service_status(S::NAME, status).await;
+    };
+    let is_ready = *ready.borrow_and_update();
+    set_health(is_ready).await;
     let reflection = tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(interface.descriptors)
         .build_v1()?;
@@ -113,8 +119,18 @@ where
         .add_service(health_service)
         .add_service(reflection)
         .serve_with_incoming_shutdown(incoming::connections(listener), async {
-            shutdown.cancelled().await;
-            set_health(ServingStatus::NotServing).await;
+            let follow = async {
+                while ready.changed().await.is_ok() {
+                    let is_ready = *ready.borrow_and_update();
+                    set_health(is_ready).await;
+                }
+                std::future::pending::<()>().await;
+            };
+            tokio::select! {
+                () = shutdown.cancelled() => {}
+                () = follow => {}
+            }
+            set_health(false).await;
         });
     let cut_off = async {
         shutdown.cancelled().await;
@@ -126,6 +142,14 @@ where
             warn!(service = S::NAME, ?grace, "requests in flight were cut off");
             Ok(())
         }
+    }
+}
+
+const fn status_of(is_ready: bool) -> ServingStatus {
+    if is_ready {
+        ServingStatus::Serving
+    } else {
+        ServingStatus::NotServing
     }
 }
 

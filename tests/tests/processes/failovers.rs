@@ -27,7 +27,7 @@ enum Fault {
 }
 
 /// Waits until the nodes have heard of each other, and of the records that each has.
-async fn get_acquainted(load: &Load) {
+pub(crate) async fn get_acquainted(load: &Load) {
     let started = Instant::now();
     while started.elapsed() < ACQUAINTED {
         load.until_more(1).await;
@@ -96,7 +96,7 @@ async fn what_a_lost_node_held_others_take_after_a_while() {
 }
 
 /// Waits until a shard has fewer stores in sync.
-async fn until_short(cluster: &ProcessCluster, load: &Load, replicas: usize) {
+pub(crate) async fn until_short(cluster: &ProcessCluster, load: &Load, replicas: usize) {
     let keys = FileKeyValues::at(cluster.metadata_file());
     let short = async {
         loop {

@@ -27,6 +27,7 @@ mod nemesis;
 mod older_directories;
 mod on_demand;
 mod open_files;
+mod readiness;
 mod replicas;
 mod roles;
 mod stale_replicas;

@@ -7,12 +7,14 @@
 //! | `health` | which stores are dead, as far as is known |
 //! | `learning` | which shards are copied, and when |
 //! | `pings` | asking them for signs of life |
+//! | `readiness` | whether this node holds all that it should |
 //! | `steps` | taking the dead ones out of the records of shards, and this node back in |
 
 mod copying;
 mod health;
 mod learning;
 mod pings;
+mod readiness;
 mod steps;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,6 +41,8 @@ pub(crate) struct Peers {
     /// How long a shard may lack a replica before this store takes it though it never held it.
     replace: Duration,
     others: Mutex<Others>,
+    /// Whether this node holds all that it should.
+    ready: watch::Sender<bool>,
 }
 
 impl Peers {
@@ -49,7 +53,13 @@ impl Peers {
             incarnation,
             replace,
             others,
+            ready: watch::Sender::new(false),
         }
+    }
+
+    /// Whether this node holds all that it should; not before it has looked.
+    pub(crate) fn ready(&self) -> watch::Receiver<bool> {
+        self.ready.subscribe()
     }
 
     /// The store of this process, and the number of its start.
@@ -97,6 +107,7 @@ impl Peers {
         tokio::join!(
             pings::run(self, engine, followed.clone()),
             learning::run(self, engine, followed.clone()),
+            readiness::run(self, engine, followed.clone()),
             steps::run(self, keys, engine, followed),
         );
     }
