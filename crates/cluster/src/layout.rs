@@ -136,12 +136,18 @@ impl ClusterLayout {
         stores.zip(self.map.replicas(shard))
     }
 
-    /// How many replicas of a shard are in sync: the first ones of the map. Only these answer reads.
-    pub fn in_sync(&self, shard: ShardId) -> usize {
+    /// Which replicas of a shard answer reads, by their places among [`replicas`](ShardMap::replicas): those in sync that
+    /// are hot.
+    pub fn hot(&self, shard: ShardId) -> Vec<usize> {
         let records = self.records.as_ref();
-        let record = records.and_then(|records| records.get(&shard));
-        let all = self.map.replicas(shard).len();
-        record.map_or(all, |record| record.in_sync.len())
+        match records.and_then(|records| records.get(&shard)) {
+            Some(record) => {
+                let entries = record.in_sync.iter().enumerate();
+                let hot = entries.filter(|(_, entry)| entry.hot);
+                hot.map(|(place, _)| place).collect()
+            }
+            None => (0..self.map.replicas(shard).len()).collect(),
+        }
     }
 
     /// The node of this name, if it is listed.

@@ -77,6 +77,8 @@ pub async fn check_registered(
 /// Begins a cluster with these corpora: each shard goes to the stores of the nodes that `map` names for it. The nodes
 /// `lost` may lack what they must have held.
 ///
+/// Of the replicas of each shard, the first `hot` answer searches.
+///
 /// # Errors
 /// [`MetadataError::AlreadyInitialized`] if there is one, [`MetadataError::NotRegistered`] if the map names a node that
 /// has no store, [`MetadataError::OtherCorpora`] if the keys hold corpora already, [`MetadataError::Raced`] if nodes or
@@ -84,6 +86,7 @@ pub async fn check_registered(
 pub async fn initialize(
     keys: &dyn KeyValueStore,
     map: &ShardMap,
+    hot: u8,
     corpora: &Corpora,
     lost: &[NodeId],
 ) -> Result<(), MetadataError> {
@@ -105,7 +108,7 @@ pub async fn initialize(
             let key = keys::shard(shard);
             let holders = map.replicas(shard).iter().map(|node| stores[node].id);
             let holders: Vec<StoreId> = holders.collect();
-            let record = ShardRecord::first(generation, &holders, random_nonce());
+            let record = ShardRecord::first(generation, &holders, random_nonce()).with_hot(hot);
             let text = records::shard_text(&key, &record)?;
             change = change.put(&*key, &*text);
             last = Some((key, text));
@@ -366,6 +369,9 @@ pub(crate) fn records_in(shards: &Snapshot) -> Result<ShardRecords, MetadataErro
 
 #[cfg(test)]
 mod tests {
+    /// All replicas are hot.
+    const ALL_HOT: u8 = u8::MAX;
+
     use std::collections::BTreeSet;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
@@ -424,7 +430,7 @@ mod tests {
     }
 
     async fn begin(keys: &MemoryKeyValues, map: &ShardMap) -> Result<(), MetadataError> {
-        initialize(keys, map, &Corpora::default(), &[]).await
+        initialize(keys, map, ALL_HOT, &Corpora::default(), &[]).await
     }
 
     #[tokio::test]
@@ -549,7 +555,7 @@ mod tests {
                             by: Interruption::End,
                         };
                         let (map, none) = (swapped(), Corpora::default());
-                        let ended = Box::pin(initialize(&other, &map, &none, &[]));
+                        let ended = Box::pin(initialize(&other, &map, ALL_HOT, &none, &[]));
                         assert!(ended.await.is_err());
                     }
                     Interruption::Replacement => {
@@ -600,7 +606,7 @@ mod tests {
                     by,
                 };
                 let none = Corpora::default();
-                let outcome = initialize(&interrupted, &halves(), &none, &[]).await;
+                let outcome = initialize(&interrupted, &halves(), ALL_HOT, &none, &[]).await;
                 let keys = &interrupted.keys;
                 let expected = match by {
                     Interruption::End => {
@@ -667,14 +673,16 @@ mod tests {
                 };
                 register(&keys, &store).await.unwrap();
             }
-            let begun = initialize(&keys, &halves(), corpora, &[]).await;
+            let begun = initialize(&keys, &halves(), ALL_HOT, corpora, &[]).await;
             let case = (of_one, of_two, held_by_two);
             match begun {
                 Ok(()) => assert!(begins, "{case:?}"),
                 Err(MetadataError::EmptiedStore { node: behind }) => {
                     assert!(!begins && behind == node(2), "{case:?}");
                     let lost = [node(2)];
-                    initialize(&keys, &halves(), corpora, &lost).await.unwrap();
+                    initialize(&keys, &halves(), ALL_HOT, corpora, &lost)
+                        .await
+                        .unwrap();
                 }
                 Err(other) => panic!("{case:?}: {other}"),
             }
@@ -707,12 +715,14 @@ mod tests {
                 records::corpus_text(&gone).unwrap(),
             );
         assert_ne!(keys.commit(&cut).await.unwrap(), Outcome::Conflict);
-        initialize(&*keys, &halves(), &corpora, &[]).await.unwrap();
+        initialize(&*keys, &halves(), ALL_HOT, &corpora, &[])
+            .await
+            .unwrap();
         let followed: Arc<dyn KeyValueStore> = Arc::<MemoryKeyValues>::clone(&keys);
         let metadata = KeyValueMetadata::follow(followed, || panic!("it has begun"), |_| {});
         assert_eq!(*metadata.await.unwrap().corpora().await.unwrap(), corpora);
         assert_eq!(keys.read(keys::TAKE_OVER).await.unwrap().pairs, []);
-        let again = initialize(&*keys, &halves(), &Corpora::default(), &[]).await;
+        let again = initialize(&*keys, &halves(), ALL_HOT, &Corpora::default(), &[]).await;
         assert!(matches!(again, Err(MetadataError::AlreadyInitialized)));
 
         // Copies of an attempt that was given up do not become corpora.
@@ -726,7 +736,7 @@ mod tests {
         let text = records::corpus_text(&other).unwrap();
         let put = Transaction::new().put(keys::corpus(&other.name), text);
         assert_ne!(keys.commit(&put).await.unwrap(), Outcome::Conflict);
-        let refused = initialize(&keys, &halves(), &corpora, &[])
+        let refused = initialize(&keys, &halves(), ALL_HOT, &corpora, &[])
             .await
             .unwrap_err();
         assert!(matches!(refused, MetadataError::OtherCorpora), "{refused}");

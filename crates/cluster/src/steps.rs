@@ -148,7 +148,9 @@ mod tests {
         }
         let map = simshard_topology::plan(None, &STORES.map(node), 3).unwrap();
         let corpora = Corpora::default();
-        initialize(&keys, &map, &corpora, &[]).await.unwrap();
+        initialize(&keys, &map, u8::MAX, &corpora, &[])
+            .await
+            .unwrap();
         keys
     }
 

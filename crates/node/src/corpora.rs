@@ -50,17 +50,22 @@ impl NodeCorpus {
         }
     }
 
-    /// The corpus as it is stored.
-    fn load(store: &Store, corpus: &Corpus) -> Result<Self, ReadError> {
+    /// The corpus with these shards as they are stored.
+    fn load(store: &Store, corpus: &Corpus, shards: ShardSet) -> Result<Self, ReadError> {
         let loaded = Self::new(corpus.layout, store.shards());
-        let owned: Vec<ShardId> = loaded.owned.iter().collect();
+        let shards: Vec<ShardId> = shards.iter().collect();
         let load = |id: ShardId| loaded.load_shard(store, corpus.uid, id);
-        owned.into_par_iter().try_for_each(load)?;
+        shards.into_par_iter().try_for_each(load)?;
         Ok(loaded)
     }
 
     /// Makes a shard as it is stored, in place of what it was. It must not be changed meanwhile.
-    fn load_shard(&self, store: &Store, uid: CorpusUid, id: ShardId) -> Result<(), ReadError> {
+    pub(crate) fn load_shard(
+        &self,
+        store: &Store,
+        uid: CorpusUid,
+        id: ShardId,
+    ) -> Result<(), ReadError> {
         let mut loader = None;
         store.scan(id, uid, |fingerprint, document| {
             let new = || Loader::new(id, Arc::clone(self.tables_for_change()));
@@ -70,10 +75,17 @@ impl NodeCorpus {
             let mut shard = self.write(id)?;
             *shard = loader.finish();
             self.note_ids(&shard);
-        } else if let Some(shard) = self.made(id) {
-            *shard.write() = Shard::new(id, Arc::clone(self.tables_for_change()));
+        } else {
+            self.clear(id);
         }
         Ok(())
+    }
+
+    /// Throws away what is in memory of a shard.
+    fn clear(&self, id: ShardId) {
+        if let Some(shard) = self.made(id) {
+            *shard.write() = Shard::new(id, Arc::clone(self.tables_for_change()));
+        }
     }
 
     pub(crate) const fn layout(&self) -> Layout {
@@ -171,26 +183,22 @@ pub(crate) struct NodeCorpora {
 }
 
 impl NodeCorpora {
-    /// All corpora that are stored, on the threads of the current pool.
-    pub(crate) fn load(store: &Store) -> Result<Self, ReadError> {
+    /// All corpora that are stored, with the tables of these shards, on the threads of the current pool.
+    pub(crate) fn load(store: &Store, shards: ShardSet) -> Result<Self, ReadError> {
         let mut by_uid = HashMap::new();
         for corpus in store.corpora() {
-            let loaded = NodeCorpus::load(store, &corpus)?;
+            let loaded = NodeCorpus::load(store, &corpus, shards)?;
             by_uid.insert(corpus.uid, Arc::new(loaded));
         }
         let by_uid = Mutex::new(by_uid);
         Ok(Self { by_uid })
     }
 
-    /// Makes shards of all corpora as they are stored, on the threads of the current pool. They must not be changed
-    /// meanwhile.
-    pub(crate) fn load_shards(&self, store: &Store, shards: ShardSet) -> Result<(), ReadError> {
-        let shards: Vec<ShardId> = shards.iter().collect();
-        for (uid, corpus) in self.all_but(&HashSet::new()) {
-            let load = |id: &ShardId| corpus.load_shard(store, uid, *id);
-            shards.par_iter().try_for_each(load)?;
+    /// Throws away what is in memory of a shard, in all corpora.
+    pub(crate) fn clear(&self, shard: ShardId) {
+        for (_, corpus) in self.all_but(&HashSet::new()) {
+            corpus.clear(shard);
         }
-        Ok(())
     }
 
     /// Adds an empty corpus; one with the same layout that is there already stays.

@@ -19,6 +19,8 @@ pub(crate) enum NodeError {
     NotOwner(ShardSet),
     #[error("this node has other records of the shards {0} than the router, or is not in sync")]
     WrongEpoch(ShardSet),
+    #[error("this node has no tables of the shards {0}, or not yet")]
+    Cold(ShardSet),
     #[error(
         "the router's map of shards is {router}, this node's is {node}: they read different layout files, or one \
          that changed in between; restart both with the same file"
@@ -110,6 +112,7 @@ impl NodeError {
         match self {
             Self::NotOwner(_) | Self::OtherMap { .. } | Self::OtherNode { .. } => Reason::NotOwner,
             Self::WrongEpoch(_) => Reason::WrongEpoch,
+            Self::Cold(_) => Reason::Cold,
             Self::CorpusNotLoaded(_) => Reason::CorpusNotLoaded,
             Self::Metadata(_) | Self::MetadataLate(_) => Reason::MetadataFailed,
             Self::CorpusDiffers { .. } => Reason::CorpusDiffers,

@@ -199,9 +199,9 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
 impl From<NodeError> for Status {
     fn from(error: NodeError) -> Self {
         let shards = match &error {
-            NodeError::NotOwner(shards) | NodeError::WrongEpoch(shards) => {
-                Some(("shards", shards.to_string()))
-            }
+            NodeError::NotOwner(shards)
+            | NodeError::WrongEpoch(shards)
+            | NodeError::Cold(shards) => Some(("shards", shards.to_string())),
             NodeError::CorpusNotLoaded(_)
             | NodeError::Metadata(_)
             | NodeError::MetadataLate(_)

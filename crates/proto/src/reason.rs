@@ -44,6 +44,8 @@ pub enum Reason {
     NotOwner,
     /// The node has other records of shards than the router.
     WrongEpoch,
+    /// The node has no tables of shards, or not yet.
+    Cold,
     /// The node does not hold the corpus.
     CorpusNotLoaded,
     /// A node holds the corpus with another layout.
@@ -70,7 +72,7 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::InvalidRequest,
         Self::RecipeMismatch,
         Self::MessageTooLarge,
@@ -83,6 +85,7 @@ impl Reason {
         Self::DeadlineTooShort,
         Self::NotOwner,
         Self::WrongEpoch,
+        Self::Cold,
         Self::CorpusNotLoaded,
         Self::CorpusDiffers,
         Self::AnswerTooLarge,
@@ -113,6 +116,7 @@ impl Reason {
             Self::DeadlineTooShort => ("DEADLINE_TOO_SHORT", Code::DeadlineExceeded, FINAL),
             Self::NotOwner => ("NOT_OWNER", Code::FailedPrecondition, FINAL),
             Self::WrongEpoch => ("WRONG_EPOCH", Code::FailedPrecondition, FINAL),
+            Self::Cold => ("COLD", Code::FailedPrecondition, FINAL),
             Self::CorpusNotLoaded => ("CORPUS_NOT_LOADED", Code::FailedPrecondition, FINAL),
             Self::CorpusDiffers => ("CORPUS_DIFFERS", Code::FailedPrecondition, FINAL),
             Self::AnswerTooLarge => ("ANSWER_TOO_LARGE", Code::ResourceExhausted, FINAL),

@@ -25,6 +25,8 @@ pub(crate) enum Why {
     Late,
     /// They have other records of shards, even after a while.
     WrongEpoch,
+    /// They have no tables of shards, even after a while.
+    Cold,
 }
 
 /// Why a router refused or failed a request.
@@ -186,7 +188,7 @@ impl RouterError {
             | Self::OutOfTime
             | Self::Stalled(_) => Reason::DeadlineTooShort,
             Self::Unreachable {
-                why: Why::Lost | Why::WrongEpoch,
+                why: Why::Lost | Why::WrongEpoch | Why::Cold,
                 ..
             } => Reason::NodeUnreachable,
             Self::Stopping => Reason::Stopping,

@@ -1,10 +1,13 @@
 //! Which replica of each shard is read.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use simshard_cluster::ClusterLayout;
 use simshard_topology::{NodeId, ShardId, ShardMap, ShardSet};
+
+/// The shards that nodes have no tables of.
+pub(crate) type Cold = BTreeMap<NodeId, ShardSet>;
 
 /// The node that each shard is read from, in one round of a request.
 #[derive(Clone, Debug)]
@@ -15,9 +18,9 @@ pub(crate) struct Readers {
 }
 
 impl Readers {
-    /// Of each shard a replica in sync that is not down; if all are, the first. The replicas have equal shares of
-    /// neighbours, whatever their order in the records is.
-    pub(crate) fn new(layout: Arc<ClusterLayout>, down: &BTreeSet<NodeId>) -> Self {
+    /// Of each shard a hot replica in sync that is not down, nor cold as far as is known; if all are, any that is not
+    /// down, or the first. The replicas have equal shares of neighbours, whatever their order in the records is.
+    pub(crate) fn new(layout: Arc<ClusterLayout>, down: &BTreeSet<NodeId>, cold: &Cold) -> Self {
         let map = layout.map();
         let reader = |shard: usize| {
             let shard = ShardId(shard as u8);
@@ -25,13 +28,24 @@ impl Readers {
             if replicas.len() == 1 {
                 return replicas[0];
             }
-            let in_sync = replicas[..layout.in_sync(shard)].iter().copied();
-            let mut up: Vec<usize> = in_sync
-                .filter(|&place| !down.contains(&map.nodes()[place]))
-                .collect();
+            let mut up: Vec<usize> = layout.hot(shard).iter().map(|&hot| replicas[hot]).collect();
+            up.retain(|&place| !down.contains(&map.nodes()[place]));
+            let is_cold = |place: usize| {
+                let cold = cold.get(&map.nodes()[place]);
+                cold.is_some_and(|cold| cold.contains(shard))
+            };
+            if up.iter().any(|&place| !is_cold(place)) {
+                up.retain(|&place| !is_cold(place));
+            }
             up.sort_unstable();
             let share = usize::from(shard.0) * up.len() / ShardId::COUNT;
-            up.get(share).copied().unwrap_or(replicas[0])
+            // A cold one that is up gets hot soon.
+            let any = || {
+                let mut any = replicas.iter();
+                any.find(|&&place| !down.contains(&map.nodes()[place]))
+            };
+            let reader = up.get(share).or_else(any);
+            reader.copied().unwrap_or(replicas[0])
         };
         let places = std::array::from_fn(reader);
         Self { layout, places }

@@ -23,6 +23,7 @@ use crate::cluster::{ClusterView, WatchedCluster};
 use crate::error::{RouterError, Why};
 use crate::metadata::Metadata;
 use crate::nodes::CallError;
+use crate::readers::Cold;
 use crate::remembered::{OpenCorpus, RememberedCorpora};
 pub(crate) use catalog::{CorpusContents, NewCorpus};
 pub(crate) use corpus_streams::CorpusStream;
@@ -125,6 +126,8 @@ struct Failures {
     nodes: BTreeMap<NodeId, ShardSet>,
     /// Nodes that have other records of shards: these may be asked again.
     stale: BTreeMap<NodeId, ShardSet>,
+    /// Nodes that have no tables of shards: others may.
+    cold: Cold,
     /// Nodes that gave no sign of life, where others may answer: these may be waited for.
     silent: BTreeSet<NodeId>,
     /// Whether time ran out for one.
@@ -155,6 +158,10 @@ impl Failures {
                 self.refused(node, shards);
                 return Ok(());
             }
+            CallError::Cold(shards) => {
+                self.cold.insert(node, shards);
+                return Ok(());
+            }
         }
         self.nodes.insert(node, shards);
         Ok(())
@@ -167,7 +174,17 @@ impl Failures {
     }
 
     fn is_empty(&self) -> bool {
-        self.nodes.is_empty() && self.stale.is_empty() && self.silent.is_empty()
+        self.nodes.is_empty()
+            && self.stale.is_empty()
+            && self.cold.is_empty()
+            && self.silent.is_empty()
+    }
+
+    /// Counts the nodes without tables as lost, their other shards included. Answers whether there are any.
+    fn give_up_cold(&mut self) -> bool {
+        let has_cold = !self.cold.is_empty();
+        self.nodes.append(&mut self.cold);
+        has_cold
     }
 
     /// The nodes that another round does not ask.
@@ -180,6 +197,10 @@ impl Failures {
     fn extend(&mut self, other: Self) {
         self.nodes.extend(other.nodes);
         self.stale.extend(other.stale);
+        for (node, shards) in other.cold {
+            let cold = self.cold.entry(node).or_default();
+            *cold = cold.union(&shards);
+        }
         self.silent.extend(other.silent);
         self.late |= other.late;
         self.not_loaded = self.not_loaded.take().or(other.not_loaded);
@@ -198,16 +219,22 @@ impl Failures {
 
     fn unreachable(self) -> RouterError {
         let Self {
-            nodes, stale, late, ..
+            nodes,
+            stale,
+            cold,
+            late,
+            ..
         } = self;
         let why = if late {
             Why::Late
+        } else if nodes.is_empty() && stale.is_empty() {
+            Why::Cold
         } else if nodes.is_empty() {
             Why::WrongEpoch
         } else {
             Why::Lost
         };
-        let nodes = stale.into_iter().chain(nodes).collect();
+        let nodes = cold.into_iter().chain(stale).chain(nodes).collect();
         RouterError::Unreachable { nodes, why }
     }
 

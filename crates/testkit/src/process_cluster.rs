@@ -23,7 +23,8 @@ pub struct ProcessCluster {
     node_addresses: Vec<SocketAddr>,
     metadata: Metadata,
     /// How many nodes hold each shard.
-    replicas: usize,
+    /// Of each shard, and how many of them are hot.
+    replicas: [usize; 2],
     /// How long nodes leave a shard without a replica, in seconds; as by default if it is not given.
     replace_seconds: Option<u32>,
 }
@@ -71,21 +72,25 @@ impl ProcessCluster {
     /// The same, with this many replicas of each shard.
     #[must_use]
     pub fn start_replicated(nodes: usize, replicas: usize) -> Self {
-        let mut cluster = Self::new(nodes, Metadata::Files);
-        cluster.replicas = replicas;
-        let keys = format!("file:{}", text(&cluster.metadata_file()));
-        cluster.metadata = Metadata::Store(keys);
-        cluster.begin();
-        cluster.add_router();
-        cluster
+        Self::start_hot_and_cold(nodes, replicas, replicas)
+    }
+
+    /// The same, with this many replicas of each shard that answer searches.
+    #[must_use]
+    pub fn start_hot_and_cold(nodes: usize, replicas: usize, hot: usize) -> Self {
+        Self::start_in_files(nodes, [replicas, hot], None)
     }
 
     /// The same, with nodes that soon take shards that they never held.
     #[must_use]
     pub fn start_replacing(nodes: usize, replicas: usize, replace_seconds: u32) -> Self {
+        Self::start_in_files(nodes, [replicas, replicas], Some(replace_seconds))
+    }
+
+    fn start_in_files(nodes: usize, replicas: [usize; 2], replace_seconds: Option<u32>) -> Self {
         let mut cluster = Self::new(nodes, Metadata::Files);
         cluster.replicas = replicas;
-        cluster.replace_seconds = Some(replace_seconds);
+        cluster.replace_seconds = replace_seconds;
         let keys = format!("file:{}", text(&cluster.metadata_file()));
         cluster.metadata = Metadata::Store(keys);
         cluster.begin();
@@ -113,7 +118,7 @@ impl ProcessCluster {
         let start = |number| Waiting::start(binary(), self.node_args(number));
         let starting: Vec<Waiting> = (0..self.nodes.len()).map(start).collect();
         let count = starting.len().to_string();
-        let replicas = self.replicas.to_string();
+        let [replicas, hot] = self.replicas.map(|replicas| replicas.to_string());
         let init = [
             "cluster",
             "init",
@@ -121,6 +126,8 @@ impl ProcessCluster {
             &count,
             "--replicas",
             &replicas,
+            "--hot",
+            &hot,
         ];
         let init = init.map(str::to_owned);
         let args: Vec<String> = init.into_iter().chain(self.metadata_args()).collect();
@@ -143,7 +150,7 @@ impl ProcessCluster {
             routers: Vec::new(),
             node_addresses: addresses,
             metadata,
-            replicas: 1,
+            replicas: [1, 1],
             replace_seconds: None,
             folder,
         }

@@ -16,5 +16,5 @@ pub use corpus_uid::{CorpusUid, ParseCorpusUidError};
 pub use ids::{NodeId, NodeIdError, ShardId};
 pub use planner::{Move, PlanError, moves, plan};
 pub use shard_map::{MapDigest, ShardMap, ShardMapError};
-pub use shard_set::{ShardRange, ShardSet};
+pub use shard_set::{ParseShardsError, ShardRange, ShardSet};
 pub use version::{Clock, Version};

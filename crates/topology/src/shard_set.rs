@@ -1,6 +1,7 @@
 //! A set of shards in 256 bits, shown as ranges of leading bytes such as `00-3f,80,c0-ff`.
 
 use std::fmt;
+use std::str::FromStr;
 
 use crate::ids::ShardId;
 
@@ -228,6 +229,34 @@ impl fmt::Display for ShardSet {
             write!(f, "{comma}{range}")?;
         }
         Ok(())
+    }
+}
+
+/// Why a text names no shards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("shards are two digits each, and ranges of them: 00-0f,2a")]
+pub struct ParseShardsError;
+
+impl FromStr for ShardSet {
+    type Err = ParseShardsError;
+
+    /// Reads what [`Display`](fmt::Display) writes.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == NONE {
+            return Ok(Self::EMPTY);
+        }
+        let mut shards = Self::EMPTY;
+        for range in text.split(',') {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            let digits = |text: &str| match text.len() {
+                2 => u8::from_str_radix(text, 16).map_err(|_| ParseShardsError),
+                _ => Err(ParseShardsError),
+            };
+            for shard in digits(first)?..=digits(last)? {
+                shards.insert(ShardId(shard));
+            }
+        }
+        Ok(shards)
     }
 }
 

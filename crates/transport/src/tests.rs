@@ -155,7 +155,8 @@ async fn listen() -> (SocketAddr, Slow, Serving) {
             descriptors: CORPUS_SERVICE_DESCRIPTORS,
             admits_itself: None,
         };
-        serve(service, interface, listener, budget, &never, QUIET).await
+        let ready = watch::channel(true).1;
+        serve(service, interface, listener, budget, ready, &never, QUIET).await
     });
     (address, slow, AbortOnDropHandle::new(serving))
 }

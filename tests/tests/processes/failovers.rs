@@ -35,7 +35,15 @@ pub(crate) async fn get_acquainted(load: &Load) {
 }
 
 async fn lose_one(replicas: usize, fault: Fault) {
-    let mut cluster = ProcessCluster::start_replicated(3, replicas);
+    lose_one_of(
+        ProcessCluster::start_replicated(3, replicas),
+        replicas,
+        fault,
+    )
+    .await;
+}
+
+async fn lose_one_of(mut cluster: ProcessCluster, replicas: usize, fault: Fault) {
     create(&cluster.client()).await;
     let client = cluster.client().with_timeout(Duration::from_secs(20));
     let load = Load::start(&[client]);
@@ -131,4 +139,17 @@ async fn two_replicas_go_on_when_one_is_frozen_and_take_it_back() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn three_replicas_go_on_when_one_is_frozen_and_take_it_back() {
     lose_one(3, Fault::Frozen).await;
+}
+
+/// HT1, EP5: the two that are left have tables of all shards, and again when the next one dies.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn three_replicas_of_which_two_are_hot_go_on_when_one_is_killed_and_take_it_back() {
+    let cluster = ProcessCluster::start_hot_and_cold(3, 3, 2);
+    lose_one_of(cluster, 3, Fault::Killed).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_replicas_of_which_one_is_hot_go_on_when_one_is_killed_and_take_it_back() {
+    let cluster = ProcessCluster::start_hot_and_cold(3, 2, 1);
+    lose_one_of(cluster, 2, Fault::Killed).await;
 }

@@ -35,9 +35,10 @@ directories and with --metadata only, then run this.")]
     /// List which nodes hold which shards, by the records in the metadata, as TSV
     #[command(after_help = "\
 Shards that stand together and have equal records share a line: their first
-bytes, the epoch, the nodes in sync, and those that learn. One of the nodes in
-sync answers a search. An epoch counts the changes of a record; its first part
-counts the times that a cluster began anew, after its metadata was lost.")]
+bytes, the epoch, the nodes in sync, and those that learn. One of the
+hot nodes in sync answers a search. An epoch counts the changes of a record;
+its first part counts the times that a cluster began anew, after its metadata
+was lost.")]
     Shards(MetadataArgs),
 }
 
@@ -56,8 +57,13 @@ pub struct InitArgs {
     #[arg(long, value_name = "N", required_unless_present = "cluster", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub nodes: Option<u16>,
     /// How many nodes hold each shard. With several, the cluster goes on when one of them dies, without an operator
-    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "cluster", value_parser = clap::value_parser!(u8).range(1..=5))]
-    pub replicas: u8,
+    /// [default: 3, or all nodes if they are fewer]
+    #[arg(long, value_name = "N", conflicts_with = "cluster", value_parser = clap::value_parser!(u8).range(1..=5))]
+    pub replicas: Option<u8>,
+    /// How many of them answer searches. Only these take memory for tables. Another takes over when one dies
+    /// [default: 2, or all replicas if they are fewer]
+    #[arg(long, value_name = "N", conflicts_with = "cluster", value_parser = clap::value_parser!(u8).range(1..=5))]
+    pub hot: Option<u8>,
     /// A layout file whose nodes, and their shards, the cluster has
     #[arg(long, value_name = "FILE", conflicts_with = "nodes", value_hint = ValueHint::FilePath)]
     pub cluster: Option<PathBuf>,
@@ -67,6 +73,19 @@ pub struct InitArgs {
     /// Where the metadata is.
     #[command(flatten)]
     pub metadata: MetadataArgs,
+}
+
+/// Replicas of each shard, where there are as many nodes.
+const REPLICAS: u8 = 3;
+
+/// How many of them are hot.
+const HOT: u8 = 2;
+
+impl InitArgs {
+    fn replicas(&self) -> u8 {
+        let nodes = self.nodes.unwrap_or(1);
+        self.replicas.unwrap_or(nodes.min(REPLICAS.into()) as u8)
+    }
 }
 
 fn node_name(text: &str) -> Result<NodeId, String> {
@@ -89,6 +108,12 @@ impl MetadataArgs {
 }
 
 async fn init(args: &InitArgs) -> anyhow::Result<()> {
+    let replicas = args.replicas();
+    let hot = args.hot.unwrap_or(HOT.min(replicas));
+    if hot > replicas {
+        let problem = format!("--hot {hot} is more than --replicas {replicas}");
+        return Err(UsageError(problem).into());
+    }
     let keys = args.metadata.keys()?;
     let (map, corpora) = match &args.cluster {
         Some(file) => {
@@ -101,10 +126,10 @@ async fn init(args: &InitArgs) -> anyhow::Result<()> {
             let count = args.nodes.map_or(1, usize::from);
             let nodes = wait_for_nodes(&keys, |nodes| count_missing(count, nodes)).await?;
             let nodes = exactly(count, nodes)?;
-            (plan(None, &nodes, args.replicas.into())?, Arc::default())
+            (plan(None, &nodes, replicas.into())?, Arc::default())
         }
     };
-    initialize(&*keys, &map, &corpora, &args.lost).await?;
+    initialize(&*keys, &map, hot, &corpora, &args.lost).await?;
     note(format!("the cluster has begun: {}", shares(&map)));
     Ok(())
 }
@@ -189,16 +214,21 @@ async fn list_shards(args: &MetadataArgs) -> anyhow::Result<()> {
         name.unwrap_or_else(|| store.to_string())
     };
     let row = |record: &ShardRecord| {
-        let in_sync: Vec<String> = record.in_sync.iter().map(|one| name(one.store)).collect();
-        let learners: Vec<String> = record.learners.iter().map(|one| name(one.store)).collect();
-        let (in_sync, learners) = (in_sync.join(","), learners.join(","));
-        format!("{}\t{in_sync}\t{learners}", record.epoch)
+        let names = |stores: &mut dyn Iterator<Item = StoreId>| {
+            let names: Vec<String> = stores.map(&name).collect();
+            names.join(",")
+        };
+        let in_sync = names(&mut record.in_sync.iter().map(|one| one.store));
+        let hot = record.in_sync.iter().filter(|one| one.hot);
+        let hot = names(&mut hot.map(|one| one.store));
+        let learners = names(&mut record.learners.iter().map(|one| one.store));
+        format!("{}\t{in_sync}\t{hot}\t{learners}", record.epoch)
     };
     let rows: Vec<(ShardId, String)> = records
         .iter()
         .map(|(shard, record)| (*shard, row(record)))
         .collect();
-    let mut text = "shards\tepoch\tin_sync\tlearners".to_owned();
+    let mut text = "shards\tepoch\tin_sync\thot\tlearners".to_owned();
     for alike in rows.chunk_by(|(_, one), (_, next)| one == next) {
         let shards: ShardSet = alike.iter().map(|(shard, _)| *shard).collect();
         text.push_str(&format!("\n{shards}\t{}", alike[0].1));

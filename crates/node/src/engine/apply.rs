@@ -14,9 +14,11 @@ use simshard_storage::{
 use simshard_topology::{ShardId, ShardSet, Version};
 use tokio::sync::{oneshot, watch};
 
+use super::heat::{Heat, Warmer};
 use super::{Threads, group_by_shard};
 use crate::corpora::{NodeCorpora, NodeCorpus};
 use crate::error::NodeError;
+use crate::shard::home;
 
 /// Documents of a batch, counted once for each shard, up to which its own thread applies it: about 0.3 ms, if no segment
 /// has to be read. To wake other threads would take as long on a busy machine.
@@ -43,6 +45,8 @@ pub(super) struct Applier {
     pub(super) store: Arc<Store>,
     pub(super) corpora: Arc<NodeCorpora>,
     pub(super) threads: Arc<Threads>,
+    pub(super) heat: Arc<Heat>,
+    pub(super) warmer: Warmer,
     /// Told once the storage has failed for good.
     pub(super) failed: watch::Sender<Option<Failure>>,
     /// Told when records of shards are applied.
@@ -68,13 +72,7 @@ impl Sink<Ticket> for Applier {
     }
 
     fn installed(&self, others: ShardSet) {
-        if !others.is_empty() {
-            let load = || self.corpora.load_shards(&self.store, others);
-            if let Err(error) = self.threads.install(load) {
-                // The tables are not what is stored, so the node must not answer by them.
-                self.failed.send_replace(Some(Failure::new(&error)));
-            }
-        }
+        self.warmer.follow(others);
         self.installed.send_replace(());
     }
 
@@ -164,6 +162,10 @@ impl Applier {
         change: &Change,
         places: &[u32],
     ) -> Result<ChangeOutcome, NodeError> {
+        let _turn = self.heat.turn(id);
+        if !self.heat.is_built(id) {
+            return self.apply_without_tables(id, change, places);
+        }
         let shard = corpus.read(id)?;
         // Remembers what the index was asked, so that it is asked once.
         let known = RefCell::new(HashSet::new());
@@ -201,6 +203,34 @@ impl Applier {
             corpus.note_ids(&shard);
             changed.retain(|place| shard.is_home(fingerprint(place)));
         }
+        match error {
+            None => Ok(ChangeOutcome {
+                changed,
+                newer,
+                refused: ShardSet::EMPTY,
+            }),
+            Some(error) => Err(error.into()),
+        }
+    }
+}
+
+impl Applier {
+    /// The same for a shard without tables. If it is to have some, no other store may count what changed, so each
+    /// document is looked up. Otherwise a hot store counts, and only newer documents matter.
+    fn apply_without_tables(
+        &self,
+        id: ShardId,
+        change: &Change,
+        places: &[u32],
+    ) -> Result<ChangeOutcome, NodeError> {
+        let counts = self.heat.is_hot(id);
+        let Effects {
+            mut changed,
+            newer,
+            error,
+        } = self.store.apply(id, change, places, |_| counts);
+        let fingerprints = &change.documents.fingerprints;
+        changed.retain(|place| counts && home(fingerprints[*place as usize]) == id);
         match error {
             None => Ok(ChangeOutcome {
                 changed,

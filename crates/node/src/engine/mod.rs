@@ -13,8 +13,10 @@
 
 mod apply;
 mod change;
+mod checks;
 mod copies;
 mod find;
+mod heat;
 mod look_up;
 mod on_demand;
 mod pages;
@@ -24,7 +26,7 @@ mod threads;
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use simshard_cluster::CorpusUid;
 use simshard_simhash::{Fingerprint, Layout};
@@ -32,23 +34,20 @@ use simshard_storage::{Failure, OpenError, Store, Writer};
 use simshard_topology::replication::{Epoch, Role, ShardEpochs, ShardRecord, StoreId};
 use simshard_topology::{MapDigest, ShardId, ShardSet};
 use tokio::sync::{Semaphore, oneshot, watch};
-use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::corpora::{NodeCorpora, NodeCorpus};
 use crate::error::NodeError;
 use crate::shard::ShardCounts;
-use crate::target::{PlannedBy, Target};
+use crate::target::Target;
 pub(crate) use apply::ChangeOutcome;
 use apply::{Applier, Ticket};
 pub(crate) use copies::Part;
 pub(crate) use find::NearQuery;
+use heat::{Heat, Warmer, Warming};
 pub(crate) use on_demand::CorpusRecords;
 pub(crate) use pairs::PairQuery;
 pub(crate) use threads::{Class, Threads};
-
-/// How long a request waits for a record of a shard that the node lacks.
-const CATCH_UP: Duration = Duration::from_millis(50);
 
 /// The shards of one node, and the threads that work on them.
 #[derive(Debug)]
@@ -61,6 +60,8 @@ pub(crate) struct Engine {
     /// Where the node learns of corpora that it lacks; `None` if its directory may have been lost.
     corpus_records: Option<CorpusRecords>,
     threads: Arc<Threads>,
+    /// Which shards can be searched.
+    heat: Arc<Heat>,
     failed: watch::Receiver<Option<Failure>>,
     /// Tells of records of shards that were applied.
     installs: watch::Receiver<()>,
@@ -83,10 +84,21 @@ impl Engine {
         max_answer_bytes: usize,
     ) -> Result<Self, OpenError> {
         let store = Arc::new(store);
-        let corpora = Arc::new(threads.install(|| NodeCorpora::load(&store))?);
+        let hot = store.hot();
+        let corpora = Arc::new(threads.install(|| NodeCorpora::load(&store, hot))?);
+        let heat = Arc::new(Heat::new(hot));
         let (failing, failed) = watch::channel(None);
         let (installing, installs) = watch::channel(());
+        let warming = Warming {
+            store: Arc::clone(&store),
+            corpora: Arc::clone(&corpora),
+            heat: Arc::clone(&heat),
+            failed: failing.clone(),
+            built: installing.clone(),
+        };
         let applier = Applier {
+            heat: Arc::clone(&heat),
+            warmer: Warmer::start(warming).map_err(OpenError::Threads)?,
             store: Arc::clone(&store),
             corpora: Arc::clone(&corpora),
             threads: Arc::clone(&threads),
@@ -101,6 +113,7 @@ impl Engine {
             map,
             corpus_records,
             threads,
+            heat,
             failed,
             installs,
             max_answer_bytes,
@@ -142,7 +155,7 @@ impl Engine {
     ) -> Result<Vec<(ShardId, ShardCounts)>, NodeError> {
         let corpus = self.open(&target, ShardSet::EMPTY).await?;
         self.run(Class::Small, None, move |engine, _| {
-            let held = engine.store.answered();
+            let held = engine.store.answered().intersection(&engine.heat.built());
             let counts = corpus.counts().filter(|(shard, _)| held.contains(*shard));
             Ok(counts.collect())
         })
@@ -178,43 +191,6 @@ impl Engine {
         corpora.into_iter().map(count).collect()
     }
 
-    /// The corpus of a request that reads these shards, if the node and the router know the same of both (N1). If the
-    /// node lacks it, this makes it on demand.
-    async fn open(&self, target: &Target, shards: ShardSet) -> Result<Arc<NodeCorpus>, NodeError> {
-        let corpus = self.open_to_change(target, shards).await?;
-        self.check_answers(target)?;
-        Ok(corpus)
-    }
-
-    /// The same for a request that changes these shards: the gate checks their records.
-    async fn open_to_change(
-        &self,
-        target: &Target,
-        shards: ShardSet,
-    ) -> Result<Arc<NodeCorpus>, NodeError> {
-        self.catch_up(target).await;
-        match self.held_corpus(target, shards) {
-            Err(NodeError::CorpusNotLoaded(_)) => {
-                self.make_on_demand(target).await?;
-                self.held_corpus(target, shards)
-            }
-            opened => opened,
-        }
-    }
-
-    /// Waits a little for records of shards that the router has and the node has not.
-    async fn catch_up(&self, target: &Target) {
-        let PlannedBy::Records(epochs) = &target.planned_by else {
-            return;
-        };
-        if self.store.is_behind(epochs) {
-            let mut installs = self.installs.clone();
-            let has_changed = installs.wait_for(|()| !self.store.is_behind(epochs));
-            // Otherwise the shards are refused.
-            let _in_time = timeout(CATCH_UP, has_changed).await;
-        }
-    }
-
     /// Those of these shards of which a store has a later record; all if the node has another store.
     pub(crate) fn unconfirmed(&self, store: StoreId, epochs: &[(ShardId, Epoch)]) -> ShardSet {
         self.store.unconfirmed(store, epochs)
@@ -223,6 +199,11 @@ impl Engine {
     /// What the store does for each shard.
     pub(crate) fn roles(&self) -> Vec<(ShardId, Arc<ShardRecord>, Role)> {
         self.store.roles()
+    }
+
+    /// The shards that are to have tables and have not yet.
+    pub(crate) fn unbuilt(&self) -> ShardSet {
+        self.heat.unbuilt()
     }
 
     /// The store itself.
@@ -238,78 +219,6 @@ impl Engine {
     /// The epochs of all records that are on disk, and a number that is another one when they are.
     pub(crate) fn reports(&self) -> (u64, ShardEpochs) {
         self.store.reports()
-    }
-
-    /// Refuses to answer for shards of which the router has another record.
-    fn check_answers(&self, target: &Target) -> Result<(), NodeError> {
-        let PlannedBy::Records(epochs) = &target.planned_by else {
-            return Ok(());
-        };
-        let wrong = self.store.unanswered(epochs);
-        if wrong.is_empty() {
-            Ok(())
-        } else {
-            Err(NodeError::WrongEpoch(wrong))
-        }
-    }
-
-    /// The corpus, only if the node holds it.
-    fn held_corpus(&self, target: &Target, shards: ShardSet) -> Result<Arc<NodeCorpus>, NodeError> {
-        if let PlannedBy::Map(map) = target.planned_by {
-            self.check_map(map)?;
-            // By a map that was right once, others may hold them now.
-            if self.store.has_records() && !shards.is_empty() {
-                return Err(NodeError::WrongEpoch(shards));
-            }
-        }
-        let foreign = shards.difference(&self.store.shards());
-        if !foreign.is_empty() {
-            return Err(match target.planned_by {
-                PlannedBy::Map(_) => NodeError::NotOwner(foreign),
-                PlannedBy::Records(_) => NodeError::WrongEpoch(foreign),
-            });
-        }
-        let corpus = self.corpora.get(target.corpus)?;
-        let held = corpus.layout();
-        let &Target {
-            blocks, distance, ..
-        } = target;
-        if (held.blocks(), held.distance()) != (blocks, distance) {
-            return Err(NodeError::CorpusDiffers {
-                uid: target.corpus,
-                held,
-                blocks,
-                distance,
-            });
-        }
-        Ok(corpus)
-    }
-
-    /// Refuses to answer what was searched by a target that does not hold any more.
-    fn check_still(&self, target: &Target) -> Result<(), NodeError> {
-        self.check_held(target.corpus)?;
-        self.check_answers(target)
-    }
-
-    /// Refuses to answer from a corpus that was dropped meanwhile: what was read of it is not all.
-    fn check_held(&self, corpus: CorpusUid) -> Result<(), NodeError> {
-        if self.store.holds(corpus) {
-            Ok(())
-        } else {
-            Err(NodeError::CorpusNotLoaded(corpus))
-        }
-    }
-
-    /// Refuses what was planned by another map. Where there are records of shards, maps change with them.
-    fn check_map(&self, router: MapDigest) -> Result<(), NodeError> {
-        if router == self.map || self.store.has_records() {
-            Ok(())
-        } else {
-            Err(NodeError::OtherMap {
-                router,
-                node: self.map,
-            })
-        }
     }
 
     /// Runs work on the threads of its class. The work can ask whether its outcome is still wanted:

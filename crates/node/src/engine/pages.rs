@@ -36,18 +36,21 @@ impl Engine {
         pages: P,
     ) -> Result<impl Stream<Item = Result<Documents, NodeError>> + use<P>, NodeError> {
         self.open(target, shards).await?;
-        let corpus = target.corpus;
-        let next = move |(engine, mut pages): (Arc<Self>, P)| async move {
-            if pages.is_done() {
-                return Ok(None);
+        let target = target.clone();
+        let next = move |(engine, mut pages): (Arc<Self>, P)| {
+            let target = target.clone();
+            async move {
+                if pages.is_done() {
+                    return Ok(None);
+                }
+                let page = engine.run(Class::Large, None, move |engine, cancellation| {
+                    let page = pages.page(engine, cancellation)?;
+                    engine.check_stays(&target)?;
+                    Ok((page, pages))
+                });
+                let (page, pages) = page.await?;
+                Ok(Some((page, (engine, pages))))
             }
-            let page = engine.run(Class::Large, None, move |engine, cancellation| {
-                let page = pages.page(engine, cancellation)?;
-                engine.check_held(corpus)?;
-                Ok((page, pages))
-            });
-            let (page, pages) = page.await?;
-            Ok(Some((page, (engine, pages))))
         };
         Ok(stream::try_unfold((Arc::clone(self), pages), next))
     }

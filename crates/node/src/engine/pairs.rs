@@ -55,12 +55,13 @@ impl Engine {
         let permit = Arc::clone(&self.joins).try_acquire_owned();
         let permit = permit.map_err(|_| NodeError::TooManyJoins { most: MOST_JOINS })?;
         let (sender, receiver) = mpsc::channel(1);
+        let engine = Arc::clone(self);
         let join = tokio::task::spawn_blocking(move || {
             let mut outbox = Outbox {
                 sender,
                 pairs: Vec::new(),
             };
-            let outcome = join(&corpus, &leads, &query, &mut outbox);
+            let outcome = engine.join(&corpus, &leads, &query, &mut outbox);
             drop(permit);
             outcome
         });
@@ -76,24 +77,30 @@ impl Engine {
         };
         Ok(stream::try_unfold((receiver, join), next))
     }
-}
 
-/// Joins shard after shard, until the reader has gone.
-fn join(
-    corpus: &NodeCorpus,
-    leads: &[Lead],
-    query: &PairQuery,
-    outbox: &mut Outbox,
-) -> Result<(), NodeError> {
-    for id in query.shards.iter() {
-        let Some(shard) = corpus.shard(id)? else {
-            continue;
-        };
-        if join_shard(shard, leads, query, outbox).is_break() {
-            break;
+    /// Joins shard after shard, until the reader has gone.
+    fn join(
+        &self,
+        corpus: &NodeCorpus,
+        leads: &[Lead],
+        query: &PairQuery,
+        outbox: &mut Outbox,
+    ) -> Result<(), NodeError> {
+        for id in query.shards.iter() {
+            let Some(shard) = corpus.shard(id)? else {
+                continue;
+            };
+            let thrown = self.heat.thrown(id);
+            self.check_built(ShardSet::from_iter([id]))?;
+            if join_shard(shard, leads, query, outbox).is_break() {
+                break;
+            }
+            if self.heat.thrown(id) != thrown {
+                return Err(NodeError::Cold(ShardSet::from_iter([id])));
+            }
         }
+        self.check_stays(&query.target)
     }
-    Ok(())
 }
 
 /// Breaks when the reader has gone. Changes of the shard wait only while a table of it is copied.

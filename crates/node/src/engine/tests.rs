@@ -1,5 +1,7 @@
 //! Requests that were planned by records of shards.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use simshard_cluster::random_corpus_uid;
 use simshard_simhash::Tables;
 use simshard_storage::{Change, ChangeKind, Documents, Holding, Options};
@@ -8,6 +10,7 @@ use simshard_topology::replication::{Epoch, ShardEpochs, ShardRecord, ShardRecor
 use tempfile::TempDir;
 
 use super::*;
+use crate::target::PlannedBy;
 
 const DOCUMENT: Fingerprint = Fingerprint(0x0123_4567_89ab_cdef);
 
@@ -21,13 +24,17 @@ struct Scene {
 
 impl Scene {
     async fn new() -> Self {
+        Self::with(Options::default()).await
+    }
+
+    async fn with(options: Options) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::claim(directory.path()).unwrap().store;
         let holding = Holding {
             shards: ShardSet::ALL,
             records: Some(records(store, 1)),
         };
-        let opened = Store::open(directory.path(), holding, Options::default()).unwrap();
+        let opened = Store::open(directory.path(), holding, options).unwrap();
         let threads = Arc::new(Threads::start(2).unwrap());
         let engine = Engine::start(opened, MapDigest(0), None, threads, 1 << 20).unwrap();
         let scene = Self {
@@ -55,7 +62,22 @@ impl Scene {
 
     /// Installs records, and waits until they are applied.
     async fn install(&self, number: u64) {
-        let records = records(self.store, number);
+        self.install_records(number, records(self.store, number))
+            .await;
+    }
+
+    /// Installs records by which the node is hot, or is not.
+    async fn heat(&self, number: u64, hot: bool) {
+        let records = records(self.store, number).into_iter();
+        let heated = records.map(|(shard, record)| {
+            let mut record = (*record).clone();
+            record.in_sync[0].hot = hot;
+            (shard, Arc::new(record))
+        });
+        self.install_records(number, heated.collect()).await;
+    }
+
+    async fn install_records(&self, number: u64, records: ShardRecords) {
         self.engine
             .install(&records, |_, _| Epoch::NONE)
             .await
@@ -66,16 +88,37 @@ impl Scene {
         is_applied.await.unwrap();
     }
 
+    async fn until_built(&self) {
+        let mut installs = self.engine.installs.clone();
+        let is_built = installs.wait_for(|()| self.engine.unbuilt().is_empty());
+        is_built.await.unwrap();
+    }
+
     async fn insert(&self, epochs: &ShardEpochs, version: u64) -> ChangeOutcome {
+        self.change(epochs, ChangeKind::Insert, version).await
+    }
+
+    async fn change(&self, epochs: &ShardEpochs, kind: ChangeKind, version: u64) -> ChangeOutcome {
+        let documents = Documents {
+            fingerprints: vec![DOCUMENT],
+            ids: Vec::new(),
+        };
+        self.change_all(epochs, kind, version, documents).await
+    }
+
+    async fn change_all(
+        &self,
+        epochs: &ShardEpochs,
+        kind: ChangeKind,
+        version: u64,
+        documents: Documents,
+    ) -> ChangeOutcome {
         let change = Change {
-            kind: ChangeKind::Insert,
+            kind,
             corpus: self.corpus,
             version: Version(version),
             shards: epochs.iter().map(|(shard, _)| *shard).collect(),
-            documents: Documents {
-                fingerprints: vec![DOCUMENT],
-                ids: Vec::new(),
-            },
+            documents,
         };
         let target = self.target(epochs);
         let changed = self.engine.change(target, change, false, None).await;
@@ -176,4 +219,179 @@ async fn a_shard_without_a_record_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let opened = Store::open(directory.path(), ShardSet::ALL, Options::default()).unwrap();
     assert_eq!(opened.unanswered(&epochs(&[1])).len(), epochs(&[1]).len());
+}
+
+/// HT1.
+#[tokio::test]
+async fn a_cold_shard_takes_changes_and_refuses_searches_until_its_tables_are_made() {
+    let scene = Scene::new().await;
+    scene.insert(&epochs(&[1]), 5).await;
+    scene.heat(2, false).await;
+    let shards = epochs(&[2]).iter().map(|(shard, _)| *shard).collect();
+    let refused = scene.found(&epochs(&[2])).await.unwrap_err();
+    assert!(matches!(refused, NodeError::Cold(_)), "{refused}");
+    let query = PairQuery {
+        target: scene.target(&epochs(&[2])),
+        shards,
+        max_distance: 3,
+        wanted: simshard_simhash::PairsWanted::All,
+    };
+    let refused = scene.engine.pairs(query).await.map(drop);
+    assert!(matches!(refused, Err(NodeError::Cold(_))));
+    let corpus = scene.engine.corpora.get(scene.corpus).unwrap();
+    let counts =
+        |corpus: &NodeCorpus| -> u64 { corpus.counts().map(|(_, counts)| counts.documents).sum() };
+    assert_eq!(counts(&corpus), 0);
+    // It counts nothing, but knows what is newer.
+    let outcome = scene.insert(&epochs(&[2]), 6).await;
+    assert_eq!((outcome.changed, outcome.newer), (vec![], vec![]));
+    let outcome = scene.change(&epochs(&[2]), ChangeKind::Remove, 4).await;
+    assert!(
+        !outcome.newer.is_empty()
+            && outcome
+                .newer
+                .iter()
+                .all(|(_, version)| *version == Version(6))
+    );
+    scene.heat(3, true).await;
+    scene.until_built().await;
+    assert_eq!(scene.found(&epochs(&[3])).await.unwrap(), 1);
+    assert_eq!(counts(&corpus), shards.len() as u64);
+    let outcome = scene.change(&epochs(&[3]), ChangeKind::Remove, 7).await;
+    assert_eq!(outcome.changed, [0]);
+    assert_eq!(scene.found(&epochs(&[3])).await.unwrap(), 0);
+}
+
+/// HT1: while tables are made, documents are counted by what is stored.
+#[tokio::test]
+async fn a_shard_whose_tables_are_made_counts_what_changes() {
+    let scene = Scene::new().await;
+    scene.insert(&epochs(&[1]), 5).await;
+    scene.heat(2, false).await;
+    let home = ShardId((DOCUMENT.0 >> 56) as u8);
+    let engine = Arc::clone(&scene.engine);
+    let (held, is_held) = oneshot::channel();
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let holding = std::thread::spawn(move || {
+        let _turn = engine.heat.turn(home);
+        let _ = held.send(());
+        let _ = released.recv();
+    });
+    is_held.await.unwrap();
+    scene.heat(3, true).await;
+    let refused = scene.found(&epochs(&[3])).await.unwrap_err();
+    assert!(matches!(refused, NodeError::Cold(_)), "{refused}");
+    drop(release);
+    holding.join().unwrap();
+    let outcome = scene.change(&epochs(&[3]), ChangeKind::Remove, 7).await;
+    assert_eq!(outcome.changed, [0]);
+    let outcome = scene.change(&epochs(&[3]), ChangeKind::Remove, 8).await;
+    assert_eq!(outcome.changed, [0; 0]);
+}
+
+/// HT1: hot and cold by turns, a node holds and counts what one does that is always hot.
+#[tokio::test]
+async fn tables_that_are_made_anew_hold_what_changed_while_there_were_none() {
+    let seed = fastrand::u64(..);
+    println!("seed {seed}");
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut options = Options::default();
+    options.memtable_bytes = 20_000;
+    let scene = Scene::with(options).await;
+    let mut model = Model::default();
+    let (mut number, mut hot) = (1, true);
+    let mut versions: Vec<u64> = (1..=300).collect();
+    random.shuffle(&mut versions);
+    // Most are newer than those before.
+    versions[50..].sort_unstable();
+    for version in versions {
+        if random.u8(..10) == 0 {
+            (number, hot) = (number + 1, !hot);
+            scene.heat(number, hot).await;
+        }
+        let is_insert = random.u8(..3) > 0;
+        let kind = if is_insert {
+            ChangeKind::Insert
+        } else {
+            ChangeKind::Remove
+        };
+        let keys = some_keys(&mut random);
+        let documents = Documents {
+            fingerprints: keys.iter().map(|(value, _)| Fingerprint(*value)).collect(),
+            ids: keys.iter().map(|(_, id)| id.clone()).collect(),
+        };
+        let epoch = Epoch {
+            generation: 0,
+            number,
+        };
+        let epochs = ShardId::all().map(|shard| (shard, epoch)).collect();
+        let outcome = scene.change_all(&epochs, kind, version, documents).await;
+        let (changed, newer) = model.change(keys, version, is_insert);
+        let told: BTreeSet<u32> = outcome.newer.iter().map(|(place, _)| *place).collect();
+        assert_eq!(told, newer);
+        let told: BTreeSet<u32> = outcome.changed.into_iter().collect();
+        assert_eq!(told, if hot { changed } else { BTreeSet::new() });
+    }
+    scene.heat(number + 1, true).await;
+    scene.until_built().await;
+    model.check(&scene.engine.corpora.get(scene.corpus).unwrap());
+}
+
+/// A fingerprint and an id.
+type Key = (u64, String);
+
+fn some_keys(random: &mut fastrand::Rng) -> BTreeSet<Key> {
+    let number = random.usize(1..20);
+    let mut key = || {
+        let value = random.u64(..40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (value, random.u8(..3).to_string())
+    };
+    (0..number).map(|_| key()).collect()
+}
+
+/// The version of each document, and whether it is live.
+#[derive(Default)]
+struct Model(BTreeMap<Key, (u64, bool)>);
+
+impl Model {
+    /// Answers the places of those that changed, and of those that have a newer version.
+    fn change(
+        &mut self,
+        keys: BTreeSet<Key>,
+        version: u64,
+        is_insert: bool,
+    ) -> (BTreeSet<u32>, BTreeSet<u32>) {
+        let (mut changed, mut newer) = (BTreeSet::new(), BTreeSet::new());
+        for (place, key) in (0..).zip(keys) {
+            let state = self.0.entry(key).or_default();
+            let differs = state.1 != is_insert;
+            if state.0 < version {
+                *state = (version, is_insert);
+                changed.extend(differs.then_some(place));
+            } else {
+                newer.extend(differs.then_some(place));
+            }
+        }
+        (changed, newer)
+    }
+
+    /// Compares what a corpus counts.
+    fn check(&self, corpus: &NodeCorpus) {
+        let live = self.0.iter().filter(|(_, (_, live))| *live);
+        let mut documents: BTreeMap<u64, u64> = BTreeMap::new();
+        for ((value, _), _) in live {
+            *documents.entry(*value).or_default() += 1;
+        }
+        let counts: Vec<ShardCounts> = corpus.counts().map(|(_, counts)| counts).collect();
+        let sum = |count: fn(&ShardCounts) -> u64| counts.iter().map(count).sum::<u64>();
+        let all: u64 = documents.values().sum();
+        assert_eq!(sum(|counts| counts.home_documents), all);
+        let distinct = documents.len() as u64;
+        assert_eq!(sum(|counts| counts.home_fingerprints), distinct);
+        for (value, documents) in documents {
+            let home = ShardId((value >> 56) as u8);
+            let shard = corpus.read(home).unwrap().unwrap();
+            assert_eq!(shard.documents(Fingerprint(value)), documents);
+        }
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //! - PE5: a node is ready only while it is in sync for each shard that names it, or that it held and that is short of
-//!   replicas.
+//!   replicas, with the tables of those that it is hot for.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,6 +29,7 @@ pub(super) async fn run(
     loop {
         ticks.tick().await;
         let missing = missing(&followed.borrow(), peers.own, &roles(engine));
+        let missing = missing.union(&engine.unbuilt());
         let is_ready = missing.is_empty();
         let has_changed = peers.ready.send_if_modified(|ready| {
             let has_changed = *ready != is_ready;

@@ -78,6 +78,8 @@ struct Members {
     dead: BTreeSet<StoreId>,
     /// What the own store does for each shard.
     roles: BTreeMap<ShardId, Role>,
+    /// The shards of the own store whose tables are being made.
+    unbuilt: ShardSet,
     /// The shards that have been short of replicas for long.
     long_short: ShardSet,
 }
@@ -91,6 +93,7 @@ impl Members {
             live: others.live(now),
             dead: others.dead(now, |other, store| share(layout, other, store)),
             roles: roles.map(|(shard, _, role)| (shard, role)).collect(),
+            unbuilt: engine.unbuilt(),
             long_short: ShardSet::EMPTY,
         }
     }
@@ -105,6 +108,7 @@ impl Members {
         if names(record, self.own) {
             self.leaving(record)
                 .or_else(|| self.promotion(shard, record))
+                .or_else(|| record.is_too_cold().then_some(Step::Keep))
         } else {
             self.coming(shard, record)
         }
@@ -128,7 +132,8 @@ impl Members {
     fn promotion(&self, shard: ShardId, record: &ShardRecord) -> Option<Step> {
         let added = record.learner(self.own)?.added;
         let has_copied = self.roles.get(&shard) == Some(&Role::Copied { added });
-        has_copied.then_some(Step::Promote {
+        let is_built = !self.unbuilt.contains(shard);
+        (has_copied && is_built).then_some(Step::Promote {
             store: self.own,
             copied: added,
         })
@@ -215,6 +220,7 @@ mod tests {
             live: some(live),
             dead: some(dead),
             roles: BTreeMap::from([(SHARD, role)]),
+            unbuilt: ShardSet::EMPTY,
             long_short: ShardSet::EMPTY,
         }
     }

@@ -46,6 +46,7 @@ pub(super) fn unreachable(nodes: &BTreeMap<NodeId, ShardSet>, why: Why) -> Strin
     let what = match why {
         Why::Late => "did not answer in time",
         Why::Lost => "cannot be reached",
+        Why::Cold => "must make tables first, as other replicas are lost",
         Why::WrongEpoch => {
             "and this router have different records of shards, as one of them lacks news of the metadata"
         }

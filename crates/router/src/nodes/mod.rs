@@ -18,7 +18,7 @@ use simshard_proto::endpoint;
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
 use simshard_proto::shard::v1::work_item::Work;
 use simshard_proto::{MAX_MESSAGE_BYTES, Reason};
-use simshard_topology::NodeId;
+use simshard_topology::{NodeId, ShardSet};
 use simshard_transport::Budget;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Response, Status};
@@ -61,6 +61,8 @@ pub(crate) enum CallError {
     NotLoaded,
     /// The node has other records of the shards.
     WrongEpoch,
+    /// The node has no tables of these shards.
+    Cold(ShardSet),
     /// It did, but there is no memory left for its answer.
     NoMemory,
     /// The node said no.
@@ -240,6 +242,7 @@ impl Connections {
                 CallError::NotLoaded
                 | CallError::NoMemory
                 | CallError::WrongEpoch
+                | CallError::Cold(_)
                 | CallError::Refused(_),
             ) => self.note(false),
         }
@@ -325,6 +328,14 @@ pub(crate) async fn call_all<A, E>(
     .await
 }
 
+/// The shards that a node says it has no tables of, if that is why it refuses.
+fn cold_shards(reason: Reason, status: &Status) -> Option<ShardSet> {
+    if reason != Reason::Cold {
+        return None;
+    }
+    Reason::metadata(status, "shards")?.parse().ok()
+}
+
 /// The codes that a broken connection gives rise to.
 const CONNECTION_CODES: [Code; 5] = [
     Code::Unavailable,
@@ -347,6 +358,8 @@ impl From<Status> for CallError {
                 Self::NotLoaded
             } else if reason == Reason::WrongEpoch {
                 Self::WrongEpoch
+            } else if let Some(cold) = cold_shards(reason, &status) {
+                Self::Cold(cold)
             } else {
                 Self::Refused(Box::new(status))
             };

@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 use futures_util::future::join_all;
 use simshard_cluster::{Corpora, CorpusName, CorpusRecord, CorpusState, Node, random_corpus_uid};
 use simshard_proto::shard::v1 as pb;
+use simshard_proto::shards_into;
 use simshard_proto::v1::NodeState;
 use simshard_simhash::{Layout, Recipe};
 use simshard_topology::{NodeId, ShardSet};
@@ -22,6 +23,7 @@ use crate::cluster::ClusterView;
 use crate::deadline::Deadline;
 use crate::error::RouterError;
 use crate::nodes::{CallError, Client};
+use crate::readers::Cold;
 use crate::remembered::OpenCorpus;
 
 /// How long nodes may take to say that they serve a corpus.
@@ -237,7 +239,8 @@ impl Router {
                     | CallError::Silent
                     | CallError::Unreachable
                     | CallError::NoMemory
-                    | CallError::WrongEpoch,
+                    | CallError::WrongEpoch
+                    | CallError::Cold(_),
                 ) => Err(NodeState::Unreachable),
                 Err(CallError::Refused(status)) => {
                     return Err(RouterError::Node {
@@ -252,14 +255,19 @@ impl Router {
         Ok(contents)
     }
 
-    /// The nodes that do not serve a corpus now.
+    /// The nodes that do not serve a corpus now, and the shards that the others do not serve.
     pub(super) async fn not_serving(
         &self,
         corpus: &OpenCorpus,
-    ) -> Result<BTreeSet<NodeId>, RouterError> {
-        let contents = self.contents(corpus, Deadline::within(LOOKING)).await?;
-        let silent = contents.into_iter().filter(|(_, answer)| answer.is_err());
-        Ok(silent.map(|(node, _)| node.id).collect())
+    ) -> Result<(BTreeSet<NodeId>, Cold), RouterError> {
+        let (mut down, mut cold) = (BTreeSet::new(), Cold::new());
+        for (node, answer) in self.contents(corpus, Deadline::within(LOOKING)).await? {
+            match answer.map(|answer| shards_into(&answer.shards)) {
+                Ok(Ok(served)) => drop(cold.insert(node.id, ShardSet::ALL.difference(&served))),
+                Ok(Err(_)) | Err(_) => drop(down.insert(node.id)),
+            }
+        }
+        Ok((down, cold))
     }
 
     async fn drop_from_nodes(

@@ -6,7 +6,7 @@ mod look_up;
 mod pairs;
 mod scan;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -75,12 +75,12 @@ impl CorpusStream {
                 connections.insert(node.id.clone(), connection(endpoint));
             }
         }
-        let down = if cluster.layout.map().has_copies() {
+        let (down, cold) = if cluster.layout.map().has_copies() {
             router.not_serving(&corpus).await?
         } else {
-            BTreeSet::new()
+            Default::default()
         };
-        let readers = Readers::new(Arc::clone(&cluster.layout), &down);
+        let readers = Readers::new(Arc::clone(&cluster.layout), &down, &cold);
         let unproven = router.prove(Claim {
             cluster: &cluster,
             readers: &readers,

@@ -70,12 +70,12 @@ impl Router {
         let mut rounds = Rounds::new();
         let mut is_patient = false;
         loop {
-            if !lost.is_empty() {
+            if !lost.down().is_empty() {
                 self.warn_of(corpus, &lost).await?;
             }
             let down = lost.down();
             let cluster = self.cluster.view();
-            let readers = Arc::new(Readers::new(Arc::clone(&cluster.layout), &down));
+            let readers = Arc::new(Readers::new(Arc::clone(&cluster.layout), &down, &lost.cold));
             let plan = plan(&readers, corpus, near, down.clone()).await?;
             if !plan.unreachable.is_empty() && !lost.silent.is_empty() {
                 // No other node can answer.
@@ -108,9 +108,12 @@ impl Router {
             if failures.is_empty() {
                 return complete(corpus, near, plan, answers).await;
             }
+            let is_again = !failures.stale.is_empty() || !failures.cold.is_empty();
             lost.extend(failures);
-            if !lost.stale.is_empty() {
-                if !rounds.another(&self.cluster, &cluster, deadline).await {
+            if is_again {
+                let has_another = rounds.another(&self.cluster, &cluster, deadline).await;
+                let goes_on = has_another || near.spec.allow_partial && lost.give_up_cold();
+                if !goes_on {
                     return Err(lost.error(&corpus.record.name));
                 }
                 lost.stale.clear();

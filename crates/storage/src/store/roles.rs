@@ -63,12 +63,22 @@ impl Store {
         self.shards_with(|_, role| role == Role::InSync)
     }
 
-    /// The same, but for those whose record names another store first.
+    /// The shards that this store is to hold tables of: those it is hot for, in sync or about to be; all if there are no
+    /// records.
+    #[must_use]
+    pub fn hot(&self) -> ShardSet {
+        let own = self.replicas.read().store();
+        self.shards_with(|record, role| {
+            matches!(role, Role::Copied { .. } | Role::InSync) && record.is_hot(own)
+        })
+    }
+
+    /// The shards that the store answers for and that no other store is named hot for before it.
     #[must_use]
     pub fn leads(&self) -> ShardSet {
         let own = self.replicas.read().store();
         self.shards_with(|record, role| {
-            let first = record.in_sync.first();
+            let first = record.in_sync.iter().find(|entry| entry.hot);
             role == Role::InSync && first.is_some_and(|first| first.store == own)
         })
     }
@@ -123,6 +133,21 @@ impl Store {
     #[must_use]
     pub fn unanswered(&self, epochs: &[(ShardId, Epoch)]) -> ShardSet {
         self.replicas.read().unanswered(epochs)
+    }
+
+    /// Those of these shards that the store has not held in sync ever since these epochs.
+    #[must_use]
+    pub fn left_since(&self, epochs: &[(ShardId, Epoch)]) -> ShardSet {
+        let replicas = self.replicas.read();
+        let own = replicas.store();
+        let stays = |(shard, epoch): &(ShardId, Epoch)| {
+            let held = replicas.by_shard.get(shard);
+            let standing = held.and_then(|held| held.replica.standing());
+            let entry = standing.and_then(|(record, _)| record.in_sync(own));
+            entry.is_some_and(|entry| entry.since <= *epoch)
+        };
+        let left = epochs.iter().filter(|of_shard| !stays(of_shard));
+        left.map(|(shard, _)| *shard).collect()
     }
 
     /// Those of these shards of which a store has installed a later record; all if this is another store.

@@ -7,6 +7,7 @@
 //! - EP2: no step is taken from a record that is not sealed.
 //! - EP3: an eviction leaves a store in sync, and at least `min_in_sync`.
 //! - EP4: a store is promoted only by its word that it has copied everything since it was added, this time.
+//! - EP5: after a step, as many stores in sync are hot as wished, or all of them.
 
 use super::record::{Epoch, InSync, Learner, ShardRecord, StoreId};
 
@@ -77,6 +78,7 @@ impl ShardRecord {
             }
             Step::Promote { store, copied } => next.promote(store, copied)?,
         }
+        next.heat();
         Ok(next)
     }
 

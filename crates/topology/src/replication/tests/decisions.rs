@@ -199,3 +199,56 @@ fn a_learner_neither_answers_nor_confirms() {
     read.confirmed(id(0), Epoch::FIRST);
     assert!(read.is_proven());
 }
+
+fn at_least_one(mut record: ShardRecord) -> ShardRecord {
+    record.min_in_sync = 1;
+    record
+}
+
+/// EP5.
+#[test]
+fn cold_stores_get_hot_where_hot_ones_leave_and_come_back_cold() {
+    let hot = |record: &ShardRecord| -> Vec<bool> {
+        record.in_sync.iter().map(|entry| entry.hot).collect()
+    };
+    let first = record(3).with_hot(2);
+    assert_eq!(hot(&first), [true, true, false]);
+    assert!(!first.is_hot(id(2)) && !first.is_too_cold());
+    let evicted = next(&at_least_one(first.clone()), Step::Evict(id(0))).unwrap();
+    assert_eq!(hot(&evicted), [true, true]);
+    let added = next(&evicted, Step::AddLearner(id(0))).unwrap();
+    assert!(!added.is_hot(id(0)));
+    let copied = added.epoch;
+    let back = next(
+        &added,
+        Step::Promote {
+            store: id(0),
+            copied,
+        },
+    )
+    .unwrap();
+    assert_eq!(hot(&back), [true, true, false]);
+    // One that goes while it is cold makes no other one hot.
+    let evicted = next(&first, Step::Evict(id(2))).unwrap();
+    assert_eq!(hot(&evicted), [true, true]);
+    // A learner is hot where hot stores lack.
+    let alone = next(&at_least_one(evicted), Step::Evict(id(0))).unwrap();
+    assert_eq!(hot(&alone), [true]);
+    let added = next(&alone, Step::AddLearner(id(0))).unwrap();
+    assert!(added.is_hot(id(0)));
+    let copied = added.epoch;
+    let back = next(
+        &added,
+        Step::Promote {
+            store: id(0),
+            copied,
+        },
+    )
+    .unwrap();
+    assert_eq!(hot(&back), [true, true]);
+    // Records of before know no wish.
+    let mut old = first;
+    old.in_sync[0].hot = false;
+    assert!(old.is_too_cold());
+    assert_eq!(hot(&next(&old, Step::Keep).unwrap()), [true, true, false]);
+}

@@ -1,0 +1,210 @@
+//! Which shards have tables in memory. A replica that is not hot has none: it keeps what is stored, and answers no
+//! searches. Once the record makes it hot, its tables are made beside the changes, shard by shard.
+//!
+//! # Invariants
+//! - HT1: a shard is built only while its tables hold what is stored, all changes applied so far included.
+//! - HT2: tables are made and thrown away only while no change of the shard is being applied.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
+use simshard_storage::{Failure, ReadError, Store};
+use simshard_topology::{ShardId, ShardSet};
+use tokio::sync::watch;
+
+use crate::corpora::NodeCorpora;
+
+/// Which shards are to have tables, and which have.
+#[derive(Debug)]
+pub(super) struct Heat {
+    /// Held while a shard is changed, or its tables are made or thrown away.
+    turns: Box<[Mutex<()>]>,
+    sets: RwLock<Sets>,
+}
+
+#[derive(Debug)]
+struct Sets {
+    hot: ShardSet,
+    built: ShardSet,
+    /// How often tables of each shard were thrown away.
+    thrown: Box<[u64]>,
+}
+
+impl Heat {
+    /// Of a node whose hot shards are all built.
+    pub(super) fn new(hot: ShardSet) -> Self {
+        let sets = Sets {
+            hot,
+            built: hot,
+            thrown: vec![0; ShardId::COUNT].into(),
+        };
+        Self {
+            turns: ShardId::all().map(|_| Mutex::default()).collect(),
+            sets: RwLock::new(sets),
+        }
+    }
+
+    /// Waits until nothing changes a shard or its tables; nothing does while the guard is held.
+    pub(super) fn turn(&self, shard: ShardId) -> MutexGuard<'_, ()> {
+        self.turns[usize::from(shard.0)].lock()
+    }
+
+    /// Whether a shard has all its tables.
+    pub(super) fn is_built(&self, shard: ShardId) -> bool {
+        self.sets.read().built.contains(shard)
+    }
+
+    /// Whether a shard is to have tables.
+    pub(super) fn is_hot(&self, shard: ShardId) -> bool {
+        self.sets.read().hot.contains(shard)
+    }
+
+    /// The shards that have all their tables.
+    pub(super) fn built(&self) -> ShardSet {
+        self.sets.read().built
+    }
+
+    /// The shards that are to have tables and have not.
+    pub(super) fn unbuilt(&self) -> ShardSet {
+        let sets = self.sets.read();
+        sets.hot.difference(&sets.built)
+    }
+
+    /// How often the tables of a shard were thrown away. While it is the same, what was built still is.
+    pub(super) fn thrown(&self, shard: ShardId) -> u64 {
+        self.sets.read().thrown[usize::from(shard.0)]
+    }
+
+    /// Takes note of the shards that are to have tables. Throws away those of others, and of shards whose contents are
+    /// others now. Answers the shards that are to be built.
+    fn follow(&self, hot: ShardSet, others: ShardSet, corpora: &NodeCorpora) -> ShardSet {
+        self.sets.write().hot = hot;
+        let built = self.built();
+        let cold = built.difference(&hot);
+        for shard in cold.union(&built.intersection(&others)).iter() {
+            let _turn = self.turn(shard);
+            let mut sets = self.sets.write();
+            sets.built = sets.built.difference(&ShardSet::from_iter([shard]));
+            sets.thrown[usize::from(shard.0)] += 1;
+            drop(sets);
+            corpora.clear(shard);
+        }
+        self.unbuilt()
+    }
+}
+
+/// What tables are made from and for.
+#[derive(Debug)]
+pub(super) struct Warming {
+    pub(super) store: Arc<Store>,
+    pub(super) corpora: Arc<NodeCorpora>,
+    pub(super) heat: Arc<Heat>,
+    /// Told once the storage has failed for good.
+    pub(super) failed: watch::Sender<Option<Failure>>,
+    /// Told when a shard is built.
+    pub(super) built: watch::Sender<()>,
+}
+
+impl Warming {
+    /// Makes the tables of a shard, if it still is to have them.
+    fn warm(&self, shard: ShardId) -> Result<(), ReadError> {
+        let _turn = self.heat.turn(shard);
+        if !self.heat.unbuilt().contains(shard) {
+            return Ok(());
+        }
+        for (uid, corpus) in self.corpora.all_but(&HashSet::new()) {
+            corpus.load_shard(&self.store, uid, shard)?;
+        }
+        self.heat.sets.write().built.insert(shard);
+        self.built.send_replace(());
+        Ok(())
+    }
+}
+
+/// Makes tables on a thread of its own: one core, so that searches and changes have the others.
+#[derive(Debug)]
+pub(super) struct Warmer {
+    warming: Arc<Warming>,
+    queue: Arc<Queue>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    shards: Mutex<Waiting>,
+    has_changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    shards: VecDeque<ShardId>,
+    is_closed: bool,
+}
+
+impl Warmer {
+    /// # Errors
+    /// If the system has no threads left.
+    pub(super) fn start(warming: Warming) -> std::io::Result<Self> {
+        let (warming, queue) = (Arc::new(warming), Arc::new(Queue::default()));
+        let (its_warming, its_queue) = (Arc::clone(&warming), Arc::clone(&queue));
+        let work = move || {
+            while let Some(shard) = its_queue.next() {
+                if let Err(error) = its_warming.warm(shard) {
+                    // The tables are not what is stored, so the node must not answer by them.
+                    its_warming.failed.send_replace(Some(Failure::new(&error)));
+                }
+            }
+        };
+        let thread = thread::Builder::new()
+            .name("warmer".to_owned())
+            .spawn(work)?;
+        Ok(Self {
+            warming,
+            queue,
+            thread: Some(thread),
+        })
+    }
+
+    /// Follows the records that are applied. The contents of `others` are others now.
+    pub(super) fn follow(&self, others: ShardSet) {
+        let Warming {
+            store,
+            corpora,
+            heat,
+            ..
+        } = &*self.warming;
+        let cold = heat.follow(store.hot(), others, corpora);
+        if !cold.is_empty() {
+            self.queue.shards.lock().shards = cold.iter().collect();
+            self.queue.has_changed.notify_one();
+        }
+    }
+}
+
+impl Queue {
+    /// The next shard, once there is one; `None` at the end.
+    fn next(&self) -> Option<ShardId> {
+        let mut waiting = self.shards.lock();
+        while !waiting.is_closed && waiting.shards.is_empty() {
+            self.has_changed.wait(&mut waiting);
+        }
+        if waiting.is_closed {
+            return None;
+        }
+        waiting.shards.pop_front()
+    }
+}
+
+impl Drop for Warmer {
+    /// Waits for the shard in hand.
+    fn drop(&mut self) {
+        self.queue.shards.lock().is_closed = true;
+        self.queue.has_changed.notify_one();
+        if let Some(thread) = self.thread.take() {
+            // If it panicked, the process says so.
+            let _ended = thread.join();
+        }
+    }
+}
