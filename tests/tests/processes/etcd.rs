@@ -152,7 +152,7 @@ async fn nodes_register_themselves_and_are_found_where_they_are_now() {
     let cluster = Registering::in_etcd(&etcd);
     let names = ["n1", "n2", "n3"];
     let starting = names.map(|name| cluster.start(name));
-    let init = cluster.cluster(&["init", "--nodes", "3"]);
+    let init = cluster.cluster(&["init", "--nodes", "3", "--replicas", "1"]);
     assert!(init.status.success(), "{}", said(&init));
     assert!(said(&init).contains("n1 has 00-55, n2 has 56-aa, n3 has ab-ff"));
     let [_n1, n2, _n3] = starting.map(|node| node.join().unwrap());
