@@ -1,0 +1,99 @@
+//! Checks of all stores at once, and of the end.
+
+use simshard_topology::ShardId;
+use simshard_topology::replication::{Epoch, StoreId};
+
+use crate::disk::Shards;
+use crate::faults::Fault;
+use crate::oracle::Promise;
+use crate::scene::{ELEMENTS, MILLISECOND, node_of, shards_of};
+use crate::world::{Event, World};
+
+impl World {
+    pub(crate) fn check(&mut self) {
+        let after = self.rng.u64(50 * MILLISECOND..150 * MILLISECOND);
+        self.at(self.now + after, Event::Check);
+        self.check_elements(|_| true);
+    }
+
+    /// RI1 and RI5, for one element.
+    pub(crate) fn check_stores(&mut self, element: usize) {
+        self.check_elements(|other| other == element);
+    }
+
+    /// RI1, RI5, RI10: by the current record, the stores in sync have on disk what was acknowledged.
+    fn check_elements(&mut self, is_meant: impl Fn(usize) -> bool) {
+        let moment = self.moment + 1;
+        let durable: Vec<(StoreId, Shards)> = self
+            .nodes
+            .iter()
+            .map(|node| (node.disk.store, node.disk.durable(self.fault)))
+            .collect();
+        let records = self.metadata.records.clone();
+        for (shard, record) in records {
+            for entry in &record.in_sync {
+                let (store, shards) = &durable[node_of(entry.store)];
+                if *store != entry.store || self.is_lost(*store) {
+                    continue;
+                }
+                let held = shards.get(&shard);
+                let promise = if entry.since == Epoch::FIRST {
+                    Promise::RI1
+                } else {
+                    Promise::RI5
+                };
+                for element in (0..ELEMENTS).filter(|element| is_meant(*element)) {
+                    if shards_of(element).contains(&shard)
+                        && let Some(held) = held
+                    {
+                        let place = || format!("{shard} in {store} by {}", record.epoch);
+                        let shown = held.contents[element];
+                        self.oracle.check(element, shown, moment, promise, place);
+                    }
+                }
+            }
+        }
+    }
+
+    fn is_lost(&self, store: StoreId) -> bool {
+        let serves_anyway = self.fault == Some(Fault::OlderDirectoryServes);
+        self.lost.contains(&store) && !serves_anyway
+    }
+
+    /// SI2 and SI3: all shards are at full strength, all changes succeed, and all copies agree.
+    pub(crate) fn check_end(&mut self) {
+        let count = self.oracle.operations.len();
+        if self.oracle.acknowledged_of(count - ELEMENTS..count) < ELEMENTS {
+            let records = format!("{:#?}", self.metadata.records);
+            self.oracle
+                .note(Promise::SI2, || format!("the last writes fail: {records}"));
+        }
+        for (shard, record) in self.metadata.records.clone() {
+            let is_whole = record.in_sync.len() >= usize::from(record.want);
+            if !is_whole || !record.learners.is_empty() {
+                self.oracle
+                    .note(Promise::SI2, || format!("{shard}: {record:#?}"));
+            }
+            let copies = record.in_sync.iter().map(|entry| entry.store);
+            let copies: Vec<_> = copies.map(|store| self.copy(shard, store)).collect();
+            if copies.iter().any(|copy| *copy != copies[0]) {
+                self.oracle
+                    .note(Promise::SI3, || format!("{shard}: {copies:#?}"));
+            }
+        }
+        self.check_elements(|_| true);
+    }
+
+    fn copy(
+        &mut self,
+        shard: ShardId,
+        store: StoreId,
+    ) -> Option<Vec<simshard_topology::replication::State>> {
+        let node = &mut self.nodes[node_of(store)];
+        if node.disk.store != store {
+            return None;
+        }
+        let held = node.running()?.shards.get(&shard)?;
+        Some(held.contents.to_vec())
+    }
+}

@@ -1,0 +1,110 @@
+//! A simulation of replication: routers, nodes, disks, the metadata and the network between them, driven by one seed.
+//!
+//! The nodes and routers here are models, but all that they decide is decided by the core,
+//! `simshard_topology::replication`: what a record may become, what a node takes, and when a router acknowledges or
+//! answers. Time is virtual. Processes crash and lose what was not synced, or stand still and go on with what they knew;
+//! links are cut in one direction; messages are lost, late and repeated; disks are emptied or get older; clocks differ.
+//! After a while all that ends, and the cluster must recover by itself.
+//!
+//! Each breach is printed with its seed and the last events before it. `SIMSHARD_SEED=7` runs the seed 7 only.
+//!
+//! # Invariants
+//! Besides those of the core, the oracle checks these:
+//! - SI1: no complete answer and no store shows what nobody wrote.
+//! - SI2: once trouble ends, every shard gets back to full strength, and changes succeed.
+//! - SI3: then all copies of a shard are equal, once all documents were written.
+
+mod checks;
+mod copying;
+mod disk;
+mod faults;
+mod membership;
+mod message;
+mod metadata;
+mod node;
+mod oracle;
+mod reads;
+mod router;
+mod scene;
+mod starting;
+mod trouble;
+mod world;
+
+use std::time::Instant;
+
+use faults::Fault;
+use world::{Outcome, run};
+
+/// Seeds that are run if the tests are short, or long.
+const SEEDS: [u64; 2] = [300, 20_000];
+
+/// A planted fault must be found within so many seeds.
+const FAULT_SEEDS: u64 = 1_000;
+
+/// Lines of the story of a breach.
+const LINES: usize = 120;
+
+/// The seed that is to be run, if only one is.
+fn only_seed() -> Option<u64> {
+    let seed = std::env::var("SIMSHARD_SEED").ok()?;
+    Some(seed.parse().expect("SIMSHARD_SEED is a number"))
+}
+
+/// The story of a breach: the last events before it, as another run of the seed tells them.
+fn story(seed: u64, fault: Option<Fault>) -> String {
+    let Outcome { breach, told, .. } = run(seed, fault, true);
+    let first = told.len().saturating_sub(LINES);
+    format!("seed {seed}: {breach:#?}\n{}", told[first..].join("\n"))
+}
+
+/// RI1-RI6, RI8, RI10-RI12, QW2, SI1-SI3.
+#[test]
+fn no_seed_breaks_a_promise() {
+    let started = Instant::now();
+    let is_long = std::env::var_os("SIMSHARD_LONG").is_some();
+    let most = SEEDS[usize::from(is_long)];
+    let seeds = only_seed().map_or(0..most, |seed| seed..seed + 1);
+    let (mut events, mut acknowledged, mut answered, mut steps) = (0, 0, 0, 0);
+    for seed in seeds {
+        let outcome = run(seed, None, false);
+        assert!(outcome.breach.is_none(), "{}", story(seed, None));
+        events += outcome.events;
+        acknowledged += outcome.acknowledged;
+        answered += outcome.answered;
+        steps += outcome.steps;
+    }
+    println!(
+        "{events} events, {acknowledged} acknowledged changes, {answered} complete answers, {steps} steps, {:.1?}",
+        started.elapsed()
+    );
+}
+
+#[test]
+fn each_planted_fault_is_found() {
+    let mut missed = Vec::new();
+    for fault in faults::ALL {
+        let started = Instant::now();
+        let breach = (0..FAULT_SEEDS).find_map(|seed| {
+            let breach = run(seed, Some(fault), false).breach?;
+            Some((seed, breach.promise))
+        });
+        match breach {
+            Some((seed, promise)) => println!(
+                "{fault:?}: {promise:?} breaks with seed {seed}, {:.1?}",
+                started.elapsed()
+            ),
+            None => missed.push(fault),
+        }
+    }
+    assert!(missed.is_empty(), "{missed:?}");
+}
+
+#[test]
+fn a_seed_replays_exactly() {
+    for seed in 0..5 {
+        let [first, second, told] = [false, false, true].map(|tells| run(seed, None, tells));
+        assert_eq!(first.hash, second.hash);
+        assert_eq!((first.hash, first.events), (told.hash, told.events));
+        assert_ne!(first.hash, run(seed + 1, None, false).hash);
+    }
+}

@@ -1,0 +1,112 @@
+//! What processes send to each other.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use simshard_topology::ShardId;
+use simshard_topology::replication::{
+    Epoch, Outcome, Pin, PublishedStore, ShardRecord, ShardRecords, State, StoreId,
+};
+
+use crate::disk::Contents;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Place {
+    Metadata,
+    Node(usize),
+    Router(usize),
+}
+
+/// Why the metadata is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Follow,
+    Start,
+    Steps,
+    /// To prove a read.
+    Proof(usize),
+}
+
+/// A write of a document, as a router sends it.
+#[derive(Clone, Debug)]
+pub(crate) struct WriteRequest {
+    pub(crate) operation: usize,
+    pub(crate) element: usize,
+    pub(crate) state: State,
+    pub(crate) shards: Vec<(ShardId, Epoch)>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Message {
+    Write(WriteRequest),
+    /// Shards that refused are missing.
+    Written {
+        operation: usize,
+        store: StoreId,
+        state: State,
+        outcomes: Vec<(ShardId, Epoch, Outcome)>,
+    },
+    /// The version is too far ahead.
+    WriteFailed {
+        operation: usize,
+    },
+    Query {
+        read: usize,
+        shard: ShardId,
+        epoch: Epoch,
+    },
+    /// `None` is a refusal.
+    Answer {
+        read: usize,
+        store: StoreId,
+        epoch: Epoch,
+        contents: Option<Contents>,
+    },
+    Confirm {
+        read: usize,
+        store: StoreId,
+        shard: ShardId,
+    },
+    Confirmed {
+        read: usize,
+        store: StoreId,
+        installed: Epoch,
+    },
+    Ping,
+    Pong {
+        store: StoreId,
+        incarnation: u64,
+        reports: Vec<(ShardId, Epoch)>,
+    },
+    ReadMetadata(Purpose),
+    Metadata {
+        purpose: Purpose,
+        records: ShardRecords,
+        published: BTreeMap<StoreId, PublishedStore>,
+    },
+    /// Replaces a record, unless it changed.
+    Commit {
+        shard: ShardId,
+        replaces: Arc<ShardRecord>,
+        record: Arc<ShardRecord>,
+    },
+    /// Replaces what the metadata says of a store, unless it changed.
+    Publish {
+        store: StoreId,
+        replaces: Option<PublishedStore>,
+        published: PublishedStore,
+    },
+    CopyShard {
+        shard: ShardId,
+        added: Epoch,
+        copy: u64,
+    },
+    /// A part of a copy: the elements from a place on. The last part is empty.
+    Part {
+        shard: ShardId,
+        copy: u64,
+        pin: Pin,
+        from: usize,
+        states: Vec<State>,
+    },
+}

@@ -1,0 +1,76 @@
+//! The metadata store: linearizable, and away at times.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use simshard_topology::replication::{PublishedStore, ShardRecord, ShardRecords, StoreId};
+
+use crate::message::{Message, Place};
+use crate::scene::{Scene, shards, store};
+use crate::world::World;
+
+pub(crate) struct Metadata {
+    pub(crate) records: ShardRecords,
+    pub(crate) published: BTreeMap<StoreId, PublishedStore>,
+    pub(crate) is_away: bool,
+    /// How often records changed.
+    pub(crate) steps: usize,
+}
+
+impl Metadata {
+    pub(crate) fn new(scene: &Scene) -> Self {
+        let first = |shard: u8| {
+            let nodes = (0..scene.replicas).map(|place| (place + shard as usize) % scene.nodes);
+            let stores: Vec<_> = nodes.map(|node| store(node, 0)).collect();
+            Arc::new(ShardRecord::first(0, &stores, shard.into()))
+        };
+        Self {
+            records: shards().map(|shard| (shard, first(shard.0))).collect(),
+            published: BTreeMap::new(),
+            is_away: false,
+            steps: 0,
+        }
+    }
+}
+
+impl World {
+    pub(crate) fn metadata_takes(&mut self, from: Place, message: Message) {
+        if self.metadata.is_away {
+            return;
+        }
+        match message {
+            Message::ReadMetadata(purpose) => {
+                let answer = Message::Metadata {
+                    purpose,
+                    records: self.metadata.records.clone(),
+                    published: self.metadata.published.clone(),
+                };
+                self.send(Place::Metadata, from, answer);
+            }
+            Message::Commit {
+                shard,
+                replaces,
+                record,
+            } => {
+                let current = &self.metadata.records[&shard];
+                if *current == replaces {
+                    self.metadata.steps += 1;
+                    let before = Arc::clone(current);
+                    self.oracle.record_changed(shard, &before, &record);
+                    self.metadata.records.insert(shard, record);
+                }
+            }
+            Message::Publish {
+                store,
+                replaces,
+                published,
+            } => {
+                let known = &mut self.metadata.published;
+                if known.get(&store).copied() == replaces {
+                    known.insert(store, published);
+                }
+            }
+            _ => unreachable!("no message to the metadata: {message:?}"),
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! What was promised to clients, and whether it is kept. It sees everything, and tells nobody.
+
+use std::collections::BTreeMap;
+
+use simshard_topology::replication::{Epoch, ShardRecord, State, StoreId, seal_quorum};
+use simshard_topology::{ShardId, Version};
+
+use crate::faults::Fault;
+
+/// The ids of the promises, as the heads of the core and of the simulation state them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Promise {
+    RI1,
+    RI2,
+    RI3,
+    RI4,
+    RI5,
+    RI6,
+    RI8,
+    RI10,
+    RI11,
+    RI12,
+    QW2,
+    SI1,
+    SI2,
+    SI3,
+}
+
+/// A promise that was broken, and how.
+#[derive(Clone, Debug)]
+pub(crate) struct Breach {
+    pub(crate) promise: Promise,
+    pub(crate) how: String,
+}
+
+/// A change of a document, by one call of a client. Times are moments.
+#[derive(Clone, Debug)]
+pub(crate) struct Operation {
+    pub(crate) element: usize,
+    pub(crate) live: bool,
+    begun: u64,
+    /// When its caller was told that it failed.
+    told: Option<u64>,
+    acknowledged: Option<(u64, State)>,
+    /// When its router forgot it.
+    given_up: Option<u64>,
+    /// When nothing of it could happen any more.
+    ended: Option<u64>,
+    stamps: Vec<(Version, u64)>,
+    /// Messages on the network.
+    pub(crate) in_flight: usize,
+}
+
+pub(crate) struct Oracle {
+    fault: Option<Fault>,
+    pub(crate) operations: Vec<Operation>,
+    pub(crate) breach: Option<Breach>,
+    /// Complete answers.
+    pub(crate) answered: usize,
+    /// The highest epoch that a store has reported, by the store's own log.
+    reported: BTreeMap<(StoreId, ShardId), Epoch>,
+    /// The stores in sync by the record before the one before the last.
+    before: BTreeMap<ShardId, ShardRecord>,
+}
+
+impl Oracle {
+    pub(crate) const fn new(fault: Option<Fault>) -> Self {
+        Self {
+            fault,
+            operations: Vec::new(),
+            breach: None,
+            answered: 0,
+            reported: BTreeMap::new(),
+            before: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn acknowledged(&self) -> usize {
+        let operations = self.operations.iter();
+        operations.filter(|one| one.acknowledged.is_some()).count()
+    }
+
+    /// Notes a breach. Of a world with a planted fault, only what a user may see or lose counts.
+    pub(crate) fn note(&mut self, promise: Promise, how: impl FnOnce() -> String) {
+        let is_seen = match promise {
+            Promise::RI1
+            | Promise::RI2
+            | Promise::RI5
+            | Promise::RI10
+            | Promise::QW2
+            | Promise::SI1
+            | Promise::SI2
+            | Promise::SI3 => true,
+            Promise::RI3
+            | Promise::RI4
+            | Promise::RI6
+            | Promise::RI8
+            | Promise::RI11
+            | Promise::RI12 => self.fault.is_none(),
+        };
+        if is_seen && self.breach.is_none() {
+            let how = how();
+            self.breach = Some(Breach { promise, how });
+        }
+    }
+
+    pub(crate) fn begun(&mut self, element: usize, live: bool, moment: u64) -> usize {
+        self.operations.push(Operation {
+            element,
+            live,
+            begun: moment,
+            told: None,
+            acknowledged: None,
+            given_up: None,
+            ended: None,
+            stamps: Vec::new(),
+            in_flight: 0,
+        });
+        self.operations.len() - 1
+    }
+
+    pub(crate) fn stamped(&mut self, operation: usize, version: Version, moment: u64) {
+        self.operations[operation].stamps.push((version, moment));
+    }
+
+    pub(crate) fn told(&mut self, operation: usize, moment: u64) {
+        self.operations[operation].told.get_or_insert(moment);
+    }
+
+    pub(crate) fn given_up(&mut self, operation: usize, moment: u64) {
+        self.operations[operation].given_up = Some(moment);
+        self.settle(operation, moment);
+    }
+
+    pub(crate) fn left_network(&mut self, operation: usize, moment: u64) {
+        self.operations[operation].in_flight -= 1;
+        self.settle(operation, moment);
+    }
+
+    fn settle(&mut self, operation: usize, moment: u64) {
+        let operation = &mut self.operations[operation];
+        let is_over = operation.acknowledged.is_some() || operation.given_up.is_some();
+        if is_over && operation.in_flight == 0 {
+            operation.ended.get_or_insert(moment);
+        }
+    }
+
+    /// RI6.
+    pub(crate) fn acknowledge(&mut self, operation: usize, state: State, moment: u64) {
+        let this = &mut self.operations[operation];
+        this.acknowledged = Some((moment, state));
+        let (element, begun) = (this.element, this.begun);
+        self.settle(operation, moment);
+        let is_late = |other: &&Operation| {
+            let before = other.acknowledged.filter(|(at, _)| *at < begun);
+            other.element == element
+                && before.is_some_and(|(_, known)| known.live != state.live && known >= state)
+        };
+        if let Some(other) = self.operations.iter().find(is_late) {
+            let how = format!("{state:?} was acknowledged after {other:?}");
+            self.note(Promise::RI6, || how);
+        }
+    }
+
+    /// Checks a state of an element that is shown: what was acknowledged before a moment is there, and nothing that
+    /// ended before that began. RI10, QW2, SI1, and `missing`.
+    pub(crate) fn check(
+        &mut self,
+        element: usize,
+        shown: State,
+        before: u64,
+        missing: Promise,
+        place: impl FnOnce() -> String,
+    ) {
+        if let Some((promise, how)) = self.wrong(element, shown, before, missing) {
+            self.note(promise, || format!("{}: {shown:?}: {how}", place()));
+        }
+    }
+
+    fn wrong(
+        &self,
+        element: usize,
+        shown: State,
+        before: u64,
+        missing: Promise,
+    ) -> Option<(Promise, String)> {
+        let of_element = || self.operations.iter().filter(|one| one.element == element);
+        let shows = |one: &&Operation| {
+            let mut stamps = one.stamps.iter();
+            one.live == shown.live && stamps.any(|(version, _)| *version == shown.version)
+        };
+        if shown != State::NEVER && of_element().find(shows).is_none() {
+            return Some((Promise::SI1, "nobody wrote it".into()));
+        }
+        for known in of_element() {
+            let Some((at, state)) = known.acknowledged else {
+                continue;
+            };
+            if at >= before || state.live == shown.live {
+                continue;
+            }
+            if shown < state {
+                return Some((missing, format!("{known:?} is missing")));
+            }
+            let ended = |one: &Operation| one.ended.is_some_and(|ended| ended < known.begun);
+            if of_element().filter(shows).all(ended) {
+                return Some((Promise::RI10, format!("it is over, and {known:?} is later")));
+            }
+            let is_late = |one: &Operation| {
+                let stamp = one.stamps.iter().find(|(version, _)| *version == shown.version);
+                let (told, stamped) = (one.told, stamp.map(|(_, at)| *at));
+                told.is_some() && told < stamped && told < Some(known.begun)
+            };
+            if of_element().filter(shows).all(is_late) {
+                return Some((Promise::QW2, format!("it had failed, and {known:?} is later")));
+            }
+        }
+        None
+    }
+
+    /// RI3.
+    pub(crate) fn reports(&mut self, store: StoreId, shard: ShardId, epoch: Epoch) {
+        let known = self.reported.entry((store, shard)).or_insert(Epoch::NONE);
+        let before = *known;
+        *known = epoch.max(before);
+        if epoch < before {
+            self.note(Promise::RI3, || format!("{store} {shard}: {before}, {epoch}"));
+        }
+    }
+
+    /// The highest epoch that a store has reported.
+    fn report(&self, store: StoreId, shard: ShardId) -> Epoch {
+        let known = self.reported.get(&(store, shard));
+        known.copied().unwrap_or(Epoch::NONE)
+    }
+
+    /// RI4.
+    pub(crate) fn record_changed(
+        &mut self,
+        shard: ShardId,
+        before: &ShardRecord,
+        record: &ShardRecord,
+    ) {
+        if let Some(first) = self.before.insert(shard, before.clone()) {
+            let has_synced = |store| self.report(store, shard) >= before.epoch;
+            let synced = first.in_sync.iter().filter(|entry| has_synced(entry.store));
+            let is_sealed = synced.count() >= seal_quorum(first.in_sync.len());
+            if !is_sealed {
+                self.note(Promise::RI4, || format!("{shard}: {before:?}, {record:?}"));
+            }
+        }
+    }
+
+    /// RI12: a learner takes writes.
+    pub(crate) fn learner_joined(&mut self, shard: ShardId, record: &ShardRecord, added: Epoch) {
+        let mut in_sync = record.in_sync.iter();
+        if !in_sync.any(|entry| self.report(entry.store, shard) >= added) {
+            self.note(Promise::RI12, || format!("{shard}: {record:?}"));
+        }
+    }
+}
+
+impl Oracle {
+    /// How many of some operations were acknowledged.
+    pub(crate) fn acknowledged_of(&self, range: std::ops::Range<usize>) -> usize {
+        let operations = self.operations[range].iter();
+        operations.filter(|one| one.acknowledged.is_some()).count()
+    }
+}
