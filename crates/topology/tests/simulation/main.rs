@@ -33,6 +33,7 @@ mod world;
 use std::time::Instant;
 
 use faults::Fault;
+use oracle::Breach;
 use world::{Outcome, run};
 
 /// Seeds that are run if the tests are short, or long.
@@ -54,7 +55,11 @@ fn only_seed() -> Option<u64> {
 fn story(seed: u64, fault: Option<Fault>) -> String {
     let Outcome { breach, told, .. } = run(seed, fault, true);
     let first = told.len().saturating_sub(LINES);
-    format!("seed {seed}: {breach:#?}\n{}", told[first..].join("\n"))
+    let Some(Breach { promise, how }) = breach else {
+        return format!("seed {seed} breaks nothing when it is told");
+    };
+    let story = told[first..].join("\n");
+    format!("{story}\nseed {seed}: {promise:?} breaks: {how}")
 }
 
 /// RI1-RI6, RI8, RI10-RI12, QW2, SI1-SI3.

@@ -43,7 +43,9 @@ impl Members<'_> {
         if let Some(store) = learners.find(|store| self.is_dead(*store)) {
             return Some(Step::DropLearner(store));
         }
-        if !self.has_live(record) {
+        // An eviction that would be refused must not stand in the way of a promotion.
+        let may_evict = record.in_sync.len() > usize::from(record.min_in_sync);
+        if !may_evict || !self.has_live(record) {
             return None;
         }
         let mut in_sync = record.in_sync.iter().map(|entry| entry.store);

@@ -20,7 +20,7 @@ pub(crate) const SECOND: Time = 1_000_000;
 pub(crate) const CALM: Time = 12 * SECOND;
 
 /// When every document is written once more.
-pub(crate) const LAST_WRITES: Time = CALM + 13 * SECOND;
+pub(crate) const LAST_WRITES: Time = CALM + 20 * SECOND;
 
 /// When all must be well.
 pub(crate) const END: Time = LAST_WRITES + 4 * SECOND;

@@ -123,7 +123,7 @@ impl World {
 
     /// A node ends, and does not come back before its directory is lost.
     fn plan_loss(&mut self, node: usize) {
-        if matches!(self.nodes[node].process, Process::Running(_)) {
+        if self.now + 4 * SECOND < CALM && self.nodes[node].running().is_some() {
             let later = self.rng.u64(MILLISECOND..SECOND);
             self.crash(node, Some(SINCE_CRASH + later));
             self.at(self.now + SINCE_CRASH, Event::DiskIsLost(node));
@@ -171,7 +171,8 @@ impl World {
 
     pub(crate) fn client(&mut self) {
         if self.now < LAST_WRITES {
-            let after = self.rng.u64(5 * MILLISECOND..40 * MILLISECOND);
+            let pace = if self.now < CALM { 1 } else { 10 };
+            let after = pace * self.rng.u64(5 * MILLISECOND..40 * MILLISECOND);
             self.at(self.now + after, Event::Client);
         }
         let router = self.rng.usize(..self.routers.len());
