@@ -203,11 +203,20 @@ impl Replica {
             Role::Copying { added } if view.role.added() != Some(added) && !is_reported(added) => {
                 Err(InstallError::NotReported(added))
             }
-            Role::InSync if !has_copy && epoch.number != Epoch::FIRST.number => {
+            Role::InSync if !has_copy && !self.has_nothing_to_copy(record) => {
                 Err(InstallError::NoCopy(epoch))
             }
             Role::None | Role::Copying { .. } | Role::Copied { .. } | Role::InSync => Ok(()),
         }
+    }
+
+    /// Whether a record puts the store in sync with nothing to copy: it is the first one, or the store has been in sync
+    /// since then and has installed none, so that nothing was acknowledged without it.
+    fn has_nothing_to_copy(&self, record: &ShardRecord) -> bool {
+        let is_first = |epoch: Epoch| epoch.number == Epoch::FIRST.number;
+        let since = record.in_sync(self.store).map(|entry| entry.since);
+        let is_late = self.appended.record.is_none() && since.is_some_and(is_first);
+        is_first(record.epoch) || is_late
     }
 
     /// Takes note of an entry that was appended to the log.

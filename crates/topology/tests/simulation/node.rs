@@ -18,7 +18,7 @@ use crate::scene::{MILLISECOND, SECOND, Time, node_of, store};
 use crate::world::{Timer, World};
 
 /// How often a node looks around.
-const TICK: Time = 100 * MILLISECOND;
+const TICK: Time = 160 * MILLISECOND;
 
 pub(crate) struct Node {
     pub(crate) disk: Disk,
@@ -441,10 +441,10 @@ impl World {
         self.send(place, Place::Metadata, Message::ReadMetadata(purpose));
         self.install(node);
         self.begin_copies(node);
-        if ticks.is_multiple_of(8) {
+        if ticks.is_multiple_of(5) {
             self.publish(node);
         }
-        if self.rng.u64(..10) == 0 {
+        if self.rng.u64(..5) == 0 {
             let fault = self.fault;
             let (disk, running) = self.parts(node);
             disk.flush(&running.shards, running.applied, fault);

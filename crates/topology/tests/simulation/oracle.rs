@@ -6,6 +6,7 @@ use simshard_topology::replication::{Epoch, ShardRecord, State, StoreId, seal_qu
 use simshard_topology::{ShardId, Version};
 
 use crate::faults::Fault;
+use crate::scene::ELEMENTS;
 
 /// The ids of the promises, as the heads of the core and of the simulation state them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,9 +52,20 @@ pub(crate) struct Operation {
     pub(crate) in_flight: usize,
 }
 
+impl Operation {
+    /// Whether the version of a state was made after the caller had been told of a failure, before another one began.
+    fn is_late(&self, shown: State, known: &Self) -> bool {
+        let mut stamps = self.stamps.iter();
+        let stamp = stamps.find(|(version, _)| *version == shown.version);
+        let stamped = stamp.map(|(_, at)| *at);
+        self.told.is_some() && self.told < stamped && self.told < Some(known.begun)
+    }
+}
+
 pub(crate) struct Oracle {
     fault: Option<Fault>,
     pub(crate) operations: Vec<Operation>,
+    by_element: [Vec<usize>; ELEMENTS],
     pub(crate) breach: Option<Breach>,
     /// Complete answers.
     pub(crate) answered: usize,
@@ -68,6 +80,7 @@ impl Oracle {
         Self {
             fault,
             operations: Vec::new(),
+            by_element: [const { Vec::new() }; ELEMENTS],
             breach: None,
             answered: 0,
             reported: BTreeMap::new(),
@@ -116,7 +129,9 @@ impl Oracle {
             stamps: Vec::new(),
             in_flight: 0,
         });
-        self.operations.len() - 1
+        let operation = self.operations.len() - 1;
+        self.by_element[element].push(operation);
+        operation
     }
 
     pub(crate) fn stamped(&mut self, operation: usize, version: Version, moment: u64) {
@@ -184,12 +199,13 @@ impl Oracle {
         before: u64,
         missing: Promise,
     ) -> Option<(Promise, String)> {
-        let of_element = || self.operations.iter().filter(|one| one.element == element);
+        let of_element = || self.by_element[element].iter().map(|&one| &self.operations[one]);
         let shows = |one: &&Operation| {
             let mut stamps = one.stamps.iter();
             one.live == shown.live && stamps.any(|(version, _)| *version == shown.version)
         };
-        if shown != State::NEVER && of_element().find(shows).is_none() {
+        let writers: Vec<_> = of_element().filter(shows).collect();
+        if shown != State::NEVER && writers.is_empty() {
             return Some((Promise::SI1, "nobody wrote it".into()));
         }
         for known in of_element() {
@@ -202,17 +218,14 @@ impl Oracle {
             if shown < state {
                 return Some((missing, format!("{known:?} is missing")));
             }
-            let ended = |one: &Operation| one.ended.is_some_and(|ended| ended < known.begun);
-            if of_element().filter(shows).all(ended) {
-                return Some((Promise::RI10, format!("it is over, and {known:?} is later")));
+            let is_over = |one: &&Operation| one.ended.is_some_and(|ended| ended < known.begun);
+            if writers.iter().all(is_over) {
+                let how = format!("it is over, and {known:?} is later");
+                return Some((Promise::RI10, how));
             }
-            let is_late = |one: &Operation| {
-                let stamp = one.stamps.iter().find(|(version, _)| *version == shown.version);
-                let (told, stamped) = (one.told, stamp.map(|(_, at)| *at));
-                told.is_some() && told < stamped && told < Some(known.begun)
-            };
-            if of_element().filter(shows).all(is_late) {
-                return Some((Promise::QW2, format!("it had failed, and {known:?} is later")));
+            if writers.iter().all(|one| one.is_late(shown, known)) {
+                let how = format!("it had failed, and {known:?} is later");
+                return Some((Promise::QW2, how));
             }
         }
         None

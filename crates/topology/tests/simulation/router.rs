@@ -16,13 +16,15 @@ use crate::scene::{MILLISECOND, SECOND, Time, node_of, shards_of};
 use crate::world::{Timer, World};
 
 /// How often a router sends again and learns.
-const TICK: Time = 60 * MILLISECOND;
+const TICK: Time = 80 * MILLISECOND;
 
 pub(crate) struct Router {
     pub(crate) life: u64,
     pub(crate) paused_until: Time,
     /// How far its clock is ahead.
     pub(crate) skew: i64,
+    /// In how many of its ticks it learns once.
+    laziness: u64,
     clock: Clock,
     pub(crate) known: ShardRecords,
     /// All records that it has known.
@@ -52,6 +54,7 @@ impl Router {
             life: 0,
             paused_until: 0,
             skew: rng.i64(-most..=most),
+            laziness: [3, 3, 30][rng.usize(..3)],
             clock: Clock::default(),
             known: ShardRecords::new(),
             history: BTreeMap::new(),
@@ -119,7 +122,7 @@ impl World {
         let after = TICK + self.rng.u64(..TICK);
         self.timer(place, after, Timer::Tick);
         // Some routers hear late of changes.
-        if self.rng.u64(..4) == 0 {
+        if self.rng.u64(..self.routers[router].laziness) == 0 {
             let read = Message::ReadMetadata(Purpose::Follow);
             self.send(place, Place::Metadata, read);
         }

@@ -24,7 +24,8 @@ impl World {
             22..37 => self.pause(Place::Node(node)),
             37..42 => self.pause(Place::Router(router)),
             42..62 => self.cut_some_links(node),
-            62..68 => self.isolate(Place::Node(node)),
+            62..65 => self.isolate(Place::Node(node)),
+            65..68 => self.hide(node, router),
             68..74 => self.take_metadata_away(),
             74..79 => self.crash_router(router),
             79..84 => self.change_clock(node, router),
@@ -77,6 +78,20 @@ impl World {
             self.cut((place, other), until);
             self.cut((other, place), until);
         }
+    }
+
+    /// Cuts a node off from all but one router, and both from the metadata.
+    fn hide(&mut self, node: usize, router: usize) {
+        let until = self.now + self.rng.u64(2 * SECOND..5 * SECOND);
+        let node = Place::Node(node);
+        let router = Place::Router(router);
+        for other in self.places() {
+            if other != router {
+                self.cut((node, other), until);
+                self.cut((other, node), until);
+            }
+        }
+        self.cut((Place::Metadata, router), until);
     }
 
     fn cut(&mut self, link: (Place, Place), until: u64) {
