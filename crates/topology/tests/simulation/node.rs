@@ -380,7 +380,9 @@ impl World {
         let mut refused = None;
         for (&shard, record) in &running.known {
             let held = running.shards.get(&shard);
-            if held.is_none() && !record.write_set().any(|store| store == own) {
+            // One that came too late to its first record still counts for the seal of the next.
+            let is_named = record.write_set().any(|store| store == own);
+            if held.is_none() && !is_named && !record.previous.contains(&own) {
                 continue;
             }
             let new = || Replica::new(own);

@@ -102,9 +102,9 @@ impl Oracle {
             | Promise::RI10
             | Promise::QW2
             | Promise::SI1
-            | Promise::SI2
             | Promise::SI3 => true,
-            Promise::RI3
+            Promise::SI2
+            | Promise::RI3
             | Promise::RI4
             | Promise::RI6
             | Promise::RI8
