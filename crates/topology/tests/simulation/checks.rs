@@ -11,7 +11,7 @@ use crate::world::{Event, World};
 
 impl World {
     pub(crate) fn check(&mut self) {
-        let after = self.rng.u64(50 * MILLISECOND..150 * MILLISECOND);
+        let after = self.rng.u64(100 * MILLISECOND..500 * MILLISECOND);
         self.at(self.now + after, Event::Check);
         self.check_elements(|_| true);
     }

@@ -31,15 +31,17 @@ impl World {
         let now = self.now;
         let (_, running) = self.parts(node);
         running.copies.retain(|_, copy| now - copy.begun < PATIENCE);
-        let wanted = running.shards.iter().filter_map(|(&id, shard)| {
-            match shard.replica.standing()? {
-                (record, Role::Copying { added }) if !running.copies.contains_key(&id) => {
-                    let stores = record.in_sync.iter().map(|entry| entry.store);
-                    Some((id, added, stores.collect::<Vec<_>>()))
-                }
-                _ => None,
-            }
-        });
+        let wanted =
+            running
+                .shards
+                .iter()
+                .filter_map(|(&id, shard)| match shard.replica.standing()? {
+                    (record, Role::Copying { added }) if !running.copies.contains_key(&id) => {
+                        let stores = record.in_sync.iter().map(|entry| entry.store);
+                        Some((id, added, stores.collect::<Vec<_>>()))
+                    }
+                    _ => None,
+                });
         for (shard, added, stores) in wanted.collect::<Vec<_>>() {
             let source = stores[self.rng.usize(..stores.len())];
             let number = self.rng.u64(..);

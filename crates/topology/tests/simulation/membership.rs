@@ -168,5 +168,4 @@ impl World {
         let next: Vec<_> = running.known.iter().filter_map(next).collect();
         next.into_iter().peekable()
     }
-
 }

@@ -70,7 +70,18 @@ impl World {
                     known.insert(store, published);
                 }
             }
-            _ => unreachable!("no message to the metadata: {message:?}"),
+            Message::Write(_)
+            | Message::Written { .. }
+            | Message::WriteFailed { .. }
+            | Message::Query { .. }
+            | Message::Answer { .. }
+            | Message::Confirm { .. }
+            | Message::Confirmed { .. }
+            | Message::Ping
+            | Message::Pong { .. }
+            | Message::Metadata { .. }
+            | Message::CopyShard { .. }
+            | Message::Part { .. } => unreachable!("no message to the metadata"),
         }
     }
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use simshard_topology::replication::{
-    Entry, Epoch, Incarnation, InstallError, Outcome, Pin, PublishedStore, Replica, Role, ShardRecord, ShardRecords,
-    StoreId,
+    Entry, Epoch, Incarnation, InstallError, Outcome, Pin, PublishedStore, Replica, Role,
+    ShardRecord, ShardRecords, StoreId,
 };
 use simshard_topology::{ShardId, Version};
 
@@ -172,7 +172,13 @@ impl World {
                 from,
                 states,
             } => self.take_part(node, shard, copy, pin, (from, &states)),
-            _ => unreachable!("no message to a node"),
+            Message::Written { .. }
+            | Message::WriteFailed { .. }
+            | Message::Answer { .. }
+            | Message::Confirmed { .. }
+            | Message::ReadMetadata(_)
+            | Message::Commit { .. }
+            | Message::Publish { .. } => unreachable!("no message to a node"),
         }
     }
 
@@ -315,9 +321,10 @@ impl World {
     fn answer(&mut self, node: usize, to: Place, read: usize, of: (ShardId, Epoch)) {
         let (shard, epoch) = of;
         let (disk, running) = self.parts(node);
-        let held = running.shards.get(&shard).filter(|held| {
-            held.replica.answers(epoch) && held.replica.confirms() == epoch
-        });
+        let held = running
+            .shards
+            .get(&shard)
+            .filter(|held| held.replica.answers(epoch) && held.replica.confirms() == epoch);
         let answer = Message::Answer {
             read,
             store: disk.store,
@@ -418,7 +425,11 @@ impl World {
         let now = self.now;
         let place = Place::Node(node);
         if !self.runs(node) {
-            self.send(place, Place::Metadata, Message::ReadMetadata(Purpose::Start));
+            self.send(
+                place,
+                Place::Metadata,
+                Message::ReadMetadata(Purpose::Start),
+            );
             return;
         }
         let (_, running) = self.parts(node);
@@ -554,11 +565,7 @@ fn takes(replica: &Replica, epoch: Epoch, fault: Option<Fault>) -> bool {
 }
 
 /// The end of a copy, if it may end.
-pub(crate) fn end_of_copy(
-    replica: &Replica,
-    pin: Pin,
-    fault: Option<Fault>,
-) -> Option<Epoch> {
+pub(crate) fn end_of_copy(replica: &Replica, pin: Pin, fault: Option<Fault>) -> Option<Epoch> {
     if fault == Some(Fault::SourceMayLeave) {
         return replica.is_copying();
     }

@@ -199,7 +199,11 @@ impl Oracle {
         before: u64,
         missing: Promise,
     ) -> Option<(Promise, String)> {
-        let of_element = || self.by_element[element].iter().map(|&one| &self.operations[one]);
+        let of_element = || {
+            self.by_element[element]
+                .iter()
+                .map(|&one| &self.operations[one])
+        };
         let shows = |one: &&Operation| {
             let mut stamps = one.stamps.iter();
             one.live == shown.live && stamps.any(|(version, _)| *version == shown.version)
@@ -237,7 +241,9 @@ impl Oracle {
         let before = *known;
         *known = epoch.max(before);
         if epoch < before {
-            self.note(Promise::RI3, || format!("{store} {shard}: {before}, {epoch}"));
+            self.note(Promise::RI3, || {
+                format!("{store} {shard}: {before}, {epoch}")
+            });
         }
     }
 

@@ -79,7 +79,7 @@ impl World {
         match message {
             Message::Metadata {
                 purpose, records, ..
-            } => self.router_learns(router, purpose, records),
+            } => self.router_learns(router, purpose, &records),
             Message::Written {
                 operation,
                 store,
@@ -98,13 +98,22 @@ impl World {
                 store,
                 installed,
             } => self.take_confirmation(router, read, store, installed),
-            _ => unreachable!("no message to a router"),
+            Message::Write(_)
+            | Message::Query { .. }
+            | Message::Confirm { .. }
+            | Message::Ping
+            | Message::Pong { .. }
+            | Message::ReadMetadata(_)
+            | Message::Commit { .. }
+            | Message::Publish { .. }
+            | Message::CopyShard { .. }
+            | Message::Part { .. } => unreachable!("no message to a router"),
         }
     }
 
-    fn router_learns(&mut self, router: usize, purpose: Purpose, records: ShardRecords) {
+    fn router_learns(&mut self, router: usize, purpose: Purpose, records: &ShardRecords) {
         let this = &mut self.routers[router];
-        for (shard, record) in &records {
+        for (shard, record) in records {
             let known = this.known.get(shard);
             if known.is_none_or(|known| known.epoch < record.epoch) {
                 this.known.insert(*shard, Arc::clone(record));
@@ -113,7 +122,7 @@ impl World {
             }
         }
         if let Purpose::Proof(read) = purpose {
-            self.take_proof(router, read, &records);
+            self.take_proof(router, read, records);
         }
     }
 
@@ -144,7 +153,13 @@ impl World {
     }
 
     /// A client calls.
-    pub(crate) fn begin_write(&mut self, router: usize, element: usize, live: bool, patience: Time) {
+    pub(crate) fn begin_write(
+        &mut self,
+        router: usize,
+        element: usize,
+        live: bool,
+        patience: Time,
+    ) {
         let operation = self.oracle.begun(element, live, self.moment);
         let wall = self.wall(self.routers[router].skew);
         let this = &mut self.routers[router];
@@ -230,7 +245,13 @@ impl World {
         let writing = &this.writing[&operation];
         !writing.is_told
             && writing.writes.iter().all(|(shard, write)| {
-                let last = (*shard, Epoch { generation: u32::MAX, number: u64::MAX });
+                let last = (
+                    *shard,
+                    Epoch {
+                        generation: u32::MAX,
+                        number: u64::MAX,
+                    },
+                );
                 let mut records = this.history.range((*shard, Epoch::NONE)..=last);
                 records.any(|(_, record)| may_acknowledge(write, record, self.fault))
             })
@@ -241,7 +262,8 @@ impl World {
             return;
         };
         self.tell(|| format!("operation {operation} is acknowledged: {:?}", writing.state));
-        self.oracle.acknowledge(operation, writing.state, self.moment);
+        self.oracle
+            .acknowledge(operation, writing.state, self.moment);
         self.check_stores(writing.element);
     }
 

@@ -1,8 +1,6 @@
 //! How a node starts: it makes its directory the newest start of its store, or ends.
 
-use simshard_topology::replication::{
-    PublishedStore, StartStep, next_start_step, renewed,
-};
+use simshard_topology::replication::{PublishedStore, StartStep, next_start_step, renewed};
 
 use crate::disk::Disk;
 use crate::faults::Fault;
