@@ -5,6 +5,7 @@ use simshard_topology::replication::{Epoch, Pin, Role};
 
 use crate::disk::{Contents, EMPTY, Record};
 use crate::faults::Fault;
+use crate::membership::LIVE;
 use crate::message::{Message, Place};
 use crate::node::end_of_copy;
 use crate::scene::{ELEMENTS, MILLISECOND, SECOND, Time, node_of};
@@ -26,7 +27,7 @@ pub(crate) struct Copying {
 }
 
 impl World {
-    /// Begins to copy what is to be copied, from any store in sync.
+    /// Begins to copy what is to be copied, from a store in sync that has answered lately.
     pub(crate) fn begin_copies(&mut self, node: usize) {
         let now = self.now;
         let (_, running) = self.parts(node);
@@ -38,11 +39,18 @@ impl World {
                 .filter_map(|(&id, shard)| match shard.replica.standing()? {
                     (record, Role::Copying { added }) if !running.copies.contains_key(&id) => {
                         let stores = record.in_sync.iter().map(|entry| entry.store);
+                        let stores = stores.filter(|store| {
+                            let peer = running.peers.get(store);
+                            peer.is_some_and(|peer| now - peer.answered < LIVE)
+                        });
                         Some((id, added, stores.collect::<Vec<_>>()))
                     }
                     _ => None,
                 });
         for (shard, added, stores) in wanted.collect::<Vec<_>>() {
+            if stores.is_empty() {
+                continue;
+            }
             let source = stores[self.rng.usize(..stores.len())];
             let number = self.rng.u64(..);
             let (_, running) = self.parts(node);

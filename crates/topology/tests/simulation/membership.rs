@@ -15,10 +15,10 @@ use crate::world::World;
 const DEAD: Time = 1200 * MILLISECOND;
 
 /// A store that has answered within this time lives.
-const LIVE: Time = SECOND;
+pub(crate) const LIVE: Time = SECOND;
 
 /// How long a shard lacks a replica before any node takes it.
-const REPLACE: Time = 4 * SECOND;
+const REPLACE: Time = 2 * SECOND;
 
 /// What a node decides by.
 struct Members<'a> {
