@@ -10,7 +10,7 @@
 //!
 //! # Invariants
 //! Besides those of the core, the oracle checks these:
-//! - SI1: no complete answer and no store shows what nobody wrote.
+//! - SI1: no complete answer and no store shows what no client wrote.
 //! - SI2: once trouble ends, every shard gets back to full strength, and changes succeed.
 //! - SI3: then all copies of a shard are equal, once all documents were written.
 
@@ -39,7 +39,7 @@ use world::{Outcome, run};
 /// Seeds that are run if the tests are short, or long.
 const SEEDS: [u64; 2] = [300, 20_000];
 
-/// A planted fault must be found within so many seeds.
+/// A planted fault must be found within this number of seeds.
 const FAULT_SEEDS: u64 = 1_000;
 
 /// Lines of the story of a breach.

@@ -1,4 +1,4 @@
-//! What was promised to clients, and whether it is kept. It sees everything, and tells nobody.
+//! What was promised to clients, and whether it is kept. It sees everything, and tells no process of it.
 
 use std::collections::BTreeMap;
 
@@ -210,7 +210,7 @@ impl Oracle {
         };
         let writers: Vec<_> = of_element().filter(shows).collect();
         if shown != State::NEVER && writers.is_empty() {
-            return Some((Promise::SI1, "nobody wrote it".into()));
+            return Some((Promise::SI1, "no client wrote it".into()));
         }
         for known in of_element() {
             let Some((at, state)) = known.acknowledged else {

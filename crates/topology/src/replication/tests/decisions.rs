@@ -94,7 +94,7 @@ fn the_word_of_an_earlier_addition_promotes_no_store() {
     assert!(promoted.learners.is_empty());
 }
 
-/// RP2: and a store that holds no copy never gets in sync by a record alone.
+/// RP2: and a store that holds no copy never gets in sync by a record alone, unless there is nothing to copy.
 #[test]
 fn records_are_installed_upwards_and_with_a_copy_only() {
     let first = Arc::new(record(2));
@@ -102,8 +102,15 @@ fn records_are_installed_upwards_and_with_a_copy_only() {
     let mut replica = Replica::new(id(0));
     let check =
         |replica: &Replica, record: &ShardRecord| replica.check_install(record, |_| Epoch::NONE);
+    let mut promoted = second.clone();
+    promoted.in_sync[0].since = second.epoch;
     let no_copy = Err(InstallError::NoCopy(second.epoch));
-    assert_eq!(check(&replica, &second), no_copy);
+    assert_eq!(check(&replica, &promoted), no_copy);
+    assert_eq!(
+        check(&replica, &second),
+        Ok(()),
+        "late, and in sync since the first record"
+    );
     assert_eq!(check(&replica, &first), Ok(()));
     replica.append(&Entry::Install(Arc::clone(&first)));
     assert_eq!(check(&replica, &second), Ok(()));
