@@ -130,8 +130,9 @@ impl World {
         let place = Place::Router(router);
         let after = TICK + self.rng.u64(..TICK);
         self.timer(place, after, Timer::Tick);
-        // Some routers hear late of changes.
-        if self.rng.u64(..self.routers[router].laziness) == 0 {
+        // Some routers hear late of changes, but each asks for the records as it begins.
+        let is_due = self.rng.u64(..self.routers[router].laziness) == 0;
+        if is_due || self.routers[router].known.is_empty() {
             let read = Message::ReadMetadata(Purpose::Follow);
             self.send(place, Place::Metadata, read);
         }
