@@ -56,7 +56,7 @@ impl Batch {
                 }
                 ChunkOutcome {
                     skipped: *skipped,
-                    error: None,
+                    ..ChunkOutcome::default()
                 }
             }
         }

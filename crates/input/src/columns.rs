@@ -18,7 +18,7 @@ pub struct Columns {
     /// Their fingerprints, computed by the recipe where the input carries none.
     pub fingerprints: Vec<Fingerprint>,
     /// Their ids; `None` for bare fingerprints (`hashes`): see [`Columns::id`].
-    ids: Option<IdColumn>,
+    pub(crate) ids: Option<IdColumn>,
     /// The skipped items. With a sample they may lie beyond its end.
     pub skipped: Skipped,
     /// Texts that say too little. With a sample this may tell of some beyond its end.
@@ -40,7 +40,7 @@ struct Run {
 
 /// Ids one after another in one string.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct IdColumn {
+pub(crate) struct IdColumn {
     text: String,
     /// Where each id ends.
     ends: Vec<usize>,
@@ -168,7 +168,12 @@ pub(crate) fn is_shorter(content: &RecordContent<'_>, min_words: usize) -> bool 
 
 impl Columns {
     #[inline]
-    fn push(&mut self, record: &Record<'_>, recipe: TextRecipe, ids: Option<&mut IdColumn>) {
+    pub(crate) fn push(
+        &mut self,
+        record: &Record<'_>,
+        recipe: TextRecipe,
+        ids: Option<&mut IdColumn>,
+    ) {
         let fingerprint = match &record.content {
             RecordContent::Text(text) => {
                 let fingerprint = recipe.fingerprint(text);

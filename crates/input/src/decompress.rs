@@ -65,7 +65,8 @@ impl Compression {
     }
 
     /// The compression that a name suggests.
-    pub(crate) fn of_name(path: &Path) -> Option<Self> {
+    #[must_use]
+    pub fn of_name(path: &Path) -> Option<Self> {
         let extension = path.extension()?;
         let is = |ending: &str| extension.eq_ignore_ascii_case(ending);
         match (is("gz"), is("zst")) {

@@ -39,6 +39,21 @@ pub enum InputError {
         compression: Compression,
         error: io::Error,
     },
+    #[error("{file} changed while it was read: run the command again once nothing writes to it")]
+    Changed { file: String },
+    /// A format whose records are not written again.
+    #[error(
+        "documents of --format {format} are not written again: `simshard find-clusters` lists \
+         them by cluster, for a program of your own to choose from"
+    )]
+    NotRewritten { format: Format },
+    /// A preference that needs texts or fields, for a format without them.
+    #[error("--keep {preference} needs {needs}, and the format is {format}: choose another")]
+    NoPreference {
+        preference: String,
+        needs: &'static str,
+        format: Format,
+    },
     #[error("no file matches the pattern {pattern}")]
     NoMatch { pattern: String },
     #[error("{pattern} is neither a file nor a pattern: {reason}")]

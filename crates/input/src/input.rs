@@ -105,15 +105,7 @@ impl Input {
     /// # Errors
     /// If the recipe is not for what the documents carry.
     pub fn text_recipe(&self, recipe: Recipe) -> Result<TextRecipe, InputError> {
-        match (self.carries(), recipe) {
-            (Carries::Texts, _) => recipe.for_texts().map_err(InputError::TakesNoTexts),
-            (Carries::Features, Recipe::Text(_)) => {
-                Err(InputError::FeaturesNeedTheirRecipe { recipe })
-            }
-            (Carries::Features, Recipe::Features) | (Carries::Fingerprints, _) => {
-                Ok(TextRecipe::default())
-            }
-        }
+        self.carries().text_recipe(recipe)
     }
 
     /// Whether the documents are fingerprints alone, without ids.
@@ -137,6 +129,21 @@ impl Input {
         take: impl FnMut(Vec<Result<T, InputError>>) -> Result<bool, E>,
     ) -> Result<(), E> {
         in_order::for_each(&mut self.batches, work, take)
+    }
+}
+
+impl Carries {
+    /// The recipe for the texts among such documents, where there are any.
+    pub(crate) fn text_recipe(self, recipe: Recipe) -> Result<TextRecipe, InputError> {
+        match (self, recipe) {
+            (Self::Texts, _) => recipe.for_texts().map_err(InputError::TakesNoTexts),
+            (Self::Features, Recipe::Text(_)) => {
+                Err(InputError::FeaturesNeedTheirRecipe { recipe })
+            }
+            (Self::Features, Recipe::Features) | (Self::Fingerprints, _) => {
+                Ok(TextRecipe::default())
+            }
+        }
     }
 }
 

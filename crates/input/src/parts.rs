@@ -70,11 +70,7 @@ pub(crate) fn read(
     sample: Option<u64>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Parts, InputError> {
-    let mut parts = Parts {
-        has_ids: !input.is_bare(),
-        by_recipe: input.carries() != Carries::Fingerprints,
-        ..Parts::default()
-    };
+    let mut parts = Parts::empty(!input.is_bare(), input.carries());
     for_each_part(input, recipe, sample, |part| -> Result<(), InputError> {
         progress(part.fingerprints.len() as u64);
         parts.push(part);
@@ -84,7 +80,16 @@ pub(crate) fn read(
 }
 
 impl Parts {
-    fn push(&mut self, mut part: Columns) {
+    /// No documents yet, but such as are to come.
+    pub(crate) fn empty(has_ids: bool, carries: Carries) -> Self {
+        Self {
+            has_ids,
+            by_recipe: carries != Carries::Fingerprints,
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn push(&mut self, mut part: Columns) {
         self.skipped += part.skipped;
         self.degenerate += part.degenerate;
         if part.fingerprints.is_empty() {

@@ -90,7 +90,8 @@ fn pattern(path: &Path, depth: usize) -> String {
     Path::new(&folder).join(any).display().to_string()
 }
 
-fn by_extension(path: &Path) -> Option<Format> {
+/// The format that the extension of a name suggests.
+pub(crate) fn by_extension(path: &Path) -> Option<Format> {
     Some(match plain_extension(path)?.as_str() {
         "jsonl" | "ndjson" => Format::Jsonl,
         "tsv" => Format::Tsv,

@@ -9,12 +9,12 @@ use crate::format::Format;
 use crate::problem::LineProblem;
 
 /// Reads all lines: those of at most 20 digits at a glance, any other by the rules.
-pub(super) fn parse<'a>(mut walk: Walk<'a, impl FnMut(Record<'a>)>) -> ChunkOutcome {
+pub(super) fn parse<'a>(mut walk: Walk<'a, impl FnMut(&Line<'a>, Record<'a>)>) -> ChunkOutcome {
     loop {
         let goes_on = match decimal::leading(walk.rest()) {
             Some((hash, digits)) if walk.rest().get(digits) == Some(&b'\n') => {
                 let line = walk.skip_line(digits);
-                walk.take(line.number, Ok(Some(record(&line, Fingerprint(hash)))))
+                walk.take(&line, Ok(Some(record(&line, Fingerprint(hash)))))
             }
             Some(_) | None => walk.line(by_the_rules),
         };

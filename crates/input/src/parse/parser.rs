@@ -1,6 +1,6 @@
 //! The parser of the formats that are made of lines.
 
-use super::walk::{ChunkOutcome, Rules, Walk};
+use super::walk::{ChunkOutcome, Line, Rules, Walk};
 use super::{hashes, json, lines, tsv};
 use crate::chunk::Chunk;
 use crate::document::Record;
@@ -65,7 +65,16 @@ impl LineParser {
     pub fn parse_chunk<'a>(
         &'a self,
         chunk: &'a Chunk,
-        take: impl FnMut(Record<'a>),
+        mut take: impl FnMut(Record<'a>),
+    ) -> ChunkOutcome {
+        self.parse_lines(chunk, |_, record| take(record))
+    }
+
+    /// As [`LineParser::parse_chunk`], with the line of each record.
+    pub(crate) fn parse_lines<'a>(
+        &'a self,
+        chunk: &'a Chunk,
+        take: impl FnMut(&Line<'a>, Record<'a>),
     ) -> ChunkOutcome {
         let walk = Walk::new(&self.rules, chunk, take);
         match &self.format {

@@ -23,6 +23,8 @@ pub(super) struct Rules {
 /// The lines of a chunk that gave no record.
 #[derive(Debug, Default)]
 pub struct ChunkOutcome {
+    /// The numbers of the bad lines that were skipped.
+    pub(crate) bad_lines: Vec<u64>,
     /// The skipped lines.
     pub skipped: Skipped,
     /// The bad line that ended the parsing.
@@ -44,9 +46,9 @@ pub(super) struct Walk<'a, T> {
 }
 
 /// A line without its line break, on its way to a record.
-pub(super) struct Line<'a> {
-    pub(super) number: u64,
-    pub(super) bytes: &'a [u8],
+pub(crate) struct Line<'a> {
+    pub(crate) number: u64,
+    pub(crate) bytes: &'a [u8],
     /// The source, where ids name it.
     source: Option<&'a str>,
 }
@@ -66,7 +68,7 @@ impl<'a> Line<'a> {
     }
 }
 
-impl<'a, T: FnMut(Record<'a>)> Walk<'a, T> {
+impl<'a, T: FnMut(&Line<'a>, Record<'a>)> Walk<'a, T> {
     pub(super) fn new(rules: &'a Rules, chunk: &'a Chunk, take: T) -> Self {
         Self {
             rules,
@@ -105,13 +107,13 @@ impl<'a, T: FnMut(Record<'a>)> Walk<'a, T> {
     #[inline(always)]
     pub(super) fn take(
         &mut self,
-        line: u64,
+        line: &Line<'a>,
         parsed: Result<Option<Record<'a>>, LineProblem>,
     ) -> bool {
         match parsed.and_then(|record| self.check_id(record)) {
-            Ok(Some(record)) => (self.take)(record),
+            Ok(Some(record)) => (self.take)(line, record),
             Ok(None) => {}
-            Err(problem) => self.bad_line(line, problem),
+            Err(problem) => self.bad_line(line.number, problem),
         }
         self.outcome.error.is_none()
     }
@@ -157,7 +159,7 @@ impl<'a, T: FnMut(Record<'a>)> Walk<'a, T> {
             }
             parse(&line)
         };
-        self.take(line.number, parsed)
+        self.take(&line, parsed)
     }
 
     /// The skipped lines, and the error.
@@ -191,6 +193,7 @@ impl<'a, T: FnMut(Record<'a>)> Walk<'a, T> {
         if self.rules.skip_bad_lines {
             tracing::debug!(%error, "bad line skipped");
             self.outcome.skipped.bad_lines += 1;
+            self.outcome.bad_lines.push(line);
         } else {
             self.outcome.error = Some(error);
         }

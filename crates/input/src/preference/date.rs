@@ -1,0 +1,167 @@
+//! Dates with a time and an offset, as in RFC 3339.
+
+/// Parts of a second that are told apart.
+const TICKS: u64 = 10_000_000;
+
+/// Minutes of the largest offset: what is earlier than its beginning is still no negative time.
+const LARGEST_OFFSET: u64 = 23 * 60 + 59;
+
+/// The time of a date, in tenths of microseconds since a day before the year 0. `None` if it is no date.
+pub(super) fn ticks(date: &str) -> Option<u64> {
+    let mut rest = date.as_bytes();
+    let year = number(&mut rest, 4)?;
+    let month = after(&mut rest, b"-").and_then(|()| number(&mut rest, 2))?;
+    let day = after(&mut rest, b"-").and_then(|()| number(&mut rest, 2))?;
+    after(&mut rest, b"Tt ")?;
+    let hour = number(&mut rest, 2)?;
+    let minute = after(&mut rest, b":").and_then(|()| number(&mut rest, 2))?;
+    let second = after(&mut rest, b":").and_then(|()| number(&mut rest, 2))?;
+    let fraction = fraction(&mut rest)?;
+    let (is_east, offset) = offset(rest)?;
+    let is_day = (1..=12).contains(&month) && (1..=days_of(year, month)).contains(&day);
+    // A leap second is a 61st.
+    if !is_day || hour > 23 || minute > 59 || second > 60 {
+        return None;
+    }
+    let minutes = (days(year, month, day) * 24 + hour) * 60 + minute + LARGEST_OFFSET;
+    let minutes = if is_east {
+        minutes - offset
+    } else {
+        minutes + offset
+    };
+    Some((minutes * 60 + second) * TICKS + fraction)
+}
+
+/// Takes a number of exactly so many digits.
+fn number(rest: &mut &[u8], digits: usize) -> Option<u64> {
+    let (digits, after) = rest.split_at_checked(digits)?;
+    *rest = after;
+    digits.iter().try_fold(0, |number, digit| {
+        let is_digit = digit.is_ascii_digit();
+        is_digit.then(|| number * 10 + u64::from(digit - b'0'))
+    })
+}
+
+/// Takes one of these characters.
+fn after(rest: &mut &[u8], any: &[u8]) -> Option<()> {
+    let (first, after) = rest.split_first()?;
+    *rest = after;
+    any.contains(first).then_some(())
+}
+
+/// Takes the part of a second after its point, if there is one.
+fn fraction(rest: &mut &[u8]) -> Option<u64> {
+    let Some(digits) = rest.strip_prefix(b".") else {
+        return Some(0);
+    };
+    let count = digits
+        .iter()
+        .take_while(|digit| digit.is_ascii_digit())
+        .count();
+    let (digits, after) = digits.split_at(count);
+    *rest = after;
+    let mut weight = TICKS;
+    let mut fraction = 0;
+    for digit in digits {
+        weight /= 10;
+        fraction += u64::from(digit - b'0') * weight;
+    }
+    (count > 0).then_some(fraction)
+}
+
+/// Whether local time is before that of Greenwich, and by how many minutes they differ.
+fn offset(mut rest: &[u8]) -> Option<(bool, u64)> {
+    if rest == b"Z" || rest == b"z" {
+        return Some((true, 0));
+    }
+    let is_east = rest.starts_with(b"+");
+    after(&mut rest, b"+-")?;
+    let hours = number(&mut rest, 2)?;
+    let minutes = after(&mut rest, b":").and_then(|()| number(&mut rest, 2))?;
+    let is_offset = rest.is_empty() && hours <= 23 && minutes <= 59;
+    is_offset.then_some((is_east, hours * 60 + minutes))
+}
+
+const fn is_leap(year: u64) -> bool {
+    year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+}
+
+const fn days_of(year: u64, month: u64) -> u64 {
+    match month {
+        2 if is_leap(year) => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+/// The days before a date, since the year 0.
+fn days(year: u64, month: u64, day: u64) -> u64 {
+    let leap_years = year.div_ceil(4) - year.div_ceil(100) + year.div_ceil(400);
+    let months = (1..month).map(|month| days_of(year, month)).sum::<u64>();
+    year * 365 + leap_years + months + day - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_follow_one_another_for_ten_thousand_years() {
+        let mut expected = 0;
+        for year in 0..10_000 {
+            for month in 1..=12 {
+                for day in 1..=days_of(year, month) {
+                    assert_eq!(days(year, month, day), expected, "{year}-{month}-{day}");
+                    expected += 1;
+                }
+            }
+        }
+        // The Gregorian calendar repeats after 400 years, of 146097 days.
+        assert_eq!(expected, 25 * 146_097);
+    }
+
+    #[test]
+    fn dates_ascend_whatever_their_offsets() {
+        let ascend = [
+            "0000-01-01T00:00:00+23:59",
+            "0000-01-01T00:00:00Z",
+            "1969-12-31T23:59:59.9999999Z",
+            "1970-01-01T00:00:00Z",
+            "2024-02-29T12:00:00+02:00",
+            "2024-02-29T10:00:00.0000001Z",
+            "2024-02-29 05:00:01-05:00",
+            "2024-02-29t10:00:01.5z",
+            "2016-12-31T23:59:60Z",
+            "9999-12-31T23:59:59-23:59",
+        ];
+        let mut found: Vec<u64> = ascend.iter().map(|date| ticks(date).unwrap()).collect();
+        // The leap second is of an earlier year than its place in the list.
+        let leap = found.remove(8);
+        assert!(found.is_sorted_by(|a, b| a < b), "{found:?}");
+        assert_eq!(leap, ticks("2017-01-01T00:00:00Z").unwrap());
+    }
+
+    #[test]
+    fn anything_else_is_no_date() {
+        for text in [
+            "",
+            "2024-02-29",
+            "2024-02-29T10:00:00",
+            "2023-02-29T10:00:00Z",
+            "2024-13-01T10:00:00Z",
+            "2024-01-01T24:00:00Z",
+            "2024-01-01T10:60:00Z",
+            "2024-01-01T10:00:61Z",
+            "2024-01-01T10:00:00.Z",
+            "2024-01-01T10:00:00+24:00",
+            "2024-01-01T10:00:00+0200",
+            "2024-01-01T10:00:00Zx",
+            "24-01-01T10:00:00Z",
+            "1706781600",
+            "٢٠٢٤-01-01T10:00:00Z",
+        ] {
+            assert_eq!(ticks(text), None, "{text}");
+        }
+    }
+}
