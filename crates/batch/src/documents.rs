@@ -134,6 +134,23 @@ impl DocumentSet {
         groups.filter(|group| group.len() > 1)
     }
 
+    /// The numbers of the documents at a place, in the order of the input; none where they are
+    /// called by their fingerprints.
+    pub(crate) fn numbers(&self, place: usize) -> &[u32] {
+        match &self.names {
+            Names::Fingerprints => &[],
+            Names::Ids(_, documents) => &documents[self.rows(place)],
+        }
+    }
+
+    /// The id of a document, by its number.
+    pub(crate) fn id_of(&self, document: usize) -> Option<Cow<'_, str>> {
+        match &self.names {
+            Names::Fingerprints => None,
+            Names::Ids(parts, _) => Some(parts.id(document)),
+        }
+    }
+
     /// Where the documents of a place stand in the order by place.
     fn rows(&self, place: usize) -> Range<usize> {
         match &self.starts {

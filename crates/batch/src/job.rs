@@ -57,6 +57,9 @@ pub enum JobError {
     /// A result cannot be written.
     #[error(transparent)]
     Output(#[from] OutputError),
+    /// The documents are to be written to one file, and come from several.
+    #[error("{0}")]
+    Target(String),
     /// The system gives no threads.
     #[error("cannot start the threads")]
     Threads(#[from] ThreadPoolBuildError),
@@ -67,7 +70,7 @@ impl JobError {
     #[must_use]
     pub fn is_bad_input(&self) -> bool {
         match self {
-            Self::Layout(_) | Self::Input(_) | Self::TooMany(_) => true,
+            Self::Layout(_) | Self::Input(_) | Self::TooMany(_) | Self::Target(_) => true,
             Self::Output(error) => error.is_bad_argument(),
             Self::Threads(_) => false,
         }

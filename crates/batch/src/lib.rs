@@ -15,6 +15,7 @@
 //! Nothing here writes on a terminal but results: the caller makes the bars that show how far a search is.
 
 mod clusters;
+mod dedup;
 mod documents;
 pub mod evaluate;
 mod find_clusters;
@@ -29,6 +30,7 @@ pub mod report;
 mod reported;
 mod statistics;
 
+pub use dedup::{By, Dedup, Deduplicated};
 pub use documents::TooManyDocuments;
 pub use find_clusters::find_clusters;
 pub use find_pairs::find_pairs;

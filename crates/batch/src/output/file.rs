@@ -48,12 +48,22 @@ impl Output {
     /// # Errors
     /// If the output is an input or within one, or cannot be written.
     pub fn open(path: Option<&Path>, inputs: &[PathBuf]) -> Result<Self, OutputError> {
+        if let Some(path) = path {
+            refuse_compressed(path)?;
+        }
+        Self::open_compressed(path, inputs)
+    }
+
+    /// As [`Output::open`], for what is compressed as its name says.
+    ///
+    /// # Errors
+    /// As [`Output::open`].
+    pub fn open_compressed(path: Option<&Path>, inputs: &[PathBuf]) -> Result<Self, OutputError> {
         let path = path.filter(|path| path.as_os_str() != "-");
         let name = path.map_or(STDOUT.to_owned(), |path| path.display().to_string());
         let place = path.map_or(Ok(Place::Stdout), Place::of);
         let place = place.map_err(|error| refused(&name, &error))?;
         if let Some(path) = path {
-            refuse_compressed(path)?;
             refuse_folder(path)?;
         }
         same_file::check(

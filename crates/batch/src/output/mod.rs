@@ -14,6 +14,7 @@
 mod error;
 mod escaped_json;
 mod file;
+mod folder;
 mod format;
 mod json;
 mod jsonl;
@@ -31,6 +32,7 @@ pub use error::OutputError;
 pub use escaped_json::write_json;
 pub(crate) use file::Complete;
 pub use file::Output;
+pub(crate) use folder::{CompleteFolder, FolderFile, OutputFolder};
 pub use format::OutputFormat;
 pub use replaced::Replaced;
 pub use sinks::{Rows, Sink};

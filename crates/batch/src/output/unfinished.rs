@@ -17,10 +17,13 @@ use parking_lot::{Mutex, MutexGuard};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
-use tempfile::TempPath;
+use tempfile::{TempDir, TempPath};
 
 /// All unfinished files of this process: a signal takes and so removes them.
 static UNFINISHED: Mutex<Vec<TempPath>> = Mutex::new(Vec::new());
+
+/// All unfinished folders of this process, likewise. Taken after the files, if both are.
+static UNFINISHED_FOLDERS: Mutex<Vec<TempDir>> = Mutex::new(Vec::new());
 
 /// Whether a thread waits for signals.
 static WATCHED: Mutex<bool> = Mutex::new(false);
@@ -30,6 +33,9 @@ const ENDING: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 
 /// The permissions of a new file, before the umask.
 const NEW_FILE_MODE: u32 = 0o666;
+
+/// The permissions of a new folder, before the umask.
+const NEW_FOLDER_MODE: u32 = 0o777;
 
 /// A file beside its target.
 pub(super) struct Unfinished {
@@ -82,6 +88,69 @@ impl Drop for Unfinished {
     }
 }
 
+/// A folder beside its target.
+pub(super) struct UnfinishedFolder {
+    path: PathBuf,
+    target: PathBuf,
+}
+
+impl UnfinishedFolder {
+    /// Makes an empty folder in the target's folder.
+    pub(super) fn create(target: PathBuf) -> io::Result<Self> {
+        once(&WATCHED, watch_signals)?;
+        let above = target.parent().unwrap_or(Path::new("."));
+        // Held until the folder is listed: a signal now finds it.
+        let mut all = UNFINISHED_FOLDERS.lock();
+        let mut new = tempfile::Builder::new();
+        new.prefix(".simshard-")
+            .permissions(Permissions::from_mode(NEW_FOLDER_MODE));
+        let new = new.tempdir_in(above)?;
+        let path = new.path().to_path_buf();
+        all.push(new);
+        Ok(Self { path, target })
+    }
+
+    /// Where it is until it is finished.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes a file in it, and the folders above that.
+    pub(super) fn create_file(&self, name: &Path) -> io::Result<File> {
+        let path = self.path.join(name);
+        // A signal does not remove the folder meanwhile, and no file is made after that.
+        let _all = UNFINISHED_FOLDERS.lock();
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        File::create_new(path)
+    }
+
+    /// Puts the folder, which must be complete, in its target's place, which is free or an empty
+    /// folder.
+    pub(super) fn finish(self) -> io::Result<()> {
+        let mut all = UNFINISHED_FOLDERS.lock();
+        let Some(folder) = self.take(&mut all) else {
+            return Err(io::ErrorKind::Interrupted.into());
+        };
+        fs::rename(folder.path(), &self.target)?;
+        // There is nothing left to remove by that name.
+        let _ = folder.keep();
+        Ok(())
+    }
+
+    fn take(&self, all: &mut Vec<TempDir>) -> Option<TempDir> {
+        let place = all.iter().position(|folder| folder.path() == self.path)?;
+        Some(all.swap_remove(place))
+    }
+}
+
+impl Drop for UnfinishedFolder {
+    fn drop(&mut self) {
+        drop(self.take(&mut UNFINISHED_FOLDERS.lock()));
+    }
+}
+
 fn unfinished() -> MutexGuard<'static, Vec<TempPath>> {
     UNFINISHED.lock()
 }
@@ -106,6 +175,8 @@ fn watch_signals() -> io::Result<()> {
             // Never released: nothing is finished or begun from now on.
             let mut all = unfinished();
             all.clear();
+            let mut folders = UNFINISHED_FOLDERS.lock();
+            folders.clear();
             let _ = emulate_default_handler(signal);
         }
     };

@@ -1,0 +1,205 @@
+//! Where kept documents go: a file, or a folder of files that is put in its place whole.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use simshard_input::{Compression, Compressor, Format};
+
+use crate::job::JobError;
+use crate::output::{Complete, CompleteFolder, FolderFile, Output, OutputError, OutputFolder};
+
+/// A place for what is kept.
+pub(super) enum Target {
+    /// One file, or standard output.
+    File(String, Compressor<Output>),
+    /// A folder, with a file for each source.
+    Folder {
+        folder: OutputFolder,
+        /// The names of the files, by source.
+        names: Vec<PathBuf>,
+        /// The file of this source, which is being written.
+        open: Option<(usize, Compressor<FolderFile>)>,
+        /// The source whose file is to be made next.
+        next: usize,
+    },
+}
+
+/// All of it, on the disk but not in its place.
+pub(super) enum Written {
+    File(Complete),
+    Folder(CompleteFolder),
+}
+
+impl Target {
+    /// Opens the target; it is none of the inputs.
+    pub(super) fn open(path: &Path, inputs: &[PathBuf], format: Format) -> Result<Self, JobError> {
+        if inputs.len() > 1 || is_folder(path) {
+            let names = names(inputs).map_err(JobError::Target)?;
+            if path.is_file() || path.as_os_str() == "-" {
+                return Err(JobError::Target(format!(
+                    "{} inputs need a folder to go to, and {} is none: name a new folder with \
+                     --output",
+                    inputs.len(),
+                    path.display(),
+                )));
+            }
+            return Ok(Self::Folder {
+                folder: OutputFolder::open(path, inputs)?,
+                names,
+                open: None,
+                next: 0,
+            });
+        }
+        let other = Format::of_name(path).filter(|other| *other != format);
+        if let Some(other) = other {
+            return Err(JobError::Target(format!(
+                "the output is {format} as the input is, and {} looks like {other}: choose another \
+                 name",
+                path.display()
+            )));
+        }
+        let output = Output::open_compressed(Some(path), inputs)?;
+        let name = output.name().to_owned();
+        let compressor = Compressor::new(Compression::of_name(path), output);
+        let compressor = compressor.map_err(OutputError::failed(name.clone()))?;
+        Ok(Self::File(name, compressor))
+    }
+
+    /// Its name in messages.
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::File(name, _) => name,
+            Self::Folder { folder, .. } => folder.name(),
+        }
+    }
+
+    /// Writes something of a source; sources come in their order.
+    pub(super) fn write(&mut self, source: usize, bytes: &[u8]) -> Result<(), OutputError> {
+        match self {
+            Self::File(name, file) => file
+                .write_all(bytes)
+                .map_err(OutputError::failed(name.clone())),
+            Self::Folder { .. } => {
+                self.open_file(source)?;
+                let failed = OutputError::failed(self.name().to_owned());
+                match self {
+                    Self::Folder {
+                        open: Some((_, file)),
+                        ..
+                    } => file.write_all(bytes).map_err(failed),
+                    Self::Folder { open: None, .. } | Self::File(..) => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// Makes the files up to that of a source. A source without a line has a file too.
+    fn open_file(&mut self, source: usize) -> Result<(), OutputError> {
+        let failed = OutputError::failed(self.name().to_owned());
+        let Self::Folder {
+            folder,
+            names,
+            open,
+            next,
+        } = self
+        else {
+            return Ok(());
+        };
+        while *next <= source && *next < names.len() {
+            if let Some((_, file)) = open.take() {
+                file.finish()
+                    .and_then(FolderFile::complete)
+                    .map_err(&failed)?;
+            }
+            let name = &names[*next];
+            let file = folder.create(name).map_err(&failed)?;
+            let file = Compressor::new(Compression::of_name(name), file).map_err(&failed)?;
+            *open = Some((*next, file));
+            *next += 1;
+        }
+        Ok(())
+    }
+
+    /// Ends all files.
+    pub(super) fn complete(mut self) -> Result<Written, OutputError> {
+        self.open_file(usize::MAX)?;
+        match self {
+            Self::File(name, file) => {
+                let complete = file.finish().and_then(Output::complete);
+                let complete = complete.map_err(OutputError::failed(name))?;
+                Ok(Written::File(complete))
+            }
+            Self::Folder { folder, open, .. } => {
+                let failed = OutputError::failed(folder.name().to_owned());
+                if let Some((_, file)) = open {
+                    file.finish()
+                        .and_then(FolderFile::complete)
+                        .map_err(&failed)?;
+                }
+                folder.complete().map(Written::Folder).map_err(&failed)
+            }
+        }
+    }
+}
+
+impl Written {
+    /// Puts it in its place.
+    pub(super) fn commit(self) -> Result<(), OutputError> {
+        match self {
+            Self::File(complete) => complete.commit(),
+            Self::Folder(complete) => complete.commit(),
+        }
+    }
+}
+
+/// Whether a path is meant to be a folder.
+fn is_folder(path: &Path) -> bool {
+    path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/")
+}
+
+/// The names of the inputs below the innermost folder that all of them are in.
+fn names(inputs: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
+    let mut all = Vec::with_capacity(inputs.len());
+    for input in inputs {
+        let real = std::fs::canonicalize(input)
+            .ok()
+            .filter(|real| real.is_file());
+        // Its own name, though it may be a link: the folder is what tells inputs apart.
+        let named = real.and_then(|_| {
+            let folder = input
+                .parent()
+                .filter(|folder| !folder.as_os_str().is_empty());
+            let folder = std::fs::canonicalize(folder.unwrap_or(Path::new("."))).ok()?;
+            Some(folder.join(input.file_name()?))
+        });
+        let Some(path) = named else {
+            return Err(format!(
+                "{} has no name for a file in a folder: name a file as the output, or files as inputs",
+                input.display()
+            ));
+        };
+        all.push(path);
+    }
+    let mut common = all
+        .first()
+        .and_then(|path| path.parent())
+        .map(Path::to_owned);
+    while let Some(folder) = &common
+        && !all.iter().all(|path| path.starts_with(folder))
+    {
+        common = folder.parent().map(Path::to_owned);
+    }
+    let common = common.unwrap_or_default();
+    let mut names: Vec<PathBuf> = Vec::with_capacity(all.len());
+    for (path, input) in all.iter().zip(inputs) {
+        let name = path.strip_prefix(&common).unwrap_or(path).to_owned();
+        if names.contains(&name) {
+            return Err(format!("{} is named more than once", input.display()));
+        }
+        names.push(name);
+    }
+    if names.is_empty() {
+        return Err("standard input needs a file to go to, not a folder".to_owned());
+    }
+    Ok(names)
+}
