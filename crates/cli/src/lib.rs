@@ -18,8 +18,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 use simshard_runtime::logging::{self, Level, LogFormat};
 
 use commands::{
-    bench, cluster, completions, corpus, demo, distance, evaluate, find, find_all, find_clusters,
-    hash, insert, recipes, remove, serve, storage,
+    bench, cluster, completions, corpus, dedup, demo, distance, evaluate, find, find_all,
+    find_clusters, hash, insert, recipes, remove, serve, storage,
 };
 use connection::block_on;
 
@@ -70,6 +70,8 @@ pub enum Command {
     FindAll(find_all::FindAllArgs),
     /// Find the groups of near-duplicates among documents, without a cluster of nodes
     FindClusters(find_clusters::FindClustersArgs),
+    /// Write documents without their near-duplicates, without a cluster of nodes
+    Dedup(dedup::DedupArgs),
     /// Measure how well recipes find the near-duplicates among documents, and suggest one
     Evaluate(evaluate::EvaluateArgs),
     /// Print the fingerprints of documents
@@ -114,6 +116,7 @@ impl Cli {
             Command::FindFirst(args) => block_on(find::run_first(&args)),
             Command::FindAll(args) => find_all::run(&args),
             Command::FindClusters(args) => find_clusters::run(&args),
+            Command::Dedup(args) => dedup::run(&args),
             Command::Evaluate(args) => evaluate::run(&args),
             Command::Hash(args) => hash::run(&args),
             Command::Distance(args) => distance::run(args),

@@ -6,9 +6,9 @@ use std::fmt::Display;
 use std::io::{IsTerminal, Write};
 
 use anyhow::Context;
-use simshard_batch::Summary;
+use simshard_batch::{Deduplicated, Summary};
 use simshard_input::{DegenerateTexts, Skipped};
-use simshard_runtime::terminal::escaped;
+use simshard_runtime::terminal::{counted, escaped};
 use simshard_simhash::Recipe;
 
 /// Says something on standard error, on one line whatever it quotes.
@@ -51,6 +51,27 @@ pub(crate) fn summary(summary: &Summary) {
     if watched() {
         let seconds = summary.elapsed.as_secs_f64();
         note(format!("{}, {seconds:.2} s", summary.found));
+    }
+}
+
+/// Says what was kept, by which recipe, and what was left out.
+pub(crate) fn deduplicated(done: &Deduplicated) {
+    if let Some(made_by) = done.recipe {
+        recipe(made_by);
+    }
+    left_out(done.skipped);
+    degenerate(done.degenerate);
+    if done.without_fingerprint > 0 {
+        let texts = counted(done.without_fingerprint, "text");
+        note(format!(
+            "kept {texts} without words, which have no fingerprint"
+        ));
+    }
+    let seconds = done.elapsed.as_secs_f64();
+    if watched() {
+        note(format!("{}, {seconds:.2} s", done.found));
+    } else {
+        note(&done.found);
     }
 }
 

@@ -5,9 +5,8 @@ use std::time::Instant;
 
 use clap::{Args, ValueHint};
 use simshard_batch::{Job, Output, OutputFormat};
-use simshard_simhash::PairSearch;
 
-use super::{Blocks, Plan, ReadArgs, WriteArgs};
+use super::{Plan, ReadArgs, SearchArgs, WriteArgs};
 use crate::exit::UsageError;
 
 /// Arguments of `find-all` and `find-clusters`.
@@ -17,34 +16,9 @@ pub struct BatchArgs {
     #[command(flatten)]
     pub reading: ReadArgs,
 
-    /// The largest distance of a pair, in bits; 0 finds equal fingerprints
-    #[arg(
-        short,
-        long,
-        value_name = "BITS",
-        default_value_t = 3,
-        help_heading = "Search"
-    )]
-    pub distance: u32,
-    /// The number of blocks that fingerprints are cut into: `auto`, or a number above the distance
-    ///
-    /// It affects the time and the order of the pairs, not which pairs are found.
-    #[arg(
-        short,
-        long,
-        value_name = "N",
-        default_value = "auto",
-        help_heading = "Search"
-    )]
-    pub blocks: Blocks,
-    /// Use this many threads, 1 to 256 [default: one a core]
-    #[arg(
-        long,
-        value_name = "N",
-        value_parser = clap::value_parser!(u16).range(1..=256),
-        help_heading = "Search"
-    )]
-    pub threads: Option<u16>,
+    /// How pairs are searched for.
+    #[command(flatten)]
+    pub search: SearchArgs,
 
     /// Where results go.
     #[command(flatten)]
@@ -59,8 +33,7 @@ impl BatchArgs {
     /// The job that these arguments ask for, its outputs open; nothing is read before.
     pub(crate) fn job(&self, command: &'static str) -> anyhow::Result<Job> {
         let start = Instant::now();
-        let blocks = self.blocks.fixed();
-        PairSearch::new(self.distance, blocks, 0).map_err(|error| UsageError(error.to_string()))?;
+        self.search.check()?;
         let Plan {
             input,
             recipe,
@@ -79,9 +52,9 @@ impl BatchArgs {
             input,
             recipe,
             sample: self.reading.sample,
-            distance: self.distance,
-            blocks,
-            threads: self.threads.map_or(0, usize::from),
+            distance: self.search.distance,
+            blocks: self.search.blocks.fixed(),
+            threads: self.search.thread_count(),
             format,
             output,
             report,

@@ -5,6 +5,8 @@ mod blocks;
 mod input;
 mod plan;
 mod read;
+mod recipe;
+mod search;
 mod write;
 
 pub use batch::BatchArgs;
@@ -14,4 +16,6 @@ pub(crate) use blocks::document_count;
 pub use input::InputArgs;
 pub(crate) use plan::Plan;
 pub use read::ReadArgs;
+pub use recipe::RecipeArgs;
+pub use search::SearchArgs;
 pub use write::WriteArgs;

@@ -6,12 +6,8 @@ use clap::{Args, ValueHint};
 use simshard_input::InputOptions;
 use simshard_simhash::Recipe;
 
-use super::InputArgs;
+use super::{InputArgs, RecipeArgs};
 use crate::exit::UsageError;
-use crate::recipe::recipe_names;
-
-/// The bytes of a window unless the caller says how many.
-const USUAL_WINDOW: u32 = 5;
 
 /// What to read, and how texts become fingerprints.
 #[derive(Args, Debug)]
@@ -29,17 +25,9 @@ pub struct ReadArgs {
     /// Leave out texts of fewer words, and say how many
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub min_words: usize,
-    /// How texts become fingerprints
-    #[arg(long, value_name = "NAME", default_value_t, value_parser = recipe_names())]
-    pub recipe: Recipe,
-    /// Fingerprint windows of N bytes: short for `--recipe jenkins-window-N`; 0 means 5
-    #[arg(short, long, value_name = "N", conflicts_with = "recipe")]
-    pub window: Option<u32>,
-    /// With --window, leave out the last window of each text, as the program does from which the
-    /// recipe is taken; `--recipe jenkins-window-N-compat` says the same
-    // Of its own, for clap waives `requires` where --window conflicts with what is given.
-    #[arg(long, requires = "window", conflicts_with = "recipe")]
-    pub compat: bool,
+    /// How texts become fingerprints.
+    #[command(flatten)]
+    pub recipe: RecipeArgs,
 }
 
 impl ReadArgs {
@@ -57,14 +45,6 @@ impl ReadArgs {
     /// # Errors
     /// If no recipe has such a window.
     pub fn effective_recipe(&self) -> Result<Recipe, UsageError> {
-        let window = match self.window {
-            None => return Ok(self.recipe),
-            Some(0) => USUAL_WINDOW,
-            Some(window) => window,
-        };
-        let compat = if self.compat { "-compat" } else { "" };
-        let name = format!("jenkins-window-{window}{compat}");
-        let recipe = name.parse::<Recipe>();
-        recipe.map_err(|error| UsageError(error.to_string()))
+        self.recipe.effective()
     }
 }

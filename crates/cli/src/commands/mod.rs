@@ -5,6 +5,7 @@ mod checking;
 pub mod cluster;
 pub mod completions;
 pub mod corpus;
+pub mod dedup;
 pub mod demo;
 pub mod distance;
 pub mod documents;

@@ -1,0 +1,95 @@
+//! `simshard dedup`: the records of an input without their near-duplicates.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::{Args, ValueHint};
+use simshard_batch::{By, Dedup, Output};
+use simshard_input::Preference;
+
+use crate::args::{InputArgs, RecipeArgs, SearchArgs};
+use crate::exit::UsageError;
+use crate::progress::ON_TERMINAL;
+use crate::say;
+
+/// Arguments of `dedup`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Writes the lines of jsonl, lines, tsv and hashes again, byte for byte and in
+their order, without those of dropped documents. The input is read twice;
+standard input is copied to a temporary file meanwhile. An output is in its
+place once all of it is there, and a list of the dropped documents before it.
+
+Texts without words have no fingerprint: nothing says that two of them are
+near-duplicates, so all are kept, and counted. Lines that --skip-bad-lines
+leaves out are left out of the output too.
+
+Examples:
+  simshard dedup pages.jsonl.zst -o clean.jsonl.zst
+  simshard dedup pages.jsonl -o clean.jsonl --keep newest:date --by pairs
+  simshard dedup 'crawl/*.jsonl.gz' -o clean/ --dropped dropped.tsv")]
+pub struct DedupArgs {
+    /// The documents.
+    #[command(flatten)]
+    pub documents: InputArgs,
+    /// How texts become fingerprints.
+    #[command(flatten)]
+    pub recipe: RecipeArgs,
+    /// How near-duplicates are searched for.
+    #[command(flatten)]
+    pub search: SearchArgs,
+    /// What is kept: one document of each cluster, or as many as are not near one another
+    #[arg(long, value_enum, default_value = "cluster", help_heading = "Search")]
+    pub by: By,
+    /// Which of several is preferred: first, longest, newest:FIELD or highest:FIELD
+    ///
+    /// Of equals it is the first of the input. `longest` counts the characters of the text. The
+    /// fields are those of jsonl: dates as in RFC 3339 for `newest`, numbers for `highest`. Where
+    /// there is no such field, or null, the document comes last; another value is a bad line.
+    #[arg(
+        long,
+        value_name = "WHICH",
+        default_value = "first",
+        help_heading = "Search"
+    )]
+    pub keep: Preference,
+    /// Where the kept documents go; `-` is standard output, a folder is for several inputs
+    ///
+    /// A name in .gz or .zst says that it is compressed. A folder must be new or empty: in it files
+    /// have their names below the folder that all inputs are in.
+    #[arg(short, long, value_name = "PATH", value_hint = ValueHint::AnyPath, help_heading = "Output")]
+    pub output: PathBuf,
+    /// Where a list of the dropped documents goes, as tsv: id, id of the kept one, distance
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub dropped: Option<PathBuf>,
+}
+
+/// Writes what is kept.
+pub fn run(args: &DedupArgs) -> anyhow::Result<()> {
+    let start = Instant::now();
+    args.search.check()?;
+    let recipe = args.recipe.effective()?;
+    let input = args.documents.options().expanded()?;
+    let dropped = match &args.dropped {
+        Some(path) if *path == args.output => {
+            let message = "--dropped and --output name the same file: choose another for one";
+            return Err(UsageError(message.to_owned()).into());
+        }
+        Some(path) => Some(Output::open(Some(path), &input.paths)?),
+        None => None,
+    };
+    let job = Dedup {
+        input,
+        recipe,
+        distance: args.search.distance,
+        blocks: args.search.blocks.fixed(),
+        threads: args.search.thread_count(),
+        by: args.by,
+        keep: args.keep.clone(),
+        output: args.output.clone(),
+        dropped,
+        start,
+    };
+    say::deduplicated(&job.run(ON_TERMINAL)?);
+    Ok(())
+}
