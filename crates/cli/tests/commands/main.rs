@@ -15,6 +15,7 @@ mod batch_output;
 mod bench_cluster;
 mod checkpoint;
 mod corpus_streams;
+mod dedup;
 mod demo;
 mod evaluate;
 mod formats;

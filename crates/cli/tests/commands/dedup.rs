@@ -1,0 +1,456 @@
+//! `dedup` as a whole process: what it keeps against the slow, obvious way, and that it writes all or nothing.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use flate2::read::GzDecoder;
+use simshard_testkit::run;
+use tempfile::TempDir;
+
+use crate::{BINARY, log};
+
+/// A record as the tests make it.
+struct Made {
+    id: String,
+    fingerprint: u64,
+    date: Option<u32>,
+    score: Option<i32>,
+    line: String,
+}
+
+/// A folder that holds one test's files.
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) -> String {
+        let path = self.path(name);
+        fs::create_dir_all(Path::new(&path).parent().unwrap()).unwrap();
+        fs::write(&path, content).unwrap();
+        path
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// What is in it, hidden files too.
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.0.path()).unwrap();
+        let name = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name();
+        let mut names: Vec<String> = entries
+            .map(|entry| name(entry).into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+/// Runs `dedup`, which must succeed, and returns its last words.
+fn dedup(args: &[&str], input: &str) -> String {
+    let output = run(BINARY, [&["dedup"], args].concat(), input);
+    let log = log(&output);
+    assert_eq!(output.status.code(), Some(0), "{args:?}: {log}");
+    log.lines().last().unwrap().to_owned()
+}
+
+/// Runs `dedup`, which must refuse what it is given, and returns its complaint.
+fn refuse(args: &[&str], input: &str) -> String {
+    let output = run(BINARY, [&["dedup"], args].concat(), input);
+    let log = log(&output);
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {log}");
+    log
+}
+
+/// Records with fingerprints of so many free bits: the fewer, the denser.
+fn made(seed: u64, count: usize, shape: &str) -> Vec<Made> {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut random = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let mut chain = 0_u64;
+    let mut records = Vec::new();
+    for number in 0..count {
+        let fingerprint = match shape {
+            "random" => random() & 0xFFFF_0000_0000_FFFF & random() & random(),
+            "dense" => random() & 0x0103_0001_0020_0401,
+            _ => {
+                chain ^= 1 << (random() % 64) | 1 << (random() % 64);
+                chain
+            }
+        };
+        let date = (!random().is_multiple_of(4)).then(|| (random() % 28) as u32 + 1);
+        let score = (!random().is_multiple_of(4)).then(|| (random() % 7) as i32 - 3);
+        let mut line = format!("{{\"f\":\"{fingerprint}\",  \"id\":\"d{number}\"");
+        if let Some(date) = date {
+            line += &format!(",\"at\":\"2024-02-{date:02}T12:00:00+01:00\"");
+        }
+        if let Some(score) = score {
+            line += &format!(",\"s\":{score}.50");
+        }
+        line += if number % 3 == 0 { "}\r\n" } else { " }\n" };
+        let id = format!("d{number}");
+        records.push(Made {
+            id,
+            fingerprint,
+            date,
+            score,
+            line,
+        });
+    }
+    records
+}
+
+/// The numbers of records in the order in which they are preferred.
+fn preferred(records: &[Made], keep: &str) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..records.len()).collect();
+    match keep {
+        "newest:at" => order.sort_by_key(|&at| std::cmp::Reverse(records[at].date)),
+        "highest:s" => order.sort_by_key(|&at| std::cmp::Reverse(records[at].score)),
+        _ => {}
+    }
+    order
+}
+
+fn distance(a: &Made, b: &Made) -> u32 {
+    (a.fingerprint ^ b.fingerprint).count_ones()
+}
+
+/// By record, the one because of which it is dropped.
+fn reference(records: &[Made], keep: &str, by: &str) -> BTreeMap<usize, usize> {
+    let order = preferred(records, keep);
+    let mut causes = BTreeMap::new();
+    if by == "pairs" {
+        let mut kept: Vec<usize> = Vec::new();
+        for &at in &order {
+            let near = |&&other: &&usize| distance(&records[other], &records[at]) <= 3;
+            match kept.iter().find(near) {
+                Some(&cause) => drop(causes.insert(at, cause)),
+                None => kept.push(at),
+            }
+        }
+        return causes;
+    }
+    let mut cluster: Vec<usize> = (0..records.len()).collect();
+    for a in 0..records.len() {
+        for b in 0..a {
+            if distance(&records[a], &records[b]) <= 3 && cluster[a] != cluster[b] {
+                let (from, to) = (cluster[a], cluster[b]);
+                for of in &mut cluster {
+                    if *of == from {
+                        *of = to;
+                    }
+                }
+            }
+        }
+    }
+    for at in 0..records.len() {
+        let best = order.iter().find(|&&other| cluster[other] == cluster[at]);
+        if *best.unwrap() != at {
+            causes.insert(at, *best.unwrap());
+        }
+    }
+    causes
+}
+
+#[test]
+fn what_is_kept_and_dropped_is_what_a_linear_scan_says() {
+    let folder = Folder::new();
+    for (seed, shape) in [(1, "random"), (2, "chained"), (3, "dense"), (4, "chained")] {
+        let records = made(seed, 300, shape);
+        let lines: String = records.iter().map(|record| &*record.line).collect();
+        let input = folder.write("in.jsonl", &lines);
+        let (out, dropped) = (folder.path("out.jsonl"), folder.path("dropped.tsv"));
+        for by in ["cluster", "pairs"] {
+            for keep in ["first", "newest:at", "highest:s"] {
+                let what = format!("seed {seed}, {shape}, {by}, {keep}");
+                let causes = reference(&records, keep, by);
+                assert!(!causes.is_empty(), "{what}");
+                let said = dedup(
+                    &[
+                        &input,
+                        "-o",
+                        &out,
+                        "--dropped",
+                        &dropped,
+                        "--by",
+                        by,
+                        "--keep",
+                        keep,
+                        "--fingerprint-field",
+                        "f",
+                    ],
+                    "",
+                );
+                let how = match by {
+                    "pairs" => "no two within 3 bits",
+                    _ => "one of each cluster",
+                };
+                let kept = records.len() - causes.len();
+                assert_eq!(
+                    said,
+                    format!("kept {kept} of 300 documents, {how}"),
+                    "{what}"
+                );
+                let expected: String = (0..records.len())
+                    .filter(|at| !causes.contains_key(at))
+                    .map(|at| &*records[at].line)
+                    .collect();
+                assert_eq!(folder.read("out.jsonl"), expected, "{what}");
+                let row = |(&at, &cause): (&usize, &usize)| {
+                    let (one, other) = (&records[at], &records[cause]);
+                    format!("{}\t{}\t{}\n", one.id, other.id, distance(one, other))
+                };
+                let rows: String = causes.iter().map(row).collect();
+                let expected = format!("id\tkept\tdistance\n{rows}");
+                assert_eq!(folder.read("dropped.tsv"), expected, "{what}");
+            }
+        }
+    }
+}
+
+const TEXTS: &str = "\
+{\"id\":\"a\",\"text\":\"one two three four five six seven eight\"}\n\
+\n\
+{\"id\":\"b\",\"text\":\"!!\"}\r\n\
+{\"id\":\"c\",\"x\":[1.50],\"text\":\"one two three four five six seven eight!?\"}\n\
+{\"id\":\"d\",\"text\":\"!!\"}\n\
+{\"id\":\"e\",\"text\":\"a wholly other text about nothing that was said before\"}";
+
+#[test]
+fn kept_lines_stay_byte_for_byte_and_the_longest_of_texts_is_chosen() {
+    let folder = Folder::new();
+    let input = folder.write("in.jsonl", TEXTS);
+    let out = folder.path("out.jsonl");
+    let lines: Vec<&str> = TEXTS.split_inclusive('\n').collect();
+    for (keep, without) in [("first", 3), ("longest", 0)] {
+        let said = dedup(&[&input, "-o", &out, "--keep", keep], "");
+        assert_eq!(said, "kept 4 of 5 documents, one of each cluster");
+        let mut expected = lines.clone();
+        expected.remove(without);
+        assert_eq!(folder.read("out.jsonl"), expected.concat(), "{keep}");
+    }
+    let output = run(BINARY, ["dedup", &input, "-o", &out], "");
+    let expected = "kept 2 texts without words, which have no fingerprint\n";
+    assert!(log(&output).contains(expected), "{}", log(&output));
+}
+
+#[test]
+fn standard_input_and_every_compression_give_the_same() {
+    let folder = Folder::new();
+    let input = folder.write("in.jsonl", TEXTS);
+    let out = folder.path("out.jsonl");
+    dedup(&[&input, "-o", &out], "");
+    let expected = folder.read("out.jsonl");
+    let printed = run(BINARY, ["dedup", "--format", "jsonl", "-o", "-"], TEXTS);
+    assert_eq!(String::from_utf8(printed.stdout).unwrap(), expected);
+
+    let (gz, zst) = (folder.path("out.jsonl.gz"), folder.path("out.jsonl.zst"));
+    dedup(&["--format", "jsonl", "-o", &gz], TEXTS);
+    let mut content = String::new();
+    let file = fs::File::open(&gz).unwrap();
+    GzDecoder::new(file).read_to_string(&mut content).unwrap();
+    assert_eq!(content, expected);
+    // From gzip to zstd and back to plain: nothing is near anything any more.
+    dedup(&[&gz, "-o", &zst], "");
+    assert_eq!(fs::read(&zst).unwrap()[..4], [0x28, 0xB5, 0x2F, 0xFD]);
+    let said = dedup(&[&zst, "-o", &out], "");
+    assert_eq!(said, "kept 4 of 4 documents, one of each cluster");
+    assert_eq!(folder.read("out.jsonl"), expected);
+}
+
+#[test]
+fn headers_and_bare_lines_are_written_again() {
+    let folder = Folder::new();
+    for (name, format, content, expected) in [
+        (
+            "in.tsv",
+            "tsv",
+            "id\thash\na\t4\nb\t5\nc\t4095\n",
+            "id\thash\na\t4\nc\t4095\n",
+        ),
+        ("in.hashes", "hashes", "4\n5\n4095\n4\n", "4\n4095\n"),
+        (
+            "in.lines",
+            "lines",
+            "one two three\n\nfour\none two three\n",
+            "one two three\n\nfour\n",
+        ),
+    ] {
+        let (input, out) = (folder.write(name, content), folder.path("out"));
+        dedup(&[&input, "--format", format, "-o", &out], "");
+        assert_eq!(folder.read("out"), expected, "{format}");
+    }
+}
+
+#[test]
+fn bad_lines_are_left_out_where_they_are_skipped() {
+    let folder = Folder::new();
+    let bad =
+        "{\"id\":1,\"text\":\"a b\",\"d\":\"today\"}\n{\"id\":\n{\"id\":2,\"text\":\"c d\"}\n";
+    let out = folder.path("out.jsonl");
+    let args = ["-f", "jsonl", "-o", &out, "--keep", "newest:d"];
+    let said = refuse(&args, bad);
+    assert!(
+        said.contains("<stdin>:1: the field \"d\" is \"today\": expected a date"),
+        "{said}"
+    );
+    assert_eq!(folder.names(), [""; 0]);
+    dedup(&[&args[..], &["--skip-bad-lines"]].concat(), bad);
+    assert_eq!(folder.read("out.jsonl"), "{\"id\":2,\"text\":\"c d\"}\n");
+}
+
+#[test]
+fn several_inputs_go_to_a_folder_by_their_names() {
+    let folder = Folder::new();
+    let one = folder.write("in/a/x.jsonl", TEXTS);
+    let two = folder.write("in/b/x.jsonl", TEXTS);
+    let empty = folder.write("in/z.jsonl", "");
+    let out = folder.path("out");
+    let said = dedup(&[&one, &two, &empty, "-o", &out], "");
+    assert_eq!(said, "kept 6 of 10 documents, one of each cluster");
+    assert!(folder.read("out/a/x.jsonl").contains("\"a\""));
+    let second = "\n{\"id\":\"b\",\"text\":\"!!\"}\r\n{\"id\":\"d\",\"text\":\"!!\"}\n";
+    assert_eq!(folder.read("out/b/x.jsonl"), second);
+    assert_eq!(folder.read("out/z.jsonl"), "");
+    assert_eq!(folder.names(), ["in", "out"]);
+    let said = refuse(&[&one, &two, "-o", &out], "");
+    assert!(said.contains("the folder is not empty"), "{said}");
+    let said = refuse(&[&one, &one, "-o", &folder.path("new")], "");
+    assert!(said.contains("named more than once"), "{said}");
+    let file = folder.write("file", "");
+    let said = refuse(&[&one, &two, "-o", &file], "");
+    assert!(said.contains("need a folder to go to"), "{said}");
+    assert_eq!(folder.names(), ["file", "in", "out"]);
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused() {
+    let folder = Folder::new();
+    let input = folder.write("in.jsonl", TEXTS);
+    let out = folder.path("out.jsonl");
+    for (args, problem) in [
+        (vec!["-o", &*input], "is the input"),
+        (vec!["-o", "out.parquet"], "looks like parquet"),
+        (vec!["-o", &*out, "--dropped", &*out], "name the same file"),
+        (
+            vec!["-o", &*out, "--keep", "newest"],
+            "expected first, longest",
+        ),
+        (
+            vec![
+                "-o",
+                &*out,
+                "--keep",
+                "longest",
+                "--fingerprint-field",
+                "id",
+            ],
+            "needs texts",
+        ),
+        (
+            vec!["-o", &*out, "--format", "lines", "--keep", "highest:s"],
+            "needs fields",
+        ),
+        (vec!["-o", &*out, "--format", "warc"], "not written again"),
+        (vec![], "--output"),
+    ] {
+        let said = refuse(&[&[&*input], &args[..]].concat(), "");
+        assert!(said.contains(problem), "{args:?}: {said}");
+        assert_eq!(folder.names(), ["in.jsonl"], "{args:?}");
+    }
+    assert_eq!(folder.read("in.jsonl"), TEXTS);
+}
+
+/// The process is killed as it reads what does not end, and at times while it writes.
+#[test]
+fn whenever_it_is_killed_the_output_is_whole_or_as_it_was() {
+    let folder = Folder::new();
+    let records = made(5, 20_000, "random");
+    let lines: String = records.iter().map(|record| &*record.line).collect();
+    let input = folder.write("in.jsonl", &lines);
+    let (out, dropped) = (folder.path("out.jsonl"), folder.path("dropped.tsv"));
+    let args = [
+        "dedup",
+        &input,
+        "-o",
+        &out,
+        "--dropped",
+        &dropped,
+        "--fingerprint-field",
+        "f",
+    ];
+    assert!(run(BINARY, args, "").status.success());
+    let (whole, list) = (folder.read("out.jsonl"), folder.read("dropped.tsv"));
+    let start = std::time::Instant::now();
+    assert!(run(BINARY, args, "").status.success());
+    let usual = start.elapsed();
+    let mut killed = 0;
+    for step in 0..24 {
+        fs::write(&out, "old").unwrap();
+        fs::write(&dropped, "old").unwrap();
+        let mut process = Command::new(BINARY)
+            .args(args)
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let end = std::time::Instant::now() + usual * step / 20;
+        while std::time::Instant::now() < end {
+            std::thread::yield_now();
+        }
+        process.kill().unwrap();
+        killed += u32::from(!process.wait().unwrap().success());
+        let (out, dropped) = (folder.read("out.jsonl"), folder.read("dropped.tsv"));
+        assert!(out == "old" || out == whole, "step {step}");
+        assert!(dropped == "old" || dropped == list, "step {step}");
+        assert!(
+            out == "old" || dropped == list,
+            "step {step}: OUT before DROPPED"
+        );
+    }
+    assert!(killed > 0);
+    // A signal that can be caught leaves no file beside them.
+    for entry in folder
+        .names()
+        .iter()
+        .filter(|name| name.starts_with(".simshard-"))
+    {
+        fs::remove_file(folder.path(entry)).unwrap();
+    }
+    let mut waiting = Command::new(BINARY)
+        .args(["dedup", "-f", "jsonl", "-o", &out])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    waiting
+        .stdin
+        .as_mut()
+        .unwrap()
+        .write_all(TEXTS.as_bytes())
+        .unwrap();
+    while !folder
+        .names()
+        .iter()
+        .any(|name| name.starts_with(".simshard-"))
+    {
+        std::thread::yield_now();
+    }
+    let id = waiting.id().to_string();
+    assert!(Command::new("kill").arg(&id).status().unwrap().success());
+    waiting.wait().unwrap();
+    assert_eq!(folder.names(), ["dropped.tsv", "in.jsonl", "out.jsonl"]);
+}
