@@ -1,12 +1,9 @@
 //! The formats that documents are written in.
 
 use std::fmt;
-use std::path::Path;
 
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
-
-use crate::suggested;
 
 /// How documents are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -38,12 +35,6 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format that the extension of a name suggests.
-    #[must_use]
-    pub fn of_name(path: &Path) -> Option<Self> {
-        suggested::by_extension(path)
-    }
-
     /// The options about fields and pages that this format takes.
     const fn takes(self) -> &'static [&'static str] {
         match self {

@@ -101,5 +101,6 @@ pub use preference::{ParsePreferenceError, Preference};
 pub use problem::LineProblem;
 pub use rewrite::{LineDocuments, LineMarks, Rewrite};
 pub use skipped::Skipped;
+pub use suggested::format_of_name;
 pub use texts::for_each_text;
 pub use without_parquet::WithoutParquet;

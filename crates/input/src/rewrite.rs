@@ -367,3 +367,6 @@ impl Marks {
         kept
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,7 +17,7 @@ pub(crate) fn format(paths: &[PathBuf]) -> Result<Option<Format>, InputError> {
         refuse_data(paths, folder)?;
         return Ok(Some(Format::Files));
     }
-    let suggestions = || paths.iter().map(|path| (path, by_extension(path)));
+    let suggestions = || paths.iter().map(|path| (path, format_of_name(path)));
     let Some((path, suggested)) = suggestions().find_map(|(path, format)| Some((path, format?)))
     else {
         return Ok(None);
@@ -50,7 +50,7 @@ pub(crate) fn lines(paths: &[PathBuf]) -> Result<Format, InputError> {
 
 /// Refuses a file of many documents among those that would be one document each.
 fn refuse_data(paths: &[PathBuf], folder: &Path) -> Result<(), InputError> {
-    let of_many = |path: &Path| by_extension(path).filter(|format| *format != Format::Files);
+    let of_many = |path: &Path| format_of_name(path).filter(|format| *format != Format::Files);
     let Some((path, depth)) = files::first(paths, |path| of_many(path).is_some()) else {
         return Ok(());
     };
@@ -91,7 +91,8 @@ fn pattern(path: &Path, depth: usize) -> String {
 }
 
 /// The format that the extension of a name suggests.
-pub(crate) fn by_extension(path: &Path) -> Option<Format> {
+#[must_use]
+pub fn format_of_name(path: &Path) -> Option<Format> {
     Some(match plain_extension(path)?.as_str() {
         "jsonl" | "ndjson" => Format::Jsonl,
         "tsv" => Format::Tsv,
@@ -104,7 +105,7 @@ pub(crate) fn by_extension(path: &Path) -> Option<Format> {
 
 /// Whether the name of a file says that it is a page of HTML.
 pub(crate) fn is_page(path: &Path) -> bool {
-    by_extension(path) == Some(Format::Files)
+    format_of_name(path) == Some(Format::Files)
 }
 
 /// The extension in lower case, that of what is compressed where a name says so.

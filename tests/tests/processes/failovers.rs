@@ -141,7 +141,7 @@ async fn three_replicas_go_on_when_one_is_frozen_and_take_it_back() {
     lose_one(3, Fault::Frozen).await;
 }
 
-/// HT1, EP5: the two that are left have tables of all shards, and again when the next one dies.
+/// HC1, EP5: the two that are left have tables of all shards, and again when the next one dies.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn three_replicas_of_which_two_are_hot_go_on_when_one_is_killed_and_take_it_back() {
     let cluster = ProcessCluster::start_hot_and_cold(3, 3, 2);

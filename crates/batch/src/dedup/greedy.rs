@@ -40,7 +40,7 @@ pub(super) fn greedy(
     greedy_in(room, set, search, order, progress)
 }
 
-/// As [`greedy`], with room for so many pairs.
+/// As [`greedy`], with room for this number of pairs.
 fn greedy_in(
     room: usize,
     set: &FingerprintSet,

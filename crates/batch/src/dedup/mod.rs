@@ -4,10 +4,10 @@
 //! cause why it is dropped; the second reading writes the lines that are left.
 //!
 //! # Invariants
-//! - K1: every dropped document has a cause that is kept. By pairs it is within the distance, by
+//! - DD1: every dropped document has a cause that is kept. By pairs it is within the distance, by
 //!   cluster in the same cluster.
-//! - K2: by pairs, no two kept documents are within the distance; by cluster, one of each is kept.
-//! - K3: the list of what was dropped is in its place before what was kept.
+//! - DD2: by pairs, no two kept documents are within the distance; by cluster, one of each is kept.
+//! - DD3: the list of what was dropped is in its place before what was kept.
 
 mod choice;
 mod greedy;
@@ -49,6 +49,25 @@ pub enum By {
     Cluster,
     /// As many as fit, the preferred ones first, such that no two are within the distance
     Pairs,
+}
+
+/// How a choice is made.
+type Choose = fn(&DocumentSet, &PairSearch, Vec<u64>, &(dyn Fn(u64, u64) + Sync)) -> Choice;
+
+impl By {
+    fn choice(self) -> Choose {
+        match self {
+            Self::Cluster => Choice::by_cluster,
+            Self::Pairs => Choice::by_pairs,
+        }
+    }
+
+    fn in_words(self, distance: u32) -> String {
+        match self {
+            Self::Cluster => "one of each cluster".to_owned(),
+            Self::Pairs => format!("no two within {}", counted(distance, "bit")),
+        }
+    }
 }
 
 /// A search for what to keep. Nothing is read or changed before it runs.
@@ -131,10 +150,8 @@ impl Dedup {
         let set = documents.fingerprints();
         let search = PairSearch::new(self.distance, self.blocks, set.len())?;
         let bar = (progress.bar)("joining", Some(0));
-        let choice = match self.by {
-            By::Cluster => Choice::by_cluster(&documents, &search, read.ranks, &show(&bar)),
-            By::Pairs => Choice::by_pairs(&documents, &search, read.ranks, &show(&bar)),
-        };
+        let choose = self.by.choice();
+        let choice = choose(&documents, &search, read.ranks, &show(&bar));
         bar.finish_and_clear();
 
         let all = documents.len() as u64 + without_fingerprint;
@@ -151,10 +168,7 @@ impl Dedup {
             dropped.commit()?;
         }
         written.commit()?;
-        let how = match self.by {
-            By::Cluster => "one of each cluster".to_owned(),
-            By::Pairs => format!("no two within {}", counted(self.distance, "bit")),
-        };
+        let how = self.by.in_words(self.distance);
         Ok(Deduplicated {
             found: format!("kept {kept} of {}, {how}", counted(all, "document")),
             without_fingerprint,

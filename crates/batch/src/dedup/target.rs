@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use simshard_input::{Compression, Compressor, Format};
+use simshard_input::{Compression, Compressor, Format, format_of_name};
 
 use crate::job::JobError;
 use crate::output::{Complete, CompleteFolder, FolderFile, Output, OutputError, OutputFolder};
@@ -50,7 +50,7 @@ impl Target {
                 next: 0,
             });
         }
-        let other = Format::of_name(path).filter(|other| *other != format);
+        let other = format_of_name(path).filter(|other| *other != format);
         if let Some(other) = other {
             return Err(JobError::Target(format!(
                 "the output is {format} as the input is, and {} looks like {other}: choose another \

@@ -32,7 +32,7 @@ pub(super) fn ticks(date: &str) -> Option<u64> {
     Some((minutes * 60 + second) * TICKS + fraction)
 }
 
-/// Takes a number of exactly so many digits.
+/// Takes a number of exactly this many digits.
 fn number(rest: &mut &[u8], digits: usize) -> Option<u64> {
     let (digits, after) = rest.split_at_checked(digits)?;
     *rest = after;

@@ -2,8 +2,8 @@
 //! searches. Once the record makes it hot, its tables are made beside the changes, shard by shard.
 //!
 //! # Invariants
-//! - HT1: a shard is built only while its tables hold what is stored, all changes applied so far included.
-//! - HT2: tables are made and thrown away only while no change of the shard is being applied.
+//! - HC1: a shard is built only while its tables hold what is stored, all changes applied so far included.
+//! - HC2: tables are made and thrown away only while no change of the shard is being applied.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;

@@ -221,7 +221,7 @@ async fn a_shard_without_a_record_is_refused() {
     assert_eq!(opened.unanswered(&epochs(&[1])).len(), epochs(&[1]).len());
 }
 
-/// HT1.
+/// HC1.
 #[tokio::test]
 async fn a_cold_shard_takes_changes_and_refuses_searches_until_its_tables_are_made() {
     let scene = Scene::new().await;
@@ -262,7 +262,7 @@ async fn a_cold_shard_takes_changes_and_refuses_searches_until_its_tables_are_ma
     assert_eq!(scene.found(&epochs(&[3])).await.unwrap(), 0);
 }
 
-/// HT1: while tables are made, documents are counted by what is stored.
+/// HC1: while tables are made, documents are counted by what is stored.
 #[tokio::test]
 async fn a_shard_whose_tables_are_made_counts_what_changes() {
     let scene = Scene::new().await;
@@ -289,7 +289,7 @@ async fn a_shard_whose_tables_are_made_counts_what_changes() {
     assert_eq!(outcome.changed, [0; 0]);
 }
 
-/// HT1: hot and cold by turns, a node holds and counts what one does that is always hot.
+/// HC1, HC2: hot and cold by turns, a node holds and counts what one does that is always hot.
 #[tokio::test]
 async fn tables_that_are_made_anew_hold_what_changed_while_there_were_none() {
     let seed = fastrand::u64(..);
