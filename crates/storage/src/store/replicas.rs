@@ -103,7 +103,7 @@ impl Replicas {
     }
 
     /// The records that are news to this store: those of shards that it holds, or is to hold. Without those that must
-    /// wait until a store in sync reports them; `reported` tells the epoch of a shard that a store has reported.
+    /// wait until other stores report them; `reported` tells the epoch of a shard that a store has reported.
     ///
     /// # Errors
     /// If a record may not follow the one that is installed.
@@ -122,7 +122,7 @@ impl Replicas {
             let replica = held.map_or_else(new, |held| held.replica.clone());
             match replica.check_install(record, |store| reported(shard, store)) {
                 Ok(()) => news.push((shard, Arc::clone(record))),
-                Err(InstallError::NotReported(_)) => {}
+                Err(InstallError::NotReported(_) | InstallError::NotFenced(_)) => {}
                 Err(InstallError::NotNewer(_)) if replica.confirms() == record.epoch => {}
                 Err(error) => return Err((shard, error)),
             }

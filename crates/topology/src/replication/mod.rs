@@ -15,6 +15,7 @@
 //! |---|---|
 //! | `record` | the record of a shard, and its quorums |
 //! | `step` | what a record may become |
+//! | `force` | what an operator alone may decide |
 //! | `replica` | what a store holds of a shard, by the records of its log |
 //! | `write` | which of two states stays, and when a change may be acknowledged |
 //! | `read` | when an answer is proven |
@@ -26,7 +27,8 @@
 //!   the shard since, has the state that it wrote, or a newer one.
 //! - RI2: a complete answer that began after a change was acknowledged shows it, or a newer one.
 //! - RI3: the epoch that a store has synced never decreases.
-//! - RI4: a record whose epoch is e + 2 exists only if a seal quorum of the stores in sync at e has synced e + 1.
+//! - RI4: a record whose epoch is e + 2 exists only if a seal quorum of the stores in sync at e has synced e + 1, or an operator
+//!   forced it.
 //! - RI5: a store that was promoted has every acknowledged change, or a newer one.
 //! - RI6: a change that begins after one of the other kind was acknowledged is acknowledged with a higher version only.
 //! - RI8: an answer is complete only if it is proven.
@@ -35,6 +37,7 @@
 //! - RI11: in each log, writes at an epoch stand before the record of the next.
 //! - RI12: a learner takes writes only once a store in sync has synced the record that added it.
 
+mod force;
 mod incarnation;
 mod read;
 mod record;
@@ -44,6 +47,7 @@ mod step;
 mod tests;
 mod write;
 
+pub use force::ForceError;
 pub use incarnation::{
     HeldIncarnations, Incarnation, PublishedStore, StaleStore, StartStep, next_start_step, renewed,
 };

@@ -46,6 +46,9 @@ pub enum InstallError {
     /// Wait until a store in sync reports the epoch that added the learner.
     #[error("no store in sync has reported epoch {0}")]
     NotReported(Epoch),
+    /// Wait until all other stores that answered the operator report the epoch.
+    #[error("not all stores that the forced record of epoch {0} leaves out have reported it")]
+    NotFenced(Epoch),
     /// Serve nothing: the record names the store in sync, and it holds no copy.
     #[error("the record of epoch {0} names a store in sync that holds no copy")]
     NoCopy(Epoch),
@@ -198,6 +201,10 @@ impl Replica {
             let mut in_sync = record.in_sync.iter();
             in_sync.any(|entry| synced(entry.store) >= added)
         };
+        let is_fenced = || {
+            let mut others = record.previous.iter().filter(|&&other| other != self.store);
+            others.all(|&other| synced(other) >= epoch)
+        };
         let has_copy = matches!(view.role, Role::Copied { .. } | Role::InSync);
         match view.role.after(self.store, record) {
             Role::Copying { added } if view.role.added() != Some(added) && !is_reported(added) => {
@@ -205,6 +212,9 @@ impl Replica {
             }
             Role::InSync if !has_copy && !self.has_nothing_to_copy(record) => {
                 Err(InstallError::NoCopy(epoch))
+            }
+            Role::InSync if record.is_forced() && !is_fenced() => {
+                Err(InstallError::NotFenced(epoch))
             }
             Role::None | Role::Copying { .. } | Role::Copied { .. } | Role::InSync => Ok(()),
         }

@@ -112,8 +112,39 @@ pub(super) const SOURCE_RETURNS: Config = Config {
     ..COMES_BACK
 };
 
+/// An operator lets one of three stores go on alone, and steps follow.
+const FORCED: Config = Config {
+    stores: 3,
+    in_sync: 3,
+    changes: 1,
+    forces: 1,
+    ..QUIET
+};
+
+/// Three of six stores are learners, and all answer when a record is forced.
+const THREE_LEARNERS: &[Action] = &[
+    Action::BeginWrite(0),
+    Action::Change(Change::Add(3)),
+    Action::Install { store: 0, epoch: 2 },
+    Action::Install { store: 1, epoch: 2 },
+    Action::Change(Change::Add(4)),
+    Action::Install { store: 0, epoch: 3 },
+    Action::Install { store: 1, epoch: 3 },
+    Action::Change(Change::Add(5)),
+    Action::Install { store: 0, epoch: 4 },
+    Action::Install { store: 1, epoch: 4 },
+    Action::Install { store: 2, epoch: 4 },
+    Action::Install { store: 3, epoch: 4 },
+    Action::Install { store: 4, epoch: 4 },
+    Action::Install { store: 5, epoch: 4 },
+    Action::Change(Change::Force {
+        store: 0,
+        answering: 0b11_1111,
+    }),
+];
+
 /// The smallest scene that needs each rule.
-const SCENES: [(Rule, Config); 25] = [
+const SCENES: [(Rule, Config); 28] = [
     (
         Rule::OneEvictionAtOnce,
         Config {
@@ -230,6 +261,18 @@ const SCENES: [(Rule, Config); 25] = [
             ..GROWS
         },
     ),
+    (Rule::ForceIsFenced, FORCED),
+    (
+        Rule::ForceIsSealedByAll,
+        Config {
+            stores: 6,
+            keeps: true,
+            changes: 5,
+            before: THREE_LEARNERS,
+            ..FORCED
+        },
+    ),
+    (Rule::StoppedStoresLearnFirst, FORCED),
 ];
 
 #[test]

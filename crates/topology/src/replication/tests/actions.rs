@@ -150,7 +150,7 @@ fn begin_write(world: &World, writer: u8) -> Option<World> {
 fn append_write(config: &Config, world: &World, writer: u8, store: u8, epoch: u8) -> Option<World> {
     let operation = &world.writers[usize::from(writer)];
     let held = &world.stores[usize::from(store)];
-    if !matches!(operation.phase, Phase::Active | Phase::Told) || held.is_lost {
+    if !matches!(operation.phase, Phase::Active | Phase::Told) || !held.runs() {
         return None;
     }
     let state = operation.write.state();
@@ -342,13 +342,17 @@ fn install(config: &Config, world: &World, store: u8, epoch: u8) -> Option<World
     let held = &world.stores[usize::from(store)];
     let synced = |store| match config.without {
         Some(Rule::AdditionIsReported) => record.epoch,
+        Some(Rule::ForceIsFenced) if record.is_forced() => record.epoch,
         _ => world.store(store).replica.reports(),
     };
-    if held.is_lost || held.replica.check_install(record, synced).is_err() {
+    let starts_late = held.is_stopped && record.epoch != world.current().epoch;
+    if held.is_lost || starts_late || held.replica.check_install(record, synced).is_err() {
         return None;
     }
+    let mut next = world.clone();
+    next.stores[usize::from(store)].is_stopped = false;
     let logged = Logged::Install(Entry::Install(Arc::clone(record)));
-    Some(append(config, world.clone(), store, logged))
+    Some(append(config, next, store, logged))
 }
 
 fn crash(world: &World, store: u8, kept: u8) -> Option<World> {
@@ -391,7 +395,7 @@ fn lose_disk(config: &Config, world: &World, store: u8) -> Option<World> {
 fn pin(config: &Config, world: &World, learner: u8, source: u8) -> Option<World> {
     let copying = &world.stores[usize::from(learner)];
     let held = &world.stores[usize::from(source)];
-    if copying.is_lost || held.is_lost || copying.copy.is_some() {
+    if !copying.runs() || !held.runs() || copying.copy.is_some() {
         return None;
     }
     let added = copying.replica.is_copying()?;
@@ -457,7 +461,7 @@ fn begin_read(config: &Config, world: &World, epoch: u8) -> Option<World> {
     };
     read.is_current(current);
     for (store, held) in world.stores.iter().enumerate() {
-        if !held.is_lost {
+        if held.runs() {
             read.confirmed(id(store as u8), held.replica.confirms());
         }
     }
@@ -478,7 +482,7 @@ fn begin_read(config: &Config, world: &World, epoch: u8) -> Option<World> {
 fn answer(config: &Config, world: &World, store: u8) -> Option<(World, Option<Promise>)> {
     let held = &world.stores[usize::from(store)];
     let asked = world.reader.as_ref()?.read.epoch();
-    if held.is_lost || !held.replica.answers(asked) {
+    if !held.runs() || !held.replica.answers(asked) {
         return None;
     }
     let mut reader = world.reader.clone()?;
@@ -492,7 +496,7 @@ fn confirm(config: &Config, world: &World, store: u8) -> Option<(World, Option<P
     let read = &world.reader.as_ref()?.read;
     let installed = held.replica.confirms();
     let is_known = read.is_current || read.confirmed.contains(&id(store));
-    if is_known || held.is_lost || installed > read.epoch() {
+    if is_known || !held.runs() || installed > read.epoch() {
         return None;
     }
     let mut reader = world.reader.clone()?;

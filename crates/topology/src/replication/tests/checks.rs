@@ -138,6 +138,13 @@ pub(super) fn on_answer(config: &Config, world: &World, reader: &Reader) -> Opti
 
 /// RI4, for three records in a row.
 fn is_sealed(world: &World, three: &[std::sync::Arc<ShardRecord>]) -> bool {
+    if three[2].epoch.generation > three[1].epoch.generation {
+        return true;
+    }
+    let fenced = |store: &StoreId| world.store(*store).replica.reports() >= three[1].epoch;
+    if three[1].epoch.generation > three[0].epoch.generation {
+        return three[1].previous.iter().all(fenced);
+    }
     let (first, second) = (&three[0].in_sync, three[1].epoch);
     let synced = |store: StoreId| world.store(store).replica.reports() >= second;
     let synced = first.iter().filter(|entry| synced(entry.store));

@@ -6,7 +6,7 @@ use super::world::{Logged, Store, World, number};
 use crate::replication::replica::{Role, View};
 use crate::replication::{Entry, State};
 
-const MOST_STORES: usize = 4;
+const MOST_STORES: usize = 6;
 
 /// The hash of a state. All about one store is hashed apart, and then the stores in the order of their hashes.
 pub(super) fn key(world: &World) -> u64 {
@@ -37,7 +37,12 @@ pub(super) fn key(world: &World) -> u64 {
 
 /// All that names no store.
 fn of_all(bytes: &mut Vec<u8>, world: &World) {
-    bytes.extend([world.history.len() as u8, world.crashes, world.wipes]);
+    bytes.extend([
+        world.history.len() as u8,
+        world.crashes,
+        world.wipes,
+        world.forces,
+    ]);
     for writer in &world.writers {
         let write = &writer.write;
         bytes.extend([writer.phase as u8, writer.restamps, u8::from(write.told)]);
@@ -59,7 +64,9 @@ fn of_store(bytes: &mut Vec<u8>, world: &World, place: usize) {
     of_store_itself(bytes, &world.stores[place]);
     for record in world.history.iter() {
         let in_sync = u8::from(record.in_sync(id).is_some());
-        bytes.push(in_sync + 2 * u8::from(record.learner(id).is_some()));
+        let fences = record.is_forced() && record.previous.contains(&id);
+        let learns = record.learner(id).is_some();
+        bytes.push(in_sync + 2 * u8::from(learns) + 4 * u8::from(fences));
     }
     for writer in &world.writers {
         let done = writer.write.done.iter().filter(|(_, from)| *from == id);
@@ -75,7 +82,8 @@ fn of_store(bytes: &mut Vec<u8>, world: &World, place: usize) {
 
 /// The state of a store itself.
 fn of_store_itself(bytes: &mut Vec<u8>, store: &Store) {
-    bytes.extend([u8::from(store.is_lost), store.synced as u8]);
+    let gone = u8::from(store.is_lost) + 2 * u8::from(store.is_stopped);
+    bytes.extend([gone, store.synced as u8]);
     bytes.extend(of_view(&store.replica.applied));
     bytes.extend(of_view(&store.replica.synced));
     bytes.extend(of_state(store.data));

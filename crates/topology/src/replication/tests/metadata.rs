@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::rules::Rule;
-use super::world::{Config, World, id};
+use super::world::{Config, Store, World, id};
 use crate::replication::record::{Epoch, ShardRecord, StoreId};
-use crate::replication::{Step, StepError};
+use crate::replication::{Step, StepError, seal_quorum};
 
 /// A change, with stores by their places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +17,11 @@ pub(super) enum Change {
     Promote(u8),
     /// Two stores leave at once.
     EvictTwo(u8, u8),
+    /// An operator lets a store go on alone. Those that answer are bits by their places.
+    Force {
+        store: u8,
+        answering: u8,
+    },
     /// A learner takes the place of a store in sync.
     Swap {
         promoted: u8,
@@ -47,12 +52,23 @@ pub(super) fn changes(config: &Config) -> impl Iterator<Item = Change> {
         _ => None,
     });
     let keep = config.keeps.then_some(Change::Keep);
-    keep.into_iter().chain(of_one).chain(of_two)
+    let of_all = move |store| {
+        let answering = (0..1_u8 << config.stores)
+            .filter(move |answering: &u8| answering & (1_u8 << store) != 0);
+        answering.map(move |answering| Change::Force { store, answering })
+    };
+    let forced = (0..config.stores)
+        .filter(|_| config.forces > 0)
+        .flat_map(of_all);
+    keep.into_iter().chain(of_one).chain(of_two).chain(forced)
 }
 
 /// The state after a change. None if it is refused.
 pub(super) fn change(config: &Config, world: &World, change: Change) -> Option<World> {
     let step = |change| step(config, world, world.current(), change);
+    if let Change::Force { store, answering } = change {
+        return force(config, world, store, answering);
+    }
     let record = match change {
         Change::EvictTwo(first, second) => {
             let one = step(Change::Evict(first)).ok()?;
@@ -67,12 +83,37 @@ pub(super) fn change(config: &Config, world: &World, change: Change) -> Option<W
             record.in_sync.retain(|entry| entry.store != id(evicted));
             record
         }
-        Change::Add(store) if world.stores[usize::from(store)].is_lost => return None,
-        Change::Keep | Change::Evict(_) | Change::Add(_) | Change::Drop(_) | Change::Promote(_) => {
-            step(change).ok()?
-        }
+        Change::Add(store) if !world.stores[usize::from(store)].runs() => return None,
+        Change::Keep
+        | Change::Evict(_)
+        | Change::Add(_)
+        | Change::Drop(_)
+        | Change::Promote(_)
+        | Change::Force { .. } => step(change).ok()?,
     };
     let mut next = world.clone();
+    Arc::make_mut(&mut next.history).push(Arc::new(record));
+    Some(next)
+}
+
+/// The state after a forced record: all that do not answer do not run.
+fn force(config: &Config, world: &World, store: u8, answering: u8) -> Option<World> {
+    let answers = |place: u8| answering & 1 << place != 0;
+    let can = |(place, held): (usize, &Store)| held.runs() || !answers(place as u8);
+    if world.forces == 0 || !world.stores.iter().enumerate().all(can) {
+        return None;
+    }
+    let answered = |store: StoreId| answers(store.0[0]);
+    let record = world.current().forced(id(store), 0, answered).ok()?;
+    let mut next = world.clone();
+    next.forces -= 1;
+    let learns_first = config.without != Some(Rule::StoppedStoresLearnFirst);
+    for (place, held) in next.stores.iter_mut().enumerate() {
+        if !answers(place as u8) {
+            held.is_stopped = learns_first;
+            held.copy = None;
+        }
+    }
     Arc::make_mut(&mut next.history).push(Arc::new(record));
     Some(next)
 }
@@ -84,7 +125,9 @@ fn step(
     change: Change,
 ) -> Result<ShardRecord, StepError> {
     let step = match change {
-        Change::Keep | Change::EvictTwo(..) | Change::Swap { .. } => Step::Keep,
+        Change::Keep | Change::EvictTwo(..) | Change::Swap { .. } | Change::Force { .. } => {
+            Step::Keep
+        }
         Change::Evict(store) => Step::Evict(id(store)),
         Change::Add(store) => Step::AddLearner(id(store)),
         Change::Drop(store) => Step::DropLearner(id(store)),
@@ -93,10 +136,14 @@ fn step(
             copied: word(config, world, current, id(store)),
         },
     };
+    let reports = |store: &&StoreId| world.store(**store).replica.reports() >= current.epoch;
+    let some_suffice = config.without == Some(Rule::ForceIsSealedByAll)
+        && current.previous.iter().filter(reports).count() >= seal_quorum(current.previous.len());
     current.after(step, 0, |store| {
         let replica = &world.store(store).replica;
         match config.without {
             Some(Rule::Seal) => current.epoch,
+            _ if some_suffice => current.epoch,
             Some(Rule::SealBySync) => replica.confirms(),
             _ => replica.reports(),
         }

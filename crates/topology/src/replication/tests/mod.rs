@@ -49,6 +49,7 @@ const QUIET: Config = Config {
     changes: 0,
     crashes: 0,
     wipes: 0,
+    forces: 0,
     keeps: false,
     at_once: true,
     reads: true,
@@ -121,6 +122,16 @@ const THREE_WRITERS: Config = Config {
     ..QUIET
 };
 
+/// An operator forces a record, whichever stores answer.
+const FORCED: Config = Config {
+    name: "forced",
+    stores: 3,
+    in_sync: 3,
+    changes: 3,
+    forces: 1,
+    ..QUIET
+};
+
 const SHORT: &[Config] = &[
     GATE,
     Config { in_sync: 2, ..GATE },
@@ -150,6 +161,11 @@ const SHORT: &[Config] = &[
         ..THREE_WRITERS
     },
     LOST_DISK,
+    FORCED,
+    Config {
+        in_sync: 2,
+        ..FORCED
+    },
 ];
 
 /// Searched with `SIMSHARD_LONG` too.
@@ -172,6 +188,16 @@ const LONG: &[Config] = &[
     Config {
         changes: 3,
         ..LOST_DISK
+    },
+    Config {
+        changes: 4,
+        ..FORCED
+    },
+    Config {
+        crashes: 1,
+        changes: 2,
+        at_once: false,
+        ..FORCED
     },
 ];
 

@@ -53,4 +53,10 @@ pub(super) enum Rule {
     WordOfThisAddition,
     /// A learner takes writes once a store in sync has its addition: RI12.
     AdditionIsReported,
+    /// A forced record waits until all that answered have it: FO2.
+    ForceIsFenced,
+    /// And no step follows before: FO2.
+    ForceIsSealedByAll,
+    /// A store that was stopped has the forced record before it serves.
+    StoppedStoresLearnFirst,
 }

@@ -25,6 +25,8 @@ pub(super) struct Config {
     pub(super) changes: usize,
     pub(super) crashes: u8,
     pub(super) wipes: u8,
+    /// How often an operator forces a record, at most.
+    pub(super) forces: u8,
     /// Whether a change may concern wishes only.
     pub(super) keeps: bool,
     /// Whether an append, its sync and its effect are one step.
@@ -53,6 +55,7 @@ pub(super) struct World {
     pub(super) reader: Option<Reader>,
     pub(super) crashes: u8,
     pub(super) wipes: u8,
+    pub(super) forces: u8,
 }
 
 #[derive(Clone)]
@@ -60,6 +63,8 @@ pub(super) struct Store {
     pub(super) replica: Replica,
     /// The disk is gone for good. What it reported stays true.
     pub(super) is_lost: bool,
+    /// An operator said that it does not run. When it starts it has the newest record before it does anything.
+    pub(super) is_stopped: bool,
     /// What is applied.
     pub(super) data: State,
     /// What a former role left.
@@ -144,6 +149,7 @@ impl World {
             reader: None,
             crashes: config.crashes,
             wipes: config.wipes,
+            forces: config.forces,
         }
     }
 
@@ -185,12 +191,18 @@ impl Store {
         Self {
             replica,
             is_lost: false,
+            is_stopped: false,
             data: State::NEVER,
             aside: State::NEVER,
             log: Vec::new(),
             synced: 0,
             copy: None,
         }
+    }
+
+    /// Whether its process takes part.
+    pub(super) const fn runs(&self) -> bool {
+        !self.is_lost && !self.is_stopped
     }
 
     /// Takes the effect of a record of the log.

@@ -1,0 +1,78 @@
+//! What only an operator may decide: that a shard goes on with one store, without those that are gone for good.
+//!
+//! Steps wait for a seal, and evictions leave stores in sync. Where too many stores are gone for that, the record stays,
+//! and writes wait. An operator knows more: that these stores do not run, and never will with what they hold. Then one
+//! store in sync has all that was acknowledged, and a record of the next generation names it alone.
+//!
+//! # Invariants
+//! - FO1: a forced record names one store, which was in sync by the record before.
+//! - FO2: it is installed by that store, and sealed, once each other store that answered has it on disk.
+
+use super::record::{Epoch, InSync, ShardRecord, StoreId, seal_quorum};
+
+/// Why a record is not forced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ForceError {
+    /// Choose a store in sync: others may lack what was acknowledged.
+    #[error("store {0} is not in sync")]
+    NotInSync(StoreId),
+    /// Start the store first: it does not answer either.
+    #[error("store {0} does not answer")]
+    Silent(StoreId),
+}
+
+impl ShardRecord {
+    /// The forced record after this one, of `store` alone. `answers` tells the stores that answer now. All others never
+    /// run again with what they hold, before they have installed this record or a later one: only an operator knows that.
+    ///
+    /// # Errors
+    /// If the store is not in sync, or does not answer.
+    pub fn forced(
+        &self,
+        store: StoreId,
+        nonce: u64,
+        answers: impl Fn(StoreId) -> bool,
+    ) -> Result<Self, ForceError> {
+        self.in_sync(store).ok_or(ForceError::NotInSync(store))?;
+        if !answers(store) {
+            return Err(ForceError::Silent(store));
+        }
+        let epoch = Epoch {
+            generation: self.epoch.generation + 1,
+            number: self.epoch.number + 1,
+        };
+        let mut previous: Vec<StoreId> = self.write_set().chain(self.previous.clone()).collect();
+        previous.retain(|&named| answers(named));
+        previous.sort_unstable();
+        previous.dedup();
+        let in_sync = vec![InSync {
+            store,
+            since: epoch,
+            hot: true,
+        }];
+        Ok(Self {
+            epoch,
+            nonce,
+            in_sync,
+            learners: Vec::new(),
+            previous,
+            ..self.clone()
+        })
+    }
+
+    /// Whether the shard cannot go on by itself while some stores do not answer: writes wait for one, and it cannot leave.
+    pub fn is_stuck(&self, answers: impl Fn(StoreId) -> bool) -> bool {
+        let live = |stores: &mut dyn Iterator<Item = StoreId>| {
+            stores.filter(|&store| answers(store)).count()
+        };
+        let in_sync = self.in_sync.len();
+        let live_in_sync = live(&mut self.in_sync.iter().map(|entry| entry.store));
+        let to_come = live(&mut self.learners.iter().map(|entry| entry.store));
+        let waits = live(&mut self.write_set()) < self.write_set().count();
+        let is_unsealed = self.epoch.number != Epoch::FIRST.number
+            && live(&mut self.previous.iter().copied()) < self.sealing(self.previous.len());
+        let least = usize::from(self.min_in_sync.max(1)).max(seal_quorum(in_sync));
+        let may_leave = in_sync + to_come > least && live_in_sync >= least;
+        waits && (is_unsealed || live_in_sync < in_sync && !may_leave)
+    }
+}
