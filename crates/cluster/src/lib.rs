@@ -39,5 +39,5 @@ pub use memory::MemoryStore;
 pub use published::{Published, publish, published, published_in, published_key};
 pub use records::RegisteredStore;
 pub use simshard_topology::CorpusUid;
-pub use steps::{RefusedSteps, Steps, take_steps};
+pub use steps::{Changed, Forced, Steps, force, take_steps};
 pub use store::{MetadataError, MetadataStore};

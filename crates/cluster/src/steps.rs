@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use simshard_topology::ShardId;
-use simshard_topology::replication::{Epoch, ShardRecord, ShardRecords, Step, StepError, StoreId};
+use simshard_topology::replication::{
+    Epoch, ForceError, ShardRecord, ShardRecords, Step, StepError, StoreId,
+};
 
 use crate::key_value::{KeyValueStore, MAX_OPERATIONS, Revision, Snapshot, Transaction};
 use crate::keys;
@@ -18,17 +20,20 @@ use crate::store::MetadataError;
 /// Attempts after others changed the records meanwhile.
 const MOST_ATTEMPTS: usize = 8;
 
-/// What became of steps.
-#[derive(Debug, Default)]
-pub struct Steps {
+/// What became of changes of records.
+#[derive(Debug)]
+pub struct Changed<E> {
     /// The records that were written.
     pub taken: ShardRecords,
-    /// The steps that may not be taken now, and why.
-    pub refused: RefusedSteps,
+    /// The shards whose records may not change so now, and why.
+    pub refused: Vec<(ShardId, E)>,
 }
 
-/// Steps that may not be taken, and why.
-pub type RefusedSteps = Vec<(ShardId, StepError)>;
+/// What became of steps.
+pub type Steps = Changed<StepError>;
+
+/// What became of force.
+pub type Forced = Changed<ForceError>;
 
 /// Takes the step of each shard that `step` names for its record; for the record after the step it must name none.
 /// `synced` tells the epoch of a shard that a store has reported. Another process may have taken the step: then it is
@@ -42,9 +47,38 @@ pub async fn take_steps(
     step: impl Fn(ShardId, &ShardRecord) -> Option<Step> + Send + Sync,
     synced: impl Fn(ShardId, StoreId) -> Epoch + Send + Sync,
 ) -> Result<Steps, MetadataError> {
+    let next = |shard, record: &ShardRecord| {
+        let step = step(shard, record)?;
+        Some(record.after(step, random_nonce(), |store| synced(shard, store)))
+    };
+    change(keys, next).await
+}
+
+/// Lets a store go on alone with the shards that `is_meant` names for their records; for forced ones it must name none.
+/// `answers` tells the stores that answer now.
+///
+/// # Errors
+/// As [`take_steps`].
+pub async fn force(
+    keys: &dyn KeyValueStore,
+    store: StoreId,
+    is_meant: impl Fn(ShardId, &ShardRecord) -> bool + Send + Sync,
+    answers: impl Fn(StoreId) -> bool + Send + Sync,
+) -> Result<Forced, MetadataError> {
+    let next = |shard, record: &ShardRecord| {
+        is_meant(shard, record).then(|| record.forced(store, random_nonce(), &answers))
+    };
+    change(keys, next).await
+}
+
+/// Replaces the record of each shard that has a next one.
+async fn change<E>(
+    keys: &dyn KeyValueStore,
+    next: impl Fn(ShardId, &ShardRecord) -> Option<Result<ShardRecord, E>>,
+) -> Result<Changed<E>, MetadataError> {
     let mut taken = ShardRecords::new();
     for _ in 0..MOST_ATTEMPTS {
-        let (planned, refused) = plan(&keys.read(keys::SHARDS).await?, &step, &synced)?;
+        let Plan { planned, refused } = plan(&keys.read(keys::SHARDS).await?, &next)?;
         let mut has_conflict = false;
         for some in planned.chunks(MAX_OPERATIONS) {
             if replace(keys, some).await? {
@@ -55,7 +89,7 @@ pub async fn take_steps(
             }
         }
         if !has_conflict {
-            return Ok(Steps { taken, refused });
+            return Ok(Changed { taken, refused });
         }
     }
     Err(MetadataError::Raced)
@@ -69,29 +103,31 @@ struct Replacement {
     next: Arc<ShardRecord>,
 }
 
-/// The steps that may be taken, and those that may not.
-fn plan(
+/// What is to be written, and what may not be.
+struct Plan<E> {
+    planned: Vec<Replacement>,
+    refused: Vec<(ShardId, E)>,
+}
+
+fn plan<E>(
     shards: &Snapshot,
-    step: impl Fn(ShardId, &ShardRecord) -> Option<Step>,
-    synced: impl Fn(ShardId, StoreId) -> Epoch,
-) -> Result<(Vec<Replacement>, RefusedSteps), MetadataError> {
+    next: impl Fn(ShardId, &ShardRecord) -> Option<Result<ShardRecord, E>>,
+) -> Result<Plan<E>, MetadataError> {
     let (mut planned, mut refused) = (Vec::new(), Vec::new());
     let pairs = shards.pairs.iter().map(|pair| (&*pair.key, pair.revision));
     let revisions: BTreeMap<&str, Revision> = pairs.collect();
     for (shard, record) in records_in(shards)? {
-        let Some(step) = step(shard, &record) else {
-            continue;
-        };
-        match record.after(step, random_nonce(), |store| synced(shard, store)) {
-            Ok(next) => planned.push(Replacement {
+        match next(shard, &record) {
+            Some(Ok(next)) => planned.push(Replacement {
                 shard,
                 revision: revisions[&*keys::shard(shard)],
                 next: Arc::new(next),
             }),
-            Err(error) => refused.push((shard, error)),
+            Some(Err(error)) => refused.push((shard, error)),
+            None => {}
         }
     }
-    Ok((planned, refused))
+    Ok(Plan { planned, refused })
 }
 
 /// Writes records in one transaction, if none of those that they replace has changed. Answers whether it did.
@@ -202,12 +238,35 @@ mod tests {
         }
     }
 
+    #[tokio::test]
+    async fn an_operator_lets_a_store_go_on_alone() {
+        let keys = cluster().await;
+        let reports = |store| (store == STORES[2]).then_some(Epoch::FIRST);
+        let is_meant =
+            |shard: ShardId, record: &ShardRecord| shard.0 < 4 && record.is_stuck(reports);
+        let forced = force(&keys, STORES[2], is_meant, |store| store == STORES[2]).await;
+        let forced = forced.unwrap();
+        assert_eq!((forced.taken.len(), forced.refused.len()), (4, 0));
+        let records = shard_records(&keys).await.unwrap();
+        for (shard, record) in records {
+            assert_eq!(record.epoch.generation, u32::from(shard.0 < 4));
+            assert_eq!(record.is_forced(), shard.0 < 4);
+        }
+        let silent = force(&keys, STORES[1], |shard, _| shard.0 == 9, |_| false).await;
+        assert_eq!(
+            silent.unwrap().refused,
+            [(ShardId(9), ForceError::Silent(STORES[1]))]
+        );
+    }
+
     /// CS1.
     #[tokio::test]
     async fn of_two_who_take_a_step_one_does() {
         let keys = cluster().await;
         let seen = keys.read(keys::SHARDS).await.unwrap();
-        let (planned, _) = plan(&seen, evict(STORES[1]), |_, _| LATEST).unwrap();
+        let leaves =
+            |_, record: &ShardRecord| Some(record.after(Step::Evict(STORES[1]), 7, |_| LATEST));
+        let planned = plan(&seen, leaves).unwrap().planned;
         let steps = take_steps(&keys, evict(STORES[0]), |_, _| LATEST).await;
         let steps = steps.unwrap();
         assert!(!replace(&keys, &planned[..MAX_OPERATIONS]).await.unwrap());

@@ -18,5 +18,6 @@ mod target;
 
 pub use simshard_storage::Options as StorageOptions;
 
+pub use peers::ask_for_epochs;
 pub use registration::{Registration, RegistrationError, check_directory};
 pub use server::{Node, NodeConfig, ServeError};

@@ -1,5 +1,7 @@
 //! `simshard cluster`: a cluster whose nodes register themselves in the metadata.
 
+mod force;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -40,6 +42,21 @@ hot nodes in sync answers a search. An epoch counts the changes of a record;
 its first part counts the times that a cluster began anew, after its metadata
 was lost.")]
     Shards(MetadataArgs),
+    /// Let a node go on alone with shards whose other nodes are gone for good
+    #[command(after_help = "\
+When one of three nodes dies, the others go on by themselves. When two die at
+once, changes wait until one of them is back. If they never come back, this
+command lets the node that is left go on alone. It is in sync, so nothing that
+was acknowledged is lost.
+
+It changes only shards that cannot go on by themselves. It asks all nodes that
+hold them, and names those that do not answer. Make sure that these do not run,
+also not beyond a cut network: a router that reaches them could get old answers.
+Then name them with --stopped. If they start again, they copy everything.
+
+Example:
+  simshard cluster force --from n2 --stopped n1,n3 --metadata etcd://db:2379/dups")]
+    Force(force::ForceArgs),
 }
 
 /// Where the metadata is.
@@ -98,6 +115,7 @@ pub async fn run(command: ClusterCommand) -> anyhow::Result<()> {
         ClusterCommand::Init(args) => init(&args).await,
         ClusterCommand::Nodes(args) => list(&args).await,
         ClusterCommand::Shards(args) => list_shards(&args).await,
+        ClusterCommand::Force(args) => force::run(&args).await,
     }
 }
 

@@ -17,6 +17,8 @@ mod pings;
 mod readiness;
 mod steps;
 
+pub use pings::ask_for_epochs;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;

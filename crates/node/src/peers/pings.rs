@@ -8,7 +8,8 @@ use simshard_cluster::ClusterLayout;
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
 use simshard_proto::{endpoint, epochs_into};
-use simshard_topology::replication::StoreId;
+use simshard_topology::ShardId;
+use simshard_topology::replication::{Epoch, StoreId};
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::task::AbortOnDropHandle;
@@ -115,6 +116,22 @@ async fn ask(channel: Channel, store: StoreId, peers: &Peers) -> bool {
         Ok(Err(status)) => status.code() == Code::ResourceExhausted,
         Err(_elapsed) => false,
     }
+}
+
+/// Asks a node that has registered itself at `address` for the epochs of the shards that its store has on disk. `None`
+/// if it does not answer within `patience`, or another store does.
+pub async fn ask_for_epochs(
+    address: &str,
+    store: StoreId,
+    patience: Duration,
+) -> Option<Vec<(ShardId, Epoch)>> {
+    let mut client = ShardServiceClient::new(Link::to(address)?.channel);
+    let request = pb::PingRequest {
+        known_installations: 0,
+    };
+    let answer = timeout(patience, client.ping(request)).await.ok()?.ok()?;
+    let sign = sign_of(&answer.into_inner(), store).ok()?;
+    Some(sign.reports.unwrap_or_default())
 }
 
 /// What an answer says, if it is of this store.

@@ -60,19 +60,25 @@ impl ShardRecord {
         })
     }
 
-    /// Whether the shard cannot go on by itself while some stores do not answer: writes wait for one, and it cannot leave.
-    pub fn is_stuck(&self, answers: impl Fn(StoreId) -> bool) -> bool {
+    /// Whether the shard cannot go on by itself while some stores do not answer. `reports` tells the epoch that a store
+    /// has on disk, if it answers.
+    pub fn is_stuck(&self, reports: impl Fn(StoreId) -> Option<Epoch>) -> bool {
         let live = |stores: &mut dyn Iterator<Item = StoreId>| {
-            stores.filter(|&store| answers(store)).count()
+            stores.filter(|&store| reports(store).is_some()).count()
         };
+        let live_before = live(&mut self.previous.iter().copied());
+        if self.is_forced() {
+            let waits = reports(self.in_sync[0].store).is_some_and(|epoch| epoch < self.epoch);
+            return waits && live_before < self.previous.len();
+        }
         let in_sync = self.in_sync.len();
         let live_in_sync = live(&mut self.in_sync.iter().map(|entry| entry.store));
-        let to_come = live(&mut self.learners.iter().map(|entry| entry.store));
-        let waits = live(&mut self.write_set()) < self.write_set().count();
-        let is_unsealed = self.epoch.number != Epoch::FIRST.number
-            && live(&mut self.previous.iter().copied()) < self.sealing(self.previous.len());
-        let least = usize::from(self.min_in_sync.max(1)).max(seal_quorum(in_sync));
-        let may_leave = in_sync + to_come > least && live_in_sync >= least;
+        let live_learners = live(&mut self.learners.iter().map(|entry| entry.store));
+        let waits = live_in_sync + live_learners < self.write_set().count();
+        let is_unsealed = live_before < seal_quorum(self.previous.len());
+        // The stores that an eviction leaves, and those that seal it.
+        let least = usize::from(self.min_in_sync.max(1));
+        let may_leave = in_sync + live_learners > least && live_in_sync >= seal_quorum(in_sync);
         waits && (is_unsealed || live_in_sync < in_sync && !may_leave)
     }
 }

@@ -259,3 +259,72 @@ fn cold_stores_get_hot_where_hot_ones_leave_and_come_back_cold() {
     assert!(old.is_too_cold());
     assert_eq!(hot(&next(&old, Step::Keep).unwrap()), [true, true, false]);
 }
+
+/// FO1, FO2.
+#[test]
+fn a_forced_record_names_one_store_that_was_in_sync_and_waits_for_those_that_answer() {
+    let second = next(&record(3), Step::Evict(id(2))).unwrap();
+    let answers = |store: StoreId| store != id(1);
+    let refused = |store| second.forced(store, 5, answers).unwrap_err();
+    assert_eq!(refused(id(2)), ForceError::NotInSync(id(2)));
+    assert_eq!(refused(id(1)), ForceError::Silent(id(1)));
+    let forced = second.forced(id(0), 5, answers).unwrap();
+    assert_eq!(forced.epoch.to_string(), "1.3");
+    assert_eq!(
+        (forced.previous.as_slice(), forced.min_in_sync),
+        (&[id(0), id(2)][..], 2)
+    );
+    assert!(forced.is_forced() && !second.is_forced());
+    let mut replica = Replica::new(id(0));
+    replica.append(&Entry::Install(Arc::new(record(3))));
+    let synced = |epoch| move |_| epoch;
+    let waits = Err(InstallError::NotFenced(forced.epoch));
+    assert_eq!(replica.check_install(&forced, synced(second.epoch)), waits);
+    assert_eq!(replica.check_install(&forced, synced(forced.epoch)), Ok(()));
+    let half = |store| {
+        if store == id(2) {
+            forced.epoch
+        } else {
+            second.epoch
+        }
+    };
+    assert!(!forced.is_sealed(half));
+    let copied = Replica::new(id(0)).check_install(&forced, synced(forced.epoch));
+    assert_eq!(copied, Err(InstallError::NoCopy(forced.epoch)));
+    // What it leaves out installs it at once.
+    assert_eq!(
+        Replica::new(id(2)).check_install(&forced, synced(Epoch::NONE)),
+        Ok(())
+    );
+}
+
+#[test]
+fn a_shard_is_stuck_only_where_no_step_leads_on() {
+    let first = record(3);
+    let second = next(&first, Step::Evict(id(2))).unwrap();
+    let learning = next(&second, Step::AddLearner(id(2))).unwrap();
+    let mut pair = record(2);
+    pair.min_in_sync = 1;
+    let forced = second.forced(id(0), 5, |store| store != id(1)).unwrap();
+    let stuck = |record: &ShardRecord, live: &[u8]| {
+        let reports = |store: StoreId| live.contains(&store.0[0]).then_some(Epoch::FIRST);
+        record.is_stuck(reports)
+    };
+    for (record, live, expected) in [
+        (&first, &[0, 1, 2][..], false),
+        (&first, &[0, 1], false),
+        (&first, &[0], true),
+        (&second, &[0, 1], false),
+        // The eviction before is not sealed.
+        (&second, &[0], true),
+        // One may leave at least two.
+        (&second, &[0, 2], true),
+        (&learning, &[0, 2], false),
+        (&pair, &[0], false),
+        // It waits for the one that answered.
+        (&forced, &[0], true),
+        (&forced, &[0, 2], false),
+    ] {
+        assert_eq!(stuck(record, live), expected, "{record:?} {live:?}");
+    }
+}

@@ -1,0 +1,244 @@
+//! `simshard cluster force`: a node goes on alone with shards whose other nodes are gone for good.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::bail;
+use clap::Args;
+use futures_util::future::join_all;
+use simshard_cluster::{KeyValueStore, RegisteredStore, force, registered_stores, shard_records};
+use simshard_node::ask_for_epochs;
+use simshard_topology::replication::{Epoch, ShardRecord, ShardRecords, StoreId};
+use simshard_topology::{NodeId, ShardId, ShardSet};
+use tokio::time::{Instant, sleep};
+
+use super::{MetadataArgs, node_name};
+use crate::exit::UsageError;
+use crate::say::note;
+
+/// A node that does not answer in this time is asked again.
+const ANSWER: Duration = Duration::from_secs(1);
+
+/// How often a node is asked before it counts as silent.
+const ATTEMPTS: u32 = 3;
+
+/// How long the nodes may take until they have the new records.
+const INSTALLED: Duration = Duration::from_secs(30);
+
+/// Arguments of `cluster force`.
+#[derive(Args, Debug)]
+pub struct ForceArgs {
+    /// The node that goes on alone: it runs, and holds the shards in sync
+    #[arg(long, value_name = "NAME", value_parser = node_name)]
+    pub from: NodeId,
+    /// The shards that may be changed, such as 00-1f,80 [default: all that cannot go on by themselves]
+    #[arg(long, value_name = "SHARDS")]
+    pub shards: Option<ShardSet>,
+    /// Nodes that do not run, and never will with the data that they hold
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = node_name)]
+    pub stopped: Vec<NodeId>,
+    /// Where the metadata is.
+    #[command(flatten)]
+    pub metadata: MetadataArgs,
+}
+
+/// The stores that have registered, and what those that answer have on disk.
+struct Cluster {
+    stores: BTreeMap<StoreId, RegisteredStore>,
+    reports: BTreeMap<StoreId, Reports>,
+}
+
+/// The epochs of the shards that a store has on disk.
+type Reports = BTreeMap<ShardId, Epoch>;
+
+pub(super) async fn run(args: &ForceArgs) -> anyhow::Result<()> {
+    let keys = args.metadata.keys()?;
+    let cluster = Cluster::ask(&*keys).await?;
+    let from = cluster.check_from(args)?;
+    let records = shard_records(&*keys).await?;
+    let within = args.shards.unwrap_or(ShardSet::ALL);
+    let is_stuck =
+        |shard, record: &ShardRecord| record.is_stuck(|store| cluster.report(shard, store));
+    let stuck = records.into_iter();
+    let stuck: ShardRecords = stuck
+        .filter(|(shard, record)| within.contains(*shard) && is_stuck(*shard, record))
+        .collect();
+    if stuck.is_empty() {
+        note(
+            "nothing to do: the shards go on by themselves, or wait for the last node that holds them",
+        );
+        return Ok(());
+    }
+    let meant = cluster.meant(from, &stuck)?;
+    cluster.check_stopped(args, &meant)?;
+    let is_meant = |shard, record: &ShardRecord| {
+        meant
+            .get(&shard)
+            .is_some_and(|meant| meant.epoch == record.epoch)
+    };
+    let forced = force(&*keys, from, is_meant, |store| cluster.answers(store)).await?;
+    let shards: ShardSet = forced.taken.keys().copied().collect();
+    note(format!("{} goes on alone with shards {shards}", args.from));
+    cluster.wait_until_installed(from, &forced.taken).await
+}
+
+impl Cluster {
+    /// Asks all stores that have registered.
+    async fn ask(keys: &dyn KeyValueStore) -> anyhow::Result<Self> {
+        let stores = registered_stores(keys).await?.into_iter();
+        let stores: BTreeMap<_, _> = stores.map(|store| (store.id, store)).collect();
+        let reports = join_all(stores.values().map(reports_of)).await;
+        let reports = stores.keys().zip(reports);
+        let reports = reports.filter_map(|(&store, reports)| Some((store, reports?)));
+        Ok(Self {
+            reports: reports.collect(),
+            stores,
+        })
+    }
+
+    fn answers(&self, store: StoreId) -> bool {
+        self.reports.contains_key(&store)
+    }
+
+    fn report(&self, shard: ShardId, store: StoreId) -> Option<Epoch> {
+        let reports = self.reports.get(&store)?;
+        Some(reports.get(&shard).copied().unwrap_or(Epoch::NONE))
+    }
+
+    /// What a store is called: by its node, if it has registered.
+    fn name(&self, store: StoreId) -> String {
+        let registered = self.stores.get(&store);
+        registered.map_or_else(|| store.to_string(), |store| store.node.to_string())
+    }
+
+    fn names(&self, stores: impl Iterator<Item = StoreId>) -> String {
+        let names: BTreeSet<String> = stores.map(|store| self.name(store)).collect();
+        Vec::from_iter(names).join(",")
+    }
+
+    fn of_node(&self, name: &NodeId) -> Result<&RegisteredStore, UsageError> {
+        let mut stores = self.stores.values();
+        let known = || self.names(self.stores.keys().copied());
+        stores.find(|store| store.node == *name).ok_or_else(|| {
+            UsageError(format!(
+                "no node {name} has registered: there are {}",
+                known()
+            ))
+        })
+    }
+
+    /// The store that is to go on, which runs.
+    fn check_from(&self, args: &ForceArgs) -> anyhow::Result<StoreId> {
+        let from = self.of_node(&args.from)?;
+        if !self.answers(from.id) {
+            bail!(
+                "{} does not answer at {}: start it, and run this command again",
+                from.node,
+                from.address
+            );
+        }
+        for name in &args.stopped {
+            let stopped = self.of_node(name)?;
+            if self.answers(stopped.id) {
+                bail!(
+                    "{name} answers at {}: stop it, or leave it out of --stopped",
+                    stopped.address
+                );
+            }
+        }
+        Ok(from.id)
+    }
+
+    /// Those of the shards that cannot go on which the store holds in sync.
+    fn meant(&self, from: StoreId, stuck: &ShardRecords) -> Result<ShardRecords, UsageError> {
+        let (meant, others): (ShardRecords, ShardRecords) = stuck
+            .iter()
+            .map(|(&shard, record)| (shard, record.clone()))
+            .partition(|(_, record)| record.in_sync(from).is_some());
+        let shards: ShardSet = others.keys().copied().collect();
+        let in_sync = others.values().flat_map(|record| &record.in_sync);
+        let in_sync = self.names(in_sync.map(|entry| entry.store));
+        let name = self.name(from);
+        let lacking = format!(
+            "{name} does not hold shards {shards} in sync: for these, choose from {in_sync}"
+        );
+        if meant.is_empty() {
+            return Err(UsageError(lacking));
+        }
+        if !others.is_empty() {
+            note(lacking);
+        }
+        Ok(meant)
+    }
+
+    /// Refuses to go on before the operator has said of each node that does not answer that it does not run.
+    fn check_stopped(&self, args: &ForceArgs, meant: &ShardRecords) -> Result<(), UsageError> {
+        let named = meant.values().flat_map(|record| {
+            let previous = record.previous.iter().copied();
+            record.write_set().chain(previous)
+        });
+        let is_stopped = |store: StoreId| {
+            let name = self.name(store);
+            args.stopped.iter().any(|stopped| stopped.as_str() == name)
+        };
+        let silent: BTreeSet<StoreId> = named.filter(|store| !self.answers(*store)).collect();
+        if silent.iter().all(|store| is_stopped(*store)) {
+            return Ok(());
+        }
+        let shards: ShardSet = meant.keys().copied().collect();
+        let names = self.names(silent.into_iter());
+        Err(UsageError(format!(
+            "shards {shards} wait for nodes that do not answer: {names}. If one of them can come back with its data, \
+             start it instead. Else make sure that they do not run, and add --stopped {names}"
+        )))
+    }
+
+    /// Waits until all nodes that answered have the new records: then the store serves.
+    async fn wait_until_installed(
+        &self,
+        from: StoreId,
+        forced: &ShardRecords,
+    ) -> anyhow::Result<()> {
+        let started = Instant::now();
+        while let Some(store) = self.stores.get(&from) {
+            let reports = ask(store).await.unwrap_or_default();
+            let has = |(shard, record): (_, &Arc<ShardRecord>)| {
+                reports
+                    .get(shard)
+                    .is_some_and(|&epoch| epoch >= record.epoch)
+            };
+            if forced.iter().all(has) {
+                return Ok(());
+            }
+            if started.elapsed() > INSTALLED {
+                let others = self.names(self.reports.keys().copied());
+                bail!(
+                    "the records are written, and {} does not serve yet: it waits for all of {others}. If one of them \
+                     has died meanwhile, run this command again",
+                    store.node
+                );
+            }
+            sleep(ANSWER / 10).await;
+        }
+        Ok(())
+    }
+}
+
+/// Asks a store, several times if it does not answer.
+async fn reports_of(store: &RegisteredStore) -> Option<Reports> {
+    for _ in 0..ATTEMPTS {
+        let asked = Instant::now();
+        if let Some(reports) = ask(store).await {
+            return Some(reports);
+        }
+        // A connection that is refused fails at once.
+        sleep(ANSWER.saturating_sub(asked.elapsed())).await;
+    }
+    None
+}
+
+async fn ask(store: &RegisteredStore) -> Option<Reports> {
+    let epochs = ask_for_epochs(&store.address, store.id, ANSWER).await?;
+    Some(epochs.into_iter().collect())
+}
