@@ -162,6 +162,9 @@ pub(crate) fn layout_of(
         key: keys::SHARDS.to_owned(),
         reason: error.to_string(),
     })?;
-    let layout = ClusterLayout::of_records(nodes.into_values().collect(), map, all_records);
+    let stores = stores.into_iter();
+    let stores = stores.map(|(id, store)| (id, node_of(store))).collect();
+    let nodes = nodes.into_values().collect();
+    let layout = ClusterLayout::of_records(nodes, map, all_records, stores);
     layout.map_err(MetadataError::UnusableRecords)
 }

@@ -34,6 +34,8 @@ pub struct ClusterLayout {
     map: ShardMap,
     /// What the map was made of, if the metadata has a record of each shard (LA5).
     records: Option<ShardRecords>,
+    /// The nodes of the stores that have registered.
+    stores: BTreeMap<StoreId, Node>,
 }
 
 /// Why nodes make no layout.
@@ -77,11 +79,11 @@ impl ClusterLayout {
         check_nodes(&nodes)?;
         let ids: Vec<NodeId> = nodes.iter().map(|node| node.id.clone()).collect();
         let map = plan(None, &ids, replicas).map_err(ClusterLayoutError::Unplannable)?;
-        let records = None;
         Ok(Self {
             nodes,
             map,
-            records,
+            records: None,
+            stores: BTreeMap::new(),
         })
     }
 
@@ -93,6 +95,7 @@ impl ClusterLayout {
         nodes: Vec<Node>,
         map: ShardMap,
         records: ShardRecords,
+        stores: BTreeMap<StoreId, Node>,
     ) -> Result<Self, ClusterLayoutError> {
         check_nodes(&nodes)?;
         let records = Some(records);
@@ -100,6 +103,7 @@ impl ClusterLayout {
             nodes,
             map,
             records,
+            stores,
         })
     }
 
@@ -148,6 +152,11 @@ impl ClusterLayout {
             }
             None => (0..self.map.replicas(shard).len()).collect(),
         }
+    }
+
+    /// The node of a store, whether it holds shards or not. None if the store has not registered.
+    pub fn node_of(&self, store: StoreId) -> Option<&Node> {
+        self.stores.get(&store)
     }
 
     /// The node of this name, if it is listed.
@@ -324,7 +333,9 @@ mod tests {
         };
         let records: ShardRecords = ShardId::all().map(record).collect();
         let map = planned.map().clone();
-        let layout = ClusterLayout::of_records(three_nodes(), map, records.clone()).unwrap();
+        let layout =
+            ClusterLayout::of_records(three_nodes(), map, records.clone(), BTreeMap::new())
+                .unwrap();
         assert_eq!(layout.records(), Some(&records));
         let meant = [3, 200].map(ShardId);
         let epochs = meant.map(|shard| (shard, records[&shard].epoch));

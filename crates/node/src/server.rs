@@ -182,7 +182,6 @@ impl Node {
         if let Some(registration) = &registration {
             registration.check()?;
         }
-        install_first(&engine, &followed).await?;
         let map = layout.map();
         info!(node = %config.node, shards = %map.shards_of(&config.node), map = %map.digest(), "node serves");
         let service = ShardServiceServer::new(ShardGrpc {
@@ -262,20 +261,6 @@ async fn keep_peers(
         }
         (None, _) | (_, None) => pending().await,
     }
-}
-
-/// Installs the records that a node finds when it starts, before it serves. So a forced record holds from then on, though
-/// the node was not there when the operator wrote it (FO2).
-async fn install_first(
-    engine: &Engine,
-    followed: &watch::Receiver<Arc<ClusterLayout>>,
-) -> Result<(), ServeError> {
-    let layout = Arc::clone(&followed.borrow());
-    let Some(records) = layout.records() else {
-        return Ok(());
-    };
-    let installed = engine.install(records, |_, _| Epoch::NONE).await;
-    installed.map_err(ServeError::Records)
 }
 
 /// Installs the records of shards as they change. Returns why it cannot go on.

@@ -17,6 +17,7 @@ mod empty_corpora;
 mod etcd;
 mod failing_disk;
 mod failovers;
+mod force;
 mod full_disk;
 mod given_up_changes;
 mod installed_records;

@@ -55,7 +55,7 @@ also not beyond a cut network: a router that reaches them could get old answers.
 Then name them with --stopped. If they start again, they copy everything.
 
 Example:
-  simshard cluster force --from n2 --stopped n1,n3 --metadata etcd://db:2379/dups")]
+  simshard cluster force --from n2 --stopped n1,n3 --metadata etcd://db:2379")]
     Force(force::ForceArgs),
 }
 

@@ -123,10 +123,15 @@ fn sharers(layout: &ClusterLayout, own: StoreId, known: ShardSet) -> BTreeMap<St
     let is_shared = |(shard, record): &(&ShardId, &Arc<ShardRecord>)| {
         known.contains(**shard) || is_short(record) || names(record, own)
     };
-    for (&shard, _) in records.filter(is_shared) {
-        for (store, node) in layout.holders(shard) {
+    for (_, record) in records.filter(is_shared) {
+        // A forced record waits for the reports of those that it leaves out.
+        let left = record.is_forced().then_some(&record.previous);
+        for store in record
+            .write_set()
+            .chain(left.into_iter().flatten().copied())
+        {
             if store != own
-                && let Some(node) = layout.node(node)
+                && let Some(node) = layout.node_of(store)
             {
                 sharers.entry(store).or_insert(node);
             }

@@ -179,7 +179,8 @@ fn settle(
     Ok(manifest.write(directory)?)
 }
 
-/// The records that are to be installed before anything is served.
+/// The records that are to be installed before anything is served. So a forced record holds from the start on, though the
+/// node did not run when the operator wrote it (FO3).
 pub(super) fn news(
     directory: &dyn Directory,
     replicas: &Replicas,

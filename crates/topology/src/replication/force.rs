@@ -7,6 +7,7 @@
 //! # Invariants
 //! - FO1: a forced record names one store, which was in sync by the record before.
 //! - FO2: it is installed by that store, and sealed, once each other store that answered has it on disk.
+//! - FO3: a store that did not answer has it, or a later one, before it takes or answers anything again.
 
 use super::record::{Epoch, InSync, ShardRecord, StoreId, seal_quorum};
 

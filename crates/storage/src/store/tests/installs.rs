@@ -208,14 +208,50 @@ fn another_history_of_the_same_epoch_is_refused_and_another_generation_is_not() 
     assert_eq!(fixture.store.epoch(SHARD), epoch(1, 1));
 }
 
-/// A store that is named in sync of a shard whose copy it never had would answer that the shard is empty.
+/// A store that is named in sync of a shard whose copy it never had would answer that the shard is empty. One that is late,
+/// and in sync since the first record, has missed nothing.
 #[test]
 fn a_store_that_is_in_sync_without_a_copy_is_not_opened() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     let store = store_in(directory);
-    let refused = try_open(directory, records(store, 0, 2)).unwrap_err();
+    let mut promoted = records(store, 0, 2);
+    for record in promoted.values_mut() {
+        Arc::make_mut(record).in_sync[0].since = epoch(0, 2);
+    }
+    let refused = try_open(directory, promoted).unwrap_err();
     assert!(refused.to_string().contains("no copy"), "{refused}");
+    let late = open(directory, records(store, 0, 2));
+    assert_eq!(late.store.epoch(SHARD), epoch(0, 2));
+}
+
+/// FO3: a store that is left out has the forced record once it is open; the one that goes on alone waits for the others.
+#[test]
+fn a_forced_record_is_installed_as_a_store_is_opened_that_it_leaves_out() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    let store = store_in(directory);
+    let other = StoreId([9; 16]);
+    drop(open(directory, records(store, 0, 1)));
+    let mut both = records(store, 0, 1);
+    for record in both.values_mut() {
+        let mut entry = record.in_sync[0];
+        entry.store = other;
+        Arc::make_mut(record).in_sync.push(entry);
+    }
+    let force = |to: StoreId| -> ShardRecords {
+        let forced = |record: &ShardRecord| record.forced(to, 7, |_| true).unwrap();
+        let records = both.iter();
+        records
+            .map(|(shard, record)| (*shard, Arc::new(forced(record))))
+            .collect()
+    };
+    let waits = open(directory, force(store));
+    assert_eq!(waits.store.epoch(SHARD), epoch(0, 1));
+    drop(waits);
+    let left = open(directory, force(other));
+    assert_eq!(left.store.epoch(SHARD), epoch(1, 2));
+    assert!(left.store.answered().is_empty());
 }
 
 /// Records of shards that others hold are not the store's.
