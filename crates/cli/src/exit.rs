@@ -82,6 +82,7 @@ fn is_bad_file(error: &MetadataError) -> bool {
         | MetadataError::Unreadable { .. }
         | MetadataError::BadRecord { .. }
         | MetadataError::OtherStore { .. }
+        | MetadataError::StoreHolds { .. }
         | MetadataError::AlreadyInitialized
         | MetadataError::NoCluster
         | MetadataError::EmptiedStore { .. }

@@ -10,8 +10,9 @@ use tokio::sync::watch;
 use crate::key_value::{KeyValueError, KeyValueStore, Snapshot, follow};
 use crate::keys;
 use crate::layout::ClusterLayout;
-use crate::membership::{cluster_in, node_of, records_in, stores_in};
+use crate::membership::records_in;
 use crate::records::{self, RegisteredStore};
+use crate::registered::{cluster_in, node_of, stores_in};
 use crate::store::MetadataError;
 
 /// Waits until there is a cluster. Calls `on_wait` if there is none yet.

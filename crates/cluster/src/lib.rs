@@ -19,6 +19,7 @@ mod memory;
 mod published;
 mod raw_corpus;
 mod records;
+mod registered;
 mod steps;
 mod store;
 
@@ -32,12 +33,11 @@ pub use key_value::{
 };
 pub use key_value_metadata::KeyValueMetadata;
 pub use layout::{ClusterLayout, ClusterLayoutError, Node};
-pub use membership::{
-    check_registered, initialize, random_nonce, register, registered_stores, shard_records,
-};
+pub use membership::{check_registered, initialize, random_nonce, register, shard_records};
 pub use memory::MemoryStore;
 pub use published::{Published, publish, published, published_in, published_key};
 pub use records::RegisteredStore;
+pub use registered::registered_stores;
 pub use simshard_topology::CorpusUid;
 pub use steps::{Changed, Forced, Steps, force, take_steps};
 pub use store::{MetadataError, MetadataStore};

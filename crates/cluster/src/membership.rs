@@ -2,48 +2,54 @@
 //!
 //! # Invariants
 //! - ME1: a store that a shard's record names stays registered, and no other store has its node's name
-//!   (`a_store_that_holds_shards_is_not_replaced`).
+//!   (`a_store_that_holds_shards_is_not_replaced`, `a_store_that_gave_way_takes_no_shard`).
 //! - ME2: a cluster begins once, with the map of one attempt. Its key is written after all records that it needs
 //!   (`a_cluster_begins_once`, `a_cluster_has_the_map_of_one_attempt`).
 //! - ME3: no two stores have the same address (`an_address_that_another_store_has_is_refused`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use simshard_topology::replication::{ShardRecord, ShardRecords, StoreId};
-use simshard_topology::{CorpusUid, NodeId, ShardId, ShardMap};
+use simshard_topology::{CorpusUid, NodeId, ShardId, ShardMap, ShardSet};
 use uuid::Uuid;
 
 use crate::corpora::Corpora;
 use crate::corpus::{CorpusRecord, CorpusState};
 use crate::key_value::{
-    KeyValue, KeyValueError, KeyValueStore, MAX_OPERATIONS, Outcome, Revision, Snapshot,
-    Transaction,
+    KeyValueError, KeyValueStore, MAX_OPERATIONS, Outcome, Revision, Snapshot, Transaction,
 };
 use crate::key_value_metadata::understand;
 use crate::keys;
 use crate::layout::{Node, check_nodes};
 use crate::records::{self, RawCluster, RegisteredStore};
+use crate::registered::{Registered, cluster_in, node_of};
 use crate::store::MetadataError;
 
-/// Enters a store, or where it answers now. Another store of the same node gives way unless the cluster has begun.
+/// Enters a store, or where it answers now. Another store of the same node gives way if no record of a shard names it.
+/// Answers whether one did, in a cluster that has begun: then the node has lost its data directory.
 ///
 /// # Errors
-/// [`MetadataError::OtherStore`] if it has, [`MetadataError::OtherName`] if the store is that of another node,
-/// [`MetadataError::UnusableRecords`] if the address is none or taken, else when the keys cannot be read or written.
+/// [`MetadataError::StoreHolds`] if a record names the other store, [`MetadataError::OtherStore`] if one names it alone in
+/// sync, [`MetadataError::OtherName`] if the store is that of another node, [`MetadataError::UnusableRecords`] if the
+/// address is none or taken, else when the keys cannot be read or written.
 pub async fn register(
     keys: &dyn KeyValueStore,
     store: &RegisteredStore,
-) -> Result<(), MetadataError> {
+) -> Result<bool, MetadataError> {
     loop {
         let registered = Registered::read(keys).await?;
-        registered.check_name(store)?;
+        let replaced = registered.replaced_by(store)?;
+        if let Some(replaced) = replaced {
+            // Read after the registrations: who names it later changes those too.
+            check_holds_nothing(replaced, &records_in(&keys.read(keys::SHARDS).await?)?)?;
+        }
         let is_other = |other: &&RegisteredStore| other.id != store.id && other.node != store.node;
         let others = registered.stores.iter().filter(is_other).map(node_of);
         let all: Vec<Node> = others.chain([node_of(store)]).collect();
         check_nodes(&all).map_err(MetadataError::UnusableRecords)?;
         if registered.stores.contains(store) {
-            return Ok(());
+            return Ok(false);
         }
         let key = keys::store(store.id);
         let text = records::store_text(&key, store)?;
@@ -58,9 +64,32 @@ pub async fn register(
             }
         }
         if commit(keys, &change, &key, &text).await?.is_some() {
-            return Ok(());
+            return Ok(replaced.is_some());
         }
     }
+}
+
+/// Refuses to replace a store that a record names.
+fn check_holds_nothing(
+    replaced: &RegisteredStore,
+    records: &ShardRecords,
+) -> Result<(), MetadataError> {
+    let (node, store) = (replaced.node.clone(), replaced.id);
+    let names = |record: &ShardRecord| record.write_set().any(|named| named == store);
+    let named = records.iter().filter(|(_, record)| names(record));
+    let is_last = |record: &ShardRecord| matches!(&*record.in_sync, [last] if last.store == store);
+    if records.values().any(|record| is_last(record)) {
+        return Err(MetadataError::OtherStore { node, store });
+    }
+    let shards: ShardSet = named.map(|(shard, _)| *shard).collect();
+    if shards.is_empty() {
+        return Ok(());
+    }
+    Err(MetadataError::StoreHolds {
+        node,
+        store,
+        shards,
+    })
 }
 
 /// Checks that a store is still the one of its node, as it was when it registered.
@@ -71,7 +100,28 @@ pub async fn check_registered(
     keys: &dyn KeyValueStore,
     store: &RegisteredStore,
 ) -> Result<(), MetadataError> {
-    Registered::read(keys).await?.check_name(store)
+    let registered = Registered::read(keys).await?;
+    match registered.replaced_by(store)? {
+        None => Ok(()),
+        Some(other) => Err(MetadataError::OtherStore {
+            node: other.node.clone(),
+            store: other.id,
+        }),
+    }
+}
+
+/// Lets a transaction conflict with any registration, and with any other that does the same. Answers the stores that are
+/// registered then.
+pub(crate) async fn with_registrations(
+    keys: &dyn KeyValueStore,
+) -> Result<(Transaction, BTreeSet<StoreId>), MetadataError> {
+    let registered = Registered::read(keys).await?;
+    let change = registered.if_unchanged(Transaction::new());
+    let stores = registered.stores.iter().map(|store| store.id);
+    Ok((
+        change.put(keys::REGISTRATIONS, Uuid::new_v4().to_string()),
+        stores.collect(),
+    ))
 }
 
 /// Begins a cluster with these corpora: each shard goes to the stores of the nodes that `map` names for it. The nodes
@@ -229,122 +279,6 @@ pub fn random_nonce() -> u64 {
     Uuid::new_v4().as_u64_pair().1
 }
 
-/// The stores that are registered, and whether the cluster has begun.
-#[derive(Debug)]
-struct Registered {
-    cluster: Option<Revision>,
-    registrations: Option<Revision>,
-    stores: Vec<RegisteredStore>,
-}
-
-impl Registered {
-    /// Registrations are read first, so that a transaction that compares them conflicts with any later change.
-    async fn read(keys: &dyn KeyValueStore) -> Result<Self, MetadataError> {
-        let registrations =
-            revision_in(&keys.read(keys::REGISTRATIONS).await?, keys::REGISTRATIONS);
-        Ok(Self {
-            registrations,
-            cluster: cluster_in(&keys.read(keys::CLUSTER).await?)?,
-            stores: stores_in(&keys.read(keys::STORES).await?)?,
-        })
-    }
-
-    /// Refuses a store whose node has another one, or that has another node, in a cluster that has begun.
-    fn check_name(&self, store: &RegisteredStore) -> Result<(), MetadataError> {
-        let of_cluster = || self.stores.iter().filter(|_| self.cluster.is_some());
-        if let Some(same) = of_cluster().find(|other| other.id == store.id) {
-            let node = same.node.clone();
-            let is_same = node == store.node;
-            return is_same
-                .then_some(())
-                .ok_or(MetadataError::OtherName { node });
-        }
-        match of_cluster().find(|other| other.node == store.node) {
-            None => Ok(()),
-            Some(other) => Err(MetadataError::OtherStore {
-                node: other.node.clone(),
-                store: other.id,
-            }),
-        }
-    }
-
-    /// The generation of a cluster that begins. If stores have installed records of an earlier one, the metadata was
-    /// lost, and a later generation is news to them.
-    fn next_generation(&self) -> u32 {
-        let generations = self.stores.iter().map(|store| store.next_generation);
-        generations.max().unwrap_or_default()
-    }
-
-    /// The store of each node of a map, for a cluster that has not begun.
-    fn stores_of(
-        &self,
-        map: &ShardMap,
-    ) -> Result<BTreeMap<&NodeId, &RegisteredStore>, MetadataError> {
-        if self.cluster.is_some() {
-            return Err(MetadataError::AlreadyInitialized);
-        }
-        let stores = self.stores.iter().map(|store| (&store.node, store));
-        let stores: BTreeMap<_, _> = stores.collect();
-        let missing = map.nodes().iter().filter(|node| !stores.contains_key(node));
-        let missing: Vec<&str> = missing.map(NodeId::as_str).collect();
-        if missing.is_empty() {
-            return Ok(stores);
-        }
-        let missing = missing.join(", ");
-        Err(MetadataError::NotRegistered { missing })
-    }
-
-    /// Demands that neither the stores nor the cluster have changed since.
-    fn if_unchanged(&self, transaction: Transaction) -> Transaction {
-        let unchanged = |transaction: Transaction, key, revision| match revision {
-            Some(revision) => transaction.if_unchanged(key, revision),
-            None => transaction.if_absent(key),
-        };
-        let transaction = unchanged(transaction, keys::CLUSTER, self.cluster);
-        unchanged(transaction, keys::REGISTRATIONS, self.registrations)
-    }
-}
-
-fn revision_in(snapshot: &Snapshot, key: &str) -> Option<Revision> {
-    let mut pairs = snapshot.pairs.iter();
-    let pair = pairs.find(|pair| pair.key == key);
-    pair.map(|pair| pair.revision)
-}
-
-/// The revision of the cluster's record, if there is one that this version knows.
-pub(crate) fn cluster_in(snapshot: &Snapshot) -> Result<Option<Revision>, MetadataError> {
-    let mut pairs = snapshot.pairs.iter();
-    let pair = pairs.find(|pair| pair.key == keys::CLUSTER);
-    if let Some(pair) = pair {
-        records::check_cluster(&pair.value)?;
-    }
-    Ok(pair.map(|pair| pair.revision))
-}
-
-pub(crate) fn stores_in(snapshot: &Snapshot) -> Result<Vec<RegisteredStore>, MetadataError> {
-    let pairs = snapshot.pairs.iter();
-    pairs
-        .map(|KeyValue { key, value, .. }| records::store_of(key, value))
-        .collect()
-}
-
-pub(crate) fn node_of(store: &RegisteredStore) -> Node {
-    Node {
-        id: store.node.clone(),
-        address: store.address.clone(),
-    }
-}
-
-/// The stores that are registered.
-///
-/// # Errors
-/// When the keys cannot be read or understood.
-pub async fn registered_stores(
-    keys: &dyn KeyValueStore,
-) -> Result<Vec<RegisteredStore>, MetadataError> {
-    stores_in(&keys.read(keys::STORES).await?)
-}
-
 /// The records of all shards.
 ///
 /// # Errors
@@ -382,6 +316,7 @@ mod tests {
     use crate::key_value::{LeaseId, MemoryKeyValues};
     use crate::key_value_metadata::KeyValueMetadata;
     use crate::layout::ClusterLayout;
+    use crate::registered::registered_stores;
     use crate::store::MetadataStore;
 
     fn id(byte: u8) -> StoreId {
@@ -482,7 +417,7 @@ mod tests {
             "{renamed}"
         );
         let replaced = [
-            register(&keys, &store(id(4), 2, 7002)).await,
+            register(&keys, &store(id(4), 2, 7002)).await.map(|_| ()),
             check_registered(&keys, &first).await,
         ];
         for refused in replaced {

@@ -3,7 +3,7 @@
 //! # Invariants
 //! - CS1: a record replaces only the one that its step was taken from (`of_two_who_take_a_step_one_does`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use simshard_topology::ShardId;
@@ -13,7 +13,7 @@ use simshard_topology::replication::{
 
 use crate::key_value::{KeyValueStore, MAX_OPERATIONS, Revision, Snapshot, Transaction};
 use crate::keys;
-use crate::membership::{commit, random_nonce, records_in};
+use crate::membership::{commit, random_nonce, records_in, with_registrations};
 use crate::records;
 use crate::store::MetadataError;
 
@@ -80,8 +80,15 @@ async fn change<E>(
     for _ in 0..MOST_ATTEMPTS {
         let Plan { planned, refused } = plan(&keys.read(keys::SHARDS).await?, &next)?;
         let mut has_conflict = false;
-        for some in planned.chunks(MAX_OPERATIONS) {
-            if replace(keys, some).await? {
+        let (registered, most) = if planned.iter().any(|change| change.newcomer.is_some()) {
+            let (change, stores) = with_registrations(keys).await?;
+            check_newcomers(&planned, &stores)?;
+            (Some(change), MAX_OPERATIONS - 2)
+        } else {
+            (None, MAX_OPERATIONS)
+        };
+        for some in planned.chunks(most) {
+            if replace(keys, some, registered.clone().unwrap_or_default()).await? {
                 let written = some.iter();
                 taken.extend(written.map(|change| (change.shard, Arc::clone(&change.next))));
             } else {
@@ -101,6 +108,8 @@ struct Replacement {
     /// Which wrote the record that it replaces.
     revision: Revision,
     next: Arc<ShardRecord>,
+    /// The store that the next record names, and this one does not.
+    newcomer: Option<StoreId>,
 }
 
 /// What is to be written, and what may not be.
@@ -119,6 +128,7 @@ fn plan<E>(
     for (shard, record) in records_in(shards)? {
         match next(shard, &record) {
             Some(Ok(next)) => planned.push(Replacement {
+                newcomer: newcomer(&record, &next),
                 shard,
                 revision: revisions[&*keys::shard(shard)],
                 next: Arc::new(next),
@@ -130,16 +140,37 @@ fn plan<E>(
     Ok(Plan { planned, refused })
 }
 
-/// Writes records in one transaction, if none of those that they replace has changed. Answers whether it did.
+/// The store that a record names and the one before it does not.
+fn newcomer(record: &ShardRecord, next: &ShardRecord) -> Option<StoreId> {
+    let is_new = |store: &StoreId| !record.write_set().any(|named| named == *store);
+    next.write_set().find(is_new)
+}
+
+/// Refuses newcomers that have not registered, as another store has taken their place.
+fn check_newcomers(
+    planned: &[Replacement],
+    stores: &BTreeSet<StoreId>,
+) -> Result<(), MetadataError> {
+    let newcomers = planned.iter().filter_map(|change| change.newcomer);
+    let mut unknown = newcomers.filter(|store| !stores.contains(store));
+    unknown.next().map_or(Ok(()), |store| {
+        let missing = format!("the node of store {store}");
+        Err(MetadataError::NotRegistered { missing })
+    })
+}
+
+/// Adds records to a transaction and makes it, if none of those that they replace has changed. Answers whether it did.
 async fn replace(
     keys: &dyn KeyValueStore,
     replacements: &[Replacement],
+    mut change: Transaction,
 ) -> Result<bool, MetadataError> {
-    let (mut last, mut change) = (None, Transaction::new());
+    let mut last = None;
     for Replacement {
         shard,
         revision,
         next,
+        newcomer: _,
     } in replacements
     {
         let key = keys::shard(*shard);
@@ -159,7 +190,7 @@ mod tests {
 
     use super::*;
     use crate::corpora::Corpora;
-    use crate::key_value::{KeyValueStore, MemoryKeyValues};
+    use crate::key_value::{KeyValueStore, MemoryKeyValues, Outcome};
     use crate::membership::{initialize, register, shard_records};
     use crate::records::RegisteredStore;
 
@@ -259,6 +290,55 @@ mod tests {
         );
     }
 
+    /// ME1.
+    #[tokio::test]
+    async fn a_store_that_gave_way_takes_no_shard() {
+        let keys = cluster().await;
+        let (old, new) = (STORES[0], StoreId([4; 16]));
+        let registered = |id| RegisteredStore {
+            id,
+            node: node(old),
+            address: "http://127.0.0.1:9".to_owned(),
+            next_generation: 0,
+            corpora: BTreeSet::new(),
+        };
+        let refused = register(&keys, &registered(new)).await.unwrap_err();
+        let held = matches!(&refused, MetadataError::StoreHolds { shards, .. } if *shards == ShardSet::ALL);
+        assert!(held, "{refused}");
+        let nothing_reported = |_, _| Epoch::NONE;
+        take_steps(&keys, evict(old), nothing_reported)
+            .await
+            .unwrap();
+        assert!(register(&keys, &registered(new)).await.unwrap());
+        let add = |store| {
+            move |_, record: &ShardRecord| {
+                let is_there = record.write_set().any(|named| named == store);
+                (!is_there).then_some(Step::AddLearner(store))
+            }
+        };
+        let steps = take_steps(&keys, add(old), |_, _| LATEST).await;
+        assert!(
+            matches!(steps, Err(MetadataError::NotRegistered { .. })),
+            "{steps:?}"
+        );
+        let steps = take_steps(&keys, add(new), |_, _| LATEST).await.unwrap();
+        assert_eq!(steps.taken.len(), 256);
+        assert!(!register(&keys, &registered(new)).await.unwrap());
+    }
+
+    /// Of two that happen at once, one sees the other: a node takes a shard while its store gives way.
+    #[tokio::test]
+    async fn a_store_that_comes_back_does_not_give_way_meanwhile() {
+        let keys = cluster().await;
+        let before = with_registrations(&keys).await.unwrap().0;
+        let coming = with_registrations(&keys).await.unwrap().0;
+        assert!(matches!(
+            keys.commit(&coming).await.unwrap(),
+            Outcome::Committed(_)
+        ));
+        assert_eq!(keys.commit(&before).await.unwrap(), Outcome::Conflict);
+    }
+
     /// CS1.
     #[tokio::test]
     async fn of_two_who_take_a_step_one_does() {
@@ -269,7 +349,11 @@ mod tests {
         let planned = plan(&seen, leaves).unwrap().planned;
         let steps = take_steps(&keys, evict(STORES[0]), |_, _| LATEST).await;
         let steps = steps.unwrap();
-        assert!(!replace(&keys, &planned[..MAX_OPERATIONS]).await.unwrap());
+        assert!(
+            !replace(&keys, &planned[..MAX_OPERATIONS], Transaction::new())
+                .await
+                .unwrap()
+        );
         assert_eq!(shard_records(&keys).await.unwrap(), steps.taken);
     }
 }

@@ -27,7 +27,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use simshard_runtime::toml_mistake::TomlMistake;
 use simshard_topology::replication::StoreId;
-use simshard_topology::{CorpusUid, NodeId};
+use simshard_topology::{CorpusUid, NodeId, ShardSet};
 use tokio::sync::watch;
 
 use crate::corpora::Corpora;
@@ -191,6 +191,16 @@ pub enum MetadataError {
          that it had, or give it another name"
     )]
     OtherStore { node: NodeId, store: StoreId },
+    /// Try again: other stores hold these shards in sync too, and leave this one out if it does not answer.
+    #[error(
+        "node {node} is registered with another store, {store}, which holds shards {shards}: start it with the data \
+         directory that it had, or wait until the other nodes go on without it"
+    )]
+    StoreHolds {
+        node: NodeId,
+        store: StoreId,
+        shards: ShardSet,
+    },
     #[error("this data directory is that of node {node}: give --name {node}")]
     OtherName { node: NodeId },
     #[error(

@@ -321,6 +321,7 @@ impl From<MetadataError> for RouterError {
             | MetadataError::KeyValues(_)
             | MetadataError::BadRecord { .. }
             | MetadataError::OtherStore { .. }
+            | MetadataError::StoreHolds { .. }
             | MetadataError::AlreadyInitialized
             | MetadataError::NoCluster
             | MetadataError::EmptiedStore { .. }

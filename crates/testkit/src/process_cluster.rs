@@ -22,7 +22,6 @@ pub struct ProcessCluster {
     routers: Vec<Router>,
     node_addresses: Vec<SocketAddr>,
     metadata: Metadata,
-    /// How many nodes hold each shard.
     /// Of each shard, and how many of them are hot.
     replicas: [usize; 2],
     /// How long nodes leave a shard without a replica, in seconds; as by default if it is not given.
@@ -81,6 +80,16 @@ impl ProcessCluster {
         Self::start_in_files(nodes, [replicas, hot], None)
     }
 
+    /// The same, with nodes that register themselves at an address that `--metadata` takes.
+    #[must_use]
+    pub fn start_hot_and_cold_at(nodes: usize, replicas: usize, hot: usize, address: &str) -> Self {
+        let mut cluster = Self::new(nodes, Metadata::Store(address.to_owned()));
+        cluster.replicas = [replicas, hot];
+        cluster.begin();
+        cluster.add_router();
+        cluster
+    }
+
     /// The same, with nodes that soon take shards that they never held.
     #[must_use]
     pub fn start_replacing(nodes: usize, replicas: usize, replace_seconds: u32) -> Self {
@@ -101,10 +110,7 @@ impl ProcessCluster {
     /// The same, at an address that `--metadata` takes.
     #[must_use]
     pub fn start_registered_at(nodes: usize, address: &str) -> Self {
-        let mut cluster = Self::new(nodes, Metadata::Store(address.to_owned()));
-        cluster.begin();
-        cluster.add_router();
-        cluster
+        Self::start_hot_and_cold_at(nodes, 1, 1, address)
     }
 
     /// Starts the nodes, which register themselves, then a cluster of them: also where the metadata was lost.
@@ -268,6 +274,13 @@ impl ProcessCluster {
     pub fn restart_router(&mut self, end: End) {
         self.end_router(0, end);
         self.start_router(0);
+    }
+
+    /// Kills a node, and starts it again with an empty directory, as after the loss of a disk.
+    pub fn restart_node_empty(&mut self, number: usize) {
+        self.end_node(number, End::Killed);
+        fs::remove_dir_all(self.data(number)).expect("a directory");
+        self.start_node(number);
     }
 
     /// Ends a node.

@@ -103,6 +103,23 @@ async fn what_a_lost_node_held_others_take_after_a_while() {
     load.end(&cluster.client()).await;
 }
 
+/// A node whose directory is lost comes back with its name and an empty one, and copies what it held, at once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_lost_its_directory_comes_back_with_an_empty_one() {
+    for replicas in [2, 3] {
+        let mut cluster = ProcessCluster::start_replicated(3, replicas);
+        create(&cluster.client()).await;
+        let client = cluster.client().with_timeout(Duration::from_secs(20));
+        let load = Load::start(&[client]);
+        get_acquainted(&load).await;
+        block_in_place(|| cluster.restart_node_empty(0));
+        until_whole(&cluster, &load, replicas).await;
+        block_in_place(|| cluster.end_node(1, End::Killed));
+        load.until_more(SOME).await;
+        load.end(&cluster.client()).await;
+    }
+}
+
 /// Waits until a shard has fewer stores in sync.
 pub(crate) async fn until_short(cluster: &ProcessCluster, load: &Load, replicas: usize) {
     let keys = FileKeyValues::at(cluster.metadata_file());

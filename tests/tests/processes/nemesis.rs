@@ -1,4 +1,4 @@
-//! Nodes and routers of a cluster with replicas are killed and frozen at random, while documents are inserted, removed and
+//! Nodes of a cluster with replicas are killed, frozen and robbed of their disks at random, while documents are inserted, removed and
 //! looked for. What was acknowledged is found, what was removed is not, and each shard has all its replicas in the end.
 
 use std::collections::BTreeMap;
@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 use simshard_client::{Client, Documents, Fingerprint, Queries, SearchSpec};
-use simshard_cluster::{FileKeyValues, shard_records};
-use simshard_testkit::{End, ProcessCluster, is_long};
+use simshard_cluster::{key_values_at, shard_records};
+use simshard_testkit::{End, EtcdServer, ProcessCluster, is_long};
 use tokio::task::{block_in_place, yield_now};
 use tokio::time::timeout;
 
@@ -127,13 +127,77 @@ async fn until(what: impl AsyncFn() -> bool) {
     timeout(PATIENCE, reached).await.unwrap();
 }
 
-/// Whether each shard has all its replicas in sync.
-async fn is_whole(cluster: &ProcessCluster, replicas: usize) -> bool {
-    let keys = FileKeyValues::at(cluster.metadata_file());
-    let records = shard_records(&keys).await.unwrap();
-    records
-        .values()
-        .all(|record| record.in_sync.len() == replicas)
+/// A cluster, and what its metadata are in.
+struct World {
+    cluster: ProcessCluster,
+    etcd: Option<EtcdServer>,
+    metadata: String,
+    replicas: usize,
+}
+
+impl World {
+    fn in_a_file(replicas: usize, hot: usize) -> Self {
+        let cluster = ProcessCluster::start_hot_and_cold(NODES, replicas, hot);
+        Self {
+            metadata: format!("file:{}", cluster.metadata_file().display()),
+            etcd: None,
+            cluster,
+            replicas,
+        }
+    }
+
+    fn in_etcd(replicas: usize, hot: usize) -> Self {
+        let etcd = EtcdServer::start();
+        let metadata = etcd.url();
+        Self {
+            cluster: ProcessCluster::start_hot_and_cold_at(NODES, replicas, hot, &metadata),
+            etcd: Some(etcd),
+            metadata,
+            replicas,
+        }
+    }
+
+    /// Whether each shard has all its replicas in sync.
+    async fn is_whole(&self) -> bool {
+        let keys = key_values_at(&self.metadata).unwrap();
+        let Ok(records) = shard_records(&*keys).await else {
+            return false;
+        };
+        records
+            .values()
+            .all(|record| record.in_sync.len() == self.replicas)
+    }
+
+    async fn until_whole(&self) {
+        until(async || self.is_whole().await).await;
+    }
+
+    /// Does something to a node or to etcd, and takes it back. A disk is lost only if all others have what it had, and
+    /// what starts needs the metadata.
+    async fn fault(&mut self, random: &mut Rng, was_whole: bool) {
+        let node = random.usize(..NODES);
+        let away = Duration::from_millis(random.u64(..3_000));
+        let cluster = &mut self.cluster;
+        match random.u8(..8) {
+            0 | 1 => {
+                cluster.freeze_node(node);
+                pass(away).await;
+                cluster.thaw_node(node);
+            }
+            2 if let Some(etcd) = &mut self.etcd => {
+                block_in_place(|| etcd.stop());
+                pass(away).await;
+                block_in_place(|| etcd.restart());
+            }
+            3 if was_whole => block_in_place(|| cluster.restart_node_empty(node)),
+            number => {
+                let end = [End::Stopped, End::Killed][usize::from(number % 2)];
+                block_in_place(|| cluster.end_node(node, end));
+                pass(away).await;
+                block_in_place(|| cluster.start_node(node));
+            }
+        }
+    }
 }
 
 /// Lets this time pass, by what is done meanwhile.
@@ -142,37 +206,14 @@ async fn pass(time: Duration) {
     until(async || begun.elapsed() >= time).await;
 }
 
-/// Does something to a node, and takes it back.
-async fn fault(cluster: &mut ProcessCluster, random: &mut Rng, node: usize) {
-    let away = Duration::from_millis(random.u64(..3_000));
-    match random.u8(..3) {
-        0 => {
-            cluster.freeze_node(node);
-            pass(away).await;
-            cluster.thaw_node(node);
-        }
-        1 => {
-            block_in_place(|| cluster.end_node(node, End::Stopped));
-            pass(away).await;
-            block_in_place(|| cluster.start_node(node));
-        }
-        _ => {
-            block_in_place(|| cluster.end_node(node, End::Killed));
-            pass(away).await;
-            block_in_place(|| cluster.start_node(node));
-        }
-    }
-}
-
-async fn survive(replicas: usize) {
+async fn survive(mut world: World) {
     let seed = fastrand::u64(..);
     println!("seed {seed}");
     let mut random = Rng::with_seed(seed);
-    let mut cluster = ProcessCluster::start_replicated(NODES, replicas);
-    let other = cluster.add_router();
-    create(&cluster.client()).await;
+    let other = world.cluster.add_router();
+    create(&world.cluster.client()).await;
     let progress = Arc::new(Progress::default());
-    let clients = [cluster.client(), cluster.client_of(other)];
+    let clients = [world.cluster.client(), world.cluster.client_of(other)];
     let clients = clients.map(|client| client.with_timeout(Duration::from_secs(15)));
     let writers = (0..WRITERS).map(|number| Writer {
         number,
@@ -185,15 +226,16 @@ async fn survive(replicas: usize) {
         .map(|writer| tokio::spawn(writer.run(Arc::clone(&progress))))
         .collect();
     pass(Duration::from_secs(1)).await;
+    let mut waits = true;
     for _ in 0..faults() {
-        let node = random.usize(..NODES);
-        fault(&mut cluster, &mut random, node).await;
+        world.fault(&mut random, waits).await;
         // Sometimes the next one comes before all is well.
-        if random.u8(..3) > 0 {
-            until(async || is_whole(&cluster, replicas).await).await;
+        waits = random.u8(..3) > 0;
+        if waits {
+            world.until_whole().await;
         }
     }
-    until(async || is_whole(&cluster, replicas).await).await;
+    world.until_whole().await;
     progress.is_over.store(true, Ordering::Relaxed);
     let mut writers = Vec::new();
     for task in tasks {
@@ -204,21 +246,26 @@ async fn survive(replicas: usize) {
     println!("{done:?} done, {failed:?} failed, {unknown} times a document of unknown state");
     // Whichever node is lost now, the others know everything.
     for node in 0..NODES {
-        block_in_place(|| cluster.end_node(node, End::Killed));
+        block_in_place(|| world.cluster.end_node(node, End::Killed));
         for writer in &writers {
             writer.check(&clients[0]).await;
         }
-        block_in_place(|| cluster.start_node(node));
-        until(async || is_whole(&cluster, replicas).await).await;
+        block_in_place(|| world.cluster.start_node(node));
+        world.until_whole().await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_replicas_survive_faults_one_after_the_other() {
-    survive(2).await;
+    survive(World::in_a_file(2, 2)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn three_replicas_survive_faults_one_after_the_other() {
-    survive(3).await;
+    survive(World::in_a_file(3, 2)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn three_replicas_whose_records_are_in_etcd_survive_faults_of_both() {
+    survive(World::in_etcd(3, 2)).await;
 }

@@ -4,6 +4,7 @@
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use simshard_cluster::{
@@ -16,6 +17,7 @@ use simshard_runtime::system::raise_open_files;
 use simshard_storage::Claim;
 use simshard_topology::NodeId;
 use tokio::net::{TcpListener, TcpSocket};
+use tokio::time::sleep;
 use tracing::{info, warn};
 
 use super::config::{NodePresence, NodeRole, Place, RouterRole};
@@ -23,6 +25,9 @@ use crate::connection::block_on;
 use crate::embedded::{self, bind};
 use crate::exit::UsageError;
 use crate::say;
+
+/// How often a node looks whether the store that it had before has left.
+const STORE_LEAVES: Duration = Duration::from_millis(200);
 
 /// Files that a node has open with 256 shards, about.
 const ENOUGH_FILES: u64 = 8192;
@@ -41,12 +46,18 @@ pub(super) fn run_node(role: NodeRole) -> anyhow::Result<()> {
     })
 }
 
-async fn start_node(role: NodeRole) -> anyhow::Result<(simshard_node::Node, TcpSocket)> {
+async fn start_node(mut role: NodeRole) -> anyhow::Result<(simshard_node::Node, TcpSocket)> {
     let (store, socket, registration) = match &role.metadata {
         Place::Store(keys) => {
             let socket = bind(role.listen.listen.ok_or_else(no_address)?)?;
-            let (metadata, registration) = enter(keys, &role, &socket).await?;
-            (metadata, socket, Some(registration))
+            let entered = enter(keys, &role, &socket).await?;
+            if entered.is_replacement {
+                info!(
+                    "this node lost its data directory: it takes shards that lack a replica at once"
+                );
+                role.config.replace = Duration::ZERO;
+            }
+            (entered.metadata, socket, Some(entered.registration))
         }
         Place::Files(layout) | Place::FileAndStore(layout, _) => {
             if role.listen.address.is_some() {
@@ -121,12 +132,20 @@ async fn follow(keys: &Arc<dyn KeyValueStore>) -> Result<Arc<dyn MetadataStore>,
     Ok(Arc::new(metadata))
 }
 
+/// A node that has registered itself.
+struct Entered {
+    metadata: Arc<dyn MetadataStore>,
+    registration: Registration,
+    /// Whether its store took the place of another one.
+    is_replacement: bool,
+}
+
 /// Registers a node, waits for its cluster, and makes this start of its directory the newest one.
 async fn enter(
     keys: &Arc<dyn KeyValueStore>,
     role: &NodeRole,
     socket: &TcpSocket,
-) -> anyhow::Result<(Arc<dyn MetadataStore>, Registration)> {
+) -> anyhow::Result<Entered> {
     let mut claim = claim(role).await?;
     let store = registered(&claim, role, socket)?;
     let NodePresence {
@@ -135,7 +154,7 @@ async fn enter(
         ..
     } = role.listen;
     check_directory(&**keys, &claim, accepts_loss).await?;
-    register(&**keys, &store).await?;
+    let is_replacement = register_once_free(&**keys, &store).await?;
     let metadata = follow(keys).await?;
     // Another store may have taken its place while it waited.
     check_registered(&**keys, &store).await?;
@@ -144,7 +163,30 @@ async fn enter(
         claim.check_records(records)?;
     }
     let registration = Registration::enter(keys, &mut claim, accepts_loss, publish).await?;
-    Ok((metadata, registration))
+    Ok(Entered {
+        metadata,
+        registration,
+        is_replacement,
+    })
+}
+
+/// Registers a store, once the other nodes have left out another one that its node had. Answers whether there was one.
+async fn register_once_free(
+    keys: &dyn KeyValueStore,
+    store: &RegisteredStore,
+) -> Result<bool, MetadataError> {
+    let mut told = None;
+    loop {
+        match register(keys, store).await {
+            Err(MetadataError::StoreHolds { shards, .. }) if told == Some(shards) => {}
+            Err(waits @ MetadataError::StoreHolds { shards, .. }) => {
+                info!("{waits}");
+                told = Some(shards);
+            }
+            done => return done,
+        }
+        sleep(STORE_LEAVES).await;
+    }
 }
 
 /// The data directory of a node that registers itself.

@@ -1,0 +1,124 @@
+//! The stores that have registered, as one reading of the keys found them.
+
+use std::collections::BTreeMap;
+
+use simshard_topology::{NodeId, ShardMap};
+
+use crate::key_value::{KeyValue, KeyValueStore, Revision, Snapshot, Transaction};
+use crate::keys;
+use crate::layout::Node;
+use crate::records::{self, RegisteredStore};
+use crate::store::MetadataError;
+
+/// The stores that are registered, and whether the cluster has begun.
+#[derive(Debug)]
+pub(crate) struct Registered {
+    pub(crate) cluster: Option<Revision>,
+    registrations: Option<Revision>,
+    pub(crate) stores: Vec<RegisteredStore>,
+}
+
+impl Registered {
+    /// Registrations are read first, so that a transaction that compares them conflicts with any later change.
+    pub(crate) async fn read(keys: &dyn KeyValueStore) -> Result<Self, MetadataError> {
+        let registrations =
+            revision_in(&keys.read(keys::REGISTRATIONS).await?, keys::REGISTRATIONS);
+        Ok(Self {
+            registrations,
+            cluster: cluster_in(&keys.read(keys::CLUSTER).await?)?,
+            stores: stores_in(&keys.read(keys::STORES).await?)?,
+        })
+    }
+
+    /// The store whose place another one would take, in a cluster that has begun. Refuses a store that has another node.
+    pub(crate) fn replaced_by(
+        &self,
+        store: &RegisteredStore,
+    ) -> Result<Option<&RegisteredStore>, MetadataError> {
+        let of_cluster = || self.stores.iter().filter(|_| self.cluster.is_some());
+        if let Some(same) = of_cluster().find(|other| other.id == store.id) {
+            let node = same.node.clone();
+            let is_same = node == store.node;
+            return is_same
+                .then_some(None)
+                .ok_or(MetadataError::OtherName { node });
+        }
+        Ok(of_cluster().find(|other| other.node == store.node))
+    }
+
+    /// The generation of a cluster that begins. If stores have installed records of an earlier one, the metadata was
+    /// lost, and a later generation is news to them.
+    pub(crate) fn next_generation(&self) -> u32 {
+        let generations = self.stores.iter().map(|store| store.next_generation);
+        generations.max().unwrap_or_default()
+    }
+
+    /// The store of each node of a map, for a cluster that has not begun.
+    pub(crate) fn stores_of(
+        &self,
+        map: &ShardMap,
+    ) -> Result<BTreeMap<&NodeId, &RegisteredStore>, MetadataError> {
+        if self.cluster.is_some() {
+            return Err(MetadataError::AlreadyInitialized);
+        }
+        let stores = self.stores.iter().map(|store| (&store.node, store));
+        let stores: BTreeMap<_, _> = stores.collect();
+        let missing = map.nodes().iter().filter(|node| !stores.contains_key(node));
+        let missing: Vec<&str> = missing.map(NodeId::as_str).collect();
+        if missing.is_empty() {
+            return Ok(stores);
+        }
+        let missing = missing.join(", ");
+        Err(MetadataError::NotRegistered { missing })
+    }
+
+    /// Demands that neither the stores nor the cluster have changed since.
+    pub(crate) fn if_unchanged(&self, transaction: Transaction) -> Transaction {
+        let unchanged = |transaction: Transaction, key, revision| match revision {
+            Some(revision) => transaction.if_unchanged(key, revision),
+            None => transaction.if_absent(key),
+        };
+        let transaction = unchanged(transaction, keys::CLUSTER, self.cluster);
+        unchanged(transaction, keys::REGISTRATIONS, self.registrations)
+    }
+}
+
+fn revision_in(snapshot: &Snapshot, key: &str) -> Option<Revision> {
+    let mut pairs = snapshot.pairs.iter();
+    let pair = pairs.find(|pair| pair.key == key);
+    pair.map(|pair| pair.revision)
+}
+
+/// The revision of the cluster's record, if there is one that this version knows.
+pub(crate) fn cluster_in(snapshot: &Snapshot) -> Result<Option<Revision>, MetadataError> {
+    let mut pairs = snapshot.pairs.iter();
+    let pair = pairs.find(|pair| pair.key == keys::CLUSTER);
+    if let Some(pair) = pair {
+        records::check_cluster(&pair.value)?;
+    }
+    Ok(pair.map(|pair| pair.revision))
+}
+
+pub(crate) fn stores_in(snapshot: &Snapshot) -> Result<Vec<RegisteredStore>, MetadataError> {
+    let pairs = snapshot.pairs.iter();
+    pairs
+        .map(|KeyValue { key, value, .. }| records::store_of(key, value))
+        .collect()
+}
+
+pub(crate) fn node_of(store: &RegisteredStore) -> Node {
+    Node {
+        id: store.node.clone(),
+        address: store.address.clone(),
+    }
+}
+
+/// The stores that are registered.
+///
+/// # Errors
+/// When the keys cannot be read or understood.
+pub async fn registered_stores(
+    keys: &dyn KeyValueStore,
+) -> Result<Vec<RegisteredStore>, MetadataError> {
+    stores_in(&keys.read(keys::STORES).await?)
+}
