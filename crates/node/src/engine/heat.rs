@@ -123,12 +123,12 @@ impl Warming {
     }
 }
 
-/// Makes tables on a thread of its own: one core, so that searches and changes have the others.
+/// Makes tables on threads of its own: on all cores but one, so that searches and changes have the last.
 #[derive(Debug)]
 pub(super) struct Warmer {
     warming: Arc<Warming>,
     queue: Arc<Queue>,
-    thread: Option<JoinHandle<()>>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 #[derive(Debug, Default)]
@@ -144,27 +144,25 @@ struct Waiting {
 }
 
 impl Warmer {
+    /// Starts for a node that has threads for this number of cores.
+    ///
     /// # Errors
     /// If the system has no threads left.
-    pub(super) fn start(warming: Warming) -> std::io::Result<Self> {
-        let (warming, queue) = (Arc::new(warming), Arc::new(Queue::default()));
-        let (its_warming, its_queue) = (Arc::clone(&warming), Arc::clone(&queue));
-        let work = move || {
-            while let Some(shard) = its_queue.next() {
-                if let Err(error) = its_warming.warm(shard) {
-                    // The tables are not what is stored, so the node must not answer by them.
-                    its_warming.failed.send_replace(Some(Failure::new(&error)));
-                }
-            }
+    pub(super) fn start(warming: Warming, cores: usize) -> std::io::Result<Self> {
+        let mut warmer = Self {
+            warming: Arc::new(warming),
+            queue: Arc::default(),
+            threads: Vec::new(),
         };
-        let thread = thread::Builder::new()
-            .name("warmer".to_owned())
-            .spawn(work)?;
-        Ok(Self {
-            warming,
-            queue,
-            thread: Some(thread),
-        })
+        for _ in 0..cores.saturating_sub(1).max(1) {
+            let (warming, queue) = (Arc::clone(&warmer.warming), Arc::clone(&warmer.queue));
+            let name = "warmer".to_owned();
+            let thread = thread::Builder::new().name(name);
+            warmer
+                .threads
+                .push(thread.spawn(move || queue.work(&warming))?);
+        }
+        Ok(warmer)
     }
 
     /// Follows the records that are applied. The contents of `others` are others now.
@@ -178,12 +176,22 @@ impl Warmer {
         let cold = heat.follow(store.hot(), others, corpora);
         if !cold.is_empty() {
             self.queue.shards.lock().shards = cold.iter().collect();
-            self.queue.has_changed.notify_one();
+            self.queue.has_changed.notify_all();
         }
     }
 }
 
 impl Queue {
+    /// Makes the tables of one shard after the other, until the end.
+    fn work(&self, warming: &Warming) {
+        while let Some(shard) = self.next() {
+            if let Err(error) = warming.warm(shard) {
+                // The tables are not what is stored, so the node must not answer by them.
+                warming.failed.send_replace(Some(Failure::new(&error)));
+            }
+        }
+    }
+
     /// The next shard, once there is one; `None` at the end.
     fn next(&self) -> Option<ShardId> {
         let mut waiting = self.shards.lock();
@@ -198,11 +206,11 @@ impl Queue {
 }
 
 impl Drop for Warmer {
-    /// Waits for the shard in hand.
+    /// Waits for the shards in hand.
     fn drop(&mut self) {
         self.queue.shards.lock().is_closed = true;
-        self.queue.has_changed.notify_one();
-        if let Some(thread) = self.thread.take() {
+        self.queue.has_changed.notify_all();
+        for thread in self.threads.drain(..) {
             // If it panicked, the process says so.
             let _ended = thread.join();
         }

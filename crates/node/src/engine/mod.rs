@@ -98,7 +98,7 @@ impl Engine {
         };
         let applier = Applier {
             heat: Arc::clone(&heat),
-            warmer: Warmer::start(warming).map_err(OpenError::Threads)?,
+            warmer: Warmer::start(warming, threads.number()).map_err(OpenError::Threads)?,
             store: Arc::clone(&store),
             corpora: Arc::clone(&corpora),
             threads: Arc::clone(&threads),

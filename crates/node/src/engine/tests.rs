@@ -35,7 +35,7 @@ impl Scene {
             records: Some(records(store, 1)),
         };
         let opened = Store::open(directory.path(), holding, options).unwrap();
-        let threads = Arc::new(Threads::start(2).unwrap());
+        let threads = Arc::new(Threads::start(4).unwrap());
         let engine = Engine::start(opened, MapDigest(0), None, threads, 1 << 20).unwrap();
         let scene = Self {
             engine: Arc::new(engine),

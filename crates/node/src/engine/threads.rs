@@ -49,6 +49,11 @@ impl Threads {
         })
     }
 
+    /// How many threads each class has.
+    pub(crate) fn number(&self) -> usize {
+        self.small.current_num_threads()
+    }
+
     /// Runs work on the threads for changes, and waits for it.
     pub(crate) fn install<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         self.changes.install(work)
