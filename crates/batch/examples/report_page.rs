@@ -121,7 +121,7 @@ fn extremes(ids: &[String]) -> Report {
         ],
     };
     Report {
-        command: "find-all",
+        command: "find-pairs",
         version: "0.1.0",
         inputs: vec![id.clone(); 5_000],
         settings: vec![(id.clone(), id.clone()); 3],

@@ -18,8 +18,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 use simshard_runtime::logging::{self, Level, LogFormat};
 
 use commands::{
-    bench, cluster, completions, corpus, dedup, demo, distance, evaluate, find, find_all,
-    find_clusters, hash, insert, recipes, remove, serve, storage,
+    bench, cluster, completions, corpus, dedup, demo, distance, evaluate, find, find_clusters,
+    find_pairs, hash, insert, recipes, remove, serve, storage,
 };
 use connection::block_on;
 
@@ -67,7 +67,8 @@ pub enum Command {
     /// Find the nearest near-duplicate of documents, one JSON line for each
     FindFirst(find::FindFirstArgs),
     /// Find all pairs of near-duplicates among documents, without a cluster of nodes
-    FindAll(find_all::FindAllArgs),
+    #[command(visible_alias = "find-all")]
+    FindPairs(find_pairs::FindPairsArgs),
     /// Find the groups of near-duplicates among documents, without a cluster of nodes
     FindClusters(find_clusters::FindClustersArgs),
     /// Write documents without their near-duplicates, without a cluster of nodes
@@ -114,7 +115,7 @@ impl Cli {
             Command::Remove(args) => block_on(remove::run(&args)),
             Command::Find(args) => block_on(find::run(&args)),
             Command::FindFirst(args) => block_on(find::run_first(&args)),
-            Command::FindAll(args) => find_all::run(&args),
+            Command::FindPairs(args) => find_pairs::run(&args),
             Command::FindClusters(args) => find_clusters::run(&args),
             Command::Dedup(args) => dedup::run(&args),
             Command::Evaluate(args) => evaluate::run(&args),

@@ -157,12 +157,12 @@ impl<'a> Programs<'a> {
         Ok(ours.number("per_second")? / theirs.number("per_second")?)
     }
 
-    /// `find-all` of random numbers, from a text file to a file.
+    /// `find-pairs` of random numbers, from a text file to a file.
     pub(super) fn find_all_of_a_file(&self) -> anyhow::Result<Cost> {
         let mut state = 1_u64;
         let numbers = (0..MILLION).map(|_| random(&mut state));
         let input = self.numbers("million.txt", numbers)?;
-        self.process("find-all", &input)
+        self.process("find-pairs", &input)
     }
 
     /// `find-clusters` of one fingerprint, many times over.

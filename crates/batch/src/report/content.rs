@@ -8,7 +8,7 @@ use crate::statistics::{ClusterSample, Degenerate, HeavyPrefix};
 /// The result of a batch command, and its course.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
-    /// The command's name: `find-all` or `find-clusters`.
+    /// The command's name: `find-pairs` or `find-clusters`.
     pub command: &'static str,
     /// The program's version.
     pub version: &'static str,
@@ -22,7 +22,7 @@ pub struct Report {
     pub fingerprints: u64,
     /// Pairs of documents at distance 0, 1, … up to the limit. Empty where pairs were not counted.
     pub pairs_by_distance: Vec<u64>,
-    /// How many clusters there are of each size, from two documents up. `find-all` makes none; for
+    /// How many clusters there are of each size, from two documents up. `find-pairs` makes none; for
     /// `find-clusters`, empty means that no cluster was found.
     pub cluster_sizes: BTreeMap<u64, u64>,
     /// The largest clusters, largest first.

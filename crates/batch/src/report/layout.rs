@@ -68,7 +68,7 @@ pub(super) fn html_page(head: &Head, sections: &[Section]) -> String {
 
 fn title(command: &str) -> &'static str {
     match command {
-        "find-all" => "Near-duplicate pairs",
+        "find-pairs" => "Near-duplicate pairs",
         "find-clusters" => "Near-duplicate clusters",
         _ => "Near-duplicates",
     }

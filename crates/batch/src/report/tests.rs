@@ -154,7 +154,7 @@ fn a_full_report_has_all_sections_and_links_to_each() {
 #[test]
 fn what_was_not_counted_has_no_section() {
     let report = Report {
-        command: "find-all",
+        command: "find-pairs",
         documents: 5,
         fingerprints: 5,
         ..Report::default()
@@ -174,7 +174,7 @@ fn no_pairs_and_no_clusters_are_said() {
         ..Report::default()
     };
     let pairs = Parsed::of(&page(&Report {
-        command: "find-all",
+        command: "find-pairs",
         ..report.clone()
     }));
     assert!(pairs.text.contains("No two documents are near-duplicates"));

@@ -1,4 +1,4 @@
-//! The arguments of `find-all` and `find-clusters`.
+//! The arguments of `find-pairs` and `find-clusters`.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -9,7 +9,7 @@ use simshard_batch::{Job, Output, OutputFormat};
 use super::{Plan, ReadArgs, SearchArgs, WriteArgs};
 use crate::exit::UsageError;
 
-/// Arguments of `find-all` and `find-clusters`.
+/// Arguments of `find-pairs` and `find-clusters`.
 #[derive(Args, Debug)]
 pub struct BatchArgs {
     /// What to read.

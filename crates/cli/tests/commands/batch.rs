@@ -1,4 +1,4 @@
-//! `find-all` and `find-clusters` as whole processes: what they print, in every format.
+//! `find-pairs` and `find-clusters` as whole processes: what they print, in every format.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -29,7 +29,7 @@ fn the_ancestors_commands_print_the_ancestors_lines() {
     let (input, output) = (path("hashes"), path("found"));
     fs::write(&input, "4095\n7\n4\n5\n18446744073709551615\n").unwrap();
     for (verb, expected) in [
-        ("find-all", "[4, 5]\n[4, 7]\n[5, 7]\n"),
+        ("find-pairs", "[4, 5]\n[4, 7]\n[5, 7]\n"),
         ("find-clusters", "[4, 5, 7]\n"),
     ] {
         for [i, o, b, d] in [
@@ -60,10 +60,10 @@ fn sorted_lines(text: &str) -> String {
 #[test]
 fn a_repeated_hash_is_a_repeated_document() {
     let input = "5\n4\n5\n5\n";
-    let pairs = printed(&["find-all"], input);
+    let pairs = printed(&["find-pairs"], input);
     assert_eq!(pairs, "[5, 5]\n[5, 5]\n[5, 5]\n[4, 5]\n[4, 5]\n[4, 5]\n");
     assert_eq!(printed(&["find-clusters"], input), "[4, 5, 5, 5]\n");
-    let tsv = ["find-all", "--output-format", "tsv"];
+    let tsv = ["find-pairs", "--output-format", "tsv"];
     let expected = "id_a\tid_b\tdistance\n1\t3\t0\n1\t4\t0\n3\t4\t0\n2\t1\t1\n2\t3\t1\n2\t4\t1\n";
     assert_eq!(printed(&tsv, input), expected);
 }
@@ -73,7 +73,7 @@ fn distance_zero_finds_equal_fingerprints() {
     let input = "5\n4\n5\n0\n18446744073709551615\n0\n";
     for blocks in ["auto", "1", "6"] {
         let args = ["-d", "0", "-b", blocks];
-        let pairs = printed(&[&["find-all"], &args[..]].concat(), input);
+        let pairs = printed(&[&["find-pairs"], &args[..]].concat(), input);
         assert_eq!(pairs, "[0, 0]\n[5, 5]\n");
         let clusters = printed(&[&["find-clusters"], &args[..]].concat(), input);
         assert_eq!(clusters, "[0, 0]\n[5, 5]\n");
@@ -102,11 +102,11 @@ fn documents_with_ids_are_named_by_them() {
         printed(&[&[verb], &tsv[..], &output[..]].concat(), input)
     };
     let pairs = "[\"z\", \"m\"]\n[\"a\", \"z\"]\n[\"a\", \"m\"]\n";
-    assert_eq!(find("find-all", "json"), pairs);
+    assert_eq!(find("find-pairs", "json"), pairs);
     let pairs = "id_a\tid_b\tdistance\nz\tm\t0\na\tz\t1\na\tm\t1\n";
-    assert_eq!(find("find-all", "tsv"), pairs);
+    assert_eq!(find("find-pairs", "tsv"), pairs);
     let first = r#"{"id_a":"z","id_b":"m","fingerprint_a":"5","fingerprint_b":"5","distance":0}"#;
-    assert!(find("find-all", "jsonl").starts_with(first));
+    assert!(find("find-pairs", "jsonl").starts_with(first));
 
     assert_eq!(find("find-clusters", "json"), "[\"a\", \"z\", \"m\"]\n");
     let clusters = "id\thash\tcluster\na\t4\t4\nz\t5\t4\nm\t5\t4\n";
@@ -155,7 +155,7 @@ fn the_extension_names_the_format() {
         ),
     ] {
         let path = folder.path().join(name);
-        printed(&["find-all", "-o", path.to_str().unwrap()], "5\n4\n");
+        printed(&["find-pairs", "-o", path.to_str().unwrap()], "5\n4\n");
         assert_eq!(fs::read_to_string(path).unwrap(), expected, "{name}");
     }
 }
@@ -188,7 +188,7 @@ fn any_id_survives_json_and_tsv_refuses_what_it_cannot_hold() {
     });
     assert_eq!(read.collect::<Vec<_>>(), expected);
 
-    let args = ["find-all", "--format", "jsonl", "--output-format", "tsv"];
+    let args = ["find-pairs", "--format", "jsonl", "--output-format", "tsv"];
     let output = run(BINARY, args, &input);
     assert_eq!(output.status.code(), Some(2));
     assert!(
@@ -203,7 +203,7 @@ fn any_id_survives_json_and_tsv_refuses_what_it_cannot_hold() {
 fn nothing_in_gives_nothing_out() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.json");
-    for verb in ["find-all", "find-clusters"] {
+    for verb in ["find-pairs", "find-clusters"] {
         assert_eq!(printed(&[verb], ""), "");
         assert_eq!(printed(&[verb], "7\n"), "");
         printed(&[verb, "-o", path.to_str().unwrap()], "");
@@ -252,7 +252,7 @@ fn pairs_and_clusters_equal_those_of_comparing_all() {
             ] {
                 let context = format!("{} {seed}, {distance} {blocks}", data.name());
                 let args = ["-d", &distance.to_string(), "-b", &blocks, "--threads", "2"];
-                let found = printed(&[&["find-all"], &args[..]].concat(), &input);
+                let found = printed(&[&["find-pairs"], &args[..]].concat(), &input);
                 let pairs: BTreeSet<(u64, u64)> = found
                     .lines()
                     .map(|line| (numbers(line)[0], numbers(line)[1]))
@@ -292,7 +292,7 @@ fn shuffled_input_gives_the_same_clusters() {
 fn the_same_input_gives_the_same_bytes_on_any_number_of_threads() {
     let set = Data::Skewed.fingerprints(20_000, 6);
     let input: String = set.iter().map(|one| format!("{one}\n")).collect();
-    let with = |threads: &str| printed(&["find-all", "--threads", threads], &input);
+    let with = |threads: &str| printed(&["find-pairs", "--threads", threads], &input);
     let one = with("1");
     assert!(one.lines().count() > 100);
     for threads in ["2", "3", "2"] {
@@ -316,7 +316,7 @@ fn bad_arguments_are_refused_before_anything_is_read() {
         &["--window", "5", "--recipe", "words-v1"],
         &["--compat"],
     ] {
-        for verb in ["find-all", "find-clusters"] {
+        for verb in ["find-pairs", "find-clusters"] {
             let output = run(BINARY, [&[verb], args].concat(), "no hash\n");
             assert_eq!(output.status.code(), Some(2), "{args:?}: {}", log(&output));
             assert!(!log(&output).contains("no hash"), "{}", log(&output));
@@ -379,7 +379,7 @@ fn chenghaomous_options_are_taken_and_the_differences_are_those_told() {
 #[test]
 fn lines_that_the_ancestors_misread_are_refused_by_their_number() {
     for (line, shown) in [("", "\"\""), ("-1", "\"-1\""), ("12abc", "\"12abc\"")] {
-        for verb in ["find-all", "find-clusters"] {
+        for verb in ["find-pairs", "find-clusters"] {
             let output = run(BINARY, [verb], format!("4\n{line}\n5\n"));
             assert_eq!(output.status.code(), Some(2), "{line}: {}", log(&output));
             let expected = format!("<stdin>:2: {shown} is no fingerprint");

@@ -124,7 +124,7 @@ fn signal(child: &Child, name: &str) {
 fn an_old_output_is_replaced_whole_with_its_permissions() {
     let folder = Folder::new();
     let path = folder.path("out.json");
-    let args = ["find-all", "-o", &path];
+    let args = ["find-pairs", "-o", &path];
     succeed(&args, "4\n5\n");
     let mode = |name: &str| {
         fs::metadata(folder.path(name))
@@ -156,7 +156,7 @@ fn through_a_link_the_file_behind_it_is_replaced() {
     fs::create_dir(folder.path("other")).unwrap();
     folder.write("other/file", "old");
     folder.link("link", "other/file");
-    succeed(&["find-all", "-o", &folder.path("link")], "4\n5\n");
+    succeed(&["find-pairs", "-o", &folder.path("link")], "4\n5\n");
     assert!(
         fs::symlink_metadata(folder.path("link"))
             .unwrap()
@@ -170,7 +170,7 @@ fn through_a_dangling_link_the_file_is_made_where_it_points() {
     let folder = Folder::new();
     fs::create_dir(folder.path("sub")).unwrap();
     symlink("sub/file", folder.path("link")).unwrap();
-    succeed(&["find-all", "-o", &folder.path("link")], "4\n5\n");
+    succeed(&["find-pairs", "-o", &folder.path("link")], "4\n5\n");
     assert!(
         fs::symlink_metadata(folder.path("link"))
             .unwrap()
@@ -178,7 +178,7 @@ fn through_a_dangling_link_the_file_is_made_where_it_points() {
     );
     assert_eq!(folder.read("sub/file"), "[4, 5]\n");
     symlink("missing/file", folder.path("nowhere")).unwrap();
-    let log = refuse(&["find-all", "-o", &folder.path("nowhere")], "no hash\n");
+    let log = refuse(&["find-pairs", "-o", &folder.path("nowhere")], "no hash\n");
     assert!(log.contains("there is no folder "), "{log}");
 }
 
@@ -196,7 +196,7 @@ fn an_open_descriptor_is_written_to_by_any_name_and_never_replaced() {
     ] {
         folder.write("file", "old\n");
         let begin = File::open(folder.path("file")).unwrap();
-        let script = format!("$simshard find-all -o {name} {redirection} file");
+        let script = format!("$simshard find-pairs -o {name} {redirection} file");
         succeeded(&folder.bash(&script, "4\n5\n"), name);
         let expected = match redirection {
             "1<>" | "3>" => "[4, 5]\n",
@@ -207,7 +207,7 @@ fn an_open_descriptor_is_written_to_by_any_name_and_never_replaced() {
         assert_eq!(same, expected, "{name} was replaced");
         assert_eq!(folder.names(""), ["file"]);
     }
-    let script = "{ echo a; $simshard find-all -o /dev/stdout; echo b; } > file";
+    let script = "{ echo a; $simshard find-pairs -o /dev/stdout; echo b; } > file";
     succeeded(&folder.bash(script, "4\n5\n"), script);
     assert_eq!(folder.read("file"), "a\n[4, 5]\nb\n");
 }
@@ -222,7 +222,7 @@ fn an_error_leaves_the_old_output_and_nothing_else() {
             folder.write("out.json", old);
         }
         for (verb, format, good) in [
-            ("find-all", "hashes", "4\n"),
+            ("find-pairs", "hashes", "4\n"),
             ("find-clusters", "hashes", "4\n"),
             ("hash", "jsonl", "{\"id\": 1, \"text\": \"a text\"}\n"),
         ] {
@@ -241,7 +241,7 @@ fn a_signal_leaves_the_old_output_and_nothing_else() {
     let folder = Folder::new();
     folder.write("out.json", "old");
     let path = folder.path("out.json");
-    let args = ["find-all", "-o", &path];
+    let args = ["find-pairs", "-o", &path];
     let unfinished_bytes = || {
         let unfinished = |name: &String| name.starts_with(".simshard-");
         let name = folder.names("").into_iter().find(unfinished)?;
@@ -270,7 +270,7 @@ fn a_signal_leaves_the_old_output_and_nothing_else() {
 fn a_signal_that_is_ignored_at_the_start_stays_ignored() {
     let folder = Folder::new();
     let script = format!(
-        "trap '' HUP INT; exec '{BINARY}' find-all -o '{}'",
+        "trap '' HUP INT; exec '{BINARY}' find-pairs -o '{}'",
         folder.path("out.json")
     );
     let mut child = Command::new("bash")
@@ -296,7 +296,7 @@ fn an_output_that_is_an_input_is_refused_by_any_name() {
     fs::create_dir(folder.path("sub")).unwrap();
     for other in ["hashes", "symlink", "hardlink", "sub/../hashes", "./hashes"] {
         for (input, output) in [("hashes", other), (other, "hashes")] {
-            for verb in ["find-all", "find-clusters", "hash"] {
+            for verb in ["find-pairs", "find-clusters", "hash"] {
                 let (input, output) = (folder.path(input), folder.path(output));
                 let log = refuse(&[verb, "-i", &input, "-o", &output], "");
                 assert!(log.contains("choose another output"), "{log}");
@@ -309,7 +309,7 @@ fn an_output_that_is_an_input_is_refused_by_any_name() {
         "-o symlink - < hashes",
         "hashes >> hashes",
     ] {
-        let script = format!("$simshard find-all {redirection}");
+        let script = format!("$simshard find-pairs {redirection}");
         refused(&folder.bash(&script, ""), redirection);
         assert_eq!(folder.read("hashes"), "4\n5\n");
     }
@@ -335,7 +335,7 @@ fn an_output_in_a_folder_that_is_read_is_refused() {
     ] {
         let (input, output) = (&folder.path(input), &folder.path(output));
         for args in [
-            ["find-all", input, "-o", output],
+            ["find-pairs", input, "-o", output],
             ["hash", input, "-o", output],
             ["find-clusters", input, "--report", output],
         ] {
@@ -345,7 +345,7 @@ fn an_output_in_a_folder_that_is_read_is_refused() {
     }
     assert_eq!(folder.names("read"), ["sub", "there.json"]);
     let (read, beside) = (folder.path("read"), folder.path("read.json"));
-    succeed(&["find-all", &read, "-o", &beside], "");
+    succeed(&["find-pairs", &read, "-o", &beside], "");
 }
 
 /// The shell has made the file before the folder is walked: it would be one of the documents.
@@ -360,7 +360,7 @@ fn standard_output_in_a_folder_that_is_read_is_refused() {
         "-o - > read/x",
         "1<> read/a.txt",
     ] {
-        for verb in ["find-all", "find-clusters", "hash"] {
+        for verb in ["find-pairs", "find-clusters", "hash"] {
             let script = format!("$simshard {verb} read {redirection}");
             let log = refused(&folder.bash(&script, ""), &script);
             let expected = "error: <stdout> is in the folder read that is read";
@@ -387,10 +387,13 @@ fn an_output_that_cannot_be_written_is_refused_before_anything_is_read() {
         ("file/", "that of a folder"),
         ("file/out.json", "ot a directory"),
     ] {
-        let log = refuse(&["find-all", "-o", &folder.path(output)], "no hash\n");
+        let log = refuse(&["find-pairs", "-o", &folder.path(output)], "no hash\n");
         assert!(log.contains(reason) && log.contains(output), "{log}");
         assert!(!log.contains("no hash"), "{log}");
-        let log = refuse(&["find-all", "--report", &folder.path(output)], "no hash\n");
+        let log = refuse(
+            &["find-pairs", "--report", &folder.path(output)],
+            "no hash\n",
+        );
         assert!(log.contains(reason), "{log}");
     }
     assert_eq!(folder.names(""), ["file"]);
@@ -400,23 +403,23 @@ fn an_output_that_cannot_be_written_is_refused_before_anything_is_read() {
     fs::set_permissions(&read_only, PermissionsExt::from_mode(0o555)).unwrap();
     if File::create(folder.path("read-only/probe")).is_err() {
         let path = folder.path("read-only/out");
-        let log = refuse(&["find-all", "-o", &path], "no hash\n");
+        let log = refuse(&["find-pairs", "-o", &path], "no hash\n");
         assert!(log.contains("ermission denied"), "{log}");
     }
 }
 
 #[test]
 fn devices_and_pipes_are_written_as_they_are() {
-    succeed(&["find-all", "-o", "/dev/null"], "4\n5\n");
+    succeed(&["find-pairs", "-o", "/dev/null"], "4\n5\n");
     assert!(!fs::metadata("/dev/null").unwrap().is_file());
-    let script = "mkfifo pipe; cat pipe & $simshard find-all -o pipe; wait";
+    let script = "mkfifo pipe; cat pipe & $simshard find-pairs -o pipe; wait";
     let output = Folder::new().bash(script, "4\n5\n");
     assert_eq!(succeeded(&output, script), "[4, 5]\n");
 }
 
 #[test]
 fn a_full_disk_is_an_error_and_a_reader_who_left_is_none() {
-    for verb in ["find-all", "hash"] {
+    for verb in ["find-pairs", "hash"] {
         let output = run(BINARY, [verb, "-o", "/dev/full"], "4\n5\n");
         assert_eq!(output.status.code(), Some(1));
         let log = log(&output);
@@ -429,7 +432,7 @@ fn a_full_disk_is_an_error_and_a_reader_who_left_is_none() {
         assert!(log(&output).contains("No space left on device"), "{asked}");
     }
     let dense = "5\n".repeat(100_000);
-    for verb in ["find-all", "find-clusters", "hash"] {
+    for verb in ["find-pairs", "find-clusters", "hash"] {
         let script = format!("set -o pipefail; $simshard {verb} | head -c 9");
         succeeded(&Folder::new().bash(&script, &dense), verb);
     }
@@ -445,9 +448,9 @@ fn peak_memory(child: &Child) -> u64 {
 
 const LITTLE_MEMORY: u64 = 64 << 20;
 
-/// Runs `find-all` on what has far too many pairs for little memory, and reads some of them.
+/// Runs `find-pairs` on what has far too many pairs for little memory, and reads some of them.
 fn pairs_stream_in_little_memory(options: &[&str], input: &str) {
-    let mut child = start_with(&[&["find-all"], options].concat(), input);
+    let mut child = start_with(&[&["find-pairs"], options].concat(), input);
     let mut stdout = child.stdout.take().unwrap();
     let read = io::copy(&mut (&mut stdout).take(200 << 20), &mut io::sink());
     assert_eq!(read.unwrap(), 200 << 20);
@@ -512,7 +515,7 @@ fn a_report_is_written_beside_the_result() {
     let folder = Folder::new();
     let (out, report) = (folder.path("out"), folder.path("page.html"));
     for (verb, found) in [
-        ("find-all", "[4, 5]\n[0, 4]\n"),
+        ("find-pairs", "[4, 5]\n[0, 4]\n"),
         ("find-clusters", "[0, 4, 5]\n"),
     ] {
         let args = [verb, "-d", "1", "-o", &out, "--report", &report];
@@ -528,10 +531,10 @@ fn a_report_is_written_beside_the_result() {
         );
     }
     folder.write("page.html", "old");
-    refuse(&["find-all", "--report", &report], "no hash\n");
+    refuse(&["find-pairs", "--report", &report], "no hash\n");
     assert_eq!(folder.read("page.html"), "old");
     let (same, again) = (folder.path("same"), folder.path("./same"));
-    let log = refuse(&["find-all", "-o", &same, "--report", &again], "5\n");
+    let log = refuse(&["find-pairs", "-o", &same, "--report", &again], "5\n");
     assert!(log.contains("the same file"), "{log}");
     assert_eq!(folder.names(""), ["out", "page.html"]);
 }
@@ -545,7 +548,7 @@ fn a_report_that_cannot_be_written_leaves_the_old_output() {
         if let Some(old) = old {
             folder.write("out.json", old);
         }
-        for verb in ["find-all", "find-clusters"] {
+        for verb in ["find-pairs", "find-clusters"] {
             let args = [verb, "-o", &path, "--report", "/dev/full"];
             let output = run(BINARY, args, "4\n5\n");
             assert_eq!(output.status.code(), Some(1));
@@ -563,10 +566,10 @@ fn a_compressed_output_is_refused() {
     for name in ["x.tsv.gz", "x.json.zst", "x.parquet.GZ", "x.jsonl.xz"] {
         let path = folder.path(name);
         for args in [
-            &["find-all", "-o", &path][..],
+            &["find-pairs", "-o", &path][..],
             &["find-clusters", "--output-format", "tsv", "-o", &path],
             &["hash", "-o", &path],
-            &["find-all", "--report", &path],
+            &["find-pairs", "--report", &path],
         ] {
             let log = refuse(args, "no hash\n");
             assert!(log.contains("outputs are not compressed"), "{log}");
@@ -582,7 +585,7 @@ fn an_extension_that_names_no_format_is_refused() {
     let folder = Folder::new();
     for name in ["out.csv", "out.txt", "a.tsv.bak", "out.HTML"] {
         let path = folder.path(name);
-        for verb in ["find-all", "find-clusters", "hash"] {
+        for verb in ["find-pairs", "find-clusters", "hash"] {
             let log = refuse(&[verb, "-o", &path], "no hash\n");
             for part in [name, "--output-format", ".json, .jsonl, .ndjson, .tsv"] {
                 assert!(log.contains(part), "{log}");
@@ -595,7 +598,7 @@ fn an_extension_that_names_no_format_is_refused() {
     }
     for name in ["out", ".tsv", "a.b/out"] {
         fs::create_dir_all(folder.path("a.b")).unwrap();
-        succeed(&["find-all", "-o", &folder.path(name)], "4\n5\n");
+        succeed(&["find-pairs", "-o", &folder.path(name)], "4\n5\n");
         assert_eq!(folder.read(name), "[4, 5]\n");
     }
 }
@@ -611,21 +614,21 @@ fn a_report_never_mixes_with_the_result() {
         ("--report page > page", "the same file"),
         ("--report page -o /dev/fd/3 3> page", "the same file"),
     ] {
-        let script = format!("$simshard find-all {arguments}");
+        let script = format!("$simshard find-pairs {arguments}");
         let log = refused(&folder.bash(&script, "no hash\n"), arguments);
         assert!(log.contains(reason), "{arguments}: {log}");
     }
-    let args = ["find-all", "-o", "/dev/null", "--report", "/dev/null"];
+    let args = ["find-pairs", "-o", "/dev/null", "--report", "/dev/null"];
     succeed(&args, "4\n5\n");
 }
 
 #[test]
 fn threads_are_1_to_256() {
     for threads in ["1", "256"] {
-        succeed(&["find-all", "--threads", threads], "4\n5\n");
+        succeed(&["find-pairs", "--threads", threads], "4\n5\n");
     }
     for threads in ["0", "257", "100000"] {
-        let log = refuse(&["find-all", "--threads", threads], "4\n5\n");
+        let log = refuse(&["find-pairs", "--threads", threads], "4\n5\n");
         assert!(log.contains("1..=256"), "{log}");
     }
 }
@@ -633,7 +636,7 @@ fn threads_are_1_to_256() {
 #[test]
 fn a_parquet_file_is_written_where_the_program_can() {
     let folder = Folder::new();
-    for verb in ["find-all", "find-clusters", "hash"] {
+    for verb in ["find-pairs", "find-clusters", "hash"] {
         let path = folder.path(&format!("{verb}.parquet"));
         let args = [verb, "-o", &path];
         if cfg!(feature = "parquet") {
@@ -656,10 +659,10 @@ fn an_output_that_a_pattern_matches_is_refused() {
     folder.write("b.txt", "5\n");
     let (pattern, output) = (folder.path("*.txt"), folder.path("b.txt"));
     let named = ["--output-format", "json", "-o", &output];
-    refuse(&[&["find-all", "-i", &pattern], &named[..]].concat(), "");
+    refuse(&[&["find-pairs", "-i", &pattern], &named[..]].concat(), "");
     assert_eq!(folder.read("b.txt"), "5\n");
-    assert_eq!(succeed(&["find-all", "-i", &pattern], ""), "[4, 5]\n");
-    let printed = succeed(&["find-all", &pattern, "--output-format", "tsv"], "");
+    assert_eq!(succeed(&["find-pairs", "-i", &pattern], ""), "[4, 5]\n");
+    let printed = succeed(&["find-pairs", &pattern, "--output-format", "tsv"], "");
     let expected = format!("{}:1\t{output}:1\t1\n", folder.path("a.txt"));
     assert!(printed.ends_with(&expected), "{printed}");
 }

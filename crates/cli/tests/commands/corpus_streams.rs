@@ -78,7 +78,7 @@ fn pairs_are_those_that_the_batch_command_finds() {
     simshard(&router, &insert, &named);
     let live = ["corpus", "find-pairs", "named", "--output-format", "jsonl"];
     let live = simshard(&router, &live, "");
-    let batch = ["find-all", "--format", "tsv", "--output-format", "jsonl"];
+    let batch = ["find-pairs", "--format", "tsv", "--output-format", "jsonl"];
     let batch = String::from_utf8(run(BINARY, batch, &named).stdout).unwrap();
     assert_eq!(sorted(&live), sorted(&batch));
 }

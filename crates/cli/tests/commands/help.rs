@@ -77,3 +77,63 @@ fn every_recipe_has_a_line_in_the_help() {
         }
     }
 }
+
+#[test]
+fn find_pairs_has_the_name_of_its_ancestor_too() {
+    let printed = |verb| {
+        let output = run(BINARY, [verb], "4\n5\n");
+        assert!(output.status.success(), "{verb}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(printed("find-all"), "[4, 5]\n");
+    assert_eq!(printed("find-all"), printed("find-pairs"));
+    let help = run(BINARY, ["--help"], "");
+    let help = String::from_utf8(help.stdout).unwrap();
+    assert!(help.contains("[alias: find-all]"), "{help}");
+}
+
+/// The cells of the rows of a table, below its head.
+fn rows<'a>(page: &'a str, head: &str) -> Vec<Vec<&'a str>> {
+    let table = page.split_once(head).expect("a table").1;
+    let rows = table.lines().skip(2).take_while(|row| row.starts_with('|'));
+    rows.map(|row| row.split('|').map(str::trim).collect())
+        .collect()
+}
+
+#[test]
+fn the_table_of_names_has_every_method_and_names_commands_that_there_are() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let read = |path: &str| std::fs::read_to_string(format!("{root}/{path}")).unwrap();
+    let page = read("docs/cli.md");
+    let rows = rows(
+        &page,
+        "| gRPC method | command | on files, without a server |",
+    );
+    let proto = read("proto/simshard/v1/corpus_service.proto");
+    let methods = proto
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("rpc "));
+    for method in methods.filter_map(|line| line.split('(').next()) {
+        let has = |row: &&Vec<&str>| row[1].contains(&format!("`{method}`"));
+        assert_eq!(rows.iter().filter(has).count(), 1, "{method}");
+    }
+    let commands = all_commands();
+    let is_command = |path: &str| {
+        commands.iter().any(|(known, command)| {
+            let (parent, _) = known.rsplit_once(' ').unwrap_or_default();
+            let mut aliases = command.get_all_aliases();
+            known == path || aliases.any(|alias| format!("{parent} {alias}") == path)
+        })
+    };
+    for row in &rows {
+        let mut group = "simshard".to_owned();
+        for name in row[2..].join(" ").split('`').skip(1).step_by(2) {
+            if let Some((first, _)) = name.split_once(' ') {
+                group = format!("simshard {first}");
+            }
+            let last = name.rsplit(' ').next().unwrap_or_default();
+            let known = is_command(&format!("{group} {last}"));
+            assert!(known || is_command(&format!("simshard {name}")), "{name}");
+        }
+    }
+}

@@ -39,7 +39,7 @@ fn file_commands_leave_out_texts_without_fingerprint_and_count_them() {
             (rows, said.clone()),
             "{table}"
         );
-        for verb in ["find-all", "find-clusters"] {
+        for verb in ["find-pairs", "find-clusters"] {
             let (found, log) = both(&[&[verb], &with[..]].concat());
             assert!(found.contains("[\"a\", \"b\"]\n"), "{found}");
             assert_eq!(log, said, "{verb}");

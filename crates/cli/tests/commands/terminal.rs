@@ -114,7 +114,7 @@ fn tsv_is_escaped_on_a_terminal_and_exact_elsewhere() {
     let folder = tempfile::tempdir().unwrap();
     let path = documents(folder.path());
     let path = path.to_str().unwrap();
-    for command in ["hash", "find-all", "find-clusters"] {
+    for command in ["hash", "find-pairs", "find-clusters"] {
         let args = [command, "--output-format", "tsv", path];
         let on_terminal = shown(&mut simshard(args), Stream::Output);
         assert!(on_terminal.contains(r"1a\u{1}\u{2}"), "{on_terminal}");
@@ -150,7 +150,7 @@ fn json_is_escaped_everywhere_and_holds_the_same_ids() {
     let scan = ["corpus", "scan", "default", "--router", url];
     let scan_jsonl = [&scan[..], &["--output-format", "jsonl"]].concat();
     let ids = [1, 2].map(|number| format!("{number}{}", hostile()));
-    for args in [&find[..], &scan_jsonl, &["find-all", path]] {
+    for args in [&find[..], &scan_jsonl, &["find-pairs", path]] {
         let on_terminal = shown(Command::new(BINARY).args(args), Stream::Output);
         let piped = String::from_utf8(run(BINARY, args, "").stdout).unwrap();
         assert_eq!(piped, on_terminal);

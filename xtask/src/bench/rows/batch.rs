@@ -35,7 +35,7 @@ fn pair_cases() -> Vec<Case> {
         Case::light(
             &[row(
                 "pairs-file",
-                "`find-all` of 1M decimal numbers, file to file, whole process, two threads",
+                "`find-pairs` of 1M decimal numbers, file to file, whole process, two threads",
                 AtMost(0.15),
                 Seconds,
             )],

@@ -12,8 +12,8 @@ use super::streaming::{StreamArgs, member};
 Prints each pair of documents at most --max-distance bits apart once, in no
 order; documents with equal fingerprints are pairs at distance 0. Every pair is
 there of documents that were inserted before the command started, and are not
-removed meanwhile. The formats are those of `find-all`, which does the same for
-files; a document without an id is called by its fingerprint.
+removed meanwhile. The formats are those of `simshard find-pairs`, which does
+the same for files; a document without an id is called by its fingerprint.
 
 It takes as long as it takes: --timeout-seconds is how long the router may take
 to say that the corpus is there. All nodes have to be there until the end.

@@ -42,7 +42,7 @@ fn keys(object: &str) -> Vec<String> {
 fn the_columns_of_every_format_are_those_of_the_page() {
     let folder = Folder::new();
     let texts = folder.write("texts.txt", format!("{FOX}\n{FOX}\n").as_bytes());
-    for command in ["find-all", "find-clusters", "hash"] {
+    for command in ["find-pairs", "find-clusters", "hash"] {
         let [fields, columns] = documented(command);
         let print = |format: &str| {
             let args = ["--format", "lines", "--output-format", format];

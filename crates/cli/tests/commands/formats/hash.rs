@@ -41,7 +41,7 @@ fn what_hash_writes_is_read_by_the_batch_commands_in_every_format() {
         let texts = folder.write("texts.jsonl", documents(&ids).as_bytes());
         let hashes = folder.path(&format!("hashes.{format}"));
         assert_eq!(succeed(&["hash", &texts, "-o", &hashes], b""), "");
-        for verb in ["find-all", "find-clusters"] {
+        for verb in ["find-pairs", "find-clusters"] {
             let found = |input: &[&str]| {
                 let jsonl = ["--output-format", "jsonl"];
                 succeed(&[&[verb], input, &jsonl].concat(), b"")

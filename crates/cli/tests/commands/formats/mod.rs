@@ -367,7 +367,7 @@ fn without_parquet_the_error_says_how_to_build_it() {
         &["hash", &lines, "-o", &out],
         &["find-clusters", &table],
         &["find-clusters", &lines, "-o", &out],
-        &["find-all", &lines, "--output-format", "parquet"],
+        &["find-pairs", &lines, "--output-format", "parquet"],
     ] {
         let output = run(BINARY, args, "");
         assert_eq!(output.status.code(), Some(2), "{args:?}: {}", log(&output));

@@ -1,4 +1,4 @@
-//! `simshard find-all`: every pair of near-duplicates of a set.
+//! `simshard find-pairs`: every pair of near-duplicates of a set.
 
 use clap::Args;
 use simshard_batch::find_pairs;
@@ -7,7 +7,7 @@ use crate::args::BatchArgs;
 use crate::progress::ON_TERMINAL;
 use crate::say;
 
-/// Arguments of `find-all`.
+/// Arguments of `find-pairs`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Prints each pair of documents at most --distance bits apart once: first those
@@ -18,18 +18,18 @@ Bare hashes are one decimal number a line; a repeated line is a repeated
 document: [5, 5]. Other formats than json give their line numbers as ids.
 
 Examples:
-  simshard find-all --input hashes.txt --output pairs.json
-  simshard find-all pages.jsonl --text-field body -o pairs.tsv --distance 4
-  printf '4\\n5\\n4095\\n' | simshard find-all")]
-pub struct FindAllArgs {
+  simshard find-pairs --input hashes.txt --output pairs.json
+  simshard find-pairs pages.jsonl --text-field body -o pairs.tsv --distance 4
+  printf '4\\n5\\n4095\\n' | simshard find-pairs")]
+pub struct FindPairsArgs {
     /// The arguments of both commands.
     #[command(flatten)]
     pub batch: BatchArgs,
 }
 
 /// Writes the pairs.
-pub fn run(args: &FindAllArgs) -> anyhow::Result<()> {
-    let job = args.batch.job("find-all")?;
+pub fn run(args: &FindPairsArgs) -> anyhow::Result<()> {
+    let job = args.batch.job("find-pairs")?;
     say::summary(&find_pairs(job, ON_TERMINAL)?);
     Ok(())
 }
