@@ -36,7 +36,7 @@ impl<W: Write> Compressor<W> {
                 encoder.include_checksum(true)?;
                 Self::Zstd(encoder)
             }
-            Some(Compression::Xz | Compression::Bzip2) => {
+            Some(Compression::Xz | Compression::Bzip2 | Compression::Lz4) => {
                 return Err(io::ErrorKind::Unsupported.into());
             }
         })

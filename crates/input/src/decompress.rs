@@ -1,11 +1,15 @@
 //! Compressed input, recognised by its first bytes. Its name counts only if the data ends before
-//! these bytes do: a file with a name in `.gz` or `.zst` is then incomplete.
+//! these bytes do: a file with a name in `.gz` or `.zst`, for example, is then incomplete.
 
 use std::fmt;
 use std::io::{self, BufReader, Cursor, ErrorKind, Read};
 use std::path::Path;
 
+use bzip2::bufread::MultiBzDecoder;
+
 use crate::gzip::Members;
+use crate::lz4::Frames;
+use crate::xz::{self, Streams};
 
 /// How much is read at first, to see what it is.
 const HEAD_BYTES: usize = 64 << 10;
@@ -15,6 +19,7 @@ const ZSTD: &[u8] = &[0x28, 0xB5, 0x2F, 0xFD];
 /// A frame without content, which may stand before others; its first byte is 0x50 to 0x5F.
 const ZSTD_SKIPPABLE: &[u8] = &[0x2A, 0x4D, 0x18];
 const XZ: &[u8] = &[0xFD, b'7', b'z', b'X', b'Z', 0];
+const LZ4: &[u8] = &[0x04, 0x22, 0x4D, 0x18];
 /// The byte after it is the size of a block, a digit from 1 to 9.
 const BZIP2: &[u8] = b"BZh";
 /// Next comes a block, or the end of what has none. A text could begin with less.
@@ -38,10 +43,12 @@ pub enum Compression {
     Gzip,
     /// One or more frames.
     Zstd,
-    /// Not read.
+    /// One or more streams, perhaps with zeros between them.
     Xz,
-    /// Not read.
+    /// One or more streams.
     Bzip2,
+    /// One or more frames.
+    Lz4,
 }
 
 impl fmt::Display for Compression {
@@ -51,31 +58,54 @@ impl fmt::Display for Compression {
             Self::Zstd => "zstd",
             Self::Xz => "xz",
             Self::Bzip2 => "bzip2",
+            Self::Lz4 => "lz4",
         })
     }
 }
 
 impl Compression {
-    /// Whether this program undoes it.
-    pub(crate) const fn is_read(self) -> bool {
+    /// Whether output can be compressed so.
+    #[must_use]
+    pub const fn is_written(self) -> bool {
         match self {
             Self::Gzip | Self::Zstd => true,
-            Self::Xz | Self::Bzip2 => false,
+            Self::Xz | Self::Bzip2 | Self::Lz4 => false,
         }
     }
 
     /// The compression that a name suggests.
     #[must_use]
     pub fn of_name(path: &Path) -> Option<Self> {
-        let extension = path.extension()?;
-        let is = |ending: &str| extension.eq_ignore_ascii_case(ending);
-        match (is("gz"), is("zst")) {
-            (true, _) => Some(Self::Gzip),
-            (_, true) => Some(Self::Zstd),
-            (false, false) => None,
-        }
+        let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+        Some(match extension.as_str() {
+            "gz" => Self::Gzip,
+            "zst" | "zstd" => Self::Zstd,
+            "xz" => Self::Xz,
+            "bz2" => Self::Bzip2,
+            "lz4" => Self::Lz4,
+            _ => return None,
+        })
+    }
+
+    /// The content of data that is compressed so.
+    fn decoder(self, from: Whole) -> io::Result<Box<dyn Read + Send>> {
+        let buffered = |from| BufReader::with_capacity(HEAD_BYTES, from);
+        Ok(match self {
+            Self::Gzip => Box::new(Members::new(buffered(from))),
+            Self::Zstd => {
+                let mut decoder = zstd::stream::read::Decoder::new(from)?;
+                decoder.window_log_max(ZSTD_WINDOW_LOG)?;
+                Box::new(decoder)
+            }
+            Self::Xz => Box::new(Streams::new(buffered(from))),
+            Self::Bzip2 => Box::new(MultiBzDecoder::new(buffered(from))),
+            Self::Lz4 => Box::new(Frames::new(buffered(from))),
+        })
     }
 }
+
+/// What was read to see what it is, and the rest.
+type Whole = io::Chain<Cursor<Vec<u8>>, Box<dyn Read + Send>>;
 
 /// A source's content, decompressed where it is compressed.
 pub(crate) struct Decompressed {
@@ -114,18 +144,9 @@ impl Decompressed {
         }
         let compression = compression(&head);
         let whole = Cursor::new(head).chain(reader);
-        let reader: Box<dyn Read + Send> = match compression {
+        let reader = match compression {
             None => Box::new(whole),
-            Some(Compression::Gzip) => {
-                let buffered = BufReader::with_capacity(HEAD_BYTES, whole);
-                Box::new(Members::new(buffered))
-            }
-            Some(Compression::Zstd) => {
-                let mut decoder = zstd::stream::read::Decoder::new(whole)?;
-                decoder.window_log_max(ZSTD_WINDOW_LOG)?;
-                Box::new(decoder)
-            }
-            Some(Compression::Xz | Compression::Bzip2) => Box::new(Failing(ErrorKind::Unsupported)),
+            Some(compression) => compression.decoder(whole)?,
         };
         Ok(Self {
             reader,
@@ -169,8 +190,7 @@ impl Decompressed {
     }
 }
 
-/// Data that cannot be read: of a compression that is not read, or cut off before it says how it is compressed, as
-/// an empty file is.
+/// Data that is cut off before it says how it is compressed, as an empty file is.
 struct Failing(ErrorKind);
 
 impl Read for Failing {
@@ -195,12 +215,6 @@ impl Read for Plain {
 
 /// The problem of compressed data, in words.
 pub(crate) fn damage(compression: Compression, error: &io::Error) -> String {
-    if !compression.is_read() {
-        return format!(
-            "data compressed with {compression} is not read: decompress it first, as in \
-             `{compression} -dc FILE | simshard ...`"
-        );
-    }
     if error.kind() == ErrorKind::UnexpectedEof {
         return format!("the {compression} data ends too early: the file is not complete");
     }
@@ -210,6 +224,13 @@ pub(crate) fn damage(compression: Compression, error: &io::Error) -> String {
         return format!(
             "the zstd data needs a window of more than {limit} MiB: decompress it first, as in \
              `zstd -dc --long=31 FILE | simshard ...`"
+        );
+    }
+    if compression == Compression::Xz && reason == xz::DICTIONARY_TOO_LARGE {
+        let limit = xz::MAX_DICTIONARY_BYTES >> 20;
+        return format!(
+            "the xz data needs a dictionary of more than {limit} MiB: decompress it first, as in \
+             `xz -dc FILE | simshard ...`"
         );
     }
     format!("the {compression} data is damaged: {reason}")
@@ -236,6 +257,9 @@ fn compression(head: &[u8]) -> Option<Compression> {
     }
     if head.starts_with(XZ) {
         return Some(Compression::Xz);
+    }
+    if head.starts_with(LZ4) {
+        return Some(Compression::Lz4);
     }
     let is_bzip2 = head.len() >= BZIP2_BYTES && may_be_bzip2(head);
     is_bzip2.then_some(Compression::Bzip2)
@@ -266,6 +290,7 @@ fn may_be_compressed(head: &[u8]) -> bool {
     begins(GZIP)
         || begins(ZSTD)
         || begins(XZ)
+        || begins(LZ4)
         || skippable
         || (head.len() < BZIP2_BYTES && may_be_bzip2(head))
 }

@@ -38,9 +38,6 @@ enum Refusal {
     Unreadable(io::Error),
     #[error("{}", damage(*.0, .1))]
     Damaged(Compression, io::Error),
-    /// Of a compression that is not read.
-    #[error("{}", damage(*.0, .1))]
-    Compressed(Compression, io::Error),
     #[error("larger than {MAX_RECORD_BYTES} bytes")]
     TooLarge,
     #[error("binary")]
@@ -169,7 +166,7 @@ impl Refusal {
             Self::Unreadable(_) | Self::Damaged(..) => &mut skipped.unreadable_files,
             Self::Unnameable(_) => &mut skipped.unnameable_files,
             Self::TooLarge => &mut skipped.too_large_files,
-            Self::Binary | Self::Compressed(..) => &mut skipped.binary_files,
+            Self::Binary => &mut skipped.binary_files,
             Self::InvalidUtf8 => &mut skipped.invalid_utf8_files,
         } += 1;
         skipped
@@ -179,7 +176,7 @@ impl Refusal {
     fn is_fault(&self) -> bool {
         match self {
             Self::Unreadable(_) | Self::Damaged(..) | Self::Unnameable(_) => true,
-            Self::TooLarge | Self::Binary | Self::Compressed(..) | Self::InvalidUtf8 => false,
+            Self::TooLarge | Self::Binary | Self::InvalidUtf8 => false,
         }
     }
 }
@@ -224,10 +221,7 @@ fn read(path: &Path, ids: Ids, html: Html) -> Result<(Document, Html), Refusal> 
         .read_to_end(&mut content, most)
         .map_err(|error| match error {
             ReadError::Refused(error) => Refusal::Unreadable(error),
-            ReadError::Damaged(compression, error) if compression.is_read() => {
-                Refusal::Damaged(compression, error)
-            }
-            ReadError::Damaged(compression, error) => Refusal::Compressed(compression, error),
+            ReadError::Damaged(compression, error) => Refusal::Damaged(compression, error),
         })?;
     if content.len() > MAX_RECORD_BYTES {
         return Err(Refusal::TooLarge);

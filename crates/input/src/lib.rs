@@ -55,6 +55,7 @@ mod identity;
 mod ids;
 mod in_order;
 mod input;
+mod lz4;
 mod needs;
 mod options;
 #[cfg(feature = "parquet")]
@@ -75,6 +76,7 @@ mod tests;
 mod texts;
 pub mod warc;
 mod without_parquet;
+mod xz;
 
 pub use chunk::Chunk;
 pub use columns::{Columns, for_each_part};

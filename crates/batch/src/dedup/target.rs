@@ -43,6 +43,7 @@ impl Target {
                     path.display(),
                 )));
             }
+            names.iter().try_for_each(|name| check_compression(name))?;
             return Ok(Self::Folder {
                 folder: OutputFolder::open(path, inputs)?,
                 names,
@@ -58,6 +59,7 @@ impl Target {
                 path.display()
             )));
         }
+        check_compression(path)?;
         let output = Output::open_compressed(Some(path), inputs)?;
         let name = output.name().to_owned();
         let compressor = Compressor::new(Compression::of_name(path), output);
@@ -149,6 +151,18 @@ impl Written {
             Self::File(complete) => complete.commit(),
             Self::Folder(complete) => complete.commit(),
         }
+    }
+}
+
+/// Refuses a name that says a compression that is only read.
+fn check_compression(name: &Path) -> Result<(), JobError> {
+    match Compression::of_name(name).filter(|compression| !compression.is_written()) {
+        None => Ok(()),
+        Some(compression) => Err(JobError::Target(format!(
+            "{compression} is read, not written, and {} would be {compression}: name each such input \
+             alone, and an output in .gz or .zst",
+            name.display()
+        ))),
     }
 }
 

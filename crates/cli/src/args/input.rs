@@ -12,7 +12,7 @@ pub struct InputArgs {
     /// Files to read, or folders with `--format files`; `-` or nothing reads standard input
     ///
     /// A path with `*`, `?` or `[` in it that does not exist is a pattern: the files that match
-    /// are read in the order of their names. Files may be compressed with gzip or zstd, whatever
+    /// are read in the order of their names. Files may be compressed with gzip, zstd, xz, bzip2 or lz4, whatever
     /// they are called.
     ///
     /// Commands that talk to a router check all input before they use any of it: a bad line stops

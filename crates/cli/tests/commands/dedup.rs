@@ -333,6 +333,9 @@ fn several_inputs_go_to_a_folder_by_their_names() {
     assert!(said.contains("the folder is not empty"), "{said}");
     let said = refuse(&[&one, &one, "-o", &folder.path("new")], "");
     assert!(said.contains("named more than once"), "{said}");
+    let other = folder.write("in/y.jsonl.bz2", "");
+    let said = refuse(&[&one, &other, "-o", &folder.path("new")], "");
+    assert!(said.contains("bzip2 is read, not written"), "{said}");
     let file = folder.write("file", "");
     let said = refuse(&[&one, &two, "-o", &file], "");
     assert!(said.contains("need a folder to go to"), "{said}");
@@ -347,6 +350,7 @@ fn what_cannot_be_meant_is_refused() {
     for (args, problem) in [
         (vec!["-o", &*input], "is the input"),
         (vec!["-o", "out.parquet"], "looks like parquet"),
+        (vec!["-o", "out.jsonl.xz"], "xz is read, not written"),
         (vec!["-o", &*out, "--dropped", &*out], "name the same file"),
         (
             vec!["-o", &*out, "--keep", "newest"],

@@ -1,5 +1,7 @@
 //! Compressed input, and what is wrong with it.
 
+use std::io::Write;
+
 use super::cutting::{gzip, zstd};
 use super::*;
 
@@ -177,6 +179,10 @@ fn an_empty_file_that_is_called_compressed_is_cut_off() {
         ("a.tsv.GZ", "gzip"),
         ("a.zst", "zstd"),
         ("a.jsonl.zst", "zstd"),
+        ("a.tsv.zstd", "zstd"),
+        ("a.xz", "xz"),
+        ("a.bz2", "bzip2"),
+        ("a.tsv.lz4", "lz4"),
     ] {
         for content in [&b""[..], b"\x1F", b"\x28\xB5\x2F"] {
             for format in [Format::Hashes, Format::Lines, Format::Jsonl, Format::Tsv] {
@@ -212,42 +218,127 @@ const BZIP2: [&[u8]; 2] = [
 ];
 
 #[test]
-fn other_compressions_are_refused_with_the_way_around() {
+fn other_compressions_are_read_whatever_they_are_called() {
     let folder = Folder::new();
     for (compressed, name) in [(XZ, "xz"), (BZIP2, "bzip2")] {
-        let expected = format!(
-            "data compressed with {name} is not read: decompress it first, as in \
-             `{name} -dc FILE | simshard ...`"
-        );
-        for content in compressed {
-            for format in [Format::Hashes, Format::Lines, Format::Jsonl, Format::Tsv] {
-                assert_eq!(refusal(format, content), format!("<stdin>:1: {expected}"));
-                let path = folder.write("a.tsv.gz", content);
-                let shown = path.display().to_string();
-                let found = message(open_bytes(&args(format, &[path]), b""));
-                assert_eq!(found, format!("{shown}:1: {expected}"));
-            }
-            let warc = refusal(Format::Warc, content);
-            assert!(warc.contains(&expected), "{warc}");
+        let two = [compressed[0], compressed[1], compressed[0]].concat();
+        for name in ["a.tsv", "a.tsv.gz", "a.tsv.xz"] {
+            let path = folder.write(name, &two);
+            let read = all(open_bytes(&args(Format::Tsv, &[path]), b"").unwrap());
+            let once = [print("a", 1), print("b", 2)];
+            assert_eq!(read, [once.clone(), once].concat());
         }
+        assert_eq!(super::read(Format::Tsv, compressed[1]), [], "{name}");
         // Half of what tells it may be text.
         let short = &compressed[0][..5];
         let error = crate::parse_bytes(&args(Format::Tsv, &[]), Needs::CLIENT, short.to_vec());
         assert!(matches!(error, Err(InputError::BadLine { .. })), "{name}");
     }
     for line in ["BZh91AY is a text", "BZh0", "B", "BZh9\u{17}rE8P"] {
-        assert_eq!(read(Format::Lines, line), [text("1", line)]);
+        assert_eq!(super::read(Format::Lines, line), [text("1", line)]);
     }
 }
 
-/// Archives in a folder are no more a fault than images.
+fn xz(content: &[u8]) -> Vec<u8> {
+    let options = lzma_rust2::XzOptions::with_preset(0);
+    let mut encoder = lzma_rust2::XzWriter::new(Vec::new(), options).unwrap();
+    encoder.write_all(content).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn bzip2(content: &[u8]) -> Vec<u8> {
+    let level = ::bzip2::Compression::fast();
+    let mut encoder = ::bzip2::write::BzEncoder::new(Vec::new(), level);
+    encoder.write_all(content).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn lz4(content: &[u8], sum: bool) -> Vec<u8> {
+    let frame = lz4_flex::frame::FrameInfo::new().content_checksum(sum);
+    let mut encoder = lz4_flex::frame::FrameEncoder::with_frame_info(frame, Vec::new());
+    encoder.write_all(content).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// I3: data that is cut off anywhere, or changed, is an error, not fewer documents.
 #[test]
-fn other_compressions_in_folders_are_left_out_as_binary() {
+fn no_part_of_compressed_data_is_taken_for_the_whole() {
+    let lines: String = (0..3000_u64)
+        .map(|line| format!("{}\n", line * line))
+        .collect();
+    let lines = lines.as_bytes();
+    let mut kinds = vec![
+        ("gzip", gzip(lines)),
+        ("zstd", zstd(lines)),
+        ("xz", xz(lines)),
+        ("bzip2", bzip2(lines)),
+        ("lz4", lz4(lines, false)),
+        ("lz4", lz4(lines, true)),
+    ];
+    for (name, compressed) in &mut kinds {
+        assert_eq!(
+            super::read(Format::Hashes, &*compressed).len(),
+            3000,
+            "{name}"
+        );
+        let twice = [&compressed[..], &compressed[..]].concat();
+        assert_eq!(super::read(Format::Hashes, &twice).len(), 6000, "{name}");
+        let ends = (14..compressed.len()).step_by(61);
+        for end in ends.chain(compressed.len() - 20..compressed.len()) {
+            let found = refusal(Format::Hashes, &compressed[..end]);
+            let expected = format!(": the {name} data ends too early: the file is not complete");
+            assert!(found.ends_with(&expected), "{name}, {end} bytes: {found}");
+            let second = [&compressed[..], &compressed[..end]].concat();
+            let found = refusal(Format::Hashes, second);
+            assert!(
+                found.ends_with(&expected),
+                "{name}, {end} bytes more: {found}"
+            );
+        }
+        let trailing = [&compressed[..], b"17\n"].concat();
+        let found = refusal(Format::Hashes, trailing);
+        assert!(found.contains(&format!("the {name} data ")), "{found}");
+    }
+}
+
+/// A stream whose only block says that it needs a dictionary of 2^32-1 bytes, made of one that does not.
+#[test]
+fn an_xz_dictionary_over_the_limit_is_refused_in_any_block() {
+    let mut hostile = xz(PLAIN.as_bytes());
+    let header = 12..12 + (usize::from(hostile[12]) + 1) * 4;
+    let place = hostile[header.clone()]
+        .windows(2)
+        .position(|bytes| bytes == [0x21, 1]);
+    hostile[header.start + place.unwrap() + 2] = 40;
+    let mut crc = flate2::Crc::new();
+    crc.update(&hostile[header.start..header.end - 4]);
+    hostile[header.end - 4..header.end].copy_from_slice(&crc.sum().to_le_bytes());
+    let expected = "the xz data needs a dictionary of more than 128 MiB: decompress it first, as in \
+                    `xz -dc FILE | simshard ...`";
+    assert_eq!(
+        refusal(Format::Tsv, &hostile),
+        format!("<stdin>:1: {expected}")
+    );
+    let second = [&xz(PLAIN.as_bytes()), &hostile[..]].concat();
+    assert_eq!(
+        refusal(Format::Tsv, second),
+        format!("<stdin>:3: {expected}")
+    );
+}
+
+#[test]
+fn files_in_folders_may_be_compressed_in_any_way() {
     let folder = Folder::new();
-    folder.write("a.txt", "one\n");
+    folder.write("a.txt", "a\t1\nb\t2\n");
     folder.write("b.txt.xz", XZ[0]);
     folder.write("c.txt.bz2", BZIP2[0]);
+    folder.write("d.txt.lz4", lz4(PLAIN.as_bytes(), true));
+    folder.write("e.xz", &XZ[0][..40]);
     let (read, documents) = drain(open_bytes(&args(Format::Files, &[folder.path()]), b"").unwrap());
-    assert_eq!(read.len(), 1);
-    assert_eq!(documents.skipped().to_string(), "skipped 2 binary files");
+    assert_eq!(read.len(), 4);
+    assert!(
+        read.iter()
+            .all(|document| document.content == read[0].content)
+    );
+    assert_eq!(documents.skipped().to_string(), "skipped 1 unreadable file");
 }
