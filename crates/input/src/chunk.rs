@@ -16,6 +16,8 @@ use std::vec;
 use crate::decompress::{Decompressed, ReadError};
 use crate::document::MAX_RECORD_BYTES;
 use crate::error::InputError;
+use crate::format::Format;
+use crate::looks::Looks;
 use crate::source::Source;
 
 /// The most that one read brings, and so the usual size of a chunk: large enough to make
@@ -157,11 +159,14 @@ struct Cutter {
     rest: Vec<u8>,
     /// A line that was too long has not ended yet.
     inside_line: bool,
+    /// The format that its content must not look different from, until there is any.
+    taken_for: Option<Format>,
 }
 
 impl Cutter {
     fn open(source: Source, read_bytes: usize) -> Result<Self, InputError> {
         let name: Arc<str> = source.name.as_str().into();
+        let taken_for = source.taken_for;
         let opened = Decompressed::new(Path::new(&*name), source.open()?);
         let reader = opened.map_err(InputError::unreadable(&name))?;
         Ok(Self {
@@ -171,6 +176,7 @@ impl Cutter {
             line: 1,
             rest: Vec::new(),
             inside_line: false,
+            taken_for,
         })
     }
 
@@ -187,10 +193,12 @@ impl Cutter {
         loop {
             if let Some(place) = memchr::memrchr(b'\n', &buffer[searched..filled]) {
                 let end = searched + place + 1;
+                self.check(&buffer[..end])?;
                 self.rest.extend_from_slice(&buffer[end..filled]);
                 return Ok(Some(self.chunk(buffer, end)));
             }
             if filled >= LINE_BYTES {
+                self.check(&buffer[..filled])?;
                 self.inside_line = true;
                 return Ok(Some(self.too_long(buffer)));
             }
@@ -202,11 +210,23 @@ impl Cutter {
             );
             let most = self.read(&mut buffer[filled..])?;
             if most == 0 {
+                self.check(&buffer[..filled])?;
                 let last = (filled > 0).then(|| self.chunk(buffer, filled));
                 return Ok(last);
             }
             filled += most;
         }
+    }
+
+    /// Refuses the first content if it looks like another format.
+    fn check(&mut self, bytes: &[u8]) -> Result<(), InputError> {
+        if let Some(format) = self.taken_for
+            && !bytes.trim_ascii_start().is_empty()
+        {
+            self.taken_for = None;
+            Looks::check(bytes, &self.source, format)?;
+        }
+        Ok(())
     }
 
     fn chunk(&mut self, buffer: Vec<u8>, end: usize) -> Chunk {

@@ -2,13 +2,14 @@
 
 use std::fmt::Display;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use simshard_simhash::{Recipe, TakesNoTexts};
 
 use crate::decompress::{Compression, damage};
 use crate::document::MAX_RECORD_BYTES;
 use crate::format::Format;
+use crate::looks::Looks;
 #[cfg(feature = "parquet")]
 use crate::parquet::ParquetError;
 use crate::problem::LineProblem;
@@ -83,11 +84,20 @@ pub enum InputError {
         suggested: Format,
         other: PathBuf,
     },
+    /// Content that looks like another format than its name, or the default of standard input, says.
     #[error(
-        "the lines of {} are no texts by its name: {hint}, or --format lines if they are texts",
-        path.display()
+        "{file} looks like {looks}, and would be read as {taken_for}: {}, or --format {taken_for} \
+         if it is that",
+        looks.remedy()
     )]
-    LinesOfData { path: PathBuf, hint: &'static str },
+    OtherContent {
+        file: String,
+        looks: Looks,
+        taken_for: Format,
+    },
+    /// A name that says nothing, or a format that is not read.
+    #[error("{}", unknown(path, *looks))]
+    UnknownFormat { path: PathBuf, looks: Option<Looks> },
     #[error(
         "{} looks like {suggested}, and of a folder each file is read as one document: name \
          '{pattern}' instead of the folder, or add --format files",
@@ -144,7 +154,21 @@ impl InputError {
     }
 }
 
+fn unknown(path: &Path, looks: Option<Looks>) -> String {
+    let name = path.display();
+    match looks {
+        Some(looks) => format!("{name} looks like {looks}: {}", looks.remedy()),
+        None => format!(
+            "the name of {name} does not say what it holds: add --format lines if each line is a \
+             text, or --format files if the whole is one"
+        ),
+    }
+}
+
 fn listed(formats: &[Format]) -> String {
     let names: Vec<String> = formats.iter().map(Format::to_string).collect();
-    names.join(" or ")
+    match names.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+        Some(_) | None => names.concat(),
+    }
 }

@@ -1,4 +1,4 @@
-//! Which fields of a JSON object are read.
+//! Which fields of a JSON object are read, and which columns of a table.
 
 /// The fields to read.
 #[derive(Clone, Debug)]
@@ -32,6 +32,41 @@ impl JsonContent {
             Self::Text(_) => "--text-field or --fingerprint-field",
             Self::Fingerprint(_) => "--fingerprint-field",
             Self::Features(_) => "--features-field",
+        }
+    }
+}
+
+/// Which columns hold what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableColumns {
+    /// The documents' ids.
+    pub id: String,
+    /// The kind of their content.
+    pub content: ContentColumn,
+}
+
+/// The column that says what a document carries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ContentColumn {
+    /// Texts.
+    Text(String),
+    /// Fingerprints.
+    Fingerprint(String),
+}
+
+impl ContentColumn {
+    /// The column.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Text(name) | Self::Fingerprint(name) => name,
+        }
+    }
+
+    /// The arguments that name it.
+    pub(crate) fn flags(&self) -> &'static str {
+        match self {
+            Self::Text(_) => "--text-field or --fingerprint-field",
+            Self::Fingerprint(_) => "--fingerprint-field",
         }
     }
 }

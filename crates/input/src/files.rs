@@ -12,9 +12,11 @@ use ignore::{DirEntry, Walk, WalkBuilder};
 use crate::decompress::{Compression, Decompressed, ReadError, damage};
 use crate::document::{Content, Document, MAX_RECORD_BYTES};
 use crate::error::InputError;
+use crate::format::Format;
 use crate::found::Found;
 use crate::html::{self, Html};
 use crate::ids::Ids;
+use crate::looks::Looks;
 use crate::paths::is_stdin;
 use crate::skipped::Skipped;
 use crate::suggested;
@@ -29,6 +31,8 @@ pub(crate) struct FileDocuments {
     ids: Ids,
     found_any: bool,
     skipped: Skipped,
+    /// Whether named pages that look like something else are refused.
+    checks_pages: bool,
 }
 
 /// Why a file is no document.
@@ -42,6 +46,9 @@ enum Refusal {
     TooLarge,
     #[error("binary")]
     Binary,
+    /// A page by its name.
+    #[error("looks like {0}")]
+    OtherContent(Looks),
     #[error("no UTF-8")]
     InvalidUtf8,
     /// With the reason.
@@ -102,25 +109,44 @@ impl FileDocuments {
             ids,
             found_any: false,
             skipped: Skipped::default(),
+            checks_pages: false,
+        }
+    }
+
+    /// The same, and those among the roots that are pages by their names are refused if they look like
+    /// anything else.
+    pub(crate) fn checking(self, checks_pages: bool) -> Self {
+        Self {
+            checks_pages,
+            ..self
         }
     }
 
     /// The next document, or what is skipped before it.
-    fn next_file(&mut self) -> Option<Result<(Document, Html), Skipped>> {
+    fn next_file(&mut self) -> Option<Found> {
         loop {
             let entry = match self.walk.next()? {
                 Ok(entry) => entry,
                 Err(error) => {
                     tracing::warn!(%error, "skipped: cannot be read");
-                    return Some(Err(Skipped {
+                    return Some(Found::Skipped(Skipped {
                         unreadable_files: 1,
                         ..Skipped::default()
                     }));
                 }
             };
             if is_candidate(&entry) {
-                let read = read(entry.path(), self.ids, self.html);
-                return Some(read.map_err(|refusal| refusal.record(&entry)));
+                let path = entry.path();
+                let checks = self.checks_pages && entry.depth() == 0 && suggested::is_page(path);
+                return Some(match read(path, self.ids, self.html, checks) {
+                    Ok((document, html)) => Found::Document(document, html),
+                    Err(Refusal::OtherContent(looks)) => Found::Failed(InputError::OtherContent {
+                        file: path.display().to_string(),
+                        looks,
+                        taken_for: Format::Files,
+                    }),
+                    Err(refusal) => Found::Skipped(refusal.record(&entry)),
+                });
             }
         }
     }
@@ -137,17 +163,14 @@ impl Iterator for FileDocuments {
     type Item = Found;
 
     fn next(&mut self) -> Option<Found> {
-        match self.next_file() {
-            Some(Ok((document, html))) => {
-                self.found_any = true;
-                Some(Found::Document(document, html))
-            }
-            Some(Err(skipped)) => {
-                self.skipped += skipped;
-                Some(Found::Skipped(skipped))
-            }
-            None => self.at_end(),
+        let found = self.next_file();
+        match &found {
+            Some(Found::Document(..)) => self.found_any = true,
+            Some(Found::Skipped(skipped)) => self.skipped += *skipped,
+            Some(Found::Failed(_)) => {}
+            None => return self.at_end(),
         }
+        found
     }
 }
 
@@ -166,7 +189,7 @@ impl Refusal {
             Self::Unreadable(_) | Self::Damaged(..) => &mut skipped.unreadable_files,
             Self::Unnameable(_) => &mut skipped.unnameable_files,
             Self::TooLarge => &mut skipped.too_large_files,
-            Self::Binary => &mut skipped.binary_files,
+            Self::Binary | Self::OtherContent(_) => &mut skipped.binary_files,
             Self::InvalidUtf8 => &mut skipped.invalid_utf8_files,
         } += 1;
         skipped
@@ -176,7 +199,7 @@ impl Refusal {
     fn is_fault(&self) -> bool {
         match self {
             Self::Unreadable(_) | Self::Damaged(..) | Self::Unnameable(_) => true,
-            Self::TooLarge | Self::Binary | Self::InvalidUtf8 => false,
+            Self::TooLarge | Self::Binary | Self::OtherContent(_) | Self::InvalidUtf8 => false,
         }
     }
 }
@@ -205,8 +228,9 @@ fn is_candidate(entry: &DirEntry) -> bool {
     entry.file_type().is_some_and(|kind| kind.is_file())
 }
 
-/// The document of a file. If it is a page of HTML, `html` says how it becomes text.
-fn read(path: &Path, ids: Ids, html: Html) -> Result<(Document, Html), Refusal> {
+/// The document of a file. If it is a page of HTML, `html` says how it becomes text. With `checks`,
+/// it must not look like anything else.
+fn read(path: &Path, ids: Ids, html: Html, checks: bool) -> Result<(Document, Html), Refusal> {
     let id = id(path, ids).map_err(Refusal::Unnameable)?;
     let file = File::open(path).map_err(Refusal::Unreadable)?;
     let metadata = file.metadata().map_err(Refusal::Unreadable)?;
@@ -225,6 +249,9 @@ fn read(path: &Path, ids: Ids, html: Html) -> Result<(Document, Html), Refusal> 
         })?;
     if content.len() > MAX_RECORD_BYTES {
         return Err(Refusal::TooLarge);
+    }
+    if checks && let Some(looks) = Looks::of(&content).filter(|looks| *looks != Looks::Page) {
+        return Err(Refusal::OtherContent(looks));
     }
     let (text, html) = if suggested::is_page(path) || html::begins_a_page(&content) {
         (html::decoded(&content, None), html)

@@ -21,6 +21,9 @@ pub enum Format {
     /// `hash`, is a header; also called `hash`
     #[value(alias = "hash")]
     Tsv,
+    /// A table of comma-separated values with a header, a document a row, see --id-field,
+    /// --text-field and --fingerprint-field; quoted values may hold commas and line breaks
+    Csv,
     /// A table in Parquet, a document a row, see --id-field, --text-field and --fingerprint-field;
     /// for programs that were built with it: `cargo build --release --features parquet`
     Parquet,
@@ -40,7 +43,7 @@ impl Format {
         match self {
             Self::Hashes | Self::Lines | Self::Tsv => &[],
             Self::Warc | Self::Files => &["--html"],
-            Self::Parquet => &[
+            Self::Csv | Self::Parquet => &[
                 "--id-field",
                 "--text-field",
                 "--fingerprint-field",

@@ -13,7 +13,7 @@ use crate::error::InputError;
 use crate::files;
 use crate::format::Format;
 use crate::needs::Needs;
-use crate::options::InputOptions;
+use crate::options::{InputOptions, Resolved};
 
 /// The identity of an input.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,7 +41,7 @@ impl InputIdentity {
     /// # Errors
     /// If some of it can be read only once, or there is no such input.
     pub fn of(options: &InputOptions, needs: Needs) -> Result<Self, InputError> {
-        let (paths, format) = options.resolve(needs.preferred_format)?;
+        let Resolved { paths, format, .. } = options.resolve(needs.preferred_format)?;
         let mut identity = Self {
             paths: options.names(),
             format: format.to_string(),

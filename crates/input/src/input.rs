@@ -15,7 +15,7 @@ use crate::format::Format;
 use crate::ids::Ids;
 use crate::in_order;
 use crate::needs::{Check, Needs};
-use crate::options::InputOptions;
+use crate::options::{InputOptions, Resolved};
 use crate::source::{self, Source};
 
 /// Input that is ready to be read, and already checked where the command needs it.
@@ -43,12 +43,16 @@ impl Input {
         needs: Needs,
         stdin: Box<dyn Read + Send>,
     ) -> Result<Self, InputError> {
-        let (paths, format) = options.resolve(needs.preferred_format)?;
+        let Resolved {
+            paths,
+            format,
+            is_given,
+        } = options.resolve(needs.preferred_format)?;
         let check = needs.check == Check::BeforeUse && !options.skip_bad_lines;
         let Some(reader) = SourceReader::new(options, needs, format, paths.len() > 1)? else {
             return Self::open_files(&paths, options, needs.ids, check);
         };
-        let mut sources = source::collect(&paths, format, stdin)?;
+        let mut sources = source::collect(&paths, format, is_given, stdin)?;
         let mut document_count = None;
         if check {
             let (checked, count) = check_all(sources, &reader)?;
@@ -72,6 +76,7 @@ impl Input {
     ) -> Result<Self, InputError> {
         files::check_roots(roots)?;
         let documents = FileDocuments::new(roots, options.of_pages(), ids);
+        let documents = documents.checking(options.format.is_none());
         Ok(Self {
             document_count: count.then(|| files::count(roots)),
             carries: Carries::Texts,

@@ -6,6 +6,7 @@
 //! | `lines`  | one line           | line number (`path:line` if many)  | text                             |
 //! | `jsonl`  | one JSON object    | the id field, string or number     | text, a fingerprint, or features |
 //! | `tsv`    | `id<TAB>number`    | first column                       | a fingerprint                    |
+//! | `csv`    | one row            | the id column                      | text, or a fingerprint           |
 //! | `parquet`| one row            | the id column, string or integer   | text, or a fingerprint           |
 //! | `warc`   | a record of text   | the address of its page            | text                             |
 //! | `files`  | one file           | its path                           | text                             |
@@ -30,6 +31,8 @@
 //! - I2: no more than [`MAX_RECORD_BYTES`] of one record is ever held, however long the record is.
 //! - I3: nothing is dropped in silence but blank lines, TSV headers, hidden files and links;
 //!   the rest is an error or counted in [`Skipped`].
+//! - I7: content that looks like another format than the one taken from its name, or than the default
+//!   of standard input, is refused, and so is a file whose name says none.
 //! - I5: how a source is cut into reads and chunks, and whether it is compressed, changes no record
 //!   and no error.
 //!
@@ -39,6 +42,7 @@ mod batches;
 mod chunk;
 mod columns;
 mod compress;
+mod csv;
 mod decompress;
 mod degenerate;
 mod digest;
@@ -50,11 +54,13 @@ mod files;
 mod format;
 mod found;
 mod gzip;
+mod head;
 mod html;
 mod identity;
 mod ids;
 mod in_order;
 mod input;
+mod looks;
 mod lz4;
 mod needs;
 mod options;
@@ -89,11 +95,13 @@ pub use document::{
 };
 pub use documents::Documents;
 pub use error::InputError;
+pub use fields::{ContentColumn, TableColumns};
 pub use format::Format;
 pub use html::Html;
 pub use identity::InputIdentity;
 pub use ids::Ids;
 pub use input::{Input, parse_bytes};
+pub use looks::Looks;
 pub use needs::{Check, Needs};
 pub use options::InputOptions;
 pub use parse::{ChunkOutcome, LineParser, parse_decimal};

@@ -6,11 +6,9 @@ use simshard_simhash::{Recipe, Takes};
 
 use crate::document::Carries;
 use crate::error::InputError;
-use crate::fields::{JsonContent, JsonFields};
+use crate::fields::{ContentColumn, JsonContent, JsonFields, TableColumns};
 use crate::format::Format;
 use crate::html::Html;
-#[cfg(feature = "parquet")]
-use crate::parquet::{ContentColumn, ParquetColumns};
 use crate::paths::{self, is_stdin};
 use crate::suggested;
 
@@ -38,6 +36,16 @@ pub struct InputOptions {
     pub min_words: usize,
 }
 
+/// Where documents come from and how they are written, for certain.
+#[derive(Debug)]
+pub(crate) struct Resolved {
+    /// The paths, with patterns expanded.
+    pub(crate) paths: Vec<PathBuf>,
+    pub(crate) format: Format,
+    /// Whether the caller said the format. If not, content that looks like another is refused.
+    pub(crate) is_given: bool,
+}
+
 impl InputOptions {
     const ID_FIELD: &str = "id";
     const TEXT_FIELD: &str = "text";
@@ -62,7 +70,7 @@ impl InputOptions {
 
     /// The paths with patterns expanded, and the format asked for, or the one that the paths
     /// suggest, or the one that the command prefers.
-    pub(crate) fn resolve(&self, preferred: Format) -> Result<(Vec<PathBuf>, Format), InputError> {
+    pub(crate) fn resolve(&self, preferred: Format) -> Result<Resolved, InputError> {
         let paths = paths::expand(&self.paths)?;
         let format = match self.format {
             Some(format) => format,
@@ -73,7 +81,11 @@ impl InputOptions {
             },
         };
         self.check_fields(format)?;
-        Ok((paths, format))
+        Ok(Resolved {
+            paths,
+            format,
+            is_given: self.format.is_some(),
+        })
     }
 
     /// How to treat documents that are known to be HTML. By default only their main content is kept.
@@ -150,7 +162,7 @@ impl InputOptions {
                 JsonContent::Text(_) => Carries::Texts,
                 JsonContent::Features(_) => Carries::Features,
             },
-            Format::Parquet => match self.fingerprint_field {
+            Format::Csv | Format::Parquet => match self.fingerprint_field {
                 Some(_) => Carries::Fingerprints,
                 None => Carries::Texts,
             },
@@ -158,13 +170,12 @@ impl InputOptions {
     }
 
     /// The columns to read.
-    #[cfg(feature = "parquet")]
-    pub(crate) fn parquet_columns(&self) -> ParquetColumns {
+    pub(crate) fn table_columns(&self) -> TableColumns {
         let content = match &self.fingerprint_field {
             Some(name) => ContentColumn::Fingerprint(name.clone()),
             None => ContentColumn::Text(named(&self.text_field, Self::TEXT_FIELD)),
         };
-        ParquetColumns {
+        TableColumns {
             id: named(&self.id_field, Self::ID_FIELD),
             content,
         }

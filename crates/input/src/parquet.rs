@@ -43,26 +43,9 @@ use pages::BoundedPages;
 pub use pages::MAX_PAGE_BYTES;
 
 use crate::document::{Content, Document, MAX_RECORD_BYTES};
+pub use crate::fields::{ContentColumn, TableColumns};
 use crate::ids::Ids;
 use crate::problem::{LineProblem, excerpt};
-
-/// Which columns hold what.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ParquetColumns {
-    /// The documents' ids.
-    pub id: String,
-    /// The kind of their content.
-    pub content: ContentColumn,
-}
-
-/// The column that says what a document carries.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ContentColumn {
-    /// Texts.
-    Text(String),
-    /// Fingerprints.
-    Fingerprint(String),
-}
 
 /// The documents of one file, read as they are asked for. After [`ParquetError::BadRow`] it goes on
 /// with the next row; after any other error it ends.
@@ -105,7 +88,7 @@ impl ParquetDocuments {
     pub fn open(
         name: String,
         file: File,
-        columns: &ParquetColumns,
+        columns: &TableColumns,
         ids: Ids,
     ) -> Result<Self, ParquetError> {
         let pages = BoundedPages::new(file);

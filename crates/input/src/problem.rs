@@ -43,6 +43,12 @@ pub enum LineProblem {
     },
     #[error("\"{value}\": expected two columns, id<TAB>fingerprint, found {found}")]
     NotTwoColumns { value: String, found: usize },
+    /// A row of CSV.
+    #[error("the row has {}, and the header has {expected}", columns(*found))]
+    OtherColumns { found: usize, expected: usize },
+    /// CSV that ends within quotes: it is cut off, or a quote is missing.
+    #[error("a quoted value does not end: the file is cut off, or a quote is missing")]
+    OpenQuote,
     #[error("{value} is no JSON object: {reason}")]
     NotJsonObject { value: String, reason: String },
     /// A first line that looks like one of another format.
@@ -66,6 +72,13 @@ pub enum LineProblem {
         value: String,
         expected: &'static str,
     },
+}
+
+fn columns(number: usize) -> String {
+    match number {
+        1 => "1 column".to_owned(),
+        more => format!("{more} columns"),
+    }
 }
 
 fn choice(present: &str, flags: &str) -> String {

@@ -1,21 +1,32 @@
-//! Documents from sources that are not made of lines: rows of Parquet, records of WARC.
+//! Documents from sources that are not made of lines: rows of CSV and Parquet, records of WARC.
 //!
 //! A bad row or record is an error, or counted where such are skipped; reading ends where it cannot
 //! go on.
 
+#[cfg(feature = "parquet")]
+use std::fs::File;
+use std::io::Read;
 use std::iter;
+#[cfg(feature = "parquet")]
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use crate::csv::{CsvDocuments, CsvFault};
 use crate::decompress::Decompressed;
 use crate::document::Document;
 use crate::error::InputError;
+use crate::fields::TableColumns;
 use crate::format::Format;
 use crate::found::Found;
+use crate::head;
 use crate::html::Html;
 use crate::ids::Ids;
+#[cfg(feature = "parquet")]
+use crate::looks::LOOKED_AT;
+use crate::looks::Looks;
 use crate::options::InputOptions;
 #[cfg(feature = "parquet")]
-use crate::parquet::{ParquetColumns, ParquetDocuments, ParquetError};
+use crate::parquet::{ParquetDocuments, ParquetError};
 use crate::skipped::Skipped;
 use crate::source::Source;
 use crate::warc::{WarcDocuments, WarcError};
@@ -36,7 +47,8 @@ pub(crate) struct RecordReader {
 #[derive(Clone)]
 enum RecordFormat {
     #[cfg(feature = "parquet")]
-    Parquet(ParquetColumns),
+    Parquet(TableColumns),
+    Csv(TableColumns),
     Warc,
 }
 
@@ -55,11 +67,15 @@ impl RecordReader {
         let (format, html) = match format {
             #[cfg(feature = "parquet")]
             Format::Parquet => {
-                let columns = options.parquet_columns();
+                let columns = options.table_columns();
                 (RecordFormat::Parquet(columns), options.of_texts())
             }
             #[cfg(not(feature = "parquet"))]
             Format::Parquet => return Err(InputError::WithoutParquet(WithoutParquet)),
+            Format::Csv => {
+                let columns = options.table_columns();
+                (RecordFormat::Csv(columns), options.of_texts())
+            }
             Format::Warc => (RecordFormat::Warc, options.of_pages()),
             Format::Hashes | Format::Lines | Format::Jsonl | Format::Tsv | Format::Files => {
                 return Ok(None);
@@ -78,7 +94,7 @@ impl RecordReader {
         match self.format {
             #[cfg(feature = "parquet")]
             RecordFormat::Parquet(_) => source.seekable()?.twice(),
-            RecordFormat::Warc => source.twice(),
+            RecordFormat::Csv(_) | RecordFormat::Warc => source.twice(),
         }
     }
 
@@ -99,24 +115,64 @@ impl RecordReader {
         match &self.format {
             #[cfg(feature = "parquet")]
             RecordFormat::Parquet(columns) => {
+                let taken_for = source.taken_for;
                 let file = source.open_file()?;
+                if let Some(format) = taken_for {
+                    check_file(&file, &name, format)?;
+                }
                 let documents = ParquetDocuments::open(name, file, columns, self.ids)
                     .map_err(InputError::Parquet)?;
                 Ok(Box::new(
                     documents.map(move |document| found_row(document, html, skip_bad)),
                 ))
             }
-            RecordFormat::Warc => {
-                let reader = Decompressed::new(Path::new(&name), source.open()?);
-                let reader = reader.map_err(InputError::unreadable(&name))?;
-                Ok(Box::new(WarcFound {
-                    documents: WarcDocuments::new(name, reader.into_reader(), html, self.ids),
-                    skip_bad,
-                    others: 0,
-                    next: None,
-                }))
+            RecordFormat::Csv(columns) => {
+                let reader = open_checked(source)?;
+                let documents = CsvDocuments::new(name, reader, columns.clone(), self.ids);
+                Ok(Box::new(
+                    documents.map(move |document| found_csv(document, html, skip_bad)),
+                ))
             }
+            RecordFormat::Warc => Ok(Box::new(WarcFound {
+                documents: WarcDocuments::new(name, open_checked(source)?, html, self.ids),
+                skip_bad,
+                others: 0,
+                next: None,
+            })),
         }
+    }
+}
+
+/// Opens a source for what its format says, unless it looks like another one.
+fn open_checked(source: Source) -> Result<Box<dyn Read + Send>, InputError> {
+    let (name, taken_for) = (source.name.clone(), source.taken_for);
+    let opened = Decompressed::new(Path::new(&name), source.open()?);
+    let reader = opened.map_err(InputError::unreadable(&name))?.into_reader();
+    let Some(format) = taken_for else {
+        return Ok(reader);
+    };
+    let (head, reader) = head::peek(reader).map_err(InputError::unreadable(&name))?;
+    Looks::check(&head, &name, format)?;
+    Ok(reader)
+}
+
+/// Refuses a file that looks like another format, and leaves its position as it is.
+#[cfg(feature = "parquet")]
+fn check_file(file: &File, name: &str, format: Format) -> Result<(), InputError> {
+    let mut head = [0; LOOKED_AT];
+    let read = file.read_at(&mut head, 0);
+    let read = read.map_err(InputError::unreadable(name))?;
+    Looks::check(&head[..read], name, format)
+}
+
+fn found_csv(document: Result<Document, CsvFault>, html: Html, skip_bad: bool) -> Found {
+    match document {
+        Ok(document) => Found::Document(document, html),
+        Err(CsvFault::Row(_)) if skip_bad => Found::Skipped(Skipped {
+            bad_rows: 1,
+            ..Skipped::default()
+        }),
+        Err(CsvFault::Row(error) | CsvFault::File(error)) => Found::Failed(error),
     }
 }
 

@@ -22,7 +22,7 @@ use crate::error::InputError;
 use crate::format::Format;
 use crate::in_order;
 use crate::needs::Needs;
-use crate::options::InputOptions;
+use crate::options::{InputOptions, Resolved};
 use crate::parse::LineParser;
 use crate::parts::Parts;
 use crate::paths::is_stdin;
@@ -103,7 +103,11 @@ impl Rewrite {
         preference: Preference,
         stdin: Box<dyn std::io::Read + Send>,
     ) -> Result<Self, InputError> {
-        let (paths, format) = options.resolve(needs.preferred_format)?;
+        let Resolved {
+            paths,
+            format,
+            is_given,
+        } = options.resolve(needs.preferred_format)?;
         let reader = SourceReader::new(options, needs, format, paths.len() > 1)?;
         let Some(SourceReader::Lines(parser)) = &reader else {
             return Err(InputError::NotRewritten { format });
@@ -118,7 +122,7 @@ impl Rewrite {
                 format,
             });
         }
-        let sources = source::collect(&paths, format, stdin)?;
+        let sources = source::collect(&paths, format, is_given, stdin)?;
         let sources = sources.into_iter().map(TwiceRead::new).collect();
         Ok(Self {
             documents: DocumentReader {

@@ -16,6 +16,9 @@ const STDIN: &str = "<stdin>";
 pub(crate) struct Source {
     /// For messages and ids: the path as given, or `<stdin>`.
     pub(crate) name: String,
+    /// The format that it is read as, where the caller did not say it: content that looks like another is
+    /// refused.
+    pub(crate) taken_for: Option<Format>,
     origin: Origin,
 }
 
@@ -34,6 +37,19 @@ enum Origin {
 
 /// The sources at `paths`, in order, each known to exist and to be no folder.
 pub(crate) fn collect(
+    paths: &[PathBuf],
+    format: Format,
+    is_given: bool,
+    stdin: Box<dyn Read + Send>,
+) -> Result<Vec<Source>, InputError> {
+    let mut sources = named(paths, format, stdin)?;
+    for source in &mut sources {
+        source.taken_for = (!is_given).then_some(format);
+    }
+    Ok(sources)
+}
+
+fn named(
     paths: &[PathBuf],
     format: Format,
     stdin: Box<dyn Read + Send>,
@@ -62,6 +78,7 @@ impl Source {
     pub(crate) fn stdin(stream: Box<dyn Read + Send>) -> Self {
         Self {
             name: STDIN.to_owned(),
+            taken_for: None,
             origin: Origin::Stream(stream),
         }
     }
@@ -78,7 +95,11 @@ impl Source {
         } else {
             Origin::Pipe(path.to_owned())
         };
-        Ok(Self { name, origin })
+        Ok(Self {
+            name,
+            taken_for: None,
+            origin,
+        })
     }
 
     /// Opens the source for the only or the last time.
@@ -112,6 +133,7 @@ impl Source {
             Origin::File(_) | Origin::Copy(_) => Ok(self),
             Origin::Pipe(_) | Origin::Stream(_) => Ok(Self {
                 name: self.name.clone(),
+                taken_for: self.taken_for,
                 origin: Origin::Copy(self.open_file()?),
             }),
         }
@@ -122,6 +144,7 @@ impl Source {
     /// no further.
     pub(crate) fn twice(self) -> Result<(Self, Self), InputError> {
         let name = self.name.clone();
+        let taken_for = self.taken_for;
         let (first, second) = match self.origin {
             Origin::File(path) => (Origin::File(path.clone()), Origin::File(path)),
             Origin::Copy(file) => {
@@ -137,6 +160,7 @@ impl Source {
         };
         let named = |origin| Self {
             name: name.clone(),
+            taken_for,
             origin,
         };
         Ok((named(first), named(second)))

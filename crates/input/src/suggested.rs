@@ -1,13 +1,16 @@
 //! The format that paths suggest, for inputs without an explicit format.
 
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use glob::Pattern;
 
-use crate::decompress::Compression;
+use crate::decompress::{Compression, Decompressed};
 use crate::error::InputError;
 use crate::files;
 use crate::format::Format;
+use crate::head;
+use crate::looks::Looks;
 use crate::paths::is_stdin;
 
 /// The format that all these paths suggest, by their extensions or because there is a folder among
@@ -33,19 +36,33 @@ pub(crate) fn format(paths: &[PathBuf]) -> Result<Option<Format>, InputError> {
     }
 }
 
-/// `lines`, unless the name of a path says that its lines are no texts: nothing in them would show
-/// it, and each would be fingerprinted with its braces or commas.
+/// `lines` for standard input. A file is no texts by its name alone, for it may be one, or something
+/// else: it is looked at for what to suggest, and refused.
 pub(crate) fn lines(paths: &[PathBuf]) -> Result<Format, InputError> {
-    for path in paths {
-        let hint = match plain_extension(path).as_deref() {
-            Some("json") => "add --format jsonl if each of them is an object",
-            Some("csv") => "write them as jsonl or tsv",
-            Some(_) | None => continue,
-        };
-        let path = path.clone();
-        return Err(InputError::LinesOfData { path, hint });
+    let Some(path) = paths.iter().find(|path| !is_stdin(path)) else {
+        return Ok(Format::Lines);
+    };
+    let unreadable = || InputError::unreadable(path.display());
+    let metadata = fs::metadata(path).map_err(unreadable())?;
+    let mut looks = looks_of_name(path);
+    if looks.is_none() && metadata.is_file() {
+        let opened = File::open(path).and_then(|file| Decompressed::new(path, Box::new(file)));
+        let reader = opened.map_err(unreadable())?.into_reader();
+        // What cannot be decompressed says so when it is read.
+        let peeked = head::peek(reader).ok();
+        looks = peeked.and_then(|(head, _)| Looks::of(&head));
     }
-    Ok(Format::Lines)
+    let path = path.clone();
+    Err(InputError::UnknownFormat { path, looks })
+}
+
+/// The formats that names tell of and that are not read.
+fn looks_of_name(path: &Path) -> Option<Looks> {
+    Some(match plain_extension(path)?.as_str() {
+        "arc" => Looks::Arc,
+        "arrow" | "feather" | "ipc" => Looks::Arrow,
+        _ => return None,
+    })
 }
 
 /// Refuses a file of many documents among those that would be one document each.
@@ -94,10 +111,11 @@ fn pattern(path: &Path, depth: usize) -> String {
 #[must_use]
 pub fn format_of_name(path: &Path) -> Option<Format> {
     Some(match plain_extension(path)?.as_str() {
-        "jsonl" | "ndjson" => Format::Jsonl,
+        "jsonl" | "jl" | "jsonlines" | "ndjson" => Format::Jsonl,
         "tsv" => Format::Tsv,
+        "csv" => Format::Csv,
         "parquet" => Format::Parquet,
-        "warc" | "wet" => Format::Warc,
+        "warc" | "wet" | "wat" => Format::Warc,
         "html" | "htm" | "xhtml" => Format::Files,
         _ => return None,
     })

@@ -2,6 +2,7 @@
 
 mod checking;
 mod compressed;
+mod csv;
 mod cutting;
 mod features;
 mod files;
@@ -11,6 +12,7 @@ mod identity;
 mod in_order;
 mod jsonl;
 mod lines;
+mod looks;
 mod options;
 #[cfg(feature = "parquet")]
 mod parquet;

@@ -26,26 +26,30 @@ pub struct InputArgs {
     /// How documents are written [default: by the paths, else as the command says]
     ///
     /// Without this option a folder among the paths means `files`, unless it holds files with one of
-    /// the extensions below: name these by a pattern. Paths that all end in .jsonl or .ndjson mean
-    /// `jsonl`; likewise .tsv means `tsv`, .parquet `parquet`, .warc and .wet `warc`, .html, .htm and
-    /// .xhtml `files`, each with or without a further .gz or .zst; it cannot be left out where only some end so.
-    /// Anything else is `lines`, or `hashes` where a command compares fingerprints; .json and .csv are
-    /// taken for `lines` only where this option says so.
+    /// the extensions below: name these by a pattern. Paths that all end in .jsonl, .jl, .jsonlines or
+    /// .ndjson mean `jsonl`; likewise .csv means `csv`, .tsv `tsv`, .parquet `parquet`, .warc, .wet and
+    /// .wat `warc`, .html, .htm and .xhtml `files`, each with or without a further .gz, .zst, .zstd,
+    /// .xz, .bz2 or .lz4; it cannot be left out where only some end so. Standard input is `lines`. A
+    /// command that compares fingerprints takes it, and files of other names, for `hashes`; other
+    /// commands refuse files of other names.
+    ///
+    /// Content that looks like another format, such as JSON on standard input, is refused unless this
+    /// option says what it is.
     ///
     /// Input is UTF-8; a line, a text or a file is at most 8 MiB, an id at most 1024 bytes.
     #[arg(short, long, value_enum)]
     pub format: Option<Format>,
 
-    /// jsonl, parquet: the field or column that holds a document's id, a string or a number
+    /// jsonl, csv, parquet: the field or column that holds a document's id, a string or a number
     /// [default: id]
     #[arg(short = 'x', long, visible_alias = "id_column", value_name = "NAME")]
     pub id_field: Option<String>,
 
-    /// jsonl, parquet: the field or column that holds a document's text [default: text]
+    /// jsonl, csv, parquet: the field or column that holds a document's text [default: text]
     #[arg(short, long, visible_alias = "text_column", value_name = "NAME")]
     pub text_field: Option<String>,
 
-    /// jsonl, parquet: the field or column that holds a document's fingerprint, instead of a text
+    /// jsonl, csv, parquet: the field or column that holds a document's fingerprint, instead of a text
     ///
     /// The fingerprint is a number or a string of decimal digits, 0 to 18446744073709551615.
     #[arg(long, value_name = "NAME", conflicts_with = "text_field")]
@@ -60,12 +64,12 @@ pub struct InputArgs {
     #[arg(long, value_name = "NAME", conflicts_with_all = ["text_field", "fingerprint_field"])]
     pub features_field: Option<String>,
 
-    /// files, jsonl, parquet, warc: what is taken as the text of a page of HTML [default: main, where
+    /// files, jsonl, csv, parquet, warc: what is taken as the text of a page of HTML [default: main, where
     /// a document is known to be a page]
     ///
     /// Known to be pages are responses and other records of `text/html` or `application/xhtml+xml` in
     /// a WARC file, and files whose names end in .html, .htm or .xhtml or that begin with `<!doctype
-    /// html` or `<html`, whatever their names. The texts of jsonl and parquet are pages only where this option says so; then all of them are.
+    /// html` or `<html`, whatever their names. The texts of jsonl, csv and parquet are pages only where this option says so; then all of them are.
     ///
     /// The character set is that of a byte order mark, of the Content-Type in the HTTP header, or of a
     /// `meta` element in the first 1024 bytes; else UTF-8 or, where a page is none, windows-1252.

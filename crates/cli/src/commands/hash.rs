@@ -29,7 +29,7 @@ The other commands read what it writes: a .tsv as it is, .jsonl and .parquet
 with --fingerprint-field fingerprint, .json with --format json besides.
 
 Examples:
-  simshard hash page.txt                      one text a line
+  simshard hash --format lines texts.txt      one text a line
   simshard hash --recipe leonsim-4 texts/     one text a file
   simshard hash pages.jsonl --text-field body -o hashes.tsv
   printf 'hello world\\n' | simshard hash")]

@@ -278,9 +278,13 @@ fn paths_of_several_kinds_are_refused_without_a_format() {
 }
 
 #[test]
-fn hash_takes_no_json_or_csv_for_lines_of_text_without_a_word() {
+fn hash_takes_no_file_for_lines_of_text_without_a_word() {
     let folder = tempfile::tempdir().unwrap();
-    for (name, hint) in [("a.json", "--format jsonl"), ("a.csv", "jsonl or tsv")] {
+    for (name, hint) in [
+        ("a.json", "--format jsonl"),
+        ("a.csv", "looks like JSON"),
+        ("a.txt", "--format jsonl"),
+    ] {
         let path = folder.path().join(name);
         fs::write(&path, "{\"id\": 1, \"text\": \"x\"}\n").unwrap();
         let path = path.to_str().unwrap();

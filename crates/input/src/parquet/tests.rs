@@ -15,7 +15,7 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use simshard_simhash::Fingerprint;
 
-use super::{ContentColumn, ParquetColumns, ParquetDocuments, ParquetError};
+use super::{ContentColumn, ParquetDocuments, ParquetError, TableColumns};
 use crate::{Content, Document, Ids};
 
 /// The values of one column of one row group; `None` is null.
@@ -83,38 +83,38 @@ fn on_disk(bytes: &[u8]) -> File {
     file
 }
 
-fn text_columns() -> ParquetColumns {
-    ParquetColumns {
+fn text_columns() -> TableColumns {
+    TableColumns {
         id: "id".to_owned(),
         content: ContentColumn::Text("text".to_owned()),
     }
 }
 
-fn fingerprint_columns() -> ParquetColumns {
-    ParquetColumns {
+fn fingerprint_columns() -> TableColumns {
+    TableColumns {
         id: "id".to_owned(),
         content: ContentColumn::Fingerprint("fingerprint".to_owned()),
     }
 }
 
-fn open(bytes: &[u8], columns: &ParquetColumns) -> Result<ParquetDocuments, ParquetError> {
+fn open(bytes: &[u8], columns: &TableColumns) -> Result<ParquetDocuments, ParquetError> {
     ParquetDocuments::open("a.parquet".to_owned(), on_disk(bytes), columns, Ids::Any)
 }
 
-fn read(bytes: &[u8], columns: &ParquetColumns) -> Vec<Document> {
+fn read(bytes: &[u8], columns: &TableColumns) -> Vec<Document> {
     let documents = open(bytes, columns).unwrap();
     documents.map(Result::unwrap).collect()
 }
 
 /// What is left of each row: the document, or the message.
-fn results(bytes: &[u8], columns: &ParquetColumns) -> Vec<Result<Document, String>> {
+fn results(bytes: &[u8], columns: &TableColumns) -> Vec<Result<Document, String>> {
     let documents = open(bytes, columns).unwrap();
     let results = documents.map(|result| result.map_err(|error| error.to_string()));
     results.collect()
 }
 
 /// The message for a file that is refused before its first row.
-fn refusal(bytes: &[u8], columns: &ParquetColumns) -> String {
+fn refusal(bytes: &[u8], columns: &TableColumns) -> String {
     match open(bytes, columns) {
         Ok(_) => panic!("the file should be refused"),
         Err(error) => error.to_string(),

@@ -23,7 +23,7 @@ pub(super) fn leading(bytes: &[u8]) -> Option<(u64, usize)> {
 
 /// The fingerprint that these bytes write, or what is wrong with them.
 #[inline]
-pub(super) fn fingerprint(written: &[u8]) -> Result<Fingerprint, LineProblem> {
+pub(crate) fn fingerprint(written: &[u8]) -> Result<Fingerprint, LineProblem> {
     match parse_decimal(written) {
         Some(value) => Ok(Fingerprint(value)),
         None => Err(no_fingerprint(written)),

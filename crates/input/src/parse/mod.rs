@@ -13,6 +13,8 @@ mod parser;
 mod tsv;
 mod walk;
 
+pub(crate) use decimal::fingerprint;
 pub use decimal::parse_decimal;
 pub use parser::LineParser;
+pub(crate) use tsv::looks_like as is_tsv;
 pub use walk::ChunkOutcome;

@@ -45,7 +45,7 @@ impl LineParser {
                 LineFormat::Jsonl(options.json_fields(needs.recipe), options.of_texts())
             }
             Format::Tsv => LineFormat::Tsv,
-            Format::Parquet | Format::Warc | Format::Files => return None,
+            Format::Csv | Format::Parquet | Format::Warc | Format::Files => return None,
         };
         let rules = Rules {
             ids: needs.ids,

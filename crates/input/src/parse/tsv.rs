@@ -36,6 +36,14 @@ fn is_header(line: &str) -> bool {
     }
 }
 
+/// Whether a first line is surely of this format: a document, or the header that `hash` writes.
+pub(crate) fn looks_like(line: &[u8]) -> bool {
+    let Some((_, second)) = std::str::from_utf8(line).ok().and_then(two_columns) else {
+        return false;
+    };
+    line == b"id\thash" || decimal::fingerprint(second.as_bytes()).is_ok()
+}
+
 fn two_columns(line: &str) -> Option<(&str, &str)> {
     let (first, second) = line.split_at(memchr::memchr(b'\t', line.as_bytes())?);
     let second = &second[1..];

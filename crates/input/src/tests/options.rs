@@ -40,39 +40,46 @@ fn options(words: &[&str]) -> InputOptions {
 }
 
 fn inferred(arguments: &[&str]) -> Format {
-    options(arguments).resolve(Format::Lines).unwrap().1
+    options(arguments).resolve(Format::Lines).unwrap().format
 }
 
 #[test]
 fn the_format_is_inferred_where_all_paths_agree() {
     assert_eq!(inferred(&[]), Format::Lines);
     assert_eq!(inferred(&["-"]), Format::Lines);
-    assert_eq!(inferred(&["a.txt"]), Format::Lines);
+    assert_eq!(inferred(&["a.jl", "b.jsonlines"]), Format::Jsonl);
+    assert_eq!(inferred(&["a.csv", "b.CSV.xz"]), Format::Csv);
     assert_eq!(inferred(&["a.jsonl"]), Format::Jsonl);
     assert_eq!(inferred(&["a.jsonl", "b.NDJSON"]), Format::Jsonl);
     assert_eq!(inferred(&["a.tsv", "b.tsv"]), Format::Tsv);
-    assert_eq!(inferred(&["a.txt", "b", "-"]), Format::Lines);
     assert_eq!(
         inferred(&["a.jsonl.gz", "b.ndjson.ZST", "c.jsonl"]),
         Format::Jsonl
     );
     assert_eq!(inferred(&["a.tsv.zst"]), Format::Tsv);
-    assert_eq!(inferred(&["a.gz", "b.txt.gz"]), Format::Lines);
+    for ending in ["gz", "zst", "zstd", "bz2", "xz", "lz4"] {
+        assert_eq!(inferred(&[&format!("a.jl.{ending}")]), Format::Jsonl);
+    }
     assert_eq!(inferred(&["a.parquet", "b.PARQUET"]), Format::Parquet);
-    assert_eq!(inferred(&["a.warc", "a.wet", "b.WARC.gz"]), Format::Warc);
+    assert_eq!(
+        inferred(&["a.warc", "a.wet", "a.wat", "b.WARC.gz"]),
+        Format::Warc
+    );
     assert_eq!(
         inferred(&["CC-MAIN-2024-00000.warc.wet.gz", "b.wet.zst"]),
         Format::Warc
     );
     assert_eq!(inferred(&["a.html", "b.HTM.gz", "c.xhtml"]), Format::Files);
-    assert_eq!(inferred(&["parquet", "warc.gz", "html"]), Format::Lines);
 }
 
 #[test]
 fn only_formats_of_lines_are_parsed_by_line() {
     for &format in Format::value_variants() {
         let parser = LineParser::new(&options(&[]), Needs::CLIENT, format, false);
-        let of_lines = !matches!(format, Format::Parquet | Format::Warc | Format::Files);
+        let of_lines = !matches!(
+            format,
+            Format::Csv | Format::Parquet | Format::Warc | Format::Files
+        );
         assert_eq!(parser.is_some(), of_lines, "{format}");
     }
 }
@@ -84,31 +91,66 @@ fn a_folder_among_the_paths_means_files() {
     assert_eq!(inferred(&["a.tsv", path.to_str().unwrap()]), Format::Files);
 }
 
-/// Nothing in a line of JSON or CSV says that it is no text.
+const UNSAID: &str = "the name of PATH does not say what it holds: ";
+
+/// Nothing in a line says that it is no text.
 #[test]
-fn json_and_csv_are_lines_of_text_only_where_that_is_said() {
-    for (name, hint) in [
-        ("a.json", "add --format jsonl if each of them is an object"),
+fn a_file_is_lines_of_text_only_where_that_is_said() {
+    let folder = Folder::new();
+    for (name, content, expected) in [
+        ("a.txt", "one\ntwo\n", UNSAID),
+        ("a", "", UNSAID),
+        ("b.csv.txt", "id,text\n", UNSAID),
         (
-            "a.JSON.gz",
-            "add --format jsonl if each of them is an object",
+            "a.json",
+            "{\"id\": 1}\n",
+            "PATH looks like JSON: add --format jsonl if each",
         ),
-        ("a.csv", "write them as jsonl or tsv"),
-        ("a.csv.zst", "write them as jsonl or tsv"),
+        (
+            "b.json",
+            " [\n{\"id\": 1}]",
+            "PATH looks like an array of JSON: write each of its",
+        ),
+        (
+            "a.json.txt",
+            "WARC/1.0\r\n",
+            "PATH looks like WARC: add --format warc",
+        ),
+        (
+            "a.arc",
+            "",
+            "PATH looks like ARC: convert it to WARC first, as `warc convert arc`",
+        ),
+        (
+            "a.feather",
+            "",
+            "PATH looks like Arrow: write it as Parquet first",
+        ),
     ] {
-        let options = options(&["b.txt", name]);
-        let error = options.resolve(Format::Lines).unwrap_err().to_string();
-        let expected = format!(
-            "the lines of {name} are no texts by its name: {hint}, or --format lines if they \
-             are texts"
+        let path = folder.write(name, content);
+        let name = path.to_str().unwrap();
+        let given = options(&[name]);
+        let error = given.resolve(Format::Lines).unwrap_err().to_string();
+        assert!(
+            error.starts_with(&expected.replace("PATH", name)),
+            "{error}"
         );
-        assert_eq!(error, expected);
-        let hashes = options.resolve(Format::Hashes).unwrap().1;
-        assert_eq!(hashes, Format::Hashes, "a bad line says what it looks like");
-        for format in ["lines", "jsonl"] {
+        let hashes = given.resolve(Format::Hashes).unwrap().format;
+        assert_eq!(hashes, Format::Hashes, "no text is a fingerprint");
+        for format in ["lines", "jsonl", "files"] {
             assert_eq!(inferred(&["--format", format, name]).to_string(), format);
         }
     }
+}
+
+#[test]
+fn a_file_that_is_not_there_is_no_unknown_format() {
+    let missing = options(&["no such file"]).resolve(Format::Lines);
+    let missing = missing.unwrap_err().to_string();
+    assert!(
+        missing.starts_with("cannot read no such file: "),
+        "{missing}"
+    );
 }
 
 /// A folder of a crawl's files is not a folder of documents.
@@ -120,6 +162,7 @@ fn a_folder_with_files_of_many_documents_needs_a_format_or_a_pattern() {
         ("b.parquet", "parquet", "*.parquet"),
         ("b.warc.wet.zst", "warc", "*.wet.zst"),
         ("2024/11/b.tsv", "tsv", "**/*.tsv"),
+        ("b.csv.bz2", "csv", "*.csv.bz2"),
     ] {
         let folder = Folder::new();
         folder.write("a.txt", "a text");
@@ -208,10 +251,10 @@ fn options_tell_whether_they_read_standard_input() {
 
 #[test]
 fn a_fingerprint_field_is_refused_where_no_format_has_fields() {
-    let options = options(&["--fingerprint-field", "f", "a.txt"]);
+    let options = options(&["--fingerprint-field", "f", "-"]);
     assert_eq!(
         message(open_bytes(&options, b"")),
-        "--fingerprint-field belongs to --format jsonl or parquet, but the format is lines"
+        "--fingerprint-field belongs to --format jsonl, csv or parquet, but the format is lines"
     );
 }
 
@@ -220,11 +263,11 @@ fn fields_are_refused_where_the_format_has_none_of_the_kind() {
     for (arguments, expected) in [
         (
             "--id-field n --format warc",
-            "--id-field belongs to --format jsonl or parquet, but the format is warc",
+            "--id-field belongs to --format jsonl, csv or parquet, but the format is warc",
         ),
         (
             "--text-field t a.tsv",
-            "--text-field belongs to --format jsonl or parquet, but the format is tsv",
+            "--text-field belongs to --format jsonl, csv or parquet, but the format is tsv",
         ),
         (
             "--features-field f a.parquet",

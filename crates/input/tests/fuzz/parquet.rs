@@ -13,7 +13,7 @@ use parquet::schema::parser::parse_message_type;
 use proptest::prelude::*;
 use proptest::sample::select;
 use simshard_input::Ids;
-use simshard_input::parquet::{ContentColumn, ParquetColumns, ParquetDocuments};
+use simshard_input::parquet::{ContentColumn, ParquetDocuments, TableColumns};
 
 use super::splice::{Bytes, damaged};
 use super::{assert_printable, assert_within_limits, cases};
@@ -94,15 +94,15 @@ fn files() -> Vec<Vec<u8>> {
     files
 }
 
-fn columns(content: ContentColumn) -> ParquetColumns {
-    ParquetColumns {
+fn columns(content: ContentColumn) -> TableColumns {
+    TableColumns {
         id: "id".to_owned(),
         content,
     }
 }
 
 /// PQ2: every row that the file says it has is a document or an error.
-fn check_parquet(file: &File, columns: &ParquetColumns) {
+fn check_parquet(file: &File, columns: &TableColumns) {
     let name = "a.parquet".to_owned();
     let opened = ParquetDocuments::open(name, file.try_clone().unwrap(), columns, Ids::Any);
     let mut documents = match opened {

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{Seek, Write};
 
-use simshard_input::parquet::{ContentColumn, ParquetColumns, ParquetDocuments};
+use simshard_input::parquet::{ContentColumn, ParquetDocuments, TableColumns};
 use simshard_input::{Content, Document, Ids};
 
 use super::table::{ID_BYTES_PER_GROUP, ROWS_PER_GROUP};
@@ -11,7 +11,7 @@ use super::*;
 
 /// The documents of a finished table, by two of its columns.
 fn documents(table: File, id: &str, fingerprint: &str) -> Vec<Document> {
-    let columns = ParquetColumns {
+    let columns = TableColumns {
         id: id.to_owned(),
         content: ContentColumn::Fingerprint(fingerprint.to_owned()),
     };
@@ -184,7 +184,7 @@ fn a_table_that_is_not_finished_is_no_parquet_file() {
     drop(table);
     file.flush().unwrap();
     file.rewind().unwrap();
-    let columns = ParquetColumns {
+    let columns = TableColumns {
         id: "id".to_owned(),
         content: ContentColumn::Fingerprint("fingerprint".to_owned()),
     };

@@ -88,19 +88,43 @@ fn hash_reads_as_the_batch_commands_do() {
         folder.write("one", b"hello world\n"),
         folder.write("two", b"a text\n"),
     );
-    let both = succeed(&["hash", &one, &two], b"");
-    assert_eq!(succeed(&["hash", &one, "-i", &two], b""), both);
-    assert_eq!(succeed(&["hash", "-i", &one, "--input", &two], b""), both);
+    let both = succeed(&["hash", "--format", "lines", &one, &two], b"");
+    assert_eq!(
+        succeed(&["hash", "--format", "lines", &one, "-i", &two], b""),
+        both
+    );
+    assert_eq!(
+        succeed(
+            &["hash", "--format", "lines", "-i", &one, "--input", &two],
+            b""
+        ),
+        both
+    );
     let first = both.lines().take(2).map(|line| format!("{line}\n"));
     let first: String = first.collect();
-    assert_eq!(succeed(&["hash", &one, &two, "--sample", "1"], b""), first);
+    assert_eq!(
+        succeed(
+            &["hash", "--format", "lines", &one, &two, "--sample", "1"],
+            b""
+        ),
+        first
+    );
     for (window, recipe) in [
         (&["--window", "7"][..], "jenkins-window-7"),
         (&["--window", "0"], "jenkins-window-5"),
         (&["--window", "7", "--compat"], "jenkins-window-7-compat"),
     ] {
-        let named = succeed(&["hash", &one, "--recipe", recipe], b"");
-        assert_eq!(succeed(&[&["hash", &one], window].concat(), b""), named);
+        let named = succeed(
+            &["hash", "--format", "lines", &one, "--recipe", recipe],
+            b"",
+        );
+        assert_eq!(
+            succeed(
+                &[&["hash", "--format", "lines", &one], window].concat(),
+                b""
+            ),
+            named
+        );
     }
     for bad in [
         &["--window", "5", "--recipe", "words-v1"][..],
@@ -131,4 +155,21 @@ fn ids_with_tabs_or_nul_bytes_are_bad_for_tsv_alone() {
         assert_eq!(fs::exists(&out).unwrap(), good, "{format} {id:?}");
         let _ = fs::remove_file(&out);
     }
+}
+
+/// A table gives what its rows give as JSON lines, whatever compresses it.
+#[test]
+fn csv_has_the_fingerprints_of_the_same_texts() {
+    let folder = Folder::new();
+    let jsonl = folder.write("a.jsonl", documents(&["a", "b c"]).as_bytes());
+    let rows = format!("lang,id,text\r\nen,a,\"{FOX}\"\r\nen,\"b c\",\"{FOX} and beyond\"\r\n");
+    let csv = folder.write("a.csv", rows.as_bytes());
+    let expected = succeed(&["hash", &jsonl], b"");
+    assert_eq!(succeed(&["hash", &csv], b""), expected);
+    assert_eq!(
+        succeed(&["hash", "--format", "csv"], rows.as_bytes()),
+        expected
+    );
+    let found = succeed(&["find-clusters", &csv], b"");
+    assert_eq!(found, succeed(&["find-clusters", &jsonl], b""));
 }

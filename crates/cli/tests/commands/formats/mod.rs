@@ -221,8 +221,8 @@ fn a_crawl_that_cannot_be_used_is_told_by_file_and_record() {
         ("long.wet", &long, "long.wet: record 1 at byte 0: the id "),
         (
             "none.warc",
-            b"{}\n",
-            "none.warc: record 1 at byte 0: \"{}\" is no beginning",
+            b"none\n",
+            "none.warc: record 1 at byte 0: \"none\" is no beginning",
         ),
     ] {
         folder.refuse(&[&folder.write(name, content)], b"", expected);
@@ -233,7 +233,7 @@ fn a_crawl_that_cannot_be_used_is_told_by_file_and_record() {
     folder.refuse(
         &field,
         b"",
-        "--text-field belongs to --format jsonl or parquet",
+        "--text-field belongs to --format jsonl, csv or parquet",
     );
     let tsv = folder.write("good.tsv", b"a\t1\n");
     folder.refuse(&[&good, &tsv], b"", "say with --format what they all are");

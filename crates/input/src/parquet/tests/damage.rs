@@ -14,7 +14,7 @@ const IDS: [&str; 5] = ["a", "b", "a", "b", "c"];
 const TEXTS: [&str; 5] = ["one text", "one text", "another", "one text", "ένα κείμενο"];
 
 /// Small files of every kind, and how each is read.
-fn victims() -> Vec<(String, Vec<u8>, ParquetColumns)> {
+fn victims() -> Vec<(String, Vec<u8>, TableColumns)> {
     let mut victims = Vec::new();
     let groups = || {
         let group = || vec![texts(&IDS), texts(&TEXTS)];
@@ -42,7 +42,7 @@ fn victims() -> Vec<(String, Vec<u8>, ParquetColumns)> {
 
 /// Reads to the end; the number of rows that were documents or at fault themselves, where the file
 /// held together.
-fn survey(bytes: &[u8], columns: &ParquetColumns) -> Result<u64, ParquetError> {
+fn survey(bytes: &[u8], columns: &TableColumns) -> Result<u64, ParquetError> {
     let mut rows = 0;
     for result in open(bytes, columns)? {
         match result {

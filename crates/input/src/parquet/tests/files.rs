@@ -22,7 +22,7 @@ fn a_missing_column_is_an_error_that_names_those_that_there_are() {
             "a.parquet has no column \"{name}\": its columns are \"key\", \"meta.text\"; say with \
              {flags} which to read"
         );
-        assert_eq!(refusal(&file, &ParquetColumns { id, ..columns }), expected);
+        assert_eq!(refusal(&file, &TableColumns { id, ..columns }), expected);
     }
 }
 
@@ -39,7 +39,7 @@ fn a_column_that_is_there_twice_is_an_error_where_it_is_asked_for() {
     ];
     let file = file_of(&schema, plain(), &[row.into()]);
     assert_eq!(read(&file, &text_columns()).len(), 1);
-    let text_is = |name: &str| ParquetColumns {
+    let text_is = |name: &str| TableColumns {
         content: ContentColumn::Text(name.to_owned()),
         ..text_columns()
     };

@@ -120,7 +120,7 @@ fn a_column_inside_a_struct_is_named_by_its_path() {
         plain(),
         &[vec![Int32(vec![Some(9)]), texts(&["t"])]],
     );
-    let columns = ParquetColumns {
+    let columns = TableColumns {
         id: "meta.id".to_owned(),
         ..text_columns()
     };

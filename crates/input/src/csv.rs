@@ -1,0 +1,317 @@
+//! The CSV format: a header, and a document a row.
+//!
+//! Values are parsed by `csv-core`: they stand between commas, and in quotes where they hold commas, quotes
+//! or line breaks. That takes the end of data for the end of a quoted value, so it gets a line break there:
+//! within quotes, that does not end the row.
+//!
+//! # Invariants
+//! - TB1: of a row no more is held than [`MAX_RECORD_BYTES`], and a file that ends within a quoted value
+//!   is an error. So a quote that is missing costs no memory, and hides no rows.
+
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
+
+use csv_core::{ReadRecordResult, Reader};
+
+use crate::document::{Content, Document, MAX_RECORD_BYTES};
+use crate::error::InputError;
+use crate::fields::{ContentColumn, TableColumns};
+use crate::ids::Ids;
+use crate::parse::fingerprint;
+use crate::problem::{LineProblem, excerpt, not_utf8, refuse_nul};
+
+const BUFFER_BYTES: usize = 64 << 10;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// The documents of one file, read as they are asked for. After a bad row it goes on with the next; after
+/// any other error it ends.
+pub(crate) struct CsvDocuments {
+    name: String,
+    rows: Rows,
+    ids: Ids,
+    columns: TableColumns,
+    /// The places of the id and the content, and how many columns there are; `None` before the header.
+    header: Option<Header>,
+    ended: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Header {
+    id: usize,
+    content: usize,
+    columns: usize,
+}
+
+/// Rows one after another.
+struct Rows {
+    reader: BufReader<Box<dyn Read + Send>>,
+    core: Reader,
+    /// The values of a row, one after another.
+    values: Vec<u8>,
+    /// Where each of them ends.
+    ends: Vec<usize>,
+    columns: usize,
+    /// Line breaks before the next byte.
+    line_breaks: u64,
+    /// The first line of the row, from 1.
+    line: u64,
+}
+
+/// Why there is no document.
+pub(crate) enum CsvFault {
+    /// One row is at fault, and the next can be read.
+    Row(InputError),
+    /// Nothing more can be read.
+    File(InputError),
+}
+
+/// A problem that has no place yet.
+enum Fault {
+    Problem(LineProblem),
+    Unreadable(io::Error),
+}
+
+impl From<LineProblem> for Fault {
+    fn from(problem: LineProblem) -> Self {
+        Self::Problem(problem)
+    }
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Self {
+        Self::Unreadable(error)
+    }
+}
+
+impl CsvDocuments {
+    pub(crate) fn new(
+        name: String,
+        from: Box<dyn Read + Send>,
+        columns: TableColumns,
+        ids: Ids,
+    ) -> Self {
+        Self {
+            name,
+            rows: Rows::new(from),
+            ids,
+            columns,
+            header: None,
+            ended: false,
+        }
+    }
+
+    fn read_header(&mut self) -> Result<Option<Header>, Fault> {
+        if !self.rows.next()? {
+            return Ok(None);
+        }
+        let content = self.columns.content.name();
+        let header = Header {
+            id: self.rows.place(&self.columns.id, "--id-field")?,
+            content: self.rows.place(content, self.columns.content.flags())?,
+            columns: self.rows.columns,
+        };
+        Ok(Some(header))
+    }
+
+    fn document(&self, header: Header) -> Result<Document, LineProblem> {
+        if self.rows.columns != header.columns {
+            return Err(LineProblem::OtherColumns {
+                found: self.rows.columns,
+                expected: header.columns,
+            });
+        }
+        let id = self.rows.text(header.id)?;
+        self.ids.check(id)?;
+        let content = match self.columns.content {
+            ContentColumn::Text(_) => Content::Text(self.rows.text(header.content)?.to_owned()),
+            ContentColumn::Fingerprint(_) => {
+                Content::Fingerprint(fingerprint(self.rows.value(header.content))?)
+            }
+        };
+        let id = id.to_owned();
+        Ok(Document { id, content })
+    }
+
+    fn located(&self, fault: Fault) -> InputError {
+        match fault {
+            Fault::Problem(problem) => InputError::BadLine {
+                file: self.name.clone(),
+                line: self.rows.line,
+                problem,
+            },
+            Fault::Unreadable(error) => InputError::unreadable(&self.name)(error),
+        }
+    }
+
+    /// The next document; `None` at the end.
+    fn read(&mut self) -> Result<Option<Document>, CsvFault> {
+        let header = match self.header {
+            Some(header) => header,
+            None => match self.read_header() {
+                Ok(Some(header)) => *self.header.insert(header),
+                Ok(None) => return Ok(None),
+                Err(fault) => return Err(CsvFault::File(self.located(fault))),
+            },
+        };
+        match self.rows.next() {
+            Ok(true) => {}
+            Ok(false) => return Ok(None),
+            Err(fault) => return Err(CsvFault::File(self.located(fault))),
+        }
+        let document = self.document(header);
+        let document = document.map_err(|problem| CsvFault::Row(self.located(problem.into())));
+        document.map(Some)
+    }
+}
+
+impl Iterator for CsvDocuments {
+    type Item = Result<Document, CsvFault>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let read = self.read().transpose();
+        self.ended = !matches!(read, Some(Ok(_) | Err(CsvFault::Row(_))));
+        read
+    }
+}
+
+impl Rows {
+    fn new(from: Box<dyn Read + Send>) -> Self {
+        Self {
+            reader: BufReader::with_capacity(BUFFER_BYTES, from),
+            core: Reader::new(),
+            values: Vec::new(),
+            ends: Vec::new(),
+            columns: 0,
+            line_breaks: 0,
+            line: 0,
+        }
+    }
+
+    /// Goes to the next row; whether there is one.
+    fn next(&mut self) -> Result<bool, Fault> {
+        if self.line == 0 {
+            self.pass_over_mark()?;
+        }
+        if !self.pass_over_line_breaks()? {
+            return Ok(false);
+        }
+        self.line = self.line_breaks + 1;
+        self.columns = 0;
+        let mut filled = 0;
+        loop {
+            let held = held(&mut self.reader)?;
+            let at_end = held.is_empty();
+            let input = if at_end { b"\n" } else { held };
+            let (values, ends) = (&mut self.values[filled..], &mut self.ends[self.columns..]);
+            let (result, read, written, ended) = self.core.read_record(input, values, ends);
+            if !at_end {
+                self.line_breaks += memchr::memchr_iter(b'\n', &input[..read]).count() as u64;
+                self.reader.consume(read);
+            }
+            filled += written;
+            self.columns += ended;
+            match result {
+                ReadRecordResult::InputEmpty if at_end => return Err(LineProblem::OpenQuote.into()),
+                ReadRecordResult::InputEmpty => {}
+                ReadRecordResult::OutputFull if filled > MAX_RECORD_BYTES => {
+                    return Err(LineProblem::TooLong.into());
+                }
+                ReadRecordResult::OutputFull => grow(&mut self.values, BUFFER_BYTES),
+                ReadRecordResult::OutputEndsFull if self.columns > MAX_RECORD_BYTES / 8 => {
+                    return Err(LineProblem::TooLong.into());
+                }
+                ReadRecordResult::OutputEndsFull => grow(&mut self.ends, 64),
+                ReadRecordResult::Record => return Ok(true),
+                ReadRecordResult::End => return Ok(false),
+            }
+        }
+    }
+
+    /// Passes over a byte order mark.
+    fn pass_over_mark(&mut self) -> io::Result<()> {
+        let mut first = Vec::new();
+        let most = BYTE_ORDER_MARK.len() as u64;
+        self.reader.by_ref().take(most).read_to_end(&mut first)?;
+        if first == BYTE_ORDER_MARK {
+            first.clear();
+        }
+        let rest = std::mem::replace(&mut self.reader, BufReader::new(Box::new(io::empty())));
+        let whole = Box::new(io::Cursor::new(first).chain(rest));
+        self.reader = BufReader::with_capacity(BUFFER_BYTES, whole);
+        Ok(())
+    }
+
+    /// Passes over blank lines, and what is left of the line break before; whether anything follows.
+    fn pass_over_line_breaks(&mut self) -> io::Result<bool> {
+        loop {
+            let input = held(&mut self.reader)?;
+            let breaks = input
+                .iter()
+                .take_while(|byte| matches!(byte, b'\r' | b'\n'));
+            let breaks = breaks.count();
+            let (ends, goes_on) = (input.is_empty(), breaks < input.len());
+            self.line_breaks += memchr::memchr_iter(b'\n', &input[..breaks]).count() as u64;
+            self.reader.consume(breaks);
+            if ends || goes_on {
+                return Ok(goes_on);
+            }
+        }
+    }
+
+    /// The place of a column of the header.
+    fn place(&self, name: &str, flags: &'static str) -> Result<usize, LineProblem> {
+        let mut places = (0..self.columns).filter(|place| self.value(*place) == name.as_bytes());
+        match (places.next(), places.next()) {
+            (Some(place), None) => Ok(place),
+            (Some(_), Some(_)) => Err(LineProblem::RepeatedField {
+                value: "the header".to_owned(),
+                name: excerpt(name),
+            }),
+            (None, _) => {
+                let names = (0..self.columns.min(20)).map(|place| {
+                    let name = String::from_utf8_lossy(self.value(place));
+                    format!("\"{}\"", excerpt(&name))
+                });
+                Err(LineProblem::MissingField {
+                    value: "the header".to_owned(),
+                    name: excerpt(name),
+                    present: names.collect::<Vec<_>>().join(", "),
+                    flags,
+                })
+            }
+        }
+    }
+
+    fn value(&self, place: usize) -> &[u8] {
+        let start = place.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.values[start..self.ends[place]]
+    }
+
+    fn text(&self, place: usize) -> Result<&str, LineProblem> {
+        let bytes = self.value(place);
+        if bytes.len() > MAX_RECORD_BYTES {
+            return Err(LineProblem::TooLong);
+        }
+        let text = std::str::from_utf8(bytes).map_err(|error| not_utf8(bytes, &error))?;
+        refuse_nul(text)?;
+        Ok(text)
+    }
+}
+
+/// Some of the next unread bytes; none at the end.
+fn held(reader: &mut BufReader<Box<dyn Read + Send>>) -> io::Result<&[u8]> {
+    while let Err(error) = reader.fill_buf() {
+        if error.kind() != ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+    Ok(reader.buffer())
+}
+
+fn grow<T: Clone + Default>(values: &mut Vec<T>, least: usize) {
+    let length = (values.len() * 2).max(least);
+    values.resize(length, T::default());
+}

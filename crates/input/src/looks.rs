@@ -1,0 +1,167 @@
+//! What content looks like by its first bytes, for input whose format was not said.
+//!
+//! Read as something else, a file of JSON would be a text a line, braces and all. So content that looks
+//! like another format than its name says is refused, and the error says what to give.
+
+use std::fmt;
+
+use crate::error::InputError;
+use crate::format::Format;
+use crate::html;
+use crate::parse::is_tsv;
+
+/// Most bytes that are looked at.
+pub(crate) const LOOKED_AT: usize = 4096;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// What content looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are those of formats")]
+pub enum Looks {
+    /// An object.
+    Json,
+    /// An array of objects.
+    JsonArray,
+    Tsv,
+    Csv,
+    Warc,
+    Arc,
+    Page,
+    Parquet,
+    Arrow,
+}
+
+impl Looks {
+    /// What content looks like that begins with these bytes, which hold its first line as far as it goes;
+    /// `None` if it may be anything.
+    pub(crate) fn of(bytes: &[u8]) -> Option<Self> {
+        let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
+        let bytes = &bytes[..bytes.len().min(LOOKED_AT)];
+        for (beginning, looks) in [
+            (&b"PAR1"[..], Self::Parquet),
+            (b"ARROW1", Self::Arrow),
+            (b"FEA1", Self::Arrow),
+            (b"WARC/", Self::Warc),
+            (b"filedesc:", Self::Arc),
+        ] {
+            if bytes.starts_with(beginning) {
+                return Some(looks);
+            }
+        }
+        if let Some(rest) = bytes.trim_ascii_start().strip_prefix(b"{") {
+            let next = rest.trim_ascii_start().first();
+            return matches!(next, None | Some(b'"' | b'}')).then_some(Self::Json);
+        }
+        if let Some(rest) = bytes.trim_ascii_start().strip_prefix(b"[") {
+            let next = rest.trim_ascii_start().first();
+            return matches!(next, None | Some(b'{')).then_some(Self::JsonArray);
+        }
+        if html::begins_a_page(bytes) {
+            return Some(Self::Page);
+        }
+        let line = bytes.split(|byte| *byte == b'\n').next()?;
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        is_tsv(line).then_some(Self::Tsv)
+    }
+
+    /// The format that it is read as; `None` if it is not read.
+    pub(crate) fn format(self) -> Option<Format> {
+        match self {
+            Self::Json => Some(Format::Jsonl),
+            Self::Tsv => Some(Format::Tsv),
+            Self::Csv => Some(Format::Csv),
+            Self::Warc => Some(Format::Warc),
+            Self::Page => Some(Format::Files),
+            Self::Parquet => Some(Format::Parquet),
+            Self::JsonArray | Self::Arc | Self::Arrow => None,
+        }
+    }
+
+    /// Refuses what looks like another format than it is taken for.
+    pub(crate) fn check(bytes: &[u8], file: &str, taken_for: Format) -> Result<(), InputError> {
+        match Self::of(bytes) {
+            Some(looks) if looks.format() != Some(taken_for) => Err(InputError::OtherContent {
+                file: file.to_owned(),
+                looks,
+                taken_for,
+            }),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// What to do, for an error.
+    pub(crate) const fn remedy(self) -> &'static str {
+        match self {
+            Self::Json => "add --format jsonl if each line is an object",
+            Self::JsonArray => {
+                "write each of its objects on a line, as `jq -c '.[]'` does, and add --format jsonl"
+            }
+            Self::Tsv => "add --format tsv",
+            Self::Csv => "add --format csv",
+            Self::Warc => "add --format warc",
+            Self::Arc => "convert it to WARC first, as `warc convert arc` does: ARC is not read",
+            Self::Page => "add --format files, and name the files of pages or their folder",
+            Self::Parquet => "add --format parquet",
+            Self::Arrow => "write it as Parquet first: Arrow is not read",
+        }
+    }
+}
+
+impl fmt::Display for Looks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Json => "JSON",
+            Self::JsonArray => "an array of JSON",
+            Self::Tsv => "TSV of ids and fingerprints",
+            Self::Csv => "CSV",
+            Self::Warc => "WARC",
+            Self::Arc => "ARC",
+            Self::Page => "a page of HTML",
+            Self::Parquet => "Parquet",
+            Self::Arrow => "Arrow",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_shows_by_its_first_bytes() {
+        for (bytes, looks) in [
+            ("{\"id\": 1}\n", Looks::Json),
+            ("\u{feff} \n{ \"id\": 1}", Looks::Json),
+            ("{}\n", Looks::Json),
+            ("{\n", Looks::Json),
+            ("[{\"id\": 1}]", Looks::JsonArray),
+            ("[\n  {", Looks::JsonArray),
+            ("a\t17\nb\t18\n", Looks::Tsv),
+            ("id\thash\r\n", Looks::Tsv),
+            ("WARC/1.0\r\n", Looks::Warc),
+            ("filedesc://a.arc 0.0.0.0 2008 text/plain 76\n", Looks::Arc),
+            ("<!-- x -->\n<!DOCTYPE html>", Looks::Page),
+            ("PAR1\u{15}", Looks::Parquet),
+            ("ARROW1\0\0", Looks::Arrow),
+        ] {
+            assert_eq!(Looks::of(bytes.as_bytes()), Some(looks), "{bytes}");
+        }
+        for bytes in [
+            "",
+            "\n",
+            "a text",
+            "{braces} in a text",
+            "[1] a note",
+            "[a, b]",
+            "17\n",
+            "a\tb",
+            "a\t17\t18",
+            "id\ta text",
+            "par1",
+            "\"a\",\"b\"",
+        ] {
+            assert_eq!(Looks::of(bytes.as_bytes()), None, "{bytes}");
+        }
+    }
+}

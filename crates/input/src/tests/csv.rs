@@ -1,0 +1,143 @@
+//! The CSV format.
+
+use super::*;
+use crate::MAX_RECORD_BYTES;
+use crate::csv::{CsvDocuments, CsvFault};
+
+fn fields(text: &str, id: &str) -> InputOptions {
+    InputOptions {
+        id_field: Some(id.to_owned()),
+        text_field: Some(text.to_owned()),
+        ..args(Format::Csv, &[])
+    }
+}
+
+#[test]
+fn a_row_is_a_document_and_columns_are_named_by_the_header() {
+    let rows = "\u{feff}\"id\",lang,text\r\n\
+                7,en,\"one, \"\"two\"\"\nthree\"\r\n\
+                \r\n\
+                ,en,\"\"\n\
+                c,en,plain";
+    let expected = [
+        text("7", "one, \"two\"\nthree"),
+        text("", ""),
+        text("c", "plain"),
+    ];
+    assert_eq!(read(Format::Csv, rows), expected);
+    let input = open_bytes(&fields("lang", "text"), rows.as_bytes()).unwrap();
+    assert_eq!(all(input)[2], text("plain", "en"));
+    let options = InputOptions {
+        fingerprint_field: Some("n".to_owned()),
+        ..args(Format::Csv, &[])
+    };
+    let input = open_bytes(&options, b"n,id\n17,a\n\"18\",b").unwrap();
+    assert_eq!(all(input), [print("a", 17), print("b", 18)]);
+    assert_eq!(read(Format::Csv, ""), []);
+    assert_eq!(read(Format::Csv, "id,text\n"), []);
+}
+
+#[test]
+fn what_is_wrong_names_the_line_that_the_row_begins_in() {
+    for (rows, expected) in [
+        (
+            "a,b\n1,2\n",
+            "1: the header has no field \"id\": it has \"a\", \"b\"; say with --id-field which to read",
+        ),
+        (
+            "id,text,id\n",
+            "1: the header has the field \"id\" more than once",
+        ),
+        (
+            "id,text\n1,\"a\nb\"\n\n2\n",
+            "5: the row has 1 column, and the header has 2",
+        ),
+        (
+            "id,text\n1,a,b\n",
+            "2: the row has 3 columns, and the header has 2",
+        ),
+        (
+            "id,text\n1,a\n2,\"b\n3,c\n",
+            "3: a quoted value does not end: ",
+        ),
+        ("id,text\n1,\"", "2: a quoted value does not end: "),
+        (
+            "id,text\r\n1,a\0b\r\n",
+            "2: \"a\\0b\" is no text: its byte 2 is NUL",
+        ),
+    ] {
+        let found = refusal(Format::Csv, rows);
+        assert!(found.starts_with(&format!("<stdin>:{expected}")), "{found}");
+    }
+    let found = refusal(Format::Csv, b"id,text\r1,\xFF\r");
+    assert!(found.contains("is not valid UTF-8"), "{found}");
+}
+
+#[test]
+fn bad_rows_are_counted_where_they_are_skipped() {
+    let rows = b"id,text\n1\n2,two\n3,\xFF\n4,four\n";
+    let (read, documents) = drain(open_bytes(&skipping(Format::Csv, &[]), rows).unwrap());
+    assert_eq!(read, [text("2", "two"), text("4", "four")]);
+    assert_eq!(documents.skipped().to_string(), "skipped 2 bad rows");
+}
+
+/// TB1, I2.
+#[test]
+fn a_quote_without_end_holds_no_more_than_a_row() {
+    let endless = (&b"id,text\n1,\""[..]).chain(std::io::repeat(b'x'));
+    let columns = args(Format::Csv, &[]).table_columns();
+    let mut documents = CsvDocuments::new("f".into(), Box::new(endless), columns, Ids::Any);
+    let Some(Err(CsvFault::File(error))) = documents.next() else {
+        panic!("a document without an end");
+    };
+    assert!(
+        error
+            .to_string()
+            .starts_with("f:2: the line takes more than 8388608")
+    );
+    assert!(documents.next().is_none());
+    let longest = "x".repeat(MAX_RECORD_BYTES);
+    let rows = format!("id,text\n1,{longest}\n");
+    assert_eq!(read(Format::Csv, &rows), [text("1", &longest)]);
+    let commas = ",".repeat(MAX_RECORD_BYTES);
+    assert!(refusal(Format::Csv, commas).contains("the line takes more than"));
+}
+
+/// A reader that gives one byte at a time.
+struct Slow(Cursor<Vec<u8>>);
+
+impl Read for Slow {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let most = buffer.len().min(1);
+        self.0.read(&mut buffer[..most])
+    }
+}
+
+/// I5.
+#[test]
+fn reads_of_any_size_give_the_same_rows() {
+    let pieces = [
+        "\u{feff}", "id,text", "\n", "\r\n", "\r", "1,a", ",", "\"", "\"\"", "x",
+    ];
+    let mut random = 1_u64;
+    for _ in 0..2000 {
+        let mut rows = "id,text\n".to_owned();
+        for _ in 0..8 {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            rows += pieces[(random >> 33) as usize % pieces.len()];
+        }
+        let seen = |reader: Box<dyn Read + Send>| -> Vec<Result<Document, String>> {
+            let columns = args(Format::Csv, &[]).table_columns();
+            let documents = CsvDocuments::new("f".into(), reader, columns, Ids::Any);
+            let told = |fault| match fault {
+                CsvFault::Row(error) | CsvFault::File(error) => error.to_string(),
+            };
+            documents.map(|document| document.map_err(told)).collect()
+        };
+        let bytes = rows.clone().into_bytes();
+        let whole = seen(Box::new(Cursor::new(bytes.clone())));
+        assert_eq!(whole, seen(Box::new(Slow(Cursor::new(bytes)))), "{rows:?}");
+    }
+}
