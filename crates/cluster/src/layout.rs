@@ -125,12 +125,8 @@ impl ClusterLayout {
     /// The epochs of the records of these shards. `None` if there are no records.
     pub fn epochs(&self, shards: ShardSet) -> Option<ShardEpochs> {
         let records = self.records.as_ref()?;
-        let meant = records.iter().filter(|(shard, _)| shards.contains(**shard));
-        Some(
-            meant
-                .map(|(shard, record)| (*shard, record.epoch))
-                .collect(),
-        )
+        let epoch = |shard| Some((shard, records.get(&shard)?.epoch));
+        Some(shards.iter().filter_map(epoch).collect())
     }
 
     /// The stores that hold a shard, in sync or as learners, and their nodes. None if there are no records.

@@ -169,7 +169,8 @@ const fn advice(problem: &StaleStore) -> &'static str {
     match problem {
         StaleStore::Copy | StaleStore::ChangesMissing { .. } => {
             "acknowledged changes would be lost, so start the node with the directory that ran last; if that is gone, \
-             give --accept-lost-changes once: searches then miss what was inserted since, and find what was removed"
+             and other nodes hold the same shards, start it with an empty one: it copies them; if none does, give \
+             --accept-lost-changes once: searches then miss what was inserted since, and find what was removed"
         }
         StaleStore::OlderMetadata => {
             "start the node with the metadata that it had; if that is gone, give --accept-lost-changes once: the \

@@ -3,6 +3,7 @@
 //! # Invariants
 //! - CV1: a round plans, names its map and reaches its nodes by one layout. A newer layout is for the next round.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -14,15 +15,35 @@ use simshard_transport::Budget;
 use tokio::sync::watch;
 
 use crate::nodes::Nodes;
+use crate::readers::{Cold, Readers};
 
 /// A layout, and connections to its nodes.
 #[derive(Debug)]
 pub(crate) struct ClusterView {
     pub(crate) layout: Arc<ClusterLayout>,
     pub(crate) nodes: Nodes,
+    /// While nothing is known to be down or cold.
+    usual_readers: Arc<Readers>,
 }
 
 impl ClusterView {
+    pub(crate) fn new(layout: Arc<ClusterLayout>, nodes: Nodes) -> Self {
+        let readers = Readers::new(Arc::clone(&layout), &BTreeSet::new(), &Cold::new());
+        Self {
+            layout,
+            nodes,
+            usual_readers: Arc::new(readers),
+        }
+    }
+
+    /// The node that each shard is read from, but for these.
+    pub(crate) fn readers(&self, down: &BTreeSet<NodeId>, cold: &Cold) -> Arc<Readers> {
+        if down.is_empty() && cold.is_empty() {
+            return Arc::clone(&self.usual_readers);
+        }
+        Arc::new(Readers::new(Arc::clone(&self.layout), down, cold))
+    }
+
     /// What a request about these shards of a corpus says to nodes of the corpus, and of what it is planned by.
     pub(crate) fn target(&self, corpus: &CorpusRecord, shards: ShardSet) -> pb::Target {
         let epochs = self.layout.epochs(shards).unwrap_or_default();
@@ -78,7 +99,7 @@ impl WatchedCluster {
     ) -> Result<Self, tonic::transport::Error> {
         let layout = Arc::clone(&layouts.borrow_and_update());
         let nodes = Nodes::new(&layout, budget)?;
-        let newest = Mutex::new(Arc::new(ClusterView { layout, nodes }));
+        let newest = Mutex::new(Arc::new(ClusterView::new(layout, nodes)));
         Ok(Self { layouts, newest })
     }
 
@@ -112,7 +133,7 @@ impl WatchedCluster {
         let layout = Arc::clone(&self.layouts.borrow());
         if !Arc::ptr_eq(&newest.layout, &layout) {
             let nodes = newest.nodes.of_layout(&layout);
-            *newest = Arc::new(ClusterView { layout, nodes });
+            *newest = Arc::new(ClusterView::new(layout, nodes));
         }
         Arc::clone(&newest)
     }

@@ -102,9 +102,18 @@ impl<'a> Programs<'a> {
 
     /// What cases of `simshard bench cluster` measure, in one run.
     pub(super) fn cluster(&self, cases: &[&str]) -> anyhow::Result<Figures> {
+        self.cluster_with(&[], cases)
+    }
+
+    /// The same with further arguments.
+    pub(super) fn cluster_with(
+        &self,
+        arguments: &[&str],
+        cases: &[&str],
+    ) -> anyhow::Result<Figures> {
         let mut command = self.simshard();
         command.args(["bench", "cluster", "--json", "--folder"]);
-        command.arg(&self.folder);
+        command.arg(&self.folder).args(arguments);
         for case in cases {
             command.args(["--case", case]);
         }

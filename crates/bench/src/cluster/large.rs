@@ -9,7 +9,7 @@ use simshard_cluster::{FileStore, MetadataStore};
 use simshard_runtime::system::anonymous_memory_of;
 use simshard_simhash::synthetic::{Data, queries};
 
-use super::processes::End;
+use super::processes::{End, Replicas};
 use super::session::{Session, distinct};
 use super::settings::{BARE, BLOCKS, Case, DISTANCE, MILLION, NODES, Settings};
 use super::{disk, rest};
@@ -57,7 +57,7 @@ struct Restart {
 
 /// Measures memory and disk of a cluster, before and after a restart of all its nodes.
 pub(super) async fn sizes(settings: &Settings) -> anyhow::Result<()> {
-    let mut large = Large::start(settings, NODES).await?;
+    let mut large = Large::start(settings, NODES, settings.replicas()).await?;
     let loaded = large.sizes()?;
     for place in 0..NODES {
         large.session.cluster.nodes[place].restart(End::Stop)?;
@@ -76,7 +76,7 @@ pub(super) async fn sizes(settings: &Settings) -> anyhow::Result<()> {
 
 /// Measures the start of the only node of a cluster.
 pub(super) async fn restart(settings: &Settings) -> anyhow::Result<()> {
-    let mut large = Large::start(settings, 1).await?;
+    let mut large = Large::start(settings, 1, None).await?;
     let after_stop = large.restart(End::Stop).await?.as_secs_f64();
     let after_kill = large.restart(End::Kill).await?.as_secs_f64();
     let figure = Restart {
@@ -105,9 +105,13 @@ struct Large<'a> {
 }
 
 impl<'a> Large<'a> {
-    async fn start(settings: &'a Settings, nodes: usize) -> anyhow::Result<Self> {
+    async fn start(
+        settings: &'a Settings,
+        nodes: usize,
+        replicas: Option<Replicas>,
+    ) -> anyhow::Result<Self> {
         let stored = Data::Random.fingerprints(settings.n.unwrap_or(TEN_MILLION), settings.seed);
-        let session = Session::start(settings, nodes)?;
+        let session = Session::start(settings, nodes, replicas)?;
         session.fill("load", BARE, &stored, &[]).await?;
         rest::wait(&session.cluster).await?;
         Ok(Self { session, stored })

@@ -24,6 +24,13 @@ pub(super) type Stub = CorpusServiceClient<Channel>;
 /// Where a process listens if any free port will do.
 const ANY_PORT: &str = "127.0.0.1:0";
 
+/// How many nodes hold each shard of a cluster whose nodes register themselves, and how many of them answer searches.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Replicas {
+    pub(super) all: u8,
+    pub(super) hot: u8,
+}
+
 /// Nodes and a router. The processes end before their folder goes.
 pub(super) struct Cluster {
     pub(super) nodes: Vec<Node>,
@@ -34,10 +41,17 @@ pub(super) struct Cluster {
 /// A node and where its documents are.
 pub(super) struct Node {
     name: String,
-    /// Where the layout file is.
-    folder: PathBuf,
+    place: Place,
     data: PathBuf,
     process: Process,
+}
+
+/// What the processes of a cluster agree by.
+#[derive(Clone, Debug)]
+enum Place {
+    LayoutFile(PathBuf),
+    /// A file in which nodes register themselves.
+    Metadata(PathBuf),
 }
 
 /// How a process is ended.
@@ -57,25 +71,25 @@ struct Process {
 }
 
 impl Cluster {
-    /// Starts this many nodes and a router, with their data in a new folder of `parent`.
-    pub(super) fn start(parent: &Path, nodes: usize) -> anyhow::Result<Self> {
+    /// Starts this many nodes and a router, with their data in a new folder of `parent`. Without replicas, the nodes
+    /// stand in a layout file.
+    pub(super) fn start(
+        parent: &Path,
+        nodes: usize,
+        replicas: Option<Replicas>,
+    ) -> anyhow::Result<Self> {
         let folder = tempfile::Builder::new()
             .prefix("simshard-bench-")
             .tempdir_in(parent)
             .with_context(|| format!("cannot make a folder in {}", parent.display()))?;
-        // Nodes only read of each other's names, so they come first, on any free ports.
         let names: Vec<String> = (1..=nodes).map(|number| format!("n{number}")).collect();
-        let unknown = (1..).map(|port| format!("http://127.0.0.1:{port}"));
-        write_layout(folder.path(), names.iter().cloned().zip(unknown))?;
-        let nodes = names
-            .iter()
-            .map(|name| Node::start(folder.path(), name, ANY_PORT));
-        let nodes = nodes.collect::<anyhow::Result<Vec<Node>>>()?;
-        let known = nodes.iter().map(|node| node.process.url.clone());
-        write_layout(folder.path(), names.iter().cloned().zip(known))?;
+        let (nodes, place) = match replicas {
+            None => listed(folder.path(), &names)?,
+            Some(replicas) => registered(folder.path(), &names, replicas)?,
+        };
         let mut router = Command::new(std::env::current_exe()?);
-        router.args(["serve", "router", "--listen", ANY_PORT, "--cluster"]);
-        router.arg(layout_file(folder.path()));
+        router.args(["serve", "router", "--listen", ANY_PORT]);
+        place.give_to(&mut router);
         let router = Process::start(router).context("the router does not start")?;
         Ok(Self {
             nodes,
@@ -120,20 +134,83 @@ impl Cluster {
     }
 }
 
+/// Nodes of a layout file. They only read of each other's names, so they come first, on any free ports.
+fn listed(folder: &Path, names: &[String]) -> anyhow::Result<(Vec<Node>, Place)> {
+    let place = Place::LayoutFile(layout_file(folder));
+    let unknown = (1..).map(|port| format!("http://127.0.0.1:{port}"));
+    write_layout(folder, names.iter().cloned().zip(unknown))?;
+    let nodes = names.iter().map(|name| {
+        let mut node = Node::start(&place, folder.join(name), name, ANY_PORT)?;
+        node.process
+            .until_it_listens()
+            .with_context(|| does_not_start(name))?;
+        Ok(node)
+    });
+    let nodes = nodes.collect::<anyhow::Result<Vec<Node>>>()?;
+    let known = nodes.iter().map(|node| node.process.url.clone());
+    write_layout(folder, names.iter().cloned().zip(known))?;
+    Ok((nodes, place))
+}
+
+/// Nodes that register themselves, and wait until there is a cluster of them.
+fn registered(
+    folder: &Path,
+    names: &[String],
+    replicas: Replicas,
+) -> anyhow::Result<(Vec<Node>, Place)> {
+    let metadata = folder.join("metadata");
+    let place = Place::Metadata(metadata);
+    let start = |name: &String| Node::start(&place, folder.join(name), name, ANY_PORT);
+    let mut nodes = names
+        .iter()
+        .map(start)
+        .collect::<anyhow::Result<Vec<Node>>>()?;
+    let mut init = Command::new(std::env::current_exe()?);
+    init.args(["cluster", "init", "--nodes", &names.len().to_string()]);
+    init.args([
+        "--replicas",
+        &replicas.all.to_string(),
+        "--hot",
+        &replicas.hot.to_string(),
+    ]);
+    place.give_to(&mut init);
+    let begun = init.stderr(Stdio::null()).status()?;
+    ensure!(begun.success(), "the cluster does not begin: {begun}");
+    for node in &mut nodes {
+        let name = &node.name;
+        node.process
+            .until_it_listens()
+            .with_context(|| does_not_start(name))?;
+    }
+    Ok((nodes, place))
+}
+
+fn does_not_start(name: &str) -> String {
+    format!("node {name} does not start")
+}
+
+impl Place {
+    fn give_to(&self, command: &mut Command) {
+        match self {
+            Self::LayoutFile(path) => command.arg("--cluster").arg(path),
+            Self::Metadata(path) => command
+                .arg("--metadata")
+                .arg(format!("file:{}", path.display())),
+        };
+    }
+}
+
 impl Node {
-    /// Starts it in a folder that holds the layout file.
-    fn start(folder: &Path, name: &str, listen: &str) -> anyhow::Result<Self> {
-        let data = folder.join(name);
+    fn start(place: &Place, data: PathBuf, name: &str, listen: &str) -> anyhow::Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["serve", "node", "--name", name, "--listen", listen]);
-        command.arg("--cluster").arg(layout_file(folder));
+        place.give_to(&mut command);
         command.arg("--data").arg(&data);
-        let process = Process::start(command);
         Ok(Self {
             name: name.to_owned(),
-            folder: folder.to_owned(),
+            place: place.clone(),
             data,
-            process: process.with_context(|| format!("node {name} does not start"))?,
+            process: Process::spawn(command)?,
         })
     }
 
@@ -142,7 +219,11 @@ impl Node {
         self.process.end(end).with_context(|| self.name.clone())?;
         let listen = self.process.url.trim_start_matches("http://").to_owned();
         let start = Instant::now();
-        *self = Self::start(&self.folder, &self.name, &listen)?;
+        *self = Self::start(&self.place, self.data.clone(), &self.name, &listen)?;
+        let name = &self.name;
+        self.process
+            .until_it_listens()
+            .with_context(|| does_not_start(name))?;
         Ok(start)
     }
 
@@ -173,7 +254,14 @@ impl Node {
 
 impl Process {
     /// Starts a role, and waits until it listens.
-    fn start(mut command: Command) -> anyhow::Result<Self> {
+    fn start(command: Command) -> anyhow::Result<Self> {
+        let mut process = Self::spawn(command)?;
+        process.until_it_listens()?;
+        Ok(process)
+    }
+
+    /// Starts a role.
+    fn spawn(mut command: Command) -> anyhow::Result<Self> {
         // The user's own settings must not change what is measured.
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("SIMSHARD_") {
@@ -182,17 +270,20 @@ impl Process {
         }
         command.env("SIMSHARD_LOG", "warn");
         let command = command.stdin(Stdio::null()).stdout(Stdio::piped());
-        let mut process = Self {
+        Ok(Self {
             child: command.spawn()?,
             url: String::new(),
-        };
+        })
+    }
+
+    fn until_it_listens(&mut self) -> anyhow::Result<()> {
         let mut line = String::new();
-        if let Some(stdout) = process.child.stdout.take() {
+        if let Some(stdout) = self.child.stdout.take() {
             BufReader::new(stdout).read_line(&mut line)?;
         }
         let url = line.trim_end().strip_prefix("listening on ");
-        process.url = url.context("it ended before it listened")?.to_owned();
-        Ok(process)
+        self.url = url.context("it ended before it listened")?.to_owned();
+        Ok(())
     }
 
     /// Ends it, and waits until it has.

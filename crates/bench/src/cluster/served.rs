@@ -72,7 +72,7 @@ impl<'a> Served<'a> {
         let count = settings.queries.max(settings.requests).max(settings.alone);
         Ok(Self {
             settings,
-            session: Session::start(settings, NODES)?,
+            session: Session::start(settings, NODES, settings.replicas())?,
             queries: queries(&stored, count, DISTANCE, settings.seed ^ 1),
             stored,
         })

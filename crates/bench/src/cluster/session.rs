@@ -8,7 +8,7 @@ use simshard_simhash::Fingerprint;
 
 use super::check::{Question, Sample};
 use super::figures::Requests;
-use super::processes::{Cluster, Stub};
+use super::processes::{Cluster, Replicas, Stub};
 use super::settings::{BLOCKS, DISTANCE, Settings};
 use super::streams;
 
@@ -28,8 +28,12 @@ pub(super) struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    pub(super) fn start(settings: &'a Settings, nodes: usize) -> anyhow::Result<Self> {
-        let cluster = Cluster::start(settings.folder(), nodes)?;
+    pub(super) fn start(
+        settings: &'a Settings,
+        nodes: usize,
+        replicas: Option<Replicas>,
+    ) -> anyhow::Result<Self> {
+        let cluster = Cluster::start(settings.folder(), nodes, replicas)?;
         Ok(Self {
             settings,
             client: Client::new(cluster.url())?,

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::TypedValueParser;
 use clap::{Args, ValueEnum, ValueHint};
 
+use super::processes::Replicas;
 use crate::settings::count;
 
 /// How the corpora cut and search.
@@ -32,7 +33,8 @@ Each case begins when the nodes have nothing left to do.
 
 A sample of the answers is checked by linear scan, and what was inserted is
 counted: where either is wrong, the run ends with exit code 1. Restart reads
-what the system still has in memory of the files. Memory is RssAnon of Linux.")]
+what the system still has in memory of the files, and has no replicas. Memory is
+RssAnon of Linux.")]
 pub struct Settings {
     /// Measure only this case, besides the insert that all need; may be given several times
     #[arg(long = "case", value_name = "CASE", value_enum)]
@@ -58,6 +60,12 @@ pub struct Settings {
     /// Streams at once, each on a connection of its own
     #[arg(long, value_name = "S", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64).map(usize::from))]
     pub streams: usize,
+    /// Nodes that hold each shard; they register themselves, in a file [default: one each, by a layout file]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=3))]
+    pub replicas: Option<u8>,
+    /// How many of them answer searches [default: all]
+    #[arg(long, value_name = "N", requires = "replicas", value_parser = clap::value_parser!(u8).range(1..=3))]
+    pub hot: Option<u8>,
     /// Seed of the fingerprints and queries
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -101,6 +109,13 @@ pub enum Case {
 impl Settings {
     pub(super) fn asks_for(&self, case: Case) -> bool {
         self.cases.is_empty() || self.cases.contains(&case)
+    }
+
+    /// How many nodes hold each shard, if the nodes register themselves.
+    pub(super) fn replicas(&self) -> Option<Replicas> {
+        let all = self.replicas?;
+        let hot = self.hot.unwrap_or(all).min(all);
+        Some(Replicas { all, hot })
     }
 
     pub(super) fn folder(&self) -> &Path {

@@ -44,7 +44,7 @@ const OPENING: Duration = Duration::from_secs(30);
 pub(crate) struct CorpusStream {
     /// The cluster as it was when the stream began.
     cluster: Arc<ClusterView>,
-    readers: Readers,
+    readers: Arc<Readers>,
     corpus: Arc<OpenCorpus>,
     connections: HashMap<NodeId, Client>,
     /// Held by all that works for the stream, threads that outlive it for a moment included.
@@ -80,7 +80,7 @@ impl CorpusStream {
         } else {
             Default::default()
         };
-        let readers = Readers::new(Arc::clone(&cluster.layout), &down, &cold);
+        let readers = cluster.readers(&down, &cold);
         let unproven = router.prove(Claim {
             cluster: &cluster,
             readers: &readers,

@@ -338,10 +338,8 @@ mod tests {
             address: format!("http://{name}:1"),
         });
         let layout = ClusterLayout::planned(nodes.to_vec(), 1).unwrap();
-        ClusterView {
-            nodes: Nodes::new(&layout, &Budget::new(0)).unwrap(),
-            layout: Arc::new(layout),
-        }
+        let nodes = Nodes::new(&layout, &Budget::new(0)).unwrap();
+        ClusterView::new(Arc::new(layout), nodes)
     }
 
     fn corpus() -> OpenCorpus {

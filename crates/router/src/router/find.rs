@@ -75,7 +75,7 @@ impl Router {
             }
             let down = lost.down();
             let cluster = self.cluster.view();
-            let readers = Arc::new(Readers::new(Arc::clone(&cluster.layout), &down, &lost.cold));
+            let readers = cluster.readers(&down, &lost.cold);
             let plan = plan(&readers, corpus, near, down.clone()).await?;
             if !plan.unreachable.is_empty() && !lost.silent.is_empty() {
                 // No other node can answer.

@@ -78,8 +78,11 @@ impl Claim<'_> {
         let layout = &self.cluster.layout;
         let mut wanted: BTreeMap<Confirmer, ShardSet> = BTreeMap::new();
         let mut open = ShardSet::EMPTY;
-        let records = layout.records().into_iter().flatten();
-        for (&shard, record) in records.filter(|(shard, _)| self.shards.contains(**shard)) {
+        let Some(records) = layout.records() else {
+            return (wanted, open);
+        };
+        let record = |shard| Some((shard, records.get(&shard)?));
+        for (shard, record) in self.shards.iter().filter_map(record) {
             let reader = self.readers.of(shard);
             let mut left = read_quorum(record.in_sync.len());
             if self.readers_confirm {

@@ -1,6 +1,7 @@
 //! The promised figures of a cluster of real processes.
 
 use super::{Case, Programs, Target, Unit, row};
+use crate::bench::figures::Figures;
 
 /// Milliseconds that a durable insert may take beyond two syncs of the disk.
 const BEYOND_SYNCS: f64 = 0.5;
@@ -10,6 +11,7 @@ pub(super) fn cases() -> Vec<Case> {
     let mut cases = search_cases();
     cases.extend(change_cases());
     cases.extend(large_cases());
+    cases.extend(replica_cases());
     cases
 }
 
@@ -157,6 +159,83 @@ fn large_cases() -> Vec<Case> {
             },
         ),
     ]
+}
+
+/// Figures with one replica of each shard, and those with the replicas that a cluster has by default, in one run.
+fn with_replicas(programs: &Programs, cases: &[&str]) -> anyhow::Result<[Figures; 2]> {
+    Ok([
+        programs.cluster_with(&["--replicas", "1"], cases)?,
+        programs.cluster_with(&["--replicas", "3", "--hot", "2"], cases)?,
+    ])
+}
+
+fn replica_cases() -> Vec<Case> {
+    vec![replica_requests(), replica_memory()]
+}
+
+fn replica_requests() -> Case {
+    use Target::{AtLeast, AtMost};
+    use Unit::Times;
+    Case::light(
+        &[
+            row(
+                "replicas-insert-stream",
+                "3 nodes, 3 replicas of which 2 are hot, `InsertStream` of bare fingerprints, \
+                     against 1 replica in the same run",
+                AtLeast(0.35),
+                Times,
+            ),
+            row(
+                "replicas-find-all-stream",
+                "the same, `FindAllStream`",
+                AtLeast(0.85),
+                Times,
+            ),
+            row(
+                "replicas-find-all",
+                "the same, `FindAll` of one query each, 64 in flight",
+                AtLeast(0.85),
+                Times,
+            ),
+            row(
+                "replicas-find-all-alone",
+                "the same, `FindAll` of one query at a time, half of them within",
+                AtMost(1.3),
+                Times,
+            ),
+        ],
+        |programs| {
+            let of = [
+                ("insert_stream_bare", "per_second"),
+                ("find_all_stream", "per_second"),
+                ("find_all_unary", "per_second"),
+                ("find_all_alone", "p50_ms"),
+            ];
+            let [one, three] = with_replicas(programs, &of.map(|(case, _)| case))?;
+            let ratio = |(case, field)| {
+                let [one, three] = [&one, &three].map(|figures| figures.of(case)?.number(field));
+                Ok(three? / one?)
+            };
+            of.into_iter().map(ratio).collect()
+        },
+    )
+}
+
+fn replica_memory() -> Case {
+    Case::heavy(
+        &[row(
+            "replicas-memory",
+            "3 nodes together, 10M bare documents, (5, 3), 3 replicas of which 2 are hot, \
+                 against 1 replica in the same run",
+            Target::AtMost(2.3),
+            Unit::Times,
+        )],
+        |programs| {
+            let [one, three] = with_replicas(programs, &["memory"])?;
+            let of = |figures: &Figures| figures.of("memory")?.number("bytes_per_document");
+            Ok(vec![of(&three)? / of(&one)?])
+        },
+    )
 }
 
 /// One number of one case.
