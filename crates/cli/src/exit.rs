@@ -16,7 +16,7 @@ use simshard_runtime::terminal::{escaped, is_obeyed};
 use simshard_storage::{OpenError, ReadError};
 
 use crate::checkpoint::CheckpointError;
-use crate::commands::find::MissingNodes;
+use crate::commands::find::missing::MissingNodes;
 use crate::say::note;
 
 /// Something failed. The same command may succeed later.

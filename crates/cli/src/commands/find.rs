@@ -1,5 +1,9 @@
 //! `simshard find` and `simshard find-first`: one JSON line a query.
 
+pub mod missing;
+mod only_new;
+mod search;
+
 use std::collections::BTreeSet;
 use std::io::{BufWriter, Write};
 use std::num::NonZeroU32;
@@ -9,10 +13,10 @@ use clap::Args;
 use serde::Serialize;
 use simshard_batch::write_json;
 use simshard_client::v1::{NodeShards, NodeState};
-use simshard_client::{
-    Client, ClientError, Fingerprint, Found, Missing, Queries, QueryMatches, Reason, SearchSpec,
-};
+use simshard_client::{Client, Fingerprint, Found, Missing, Queries, QueryMatches, SearchSpec};
 use simshard_simhash::Recipe;
+
+use search::{Search, Which};
 
 use crate::args::InputArgs;
 use crate::commands::documents::hashable;
@@ -34,6 +38,8 @@ that the recipe gives no fingerprint are counted, and get no line.
 
 Examples:
   simshard find queries.jsonl --text-field body --limit 10
+  simshard find --exclude-self corpus.tsv
+  simshard find --only-new pages.jsonl > new.jsonl
   simshard find --fingerprint 5457064206285785525 --max-distance 2
   simshard find --text 'The quick brown fox jumps over the lazy dog'")]
 pub struct FindArgs {
@@ -41,7 +47,13 @@ pub struct FindArgs {
     #[command(flatten)]
     pub common: FindFirstArgs,
     /// Print at most this many matches a query, the nearest; 0 means all
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Search")]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 0,
+        help_heading = "Search",
+        conflicts_with = "only_new"
+    )]
     pub limit: u32,
 }
 
@@ -79,6 +91,20 @@ pub struct FindFirstArgs {
     /// If a node does not answer or does not hold the corpus, print what the others hold instead of failing
     #[arg(long)]
     pub allow_partial: bool,
+    /// Do not find the document with the same id as the one that is searched for
+    ///
+    /// For input that is in the corpus already. Where --max-ids cuts the ids, `document_count` may
+    /// count it all the same.
+    #[arg(long, conflicts_with_all = ["fingerprint", "text"])]
+    pub exclude_self: bool,
+    /// Print the documents that have no match, as they stand in the input, instead of all with matches
+    ///
+    /// The lines of jsonl, lines, tsv and hashes are printed again byte for byte, in their order, with
+    /// headers and blank lines. Texts without words have no match. Documents are compared with those of
+    /// the corpus, not with one another. The input is read twice; standard input is copied to a
+    /// temporary file meanwhile.
+    #[arg(long, conflicts_with_all = ["fingerprint", "text", "allow_partial", "max_ids"])]
+    pub only_new: bool,
     /// The documents to search for.
     #[command(flatten)]
     pub input: InputArgs,
@@ -88,13 +114,6 @@ pub struct FindFirstArgs {
     /// The router.
     #[command(flatten)]
     pub router: RouterArgs,
-}
-
-/// Which of the two commands.
-#[derive(Clone, Copy)]
-enum Which {
-    All,
-    First,
 }
 
 /// Finds all matches.
@@ -116,12 +135,12 @@ async fn find(which: Which, args: &FindFirstArgs, limit: u32) -> anyhow::Result<
         max_ids: NonZeroU32::new(args.max_ids),
         allow_partial: args.allow_partial,
     };
-    let request = |queries| async move {
-        let found = match which {
-            Which::All => client.find_all(corpus, queries, options).await,
-            Which::First => client.find_first(corpus, queries, options).await,
-        };
-        found.map_err(find_error)
+    let search = Search {
+        client,
+        corpus,
+        which,
+        spec: options,
+        exclude_self: args.exclude_self,
     };
     let mut out = BufWriter::new(std::io::stdout());
     let queries = match (args.fingerprint.is_empty(), args.text.is_empty()) {
@@ -132,15 +151,19 @@ async fn find(which: Which, args: &FindFirstArgs, limit: u32) -> anyhow::Result<
     // The recipe decides whether output has similarities. A wrong corpus fails here, before any input is read.
     let recipe = args.corpus.known_recipe(client).await?;
     if let Some(queries) = queries {
-        let found = request(queries).await?;
+        let found = search.run(queries, &[]).await?;
         print(&mut out, &[], &found, recipe)?;
         warn_of_missing(client, corpus, &found.unreachable_nodes).await;
         return Ok(());
     }
+    if args.only_new {
+        return only_new::run(search, &args.input.options(), recipe).await;
+    }
     let input = checking::open(&args.input.options())?;
     let (count, documents) = (input.document_count(), hashable(input, recipe));
     let mut missing = BTreeSet::new();
-    let request = |batch: simshard_client::Documents| request(batch.keys);
+    let request =
+        |batch: simshard_client::Documents| async move { search.run(batch.keys, &batch.ids).await };
     let skipped = pipeline::run("searching", count, documents, request, |ids, found| {
         print(&mut out, &ids, &found, recipe)?;
         missing.extend(found.unreachable_nodes);
@@ -154,25 +177,6 @@ async fn find(which: Which, args: &FindFirstArgs, limit: u32) -> anyhow::Result<
 
 /// How long the warning may wait for the state of missing nodes. The answers are printed before.
 const SOON: Duration = Duration::from_secs(1);
-
-/// Needed nodes are missing, and `--allow-partial` would return the answers of the others.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}, or give --allow-partial for what the other nodes hold")]
-pub struct MissingNodes(pub ClientError);
-
-/// Why a search failed. If nodes are missing, the error suggests `--allow-partial`.
-fn find_error(error: ClientError) -> anyhow::Error {
-    let can_be_missing = [
-        Reason::NodeUnreachable,
-        Reason::DeadlineTooShort,
-        Reason::CorpusNotLoaded,
-    ];
-    let is_missing = |reason| can_be_missing.contains(&reason) && !error.nodes().is_empty();
-    if error.reason().is_some_and(is_missing) {
-        return MissingNodes(error).into();
-    }
-    error.into()
-}
 
 /// Warns of nodes whose documents some answers lack, with the state of each.
 async fn warn_of_missing(client: &Client, corpus: &str, nodes: &BTreeSet<String>) {

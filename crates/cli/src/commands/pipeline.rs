@@ -14,10 +14,10 @@ use super::documents::Rest;
 use crate::progress;
 
 /// Documents of one request.
-const BATCH: usize = 4096;
+pub(super) const BATCH: usize = 4096;
 
 /// Requests in flight at once.
-const IN_FLIGHT: usize = 4;
+pub(super) const IN_FLIGHT: usize = 4;
 
 /// Batches read ahead of the requests.
 const READ_AHEAD: usize = 2;

@@ -1,0 +1,122 @@
+//! `--only-new`: the documents of an input that have no match, as they stand there.
+//!
+//! The input is read twice, as `dedup` reads it: all of it before the first search, and again to print the
+//! lines of the documents that are new.
+
+use std::io::{self, BufWriter, Write};
+use std::num::NonZeroU32;
+
+use futures_util::StreamExt;
+use futures_util::stream;
+use simshard_client::{Queries, SearchSpec};
+use simshard_input::{Format, InputOptions, Needs, Preference, Rewrite, Skipped, parse_decimal};
+use simshard_runtime::terminal::counted;
+use simshard_simhash::Recipe;
+
+use super::search::Search;
+use crate::commands::pipeline::{BATCH, IN_FLIGHT};
+use crate::exit::UsageError;
+use crate::progress;
+use crate::say::{left_out, note};
+
+/// Prints the documents without a match.
+pub(super) async fn run(
+    search: Search<'_>,
+    options: &InputOptions,
+    recipe: Option<Recipe>,
+) -> anyhow::Result<()> {
+    let Some(recipe) = recipe else {
+        let message = "--only-new needs the recipe of the corpus, which this version does not know";
+        return Err(UsageError(message.to_owned()).into());
+    };
+    let stdin = Box::new(io::stdin());
+    let mut input = Rewrite::open(options, Needs::CLIENT, recipe, Preference::First, stdin)?;
+    let bar = progress::bar("reading", None);
+    let mut read = input.read(&mut |documents| bar.inc(documents))?;
+    bar.finish_and_clear();
+    let mut skipped = read.parts.skipped;
+    let wordless = std::mem::take(&mut skipped.unhashable_texts);
+    // One match that is another document is enough to tell.
+    let search = Search {
+        spec: SearchSpec {
+            limit: Some(NonZeroU32::MIN),
+            max_ids: Some(NonZeroU32::MIN),
+            ..search.spec
+        },
+        ..search
+    };
+    let fingerprints = &read.parts.fingerprints;
+    let bar = progress::bar("searching", Some(fingerprints.len() as u64));
+    let requests = stream::iter((0..fingerprints.len()).step_by(BATCH)).map(|from| {
+        let to = fingerprints.len().min(from + BATCH);
+        let queries = Queries::Fingerprints(fingerprints[from..to].to_vec());
+        let ids = if search.exclude_self {
+            let ids = (from..to).map(|document| read.parts.id(document).into_owned());
+            ids.collect()
+        } else {
+            Vec::new()
+        };
+        async move { search.run(queries, &ids).await }
+    });
+    let mut answers = std::pin::pin!(requests.buffered(IN_FLIGHT));
+    let mut is_known: Vec<bool> = Vec::with_capacity(fingerprints.len());
+    while let Some(found) = answers.next().await {
+        let found = found?.queries;
+        bar.inc(found.len() as u64);
+        is_known.extend(found.iter().map(|answer| !answer.matches.is_empty()));
+    }
+    bar.finish_and_clear();
+    read.marks.leave_out(|document| is_known[document]);
+    let new = is_known.iter().filter(|is_known| !**is_known).count() as u64;
+    let of = is_known.len() as u64;
+    print(input, &read.marks)?;
+    say(new + wordless, of + wordless, wordless, skipped);
+    Ok(())
+}
+
+/// Prints the lines that are not left out, those of all inputs as one.
+fn print(input: Rewrite, left_out: &simshard_input::LineMarks) -> anyhow::Result<()> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    let has_headers = input.format() == Format::Tsv;
+    let (mut before, mut ends_line) = (None, true);
+    input.write(left_out, |source, bytes| -> anyhow::Result<()> {
+        let mut rest = &bytes[..];
+        if before != Some(source) {
+            if has_headers && before.is_some() {
+                rest = without_header(rest);
+            }
+            if !ends_line && !rest.is_empty() {
+                out.write_all(b"\n")?;
+            }
+            before = Some(source);
+        }
+        ends_line = rest.last().map_or(ends_line, |last| *last == b'\n');
+        Ok(out.write_all(rest)?)
+    })?;
+    Ok(out.flush()?)
+}
+
+/// TSV without the line that names its columns: only the first of a file is read as that.
+fn without_header(bytes: &[u8]) -> &[u8] {
+    let end = bytes.iter().position(|byte| *byte == b'\n');
+    let (line, rest) = bytes.split_at(end.map_or(bytes.len(), |end| end + 1));
+    let second = line.trim_ascii_end().rsplit(|byte| *byte == b'\t').next();
+    match second.and_then(parse_decimal) {
+        Some(_) => bytes,
+        None => rest,
+    }
+}
+
+fn say(new: u64, of: u64, wordless: u64, skipped: Skipped) {
+    if wordless > 0 {
+        let texts = counted(wordless, "text");
+        note(format!(
+            "printed {texts} without words, which have no match"
+        ));
+    }
+    left_out(skipped);
+    note(format!(
+        "{new} of {} have no match",
+        counted(of, "document")
+    ));
+}
