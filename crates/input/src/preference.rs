@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::document::{Record, RecordContent};
 use crate::format::Format;
+use crate::parse::inner_json_field;
 use crate::problem::{LineProblem, excerpt};
 
 /// The rank of a record without the field that ranks it.
@@ -133,10 +134,19 @@ fn value(line: &[u8], field: &str) -> Result<Value, LineProblem> {
         value: excerpt(&String::from_utf8_lossy(line)),
         reason: error.to_string(),
     })?;
-    found.ok_or_else(|| LineProblem::RepeatedField {
+    let found = found.ok_or_else(|| LineProblem::RepeatedField {
         value: excerpt(&String::from_utf8_lossy(line)),
         name: field.to_owned(),
-    })
+    })?;
+    if !found.is_null() || !field.contains('.') {
+        return Ok(found);
+    }
+    // A path into the object.
+    let text = std::str::from_utf8(line).unwrap_or_default();
+    let inner = inner_json_field(text, field)?;
+    Ok(inner
+        .and_then(|inner| serde_json::from_str(inner).ok())
+        .unwrap_or(Value::Null))
 }
 
 /// Reads one field of an object: `None` if it is there twice.

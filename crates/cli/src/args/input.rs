@@ -46,6 +46,8 @@ pub struct InputArgs {
     pub id_field: Option<String>,
 
     /// jsonl, csv, parquet: the field or column that holds a document's text [default: text]
+    ///
+    /// A path such as `doc.text` names a field inside objects, or a column inside structs.
     #[arg(short, long, visible_alias = "text_column", value_name = "NAME")]
     pub text_field: Option<String>,
 

@@ -454,3 +454,23 @@ fn a_signal_that_can_be_caught_leaves_nothing_behind() {
     waiting.wait().unwrap();
     assert_eq!(folder.names(), [""; 0]);
 }
+
+#[test]
+fn what_is_preferred_may_stand_inside_objects() {
+    let lines = "{\"id\":1,\"doc\":{\"n\":\"7\",\"score\":1}}\n\
+                 {\"id\":2,\"doc\":{\"n\":\"7\",\"score\":9.5}}\n{\"id\":3,\"doc\":{\"n\":\"7\"}}\n";
+    let folder = Folder::new();
+    let out = folder.path("out.jsonl");
+    let input = folder.write("in.jsonl", lines);
+    let args = [
+        "--fingerprint-field",
+        "doc.n",
+        "--keep",
+        "highest:doc.score",
+    ];
+    dedup(&[&args[..], &[&input, "-o", &out]].concat(), "");
+    assert_eq!(
+        folder.read("out.jsonl"),
+        lines.lines().nth(1).unwrap().to_owned() + "\n"
+    );
+}

@@ -118,6 +118,11 @@ fn find_fields<'a>(
         }
         rest = after;
     }
+    for ((_, name), slot) in fields.iter().zip(&mut found) {
+        if slot.is_none() {
+            *slot = inner(line, name)?;
+        }
+    }
     let require = |index: usize| {
         let (flags, name) = fields[index];
         found[index].ok_or_else(|| LineProblem::MissingField {
@@ -128,6 +133,38 @@ fn find_fields<'a>(
         })
     };
     Ok([require(0)?, require(1)?])
+}
+
+/// The value of a field inside objects, as it is written, by a path such as `meta.url`; `None` if there is
+/// none. A name without a dot is no path.
+pub(crate) fn inner<'a>(object: &'a str, path: &str) -> Result<Option<&'a str>, LineProblem> {
+    let (mut object, mut path) = (object, path);
+    while let Some((name, rest)) = path.split_once('.') {
+        match only_field(object, name)? {
+            Some(value) => (object, path) = (value, rest),
+            None => return Ok(None),
+        }
+        if !path.contains('.') {
+            return only_field(object, path);
+        }
+    }
+    Ok(None)
+}
+
+/// The value of one field of an object; `None` if it has none, or is no object.
+fn only_field<'a>(object: &'a str, name: &str) -> Result<Option<&'a str>, LineProblem> {
+    let mut found = None;
+    let mut rest = open_object(object).flatten();
+    while let Some((field, after)) = rest.and_then(next_field) {
+        if field.name == name && found.replace(field.value).is_some() {
+            return Err(LineProblem::RepeatedField {
+                value: excerpt(object),
+                name: name.to_owned(),
+            });
+        }
+        rest = after;
+    }
+    Ok(found)
 }
 
 /// The names of an object's fields, as many as make a message of some length.

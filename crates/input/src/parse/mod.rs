@@ -15,6 +15,7 @@ mod walk;
 
 pub(crate) use decimal::fingerprint;
 pub use decimal::parse_decimal;
+pub(crate) use exact_json::inner as inner_json_field;
 pub use parser::LineParser;
 pub(crate) use tsv::looks_like as is_tsv;
 pub use walk::ChunkOutcome;

@@ -243,3 +243,60 @@ fn an_id_that_tsv_cannot_hold_is_a_bad_line_where_ids_must_fit() {
         assert_eq!(read.len() + 1, self::read(Format::Jsonl, &stdin).len());
     }
 }
+
+fn named(id: &str, text: &str) -> InputOptions {
+    InputOptions {
+        id_field: Some(id.to_owned()),
+        text_field: Some(text.to_owned()),
+        ..args(Format::Jsonl, &[])
+    }
+}
+
+#[test]
+fn a_path_names_a_field_inside_objects() {
+    let lines = r#"
+        {"meta": {"id": 7, "x": {"id": 8}}, "doc": {"body": {"text": "one\u0020two"}}}
+        {"doc": {"body": {"text": "", "other": []}}, "meta": {"id": "b"}}
+    "#;
+    let input = open_bytes(&named("meta.id", "doc.body.text"), lines.as_bytes()).unwrap();
+    assert_eq!(all(input), [text("7", "one two"), text("b", "")]);
+    // A field that is called so comes first.
+    let line = br#"{"doc.text": "called so", "doc": {"text": "inside"}, "id": 1}"#;
+    let input = open_bytes(&named("id", "doc.text"), line).unwrap();
+    assert_eq!(all(input), [text("1", "called so")]);
+    let hashes = InputOptions {
+        fingerprint_field: Some("a.b".to_owned()),
+        ..args(Format::Jsonl, &[])
+    };
+    let input = open_bytes(&hashes, br#"{"id": 1, "a": {"b": "17"}}"#).unwrap();
+    assert_eq!(all(input), [print("1", 17)]);
+}
+
+#[test]
+fn a_path_that_leads_nowhere_is_a_missing_field() {
+    for line in [
+        r#"{"id": 1, "doc": "text"}"#,
+        r#"{"id": 1, "doc": ["text"]}"#,
+        r#"{"id": 1, "doc": {}}"#,
+        r#"{"id": 1, "doc": {"text.": "x", "": "y"}}"#,
+        r#"{"id": 1, "doc": null, "text": "x"}"#,
+        r#"{"id": 1}"#,
+    ] {
+        let found = message(open_bytes(&named("id", "doc.text"), line.as_bytes()));
+        assert!(
+            found.contains("has no field \"doc.text\": it has"),
+            "{found}"
+        );
+    }
+    for path in [".", "doc.", ".text", "doc..text"] {
+        let line = r#"{"id": 1, "doc": {"text": "x"}}"#;
+        let found = message(open_bytes(&named("id", path), line.as_bytes()));
+        assert!(found.contains("has no field"), "{path}: {found}");
+    }
+    let twice = r#"{"id": 1, "doc": {"text": "x", "text": "y"}}"#;
+    let found = message(open_bytes(&named("id", "doc.text"), twice.as_bytes()));
+    assert!(
+        found.contains("has the field \"text\" more than once"),
+        "{found}"
+    );
+}
