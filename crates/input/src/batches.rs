@@ -103,7 +103,7 @@ impl SourceReader {
         if let Some(parser) = LineParser::new(options, needs, format, several_sources) {
             return Ok(Some(Self::Lines(Arc::new(parser))));
         }
-        let records = RecordReader::new(options, needs.ids, format)?;
+        let records = RecordReader::new(options, needs.ids, format, several_sources)?;
         Ok(records.map(Self::Records))
     }
 

@@ -18,6 +18,7 @@ use crate::fields::{ContentColumn, TableColumns};
 use crate::ids::Ids;
 use crate::parse::fingerprint;
 use crate::problem::{LineProblem, excerpt, not_utf8, refuse_nul};
+use crate::row_number::RowNumber;
 
 const BUFFER_BYTES: usize = 64 << 10;
 
@@ -30,6 +31,7 @@ pub(crate) struct CsvDocuments {
     rows: Rows,
     ids: Ids,
     columns: TableColumns,
+    number: RowNumber,
     /// The places of the id and the content, and how many columns there are; `None` before the header.
     header: Option<Header>,
     ended: bool,
@@ -37,7 +39,7 @@ pub(crate) struct CsvDocuments {
 
 #[derive(Clone, Copy)]
 struct Header {
-    id: usize,
+    id: Option<usize>,
     content: usize,
     columns: usize,
 }
@@ -89,12 +91,14 @@ impl CsvDocuments {
         from: Box<dyn Read + Send>,
         columns: TableColumns,
         ids: Ids,
+        number: RowNumber,
     ) -> Self {
         Self {
             name,
             rows: Rows::new(from),
             ids,
             columns,
+            number,
             header: None,
             ended: false,
         }
@@ -106,7 +110,10 @@ impl CsvDocuments {
         }
         let content = self.columns.content.name();
         let header = Header {
-            id: self.rows.place(&self.columns.id, "--id-field")?,
+            id: match &self.columns.id {
+                Some(name) => Some(self.rows.place(name, "--id-field or --id row")?),
+                None => None,
+            },
             content: self.rows.place(content, self.columns.content.flags())?,
             columns: self.rows.columns,
         };
@@ -120,15 +127,17 @@ impl CsvDocuments {
                 expected: header.columns,
             });
         }
-        let id = self.rows.text(header.id)?;
-        self.ids.check(id)?;
+        let id = match header.id {
+            Some(place) => self.rows.text(place)?.to_owned(),
+            None => self.number.id(),
+        };
+        self.ids.check(&id)?;
         let content = match self.columns.content {
             ContentColumn::Text(_) => Content::Text(self.rows.text(header.content)?.to_owned()),
             ContentColumn::Fingerprint(_) => {
                 Content::Fingerprint(fingerprint(self.rows.value(header.content))?)
             }
         };
-        let id = id.to_owned();
         Ok(Document { id, content })
     }
 
@@ -158,6 +167,7 @@ impl CsvDocuments {
             Ok(false) => return Ok(None),
             Err(fault) => return Err(CsvFault::File(self.located(fault))),
         }
+        self.number.row += 1;
         let document = self.document(header);
         let document = document.map_err(|problem| CsvFault::Row(self.located(problem.into())));
         document.map(Some)

@@ -3,8 +3,8 @@
 /// The fields to read.
 #[derive(Clone, Debug)]
 pub(crate) struct JsonFields {
-    /// The field of the id.
-    pub(crate) id: String,
+    /// The field of the id; `None` for the number of the line.
+    pub(crate) id: Option<String>,
     /// The field of the content.
     pub(crate) content: JsonContent,
 }
@@ -39,8 +39,8 @@ impl JsonContent {
 /// Which columns hold what.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableColumns {
-    /// The documents' ids.
-    pub id: String,
+    /// The documents' ids; `None` for the numbers of the rows.
+    pub id: Option<String>,
     /// The kind of their content.
     pub content: ContentColumn,
 }

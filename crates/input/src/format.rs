@@ -45,12 +45,14 @@ impl Format {
             Self::Warc | Self::Files => &["--html"],
             Self::Csv | Self::Parquet => &[
                 "--id-field",
+                "--id",
                 "--text-field",
                 "--fingerprint-field",
                 "--html",
             ],
             Self::Jsonl => &[
                 "--id-field",
+                "--id",
                 "--text-field",
                 "--fingerprint-field",
                 "--features-field",

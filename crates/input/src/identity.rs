@@ -24,6 +24,8 @@ pub struct InputIdentity {
     /// The format, whether it was given or suggested by the paths.
     format: String,
     id_field: Option<String>,
+    #[serde(default)]
+    row_ids: bool,
     text_field: Option<String>,
     fingerprint_field: Option<String>,
     features_field: Option<String>,
@@ -46,6 +48,7 @@ impl InputIdentity {
             paths: options.names(),
             format: format.to_string(),
             id_field: options.id_field.clone(),
+            row_ids: options.row_ids,
             text_field: options.text_field.clone(),
             fingerprint_field: options.fingerprint_field.clone(),
             features_field: options.features_field.clone(),
@@ -98,12 +101,13 @@ impl InputIdentity {
         Ok(())
     }
 
-    fn facts(&self) -> [(&'static str, String); 10] {
+    fn facts(&self) -> [(&'static str, String); 11] {
         let field = |field: &Option<String>| field.as_deref().unwrap_or("not given").to_owned();
         [
             ("input", self.paths.join(" ")),
             ("--format", self.format.clone()),
             ("--id-field", field(&self.id_field)),
+            ("--id row", self.row_ids.to_string()),
             ("--text-field", field(&self.text_field)),
             ("--fingerprint-field", field(&self.fingerprint_field)),
             ("--features-field", field(&self.features_field)),

@@ -52,7 +52,7 @@ impl Input {
         let Some(reader) = SourceReader::new(options, needs, format, paths.len() > 1)? else {
             return Self::open_files(&paths, options, needs.ids, check);
         };
-        let mut sources = source::collect(&paths, format, is_given, stdin)?;
+        let mut sources = source::collect(&paths, format, is_given, options.row_ids, stdin)?;
         let mut document_count = None;
         if check {
             let (checked, count) = check_all(sources, &reader)?;

@@ -21,6 +21,8 @@ pub struct InputOptions {
     pub format: Option<Format>,
     /// The field or column of the id; without it `id`.
     pub id_field: Option<String>,
+    /// Whether ids are the numbers of lines or rows, instead of a field.
+    pub row_ids: bool,
     /// The field or column of the text; without it `text`.
     pub text_field: Option<String>,
     /// The field or column of the fingerprint, instead of a text.
@@ -59,6 +61,7 @@ impl InputOptions {
             paths,
             format: Some(Format::Files),
             id_field: None,
+            row_ids: false,
             text_field: None,
             fingerprint_field: None,
             features_field: None,
@@ -103,6 +106,7 @@ impl InputOptions {
     fn check_fields(&self, format: Format) -> Result<(), InputError> {
         for (flag, is_given) in [
             ("--id-field", self.id_field.is_some()),
+            ("--id", self.row_ids),
             ("--text-field", self.text_field.is_some()),
             ("--fingerprint-field", self.fingerprint_field.is_some()),
             ("--features-field", self.features_field.is_some()),
@@ -176,7 +180,7 @@ impl InputOptions {
             None => ContentColumn::Text(named(&self.text_field, Self::TEXT_FIELD)),
         };
         TableColumns {
-            id: named(&self.id_field, Self::ID_FIELD),
+            id: (!self.row_ids).then(|| named(&self.id_field, Self::ID_FIELD)),
             content,
         }
     }
@@ -193,7 +197,7 @@ impl InputOptions {
             (None, None) => JsonContent::Text(named(&self.text_field, Self::TEXT_FIELD)),
         };
         JsonFields {
-            id: named(&self.id_field, Self::ID_FIELD),
+            id: (!self.row_ids).then(|| named(&self.id_field, Self::ID_FIELD)),
             content,
         }
     }

@@ -46,6 +46,7 @@ use crate::document::{Content, Document, MAX_RECORD_BYTES};
 pub use crate::fields::{ContentColumn, TableColumns};
 use crate::ids::Ids;
 use crate::problem::{LineProblem, excerpt};
+use crate::row_number::RowNumber;
 
 /// The documents of one file, read as they are asked for. After [`ParquetError::BadRow`] it goes on
 /// with the next row; after any other error it ends.
@@ -53,7 +54,8 @@ pub struct ParquetDocuments {
     name: String,
     pages: Arc<BoundedPages>,
     metadata: ParquetMetaData,
-    id: Column,
+    id: Option<Column>,
+    number: RowNumber,
     content: Column,
     content_is_text: bool,
     ids: Ids,
@@ -66,7 +68,7 @@ pub struct ParquetDocuments {
 /// The row group being read.
 struct Group {
     rows_left: u64,
-    id: Values,
+    id: Option<Values>,
     content: Values,
 }
 
@@ -97,7 +99,10 @@ impl ParquetDocuments {
             Err(error) => return Err(ParquetError::not_parquet(name, &error)),
         };
         let schema = metadata.file_metadata().schema_descr();
-        let id = Column::find(&name, schema, &columns.id, "--id-field")?;
+        let flags = "--id-field or --id row";
+        let id = columns.id.as_ref();
+        let id = id.map(|column| Column::find(&name, schema, column, flags));
+        let id = id.transpose()?;
         let (content, content_is_text) = match &columns.content {
             ContentColumn::Text(column) => (Column::find_text(&name, schema, column)?, true),
             ContentColumn::Fingerprint(column) => {
@@ -110,6 +115,7 @@ impl ParquetDocuments {
             pages: Arc::new(pages),
             metadata,
             id,
+            number: RowNumber::default(),
             content,
             content_is_text,
             ids,
@@ -145,7 +151,7 @@ impl ParquetDocuments {
         let open = |column: &Column| column.open(&self.pages, group, rows);
         Ok(Group {
             rows_left: rows,
-            id: open(&self.id)?,
+            id: self.id.as_ref().map(open).transpose()?,
             content: open(&self.content)?,
         })
     }
@@ -157,9 +163,13 @@ impl ParquetDocuments {
             return Err(Fault::File(LibraryError::EOF("no row group".to_owned())));
         };
         group.rows_left -= 1;
-        let id = group.id.next().map_err(Fault::File)?;
+        let id = group.id.as_mut().map(Values::next).transpose();
+        let id = id.map_err(Fault::File)?;
         let content = group.content.next().map_err(Fault::File)?;
-        let id = id_of(&id, &self.id)?;
+        let id = match (&id, &self.id) {
+            (Some(cell), Some(column)) => id_of(cell, column)?,
+            (None, _) | (_, None) => self.number.id(),
+        };
         self.ids.check(&id)?;
         let content = if self.content_is_text {
             Content::Text(text_of(&content, &self.content, MAX_RECORD_BYTES)?.to_owned())
@@ -187,6 +197,14 @@ impl ParquetDocuments {
     }
 }
 
+impl ParquetDocuments {
+    /// The same, whose ids that are numbers of rows go on from this one.
+    #[must_use]
+    pub fn numbered(self, number: RowNumber) -> Self {
+        Self { number, ..self }
+    }
+}
+
 impl Iterator for ParquetDocuments {
     type Item = Result<Document, ParquetError>;
 
@@ -197,6 +215,7 @@ impl Iterator for ParquetDocuments {
         let read = match self.has_row() {
             Ok(true) => {
                 self.row += 1;
+                self.number.row += 1;
                 self.read_row()
             }
             Ok(false) => return None,
@@ -210,7 +229,7 @@ impl Iterator for ParquetDocuments {
 impl Group {
     /// Complains about values beyond the rows that the file says it has.
     fn expect_end(&mut self) -> Result<(), LibraryError> {
-        for values in [&mut self.id, &mut self.content] {
+        for values in self.id.iter_mut().chain([&mut self.content]) {
             values.expect_end()?;
         }
         Ok(())

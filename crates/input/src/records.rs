@@ -27,6 +27,7 @@ use crate::looks::Looks;
 use crate::options::InputOptions;
 #[cfg(feature = "parquet")]
 use crate::parquet::{ParquetDocuments, ParquetError};
+use crate::row_number::RowNumber;
 use crate::skipped::Skipped;
 use crate::source::Source;
 use crate::warc::{WarcDocuments, WarcError};
@@ -41,6 +42,8 @@ pub(crate) struct RecordReader {
     html: Html,
     ids: Ids,
     skip_bad: bool,
+    /// Whether ids that are numbers of rows name their source.
+    ids_name_the_source: bool,
 }
 
 /// The content of a source.
@@ -63,6 +66,7 @@ impl RecordReader {
         options: &InputOptions,
         ids: Ids,
         format: Format,
+        several_sources: bool,
     ) -> Result<Option<Self>, InputError> {
         let (format, html) = match format {
             #[cfg(feature = "parquet")]
@@ -86,6 +90,7 @@ impl RecordReader {
             html,
             ids,
             skip_bad: options.skip_bad_lines,
+            ids_name_the_source: several_sources,
         }))
     }
 
@@ -112,6 +117,10 @@ impl RecordReader {
     fn open(&self, source: Source) -> Result<Documents, InputError> {
         let (html, skip_bad) = (self.html, self.skip_bad);
         let name = source.name.clone();
+        let number = RowNumber {
+            source: self.ids_name_the_source.then(|| name.clone()),
+            row: 0,
+        };
         match &self.format {
             #[cfg(feature = "parquet")]
             RecordFormat::Parquet(columns) => {
@@ -121,6 +130,7 @@ impl RecordReader {
                     check_file(&file, &name, format)?;
                 }
                 let documents = ParquetDocuments::open(name, file, columns, self.ids)
+                    .map(|documents| documents.numbered(number))
                     .map_err(InputError::Parquet)?;
                 Ok(Box::new(
                     documents.map(move |document| found_row(document, html, skip_bad)),
@@ -128,7 +138,7 @@ impl RecordReader {
             }
             RecordFormat::Csv(columns) => {
                 let reader = open_checked(source)?;
-                let documents = CsvDocuments::new(name, reader, columns.clone(), self.ids);
+                let documents = CsvDocuments::new(name, reader, columns.clone(), self.ids, number);
                 Ok(Box::new(
                     documents.map(move |document| found_csv(document, html, skip_bad)),
                 ))

@@ -122,7 +122,7 @@ impl Rewrite {
                 format,
             });
         }
-        let sources = source::collect(&paths, format, is_given, stdin)?;
+        let sources = source::collect(&paths, format, is_given, options.row_ids, stdin)?;
         let sources = sources.into_iter().map(TwiceRead::new).collect();
         Ok(Self {
             documents: DocumentReader {

@@ -40,9 +40,10 @@ pub(crate) fn collect(
     paths: &[PathBuf],
     format: Format,
     is_given: bool,
+    row_ids: bool,
     stdin: Box<dyn Read + Send>,
 ) -> Result<Vec<Source>, InputError> {
-    let mut sources = named(paths, format, stdin)?;
+    let mut sources = named(paths, format, row_ids, stdin)?;
     for source in &mut sources {
         source.taken_for = (!is_given).then_some(format);
     }
@@ -52,6 +53,7 @@ pub(crate) fn collect(
 fn named(
     paths: &[PathBuf],
     format: Format,
+    row_ids: bool,
     stdin: Box<dyn Read + Send>,
 ) -> Result<Vec<Source>, InputError> {
     if paths.is_empty() {
@@ -66,7 +68,7 @@ fn named(
             continue;
         }
         let numbered = matches!(format, Format::Lines | Format::Hashes);
-        if numbered && paths.len() > 1 && path.to_str().is_none() {
+        if (numbered || row_ids) && paths.len() > 1 && path.to_str().is_none() {
             return Err(InputError::PathIsNoId { path: path.clone() });
         }
         sources.push(Source::at(path, format)?);

@@ -2,8 +2,16 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueHint};
+use clap::{Args, ValueEnum, ValueHint};
 use simshard_input::{Format, Html, InputOptions};
+
+/// Where ids come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum IdFrom {
+    /// The number of the line of jsonl, or of the row of csv and parquet, from 1; after the path and a
+    /// colon where there are several paths
+    Row,
+}
 
 /// Where documents come from and how they are written.
 #[derive(Args, Clone, Debug)]
@@ -44,6 +52,15 @@ pub struct InputArgs {
     /// [default: id]
     #[arg(short = 'x', long, visible_alias = "id_column", value_name = "NAME")]
     pub id_field: Option<String>,
+
+    /// jsonl, csv, parquet: where ids come from, if no field or column holds them
+    #[arg(
+        long = "id",
+        value_enum,
+        value_name = "WHENCE",
+        conflicts_with = "id_field"
+    )]
+    pub id_from: Option<IdFrom>,
 
     /// jsonl, csv, parquet: the field or column that holds a document's text [default: text]
     ///
@@ -98,6 +115,7 @@ impl InputArgs {
             paths: self.paths.clone(),
             format: self.format,
             id_field: self.id_field.clone(),
+            row_ids: self.id_from == Some(IdFrom::Row),
             text_field: self.text_field.clone(),
             fingerprint_field: self.fingerprint_field.clone(),
             features_field: self.features_field.clone(),

@@ -85,14 +85,14 @@ fn on_disk(bytes: &[u8]) -> File {
 
 fn text_columns() -> TableColumns {
     TableColumns {
-        id: "id".to_owned(),
+        id: Some("id".to_owned()),
         content: ContentColumn::Text("text".to_owned()),
     }
 }
 
 fn fingerprint_columns() -> TableColumns {
     TableColumns {
-        id: "id".to_owned(),
+        id: Some("id".to_owned()),
         content: ContentColumn::Fingerprint("fingerprint".to_owned()),
     }
 }

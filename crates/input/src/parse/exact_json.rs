@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use serde::de::IgnoredAny;
 
+use super::walk::Line;
 use super::{decimal, features};
 use crate::document::{Record, RecordContent, RecordId};
 use crate::fields::{JsonContent, JsonFields};
@@ -19,18 +20,32 @@ const NAMES_BYTES: usize = 100;
 const SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
 
 /// Reads a line that is not blank.
-pub(super) fn parse<'a>(fields: &JsonFields, line: &'a str) -> Result<Record<'a>, LineProblem> {
-    let id = ("--id-field", fields.id.as_str());
+pub(super) fn parse<'a>(
+    fields: &JsonFields,
+    line: &Line<'a>,
+    text: &'a str,
+) -> Result<Record<'a>, LineProblem> {
     let content = (fields.content.flags(), fields.content.name());
-    let [id, content] = find_fields(line, [id, content])?;
-    let id = match decode(id) {
-        Decoded::String(id) => id,
-        Decoded::Number(id) => Cow::Borrowed(id),
-        Decoded::Other => return Err(wrong_type(&fields.id, id, "a string or a number")),
+    let (id, content) = match &fields.id {
+        Some(name) => {
+            let [id, content] = find_fields(text, [("--id-field or --id row", name), content])?;
+            (given_id(name, id)?, content)
+        }
+        None => {
+            let [_, content] = find_fields(text, [content, content])?;
+            (line.id(), content)
+        }
     };
-    let id = RecordId::Given(id);
     let content = parse_content(&fields.content, content)?;
     Ok(Record { id, content })
+}
+
+fn given_id<'a>(name: &str, written: &'a str) -> Result<RecordId<'a>, LineProblem> {
+    match decode(written) {
+        Decoded::String(id) => Ok(RecordId::Given(id)),
+        Decoded::Number(id) => Ok(RecordId::Given(Cow::Borrowed(id))),
+        Decoded::Other => Err(wrong_type(name, written, "a string or a number")),
+    }
 }
 
 fn parse_content<'a>(

@@ -16,6 +16,7 @@ use simshard_simhash::Fingerprint;
 use super::decimal::parse_decimal;
 use super::exact_json;
 use super::lines::is_blank;
+use super::walk::Line;
 use crate::document::{Record, RecordContent, RecordId};
 use crate::fields::{JsonContent, JsonFields};
 use crate::problem::LineProblem;
@@ -23,19 +24,22 @@ use crate::problem::LineProblem;
 /// Reads a line; `None` for a blank one.
 pub(super) fn parse<'a>(
     fields: &JsonFields,
-    line: &'a str,
+    line: &Line<'a>,
+    text: &'a str,
 ) -> Result<Option<Record<'a>>, LineProblem> {
-    match parse_ordinary(fields, line) {
-        Some(record) => Ok(Some(record)),
-        None if is_blank(line) => Ok(None),
-        None => exact_json::parse(fields, line).map(Some),
-    }
+    let record = match parse_ordinary(fields, text) {
+        Some(record) => record,
+        None if is_blank(text) => return Ok(None),
+        None => exact_json::parse(fields, line, text)?,
+    };
+    Ok(Some(record))
 }
 
 /// Reads an object that has both fields once, as a string or an integer; may decline.
 fn parse_ordinary<'a>(fields: &JsonFields, line: &'a str) -> Option<Record<'a>> {
     // One field cannot be read as two in one pass; features are lists.
-    if fields.id == fields.content.name() || matches!(fields.content, JsonContent::Features(_)) {
+    let id = fields.id.as_deref()?;
+    if id == fields.content.name() || matches!(fields.content, JsonContent::Features(_)) {
         return None;
     }
     let mut deserializer = serde_json::Deserializer::from_str(line);
@@ -126,7 +130,7 @@ impl Visitor<'_> for Name<'_> {
     }
 
     fn visit_str<E: Error>(self, name: &str) -> Result<Which, E> {
-        if name == self.0.id {
+        if self.0.id.as_deref() == Some(name) {
             return Ok(Which::Id);
         }
         if name == self.0.content.name() {
@@ -227,7 +231,7 @@ mod tests {
             1 => Just(JsonContent::Text("id".to_owned())),
         ];
         content.prop_map(|content| JsonFields {
-            id: "id".to_owned(),
+            id: Some("id".to_owned()),
             content,
         })
     }
@@ -261,7 +265,7 @@ mod tests {
         #[test]
         fn what_one_pass_takes_the_rules_take_alike(line in line(), fields in fields()) {
             if let Some(record) = parse_ordinary(&fields, &line) {
-                let exact = exact_json::parse(&fields, &line);
+                let exact = exact_json::parse(&fields, &Line::of(&line), &line);
                 prop_assert_eq!(exact.map(seen), Ok(seen(record)));
             }
         }
@@ -270,7 +274,7 @@ mod tests {
     #[test]
     fn one_pass_takes_ordinary_lines_and_copies_no_text_without_escapes() {
         let fields = |content| JsonFields {
-            id: "id".to_owned(),
+            id: Some("id".to_owned()),
             content,
         };
         let texts = fields(JsonContent::Text("text".to_owned()));

@@ -81,8 +81,8 @@ impl LineParser {
             LineFormat::Hashes => hashes::parse(walk),
             LineFormat::Lines => walk.each_text(lines::parse),
             LineFormat::Tsv => walk.each_text(|line, text| tsv::parse(line.number, text)),
-            LineFormat::Jsonl(fields, html) => walk.each_text(|_, text| {
-                let record = json::parse(fields, text)?;
+            LineFormat::Jsonl(fields, html) => walk.each_text(|line, text| {
+                let record = json::parse(fields, line, text)?;
                 Ok(record.map(|record| html.of_record(record)))
             }),
         }

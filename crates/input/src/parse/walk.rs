@@ -63,6 +63,16 @@ impl<'a> Line<'a> {
         }
     }
 
+    /// A line from memory.
+    #[cfg(test)]
+    pub(super) fn of(text: &'a str) -> Self {
+        Self {
+            number: 1,
+            bytes: text.as_bytes(),
+            source: None,
+        }
+    }
+
     fn text(&self) -> Result<&'a str, LineProblem> {
         std::str::from_utf8(self.bytes).map_err(|error| not_utf8(self.bytes, &error))
     }

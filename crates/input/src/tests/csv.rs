@@ -3,6 +3,7 @@
 use super::*;
 use crate::MAX_RECORD_BYTES;
 use crate::csv::{CsvDocuments, CsvFault};
+use crate::row_number::RowNumber;
 
 fn fields(text: &str, id: &str) -> InputOptions {
     InputOptions {
@@ -42,7 +43,7 @@ fn what_is_wrong_names_the_line_that_the_row_begins_in() {
     for (rows, expected) in [
         (
             "a,b\n1,2\n",
-            "1: the header has no field \"id\": it has \"a\", \"b\"; say with --id-field which to read",
+            "1: the header has no field \"id\": it has \"a\", \"b\"; say with --id-field or --id row which to read",
         ),
         (
             "id,text,id\n",
@@ -86,7 +87,13 @@ fn bad_rows_are_counted_where_they_are_skipped() {
 fn a_quote_without_end_holds_no_more_than_a_row() {
     let endless = (&b"id,text\n1,\""[..]).chain(std::io::repeat(b'x'));
     let columns = args(Format::Csv, &[]).table_columns();
-    let mut documents = CsvDocuments::new("f".into(), Box::new(endless), columns, Ids::Any);
+    let mut documents = CsvDocuments::new(
+        "f".into(),
+        Box::new(endless),
+        columns,
+        Ids::Any,
+        RowNumber::default(),
+    );
     let Some(Err(CsvFault::File(error))) = documents.next() else {
         panic!("a document without an end");
     };
@@ -130,7 +137,8 @@ fn reads_of_any_size_give_the_same_rows() {
         }
         let seen = |reader: Box<dyn Read + Send>| -> Vec<Result<Document, String>> {
             let columns = args(Format::Csv, &[]).table_columns();
-            let documents = CsvDocuments::new("f".into(), reader, columns, Ids::Any);
+            let documents =
+                CsvDocuments::new("f".into(), reader, columns, Ids::Any, RowNumber::default());
             let told = |fault| match fault {
                 CsvFault::Row(error) | CsvFault::File(error) => error.to_string(),
             };

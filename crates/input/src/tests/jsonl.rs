@@ -120,7 +120,7 @@ fn a_missing_field_is_told_with_some_that_there_are() {
     let many = format!("{{{}}}", many.collect::<Vec<_>>().join(","));
     let refused = refusal(Format::Jsonl, many);
     assert!(refused.contains("\"name 0\", \"name 1\", "), "{refused}");
-    assert!(refused.ends_with(", …; say with --id-field which to read"));
+    assert!(refused.ends_with(", …; say with --id-field or --id row which to read"));
     assert!(refused.len() < 400, "{refused}");
 
     let hostile = format!("{{\"\\u001b[2J\\n{}\":1}}", "\u{202e}".repeat(9000));
@@ -152,7 +152,7 @@ fn faults_say_what_is_expected() {
     let cases = [
         (
             r#"{"text":"x"}"#,
-            r#"{"text":"x"} has no field "id": it has "text"; say with --id-field which to read"#,
+            r#"{"text":"x"} has no field "id": it has "text"; say with --id-field or --id row which to read"#,
         ),
         (
             r#"{"id":1,"b\u006fdy":""}"#,
@@ -298,5 +298,36 @@ fn a_path_that_leads_nowhere_is_a_missing_field() {
     assert!(
         found.contains("has the field \"text\" more than once"),
         "{found}"
+    );
+}
+
+#[test]
+fn rows_without_ids_can_be_called_by_their_numbers() {
+    let folder = Folder::new();
+    let numbered = |format, paths: &[PathBuf]| InputOptions {
+        row_ids: true,
+        ..args(format, paths)
+    };
+    let lines = "{\"text\": \"x\"}\n\n{\"text\": \"y\", \"id\": \"b\"}\n";
+    let input = open_bytes(&numbered(Format::Jsonl, &[]), lines.as_bytes()).unwrap();
+    assert_eq!(all(input), [text("1", "x"), text("3", "y")]);
+    let features = InputOptions {
+        features_field: Some("f".to_owned()),
+        ..numbered(Format::Jsonl, &[])
+    };
+    let input = open_bytes(&features, b"{\"f\": [17]}\n{\"f\": {\"17\": 2}}\n").unwrap();
+    assert_eq!(all(input), [print("1", 17), print("2", 17)]);
+    let rows = "text\n\"x\ny\"\n\nz\n";
+    let input = open_bytes(&numbered(Format::Csv, &[]), rows.as_bytes()).unwrap();
+    assert_eq!(all(input), [text("1", "x\ny"), text("2", "z")]);
+    let [a, b] = ["a.csv", "b.csv"].map(|name| folder.write(name, rows));
+    let input = open_bytes(&numbered(Format::Csv, &[a.clone(), b.clone()]), b"").unwrap();
+    let ids: Vec<String> = all(input).into_iter().map(|document| document.id).collect();
+    let expected = [&a, &b].map(|path| [1, 2].map(|row| format!("{}:{row}", path.display())));
+    assert_eq!(ids, expected.concat());
+    let message = message(open_bytes(&numbered(Format::Tsv, &[]), b""));
+    assert_eq!(
+        message,
+        "--id belongs to --format jsonl, csv or parquet, but the format is tsv"
     );
 }

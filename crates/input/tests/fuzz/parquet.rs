@@ -96,7 +96,7 @@ fn files() -> Vec<Vec<u8>> {
 
 fn columns(content: ContentColumn) -> TableColumns {
     TableColumns {
-        id: "id".to_owned(),
+        id: Some("id".to_owned()),
         content,
     }
 }

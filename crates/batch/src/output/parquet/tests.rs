@@ -12,7 +12,7 @@ use super::*;
 /// The documents of a finished table, by two of its columns.
 fn documents(table: File, id: &str, fingerprint: &str) -> Vec<Document> {
     let columns = TableColumns {
-        id: id.to_owned(),
+        id: Some(id.to_owned()),
         content: ContentColumn::Fingerprint(fingerprint.to_owned()),
     };
     let documents = ParquetDocuments::open("t".to_owned(), table, &columns, Ids::Any).unwrap();
@@ -185,7 +185,7 @@ fn a_table_that_is_not_finished_is_no_parquet_file() {
     file.flush().unwrap();
     file.rewind().unwrap();
     let columns = TableColumns {
-        id: "id".to_owned(),
+        id: Some("id".to_owned()),
         content: ContentColumn::Fingerprint("fingerprint".to_owned()),
     };
     assert!(ParquetDocuments::open("t".to_owned(), file, &columns, Ids::Any).is_err());

@@ -7,7 +7,7 @@ fn a_missing_column_is_an_error_that_names_those_that_there_are() {
     let schema = "message m { required int32 key; required group meta { required binary text; } }";
     let file = file_of(schema, plain(), &[vec![Int32(some(&[1])), texts(&["t"])]]);
     let expected = "a.parquet has no column \"id\": its columns are \"key\", \"meta.text\"; say with \
-                    --id-field which to read";
+                    --id-field or --id row which to read";
     assert_eq!(refusal(&file, &text_columns()), expected);
     for (columns, name, flags) in [
         (fingerprint_columns(), "fingerprint", "--fingerprint-field"),
@@ -17,7 +17,7 @@ fn a_missing_column_is_an_error_that_names_those_that_there_are() {
             "--text-field or --fingerprint-field",
         ),
     ] {
-        let id = "key".to_owned();
+        let id = Some("key".to_owned());
         let expected = format!(
             "a.parquet has no column \"{name}\": its columns are \"key\", \"meta.text\"; say with \
              {flags} which to read"
@@ -61,7 +61,9 @@ fn of_many_columns_only_some_are_named() {
     let file = file_of(&format!("message m {{ {columns} }}"), plain(), &[]);
     let message = refusal(&file, &text_columns());
     assert!(
-        message.ends_with("\"c18\", \"c19\" and 10 more; say with --id-field which to read"),
+        message.ends_with(
+            "\"c18\", \"c19\" and 10 more; say with --id-field or --id row which to read"
+        ),
         "{message}"
     );
 }

@@ -17,6 +17,21 @@ fn texts_are_read_in_every_encoding_and_compression() {
 }
 
 #[test]
+fn rows_without_ids_can_be_called_by_their_numbers() {
+    let groups = [
+        vec![texts(&["a", "b"]), texts(&["first", "second"])],
+        vec![texts(&["c"]), texts(&["third"])],
+    ];
+    let file = file_of(TEXT_SCHEMA, plain(), &groups);
+    let columns = TableColumns {
+        id: None,
+        ..text_columns()
+    };
+    let expected = [text("1", "first"), text("2", "second"), text("3", "third")];
+    assert_eq!(read(&file, &columns), expected);
+}
+
+#[test]
 fn more_rows_than_a_batch_are_read_in_order() {
     let schema =
         "message m { required int64 id; optional int64 fingerprint (INTEGER(64, false)); }";
@@ -121,7 +136,7 @@ fn a_column_inside_a_struct_is_named_by_its_path() {
         &[vec![Int32(vec![Some(9)]), texts(&["t"])]],
     );
     let columns = TableColumns {
-        id: "meta.id".to_owned(),
+        id: Some("meta.id".to_owned()),
         ..text_columns()
     };
     assert_eq!(read(&file, &columns), [text("9", "t")]);
