@@ -8,6 +8,7 @@ use std::path::Path;
 use bzip2::bufread::MultiBzDecoder;
 
 use crate::gzip::Members;
+use crate::head;
 use crate::lz4::Frames;
 use crate::xz::{self, Streams};
 
@@ -125,17 +126,7 @@ impl Decompressed {
     /// Reads the first bytes of what has this name to find out what they are. Waits for as few as
     /// will do.
     pub(crate) fn new(name: &Path, mut reader: Box<dyn Read + Send>) -> io::Result<Self> {
-        let mut head = vec![0; HEAD_BYTES];
-        let mut filled = 0;
-        while may_be_compressed(&head[..filled]) {
-            match reader.read(&mut head[filled..]) {
-                Ok(0) => break,
-                Ok(read) => filled += read,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        head.truncate(filled);
+        let head = head::take(&mut reader, HEAD_BYTES, |read| !may_be_compressed(read))?;
         if let Some(compression) = Compression::of_name(name).filter(|_| may_be_compressed(&head)) {
             return Ok(Self {
                 reader: Box::new(Failing(ErrorKind::UnexpectedEof)),

@@ -8,10 +8,21 @@ use crate::looks::LOOKED_AT;
 pub(crate) fn peek(
     mut reader: Box<dyn Read + Send>,
 ) -> io::Result<(Vec<u8>, Box<dyn Read + Send>)> {
-    let mut head = vec![0; LOOKED_AT];
-    let mut filled = 0;
     let is_enough = |read: &[u8]| read.trim_ascii_start().contains(&b'\n');
-    while filled < head.len() && !is_enough(&head[..filled]) {
+    let head = take(&mut reader, LOOKED_AT, is_enough)?;
+    let whole = Box::new(Cursor::new(head.clone()).chain(reader));
+    Ok((head, whole))
+}
+
+/// Reads the first bytes, until they are enough, `most` bytes or all. Waits for no more than that.
+pub(crate) fn take(
+    reader: &mut dyn Read,
+    most: usize,
+    is_enough: impl Fn(&[u8]) -> bool,
+) -> io::Result<Vec<u8>> {
+    let mut head = vec![0; most];
+    let mut filled = 0;
+    while filled < most && !is_enough(&head[..filled]) {
         match reader.read(&mut head[filled..]) {
             Ok(0) => break,
             Ok(read) => filled += read,
@@ -20,6 +31,5 @@ pub(crate) fn peek(
         }
     }
     head.truncate(filled);
-    let whole = Box::new(Cursor::new(head.clone()).chain(reader));
-    Ok((head, whole))
+    Ok(head)
 }

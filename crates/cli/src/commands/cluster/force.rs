@@ -155,7 +155,7 @@ impl Cluster {
         let (meant, others): (ShardRecords, ShardRecords) = stuck
             .iter()
             .map(|(&shard, record)| (shard, record.clone()))
-            .partition(|(_, record)| record.in_sync(from).is_some());
+            .partition(|(shard, record)| self.holds(from, *shard, record));
         let shards: ShardSet = others.keys().copied().collect();
         let in_sync = others.values().flat_map(|record| &record.in_sync);
         let in_sync = self.names(in_sync.map(|entry| entry.store));
@@ -170,6 +170,11 @@ impl Cluster {
             note(lacking);
         }
         Ok(meant)
+    }
+
+    /// Whether a store is in sync by a record, and has installed one: it may go on alone by no other.
+    fn holds(&self, store: StoreId, shard: ShardId, record: &ShardRecord) -> bool {
+        record.in_sync(store).is_some() && self.report(shard, store) > Some(Epoch::NONE)
     }
 
     /// Refuses to go on before the operator has said of each node that does not answer that it does not run.
