@@ -4,7 +4,7 @@
 recipes cannot stand beside it (simhash-py does not build under Python 3.11 and shares its module
 name with `simhash`; ChenghaoMou's simhash is in no registry; text-dedup needs Spark), so
 `moz-shingle-4`, `jenkins-window-5` and `textdedup-3` are held against a few lines of Python that
-follow their sources. `words-v1` and `words-v2-N` are this project's own: here they are written anew
+follow their sources. `words-v1`, `words-v2-N` and `words-v3` are this project's own: here they are written anew
 from their definitions, with word boundaries from the package `uniseg` (Unicode 16).
 
 Texts mix scripts, cases, marks and spaces. Their alphabets are older than Unicode 13, the version of
@@ -225,6 +225,15 @@ def words_v2(size):
     return lambda text: minima(set(word_runs(unicodedata.normalize("NFC", text), size)))
 
 
+def words_v3(text):
+    """The lowest bit of every four is that of the words, the others are those of their runs."""
+    of_words, of_runs = (words_v2(size)(text) for size in (1, 2))
+    if of_words is None:
+        return None
+    digits = zip(f"{of_words:016x}", f"{of_runs:016x}")
+    return int("".join(f"{int(words, 16) & 1 | int(runs, 16) & 14:x}" for words, runs in digits), 16)
+
+
 def textdedup_3(text):
     if len(text) < 5:
         return None
@@ -233,6 +242,7 @@ def textdedup_3(text):
 
 
 PUBLISHED = {
+    "words-v3": words_v3,
     "words-v2": words_v2(2),
     "words-v2-3": words_v2(3),
     "words-v1": words_v1,

@@ -2,7 +2,8 @@
 
 WIDTH, HEIGHT = 420, 300
 LEFT, RIGHT, TOP, BOTTOM = 40, 10, 30, 40
-COLOURS = ["#1f6f8b", "#4a97b4", "#b8763a", "#6c8a55", "#7a6299", "#b45668", "#8a8578", "#3f8f84", "#333333"]
+COLOURS = ["#d1495b", "#1f6f8b", "#4a97b4", "#b8763a", "#6c8a55", "#7a6299", "#b45668", "#8a8578", "#3f8f84"]
+COLOURS += ["#333333"]
 
 
 def place(distance, share):

@@ -62,7 +62,9 @@ pub(crate) fn windows(recipe: Recipe) -> &'static str {
             | TextRecipe::JenkinsWindow(_)
             | TextRecipe::JenkinsWindowCompat(_),
         ) => "1-255",
-        Recipe::Text(TextRecipe::WordsV1 | TextRecipe::Leonsim3 | TextRecipe::Leonsim4)
+        Recipe::Text(
+            TextRecipe::WordsV3 | TextRecipe::WordsV1 | TextRecipe::Leonsim3 | TextRecipe::Leonsim4,
+        )
         | Recipe::Features => "",
     }
 }
@@ -77,7 +79,7 @@ mod tests {
             let names = RecipeNames { only_texts };
             let values = names.possible_values().unwrap();
             let offered: Vec<String> = values.map(|one| one.get_name().to_owned()).collect();
-            for name in ["words-v2", "words-v2-3", "words-v1"] {
+            for name in ["words-v3", "words-v2", "words-v2-3", "words-v1"] {
                 assert!(offered.iter().any(|one| one == name), "{offered:?}");
             }
             for name in &offered {

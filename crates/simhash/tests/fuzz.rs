@@ -197,8 +197,13 @@ fn compat_slowly(text: &str, recipe: TextRecipe) -> Option<Fingerprint> {
 }
 
 #[test]
+fn words_v3() {
+    run_by_definition(TextRecipe::WordsV3);
+}
+
+#[test]
 fn words_v2() {
-    run_by_definition(TextRecipe::default());
+    run_by_definition(TextRecipe::WordsV2(Window::new(2).unwrap()));
 }
 
 #[test]
@@ -248,5 +253,5 @@ fn every_listed_text_recipe_has_a_target() {
     let texts = Recipe::LISTED
         .into_iter()
         .filter(|recipe| recipe.for_texts().is_ok());
-    assert_eq!(texts.count(), 8);
+    assert_eq!(texts.count(), 9);
 }

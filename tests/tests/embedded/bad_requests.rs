@@ -187,7 +187,7 @@ async fn a_text_without_fingerprint_is_refused_by_its_place() {
     let (cluster, mut stub) = start().await;
     let create = v1::CreateCorpusRequest {
         name: "words".into(),
-        recipe: "words-v2".into(),
+        recipe: "words-v3".into(),
         ..Default::default()
     };
     cluster.client.create_corpus(create).await.unwrap();
@@ -223,7 +223,7 @@ async fn a_text_without_fingerprint_is_refused_by_its_place() {
         answers.message().await.unwrap_err(),
     ] {
         check("text", &status, Reason::InvalidRequest, Some("texts[2]"));
-        let said = "texts[2] has no fingerprint by recipe words-v2";
+        let said = "texts[2] has no fingerprint by recipe words-v3";
         assert!(status.message().contains(said), "{status:?}");
     }
     let scanned = stub.scan(v1::ScanRequest {

@@ -154,7 +154,7 @@ fn corpora_outlive_their_router() {
     let listed = simshard(router.url(), &["corpus", "list"], "");
     assert_eq!(
         listed,
-        "name\tblocks\tdistance\trecipe\tstate\nkept\t6\t3\twords-v2\tlive\n"
+        "name\tblocks\tdistance\trecipe\tstate\nkept\t6\t3\twords-v3\tlive\n"
     );
     assert_eq!(
         simshard(router.url(), &["find", "--corpus", "kept"], TEXTS),

@@ -93,7 +93,7 @@ impl<'a> Programs<'a> {
         let mut cluster = self.simshard();
         cluster.args(arguments.split(' '));
         process::run(cluster.arg("--folder").arg(&self.folder))?;
-        for recipe in ["words-v2", "words-v1", "leonsim-3"] {
+        for recipe in ["words-v3", "words-v2", "words-v1", "leonsim-3"] {
             let arguments = "bench batch --case hash --threads 2 --check --recipe";
             process::run(self.simshard().args(arguments.split(' ')).arg(recipe))?;
         }

@@ -2,7 +2,7 @@
 //!
 //! A random sample of many documents holds almost no near-duplicates. So of an input with more
 //! documents than the sample may have, documents are drawn at random, each with what is near it. All
-//! texts get the fingerprint of `words-v2` when the input is read first, and what is drawn is read
+//! texts get the fingerprint of `words-v3` when the input is read first, and what is drawn is read
 //! the second time.
 
 use std::collections::HashSet;

@@ -46,7 +46,7 @@ impl Scene {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("texts");
         fs::write(&path, texts.join("\n")).unwrap();
-        let recipes = ["words-v2", "leonsim-3", "textdedup-3"];
+        let recipes = ["words-v3", "leonsim-3", "textdedup-3"];
         let recipes = recipes.map(|name| name.parse::<Recipe>().unwrap().for_texts().unwrap());
         let job = Evaluate {
             input: InputOptions {

@@ -322,10 +322,10 @@ mod tests {
             "<polyline",
             "<rect",
             "drawn from",
-            "--recipe words-v2 --distance 0",
+            "--recipe words-v3 --distance 0",
             "some/id",
             "<dt>Of too few words</dt><dd><data value=\"17\">17</data>",
-            "<p class=\"verdict\">Suggested: words-v2 at distance 0 with ",
+            "<p class=\"verdict\">Suggested: words-v3 at distance 0 with ",
             "<h3>few distinct words</h3><ul class=\"samples\"><li>",
         ] {
             assert!(page.contains(part), "{part}");

@@ -219,7 +219,7 @@ mod tests {
         let corpus = |blocks, distance| v1::Corpus {
             blocks,
             distance,
-            recipe: "words-v2".to_owned(),
+            recipe: "words-v3".to_owned(),
             ..v1::Corpus::default()
         };
         for (corpus, described) in [
@@ -227,7 +227,7 @@ mod tests {
             (corpus(5, 3), "5 blocks, distance 3, 10 tables"),
             (corpus(0, 3), "0 blocks, distance 3, ? tables"),
         ] {
-            let described = format!("{described}, recipe words-v2");
+            let described = format!("{described}, recipe words-v3");
             assert_eq!(describe(&corpus), described);
         }
     }

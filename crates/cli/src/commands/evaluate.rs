@@ -27,14 +27,14 @@ degenerate texts, the nearest unlike pairs and the farthest true ones are named,
 to be looked at.
 
 Texts equal word for word count once. Of more texts than --sample, random ones
-are taken with what is near them by words-v2. Shares are those of the sample,
+are taken with what is near them by words-v3. Shares are those of the sample,
 with intervals of 95 %.
 
 It ends with 1 if nothing meets --want, with 2 if fewer than 100 pairs are true.
 
 Examples:
   simshard evaluate pages.jsonl --want recall=0.95,precision=0.9
-  simshard evaluate texts/ --recipes words-v2,words-v2-3 --report page.html
+  simshard evaluate texts/ --recipes words-v3,words-v2 --report page.html
   simshard evaluate pages.jsonl --pairs labels.tsv --json")]
 pub struct EvaluateArgs {
     /// The documents.

@@ -33,8 +33,9 @@ Prints a line for each query, in their order:
 document. Matches come by distance, then fingerprint. `\"truncated\": true` is
 added where --limit cut them, `\"document_count\"` where --max-ids cut the ids,
 and `\"guaranteed_distance\"` to a partial answer: farther matches may be missing.
-Corpora of words-v2 add `\"similarity\"`, estimated from the distance. Documents
-that the recipe gives no fingerprint are counted, and get no line.
+Corpora of words-v3 and words-v2 add `\"similarity\"`, estimated from the
+distance. Documents that the recipe gives no fingerprint are counted, and get no
+line.
 
 Examples:
   simshard find queries.jsonl --text-field body --limit 10

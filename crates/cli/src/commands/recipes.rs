@@ -18,7 +18,7 @@ words-v2 at runs of 2.
 
 Examples:
   simshard recipes                            one line each
-  simshard recipes words-v2                   one in full
+  simshard recipes words-v3                   one in full
   simshard recipes --json                     all in full, a JSON object a line")]
 pub struct RecipesArgs {
     /// Explain this one in full
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn an_explanation_names_every_aspect() {
         let text = in_full(&Recipe::default().explanation());
-        assert!(text.starts_with("words-v2: runs of words"), "{text}");
+        assert!(text.starts_with("words-v3: words and runs"), "{text}");
         for aspect in [
             "takes", "tokens", "features", "hash", "ties", "empty", "version", "source", "choose",
         ] {

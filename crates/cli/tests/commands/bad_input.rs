@@ -504,7 +504,7 @@ fn overlapping_paths_of_a_demo_are_read_once() {
 #[test]
 fn fingerprints_of_another_recipe_are_refused_where_it_is_named() {
     let router = embedded();
-    for (recipe, code) in [("leonsim-3", 2), ("words-v2", 0)] {
+    for (recipe, code) in [("leonsim-3", 2), ("words-v3", 0)] {
         for command in [
             &["insert", "--format", "tsv"][..],
             &["find", "--fingerprint", "1"],

@@ -366,7 +366,7 @@ fn chenghaomous_options_are_taken_and_the_differences_are_those_told() {
     let whole = with(&short, "--window 5");
     assert_eq!(whole, with(&short, "--recipe jenkins-window-5"));
     let words = with(&short, "");
-    assert_eq!(words, with(&short, "--recipe words-v2"));
+    assert_eq!(words, with(&short, "--recipe words-v3"));
     assert!(compat != whole && compat != words && whole != words);
 
     let hashes = "a\t5\nb\t4\nc\t18446744073709551615\n";

@@ -140,12 +140,12 @@ fn a_corpus_that_is_not_there_is_refused() {
 fn a_corpus_of_another_recipe_is_refused_where_one_is_named() {
     let router = serve("");
     for verb in ["scan", "find-pairs", "find-clusters"] {
-        for (recipe, code) in [("leonsim-3", 2), ("words-v2", 0)] {
+        for (recipe, code) in [("leonsim-3", 2), ("words-v3", 0)] {
             let args = ["corpus", verb, "default", "--recipe", recipe];
             let output = try_simshard(&router, &args, "");
             let log = String::from_utf8_lossy(&output.stderr);
             assert_eq!(output.status.code(), Some(code), "{verb}: {log}");
-            let is_said = log.contains("made with recipe words-v2, not leonsim-3");
+            let is_said = log.contains("made with recipe words-v3, not leonsim-3");
             assert_eq!(is_said, code == 2, "{verb}: {log}");
         }
     }

@@ -38,6 +38,7 @@ fn figures_and_a_suggestion_are_printed() {
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.starts_with("240 texts, 120 true pairs\n"), "{text}");
     for recipe in [
+        "words-v3",
         "words-v2",
         "words-v1",
         "leonsim-4",

@@ -62,6 +62,7 @@ fn every_recipe_has_a_line_in_the_help() {
         let output = run(BINARY, [command, &["--help"]].concat(), "");
         let help = String::from_utf8(output.stdout).unwrap();
         for recipe in [
+            "words-v3:",
             "words-v2:",
             "words-v1:",
             "leonsim-3:",

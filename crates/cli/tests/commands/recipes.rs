@@ -24,6 +24,7 @@ fn both(args: &[&str]) -> (String, String) {
 #[test]
 fn file_commands_leave_out_texts_without_fingerprint_and_count_them() {
     for (recipe, skipped, rows) in [
+        ("words-v3", "skipped 2 unhashable texts\n", 3),
         ("words-v2", "skipped 2 unhashable texts\n", 3),
         ("words-v2-3", "skipped 2 unhashable texts\n", 3),
         ("textdedup-3", "skipped 1 unhashable text\n", 4),
@@ -67,7 +68,7 @@ fn degenerate_texts_are_counted_and_short_ones_left_out_where_that_is_asked_for(
     for (min_words, rows, said) in [("0", 4, all), ("3", 4, all), ("4", 3, kept)] {
         let with = ["--format", "lines", "--min-words", min_words];
         let hashed = run(BINARY, [&["hash"][..], &with].concat(), &lines);
-        assert_eq!(log(&hashed), format!("recipe words-v2\n{said}"));
+        assert_eq!(log(&hashed), format!("recipe words-v3\n{said}"));
         assert_eq!(
             String::from_utf8_lossy(&hashed.stdout).lines().count(),
             rows + 1
@@ -77,7 +78,7 @@ fn degenerate_texts_are_counted_and_short_ones_left_out_where_that_is_asked_for(
             [&["find-clusters"][..], &with, &report].concat(),
             &lines,
         );
-        assert_eq!(log(&found), format!("recipe words-v2\n{said}"));
+        assert_eq!(log(&found), format!("recipe words-v3\n{said}"));
         let page = std::fs::read_to_string(report[1]).unwrap();
         assert!(page.contains("mostly digits") && page.contains("Degenerate texts"));
     }
@@ -112,22 +113,24 @@ fn a_corpus_gets_the_blocks_that_suit_its_distance_and_documents_and_says_why() 
         let create = ["corpus", "create", name, "--router", router.url()];
         let output = run(BINARY, [&create[..], args].concat(), "");
         let said = format!(
-            "{reason}created corpus {name}: {created}, recipe words-v2\nexpect {chance} documents\n"
+            "{reason}created corpus {name}: {created}, recipe words-v3\nexpect {chance} documents\n"
         );
         assert_eq!(log(&output), said);
     }
 }
 
 #[test]
-fn texts_are_hashed_by_words_v2_unless_told_otherwise() {
+fn texts_are_hashed_by_words_v3_unless_told_otherwise() {
     let by = |recipe: &[&str]| both(&[&["hash", "--format", "jsonl"], recipe].concat());
-    assert_eq!(by(&[]), by(&["--recipe", "words-v2"]));
-    assert_ne!(by(&[]), by(&["--recipe", "words-v1"]));
+    assert_eq!(by(&[]), by(&["--recipe", "words-v3"]));
+    for old in ["words-v2", "words-v1"] {
+        assert_ne!(by(&[]), by(&["--recipe", old]), "{old}");
+    }
 
     let router = embedded();
     simshard(&router, &["corpus", "create", "new"], "");
     let listed = simshard(&router, &["corpus", "list"], "");
-    assert_eq!(listed.matches("\twords-v2\t").count(), 2, "{listed}");
+    assert_eq!(listed.matches("\twords-v3\t").count(), 2, "{listed}");
 }
 
 #[test]
@@ -163,5 +166,5 @@ fn commands_keep_texts_without_fingerprint_from_corpora_that_give_none() {
         "",
     );
     assert_eq!(output.status.code(), Some(2));
-    assert!(log(&output).contains("texts[0] has no fingerprint by recipe words-v2"));
+    assert!(log(&output).contains("texts[0] has no fingerprint by recipe words-v3"));
 }

@@ -349,7 +349,7 @@ fn a_server_without_its_file_of_corpora_is_not_empty_and_can_be_recovered() {
     let stored = client(&server, &["corpus", "recover"]).stdout;
     let stored = String::from_utf8(stored).unwrap();
     let uid = stored.lines().nth(1).unwrap().split('\t').next().unwrap();
-    let named = ["--name", "default", "--recipe", "words-v2"];
+    let named = ["--name", "default", "--recipe", "words-v3"];
     let recover = [&["corpus", "recover", uid], &named[..]].concat();
     assert!(client(&server, &recover).status.success());
     let found = String::from_utf8(client(&server, &["find"]).stdout).unwrap();

@@ -333,7 +333,7 @@ fn a_recipe_for_something_else_than_the_documents_carry_is_refused() {
     );
     assert_eq!(
         refusal("--format jsonl --features-field f", texts).unwrap(),
-        "these documents carry features, and recipe words-v2 takes texts: add --recipe features"
+        "these documents carry features, and recipe words-v3 takes texts: add --recipe features"
     );
     assert_eq!(refusal("--format lines", texts), None);
     assert_eq!(refusal("--format tsv", Recipe::Features), None);

@@ -16,6 +16,7 @@ use crate::Fingerprint;
 /// The fingerprint of a text by the recipe's own words.
 pub(super) fn fingerprint(recipe: TextRecipe, text: &str) -> Option<Fingerprint> {
     let hashes = match recipe {
+        TextRecipe::WordsV3 => return words_v3(text),
         TextRecipe::WordsV2(window) => return words_v2(text, window),
         TextRecipe::TextDedup(_) if text.chars().count() < textdedup::FEWEST => return None,
         TextRecipe::TextDedup(window) => text_dedup(text, window),
@@ -79,6 +80,17 @@ fn words_v2(text: &str, window: Window) -> Option<Fingerprint> {
     Some(Fingerprint(
         bits.rev().fold(0, |value, bit| value * 2 + bit),
     ))
+}
+
+fn words_v3(text: &str) -> Option<Fingerprint> {
+    let of_words = words_v2(text, Window::ONE)?;
+    let of_runs = words_v2(text, Window::TWO)?;
+    let mut value = 0;
+    for bit in 0..64 {
+        let from = if bit % 4 == 0 { of_words } else { of_runs };
+        value |= from.0 & (1 << bit);
+    }
+    Some(Fingerprint(value))
 }
 
 /// SplitMix64's finalizer of feature + round times its constant, modulo 2^64.

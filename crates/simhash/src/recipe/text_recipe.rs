@@ -4,16 +4,20 @@ use std::fmt;
 
 use super::{
     Window, definition, jenkins_window, leonsim, moz_shingle, textdedup, words_v1, words_v2,
+    words_v3,
 };
 use crate::Fingerprint;
 
 /// A recipe that makes fingerprints of texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TextRecipe {
+    /// One-bit minima of lower-cased words and of runs of two, hashed with XXH3: this project's own,
+    /// the default.
+    WordsV3,
     /// One-bit minima of runs of this many lower-cased words, hashed with XXH3: this project's own.
-    /// With 2 words it is the default, and its name has no number.
+    /// With 2 words its name has no number.
     WordsV2(Window),
-    /// Shingles of 4 lower-cased words, hashed with XXH3: this project's own, the default before.
+    /// Shingles of 4 lower-cased words, hashed with XXH3: this project's own, the first.
     WordsV1,
     /// Slides of 3 characters, hashed with MD5: the README script of the Python package `simhash`.
     Leonsim3,
@@ -32,7 +36,7 @@ pub enum TextRecipe {
 
 impl Default for TextRecipe {
     fn default() -> Self {
-        Self::WordsV2(Window::TWO)
+        Self::WordsV3
     }
 }
 
@@ -45,12 +49,13 @@ const JENKINS_WINDOW: &str = "jenkins-window-";
 const COMPAT: &str = "-compat";
 
 impl TextRecipe {
-    /// The fingerprint of a text; `None` if the recipe gives it none. The recipes `words-v2-N` give
-    /// none to texts without words, and `textdedup-N` to texts of fewer than 5 characters; the
+    /// The fingerprint of a text; `None` if the recipe gives it none. The recipes `words-v3` and
+    /// `words-v2-N` give none to texts without words, and `textdedup-N` to texts of fewer than 5 characters; the
     /// others give every text one.
     #[must_use]
     pub fn fingerprint(self, text: &str) -> Option<Fingerprint> {
         match self {
+            Self::WordsV3 => words_v3::fingerprint(text),
             Self::WordsV2(window) => words_v2::fingerprint(text, window),
             Self::WordsV1 => Some(words_v1::fingerprint(text)),
             Self::Leonsim3 => Some(leonsim::fingerprint(text, 3)),
@@ -68,7 +73,7 @@ impl TextRecipe {
     #[must_use]
     pub fn has_fingerprint(self, text: &str) -> bool {
         match self {
-            Self::WordsV2(_) => text.contains(char::is_alphanumeric),
+            Self::WordsV3 | Self::WordsV2(_) => text.contains(char::is_alphanumeric),
             Self::TextDedup(_) => text.chars().nth(textdedup::FEWEST - 1).is_some(),
             Self::WordsV1
             | Self::Leonsim3
@@ -88,12 +93,16 @@ impl TextRecipe {
 
     pub(super) const fn summary(self) -> &'static str {
         match self {
+            Self::WordsV3 => {
+                "words and runs of 2 words in any script, blind to case, spacing and most \
+                 punctuation, as minima: the choice for documents"
+            }
             Self::WordsV2(_) => {
-                "runs of words in any script, 2 unless the name says how many, blind to case, \
-                 spacing and most punctuation, as minima: words-v2 is the choice for documents"
+                "runs of words, 2 unless the name says how many, read like those of words-v3, as \
+                 minima: finds less, and less that is unlike, the longer the runs"
             }
             Self::WordsV1 => {
-                "runs of 4 words, read like those of words-v2, as a simhash: for corpora that have \
+                "runs of 4 words, read like those of words-v3, as a simhash: for corpora that have \
                  it, as it misses most edited texts"
             }
             Self::Leonsim3 => {
@@ -126,7 +135,8 @@ impl TextRecipe {
     /// Reads an exact name.
     pub(super) fn from_name(name: &str) -> Option<Self> {
         match name {
-            "words-v2" => return Some(Self::default()),
+            "words-v3" => return Some(Self::WordsV3),
+            "words-v2" => return Some(Self::WordsV2(Window::TWO)),
             "words-v1" => return Some(Self::WordsV1),
             "leonsim-3" => return Some(Self::Leonsim3),
             "leonsim-4" => return Some(Self::Leonsim4),
@@ -154,6 +164,7 @@ impl TextRecipe {
 impl fmt::Display for TextRecipe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::WordsV3 => f.pad("words-v3"),
             Self::WordsV2(Window::TWO) => f.pad("words-v2"),
             Self::WordsV2(window) => f.pad(&format!("{WORDS_V2}{window}")),
             Self::WordsV1 => f.pad("words-v1"),

@@ -9,6 +9,7 @@ use std::num::NonZeroU8;
 pub struct Window(NonZeroU8);
 
 impl Window {
+    pub(super) const ONE: Self = Self(NonZeroU8::MIN);
     pub(crate) const TWO: Self = Self(NonZeroU8::MIN.saturating_add(1));
     pub(super) const THREE: Self = Self(NonZeroU8::MIN.saturating_add(2));
     pub(super) const FOUR: Self = Self(NonZeroU8::MIN.saturating_add(3));

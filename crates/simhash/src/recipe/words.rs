@@ -12,10 +12,28 @@ use ascii::AsciiWords;
 pub(super) use ascii::ascii_length;
 use runs::Runs;
 
-/// Hands the hashes of all runs of `window` words to `take`, many at once, in their order. A text
-/// with fewer words has one run; a text without words has none.
-pub(super) fn for_each_run(level: Level, text: &str, window: Window, take: impl FnMut(&[u64])) {
-    let mut runs = Runs::new(window, take);
+/// Hands the hashes of all runs of as many words as each of `windows` says to `take`, with the place
+/// of their window, many at once, and those of a window in their order. A text with fewer words has
+/// one run; a text without words has none.
+pub(super) fn for_each_run<const N: usize>(
+    level: Level,
+    text: &str,
+    windows: [Window; N],
+    mut take: impl FnMut(usize, &[u64]),
+) {
+    let mut all = windows.map(Runs::new);
+    for_each_word(level, text, |words| {
+        for (at, runs) in all.iter_mut().enumerate() {
+            runs.add_all(words, |runs| take(at, runs));
+        }
+    });
+    for (at, runs) in all.into_iter().enumerate() {
+        runs.finish(|runs| take(at, runs));
+    }
+}
+
+/// Hands the hashes of all words to `take`, many at once, in their order.
+fn for_each_word(level: Level, text: &str, mut take: impl FnMut(&[u64])) {
     let mut ascii = AsciiWords::new(level);
     let mut lowered = String::new();
     let mut rest = text;
@@ -23,16 +41,15 @@ pub(super) fn for_each_run(level: Level, text: &str, window: Window, take: impl 
         let (piece, after) = rest.split_at(ascii::prefix(rest));
         rest = after;
         if !piece.is_empty() {
-            runs.add_all(ascii.hashes(piece));
+            take(ascii.hashes(piece));
             continue;
         }
         let (gap, after) = rest.split_at(ascii::gap(rest));
         rest = after;
         for word in gap.unicode_words() {
-            runs.add_all(&[hash_word(word, &mut lowered)]);
+            take(&[hash_word(word, &mut lowered)]);
         }
     }
-    runs.finish();
 }
 
 /// The hashes of all runs of `window` words of a text, in their order. Words, their case and their
@@ -42,7 +59,7 @@ pub(super) fn for_each_run(level: Level, text: &str, window: Window, take: impl 
 pub fn word_runs(text: &str, window: Window) -> Vec<u64> {
     // Words of European languages and code take about this many bytes.
     let mut all = Vec::with_capacity(text.len() / 5);
-    for_each_run(Level::best(), text, window, |runs| {
+    for_each_run(Level::best(), text, [window], |_, runs| {
         all.extend_from_slice(runs);
     });
     all

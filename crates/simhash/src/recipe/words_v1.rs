@@ -37,6 +37,6 @@ pub(super) fn fingerprint(text: &str) -> Fingerprint {
 
 pub(super) fn fingerprint_at(level: Level, text: &str) -> Fingerprint {
     let mut counter = BitCounter::new();
-    words::for_each_run(level, text, Window::FOUR, |runs| counter.add_all(runs));
+    words::for_each_run(level, text, [Window::FOUR], |_, runs| counter.add_all(runs));
     counter.fingerprint()
 }

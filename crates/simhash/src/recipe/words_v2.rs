@@ -25,6 +25,7 @@
 //! and König, "b-bit minwise hashing", WWW 2010, for keeping one bit; Shrivastava and Li, "In
 //! defense of minhash over simhash", AISTATS 2014, for why.
 
+use std::array;
 use std::borrow::Cow;
 
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
@@ -48,11 +49,24 @@ pub(super) fn fingerprint(text: &str, window: Window) -> Option<Fingerprint> {
 }
 
 pub(super) fn fingerprint_at(level: Level, text: &str, window: Window) -> Option<Fingerprint> {
-    let mut minima = Minima::new();
-    words::for_each_run(level, &normalized(text), window, |runs| {
-        minima.add_all(runs);
+    joined(level, text, [(window, u64::MAX)])
+}
+
+/// Bits of several fingerprints in one: of each window those that it is listed with. `None` if the
+/// text has no words.
+pub(super) fn joined<const N: usize>(
+    level: Level,
+    text: &str,
+    parts: [(Window, u64); N],
+) -> Option<Fingerprint> {
+    let mut minima = parts.map(|(_, bits)| Minima::of(bits));
+    let windows = parts.map(|(window, _)| window);
+    words::for_each_run(level, &normalized(text), windows, |part, runs| {
+        minima[part].add_all(runs);
     });
-    minima.fingerprint()
+    minima.into_iter().try_fold(Fingerprint(0), |all, minima| {
+        Some(Fingerprint(all.0 | minima.bits()?))
+    })
 }
 
 /// A text in NFC. Texts that the quick check recognises are not copied, and ASCII is not even read
@@ -82,9 +96,11 @@ struct Minima {
 }
 
 impl Minima {
-    const fn new() -> Self {
+    /// Nothing in the bins of these bits. The others are full from the start, of a minimum without
+    /// lowest bit.
+    fn of(bits: u64) -> Self {
         Self {
-            bins: [EMPTY; 64],
+            bins: array::from_fn(|bin| if bits >> bin & 1 == 1 { EMPTY } else { 0 }),
             features: Vec::new(),
             room: ROOM,
         }
@@ -119,7 +135,7 @@ impl Minima {
 
     /// The lowest bits of the minima, after all further rounds that it takes; `None` without
     /// features.
-    fn fingerprint(mut self) -> Option<Fingerprint> {
+    fn bits(mut self) -> Option<u64> {
         if self.needs_more() && self.features.is_empty() {
             return None;
         }
@@ -130,7 +146,7 @@ impl Minima {
             self.play(round);
         }
         let bits = self.bins.iter().rev();
-        Some(Fingerprint(bits.fold(0, |all, least| all << 1 | least & 1)))
+        Some(bits.fold(0, |all, least| all << 1 | least & 1))
     }
 
     /// Plays a round other than the first.
@@ -200,14 +216,16 @@ mod tests {
     fn huge_texts_hash_as_the_recipe_reads() {
         let different: String = (0..20_000).map(|number| format!("w{number} é ")).collect();
         for text in [different, "one two ".repeat(100_000), "x".repeat(1 << 20)] {
-            let expected = TextRecipe::default().fingerprint_by_definition(&text);
-            assert_eq!(plain(&text), expected);
+            for recipe in [TextRecipe::WordsV2(Window::TWO), TextRecipe::WordsV3] {
+                let expected = recipe.fingerprint_by_definition(&text);
+                assert_eq!(recipe.fingerprint(&text), expected, "{recipe}");
+            }
         }
     }
 
     #[test]
     fn features_of_a_text_that_repeats_itself_are_kept_once() {
-        let mut minima = Minima::new();
+        let mut minima = Minima::of(u64::MAX);
         for _ in 0..100 {
             minima.add_all(&[7; 256]);
         }

@@ -121,6 +121,15 @@ fn recipe_cases() -> Vec<Case> {
         ),
         Case::light(
             &[row(
+                "words-v3",
+                "`words-v3` over the same text",
+                AtLeast(300.0),
+                MegabytesASecond,
+            )],
+            |programs| Ok(vec![programs.hash("words-v3")?]),
+        ),
+        Case::light(
+            &[row(
                 "words-v2",
                 "`words-v2` over the same text",
                 AtLeast(300.0),

@@ -14,6 +14,7 @@ fn recipes() {
     let names = &[
         "words-v1",
         "words-v2",
+        "words-v3",
         "textdedup-",
         "leonsim-3",
         "leonsim-",

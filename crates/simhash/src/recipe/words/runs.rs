@@ -11,8 +11,7 @@ const BATCH: usize = 256;
 const OVERLAP: usize = u8::MAX as usize - 1;
 
 /// Hashes the runs of a sequence of word hashes, and hands them on.
-pub(super) struct Runs<F> {
-    take: F,
+pub(super) struct Runs {
     /// Words in a run.
     window: usize,
     /// The hashes of the latest words in little-endian order, the newest last.
@@ -23,10 +22,9 @@ pub(super) struct Runs<F> {
     is_first: bool,
 }
 
-impl<F: FnMut(&[u64])> Runs<F> {
-    pub(super) fn new(window: Window, take: F) -> Self {
+impl Runs {
+    pub(super) fn new(window: Window) -> Self {
         Self {
-            take,
             window: window.size(),
             words: [[0; 8]; OVERLAP + BATCH],
             length: 0,
@@ -34,8 +32,8 @@ impl<F: FnMut(&[u64])> Runs<F> {
         }
     }
 
-    /// Adds words in their order.
-    pub(super) fn add_all(&mut self, mut words: &[u64]) {
+    /// Adds words in their order, and hands runs to `take` once there are many.
+    pub(super) fn add_all(&mut self, mut words: &[u64], mut take: impl FnMut(&[u64])) {
         while !words.is_empty() {
             let room = &mut self.words[self.length..self.window - 1 + BATCH];
             let (now, later) = words.split_at(room.len().min(words.len()));
@@ -45,29 +43,30 @@ impl<F: FnMut(&[u64])> Runs<F> {
             self.length += now.len();
             words = later;
             if self.length == self.window - 1 + BATCH {
-                self.hand_on();
+                self.hand_on(&mut take);
             }
         }
     }
 
     /// Hands on what is left, when there are no more words.
-    pub(super) fn finish(mut self) {
+    pub(super) fn finish(mut self, mut take: impl FnMut(&[u64])) {
         if self.length >= self.window {
-            self.hand_on();
+            self.hand_on(&mut take);
         }
         if self.is_first && self.length > 0 {
             let all = xxh3_64(self.words[..self.length].as_flattened());
-            (self.take)(&[all]);
+            take(&[all]);
         }
     }
 
     /// Hands on the runs of the words at hand, and keeps the words that begin further ones.
-    fn hand_on(&mut self) {
+    fn hand_on(&mut self, take: &mut impl FnMut(&[u64])) {
         let mut hashes = [0; BATCH];
         let words = &self.words[..self.length];
         let count = words.len() - (self.window - 1);
         let hashes = &mut hashes[..count];
         match self.window {
+            1 => hash_runs::<1>(words, hashes),
             2 => hash_runs::<2>(words, hashes),
             3 => hash_runs::<3>(words, hashes),
             4 => hash_runs::<4>(words, hashes),
@@ -77,7 +76,7 @@ impl<F: FnMut(&[u64])> Runs<F> {
                 }
             }
         }
-        (self.take)(hashes);
+        take(hashes);
         self.words.copy_within(count..self.length, 0);
         self.length -= count;
         self.is_first = false;

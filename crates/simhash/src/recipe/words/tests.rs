@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
 use super::super::words_v1::{self, fingerprint};
-use super::super::words_v2;
+use super::super::{words_v2, words_v3};
 use super::*;
 use crate::{Fingerprint, TextRecipe};
 
@@ -96,6 +96,11 @@ fn check(text: &str) -> Result<(), TestCaseError> {
     for level in Level::available() {
         let made = Some(words_v1::fingerprint_at(level, text));
         prop_assert_eq!(made, expected, "{:?} {:?}", level, text);
+    }
+    let expected = TextRecipe::WordsV3.fingerprint_by_definition(text);
+    for level in Level::available() {
+        let made = words_v3::fingerprint_at(level, text);
+        prop_assert_eq!(made, expected, "words-v3 {:?} {:?}", level, text);
     }
     for window in WINDOWS.map(|size| Window::new(size).unwrap()) {
         let expected = TextRecipe::WordsV2(window).fingerprint_by_definition(text);
