@@ -31,6 +31,7 @@ enum Verb {
     Fix(commands::fix::Arguments),
     Bench(commands::bench::Arguments),
     Quality(commands::quality::Arguments),
+    Files(commands::files::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         Verb::Fix(arguments) => commands::fix::run(&arguments),
         Verb::Bench(arguments) => commands::bench::run(&arguments),
         Verb::Quality(arguments) => commands::quality::run(&arguments),
+        Verb::Files(arguments) => commands::files::run(&arguments),
     };
     match outcome {
         Ok(code) => code,

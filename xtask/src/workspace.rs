@@ -60,6 +60,11 @@ impl Workspace {
         self.target.join("quality")
     }
 
+    /// Where the files lie that are read beside other readers.
+    pub(crate) fn real_files(&self) -> PathBuf {
+        self.target.join("real-files")
+    }
+
     /// The program that a build leaves, in `debug` or `release`.
     pub(crate) fn program(&self, profile: &str) -> PathBuf {
         self.target.join(profile).join("simshard")

@@ -86,6 +86,13 @@ pub(crate) fn datasketch(workspace: &Workspace) -> anyhow::Result<PythonTools> {
     python::ensure(workspace, &python::DATASKETCH)
 }
 
+/// Readers of archives and tables in a Python environment of their own, announced and installed if they are missing.
+pub(crate) fn readers(workspace: &Workspace) -> anyhow::Result<PythonTools> {
+    println!("The comparison needs some tools. What is missing of them is installed now:");
+    println!("{}", python::READERS.announcement());
+    python::ensure(workspace, &python::READERS)
+}
+
 fn prepared<T>(needed: bool, ensure: impl FnOnce() -> anyhow::Result<T>) -> Result<T, String> {
     if !needed {
         return Err("not prepared, because no step was known to need it".to_owned());

@@ -51,6 +51,15 @@ pub(super) const DATASKETCH: Kind = Kind {
   datasketch, regex    to be compared with, and to cut texts into the same words.",
 };
 
+/// What `cargo xtask files` compares with.
+pub(super) const READERS: Kind = Kind {
+    folder: "readers",
+    requirements: "requirements-files.txt",
+    purpose: "  \
+  warcio, pyarrow,     to be compared with, and to write a saved set.
+  datasets",
+};
+
 impl Kind {
     /// What it is for, and how it is installed.
     pub(super) fn announcement(&self) -> String {
