@@ -41,7 +41,7 @@ fn find(
     let failed = OutputError::failed(output.name().to_owned());
     let mut statistics = sorted.statistics();
     let write = || {
-        let mut sink = format.sink(Rows::Members, output)?;
+        let mut sink = format.sink(Rows::Members, sorted.notation, output)?;
         write(&clusters, singletons, &mut *sink, &mut statistics, progress)?;
         sink.finish()?.complete()
     };

@@ -39,7 +39,9 @@ fn find(
     let most = sorted.search.layout().distance() as usize;
     let mut writer = Writer {
         documents: &sorted.documents,
-        sink: format.sink(Rows::Pairs, output).map_err(&failed)?,
+        sink: format
+            .sink(Rows::Pairs, sorted.notation, output)
+            .map_err(&failed)?,
         by_distance: vec![0; most + 1],
         written: 0,
         bar: &bar,

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
 use rayon::{ThreadPoolBuildError, ThreadPoolBuilder};
-use simshard_input::{DegenerateTexts, InputError, InputOptions, Skipped, parts};
+use simshard_input::{DegenerateTexts, InputError, InputOptions, Notation, Skipped, parts};
 use simshard_runtime::terminal::counted;
 use simshard_simhash::{Layout, LayoutError, PairSearch, Recipe};
 
@@ -97,6 +97,8 @@ pub(crate) struct Sorted {
     pub(crate) documents: DocumentSet,
     pub(crate) search: PairSearch,
     pub(crate) timings: Timings,
+    /// How fingerprints are written.
+    pub(crate) notation: Notation,
     about: About,
     recipe: Option<Recipe>,
     report: Option<Output>,
@@ -131,7 +133,8 @@ impl Job {
         )?;
         bar.finish_and_clear();
         let read = self.start.elapsed();
-        let (skipped, degenerate) = (parts.skipped, parts.degenerate);
+        let skipped = parts.skipped.clone();
+        let degenerate = parts.degenerate;
         let by_recipe = parts.by_recipe;
         let documents = {
             let _spinner = (progress.spinner)("sorting");
@@ -160,6 +163,7 @@ impl Job {
             documents,
             search,
             timings,
+            notation: self.input.notation,
             about,
             recipe,
             report: self.report,
@@ -207,7 +211,7 @@ impl Sorted {
             start,
             ..
         } = self;
-        let (skipped, degenerate) = (about.skipped, about.degenerate);
+        let (skipped, degenerate) = (about.skipped.clone(), about.degenerate);
         let found = format!(
             "{}, {}, {found}",
             counted(statistics.documents, "document"),

@@ -30,7 +30,7 @@ pub mod report;
 mod reported;
 mod statistics;
 
-pub use dedup::{By, Dedup, Deduplicated};
+pub use dedup::{By, Dedup, Deduplicated, KeptDocuments, Known, ReadDocuments};
 pub use documents::TooManyDocuments;
 pub use find_clusters::find_clusters;
 pub use find_pairs::find_pairs;

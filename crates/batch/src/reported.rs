@@ -47,7 +47,7 @@ pub(crate) fn report(about: About, documents: &DocumentSet, statistics: Statisti
         degenerate: crowded_fingerprints(documents, CROWDED, about.empty_text),
         degenerate_texts: degenerate_texts(about.degenerate),
         timings: timings(statistics.timings),
-        skipped: skipped(about.skipped),
+        skipped: about.skipped.reasons(),
     }
 }
 
@@ -72,12 +72,4 @@ fn timings(timings: Timings) -> Vec<(String, Duration)> {
         ("write", write),
     ];
     phases.map(|(name, time)| (name.to_owned(), time)).to_vec()
-}
-
-fn skipped(skipped: Skipped) -> Vec<(String, u64)> {
-    let reasons = skipped.reasons().into_iter();
-    let reasons = reasons.filter(|&(_, count)| count > 0);
-    reasons
-        .map(|(name, count)| (name.to_owned(), count))
-        .collect()
 }

@@ -28,7 +28,7 @@ pub(crate) fn recipe(recipe: Recipe) {
 }
 
 /// Says what was left out, if anything was.
-pub(crate) fn left_out(skipped: Skipped) {
+pub(crate) fn left_out(skipped: &Skipped) {
     if !skipped.is_empty() {
         note(skipped);
     }
@@ -46,7 +46,7 @@ pub(crate) fn summary(summary: &Summary) {
     if let Some(made_by) = summary.recipe {
         recipe(made_by);
     }
-    left_out(summary.skipped);
+    left_out(&summary.skipped);
     degenerate(summary.degenerate);
     if watched() {
         let seconds = summary.elapsed.as_secs_f64();
@@ -59,7 +59,7 @@ pub(crate) fn deduplicated(done: &Deduplicated) {
     if let Some(made_by) = done.recipe {
         recipe(made_by);
     }
-    left_out(done.skipped);
+    left_out(&done.skipped);
     degenerate(done.degenerate);
     if done.without_fingerprint > 0 {
         let texts = counted(done.without_fingerprint, "text");

@@ -55,7 +55,7 @@ impl Batch {
                     take(html.of_record(document.into()));
                 }
                 ChunkOutcome {
-                    skipped: *skipped,
+                    skipped: skipped.clone(),
                     ..ChunkOutcome::default()
                 }
             }
@@ -115,7 +115,18 @@ impl SourceReader {
         }
     }
 
-    /// The sources as batches of this format.
+    /// One of several sources as batches: nothing is said of all of them at its end.
+    pub(crate) fn batches_of_one(&self, source: Source) -> Batches {
+        match self {
+            Self::Lines(_) => self.batches(vec![source]),
+            Self::Records(records) => {
+                let documents = records.clone().documents_of_some(vec![source]);
+                Batches::Documents(DocumentBatches::new(documents))
+            }
+        }
+    }
+
+    /// All sources as batches of this format.
     pub(crate) fn batches(&self, sources: Vec<Source>) -> Batches {
         match self {
             Self::Lines(parser) => {
@@ -166,7 +177,7 @@ impl DocumentBatches {
         while gathered < least_bytes && self.failed.is_none() {
             match self.source.next() {
                 None => break,
-                Some(Found::Skipped(more)) => skipped += more,
+                Some(Found::Skipped(more)) => skipped += &more,
                 Some(Found::Failed(error)) => self.failed = Some(error),
                 Some(Found::Document(document, html)) => {
                     gathered += bytes(&document).max(1);

@@ -113,6 +113,13 @@ pub fn for_each_part<E: From<InputError>>(
     mut take: impl FnMut(Columns) -> Result<(), E>,
 ) -> Result<(), E> {
     let (is_bare, min_words) = (input.is_bare(), input.min_words());
+    if !input.left_out().is_empty() {
+        take(Columns {
+            skipped: input.left_out().clone(),
+            ids: (!is_bare).then(IdColumn::default),
+            ..Columns::default()
+        })?;
+    }
     let mut room = match sample {
         None | Some(0) => usize::MAX,
         Some(most) => usize::try_from(most).unwrap_or(usize::MAX),
@@ -152,7 +159,7 @@ fn part_of(batch: &Batch, recipe: TextRecipe, is_bare: bool, min_words: usize) -
             .push(&record, recipe, (!is_bare).then_some(&mut ids));
     });
     part.columns.ids = (!is_bare).then_some(ids);
-    part.columns.skipped += outcome.skipped;
+    part.columns.skipped += &outcome.skipped;
     part.error = outcome.error;
     part
 }

@@ -8,13 +8,14 @@
 //! - TB1: of a row no more is held than [`MAX_RECORD_BYTES`], and a file that ends within a quoted value
 //!   is an error. So a quote that is missing costs no memory, and hides no rows.
 
+use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 
 use csv_core::{ReadRecordResult, Reader};
 
 use crate::document::{Content, Document, MAX_RECORD_BYTES};
 use crate::error::InputError;
-use crate::fields::{ContentColumn, TableColumns};
+use crate::fields::{ContentColumn, TableColumns, join};
 use crate::ids::Ids;
 use crate::parse::fingerprint;
 use crate::problem::{LineProblem, excerpt, not_utf8, refuse_nul};
@@ -34,13 +35,15 @@ pub(crate) struct CsvDocuments {
     number: RowNumber,
     /// The places of the id and the content, and how many columns there are; `None` before the header.
     header: Option<Header>,
+    /// The last line of the header.
+    header_line: u64,
     ended: bool,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Header {
     id: Option<usize>,
-    content: usize,
+    contents: Vec<usize>,
     columns: usize,
 }
 
@@ -57,6 +60,8 @@ struct Rows {
     line_breaks: u64,
     /// The first line of the row, from 1.
     line: u64,
+    /// Whether the last byte was within a line.
+    is_in_line: bool,
 }
 
 /// Why there is no document.
@@ -100,6 +105,7 @@ impl CsvDocuments {
             columns,
             number,
             header: None,
+            header_line: 0,
             ended: false,
         }
     }
@@ -108,19 +114,37 @@ impl CsvDocuments {
         if !self.rows.next()? {
             return Ok(None);
         }
-        let content = self.columns.content.name();
+        let flags = self.columns.content.flags();
+        let contents = self.columns.content.names().iter();
+        let contents = contents.map(|name| self.rows.place(name, flags));
         let header = Header {
             id: match &self.columns.id {
                 Some(name) => Some(self.rows.place(name, "--id-field or --id row")?),
                 None => None,
             },
-            content: self.rows.place(content, self.columns.content.flags())?,
+            contents: contents.collect::<Result<_, _>>()?,
             columns: self.rows.columns,
         };
         Ok(Some(header))
     }
 
-    fn document(&self, header: Header) -> Result<Document, LineProblem> {
+    /// The first and the last line of the row that was read last.
+    pub(crate) fn row_lines(&self) -> (u64, u64) {
+        let last = self.lines();
+        (self.rows.line, last)
+    }
+
+    /// The last line of the header.
+    pub(crate) fn header_line(&self) -> u64 {
+        self.header_line
+    }
+
+    /// How many lines were read, with the one that is read.
+    pub(crate) fn lines(&self) -> u64 {
+        self.rows.line_breaks + u64::from(self.rows.is_in_line)
+    }
+
+    fn document(&self, header: &Header) -> Result<Document, LineProblem> {
         if self.rows.columns != header.columns {
             return Err(LineProblem::OtherColumns {
                 found: self.rows.columns,
@@ -133,9 +157,18 @@ impl CsvDocuments {
         };
         self.ids.check(&id)?;
         let content = match self.columns.content {
-            ContentColumn::Text(_) => Content::Text(self.rows.text(header.content)?.to_owned()),
-            ContentColumn::Fingerprint(_) => {
-                Content::Fingerprint(fingerprint(self.rows.value(header.content))?)
+            ContentColumn::Texts(_) => {
+                let texts = header.contents.iter().map(|place| self.rows.text(*place));
+                let texts = texts.map(|text| text.map(Cow::Borrowed));
+                let text = join(texts.collect::<Result<Vec<_>, _>>()?).into_owned();
+                if text.len() > MAX_RECORD_BYTES {
+                    return Err(LineProblem::TooLong);
+                }
+                Content::Text(text)
+            }
+            ContentColumn::Fingerprint(_, notation) => {
+                let place = header.contents.first().copied().unwrap_or_default();
+                Content::Fingerprint(fingerprint(self.rows.value(place), notation)?)
             }
         };
         Ok(Document { id, content })
@@ -154,23 +187,27 @@ impl CsvDocuments {
 
     /// The next document; `None` at the end.
     fn read(&mut self) -> Result<Option<Document>, CsvFault> {
-        let header = match self.header {
-            Some(header) => header,
-            None => match self.read_header() {
-                Ok(Some(header)) => *self.header.insert(header),
-                Ok(None) => return Ok(None),
+        if self.header.is_none() {
+            match self.read_header() {
+                Ok(header) => {
+                    self.header = header;
+                    self.header_line = self.lines();
+                }
                 Err(fault) => return Err(CsvFault::File(self.located(fault))),
-            },
-        };
+            }
+        }
+        if self.header.is_none() {
+            return Ok(None);
+        }
         match self.rows.next() {
             Ok(true) => {}
             Ok(false) => return Ok(None),
             Err(fault) => return Err(CsvFault::File(self.located(fault))),
         }
         self.number.row += 1;
-        let document = self.document(header);
-        let document = document.map_err(|problem| CsvFault::Row(self.located(problem.into())));
-        document.map(Some)
+        let document = self.header.as_ref().map(|header| self.document(header));
+        let document = document.transpose();
+        document.map_err(|problem| CsvFault::Row(self.located(problem.into())))
     }
 }
 
@@ -197,6 +234,7 @@ impl Rows {
             columns: 0,
             line_breaks: 0,
             line: 0,
+            is_in_line: false,
         }
     }
 
@@ -219,6 +257,9 @@ impl Rows {
             let (result, read, written, ended) = self.core.read_record(input, values, ends);
             if !at_end {
                 self.line_breaks += memchr::memchr_iter(b'\n', &input[..read]).count() as u64;
+                self.is_in_line = input[..read]
+                    .last()
+                    .map_or(self.is_in_line, |last| *last != b'\n');
                 self.reader.consume(read);
             }
             filled += written;
@@ -247,6 +288,7 @@ impl Rows {
         self.reader.by_ref().take(most).read_to_end(&mut first)?;
         if first == BYTE_ORDER_MARK {
             first.clear();
+            self.is_in_line = true;
         }
         let rest = std::mem::replace(&mut self.reader, BufReader::new(Box::new(io::empty())));
         let whole = Box::new(io::Cursor::new(first).chain(rest));
@@ -264,6 +306,9 @@ impl Rows {
             let breaks = breaks.count();
             let (ends, goes_on) = (input.is_empty(), breaks < input.len());
             self.line_breaks += memchr::memchr_iter(b'\n', &input[..breaks]).count() as u64;
+            self.is_in_line = input[..breaks]
+                .last()
+                .map_or(self.is_in_line, |last| *last != b'\n');
             self.reader.consume(breaks);
             if ends || goes_on {
                 return Ok(goes_on);

@@ -25,11 +25,11 @@ pub struct Documents {
 }
 
 impl Documents {
-    pub(crate) fn new(batches: Batches) -> Self {
+    pub(crate) fn new(batches: Batches, skipped: Skipped) -> Self {
         Self {
             batches,
             ready: VecDeque::new(),
-            skipped: Skipped::default(),
+            skipped,
             recipe: None,
             error: None,
             ended: false,
@@ -46,7 +46,7 @@ impl Documents {
     /// The items skipped so far.
     #[must_use]
     pub fn skipped(&self) -> Skipped {
-        self.skipped
+        self.skipped.clone()
     }
 
     /// Parses a batch.
@@ -60,7 +60,7 @@ impl Documents {
             _ => ready.push_back(record.into()),
         });
         self.skipped.unhashable_texts += unhashable_texts;
-        self.skipped += outcome.skipped;
+        self.skipped += &outcome.skipped;
         self.error = outcome.error;
         self.batches.reuse(batch);
     }

@@ -6,9 +6,12 @@ use std::path::{Path, PathBuf};
 
 use simshard_simhash::{Recipe, TakesNoTexts};
 
+use crate::arrow::ArrowError;
 use crate::decompress::{Compression, damage};
 use crate::document::MAX_RECORD_BYTES;
+use crate::files::Passed;
 use crate::format::Format;
+use crate::kinds::Kinds;
 use crate::looks::Looks;
 #[cfg(feature = "parquet")]
 use crate::parquet::ParquetError;
@@ -55,6 +58,12 @@ pub enum InputError {
         needs: &'static str,
         format: Format,
     },
+    /// Rows that share a line cannot be left out by lines.
+    #[error(
+        "{file}:{line}: rows end in bare carriage returns, and are not written again: write the file with \
+         line breaks first"
+    )]
+    BareReturns { file: String, line: u64 },
     #[error("no file matches the pattern {pattern}")]
     NoMatch { pattern: String },
     #[error("{pattern} is neither a file nor a pattern: {reason}")]
@@ -63,7 +72,7 @@ pub enum InputError {
         reason: &'static str,
     },
     #[error(
-        "{} is a folder: only --format files reads folders, {format} reads files",
+        "{} is a folder: --format {format} reads files, name those in it",
         path.display()
     )]
     Folder { path: PathBuf, format: Format },
@@ -75,7 +84,8 @@ pub enum InputError {
     #[error("--checkpoint needs input that can be read again, and {} cannot: write it to a file first", path.display())]
     ReadOnce { path: PathBuf },
     #[error(
-        "{} looks like {suggested}, {} does not: say with --format what they all are",
+        "{} looks like {suggested}, {} does not: say with --format what they all are, or with --format \
+         and --skip-formats which are read",
         path.display(),
         other.display()
     )]
@@ -100,7 +110,8 @@ pub enum InputError {
     UnknownFormat { path: PathBuf, looks: Option<Looks> },
     #[error(
         "{} looks like {suggested}, and of a folder each file is read as one document: name \
-         '{pattern}' instead of the folder, or add --format files",
+         '{pattern}' instead of the folder, or add --format {suggested} for all such files in it, --format \
+         files for all files, or --skip-formats for those of no format",
         path.display()
     )]
     DataInFolder {
@@ -108,8 +119,19 @@ pub enum InputError {
         suggested: Format,
         pattern: String,
     },
+    #[error("no file is {format}: {}", none_of(left_out))]
+    NoneOfFormat { format: Format, left_out: Kinds },
+    /// A list of the files of a set, as the library `datasets` writes it.
+    #[error("{} does not list the files of a saved set: {reason}", file.display())]
+    BadState { file: PathBuf, reason: String },
+    #[error("there is no file to read in {folders}: {passed}")]
+    NoFiles { folders: String, passed: Passed },
     #[error("none of the files is a document, a text of at most {MAX_RECORD_BYTES} bytes: {0}")]
     NoDocuments(Skipped),
+    #[error(
+        "no record of the input holds a text: {0}; add --skip-bad-lines if that is as it should be"
+    )]
+    NoTexts(Kinds),
     /// The documents carry texts, and the recipe is for something else.
     #[error("{0}")]
     TakesNoTexts(TakesNoTexts),
@@ -121,6 +143,9 @@ pub enum InputError {
     #[cfg(feature = "parquet")]
     #[error("{0}")]
     Parquet(ParquetError),
+    /// A row of an Arrow file, or all of it.
+    #[error("{0}")]
+    Arrow(ArrowError),
     /// A record of a WARC file, or all of it.
     #[error("{0}")]
     Warc(WarcError),
@@ -163,6 +188,13 @@ fn unknown(path: &Path, looks: Option<Looks>) -> String {
              text, or --format files if the whole is one"
         ),
     }
+}
+
+fn none_of(left_out: &Kinds) -> String {
+    if left_out.is_empty() {
+        return "the folder has none".to_owned();
+    }
+    left_out.to_string()
 }
 
 fn listed(formats: &[Format]) -> String {

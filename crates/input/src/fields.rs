@@ -1,5 +1,10 @@
 //! Which fields of a JSON object are read, and which columns of a table.
 
+use std::borrow::Cow;
+use std::slice;
+
+use crate::notation::Notation;
+
 /// The fields to read.
 #[derive(Clone, Debug)]
 pub(crate) struct JsonFields {
@@ -12,25 +17,35 @@ pub(crate) struct JsonFields {
 /// The field of the content, and what it holds.
 #[derive(Clone, Debug)]
 pub(crate) enum JsonContent {
-    Text(String),
-    Fingerprint(String),
+    /// Texts that are joined.
+    Texts(Vec<String>),
+    Fingerprint(String, Notation),
     /// Hashes with their weights.
     Features(String),
 }
 
 impl JsonContent {
-    /// The field.
-    pub(crate) fn name(&self) -> &str {
+    /// The fields.
+    pub(crate) fn names(&self) -> &[String] {
         match self {
-            Self::Text(name) | Self::Fingerprint(name) | Self::Features(name) => name,
+            Self::Texts(names) => names,
+            Self::Fingerprint(name, _) | Self::Features(name) => slice::from_ref(name),
+        }
+    }
+
+    /// The field, if it is only one.
+    pub(crate) fn only_name(&self) -> Option<&str> {
+        match self.names() {
+            [name] => Some(name),
+            _ => None,
         }
     }
 
     /// The arguments that name the field.
     pub(crate) fn flags(&self) -> &'static str {
         match self {
-            Self::Text(_) => "--text-field or --fingerprint-field",
-            Self::Fingerprint(_) => "--fingerprint-field",
+            Self::Texts(_) => "--text-field or --fingerprint-field",
+            Self::Fingerprint(..) => "--fingerprint-field",
             Self::Features(_) => "--features-field",
         }
     }
@@ -48,25 +63,38 @@ pub struct TableColumns {
 /// The column that says what a document carries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ContentColumn {
-    /// Texts.
-    Text(String),
+    /// Texts, joined where there are several columns.
+    Texts(Vec<String>),
     /// Fingerprints.
-    Fingerprint(String),
+    Fingerprint(String, Notation),
 }
 
 impl ContentColumn {
-    /// The column.
-    pub(crate) fn name(&self) -> &str {
+    /// The columns.
+    pub(crate) fn names(&self) -> &[String] {
         match self {
-            Self::Text(name) | Self::Fingerprint(name) => name,
+            Self::Texts(names) => names,
+            Self::Fingerprint(name, _) => slice::from_ref(name),
         }
     }
 
     /// The arguments that name it.
     pub(crate) fn flags(&self) -> &'static str {
         match self {
-            Self::Text(_) => "--text-field or --fingerprint-field",
-            Self::Fingerprint(_) => "--fingerprint-field",
+            Self::Texts(_) => "--text-field or --fingerprint-field",
+            Self::Fingerprint(..) => "--fingerprint-field",
         }
     }
+}
+
+/// Joins the texts of several fields with line breaks. Empty ones and those that are not there add nothing.
+pub(crate) fn join<'a>(texts: impl IntoIterator<Item = Cow<'a, str>>) -> Cow<'a, str> {
+    let mut texts = texts.into_iter().filter(|text| !text.is_empty());
+    let mut joined = texts.next().unwrap_or_default();
+    for text in texts {
+        let joined = joined.to_mut();
+        joined.push('\n');
+        joined.push_str(&text);
+    }
+    joined
 }

@@ -3,6 +3,7 @@
 //! Ignore files have no say: what is a duplicate does not depend on what is under version control.
 //! Hidden files and symbolic links are passed over, except where the caller names them.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,7 @@ use crate::format::Format;
 use crate::found::Found;
 use crate::html::{self, Html};
 use crate::ids::Ids;
+use crate::kinds::Kinds;
 use crate::looks::Looks;
 use crate::paths::is_stdin;
 use crate::skipped::Skipped;
@@ -26,6 +28,7 @@ const BYTE_ORDER_MARK: char = '\u{FEFF}';
 /// Reads the documents below some paths, one by one.
 pub(crate) struct FileDocuments {
     walk: Walk,
+    roots: Vec<PathBuf>,
     /// How HTML pages become text.
     html: Html,
     ids: Ids,
@@ -33,6 +36,8 @@ pub(crate) struct FileDocuments {
     skipped: Skipped,
     /// Whether named pages that look like something else are refused.
     checks_pages: bool,
+    /// Whether files of many documents are left out, by their names.
+    skips_others: bool,
 }
 
 /// Why a file is no document.
@@ -105,11 +110,13 @@ impl FileDocuments {
     pub(crate) fn new(roots: &[PathBuf], html: Html, ids: Ids) -> Self {
         Self {
             walk: walk(roots),
+            roots: roots.to_vec(),
             html,
             ids,
             found_any: false,
             skipped: Skipped::default(),
             checks_pages: false,
+            skips_others: false,
         }
     }
 
@@ -118,6 +125,14 @@ impl FileDocuments {
     pub(crate) fn checking(self, checks_pages: bool) -> Self {
         Self {
             checks_pages,
+            ..self
+        }
+    }
+
+    /// The same without files of many documents.
+    pub(crate) fn without_others(self, skips_others: bool) -> Self {
+        Self {
+            skips_others,
             ..self
         }
     }
@@ -137,6 +152,13 @@ impl FileDocuments {
             };
             if is_candidate(&entry) {
                 let path = entry.path();
+                if let Some(format) = suggested::of_many(path).filter(|_| self.skips_others) {
+                    tracing::warn!(?path, "skipped: looks like {format}");
+                    return Some(Found::Skipped(Skipped {
+                        other_files: Kinds::of(&format.to_string(), 1),
+                        ..Skipped::default()
+                    }));
+                }
                 let checks = self.checks_pages && entry.depth() == 0 && suggested::is_page(path);
                 return Some(match read(path, self.ids, self.html, checks) {
                     Ok((document, html)) => Found::Document(document, html),
@@ -151,11 +173,20 @@ impl FileDocuments {
         }
     }
 
-    /// The error at the end, if all files were skipped. Returned once.
+    /// The error at the end, if there was no file, or all were skipped. Returned once.
     fn at_end(&mut self) -> Option<Found> {
+        if std::mem::replace(&mut self.found_any, true) {
+            return None;
+        }
         let skipped = std::mem::take(&mut self.skipped);
-        let nothing_left = !self.found_any && !skipped.is_empty();
-        nothing_left.then_some(Found::Failed(InputError::NoDocuments(skipped)))
+        Some(Found::Failed(if skipped.is_empty() {
+            InputError::NoFiles {
+                folders: named(&self.roots),
+                passed: Passed::over(&self.roots),
+            }
+        } else {
+            InputError::NoDocuments(skipped)
+        }))
     }
 }
 
@@ -166,7 +197,7 @@ impl Iterator for FileDocuments {
         let found = self.next_file();
         match &found {
             Some(Found::Document(..)) => self.found_any = true,
-            Some(Found::Skipped(skipped)) => self.skipped += *skipped,
+            Some(Found::Skipped(skipped)) => self.skipped += skipped,
             Some(Found::Failed(_)) => {}
             None => return self.at_end(),
         }
@@ -204,7 +235,83 @@ impl Refusal {
     }
 }
 
+/// What a walk passes over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Passed {
+    hidden: u64,
+    links: u64,
+    /// Named pipes and the like.
+    others: u64,
+}
+
+impl Passed {
+    /// What is passed over below these folders, without what is in a hidden folder.
+    fn over(roots: &[PathBuf]) -> Self {
+        let mut passed = Self::default();
+        let is_hidden = |entry: &DirEntry| entry.depth() > 0 && has_dot(entry.path());
+        let in_hidden =
+            |entry: &DirEntry| entry.depth() > 1 && entry.path().parent().is_some_and(has_dot);
+        let mut walker = walker(roots);
+        let all = walker
+            .hidden(false)
+            .filter_entry(move |entry| !in_hidden(entry))
+            .build();
+        for entry in all.flatten() {
+            let kind = entry.file_type();
+            if is_hidden(&entry) {
+                passed.hidden += 1;
+            } else if kind.is_some_and(|kind| kind.is_symlink()) {
+                passed.links += 1;
+            } else if kind.is_some_and(|kind| !kind.is_dir()) {
+                passed.others += 1;
+            }
+        }
+        passed
+    }
+}
+
+impl fmt::Display for Passed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut seen = Vec::new();
+        for (count, what) in [
+            (self.hidden, "hidden"),
+            (self.links, "links"),
+            (self.others, "neither files nor folders"),
+        ] {
+            if count > 0 {
+                seen.push(format!("{count} {what}"));
+            }
+        }
+        if seen.is_empty() {
+            return f.write_str("nothing is in it");
+        }
+        write!(
+            f,
+            "of what is in it, {} are passed over unless named",
+            seen.join(", ")
+        )
+    }
+}
+
+/// Whether a name begins with a dot.
+fn has_dot(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default();
+    name.as_encoded_bytes().starts_with(b".")
+}
+
+/// Folders as a message names them.
+fn named(folders: &[PathBuf]) -> String {
+    match folders {
+        [folder] => folder.display().to_string(),
+        several => format!("the {} folders", several.len()),
+    }
+}
+
 fn walk(roots: &[PathBuf]) -> Walk {
+    walker(roots).build()
+}
+
+fn walker(roots: &[PathBuf]) -> WalkBuilder {
     let mut roots = roots.iter();
     let first = roots.next().map_or(Path::new("."), PathBuf::as_path);
     let mut builder = WalkBuilder::new(first);
@@ -215,8 +322,8 @@ fn walk(roots: &[PathBuf]) -> Walk {
         .standard_filters(false)
         .hidden(true)
         .follow_links(false)
-        .sort_by_file_name(|a, b| a.cmp(b))
-        .build()
+        .sort_by_file_name(|a, b| a.cmp(b));
+    builder
 }
 
 /// Whether an entry is to be read: below a root only regular files, since opening a named pipe

@@ -27,6 +27,10 @@ pub enum Format {
     /// A table in Parquet, a document a row, see --id-field, --text-field and --fingerprint-field;
     /// for programs that were built with it: `cargo build --release --features parquet`
     Parquet,
+    /// A table in Arrow, as a file (Feather 2) or a stream, a document a row, see --id-field, --text-field and
+    /// --fingerprint-field; also called `feather`
+    #[value(alias = "feather")]
+    Arrow,
     /// A crawl's WET or WARC file, a document a record of plain text or HTML, see --html; the id is
     /// the address of the page; records of anything else are counted and left out; also called `wet`
     #[value(alias = "wet")]
@@ -43,7 +47,7 @@ impl Format {
         match self {
             Self::Hashes | Self::Lines | Self::Tsv => &[],
             Self::Warc | Self::Files => &["--html"],
-            Self::Csv | Self::Parquet => &[
+            Self::Csv | Self::Parquet | Self::Arrow => &[
                 "--id-field",
                 "--id",
                 "--text-field",

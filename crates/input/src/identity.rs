@@ -13,6 +13,7 @@ use crate::error::InputError;
 use crate::files;
 use crate::format::Format;
 use crate::needs::Needs;
+use crate::notation::Notation;
 use crate::options::{InputOptions, Resolved};
 
 /// The identity of an input.
@@ -27,10 +28,16 @@ pub struct InputIdentity {
     #[serde(default)]
     row_ids: bool,
     text_field: Option<String>,
+    #[serde(default)]
+    more_text_fields: Vec<String>,
+    #[serde(default)]
+    signed: bool,
     fingerprint_field: Option<String>,
     features_field: Option<String>,
     html: Option<String>,
     skip_bad_lines: bool,
+    #[serde(default)]
+    skip_formats: bool,
     file_count: u64,
     byte_count: u64,
     /// Of the path, size and modification time of every file, in the order in which they are read.
@@ -49,11 +56,14 @@ impl InputIdentity {
             format: format.to_string(),
             id_field: options.id_field.clone(),
             row_ids: options.row_ids,
-            text_field: options.text_field.clone(),
+            text_field: options.text_fields.first().cloned(),
+            more_text_fields: options.text_fields.iter().skip(1).cloned().collect(),
+            signed: options.notation == Notation::Signed,
             fingerprint_field: options.fingerprint_field.clone(),
             features_field: options.features_field.clone(),
             html: options.html.map(|html| format!("{html:?}").to_lowercase()),
             skip_bad_lines: options.skip_bad_lines,
+            skip_formats: options.skip_formats,
             file_count: 0,
             byte_count: 0,
             files: Digest::default(),
@@ -101,18 +111,27 @@ impl InputIdentity {
         Ok(())
     }
 
-    fn facts(&self) -> [(&'static str, String); 11] {
+    fn facts(&self) -> [(&'static str, String); 13] {
+        let text_fields = || {
+            let all = self.text_field.iter().chain(&self.more_text_fields);
+            all.map(String::as_str).collect::<Vec<_>>().join(" ")
+        };
         let field = |field: &Option<String>| field.as_deref().unwrap_or("not given").to_owned();
         [
             ("input", self.paths.join(" ")),
             ("--format", self.format.clone()),
             ("--id-field", field(&self.id_field)),
             ("--id row", self.row_ids.to_string()),
-            ("--text-field", field(&self.text_field)),
+            (
+                "--text-field",
+                field(&self.text_field.is_some().then(text_fields)),
+            ),
+            ("--signed", self.signed.to_string()),
             ("--fingerprint-field", field(&self.fingerprint_field)),
             ("--features-field", field(&self.features_field)),
             ("--html", field(&self.html)),
             ("--skip-bad-lines", self.skip_bad_lines.to_string()),
+            ("--skip-formats", self.skip_formats.to_string()),
             ("files", self.file_count.to_string()),
             ("bytes", self.byte_count.to_string()),
         ]

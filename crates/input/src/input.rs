@@ -16,6 +16,7 @@ use crate::ids::Ids;
 use crate::in_order;
 use crate::needs::{Check, Needs};
 use crate::options::{InputOptions, Resolved};
+use crate::skipped::Skipped;
 use crate::source::{self, Source};
 
 /// Input that is ready to be read, and already checked where the command needs it.
@@ -25,6 +26,8 @@ pub struct Input {
     /// Whether the documents are fingerprints alone, without ids.
     is_bare: bool,
     min_words: usize,
+    /// What was left out before reading.
+    left_out: Skipped,
     batches: Batches,
 }
 
@@ -47,6 +50,7 @@ impl Input {
             paths,
             format,
             is_given,
+            left_out,
         } = options.resolve(needs.preferred_format)?;
         let check = needs.check == Check::BeforeUse && !options.skip_bad_lines;
         let Some(reader) = SourceReader::new(options, needs, format, paths.len() > 1)? else {
@@ -64,6 +68,10 @@ impl Input {
             carries: options.carries(format, needs.recipe),
             is_bare: format == Format::Hashes,
             min_words: options.min_words,
+            left_out: Skipped {
+                other_files: left_out,
+                ..Skipped::default()
+            },
             batches: reader.batches(sources),
         })
     }
@@ -77,11 +85,13 @@ impl Input {
         files::check_roots(roots)?;
         let documents = FileDocuments::new(roots, options.of_pages(), ids);
         let documents = documents.checking(options.format.is_none());
+        let documents = documents.without_others(options.skip_formats);
         Ok(Self {
             document_count: count.then(|| files::count(roots)),
             carries: Carries::Texts,
             is_bare: false,
             min_words: options.min_words,
+            left_out: Skipped::default(),
             batches: Batches::Documents(DocumentBatches::new(documents)),
         })
     }
@@ -113,6 +123,11 @@ impl Input {
         self.carries().text_recipe(recipe)
     }
 
+    /// What was left out before reading.
+    pub(crate) fn left_out(&self) -> &Skipped {
+        &self.left_out
+    }
+
     /// Whether the documents are fingerprints alone, without ids.
     pub(crate) fn is_bare(&self) -> bool {
         self.is_bare
@@ -121,7 +136,7 @@ impl Input {
     /// The documents, in the order of the input.
     #[must_use]
     pub fn documents(self) -> Documents {
-        Documents::new(self.batches)
+        Documents::new(self.batches, self.left_out)
     }
 
     /// Does `work` with each batch on all cores and hands the results to `take`, several at once,
@@ -169,7 +184,8 @@ pub fn parse_bytes(
 }
 
 /// Reads all sources once and throws the documents away, so that the first fault shows before
-/// anything is done; returns the sources, which can still be read, and how many documents there
+/// anything is done. That none has any text shows when they are read again: nothing is done before.
+/// Returns the sources, which can still be read, and how many documents there
 /// are.
 fn check_all(
     sources: Vec<Source>,
@@ -179,7 +195,7 @@ fn check_all(
     let mut documents = 0;
     for source in sources {
         let (first, again) = reader.twice(source)?;
-        let mut batches = reader.batches(vec![first]);
+        let mut batches = reader.batches_of_one(first);
         while let Some(batch) = batches.next(READ_BYTES) {
             let batch = batch?;
             let outcome = batch.parse(|_| documents += 1);

@@ -8,6 +8,7 @@
 //! | `tsv`    | `id<TAB>number`    | first column                       | a fingerprint                    |
 //! | `csv`    | one row            | the id column                      | text, or a fingerprint           |
 //! | `parquet`| one row            | the id column, string or integer   | text, or a fingerprint           |
+//! | `arrow`  | one row            | the id column, string or integer   | text, or a fingerprint           |
 //! | `warc`   | a record of text   | the address of its page            | text                             |
 //! | `files`  | one file           | its path                           | text                             |
 //!
@@ -38,6 +39,7 @@
 //!
 //! Everything here blocks on I/O: keep it off async threads.
 
+pub mod arrow;
 mod batches;
 mod chunk;
 mod columns;
@@ -51,6 +53,7 @@ mod documents;
 mod error;
 mod fields;
 mod files;
+mod folders;
 mod format;
 mod found;
 mod gzip;
@@ -60,9 +63,11 @@ mod identity;
 mod ids;
 mod in_order;
 mod input;
+mod kinds;
 mod looks;
 mod lz4;
 mod needs;
+mod notation;
 mod options;
 #[cfg(feature = "parquet")]
 pub mod parquet;
@@ -75,6 +80,7 @@ mod problem;
 mod records;
 mod rewrite;
 mod row_number;
+mod row_problem;
 mod skipped;
 mod source;
 mod suggested;
@@ -102,16 +108,19 @@ pub use html::Html;
 pub use identity::InputIdentity;
 pub use ids::Ids;
 pub use input::{Input, parse_bytes};
+pub use kinds::Kinds;
 pub use looks::Looks;
 pub use needs::{Check, Needs};
+pub use notation::Notation;
 pub use options::InputOptions;
-pub use parse::{ChunkOutcome, LineParser, parse_decimal};
+pub use parse::{ChunkOutcome, LineParser, is_tsv_header, parse_decimal};
 pub use parts::{Parts, parts};
 pub use position::Position;
 pub use preference::{ParsePreferenceError, Preference};
 pub use problem::LineProblem;
 pub use rewrite::{LineDocuments, LineMarks, Rewrite};
 pub use row_number::RowNumber;
+pub use row_problem::RowProblem;
 pub use skipped::Skipped;
 pub use suggested::format_of_name;
 pub use texts::for_each_text;

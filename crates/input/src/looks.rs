@@ -30,6 +30,8 @@ pub enum Looks {
     Page,
     Parquet,
     Arrow,
+    /// The first version of Feather.
+    Feather,
 }
 
 impl Looks {
@@ -41,7 +43,8 @@ impl Looks {
         for (beginning, looks) in [
             (&b"PAR1"[..], Self::Parquet),
             (b"ARROW1", Self::Arrow),
-            (b"FEA1", Self::Arrow),
+            (b"FEA1", Self::Feather),
+            (b"\xFF\xFF\xFF\xFF", Self::Arrow),
             (b"WARC/", Self::Warc),
             (b"filedesc:", Self::Arc),
         ] {
@@ -71,10 +74,11 @@ impl Looks {
             Self::Json => Some(Format::Jsonl),
             Self::Tsv => Some(Format::Tsv),
             Self::Csv => Some(Format::Csv),
-            Self::Warc => Some(Format::Warc),
+            Self::Warc | Self::Arc => Some(Format::Warc),
             Self::Page => Some(Format::Files),
             Self::Parquet => Some(Format::Parquet),
-            Self::JsonArray | Self::Arc | Self::Arrow => None,
+            Self::Arrow => Some(Format::Arrow),
+            Self::JsonArray | Self::Feather => None,
         }
     }
 
@@ -99,11 +103,11 @@ impl Looks {
             }
             Self::Tsv => "add --format tsv",
             Self::Csv => "add --format csv",
-            Self::Warc => "add --format warc",
-            Self::Arc => "convert it to WARC first, as `warc convert arc` does: ARC is not read",
+            Self::Warc | Self::Arc => "add --format warc",
             Self::Page => "add --format files, and name the files of pages or their folder",
             Self::Parquet => "add --format parquet",
-            Self::Arrow => "write it as Parquet first: Arrow is not read",
+            Self::Arrow => "add --format arrow",
+            Self::Feather => "write it as Arrow or Parquet first: Feather 1 is not read",
         }
     }
 }
@@ -120,6 +124,7 @@ impl fmt::Display for Looks {
             Self::Page => "a page of HTML",
             Self::Parquet => "Parquet",
             Self::Arrow => "Arrow",
+            Self::Feather => "Feather 1",
         })
     }
 }

@@ -7,8 +7,12 @@ use simshard_simhash::{Recipe, Takes};
 use crate::document::Carries;
 use crate::error::InputError;
 use crate::fields::{ContentColumn, JsonContent, JsonFields, TableColumns};
+use crate::folders::{self, Chosen};
 use crate::format::Format;
 use crate::html::Html;
+use crate::kinds::Kinds;
+use crate::needs::Needs;
+use crate::notation::Notation;
 use crate::paths::{self, is_stdin};
 use crate::suggested;
 
@@ -23,15 +27,19 @@ pub struct InputOptions {
     pub id_field: Option<String>,
     /// Whether ids are the numbers of lines or rows, instead of a field.
     pub row_ids: bool,
-    /// The field or column of the text; without it `text`.
-    pub text_field: Option<String>,
+    /// The fields or columns of the text, whose texts are joined; without them `text`.
+    pub text_fields: Vec<String>,
     /// The field or column of the fingerprint, instead of a text.
     pub fingerprint_field: Option<String>,
+    /// How fingerprints are written as numbers.
+    pub notation: Notation,
     /// The field of the features, instead of a text; without it `features`, where the recipe
     /// takes these.
     pub features_field: Option<String>,
     /// How HTML pages become text. The default is [`Html::Main`] for documents that are known to be HTML.
     pub html: Option<Html>,
+    /// Whether files of other formats are counted, instead of stopping.
+    pub skip_formats: bool,
     /// Whether lines, rows and records that cannot be read are counted, instead of stopping.
     pub skip_bad_lines: bool,
     /// Texts with fewer words than this are left out and counted, where texts become columns.
@@ -46,6 +54,8 @@ pub(crate) struct Resolved {
     pub(crate) format: Format,
     /// Whether the caller said the format. If not, content that looks like another is refused.
     pub(crate) is_given: bool,
+    /// Files of other formats that are left out.
+    pub(crate) left_out: Kinds,
 }
 
 impl InputOptions {
@@ -62,10 +72,12 @@ impl InputOptions {
             format: Some(Format::Files),
             id_field: None,
             row_ids: false,
-            text_field: None,
+            text_fields: Vec::new(),
             fingerprint_field: None,
+            notation: Notation::Unsigned,
             features_field: None,
             html: None,
+            skip_formats: false,
             skip_bad_lines: true,
             min_words: 0,
         }
@@ -77,15 +89,17 @@ impl InputOptions {
         let paths = paths::expand(&self.paths)?;
         let format = match self.format {
             Some(format) => format,
-            None => match suggested::format(&paths)? {
+            None => match suggested::format(&paths, self.skip_formats)? {
                 Some(format) => format,
                 None if preferred == Format::Lines => suggested::lines(&paths)?,
                 None => preferred,
             },
         };
         self.check_fields(format)?;
+        let Chosen { paths, left_out } = folders::files_of(format, paths, self.skip_formats)?;
         Ok(Resolved {
             paths,
+            left_out,
             format,
             is_given: self.format.is_some(),
         })
@@ -107,7 +121,7 @@ impl InputOptions {
         for (flag, is_given) in [
             ("--id-field", self.id_field.is_some()),
             ("--id", self.row_ids),
-            ("--text-field", self.text_field.is_some()),
+            ("--text-field", !self.text_fields.is_empty()),
             ("--fingerprint-field", self.fingerprint_field.is_some()),
             ("--features-field", self.features_field.is_some()),
             ("--html", self.html.is_some()),
@@ -156,28 +170,45 @@ impl InputOptions {
         self.paths.is_empty() || self.paths.iter().any(|path| is_stdin(path))
     }
 
+    /// The kind of content of all documents, before any is read.
+    ///
+    /// # Errors
+    /// Arguments that contradict each other, and paths whose format is not known.
+    pub fn carried(&self, needs: Needs) -> Result<Carries, InputError> {
+        let resolved = self.resolve(needs.preferred_format)?;
+        Ok(self.carries(resolved.format, needs.recipe))
+    }
+
     /// The kind of content of all documents.
     pub(crate) fn carries(&self, format: Format, recipe: Recipe) -> Carries {
         match format {
             Format::Hashes | Format::Tsv => Carries::Fingerprints,
             Format::Lines | Format::Files | Format::Warc => Carries::Texts,
             Format::Jsonl => match self.json_fields(recipe).content {
-                JsonContent::Fingerprint(_) => Carries::Fingerprints,
-                JsonContent::Text(_) => Carries::Texts,
+                JsonContent::Fingerprint(..) => Carries::Fingerprints,
+                JsonContent::Texts(_) => Carries::Texts,
                 JsonContent::Features(_) => Carries::Features,
             },
-            Format::Csv | Format::Parquet => match self.fingerprint_field {
+            Format::Csv | Format::Parquet | Format::Arrow => match self.fingerprint_field {
                 Some(_) => Carries::Fingerprints,
                 None => Carries::Texts,
             },
         }
     }
 
+    /// The fields or columns of the text.
+    fn text_names(&self) -> Vec<String> {
+        match self.text_fields.as_slice() {
+            [] => vec![Self::TEXT_FIELD.to_owned()],
+            given => given.to_vec(),
+        }
+    }
+
     /// The columns to read.
     pub(crate) fn table_columns(&self) -> TableColumns {
         let content = match &self.fingerprint_field {
-            Some(name) => ContentColumn::Fingerprint(name.clone()),
-            None => ContentColumn::Text(named(&self.text_field, Self::TEXT_FIELD)),
+            Some(name) => ContentColumn::Fingerprint(name.clone(), self.notation),
+            None => ContentColumn::Texts(self.text_names()),
         };
         TableColumns {
             id: (!self.row_ids).then(|| named(&self.id_field, Self::ID_FIELD)),
@@ -189,12 +220,12 @@ impl InputOptions {
     /// do.
     pub(crate) fn json_fields(&self, recipe: Recipe) -> JsonFields {
         let content = match (&self.fingerprint_field, &self.features_field) {
-            (Some(name), _) => JsonContent::Fingerprint(name.clone()),
+            (Some(name), _) => JsonContent::Fingerprint(name.clone(), self.notation),
             (None, Some(name)) => JsonContent::Features(name.clone()),
-            (None, None) if recipe.takes() == Takes::Features && self.text_field.is_none() => {
+            (None, None) if recipe.takes() == Takes::Features && self.text_fields.is_empty() => {
                 JsonContent::Features(Self::FEATURES_FIELD.to_owned())
             }
-            (None, None) => JsonContent::Text(named(&self.text_field, Self::TEXT_FIELD)),
+            (None, None) => JsonContent::Texts(self.text_names()),
         };
         JsonFields {
             id: (!self.row_ids).then(|| named(&self.id_field, Self::ID_FIELD)),

@@ -29,6 +29,7 @@ mod pages;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::sync::Arc;
 
@@ -37,16 +38,21 @@ use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 
 pub use column::BATCH_ROWS;
 use column::{Cell, Column, Values};
-pub use error::{ParquetError, RowProblem};
+pub use error::ParquetError;
 use guard::guarded;
 use pages::BoundedPages;
 pub use pages::MAX_PAGE_BYTES;
 
 use crate::document::{Content, Document, MAX_RECORD_BYTES};
+use crate::fields::join;
 pub use crate::fields::{ContentColumn, TableColumns};
 use crate::ids::Ids;
+use crate::notation::Notation;
+use crate::parse;
 use crate::problem::{LineProblem, excerpt};
 use crate::row_number::RowNumber;
+pub use crate::row_problem::RowProblem;
+use simshard_simhash::Fingerprint;
 
 /// The documents of one file, read as they are asked for. After [`ParquetError::BadRow`] it goes on
 /// with the next row; after any other error it ends.
@@ -56,8 +62,9 @@ pub struct ParquetDocuments {
     metadata: ParquetMetaData,
     id: Option<Column>,
     number: RowNumber,
-    content: Column,
-    content_is_text: bool,
+    contents: Vec<Column>,
+    /// How fingerprints are written; `None` for texts.
+    fingerprints: Option<Notation>,
     ids: Ids,
     next_group: usize,
     group: Option<Group>,
@@ -69,7 +76,7 @@ pub struct ParquetDocuments {
 struct Group {
     rows_left: u64,
     id: Option<Values>,
-    content: Values,
+    contents: Vec<Values>,
 }
 
 /// Why a row is no document: the row's own fault, or the file's.
@@ -103,11 +110,16 @@ impl ParquetDocuments {
         let id = columns.id.as_ref();
         let id = id.map(|column| Column::find(&name, schema, column, flags));
         let id = id.transpose()?;
-        let (content, content_is_text) = match &columns.content {
-            ContentColumn::Text(column) => (Column::find_text(&name, schema, column)?, true),
-            ContentColumn::Fingerprint(column) => {
+        let (contents, fingerprints) = match &columns.content {
+            ContentColumn::Texts(columns) => {
+                let find = |column: &String| Column::find_text(&name, schema, column);
+                let found: Result<Vec<_>, _> = columns.iter().map(find).collect();
+                (found?, None)
+            }
+            ContentColumn::Fingerprint(column, notation) => {
                 let flag = "--fingerprint-field";
-                (Column::find(&name, schema, column, flag)?, false)
+                let found = Column::find(&name, schema, column, flag)?;
+                (vec![found], Some(*notation))
             }
         };
         Ok(Self {
@@ -116,8 +128,8 @@ impl ParquetDocuments {
             metadata,
             id,
             number: RowNumber::default(),
-            content,
-            content_is_text,
+            contents,
+            fingerprints,
             ids,
             next_group: 0,
             group: None,
@@ -152,7 +164,7 @@ impl ParquetDocuments {
         Ok(Group {
             rows_left: rows,
             id: self.id.as_ref().map(open).transpose()?,
-            content: open(&self.content)?,
+            contents: self.contents.iter().map(open).collect::<Result<_, _>>()?,
         })
     }
 
@@ -165,16 +177,19 @@ impl ParquetDocuments {
         group.rows_left -= 1;
         let id = group.id.as_mut().map(Values::next).transpose();
         let id = id.map_err(Fault::File)?;
-        let content = group.content.next().map_err(Fault::File)?;
+        let cells = group.contents.iter_mut().map(Values::next);
+        let cells: Result<Vec<_>, _> = cells.collect();
+        let cells = cells.map_err(Fault::File)?;
         let id = match (&id, &self.id) {
             (Some(cell), Some(column)) => id_of(cell, column)?,
             (None, _) | (_, None) => self.number.id(),
         };
         self.ids.check(&id)?;
-        let content = if self.content_is_text {
-            Content::Text(text_of(&content, &self.content, MAX_RECORD_BYTES)?.to_owned())
-        } else {
-            fingerprint_of(&content, &self.content)?
+        let content = match (self.fingerprints, cells.first(), self.contents.first()) {
+            (Some(notation), Some(cell), Some(column)) => fingerprint_of(cell, column, notation)?,
+            (None, _, _) | (_, None, _) | (_, _, None) => {
+                Content::Text(texts_of(&cells, &self.contents)?)
+            }
         };
         Ok(Document { id, content })
     }
@@ -229,7 +244,7 @@ impl Iterator for ParquetDocuments {
 impl Group {
     /// Complains about values beyond the rows that the file says it has.
     fn expect_end(&mut self) -> Result<(), LibraryError> {
-        for values in self.id.iter_mut().chain([&mut self.content]) {
+        for values in self.id.iter_mut().chain(&mut self.contents) {
             values.expect_end()?;
         }
         Ok(())
@@ -286,26 +301,46 @@ fn text_of<'a>(cell: &'a Cell, column: &Column, most: usize) -> Result<&'a str, 
     })
 }
 
-fn fingerprint_of(cell: &Cell, column: &Column) -> Result<Content, RowProblem> {
+/// The joined texts of some columns. Of several, some may be null.
+fn texts_of(cells: &[Cell], columns: &[Column]) -> Result<String, RowProblem> {
+    let mut texts = Vec::with_capacity(cells.len());
+    for (cell, column) in cells.iter().zip(columns) {
+        match cell {
+            Cell::Null if cells.len() > 1 => {}
+            Cell::Null | Cell::Bytes(_) | Cell::Signed(_) | Cell::Unsigned(_) => {
+                texts.push(Cow::Borrowed(text_of(cell, column, MAX_RECORD_BYTES)?));
+            }
+        }
+    }
+    match columns.first() {
+        Some(column) if texts.is_empty() => return Err(column.null()),
+        Some(_) | None => {}
+    }
+    let text = join(texts).into_owned();
+    match columns.first() {
+        Some(column) if text.len() > MAX_RECORD_BYTES => Err(RowProblem::TooLong {
+            column: column.name.clone(),
+            bytes: text.len(),
+        }),
+        Some(_) | None => Ok(text),
+    }
+}
+
+fn fingerprint_of(cell: &Cell, column: &Column, notation: Notation) -> Result<Content, RowProblem> {
     let fingerprint = match cell {
         Cell::Null => return Err(column.null()),
-        Cell::Unsigned(number) => *number,
-        Cell::Signed(number) => u64::try_from(*number).map_err(|_| RowProblem::Negative {
-            column: column.name.clone(),
-            value: *number,
-        })?,
+        Cell::Unsigned(number) => Fingerprint(*number),
+        Cell::Signed(number) => {
+            let fingerprint = notation.of_signed(*number);
+            fingerprint.ok_or_else(|| RowProblem::Negative {
+                column: column.name.clone(),
+                value: *number,
+            })?
+        }
         Cell::Bytes(_) => {
             let digits = text_of(cell, column, MAX_RECORD_BYTES)?;
-            return match digits.parse() {
-                Ok(fingerprint) => Ok(Content::Fingerprint(fingerprint)),
-                Err(error) => Err(RowProblem::Value(LineProblem::NotFingerprint {
-                    value: excerpt(digits),
-                    error,
-                })),
-            };
+            parse::fingerprint(digits.as_bytes(), notation)?
         }
     };
-    Ok(Content::Fingerprint(simshard_simhash::Fingerprint(
-        fingerprint,
-    )))
+    Ok(Content::Fingerprint(fingerprint))
 }

@@ -90,7 +90,7 @@ impl Parts {
     }
 
     pub(crate) fn push(&mut self, mut part: Columns) {
-        self.skipped += part.skipped;
+        self.skipped += &part.skipped;
         self.degenerate += part.degenerate;
         if part.fingerprints.is_empty() {
             return;

@@ -41,6 +41,16 @@ pub enum LineProblem {
         value: String,
         error: ParseFingerprintError,
     },
+    #[error(
+        "\"{value}\" is no fingerprint: one is a number of 0 or more, unless --signed says that they are in \
+         two's complement"
+    )]
+    Negative { value: String },
+    #[error(
+        "\"{value}\" is no fingerprint in two's complement, a number from -9223372036854775808 to \
+         9223372036854775807: --signed says that all are"
+    )]
+    NotSigned { value: String },
     #[error("\"{value}\": expected two columns, id<TAB>fingerprint, found {found}")]
     NotTwoColumns { value: String, found: usize },
     /// A row of CSV.

@@ -11,6 +11,7 @@ use std::iter;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use crate::arrow::ArrowDocuments;
 use crate::csv::{CsvDocuments, CsvFault};
 use crate::decompress::Decompressed;
 use crate::document::Document;
@@ -21,6 +22,7 @@ use crate::found::Found;
 use crate::head;
 use crate::html::Html;
 use crate::ids::Ids;
+use crate::kinds::Kinds;
 #[cfg(feature = "parquet")]
 use crate::looks::LOOKED_AT;
 use crate::looks::Looks;
@@ -52,6 +54,7 @@ enum RecordFormat {
     #[cfg(feature = "parquet")]
     Parquet(TableColumns),
     Csv(TableColumns),
+    Arrow(TableColumns),
     Warc,
 }
 
@@ -80,6 +83,10 @@ impl RecordReader {
                 let columns = options.table_columns();
                 (RecordFormat::Csv(columns), options.of_texts())
             }
+            Format::Arrow => {
+                let columns = options.table_columns();
+                (RecordFormat::Arrow(columns), options.of_texts())
+            }
             Format::Warc => (RecordFormat::Warc, options.of_pages()),
             Format::Hashes | Format::Lines | Format::Jsonl | Format::Tsv | Format::Files => {
                 return Ok(None);
@@ -99,12 +106,52 @@ impl RecordReader {
         match self.format {
             #[cfg(feature = "parquet")]
             RecordFormat::Parquet(_) => source.seekable()?.twice(),
-            RecordFormat::Csv(_) | RecordFormat::Warc => source.twice(),
+            RecordFormat::Csv(_) | RecordFormat::Arrow(_) | RecordFormat::Warc => source.twice(),
         }
     }
 
-    /// The documents of several sources, each opened when its turn comes.
+    /// The rows of a source of CSV, and how their texts are taken; `None` for another format.
+    pub(crate) fn csv_rows(
+        &self,
+        source: Source,
+    ) -> Result<Option<(CsvDocuments, Html)>, InputError> {
+        let RecordFormat::Csv(columns) = &self.format else {
+            return Ok(None);
+        };
+        let (name, number) = (source.name.clone(), self.number(&source));
+        let reader = open_checked(source)?;
+        let documents = CsvDocuments::new(name, reader, columns.clone(), self.ids, number);
+        Ok(Some((documents, self.html)))
+    }
+
+    /// Whether bad rows and records are counted.
+    pub(crate) fn skips_bad(&self) -> bool {
+        self.skip_bad
+    }
+
+    /// What numbers the rows of a source.
+    fn number(&self, source: &Source) -> RowNumber {
+        RowNumber {
+            source: self.ids_name_the_source.then(|| source.name.clone()),
+            row: 0,
+        }
+    }
+
+    /// The documents of all sources, each opened when its turn comes. That none of them has any text is an
+    /// error at the end.
     pub(crate) fn documents(
+        self,
+        sources: Vec<Source>,
+    ) -> impl Iterator<Item = Found> + Send + 'static {
+        AllFound {
+            is_fine: self.skip_bad,
+            found: self.documents_of_some(sources),
+            others: Kinds::default(),
+        }
+    }
+
+    /// The documents of some of the sources.
+    pub(crate) fn documents_of_some(
         self,
         sources: Vec<Source>,
     ) -> impl Iterator<Item = Found> + Send + 'static {
@@ -117,10 +164,7 @@ impl RecordReader {
     fn open(&self, source: Source) -> Result<Documents, InputError> {
         let (html, skip_bad) = (self.html, self.skip_bad);
         let name = source.name.clone();
-        let number = RowNumber {
-            source: self.ids_name_the_source.then(|| name.clone()),
-            row: 0,
-        };
+        let number = self.number(&source);
         match &self.format {
             #[cfg(feature = "parquet")]
             RecordFormat::Parquet(columns) => {
@@ -143,10 +187,20 @@ impl RecordReader {
                     documents.map(move |document| found_csv(document, html, skip_bad)),
                 ))
             }
+            RecordFormat::Arrow(columns) => {
+                let reader = open_checked(source)?;
+                let documents = ArrowDocuments::open(name, reader, columns, self.ids)
+                    .map(|documents| documents.numbered(number))
+                    .map_err(InputError::Arrow)?;
+                Ok(Box::new(documents.map(move |document| match document {
+                    Ok(document) => Found::Document(document, html),
+                    Err(error) if skip_bad && error.is_bad_row() => bad_row(),
+                    Err(error) => Found::Failed(InputError::Arrow(error)),
+                })))
+            }
             RecordFormat::Warc => Ok(Box::new(WarcFound {
                 documents: WarcDocuments::new(name, open_checked(source)?, html, self.ids),
                 skip_bad,
-                others: 0,
                 next: None,
             })),
         }
@@ -175,13 +229,17 @@ fn check_file(file: &File, name: &str, format: Format) -> Result<(), InputError>
     Looks::check(&head[..read], name, format)
 }
 
+fn bad_row() -> Found {
+    Found::Skipped(Skipped {
+        bad_rows: 1,
+        ..Skipped::default()
+    })
+}
+
 fn found_csv(document: Result<Document, CsvFault>, html: Html, skip_bad: bool) -> Found {
     match document {
         Ok(document) => Found::Document(document, html),
-        Err(CsvFault::Row(_)) if skip_bad => Found::Skipped(Skipped {
-            bad_rows: 1,
-            ..Skipped::default()
-        }),
+        Err(CsvFault::Row(_)) if skip_bad => bad_row(),
         Err(CsvFault::Row(error) | CsvFault::File(error)) => Found::Failed(error),
     }
 }
@@ -190,10 +248,7 @@ fn found_csv(document: Result<Document, CsvFault>, html: Html, skip_bad: bool) -
 fn found_row(document: Result<Document, ParquetError>, html: Html, skip_bad: bool) -> Found {
     match document {
         Ok(document) => Found::Document(document, html),
-        Err(error) if skip_bad && error.is_bad_row() => Found::Skipped(Skipped {
-            bad_rows: 1,
-            ..Skipped::default()
-        }),
+        Err(error) if skip_bad && error.is_bad_row() => bad_row(),
         Err(error) => Found::Failed(InputError::Parquet(error)),
     }
 }
@@ -213,8 +268,6 @@ fn found_record(document: Result<(Document, Html), WarcError>, skip_bad: bool) -
 struct WarcFound {
     documents: WarcDocuments,
     skip_bad: bool,
-    /// Records that were left out, as far as they have been told of.
-    others: u64,
     /// The items after the last reported records.
     next: Option<Found>,
 }
@@ -228,16 +281,44 @@ impl Iterator for WarcFound {
         }
         let found = self.documents.next();
         let found = found.map(|document| found_record(document, self.skip_bad));
-        let others = self.documents.other_records();
-        if others == self.others {
+        let other_records = self.documents.take_other_records();
+        if other_records.is_empty() {
             return found;
         }
-        let left_out = others - self.others;
-        self.others = others;
         self.next = found;
         Some(Found::Skipped(Skipped {
-            other_records: left_out,
+            other_records,
             ..Skipped::default()
         }))
+    }
+}
+
+/// What was found in all sources, and an error at the end if there were records, and no text in any.
+struct AllFound<I> {
+    found: I,
+    /// Whether there is nothing to complain of: a text, or a record that should hold one.
+    is_fine: bool,
+    others: Kinds,
+}
+
+impl<I: Iterator<Item = Found>> Iterator for AllFound<I> {
+    type Item = Found;
+
+    fn next(&mut self) -> Option<Found> {
+        let found = self.found.next();
+        match &found {
+            Some(Found::Document(..) | Found::Failed(_)) => self.is_fine = true,
+            Some(Found::Skipped(skipped)) => {
+                if !self.is_fine {
+                    self.others += &skipped.other_records;
+                }
+            }
+            None => {
+                let others = std::mem::take(&mut self.others);
+                let is_empty = !self.is_fine && !others.is_empty();
+                return is_empty.then_some(Found::Failed(InputError::NoTexts(others)));
+            }
+        }
+        found
     }
 }

@@ -3,9 +3,14 @@
 //! Between the two stands a bit for each line. So the second reading parses nothing, and what it
 //! hands on has the bytes of the input, headers, blank lines and line breaks included.
 //!
+//! A row of CSV may take several lines; its bit is that of the first.
+//!
 //! # Invariants
 //! - I6: both readings see the same lines. What can be read only once is copied, and a file that was
 //!   changed between the two is an error.
+
+mod marks;
+mod rows;
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -15,30 +20,40 @@ use std::sync::Arc;
 use simshard_simhash::{Recipe, TextRecipe};
 
 use crate::batches::{Batch, Batches, SourceReader};
-use crate::chunk::Chunk;
+use crate::chunk::{Chunk, Chunks};
 use crate::columns::{Columns, IdColumn};
 use crate::document::Carries;
 use crate::error::InputError;
 use crate::format::Format;
 use crate::in_order;
+use crate::kinds::Kinds;
 use crate::needs::Needs;
 use crate::options::{InputOptions, Resolved};
 use crate::parse::LineParser;
 use crate::parts::Parts;
 use crate::paths::is_stdin;
 use crate::preference::Preference;
+use crate::records::RecordReader;
 use crate::source::{self, Source};
+pub use marks::LineMarks;
+use marks::Marks;
 
 /// An input of lines that is read twice.
 pub struct Rewrite {
     documents: DocumentReader,
     carries: Carries,
+    paths: Vec<PathBuf>,
+    /// Files of other formats.
+    left_out: Kinds,
     sources: Vec<TwiceRead>,
 }
 
 /// How lines become documents.
 struct DocumentReader {
+    /// For CSV, how it is cut into lines.
     parser: Arc<LineParser>,
+    /// How rows of CSV are read.
+    rows: Option<RecordReader>,
     format: Format,
     recipe: TextRecipe,
     preference: Preference,
@@ -63,20 +78,6 @@ pub struct LineDocuments {
     pub ranks: Vec<u64>,
     /// Where they stand.
     pub marks: LineMarks,
-}
-
-/// By source, a bit for each line.
-pub struct LineMarks {
-    sources: Vec<Marks>,
-}
-
-#[derive(Default)]
-struct Marks {
-    /// At first whether there is a document, then whether the line is left out.
-    bits: Vec<u64>,
-    /// Bad lines that are skipped, in their order.
-    bad: Vec<u64>,
-    lines: u64,
 }
 
 /// The documents of a chunk.
@@ -107,12 +108,20 @@ impl Rewrite {
             paths,
             format,
             is_given,
+            left_out,
         } = options.resolve(needs.preferred_format)?;
-        let reader = SourceReader::new(options, needs, format, paths.len() > 1)?;
-        let Some(SourceReader::Lines(parser)) = &reader else {
-            return Err(InputError::NotRewritten { format });
+        let several = paths.len() > 1;
+        let (parser, rows) = match SourceReader::new(options, needs, format, several)? {
+            Some(SourceReader::Lines(parser)) => (parser, None),
+            Some(SourceReader::Records(rows)) if format == Format::Csv => {
+                let lines = LineParser::new(options, needs, Format::Lines, several);
+                let lines = lines.ok_or(InputError::NotRewritten { format })?;
+                (Arc::new(lines), Some(rows))
+            }
+            Some(SourceReader::Records(_)) | None => {
+                return Err(InputError::NotRewritten { format });
+            }
         };
-        let parser = parser.clone();
         let carries = options.carries(format, needs.recipe);
         let recipe = carries.text_recipe(recipe)?;
         if let Some(needs) = preference.lacks(format, carries == Carries::Texts) {
@@ -127,13 +136,22 @@ impl Rewrite {
         Ok(Self {
             documents: DocumentReader {
                 parser,
+                rows,
                 format,
                 recipe,
                 preference,
             },
             carries,
+            paths,
+            left_out,
             sources,
         })
+    }
+
+    /// The files of the input, as they are read; none where it is standard input.
+    #[must_use]
+    pub fn paths(&self) -> &[PathBuf] {
+        &self.paths
     }
 
     /// The format of the input, which is that of what is written.
@@ -154,13 +172,19 @@ impl Rewrite {
                 sources: Vec::new(),
             },
         };
+        found.parts.skipped.other_files += &self.left_out;
         for at in 0..self.sources.len() {
             let Some(source) = self.sources[at].source.take() else {
                 continue;
             };
             let (first, again) = source.twice()?;
             self.sources[at].source = Some(again);
-            let marks = self.documents.read_source(first, &mut found, progress)?;
+            let marks = match &self.documents.rows {
+                None => self.documents.read_source(first, &mut found, progress)?,
+                Some(rows) => self
+                    .documents
+                    .read_rows(rows, first, &mut found, progress)?,
+            };
             found.marks.sources.push(marks);
         }
         Ok(found)
@@ -207,7 +231,11 @@ impl Rewrite {
 
 impl DocumentReader {
     fn batches(&self, source: Source) -> Batches {
-        SourceReader::Lines(self.parser.clone()).batches(vec![source])
+        match self.rows {
+            None => SourceReader::Lines(self.parser.clone()).batches(vec![source]),
+            // A line that is too long ends the reading, and is not passed over.
+            Some(_) => Batches::Lines(Chunks::new(vec![source], false), self.parser.clone()),
+        }
     }
 
     fn read_source(
@@ -267,7 +295,7 @@ impl DocumentReader {
             }
         });
         part.columns.ids = ids;
-        part.columns.skipped += outcome.skipped;
+        part.columns.skipped += &outcome.skipped;
         part.bad.extend(outcome.bad_lines);
         part.last_line = last_line(chunk);
         let refused = problem.map(|(line, problem)| InputError::BadLine {
@@ -304,72 +332,6 @@ fn last_line(chunk: &Chunk) -> u64 {
     let without_break = !chunk.bytes().is_empty() && !chunk.bytes().ends_with(b"\n");
     let more = u64::from(without_break) + u64::from(chunk.then_too_long);
     (chunk.first_line + chunk.lines() as u64 + more).saturating_sub(1)
-}
-
-impl LineMarks {
-    /// Marks what is left out: the documents of which this is true by their number, and bad lines.
-    pub fn leave_out(&mut self, is_dropped: impl Fn(usize) -> bool) {
-        let mut document = 0;
-        for marks in &mut self.sources {
-            for word in &mut marks.bits {
-                let mut documents = *word;
-                while documents != 0 {
-                    let bit = documents & documents.wrapping_neg();
-                    documents ^= bit;
-                    if !is_dropped(document) {
-                        *word ^= bit;
-                    }
-                    document += 1;
-                }
-            }
-            for line in std::mem::take(&mut marks.bad) {
-                marks.set(line);
-            }
-        }
-    }
-}
-
-impl Marks {
-    fn add(&mut self, documents: &[u64], bad: Vec<u64>, last_line: u64) {
-        self.lines = self.lines.max(last_line);
-        self.bits.resize(self.lines.div_ceil(64) as usize, 0);
-        for &line in documents {
-            self.set(line);
-        }
-        self.bad.extend(bad);
-    }
-
-    /// Sets the bit of a line, by its number from 1.
-    fn set(&mut self, line: u64) {
-        let at = line - 1;
-        self.bits[(at / 64) as usize] |= 1 << (at % 64);
-    }
-
-    fn is_set(&self, line: u64) -> bool {
-        let at = line - 1;
-        let word = self.bits.get((at / 64) as usize);
-        word.is_some_and(|word| word >> (at % 64) & 1 == 1)
-    }
-
-    /// The bytes of a chunk's lines but those that are left out.
-    fn kept(&self, chunk: &Chunk) -> Vec<u8> {
-        let bytes = chunk.bytes();
-        let mut kept = Vec::with_capacity(bytes.len());
-        let (mut start, mut line) = (0, chunk.first_line);
-        // What is kept since the last line that was left out is copied at once.
-        let mut from = 0;
-        while start < bytes.len() {
-            let end = memchr::memchr(b'\n', &bytes[start..]);
-            let end = end.map_or(bytes.len(), |end| start + end + 1);
-            if self.is_set(line) {
-                kept.extend_from_slice(&bytes[from..start]);
-                from = end;
-            }
-            (start, line) = (end, line + 1);
-        }
-        kept.extend_from_slice(&bytes[from..]);
-        kept
-    }
 }
 
 #[cfg(test)]

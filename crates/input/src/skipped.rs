@@ -3,18 +3,22 @@
 use std::fmt;
 use std::ops::AddAssign;
 
+use crate::kinds::Kinds;
+
 /// The number of skipped items, by reason. Displays as `skipped 3 bad lines, 1 binary file`, or as nothing
 /// where nothing was.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Skipped {
     /// Lines that break the rules of their format.
     pub bad_lines: u64,
-    /// Rows of Parquet files that are no document.
+    /// Rows of tables that are no document.
     pub bad_rows: u64,
-    /// Records of WARC files that should hold a text, and do not.
+    /// Records of web archives that should hold a text, and do not.
     pub bad_records: u64,
-    /// Records of WARC files that hold neither plain text nor a page of HTML.
-    pub other_records: u64,
+    /// Records of web archives that hold neither plain text nor a page of HTML, by what they hold.
+    pub other_records: Kinds,
+    /// Files of formats that are not read beside that of the input, by what they are.
+    pub other_files: Kinds,
     /// Files with a NUL byte in them.
     pub binary_files: u64,
     /// Files that are neither binary nor UTF-8.
@@ -37,17 +41,15 @@ impl Skipped {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
-}
 
-impl Skipped {
     /// The reasons for skipping, with their counts.
-    #[must_use]
-    pub fn reasons(self) -> [(&'static str, u64); 11] {
+    fn counts(&self) -> [(&'static str, u64); 12] {
         [
             ("bad line", self.bad_lines),
             ("bad row", self.bad_rows),
             ("bad record", self.bad_records),
-            ("non-text record", self.other_records),
+            (OTHER_RECORD, self.other_records.total()),
+            (OTHER_FILE, self.other_files.total()),
             ("binary file", self.binary_files),
             ("invalid UTF-8 file", self.invalid_utf8_files),
             ("unreadable file", self.unreadable_files),
@@ -57,14 +59,45 @@ impl Skipped {
             ("short text", self.short_texts),
         ]
     }
+
+    /// What is counted by kind among the reasons.
+    fn kinds(&self, reason: &str) -> Option<&Kinds> {
+        match reason {
+            OTHER_RECORD => Some(&self.other_records),
+            OTHER_FILE => Some(&self.other_files),
+            _ => None,
+        }
+    }
+
+    /// The reasons for which something was skipped, kinds apart, with their counts.
+    #[must_use]
+    pub fn reasons(&self) -> Vec<(String, u64)> {
+        let mut reasons = Vec::new();
+        for (reason, count) in self.counts() {
+            match self.kinds(reason) {
+                Some(kinds) => {
+                    let kinds = kinds.counts().into_iter();
+                    reasons.extend(kinds.map(|(kind, count)| (format!("{reason}, {kind}"), count)));
+                }
+                None if count > 0 => reasons.push((reason.to_owned(), count)),
+                None => {}
+            }
+        }
+        reasons
+    }
 }
 
-impl AddAssign for Skipped {
-    fn add_assign(&mut self, more: Self) {
+const OTHER_RECORD: &str = "other record";
+
+const OTHER_FILE: &str = "other file";
+
+impl AddAssign<&Self> for Skipped {
+    fn add_assign(&mut self, more: &Self) {
         self.bad_lines += more.bad_lines;
         self.bad_rows += more.bad_rows;
         self.bad_records += more.bad_records;
-        self.other_records += more.other_records;
+        self.other_records += &more.other_records;
+        self.other_files += &more.other_files;
         self.binary_files += more.binary_files;
         self.invalid_utf8_files += more.invalid_utf8_files;
         self.unreadable_files += more.unreadable_files;
@@ -78,12 +111,15 @@ impl AddAssign for Skipped {
 impl fmt::Display for Skipped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut lead = "skipped ";
-        for (name, count) in self.reasons() {
+        for (reason, count) in self.counts() {
             if count == 0 {
                 continue;
             }
             let plural = if count == 1 { "" } else { "s" };
-            write!(f, "{lead}{count} {name}{plural}")?;
+            write!(f, "{lead}{count} {reason}{plural}")?;
+            if let Some(kinds) = self.kinds(reason) {
+                write!(f, " ({kinds})")?;
+            }
             lead = ", ";
         }
         Ok(())

@@ -8,6 +8,7 @@ use glob::Pattern;
 use crate::decompress::{Compression, Decompressed};
 use crate::error::InputError;
 use crate::files;
+use crate::folders;
 use crate::format::Format;
 use crate::head;
 use crate::looks::Looks;
@@ -15,9 +16,14 @@ use crate::paths::is_stdin;
 
 /// The format that all these paths suggest, by their extensions or because there is a folder among
 /// them; `None` where none of them suggests any.
-pub(crate) fn format(paths: &[PathBuf]) -> Result<Option<Format>, InputError> {
+pub(crate) fn format(paths: &[PathBuf], skips_others: bool) -> Result<Option<Format>, InputError> {
+    if !paths.is_empty() && paths.iter().all(|path| folders::is_saved_set(path)) {
+        return Ok(Some(Format::Arrow));
+    }
     if let Some(folder) = paths.iter().find(|path| !is_stdin(path) && path.is_dir()) {
-        refuse_data(paths, folder)?;
+        if !skips_others {
+            refuse_data(paths, folder)?;
+        }
         return Ok(Some(Format::Files));
     }
     let suggestions = || paths.iter().map(|path| (path, format_of_name(path)));
@@ -44,8 +50,8 @@ pub(crate) fn lines(paths: &[PathBuf]) -> Result<Format, InputError> {
     };
     let unreadable = || InputError::unreadable(path.display());
     let metadata = fs::metadata(path).map_err(unreadable())?;
-    let mut looks = looks_of_name(path);
-    if looks.is_none() && metadata.is_file() {
+    let mut looks = None;
+    if metadata.is_file() {
         let opened = File::open(path).and_then(|file| Decompressed::new(path, Box::new(file)));
         let reader = opened.map_err(unreadable())?.into_reader();
         // What cannot be decompressed says so when it is read.
@@ -56,18 +62,13 @@ pub(crate) fn lines(paths: &[PathBuf]) -> Result<Format, InputError> {
     Err(InputError::UnknownFormat { path, looks })
 }
 
-/// The formats that names tell of and that are not read.
-fn looks_of_name(path: &Path) -> Option<Looks> {
-    Some(match plain_extension(path)?.as_str() {
-        "arc" => Looks::Arc,
-        "arrow" | "feather" | "ipc" => Looks::Arrow,
-        _ => return None,
-    })
+/// The format of a file of many documents, by its name.
+pub(crate) fn of_many(path: &Path) -> Option<Format> {
+    format_of_name(path).filter(|format| *format != Format::Files)
 }
 
 /// Refuses a file of many documents among those that would be one document each.
 fn refuse_data(paths: &[PathBuf], folder: &Path) -> Result<(), InputError> {
-    let of_many = |path: &Path| format_of_name(path).filter(|format| *format != Format::Files);
     let Some((path, depth)) = files::first(paths, |path| of_many(path).is_some()) else {
         return Ok(());
     };
@@ -115,7 +116,8 @@ pub fn format_of_name(path: &Path) -> Option<Format> {
         "tsv" => Format::Tsv,
         "csv" => Format::Csv,
         "parquet" => Format::Parquet,
-        "warc" | "wet" | "wat" => Format::Warc,
+        "arrow" | "arrows" | "feather" => Format::Arrow,
+        "warc" | "wet" | "wat" | "arc" => Format::Warc,
         "html" | "htm" | "xhtml" => Format::Files,
         _ => return None,
     })

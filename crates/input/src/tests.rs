@@ -6,6 +6,7 @@ mod csv;
 mod cutting;
 mod features;
 mod files;
+mod folders;
 mod hashes;
 mod html;
 mod identity;

@@ -18,7 +18,7 @@ pub fn for_each_text<T: Send, E: From<InputError>>(
     mut take: impl FnMut(T) -> Result<bool, E>,
 ) -> Result<Skipped, E> {
     let min_words = input.min_words();
-    let mut skipped = Skipped::default();
+    let mut skipped = input.left_out().clone();
     input.for_each_batch(
         |batch| {
             let mut done = Vec::new();
@@ -38,7 +38,7 @@ pub fn for_each_text<T: Send, E: From<InputError>>(
         |parts| -> Result<bool, E> {
             for part in parts {
                 let (done, outcome) = part?;
-                skipped += outcome.skipped;
+                skipped += &outcome.skipped;
                 for one in done {
                     if !take(one)? {
                         return Ok(false);

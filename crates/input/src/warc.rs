@@ -5,11 +5,12 @@
 //! | `conversion`          | its block, if that is plain text, as in a WET file, or HTML       |
 //! | `resource`            | the same                                                          |
 //! | `response`            | the payload of an HTTP response of status 200, if that is plain text or HTML, with chunks put together, gzip and deflate undone |
-//! | `warcinfo`, `request`, `metadata`, `revisit` | none: they tell of a crawl, and hold no content |
+//! | `request`, `metadata`, `revisit` | none: they tell of a crawl, and are counted |
+//! | `warcinfo`            | none: it tells of the file                                        |
 //!
 //! Plain text is `text/plain` in UTF-8, without NUL bytes. HTML is `text/html` and
-//! `application/xhtml+xml` in any character set. Everything else is counted and left out; a file that
-//! holds nothing but that is refused.
+//! `application/xhtml+xml` in any character set. Everything else is left out, and counted by what it holds.
+//! The records of ARC, the format before WARC, are read as the same.
 //! The id is the `WARC-Target-URI`, or the `WARC-Record-ID` of a record without one.
 //!
 //! This reader gets uncompressed bytes: a `.gz` holds each record in a gzip member of its own, and
@@ -19,9 +20,10 @@
 //! - WA1: of a record no more is held than its header, of at most [`MAX_HEADER_BYTES`], and
 //!   [`MAX_BLOCK_BYTES`] of its block, before and after decoding.
 //! - WA2: a file that ends within a record is an error. Two line breaks, both CRLF or both LF, must follow
-//!   the block of a record; a length that leads to anything else is an error. Only at the end of the file
-//!   may these line breaks be missing. No record is shortened, lengthened or lost in silence.
+//!   the block of a record; a length that leads to anything else is an error. One or both may be missing at the
+//!   end of the file, and where the next record begins there, as some programs write them. No record is shortened, lengthened or lost in silence.
 
+mod arc;
 mod error;
 mod fields;
 mod http;
@@ -41,6 +43,7 @@ use record::{Block, Broken, Records};
 use crate::document::{Content, Document, MAX_RECORD_BYTES};
 use crate::html::{self, Html};
 use crate::ids::Ids;
+use crate::kinds::Kinds;
 use crate::problem::{LineProblem, excerpt, refuse_nul};
 
 /// The documents of one file, read as they are asked for. After [`WarcError::BadRecord`] it goes on
@@ -50,9 +53,7 @@ pub struct WarcDocuments {
     records: Records,
     html: Html,
     ids: Ids,
-    /// Records that hold text, be it good or bad.
-    texts: u64,
-    other_records: u64,
+    other_records: Kinds,
     ended: bool,
 }
 
@@ -62,17 +63,17 @@ enum Role {
     Block(TextKind),
     /// Its block is an HTTP response.
     Response,
-    /// It holds no content.
-    Aside,
-    /// It holds content of a kind that is not read.
-    Other,
+    /// It tells of the file.
+    Info,
+    /// It holds no content, or content of a kind that is not read.
+    Other(String),
 }
 
 /// A record that was read: a document, or a record without one.
 enum ReadRecord {
     Document(Document, Html),
-    Aside,
-    Other,
+    Info,
+    Other(String),
 }
 
 /// A text as it stands in a record.
@@ -102,16 +103,20 @@ impl WarcDocuments {
             records: Records::new(from),
             html,
             ids,
-            texts: 0,
-            other_records: 0,
+            other_records: Kinds::default(),
             ended: false,
         }
     }
 
-    /// How many records have been left out so far, since what they hold is no text.
+    /// The records that have been left out so far, since what they hold is no text.
     #[must_use]
-    pub fn other_records(&self) -> u64 {
-        self.other_records
+    pub fn other_records(&self) -> &Kinds {
+        &self.other_records
+    }
+
+    /// The records that have been left out since this was asked last.
+    pub(crate) fn take_other_records(&mut self) -> Kinds {
+        std::mem::take(&mut self.other_records)
     }
 
     /// The next record; `None` at the end.
@@ -121,15 +126,15 @@ impl WarcDocuments {
         };
         let fields = Fields::of(&header);
         let text = match role(fields) {
-            Role::Aside => return Ok(Some(ReadRecord::Aside)),
-            Role::Other => return Ok(Some(ReadRecord::Other)),
+            Role::Info => return Ok(Some(ReadRecord::Info)),
+            Role::Other(kind) => return Ok(Some(ReadRecord::Other(kind))),
             Role::Block(kind) => {
                 let content_type = fields.get("Content-Type").unwrap_or_default();
                 Text::new(kind, whole_text(&self.records.block()?)?, &content_type)
             }
             Role::Response => match http::payload(&self.records.block()?)? {
                 Payload::Text(text) => text,
-                Payload::Other => return Ok(Some(ReadRecord::Other)),
+                Payload::Other(kind) => return Ok(Some(ReadRecord::Other(kind))),
             },
         };
         let id = id_of(fields)?;
@@ -170,14 +175,6 @@ impl WarcDocuments {
             },
         }
     }
-
-    /// The error at the end of the file, if all its content was skipped.
-    fn at_end(&self) -> Option<WarcError> {
-        (self.texts == 0 && self.other_records > 0).then(|| WarcError::NoTexts {
-            file: self.name.clone(),
-            others: self.other_records,
-        })
-    }
 }
 
 impl Iterator for WarcDocuments {
@@ -187,18 +184,13 @@ impl Iterator for WarcDocuments {
         while !self.ended {
             match self.read_record() {
                 Ok(Some(ReadRecord::Document(document, html))) => {
-                    self.texts += 1;
                     return Some(Ok((document, html)));
                 }
-                Ok(Some(ReadRecord::Aside)) => {}
-                Ok(Some(ReadRecord::Other)) => self.other_records += 1,
-                Ok(None) => {
-                    self.ended = true;
-                    return self.at_end().map(Err);
-                }
+                Ok(Some(ReadRecord::Info)) => {}
+                Ok(Some(ReadRecord::Other(kind))) => self.other_records.add(&kind, 1),
+                Ok(None) => self.ended = true,
                 Err(fault) => {
                     self.ended = matches!(fault, Fault::File(_));
-                    self.texts += 1;
                     return Some(Err(self.located(fault)));
                 }
             }
@@ -226,30 +218,40 @@ fn whole_text(block: &Block<'_>) -> Result<Vec<u8>, RecordProblem> {
 fn role(fields: Fields<'_>) -> Role {
     let kind = fields.get("WARC-Type").unwrap_or_default();
     let is = |name: &str| kind.eq_ignore_ascii_case(name.as_bytes());
-    if ["warcinfo", "request", "metadata", "revisit"]
-        .into_iter()
-        .any(is)
-    {
-        return Role::Aside;
+    if is("warcinfo") {
+        return Role::Info;
+    }
+    let content_type = fields.get("Content-Type").unwrap_or_default();
+    let content = || fields::kind_name(&content_type);
+    if is("metadata") {
+        let is_usual = ["", "application/warc-fields"].contains(&fields::media_type(&content_type));
+        return Role::Other(if is_usual {
+            "metadata".to_owned()
+        } else {
+            format!("metadata in {}", content())
+        });
     }
     // A part of a record is no text of its own.
     if fields.get("WARC-Segment-Number").is_some() {
-        return Role::Other;
+        return Role::Other("part of a record".to_owned());
     }
-    let content_type = fields.get("Content-Type");
     if is("response") {
-        let is_http = content_type.is_some_and(|value| {
-            fields::media_type(&value).eq_ignore_ascii_case("application/http")
-        });
-        return if is_http { Role::Response } else { Role::Other };
+        let is_http = fields::media_type(&content_type).eq_ignore_ascii_case("application/http");
+        return if is_http {
+            Role::Response
+        } else {
+            Role::Other(content())
+        };
     }
-    let kind = match content_type {
-        Some(value) => text_kind(&value),
-        None => is("conversion").then_some(TextKind::Plain),
-    };
-    match kind {
-        Some(kind) if is("conversion") || is("resource") => Role::Block(kind),
-        _ => Role::Other,
+    if !is("conversion") && !is("resource") {
+        return Role::Other(String::from_utf8_lossy(&kind).to_ascii_lowercase());
+    }
+    if is("conversion") && content_type.is_empty() {
+        return Role::Block(TextKind::Plain);
+    }
+    match text_kind(&content_type) {
+        Some(kind) => Role::Block(kind),
+        None => Role::Other(content()),
     }
 }
 

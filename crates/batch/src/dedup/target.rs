@@ -31,8 +31,14 @@ pub(super) enum Written {
 }
 
 impl Target {
-    /// Opens the target; it is none of the inputs.
-    pub(super) fn open(path: &Path, inputs: &[PathBuf], format: Format) -> Result<Self, JobError> {
+    /// Opens the target; it is none of the inputs, and in no folder that is read.
+    pub(super) fn open(
+        path: &Path,
+        inputs: &[PathBuf],
+        given: &[PathBuf],
+        format: Format,
+    ) -> Result<Self, JobError> {
+        let all = [inputs, given].concat();
         if inputs.len() > 1 || is_folder(path) {
             let names = names(inputs).map_err(JobError::Target)?;
             if path.is_file() || path.as_os_str() == "-" {
@@ -45,7 +51,7 @@ impl Target {
             }
             names.iter().try_for_each(|name| check_compression(name))?;
             return Ok(Self::Folder {
-                folder: OutputFolder::open(path, inputs)?,
+                folder: OutputFolder::open(path, &all)?,
                 names,
                 open: None,
                 next: 0,
@@ -60,7 +66,7 @@ impl Target {
             )));
         }
         check_compression(path)?;
-        let output = Output::open_compressed(Some(path), inputs)?;
+        let output = Output::open_compressed(Some(path), &all)?;
         let name = output.name().to_owned();
         let compressor = Compressor::new(Compression::of_name(path), output);
         let compressor = compressor.map_err(OutputError::failed(name.clone()))?;

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use clap::ValueEnum;
-use simshard_input::{Ids, WithoutParquet};
+use simshard_input::{Ids, Notation, WithoutParquet};
 
 use super::error::OutputError;
 use super::file::{self, Output};
@@ -106,14 +106,14 @@ impl OutputFormat {
         }
     }
 
-    /// A writer of rows of this kind.
-    pub fn sink(self, rows: Rows, output: Output) -> io::Result<Box<dyn Sink>> {
+    /// A writer of rows of this kind, with fingerprints as numbers in this notation.
+    pub fn sink(self, rows: Rows, notation: Notation, output: Output) -> io::Result<Box<dyn Sink>> {
         Ok(match self {
-            Self::Json => Box::new(Json::new(output)),
-            Self::Jsonl => Box::new(Jsonl(Text::new(output))),
-            Self::Tsv => Box::new(Tsv::new(rows, output)),
+            Self::Json => Box::new(Json::new(notation, output)),
+            Self::Jsonl => Box::new(Jsonl(Text::new(notation, output))),
+            Self::Tsv => Box::new(Tsv::new(rows, notation, output)),
             #[cfg(feature = "parquet")]
-            Self::Parquet => Box::new(Parquet::new(rows, output)?),
+            Self::Parquet => Box::new(Parquet::new(rows, notation, output)?),
             #[cfg(not(feature = "parquet"))]
             Self::Parquet => return Err(io::Error::other(WithoutParquet)),
         })

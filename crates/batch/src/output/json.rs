@@ -2,6 +2,7 @@
 
 use std::io;
 
+use simshard_input::Notation;
 use simshard_simhash::Fingerprint;
 
 use super::file::Output;
@@ -17,9 +18,9 @@ pub(super) struct Json {
 }
 
 impl Json {
-    pub(super) fn new(output: Output) -> Self {
+    pub(super) fn new(notation: Notation, output: Output) -> Self {
         Self {
-            text: Text::new(output),
+            text: Text::new(notation, output),
             cluster: None,
         }
     }

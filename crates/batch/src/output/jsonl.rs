@@ -21,9 +21,9 @@ impl Sink for Jsonl {
         self.0.raw(b",\"id_b\":");
         self.0.json_string_name(b)?;
         self.0.raw(b",\"fingerprint_a\":");
-        self.0.quoted_number(a.fingerprint.0);
+        self.0.quoted_fingerprint(a.fingerprint);
         self.0.raw(b",\"fingerprint_b\":");
-        self.0.quoted_number(b.fingerprint.0);
+        self.0.quoted_fingerprint(b.fingerprint);
         self.0.raw(b",\"distance\":");
         self.0.number(distance.into());
         self.0.end_row(b"}\n")
@@ -32,7 +32,7 @@ impl Sink for Jsonl {
     fn member(&mut self, cluster: Fingerprint, member: &Member<'_>) -> io::Result<()> {
         self.0.json_document(member)?;
         self.0.raw(b",\"cluster\":");
-        self.0.quoted_number(cluster.0);
+        self.0.quoted_fingerprint(cluster);
         self.0.end_row(b"}\n")
     }
 

@@ -6,8 +6,8 @@
 //! | clusters  | `id`, `fingerprint`, `cluster`                                       |
 //! | documents | `id`, `fingerprint`                                                  |
 //!
-//! Ids are strings, fingerprints and clusters unsigned 64-bit integers, distances signed 32-bit
-//! integers; none is ever null. A document of bare hashes has the number of its line as its id.
+//! Ids are strings, fingerprints and clusters 64-bit integers, unsigned unless the notation says otherwise,
+//! distances signed 32-bit integers; none is ever null. A document of bare hashes has the number of its line as its id.
 //! Pages are compressed by Snappy, which every reader of Parquet knows.
 //!
 //! # Invariants
@@ -21,6 +21,7 @@ mod tests;
 use std::borrow::Cow;
 use std::io;
 
+use simshard_input::Notation;
 use simshard_simhash::Fingerprint;
 
 use super::file::Output;
@@ -32,8 +33,12 @@ use table::{Cell, Table};
 pub(super) struct Parquet(Table<Output>);
 
 impl Parquet {
-    pub(super) fn new(rows: Rows, output: Output) -> io::Result<Self> {
-        Table::new(output, schema(rows)).map(Self)
+    pub(super) fn new(rows: Rows, notation: Notation, output: Output) -> io::Result<Self> {
+        let schema = match notation {
+            Notation::Unsigned => schema(rows).to_owned(),
+            Notation::Signed => schema(rows).replace("INTEGER(64, false)", "INTEGER(64, true)"),
+        };
+        Table::new(output, &schema).map(Self)
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::io::{self, Write};
 
+use simshard_input::Notation;
 use simshard_runtime::terminal::escaped;
+use simshard_simhash::Fingerprint;
 
 use super::escaped_json::write_json;
 use super::file::Output;
@@ -14,15 +16,18 @@ const FULL: usize = 256 << 10;
 /// Lines on their way to an output.
 pub(super) struct Text {
     gathered: Vec<u8>,
+    /// How fingerprints are written.
+    notation: Notation,
     output: Output,
     /// Whether a terminal shows it.
     shown: bool,
 }
 
 impl Text {
-    pub(super) fn new(output: Output) -> Self {
+    pub(super) fn new(notation: Notation, output: Output) -> Self {
         Self {
             gathered: Vec::new(),
+            notation,
             shown: output.is_terminal(),
             output,
         }
@@ -38,10 +43,21 @@ impl Text {
         self.raw(itoa::Buffer::new().format(number).as_bytes());
     }
 
-    /// Adds a number within quotes, for readers that take JSON numbers for floating point.
-    pub(super) fn quoted_number(&mut self, number: u64) {
+    /// Adds a fingerprint as a number.
+    pub(super) fn fingerprint(&mut self, fingerprint: Fingerprint) {
+        match self.notation {
+            Notation::Unsigned => self.number(fingerprint.0),
+            Notation::Signed => {
+                let number = fingerprint.0.cast_signed();
+                self.raw(itoa::Buffer::new().format(number).as_bytes());
+            }
+        }
+    }
+
+    /// Adds a fingerprint within quotes, for readers that take JSON numbers for floating point.
+    pub(super) fn quoted_fingerprint(&mut self, fingerprint: Fingerprint) {
         self.raw(b"\"");
-        self.number(number);
+        self.fingerprint(fingerprint);
         self.raw(b"\"");
     }
 
@@ -49,7 +65,7 @@ impl Text {
     pub(super) fn json_name(&mut self, document: &Member<'_>) -> io::Result<()> {
         match &document.id {
             Some(id) => write_json(&mut self.gathered, id)?,
-            None => self.number(document.fingerprint.0),
+            None => self.fingerprint(document.fingerprint),
         }
         Ok(())
     }
@@ -58,7 +74,7 @@ impl Text {
     pub(super) fn json_string_name(&mut self, document: &Member<'_>) -> io::Result<()> {
         match &document.id {
             Some(id) => write_json(&mut self.gathered, id)?,
-            None => self.quoted_number(document.fingerprint.0),
+            None => self.quoted_fingerprint(document.fingerprint),
         }
         Ok(())
     }
@@ -68,7 +84,7 @@ impl Text {
         match &document.id {
             Some(id) if self.shown => self.raw(escaped(id).as_bytes()),
             Some(id) => self.raw(id.as_bytes()),
-            None => self.number(document.fingerprint.0),
+            None => self.fingerprint(document.fingerprint),
         }
     }
 
@@ -77,7 +93,7 @@ impl Text {
         self.raw(b"{\"id\":");
         self.json_string_name(document)?;
         self.raw(b",\"fingerprint\":");
-        self.quoted_number(document.fingerprint.0);
+        self.quoted_fingerprint(document.fingerprint);
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use simshard_input::Notation;
 use simshard_simhash::Fingerprint;
 
 use super::file::Output;
@@ -13,8 +14,8 @@ use crate::member::Member;
 pub(super) struct Tsv(Text);
 
 impl Tsv {
-    pub(super) fn new(rows: Rows, output: Output) -> Self {
-        let mut text = Text::new(output);
+    pub(super) fn new(rows: Rows, notation: Notation, output: Output) -> Self {
+        let mut text = Text::new(notation, output);
         text.raw(match rows {
             Rows::Pairs => b"id_a\tid_b\tdistance\n",
             Rows::Members => b"id\thash\tcluster\n",
@@ -37,16 +38,16 @@ impl Sink for Tsv {
     fn member(&mut self, cluster: Fingerprint, member: &Member<'_>) -> io::Result<()> {
         self.0.plain_name(member);
         self.0.raw(b"\t");
-        self.0.number(member.fingerprint.0);
+        self.0.fingerprint(member.fingerprint);
         self.0.raw(b"\t");
-        self.0.number(cluster.0);
+        self.0.fingerprint(cluster);
         self.0.end_row(b"\n")
     }
 
     fn document(&mut self, document: &Member<'_>) -> io::Result<()> {
         self.0.plain_name(document);
         self.0.raw(b"\t");
-        self.0.number(document.fingerprint.0);
+        self.0.fingerprint(document.fingerprint);
         self.0.end_row(b"\n")
     }
 

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
-use simshard_input::{Format, Html, InputOptions};
+use simshard_input::{Format, Html, InputOptions, Notation};
 
 /// Where ids come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum IdFrom {
-    /// The number of the line of jsonl, or of the row of csv and parquet, from 1; after the path and a
+    /// The number of the line of jsonl, or of the row of csv, parquet and arrow, from 1; after the path and a
     /// colon where there are several paths
     Row,
 }
@@ -17,7 +17,7 @@ pub enum IdFrom {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Input")]
 pub struct InputArgs {
-    /// Files to read, or folders with `--format files`; `-` or nothing reads standard input
+    /// Files or folders to read; `-` or nothing reads standard input
     ///
     /// A path with `*`, `?` or `[` in it that does not exist is a pattern: the files that match
     /// are read in the order of their names. Files may be compressed with gzip, zstd, xz, bzip2 or lz4, whatever
@@ -33,13 +33,14 @@ pub struct InputArgs {
 
     /// How documents are written [default: by the paths, else as the command says]
     ///
-    /// Without this option a folder among the paths means `files`, unless it holds files with one of
-    /// the extensions below: name these by a pattern. Paths that all end in .jsonl, .jl, .jsonlines or
-    /// .ndjson mean `jsonl`; likewise .csv means `csv`, .tsv `tsv`, .parquet `parquet`, .warc, .wet and
-    /// .wat `warc`, .html, .htm and .xhtml `files`, each with or without a further .gz, .zst, .zstd,
-    /// .xz, .bz2 or .lz4; it cannot be left out where only some end so. Standard input is `lines`. A
-    /// command that compares fingerprints takes it, and files of other names, for `hashes`; other
-    /// commands refuse files of other names.
+    /// Without this option a folder among the paths means `files`, unless it holds files with one of the
+    /// extensions below. With it, a folder is read as its files with the extensions of the format. Paths
+    /// that all end in .jsonl, .jl, .jsonlines or .ndjson mean `jsonl`; likewise .csv means `csv`, .tsv
+    /// `tsv`, .parquet `parquet`, .arrow, .arrows and .feather `arrow`, .warc, .wet, .wat and .arc `warc`,
+    /// .html, .htm and .xhtml `files`, each with or without a further .gz, .zst, .zstd, .xz, .bz2 or .lz4;
+    /// it cannot be left out where only some end so. Standard input is `lines`. A command that compares
+    /// fingerprints takes it, and files of other names, for `hashes`; other commands refuse files of other
+    /// names.
     ///
     /// Content that looks like another format, such as JSON on standard input, is refused unless this
     /// option says what it is.
@@ -48,12 +49,12 @@ pub struct InputArgs {
     #[arg(short, long, value_enum)]
     pub format: Option<Format>,
 
-    /// jsonl, csv, parquet: the field or column that holds a document's id, a string or a number
+    /// jsonl, csv, parquet, arrow: the field or column that holds a document's id, a string or a number
     /// [default: id]
     #[arg(short = 'x', long, visible_alias = "id_column", value_name = "NAME")]
     pub id_field: Option<String>,
 
-    /// jsonl, csv, parquet: where ids come from, if no field or column holds them
+    /// jsonl, csv, parquet, arrow: where ids come from, if no field or column holds them
     #[arg(
         long = "id",
         value_enum,
@@ -62,17 +63,24 @@ pub struct InputArgs {
     )]
     pub id_from: Option<IdFrom>,
 
-    /// jsonl, csv, parquet: the field or column that holds a document's text [default: text]
+    /// jsonl, csv, parquet, arrow: the field or column that holds a document's text; repeat for more, whose
+    /// texts are joined [default: text]
     ///
-    /// A path such as `doc.text` names a field inside objects, or a column inside structs.
+    /// Texts of several fields are joined by a line break, without those that are empty or null; one of them
+    /// must be there. A path such as `doc.text` names a field inside objects, or a column inside structs.
     #[arg(short, long, visible_alias = "text_column", value_name = "NAME")]
-    pub text_field: Option<String>,
+    pub text_field: Vec<String>,
 
-    /// jsonl, csv, parquet: the field or column that holds a document's fingerprint, instead of a text
+    /// jsonl, csv, parquet, arrow: the field or column that holds a document's fingerprint, instead of a text
     ///
     /// The fingerprint is a number or a string of decimal digits, 0 to 18446744073709551615.
     #[arg(long, value_name = "NAME", conflicts_with = "text_field")]
     pub fingerprint_field: Option<String>,
+
+    /// Fingerprints are numbers in two's complement, -9223372036854775808 to 9223372036854775807, as in
+    /// Spark, BigQuery and Java, in the input and in what is written
+    #[arg(long)]
+    pub signed: bool,
 
     /// jsonl: the field that holds a document's features, instead of a text [default: features,
     /// with the recipe `features`]
@@ -83,12 +91,12 @@ pub struct InputArgs {
     #[arg(long, value_name = "NAME", conflicts_with_all = ["text_field", "fingerprint_field"])]
     pub features_field: Option<String>,
 
-    /// files, jsonl, csv, parquet, warc: what is taken as the text of a page of HTML [default: main, where
+    /// files, jsonl, csv, parquet, arrow, warc: what is taken as the text of a page of HTML [default: main, where
     /// a document is known to be a page]
     ///
     /// Known to be pages are responses and other records of `text/html` or `application/xhtml+xml` in
     /// a WARC file, and files whose names end in .html, .htm or .xhtml or that begin with `<!doctype
-    /// html` or `<html`, whatever their names. The texts of jsonl, csv and parquet are pages only where this option says so; then all of them are.
+    /// html` or `<html`, whatever their names. The texts of jsonl, csv, parquet and arrow are pages only where this option says so; then all of them are.
     ///
     /// The character set is that of a byte order mark, of the Content-Type in the HTTP header, or of a
     /// `meta` element in the first 1024 bytes; else UTF-8 or, where a page is none, windows-1252.
@@ -100,6 +108,13 @@ pub struct InputArgs {
     )]
     pub html: Option<Html>,
 
+    /// Leave out files of other formats, and count them, instead of stopping
+    ///
+    /// With --format, these are the files whose names or first bytes tell of another one. Without it, in a
+    /// folder, they are those whose names tell of many documents, which is then read as one document a file.
+    #[arg(long)]
+    pub skip_formats: bool,
+
     /// Leave out lines, rows and records that cannot be read, and count them, instead of stopping
     ///
     /// Nothing is checked ahead, so standard input and pipes are used as they arrive.
@@ -108,6 +123,16 @@ pub struct InputArgs {
 }
 
 impl InputArgs {
+    /// How fingerprints are written as numbers.
+    #[must_use]
+    pub const fn notation(&self) -> Notation {
+        if self.signed {
+            Notation::Signed
+        } else {
+            Notation::Unsigned
+        }
+    }
+
     /// What these arguments ask for.
     #[must_use]
     pub fn options(&self) -> InputOptions {
@@ -116,10 +141,12 @@ impl InputArgs {
             format: self.format,
             id_field: self.id_field.clone(),
             row_ids: self.id_from == Some(IdFrom::Row),
-            text_field: self.text_field.clone(),
+            text_fields: self.text_field.clone(),
             fingerprint_field: self.fingerprint_field.clone(),
+            notation: self.notation(),
             features_field: self.features_field.clone(),
             html: self.html,
+            skip_formats: self.skip_formats,
             skip_bad_lines: self.skip_bad_lines,
             min_words: 0,
         }

@@ -1,22 +1,25 @@
 //! `simshard dedup`: the records of an input without their near-duplicates.
 
+mod against;
+
 use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::{Args, ValueHint};
 use simshard_batch::{By, Dedup, Output};
-use simshard_input::Preference;
+use simshard_input::{Carries, Needs, Preference};
 
 use crate::args::{InputArgs, RecipeArgs, SearchArgs};
 use crate::exit::UsageError;
 use crate::progress::ON_TERMINAL;
 use crate::say;
+use against::AgainstArgs;
 
 /// Arguments of `dedup`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Writes the lines of jsonl, lines, tsv and hashes again, byte for byte and in
-their order, without those of dropped documents. The input is read twice;
+Writes the lines of jsonl, csv, lines, tsv and hashes again, byte for byte and
+in their order, without those of dropped documents. The input is read twice;
 standard input is copied to a temporary file meanwhile. An output is in its
 place once all of it is there, and a list of the dropped documents before it.
 
@@ -27,7 +30,8 @@ leaves out are left out of the output too.
 Examples:
   simshard dedup pages.jsonl.zst -o clean.jsonl.zst
   simshard dedup pages.jsonl -o clean.jsonl --keep newest:date --by pairs
-  simshard dedup 'crawl/*.jsonl.gz' -o clean/ --dropped dropped.tsv")]
+  simshard dedup 'crawl/*.jsonl.gz' -o clean/ --dropped dropped.tsv
+  simshard dedup new.jsonl -o add.jsonl --against articles --insert")]
 pub struct DedupArgs {
     /// The documents.
     #[command(flatten)]
@@ -53,6 +57,9 @@ pub struct DedupArgs {
         help_heading = "Search"
     )]
     pub keep: Preference,
+    /// The corpus to compare with, and to add to.
+    #[command(flatten)]
+    pub against: AgainstArgs,
     /// Where the kept documents go; `-` is standard output, a folder is for several inputs
     ///
     /// A name in .gz or .zst says that it is compressed. A folder must be new or empty: in it files
@@ -78,6 +85,12 @@ pub fn run(args: &DedupArgs) -> anyhow::Result<()> {
         Some(path) => Some(Output::open(Some(path), &input.paths)?),
         None => None,
     };
+    let needs = Needs {
+        recipe,
+        ..Needs::CLIENT
+    };
+    let makes_fingerprints = input.carried(needs)? != Carries::Fingerprints;
+    let corpus = args.against.open(makes_fingerprints.then_some(recipe))?;
     let job = Dedup {
         input,
         recipe,
@@ -90,6 +103,15 @@ pub fn run(args: &DedupArgs) -> anyhow::Result<()> {
         dropped,
         start,
     };
-    say::deduplicated(&job.run(ON_TERMINAL)?);
-    Ok(())
+    let read = job.read(ON_TERMINAL)?;
+    let Some(corpus) = corpus else {
+        let (done, _) = read.write(&[], ON_TERMINAL)?;
+        say::deduplicated(&done);
+        return Ok(());
+    };
+    let known = corpus.known(&read, args.search.distance)?;
+    let (done, kept) = read.write(&known, ON_TERMINAL)?;
+    drop(known);
+    say::deduplicated(&done);
+    corpus.insert(&kept, &args.output)
 }

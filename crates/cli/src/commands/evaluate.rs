@@ -102,7 +102,7 @@ pub fn run(args: &EvaluateArgs) -> anyhow::Result<()> {
         threads: args.threads.map_or(0, usize::from),
     };
     let found = evaluate(&job, ON_TERMINAL)?;
-    say::left_out(found.skipped);
+    say::left_out(&found.skipped);
     let suggestion = Suggestion::of(&found, args.want, args.documents_expected);
     if args.json {
         let mut all = found.json();

@@ -14,6 +14,7 @@ use serde::Serialize;
 use simshard_batch::write_json;
 use simshard_client::v1::{NodeShards, NodeState};
 use simshard_client::{Client, Fingerprint, Found, Missing, Queries, QueryMatches, SearchSpec};
+use simshard_input::Notation;
 use simshard_simhash::Recipe;
 
 use search::{Search, Which};
@@ -100,7 +101,7 @@ pub struct FindFirstArgs {
     pub exclude_self: bool,
     /// Print the documents that have no match, as they stand in the input, instead of all with matches
     ///
-    /// The lines of jsonl, lines, tsv and hashes are printed again byte for byte, in their order, with
+    /// The lines of jsonl, csv, lines, tsv and hashes are printed again byte for byte, in their order, with
     /// headers and blank lines. Texts without words have no match. Documents are compared with those of
     /// the corpus, not with one another. The input is read twice; standard input is copied to a
     /// temporary file meanwhile.
@@ -151,9 +152,10 @@ async fn find(which: Which, args: &FindFirstArgs, limit: u32) -> anyhow::Result<
     };
     // The recipe decides whether output has similarities. A wrong corpus fails here, before any input is read.
     let recipe = args.corpus.known_recipe(client).await?;
+    let notation = args.input.notation();
     if let Some(queries) = queries {
         let found = search.run(queries, &[]).await?;
-        print(&mut out, &[], &found, recipe)?;
+        print(&mut out, &[], &found, recipe, notation)?;
         warn_of_missing(client, corpus, &found.unreachable_nodes).await;
         return Ok(());
     }
@@ -166,13 +168,13 @@ async fn find(which: Which, args: &FindFirstArgs, limit: u32) -> anyhow::Result<
     let request =
         |batch: simshard_client::Documents| async move { search.run(batch.keys, &batch.ids).await };
     let skipped = pipeline::run("searching", count, documents, request, |ids, found| {
-        print(&mut out, &ids, &found, recipe)?;
+        print(&mut out, &ids, &found, recipe, notation)?;
         missing.extend(found.unreachable_nodes);
         Ok(())
     })
     .await?;
     warn_of_missing(client, corpus, &missing).await;
-    left_out(skipped);
+    left_out(&skipped);
     Ok(())
 }
 
@@ -239,18 +241,24 @@ fn print(
     ids: &[String],
     found: &Found,
     recipe: Option<Recipe>,
+    notation: Notation,
 ) -> anyhow::Result<()> {
     for (place, query) in found.queries.iter().enumerate() {
         let id = ids.get(place).map(String::as_str);
-        write_json(&mut *out, &line(query, id, recipe))?;
+        write_json(&mut *out, &line(query, id, recipe, notation))?;
         writeln!(out)?;
     }
     Ok(out.flush()?)
 }
 
-fn line<'a>(query: &'a QueryMatches, id: Option<&'a str>, recipe: Option<Recipe>) -> Line<'a> {
+fn line<'a>(
+    query: &'a QueryMatches,
+    id: Option<&'a str>,
+    recipe: Option<Recipe>,
+    notation: Notation,
+) -> Line<'a> {
     let matches = query.matches.iter().map(|found| LineMatch {
-        fingerprint: found.fingerprint.to_string(),
+        fingerprint: notation.text(found.fingerprint),
         distance: found.distance,
         similarity: recipe.and_then(|recipe| recipe.similarity(found.distance)),
         ids: &found.ids,
@@ -258,7 +266,7 @@ fn line<'a>(query: &'a QueryMatches, id: Option<&'a str>, recipe: Option<Recipe>
             .then_some(found.document_count),
     });
     Line {
-        query: query.query.to_string(),
+        query: notation.text(query.query),
         id,
         matches: matches.collect(),
         truncated: query.truncated,
@@ -295,7 +303,14 @@ mod tests {
             unreachable_nodes: BTreeSet::new(),
         };
         let mut out = Vec::new();
-        print(&mut out, &["x".into(), "y".into()], &found, None).unwrap();
+        print(
+            &mut out,
+            &["x".into(), "y".into()],
+            &found,
+            None,
+            Notation::Unsigned,
+        )
+        .unwrap();
         let expected = concat!(
             r#"{"query":"18446744073709551615","id":"x","matches":[{"fingerprint":"18446744073709551614","#,
             r#""distance":1,"ids":["a\"b"],"document_count":3}],"truncated":true,"guaranteed_distance":2}"#,
@@ -306,10 +321,17 @@ mod tests {
         assert_eq!(String::from_utf8(out).unwrap(), expected);
 
         let mut out = Vec::new();
-        print(&mut out, &[], &found, Some(Recipe::default())).unwrap();
+        print(
+            &mut out,
+            &[],
+            &found,
+            Some(Recipe::default()),
+            Notation::Signed,
+        )
+        .unwrap();
         let out = String::from_utf8(out).unwrap();
         assert!(
-            out.contains(r#""distance":1,"similarity":0.96875,"ids""#),
+            out.contains(r#""fingerprint":"-2","distance":1,"similarity":0.96875,"ids""#),
             "{out}"
         );
     }

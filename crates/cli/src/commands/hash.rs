@@ -53,12 +53,12 @@ pub fn run(args: &HashArgs) -> anyhow::Result<()> {
     let mut degenerate = DegenerateTexts::default();
     let mut sink = plan
         .format
-        .sink(Rows::Documents, plan.output)
+        .sink(Rows::Documents, plan.input.notation, plan.output)
         .map_err(&failed)?;
     let sample = Some(args.reading.sample);
     for_each_part(input, recipe, sample, |part| -> anyhow::Result<()> {
         write(&part, &mut *sink).map_err(&failed)?;
-        skipped += part.skipped;
+        skipped += &part.skipped;
         degenerate += part.degenerate;
         bar.inc(part.fingerprints.len() as u64);
         Ok(())
@@ -67,7 +67,7 @@ pub fn run(args: &HashArgs) -> anyhow::Result<()> {
     output.map_err(&failed)?.commit()?;
     bar.finish_and_clear();
     say::recipe(plan.recipe);
-    say::left_out(skipped);
+    say::left_out(&skipped);
     say::degenerate(degenerate);
     Ok(())
 }

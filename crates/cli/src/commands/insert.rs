@@ -162,5 +162,5 @@ fn say(done: &Done, before: u64) {
             "inserted {inserted}, {there} there already, after {before} that were done before"
         )),
     }
-    left_out(done.skipped);
+    left_out(&done.skipped);
 }

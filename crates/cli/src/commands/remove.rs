@@ -57,6 +57,6 @@ pub async fn run(args: &RemoveArgs) -> anyhow::Result<()> {
         count(done.changed),
         done.unchanged
     ));
-    left_out(done.skipped);
+    left_out(&done.skipped);
     Ok(())
 }

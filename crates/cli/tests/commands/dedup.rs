@@ -1,5 +1,8 @@
 //! `dedup` as a whole process: what it keeps against the slow, obvious way, and that it writes all or nothing.
 
+mod against;
+mod csv;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
@@ -13,6 +16,7 @@ use tempfile::TempDir;
 use crate::{BINARY, log};
 
 /// A record as the tests make it.
+#[derive(Clone)]
 struct Made {
     id: String,
     fingerprint: u64,
@@ -372,6 +376,10 @@ fn what_cannot_be_meant_is_refused() {
             "needs fields",
         ),
         (vec!["-o", &*out, "--format", "warc"], "not written again"),
+        (
+            vec!["-o", &*out, "--format", "csv", "--keep", "newest:s"],
+            "needs fields",
+        ),
         (vec![], "--output"),
     ] {
         let said = refuse(&[&[&*input], &args[..]].concat(), "");
@@ -473,4 +481,97 @@ fn what_is_preferred_may_stand_inside_objects() {
         folder.read("out.jsonl"),
         lines.lines().nth(1).unwrap().to_owned() + "\n"
     );
+}
+
+/// DD3, of a folder.
+#[test]
+fn a_folder_is_not_there_before_all_of_it_is() {
+    let folder = Folder::new();
+    let records = made(9, 20_000, "random");
+    let lines: String = records.iter().map(|record| &*record.line).collect();
+    let inputs = ["in/a.jsonl", "in/b/a.jsonl.gz"].map(|name| folder.write(name, &lines));
+    let (out, dropped) = (folder.path("out"), folder.path("dropped.tsv"));
+    let args = [
+        "dedup",
+        &inputs[0],
+        &inputs[1],
+        "-o",
+        &out,
+        "--dropped",
+        &dropped,
+        "--fingerprint-field",
+        "f",
+    ];
+    let start = std::time::Instant::now();
+    assert!(run(BINARY, args, "").status.success());
+    let usual = start.elapsed();
+    let (whole, list) = (folder.read("out/a.jsonl"), folder.read("dropped.tsv"));
+    let mut killed = 0;
+    for step in 0..12 {
+        let _ = fs::remove_dir_all(&out);
+        fs::write(&dropped, "old").unwrap();
+        let mut process = Command::new(BINARY)
+            .args(args)
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let end = std::time::Instant::now() + usual * step / 10;
+        while std::time::Instant::now() < end {
+            std::thread::yield_now();
+        }
+        process.kill().unwrap();
+        killed += u32::from(!process.wait().unwrap().success());
+        let dropped = folder.read("dropped.tsv");
+        assert!(dropped == "old" || dropped == list, "step {step}");
+        if Path::new(&out).exists() {
+            assert_eq!(folder.read("out/a.jsonl"), whole, "step {step}");
+            assert!(folder.0.path().join("out/b/a.jsonl.gz").exists());
+            assert_eq!(dropped, list, "step {step}: OUT before DROPPED");
+        }
+    }
+    assert!(killed > 0);
+}
+
+/// By the number of characters, which is not that of bytes.
+#[test]
+fn the_longest_text_is_kept_in_every_shape() {
+    let folder = Folder::new();
+    let base = "one two three four five six seven eight nine ten eleven twelve thirteen";
+    let mut lines = Vec::new();
+    for number in 0..60_u64 {
+        // Blanks and signs make a text longer, and change none of its words.
+        let more = (number * 7919) % 13;
+        let sign = if number % 2 == 0 { "¡" } else { "." };
+        let text = format!("{base} {}{}", number % 5, sign.repeat(more as usize));
+        lines.push((number, text));
+    }
+    let line =
+        |(number, text): &(u64, String)| format!("{{\"id\":{number},\"text\":\"{text}\"}}\n");
+    let input = folder.write("in.jsonl", lines.iter().map(line).collect::<String>());
+    let out = folder.path("out.jsonl");
+    let hashes = run(BINARY, ["hash", &input], "");
+    let hashes = String::from_utf8(hashes.stdout).unwrap();
+    let hash = |row: &str| row.split('\t').nth(1).unwrap().parse::<u64>().unwrap();
+    let fingerprints: Vec<u64> = hashes.lines().skip(1).map(hash).collect();
+    for by in ["cluster", "pairs"] {
+        let records: Vec<Made> = lines
+            .iter()
+            .zip(&fingerprints)
+            .map(|((number, text), fingerprint)| Made {
+                id: number.to_string(),
+                fingerprint: *fingerprint,
+                date: None,
+                score: Some(text.chars().count() as i32),
+                line: line(&(*number, text.clone())),
+            })
+            .collect();
+        let causes = reference(&records, "highest:s", by);
+        assert!(causes.len() > 20, "{by}");
+        dedup(&[&input, "-o", &out, "--keep", "longest", "--by", by], "");
+        let expected: String = (0..records.len())
+            .filter(|at| !causes.contains_key(at))
+            .map(|at| &*records[at].line)
+            .collect();
+        assert_eq!(folder.read("out.jsonl"), expected, "{by}");
+    }
 }

@@ -2,8 +2,8 @@
 
 use parquet::errors::ParquetError as LibraryError;
 
-use crate::document::MAX_RECORD_BYTES;
-use crate::problem::{LineProblem, beginning};
+use crate::problem::beginning;
+use crate::row_problem::RowProblem;
 
 /// Most characters of the library's words.
 const REASON_CHARS: usize = 500;
@@ -54,24 +54,6 @@ pub enum ParquetError {
         found: String,
         expected: &'static str,
     },
-}
-
-/// The problem of a row.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs, reason = "the messages say what is meant")]
-pub enum RowProblem {
-    #[error("the column \"{column}\" is null")]
-    Null { column: String },
-    #[error("the column \"{column}\" takes {bytes} bytes: at most {MAX_RECORD_BYTES} are allowed")]
-    TooLong { column: String, bytes: usize },
-    #[error(
-        "the column \"{column}\" is {value}, and fingerprints are not negative: write the column \
-         as unsigned integers"
-    )]
-    Negative { column: String, value: i64 },
-    /// A value that no format takes.
-    #[error(transparent)]
-    Value(#[from] LineProblem),
 }
 
 impl ParquetError {

@@ -16,7 +16,7 @@ use parquet::schema::parser::parse_message_type;
 use simshard_simhash::Fingerprint;
 
 use super::{ContentColumn, ParquetDocuments, ParquetError, TableColumns};
-use crate::{Content, Document, Ids};
+use crate::{Content, Document, Ids, Notation};
 
 /// The values of one column of one row group; `None` is null.
 enum Chunk {
@@ -86,14 +86,14 @@ fn on_disk(bytes: &[u8]) -> File {
 fn text_columns() -> TableColumns {
     TableColumns {
         id: Some("id".to_owned()),
-        content: ContentColumn::Text("text".to_owned()),
+        content: ContentColumn::Texts(vec!["text".to_owned()]),
     }
 }
 
 fn fingerprint_columns() -> TableColumns {
     TableColumns {
         id: Some("id".to_owned()),
-        content: ContentColumn::Fingerprint("fingerprint".to_owned()),
+        content: ContentColumn::Fingerprint("fingerprint".to_owned(), Notation::Unsigned),
     }
 }
 

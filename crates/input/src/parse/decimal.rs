@@ -2,6 +2,7 @@
 
 use simshard_simhash::Fingerprint;
 
+use crate::notation::Notation;
 use crate::problem::{LineProblem, excerpt, not_utf8};
 
 /// The value of decimal digits and nothing else, as `str::parse` reads them; `None` for all that
@@ -23,25 +24,44 @@ pub(super) fn leading(bytes: &[u8]) -> Option<(u64, usize)> {
 
 /// The fingerprint that these bytes write, or what is wrong with them.
 #[inline]
-pub(crate) fn fingerprint(written: &[u8]) -> Result<Fingerprint, LineProblem> {
-    match parse_decimal(written) {
+pub(crate) fn fingerprint(written: &[u8], notation: Notation) -> Result<Fingerprint, LineProblem> {
+    let value = match notation {
+        Notation::Unsigned => parse_decimal(written),
+        Notation::Signed => parse_signed(written).map(i64::cast_unsigned),
+    };
+    match value {
         Some(value) => Ok(Fingerprint(value)),
-        None => Err(no_fingerprint(written)),
+        None => Err(no_fingerprint(written, notation)),
+    }
+}
+
+/// The value of decimal digits with or without a minus before them; `None` for all else.
+fn parse_signed(written: &[u8]) -> Option<i64> {
+    match written.strip_prefix(b"-") {
+        None => i64::try_from(parse_decimal(written)?).ok(),
+        Some(digits) => 0_i64.checked_sub_unsigned(parse_decimal(digits)?),
     }
 }
 
 #[cold]
-fn no_fingerprint(written: &[u8]) -> LineProblem {
+fn no_fingerprint(written: &[u8], notation: Notation) -> LineProblem {
     let text = match std::str::from_utf8(written) {
         Ok(text) => text,
         Err(error) => return not_utf8(written, &error),
     };
+    let value = excerpt(text);
+    match notation {
+        Notation::Signed => return LineProblem::NotSigned { value },
+        Notation::Unsigned if parse_signed(written).is_some() => {
+            return LineProblem::Negative { value };
+        }
+        Notation::Unsigned => {}
+    }
     let error = match text.parse::<Fingerprint>() {
         Err(error) => error,
         // Not reached: both read the same numbers, which a property test holds them to.
         Ok(_) => simshard_simhash::ParseFingerprintError::NotDecimal,
     };
-    let value = excerpt(text);
     LineProblem::NotFingerprint { value, error }
 }
 
@@ -100,6 +120,40 @@ mod tests {
             let expected = parse_slowly(&bytes[..length]).filter(|_| length <= 20);
             prop_assert_eq!(leading(&bytes), expected.map(|value| (value, length)));
         }
+    }
+
+    #[test]
+    fn twos_complement_goes_from_the_least_to_the_largest() {
+        let read = |written: &str| fingerprint(written.as_bytes(), Notation::Signed);
+        for (written, value) in [
+            ("-9223372036854775808", i64::MIN),
+            ("9223372036854775807", i64::MAX),
+            ("-1", -1),
+            ("-0", 0),
+            ("007", 7),
+        ] {
+            let expected = Fingerprint(value.cast_unsigned());
+            assert_eq!(read(written), Ok(expected), "{written}");
+            let back = Notation::Signed.text(expected);
+            assert_eq!(back, value.to_string());
+        }
+        for written in [
+            "",
+            "-",
+            "--1",
+            "+1",
+            " 1",
+            "1-",
+            "9223372036854775808",
+            "-9223372036854775809",
+            "18446744073709551615",
+        ] {
+            let value = written.to_owned();
+            assert_eq!(read(written), Err(LineProblem::NotSigned { value }));
+        }
+        let value = "-7".to_owned();
+        let unsigned = fingerprint(b"-7", Notation::Unsigned);
+        assert_eq!(unsigned, Err(LineProblem::Negative { value }));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use serde::de::IgnoredAny;
 use super::walk::Line;
 use super::{decimal, features};
 use crate::document::{Record, RecordContent, RecordId};
-use crate::fields::{JsonContent, JsonFields};
+use crate::fields::{self, JsonContent, JsonFields};
 use crate::problem::{LineProblem, excerpt};
 
 /// About how much a message says of the fields that there are.
@@ -25,18 +25,18 @@ pub(super) fn parse<'a>(
     line: &Line<'a>,
     text: &'a str,
 ) -> Result<Record<'a>, LineProblem> {
-    let content = (fields.content.flags(), fields.content.name());
-    let (id, content) = match &fields.id {
-        Some(name) => {
-            let [id, content] = find_fields(text, [("--id-field or --id row", name), content])?;
-            (given_id(name, id)?, content)
-        }
-        None => {
-            let [_, content] = find_fields(text, [content, content])?;
-            (line.id(), content)
-        }
+    let flags = fields.content.flags();
+    let contents = fields.content.names().iter();
+    let contents = contents.map(|name| (flags, name.as_str()));
+    let id = fields.id.as_deref();
+    let id = id.map(|name| ("--id-field or --id row", name));
+    let wanted: Vec<_> = id.into_iter().chain(contents).collect();
+    let found = find_fields(text, &wanted)?;
+    let (id, contents) = match (id, found.split_first()) {
+        (Some((_, name)), Some((id, contents))) => (given_id(name, id)?, contents),
+        (None, _) | (_, None) => (line.id(), found.as_slice()),
     };
-    let content = parse_content(&fields.content, content)?;
+    let content = parse_content(&fields.content, contents)?;
     Ok(Record { id, content })
 }
 
@@ -50,18 +50,14 @@ fn given_id<'a>(name: &str, written: &'a str) -> Result<RecordId<'a>, LineProble
 
 fn parse_content<'a>(
     kind: &JsonContent,
-    written: &'a str,
+    contents: &[&'a str],
 ) -> Result<RecordContent<'a>, LineProblem> {
+    let written = contents.first().copied().unwrap_or_default();
     let fingerprint = match kind {
-        JsonContent::Text(name) => {
-            return match decode(written) {
-                Decoded::String(text) => Ok(RecordContent::Text(text)),
-                Decoded::Number(_) | Decoded::Other => Err(wrong_type(name, written, "a string")),
-            };
-        }
-        JsonContent::Fingerprint(name) => match decode(written) {
-            Decoded::String(digits) => decimal::fingerprint(digits.as_bytes())?,
-            Decoded::Number(digits) => decimal::fingerprint(digits.as_bytes())?,
+        JsonContent::Texts(names) => return texts(names, contents).map(RecordContent::Text),
+        JsonContent::Fingerprint(name, notation) => match decode(written) {
+            Decoded::String(digits) => decimal::fingerprint(digits.as_bytes(), *notation)?,
+            Decoded::Number(digits) => decimal::fingerprint(digits.as_bytes(), *notation)?,
             Decoded::Other => {
                 return Err(wrong_type(name, written, "a number or a string of digits"));
             }
@@ -74,6 +70,28 @@ fn parse_content<'a>(
         }
     };
     Ok(RecordContent::Fingerprint(fingerprint))
+}
+
+/// The joined texts of some fields. Of several, some may be null.
+fn texts<'a>(names: &[String], contents: &[&'a str]) -> Result<Cow<'a, str>, LineProblem> {
+    let mut texts = Vec::with_capacity(names.len());
+    for (name, written) in names.iter().zip(contents) {
+        match decode(written) {
+            Decoded::String(text) => texts.push(text),
+            Decoded::Other if *written == "null" && names.len() > 1 => {}
+            Decoded::Number(_) | Decoded::Other => {
+                let expected = match names.len() {
+                    1 => "a string",
+                    _ => "a string or null",
+                };
+                return Err(wrong_type(name, written, expected));
+            }
+        }
+    }
+    match names.first() {
+        Some(name) if texts.is_empty() => Err(wrong_type(name, "null", "a string, in one field")),
+        Some(_) | None => Ok(fields::join(texts)),
+    }
 }
 
 fn wrong_type(name: &str, value: &str, expected: &'static str) -> LineProblem {
@@ -110,13 +128,13 @@ fn decode_string(written: &str) -> Option<Cow<'_, str>> {
     serde_json::from_str(written).ok().map(Cow::Owned)
 }
 
-/// The values of two fields of the object on a line, as they are written. Each has the arguments
+/// The values of some fields of the object on a line, as they are written. Each has the arguments
 /// that name it, for whom it lacks.
 fn find_fields<'a>(
     line: &'a str,
-    fields: [(&'static str, &str); 2],
-) -> Result<[&'a str; 2], LineProblem> {
-    let mut found = [None; 2];
+    fields: &[(&'static str, &str)],
+) -> Result<Vec<&'a str>, LineProblem> {
+    let mut found = vec![None; fields.len()];
     let mut rest = open_object(line).ok_or_else(|| no_object(line))?;
     while let Some(inside) = rest {
         let (field, after) = next_field(inside).ok_or_else(|| no_object(line))?;
@@ -138,16 +156,15 @@ fn find_fields<'a>(
             *slot = inner(line, name)?;
         }
     }
-    let require = |index: usize| {
-        let (flags, name) = fields[index];
-        found[index].ok_or_else(|| LineProblem::MissingField {
+    let required = fields.iter().zip(found).map(|((flags, name), value)| {
+        value.ok_or_else(|| LineProblem::MissingField {
             value: excerpt(line),
-            name: name.to_owned(),
+            name: (*name).to_owned(),
             present: names(line),
             flags,
         })
-    };
-    Ok([require(0)?, require(1)?])
+    });
+    required.collect()
 }
 
 /// The value of a field inside objects, as it is written, by a path such as `meta.url`; `None` if there is

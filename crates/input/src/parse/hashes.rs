@@ -6,17 +6,25 @@ use super::walk::{ChunkOutcome, Line, Walk};
 use super::{decimal, tsv};
 use crate::document::{Record, RecordContent};
 use crate::format::Format;
+use crate::notation::Notation;
 use crate::problem::LineProblem;
 
 /// Reads all lines: those of at most 20 digits at a glance, any other by the rules.
-pub(super) fn parse<'a>(mut walk: Walk<'a, impl FnMut(&Line<'a>, Record<'a>)>) -> ChunkOutcome {
+pub(super) fn parse<'a>(
+    mut walk: Walk<'a, impl FnMut(&Line<'a>, Record<'a>)>,
+    notation: Notation,
+) -> ChunkOutcome {
+    let most = match notation {
+        Notation::Unsigned => u64::MAX,
+        Notation::Signed => i64::MAX.cast_unsigned(),
+    };
     loop {
         let goes_on = match decimal::leading(walk.rest()) {
-            Some((hash, digits)) if walk.rest().get(digits) == Some(&b'\n') => {
+            Some((hash, digits)) if walk.rest().get(digits) == Some(&b'\n') && hash <= most => {
                 let line = walk.skip_line(digits);
                 walk.take(&line, Ok(Some(record(&line, Fingerprint(hash)))))
             }
-            Some(_) | None => walk.line(by_the_rules),
+            Some(_) | None => walk.line(|line| by_the_rules(line, notation)),
         };
         if !goes_on {
             return walk.finish();
@@ -24,8 +32,11 @@ pub(super) fn parse<'a>(mut walk: Walk<'a, impl FnMut(&Line<'a>, Record<'a>)>) -
     }
 }
 
-fn by_the_rules<'a>(line: &Line<'a>) -> Result<Option<Record<'a>>, LineProblem> {
-    match decimal::fingerprint(line.bytes) {
+fn by_the_rules<'a>(
+    line: &Line<'a>,
+    notation: Notation,
+) -> Result<Option<Record<'a>>, LineProblem> {
+    match decimal::fingerprint(line.bytes, notation) {
         Ok(fingerprint) => Ok(Some(record(line, fingerprint))),
         Err(problem) => Err(with_hint(line, problem)),
     }
@@ -57,7 +68,7 @@ fn other_format(line: &str) -> Option<Format> {
     if line.trim_start().starts_with('{') {
         return Some(Format::Jsonl);
     }
-    if tsv::parse(1, line).is_ok() {
+    if tsv::parse(1, line, Notation::Unsigned).is_ok() {
         return Some(Format::Tsv);
     }
     let is_hexadecimal = |word: &str| word.bytes().all(|byte| byte.is_ascii_hexdigit());

@@ -19,6 +19,7 @@ use super::lines::is_blank;
 use super::walk::Line;
 use crate::document::{Record, RecordContent, RecordId};
 use crate::fields::{JsonContent, JsonFields};
+use crate::notation::Notation;
 use crate::problem::LineProblem;
 
 /// Reads a line; `None` for a blank one.
@@ -38,12 +39,19 @@ pub(super) fn parse<'a>(
 /// Reads an object that has both fields once, as a string or an integer; may decline.
 fn parse_ordinary<'a>(fields: &JsonFields, line: &'a str) -> Option<Record<'a>> {
     // One field cannot be read as two in one pass; features are lists.
-    let id = fields.id.as_deref()?;
-    if id == fields.content.name() || matches!(fields.content, JsonContent::Features(_)) {
+    let names = Names {
+        id: fields.id.as_deref()?,
+        content: fields.content.only_name()?,
+    };
+    let is_exact = match fields.content {
+        JsonContent::Texts(_) | JsonContent::Fingerprint(_, Notation::Unsigned) => false,
+        JsonContent::Fingerprint(_, Notation::Signed) | JsonContent::Features(_) => true,
+    };
+    if is_exact || names.id == names.content {
         return None;
     }
     let mut deserializer = serde_json::Deserializer::from_str(line);
-    let (id, content) = deserializer.deserialize_map(Object(fields)).ok()?;
+    let (id, content) = deserializer.deserialize_map(Object(names)).ok()?;
     deserializer.end().ok()?;
     let id = match id {
         Scalar::Text(id) => RecordId::Given(id),
@@ -53,14 +61,14 @@ fn parse_ordinary<'a>(fields: &JsonFields, line: &'a str) -> Option<Record<'a>> 
         },
     };
     let content = match (&fields.content, content) {
-        (JsonContent::Text(_), Scalar::Text(text)) => RecordContent::Text(text),
-        (JsonContent::Fingerprint(_), Scalar::Number(number)) => {
+        (JsonContent::Texts(_), Scalar::Text(text)) => RecordContent::Text(text),
+        (JsonContent::Fingerprint(..), Scalar::Number(number)) => {
             RecordContent::Fingerprint(Fingerprint(number))
         }
-        (JsonContent::Fingerprint(_), Scalar::Text(digits)) => {
+        (JsonContent::Fingerprint(..), Scalar::Text(digits)) => {
             RecordContent::Fingerprint(Fingerprint(parse_decimal(digits.as_bytes())?))
         }
-        (JsonContent::Text(_), Scalar::Number(_)) | (JsonContent::Features(_), _) => {
+        (JsonContent::Texts(_), Scalar::Number(_)) | (JsonContent::Features(_), _) => {
             return None;
         }
     };
@@ -73,8 +81,15 @@ enum Scalar<'a> {
     Number(u64),
 }
 
+/// The two fields.
+#[derive(Clone, Copy)]
+struct Names<'f> {
+    id: &'f str,
+    content: &'f str,
+}
+
 /// Reads the id and the content of an object.
-struct Object<'f>(&'f JsonFields);
+struct Object<'f>(Names<'f>);
 
 impl<'a> Visitor<'a> for Object<'_> {
     type Value = (Scalar<'a>, Scalar<'a>);
@@ -112,7 +127,7 @@ enum Which {
     Other,
 }
 
-struct Name<'f>(&'f JsonFields);
+struct Name<'f>(Names<'f>);
 
 impl<'a> DeserializeSeed<'a> for Name<'_> {
     type Value = Which;
@@ -130,10 +145,10 @@ impl Visitor<'_> for Name<'_> {
     }
 
     fn visit_str<E: Error>(self, name: &str) -> Result<Which, E> {
-        if self.0.id.as_deref() == Some(name) {
+        if name == self.0.id {
             return Ok(Which::Id);
         }
-        if name == self.0.content.name() {
+        if name == self.0.content {
             return Ok(Which::Content);
         }
         Ok(Which::Other)
@@ -226,9 +241,9 @@ mod tests {
 
     fn fields() -> impl Strategy<Value = JsonFields> {
         let content = prop_oneof![
-            3 => Just(JsonContent::Text("text".to_owned())),
-            3 => Just(JsonContent::Fingerprint("hash".to_owned())),
-            1 => Just(JsonContent::Text("id".to_owned())),
+            3 => Just(JsonContent::Texts(vec!["text".to_owned()])),
+            3 => Just(JsonContent::Fingerprint("hash".to_owned(), Notation::Unsigned)),
+            1 => Just(JsonContent::Texts(vec!["id".to_owned()])),
         ];
         content.prop_map(|content| JsonFields {
             id: Some("id".to_owned()),
@@ -277,7 +292,7 @@ mod tests {
             id: Some("id".to_owned()),
             content,
         };
-        let texts = fields(JsonContent::Text("text".to_owned()));
+        let texts = fields(JsonContent::Texts(vec!["text".to_owned()]));
         let record = parse_ordinary(&texts, r#"{"a":[{}],"text":"x é","id":"7"}"#).unwrap();
         assert!(matches!(record.id, RecordId::Given(Cow::Borrowed("7"))));
         assert!(matches!(
@@ -286,7 +301,10 @@ mod tests {
         ));
         let record = parse_ordinary(&texts, r#"{"id":7,"text":"x\ny"}"#).unwrap();
         assert_eq!(record.id.to_string(), "7");
-        let hashes = fields(JsonContent::Fingerprint("hash".to_owned()));
+        let hashes = fields(JsonContent::Fingerprint(
+            "hash".to_owned(),
+            Notation::Unsigned,
+        ));
         for line in [r#"{"id":7,"hash":17}"#, r#"{"id":7,"hash":"17"}"#] {
             let record = parse_ordinary(&hashes, line).unwrap();
             assert_eq!(record.content, RecordContent::Fingerprint(Fingerprint(17)));

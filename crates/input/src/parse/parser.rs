@@ -8,6 +8,7 @@ use crate::fields::JsonFields;
 use crate::format::Format;
 use crate::html::Html;
 use crate::needs::Needs;
+use crate::notation::Notation;
 use crate::options::InputOptions;
 
 /// How to read lines.
@@ -20,13 +21,13 @@ pub struct LineParser {
 #[derive(Clone, Debug)]
 enum LineFormat {
     /// The line is a fingerprint.
-    Hashes,
+    Hashes(Notation),
     /// The line is the text.
     Lines,
     /// The line is a JSON object, whose text may be a page.
     Jsonl(JsonFields, Html),
     /// The line is an id, a tab and a fingerprint.
-    Tsv,
+    Tsv(Notation),
 }
 
 impl LineParser {
@@ -39,13 +40,15 @@ impl LineParser {
         several_sources: bool,
     ) -> Option<Self> {
         let format = match format {
-            Format::Hashes => LineFormat::Hashes,
+            Format::Hashes => LineFormat::Hashes(options.notation),
             Format::Lines => LineFormat::Lines,
             Format::Jsonl => {
                 LineFormat::Jsonl(options.json_fields(needs.recipe), options.of_texts())
             }
-            Format::Tsv => LineFormat::Tsv,
-            Format::Csv | Format::Parquet | Format::Warc | Format::Files => return None,
+            Format::Tsv => LineFormat::Tsv(options.notation),
+            Format::Csv | Format::Parquet | Format::Arrow | Format::Warc | Format::Files => {
+                return None;
+            }
         };
         let rules = Rules {
             ids: needs.ids,
@@ -78,9 +81,11 @@ impl LineParser {
     ) -> ChunkOutcome {
         let walk = Walk::new(&self.rules, chunk, take);
         match &self.format {
-            LineFormat::Hashes => hashes::parse(walk),
+            LineFormat::Hashes(notation) => hashes::parse(walk, *notation),
             LineFormat::Lines => walk.each_text(lines::parse),
-            LineFormat::Tsv => walk.each_text(|line, text| tsv::parse(line.number, text)),
+            LineFormat::Tsv(notation) => {
+                walk.each_text(|line, text| tsv::parse(line.number, text, *notation))
+            }
             LineFormat::Jsonl(fields, html) => walk.each_text(|line, text| {
                 let record = json::parse(fields, line, text)?;
                 Ok(record.map(|record| html.of_record(record)))

@@ -4,10 +4,15 @@ use std::borrow::Cow;
 
 use super::decimal;
 use crate::document::{Record, RecordContent, RecordId};
+use crate::notation::Notation;
 use crate::problem::{LineProblem, excerpt, refuse_nul};
 
 /// Reads line `number`; `None` for a header.
-pub(super) fn parse(number: u64, line: &str) -> Result<Option<Record<'_>>, LineProblem> {
+pub(super) fn parse(
+    number: u64,
+    line: &str,
+    notation: Notation,
+) -> Result<Option<Record<'_>>, LineProblem> {
     refuse_nul(line)?;
     if number == 1 && is_header(line) {
         return Ok(None);
@@ -18,7 +23,7 @@ pub(super) fn parse(number: u64, line: &str) -> Result<Option<Record<'_>>, LineP
             found: line.split('\t').count(),
         });
     };
-    let content = RecordContent::Fingerprint(decimal::fingerprint(digits.as_bytes())?);
+    let content = RecordContent::Fingerprint(decimal::fingerprint(digits.as_bytes(), notation)?);
     let id = RecordId::Given(Cow::Borrowed(id));
     Ok(Some(Record { id, content }))
 }
@@ -26,7 +31,8 @@ pub(super) fn parse(number: u64, line: &str) -> Result<Option<Record<'_>>, LineP
 /// Whether a file's first line is a header: two columns, the second of which does not look like a
 /// number. A blank, or a text that begins like a number (`12abc`, `-1`, 2^64), is a bad fingerprint.
 /// The reader drops a header in silence, and must not drop a damaged document like that.
-fn is_header(line: &str) -> bool {
+#[must_use]
+pub fn is_header(line: &str) -> bool {
     let Some((_, second)) = two_columns(line) else {
         return false;
     };
@@ -41,7 +47,8 @@ pub(crate) fn looks_like(line: &[u8]) -> bool {
     let Some((_, second)) = std::str::from_utf8(line).ok().and_then(two_columns) else {
         return false;
     };
-    line == b"id\thash" || decimal::fingerprint(second.as_bytes()).is_ok()
+    let is_number = |notation| decimal::fingerprint(second.as_bytes(), notation).is_ok();
+    line == b"id\thash" || is_number(Notation::Unsigned) || is_number(Notation::Signed)
 }
 
 fn two_columns(line: &str) -> Option<(&str, &str)> {

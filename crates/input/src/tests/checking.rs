@@ -142,7 +142,7 @@ fn missing_files_and_folders_are_refused_before_anything_is_read() {
         assert!(message.starts_with(&expected), "{message}");
     }
     let message = message(open_bytes(&args(Format::Lines, &[folder.path()]), b""));
-    assert!(message.ends_with("is a folder: only --format files reads folders, lines reads files"));
+    assert!(message.ends_with("is a folder: --format lines reads files, name those in it"));
 }
 
 #[cfg(unix)]

@@ -8,7 +8,7 @@ use crate::row_number::RowNumber;
 fn fields(text: &str, id: &str) -> InputOptions {
     InputOptions {
         id_field: Some(id.to_owned()),
-        text_field: Some(text.to_owned()),
+        text_fields: vec![text.to_owned()],
         ..args(Format::Csv, &[])
     }
 }
@@ -148,4 +148,22 @@ fn reads_of_any_size_give_the_same_rows() {
         let whole = seen(Box::new(Cursor::new(bytes.clone())));
         assert_eq!(whole, seen(Box::new(Slow(Cursor::new(bytes)))), "{rows:?}");
     }
+}
+
+#[test]
+fn the_texts_of_several_columns_are_joined_and_fingerprints_may_be_signed() {
+    let joined = InputOptions {
+        text_fields: vec!["b".to_owned(), "a".to_owned()],
+        row_ids: true,
+        ..args(Format::Csv, &[])
+    };
+    let read = crate::parse_bytes(&joined, Needs::CLIENT, b"a,b\nx,y\nz,\n".to_vec());
+    assert_eq!(read.unwrap(), [text("1", "y\nx"), text("2", "z")]);
+    let signed = InputOptions {
+        fingerprint_field: Some("n".to_owned()),
+        notation: crate::Notation::Signed,
+        ..args(Format::Csv, &[])
+    };
+    let read = crate::parse_bytes(&signed, Needs::CLIENT, b"id,n\na,-1\nb,5\n".to_vec());
+    assert_eq!(read.unwrap(), [print("a", u64::MAX), print("b", 5)]);
 }

@@ -56,7 +56,7 @@ fn everything(parser: &LineParser, bytes: &[u8], read_bytes: usize, sizes: &[usi
             };
             documents.push((record.id.to_string(), content));
         });
-        skipped += outcome.skipped;
+        skipped += &outcome.skipped;
         error = outcome.error.map(|error| error.to_string());
         if error.is_some() {
             break;

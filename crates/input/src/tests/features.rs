@@ -85,7 +85,7 @@ fn features_are_the_default_where_the_command_says_so() {
         expected
     );
     let named = InputOptions {
-        text_field: Some("text".to_owned()),
+        text_fields: vec!["text".to_owned()],
         ..args
     };
     assert_eq!(

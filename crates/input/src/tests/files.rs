@@ -171,10 +171,11 @@ fn files_none_of_which_is_a_document_are_an_error() {
 }
 
 #[test]
-fn a_folder_without_files_has_no_documents() {
-    let (read, documents) = walk(&[Folder::new().path()]);
-    assert_eq!(read, []);
-    assert!(documents.skipped().is_empty());
+fn a_folder_without_files_is_an_error_once() {
+    let options = args(Format::Files, &[Folder::new().path()]);
+    let mut documents = open_bytes(&options, b"").unwrap().documents();
+    assert!(documents.next().unwrap().is_err());
+    assert!(documents.next().is_none());
 }
 
 #[test]

@@ -87,10 +87,12 @@ fn a_first_line_of_another_format_is_refused_with_its_name() {
 fn anything_else_on_a_line_is_refused() {
     let digits_only = "a fingerprint is a decimal number of digits only";
     let nothing = "a fingerprint is a decimal number, found nothing";
+    let negative = "one is a number of 0 or more, unless --signed \
+                    says that they are in two's complement";
     for (line, shown, reason) in [
         ("", "", nothing),
         (" ", " ", nothing),
-        ("-1", "-1", digits_only),
+        ("-1", "-1", negative),
         ("+1", "+1", digits_only),
         (
             " 12345678901234567890",

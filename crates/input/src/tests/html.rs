@@ -117,7 +117,7 @@ fn other_formats_have_no_pages() {
         };
         let refused = message(open_bytes(&options, b""));
         let expected = format!(
-            "--html belongs to --format jsonl, csv, parquet, warc or files, but the format is {format}"
+            "--html belongs to --format jsonl, csv, parquet, arrow, warc or files, but the format is {format}"
         );
         assert_eq!(refused, expected);
     }

@@ -85,7 +85,7 @@ fn every_argument_that_says_how_it_is_read_shows() {
         "--id-field not given then, n now",
     );
     change(
-        &|args| args.text_field = named(),
+        &|args| args.text_fields = named().into_iter().collect(),
         "--text-field not given then, n now",
     );
     change(

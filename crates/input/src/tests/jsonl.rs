@@ -61,7 +61,7 @@ fn deep_nesting_exhausts_no_stack() {
 fn the_fields_can_be_named() {
     let args = InputOptions {
         id_field: Some("url".to_owned()),
-        text_field: Some("body".to_owned()),
+        text_fields: vec!["body".to_owned()],
         ..args(Format::Jsonl, &[])
     };
     let stdin = br#"{"url":"u","id":1,"text":"no","body":"yes"}"#;
@@ -247,7 +247,7 @@ fn an_id_that_tsv_cannot_hold_is_a_bad_line_where_ids_must_fit() {
 fn named(id: &str, text: &str) -> InputOptions {
     InputOptions {
         id_field: Some(id.to_owned()),
-        text_field: Some(text.to_owned()),
+        text_fields: vec![text.to_owned()],
         ..args(Format::Jsonl, &[])
     }
 }
@@ -328,6 +328,43 @@ fn rows_without_ids_can_be_called_by_their_numbers() {
     let message = message(open_bytes(&numbered(Format::Tsv, &[]), b""));
     assert_eq!(
         message,
-        "--id belongs to --format jsonl, csv or parquet, but the format is tsv"
+        "--id belongs to --format jsonl, csv, parquet or arrow, but the format is tsv"
     );
+}
+
+#[test]
+fn the_texts_of_several_fields_are_joined() {
+    let options = InputOptions {
+        text_fields: vec!["title".to_owned(), "doc.body".to_owned()],
+        ..args(Format::Jsonl, &[])
+    };
+    let read = |line: &str| {
+        let read = crate::parse_bytes(&options, Needs::CLIENT, line.as_bytes().to_vec());
+        read.map_err(|error| error.to_string())
+    };
+    for (line, joined) in [
+        (
+            r#"{"id":"1","title":"A","doc":{"body":"b\u00e9"}}"#,
+            "A\nbé",
+        ),
+        (r#"{"id":"1","doc":{"body":"b"},"title":null}"#, "b"),
+        (r#"{"id":"1","doc":{"body":""},"title":"A"}"#, "A"),
+        (r#"{"id":"1","doc":{"body":null},"title":""}"#, ""),
+    ] {
+        assert_eq!(read(line), Ok(vec![text("1", joined)]), "{line}");
+    }
+    for (line, expected) in [
+        (r#"{"id":"1","title":"A"}"#, "has no field \"doc.body\""),
+        (
+            r#"{"id":"1","title":null,"doc":{"body":null}}"#,
+            "expected a string, in one field",
+        ),
+        (
+            r#"{"id":"1","title":7,"doc":{"body":"b"}}"#,
+            "expected a string or null",
+        ),
+    ] {
+        let error = read(line).unwrap_err();
+        assert!(error.contains(expected), "{error}");
+    }
 }

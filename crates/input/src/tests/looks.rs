@@ -4,7 +4,7 @@ use super::cutting::gzip;
 use super::*;
 
 /// A small file of each kind, what it looks like, and the endings of names that say so.
-const KINDS: [(&str, &[u8], &str, &[&str]); 9] = [
+const KINDS: [(&str, &[u8], &str, &[&str]); 11] = [
     (
         "jsonl",
         b"{\"id\": \"a\", \"text\": \"one two\"}\n",
@@ -24,13 +24,15 @@ const KINDS: [(&str, &[u8], &str, &[&str]); 9] = [
         b"WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Target-URI: a\r\nContent-Length: 7\r\n\r\n\
           one two\r\n\r\n",
         "WARC",
-        &["warc", "wet", "wat"],
+        &["warc", "wet", "wat", "arc"],
     ),
     (
         "arc",
-        b"filedesc://a.arc 0.0.0.0 20080430204825 text/plain 76\n1 1 InternetArchive\n",
+        b"filedesc://a.arc 0.0.0.0 20080430204825 text/plain 20\n1 1 InternetArchive\n\n\
+          http://a/ 1.2.3.4 20080430204826 text/plain 52\n\
+          HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\none two\n",
         "ARC",
-        &["arc"],
+        &["warc", "wet", "wat", "arc"],
     ),
     (
         "page",
@@ -39,7 +41,19 @@ const KINDS: [(&str, &[u8], &str, &[&str]); 9] = [
         &["html", "htm", "xhtml"],
     ),
     ("parquet", b"PAR1\x15\x04\x15 PAR1", "Parquet", &["parquet"]),
-    ("arrow", b"ARROW1\0\0\xFF\xFF\xFF\xFF", "Arrow", &["arrow"]),
+    (
+        "arrow",
+        b"ARROW1\0\0\xFF\xFF\xFF\xFF",
+        "Arrow",
+        &["arrow", "arrows", "feather"],
+    ),
+    (
+        "stream",
+        b"\xFF\xFF\xFF\xFF\x10\0\0\0",
+        "Arrow",
+        &["arrow", "arrows", "feather"],
+    ),
+    ("feather", b"FEA1\0\0\0\0", "Feather 1", &[]),
 ];
 
 fn named(path: PathBuf) -> InputOptions {
@@ -76,19 +90,21 @@ fn content_under_any_name_is_read_right_or_refused() {
                 };
                 let found = outcome(&named(path.clone()), b"", false);
                 let place = path.display();
-                if right.contains(name) && !matches!(kind, "array" | "arc" | "arrow" | "parquet") {
+                if right.contains(name) && !matches!(kind, "array" | "arrow" | "stream" | "parquet")
+                {
                     assert_eq!(found.map(|read| read.len()), Ok(1), "{place}");
                 } else if kind == "csv" && ["html", "htm", "xhtml"].contains(name) {
                     // A page of plain words is a page all the same.
                     assert_eq!(found.map(|read| read.len()), Ok(1), "{place}");
-                } else if kind == "parquet" && *name == "parquet" {
-                    assert!(found.is_err(), "{place}");
+                } else if right.contains(name) && kind != "array" {
+                    // No more than their beginnings.
+                    let error = found.expect_err(&place.to_string());
+                    assert!(!error.contains("looks like"), "{error}");
                 } else {
                     let error = found.expect_err(&place.to_string());
                     assert!(error.contains(&*place.to_string()), "{error}");
                     let says = error.contains(&format!(" looks like {looks}"));
-                    let is_unread = ["arc", "arrow"].contains(name);
-                    assert!(says || kind == "csv" || is_unread, "{error}");
+                    assert!(says || kind == "csv", "{error}");
                 }
             }
         }
@@ -139,7 +155,7 @@ fn standard_input_is_texts_unless_it_looks_like_something_else() {
         let lines = args(Format::Lines, &[]);
         let found = outcome(&lines, content, false);
         assert!(
-            found.is_ok() || ["parquet", "arrow"].contains(&kind),
+            found.is_ok() || ["parquet", "arrow", "stream", "feather"].contains(&kind),
             "{kind}"
         );
     }

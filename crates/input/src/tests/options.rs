@@ -30,7 +30,7 @@ fn options(words: &[&str]) -> InputOptions {
                 );
             }
             "--id-field" => options.id_field = value(),
-            "--text-field" => options.text_field = value(),
+            "--text-field" => options.text_fields = value().into_iter().collect(),
             "--fingerprint-field" => options.fingerprint_field = value(),
             "--features-field" => options.features_field = value(),
             path => options.paths.push(path.into()),
@@ -78,7 +78,7 @@ fn only_formats_of_lines_are_parsed_by_line() {
         let parser = LineParser::new(&options(&[]), Needs::CLIENT, format, false);
         let of_lines = !matches!(
             format,
-            Format::Csv | Format::Parquet | Format::Warc | Format::Files
+            Format::Csv | Format::Parquet | Format::Arrow | Format::Warc | Format::Files
         );
         assert_eq!(parser.is_some(), of_lines, "{format}");
     }
@@ -117,14 +117,14 @@ fn a_file_is_lines_of_text_only_where_that_is_said() {
             "PATH looks like WARC: add --format warc",
         ),
         (
-            "a.arc",
-            "",
-            "PATH looks like ARC: convert it to WARC first, as `warc convert arc`",
+            "arc.old",
+            "filedesc://a 0.0.0.0 20080430204825 text/plain 7\n",
+            "PATH looks like ARC: add --format warc",
         ),
         (
-            "a.feather",
-            "",
-            "PATH looks like Arrow: write it as Parquet first",
+            "a.bin",
+            "FEA1\0",
+            "PATH looks like Feather 1: write it as Arrow or Parquet",
         ),
     ] {
         let path = folder.write(name, content);
@@ -173,7 +173,8 @@ fn a_folder_with_files_of_many_documents_needs_a_format_or_a_pattern() {
         folder.write(name, "");
         let expected = format!(
             "{path}/{name} looks like {format}, and of a folder each file is read as one \
-             document: name '{path}/{pattern}' instead of the folder, or add --format files"
+             document: name '{path}/{pattern}' instead of the folder, or add --format {format} for \
+             all such files in it, --format files for all files, or --skip-formats for those of no format"
         );
         assert_eq!(message(open_bytes(&options(&[path]), b"")), expected);
         let named = format!("{path}/{pattern}");
@@ -234,7 +235,10 @@ fn paths_that_look_different_need_a_format() {
         let options = options(paths);
         assert_eq!(
             message(open_bytes(&options, b"")),
-            format!("{expected}: say with --format what they all are")
+            format!(
+                "{expected}: say with --format what they all are, or with --format and \
+                 --skip-formats which are read"
+            )
         );
         let chosen = [&["--format", "lines"], paths].concat();
         assert_eq!(inferred(&chosen), Format::Lines);
@@ -254,7 +258,7 @@ fn a_fingerprint_field_is_refused_where_no_format_has_fields() {
     let options = options(&["--fingerprint-field", "f", "-"]);
     assert_eq!(
         message(open_bytes(&options, b"")),
-        "--fingerprint-field belongs to --format jsonl, csv or parquet, but the format is lines"
+        "--fingerprint-field belongs to --format jsonl, csv, parquet or arrow, but the format is lines"
     );
 }
 
@@ -263,11 +267,11 @@ fn fields_are_refused_where_the_format_has_none_of_the_kind() {
     for (arguments, expected) in [
         (
             "--id-field n --format warc",
-            "--id-field belongs to --format jsonl, csv or parquet, but the format is warc",
+            "--id-field belongs to --format jsonl, csv, parquet or arrow, but the format is warc",
         ),
         (
             "--text-field t a.tsv",
-            "--text-field belongs to --format jsonl, csv or parquet, but the format is tsv",
+            "--text-field belongs to --format jsonl, csv, parquet or arrow, but the format is tsv",
         ),
         (
             "--features-field f a.parquet",

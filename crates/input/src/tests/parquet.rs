@@ -113,7 +113,7 @@ fn the_fields_name_the_columns() {
     assert_eq!(all(input), [print("a", u64::MAX)]);
     let others = InputOptions {
         id_field: Some("print".to_owned()),
-        text_field: Some("id".to_owned()),
+        text_fields: vec!["id".to_owned()],
         ..args(Format::Parquet, &[path])
     };
     let input = open_bytes(&others, b"").unwrap();

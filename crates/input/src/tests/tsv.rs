@@ -39,7 +39,10 @@ fn what_was_meant_as_a_number_is_never_a_header() {
     let digits_only = "a fingerprint is a decimal number of digits only";
     let cases = [
         ("12abc", digits_only),
-        ("-1", digits_only),
+        (
+            "-1",
+            "one is a number of 0 or more, unless --signed says that they are in two's complement",
+        ),
         ("+1", digits_only),
         (".5", digits_only),
         (" 12", digits_only),

@@ -38,10 +38,6 @@ pub enum WarcError {
         record: u64,
         error: io::Error,
     },
-    #[error(
-        "{file} holds no text: its records, {others} of them, hold other content, such as images"
-    )]
-    NoTexts { file: String, others: u64 },
 }
 
 /// Why a record cannot be used. The reader can skip it and go on.
@@ -75,6 +71,11 @@ pub enum BrokenProblem {
          no WARC file, or the Content-Length before is wrong"
     )]
     NoRecord { value: String },
+    #[error(
+        "\"{value}\" is no beginning of an ARC record, which is an address, an IP, a date, a type and \
+         a length: the length before is wrong"
+    )]
+    NoArcRecord { value: String },
     #[error("its version, {value}, is not known here: known are {}", VERSIONS.join(", "))]
     UnknownVersion { value: String },
     #[error(

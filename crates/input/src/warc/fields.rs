@@ -71,21 +71,34 @@ pub(super) fn text_kind(content_type: &[u8]) -> Option<TextKind> {
     is_plain_text(content_type).then_some(TextKind::Plain)
 }
 
-fn is_plain_text(content_type: &[u8]) -> bool {
-    let text = std::str::from_utf8(content_type).unwrap_or_default();
-    if !media_type(content_type).eq_ignore_ascii_case("text/plain") {
-        return false;
-    }
-    text.split(';').skip(1).all(|parameter| {
-        let Some((name, value)) = parameter.split_once('=') else {
-            return true;
-        };
-        if !name.trim().eq_ignore_ascii_case("charset") {
-            return true;
+/// What a `Content-Type` is called where its records are counted.
+pub(super) fn kind_name(content_type: &[u8]) -> String {
+    let media_type = media_type(content_type).to_ascii_lowercase();
+    match charsets(content_type).next() {
+        _ if media_type.is_empty() => "no content type".to_owned(),
+        Some(charset) if media_type == "text/plain" => {
+            format!("{media_type} in {}", charset.to_ascii_lowercase())
         }
-        let charset = value.trim().trim_matches(['"', '\'']);
+        Some(_) | None => media_type,
+    }
+}
+
+fn is_plain_text(content_type: &[u8]) -> bool {
+    let is_known = |charset: &str| {
         ["utf-8", "utf8", "us-ascii", "ascii"]
             .into_iter()
             .any(|known| charset.eq_ignore_ascii_case(known))
+    };
+    media_type(content_type).eq_ignore_ascii_case("text/plain")
+        && charsets(content_type).all(is_known)
+}
+
+/// The character sets that a `Content-Type` names.
+fn charsets(content_type: &[u8]) -> impl Iterator<Item = &str> {
+    let text = std::str::from_utf8(content_type).unwrap_or_default();
+    text.split(';').skip(1).filter_map(|parameter| {
+        let (name, value) = parameter.split_once('=')?;
+        let is_charset = name.trim().eq_ignore_ascii_case("charset");
+        is_charset.then(|| value.trim().trim_matches(['"', '\'']))
     })
 }

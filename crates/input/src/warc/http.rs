@@ -6,7 +6,7 @@ use flate2::bufread::{DeflateDecoder, ZlibDecoder};
 
 use super::Text;
 use super::error::RecordProblem;
-use super::fields::{Fields, text_kind};
+use super::fields::{Fields, kind_name, text_kind};
 use super::record::{Block, MAX_HEADER_BYTES};
 use crate::document::MAX_RECORD_BYTES;
 use crate::gzip::Members;
@@ -22,8 +22,8 @@ const ZLIB_CHECK: u16 = 31;
 pub(super) enum Payload {
     /// A text, of at most [`MAX_RECORD_BYTES`].
     Text(Text),
-    /// Anything else.
-    Other,
+    /// Anything else, by what it is.
+    Other(String),
 }
 
 /// An encoding of a payload. A header lists the outermost last.
@@ -36,16 +36,24 @@ enum Coding {
 
 /// The payload of the response in a block.
 pub(super) fn payload(block: &Block<'_>) -> Result<Payload, RecordProblem> {
-    let Some((header, payload)) = split(block.bytes) else {
-        return Ok(Payload::Other);
+    let other = |kind: &str| Ok(Payload::Other(kind.to_owned()));
+    let parts =
+        split(block.bytes).and_then(|(header, payload)| Some((header, status(header)?, payload)));
+    let Some((header, status, payload)) = parts else {
+        return other("no HTTP");
     };
+    // A redirect or an error page is no document.
+    if status != "200" {
+        return other(&format!("status {status}"));
+    }
     let fields = Fields::of(header);
     let content_type = fields.get("Content-Type").unwrap_or_default();
-    let Some(kind) = text_kind(&content_type).filter(|_| is_ok(header)) else {
-        return Ok(Payload::Other);
+    let Some(kind) = text_kind(&content_type) else {
+        return other(&kind_name(&content_type));
     };
-    let Some(codings) = codings(fields) else {
-        return Ok(Payload::Other);
+    let codings = match codings(fields) {
+        Ok(codings) => codings,
+        Err(unknown) => return other(&format!("{} in {unknown}", kind_name(&content_type))),
     };
     if !block.is_whole {
         return Err(RecordProblem::TooLong);
@@ -79,29 +87,24 @@ fn split(message: &[u8]) -> Option<(&[u8], &[u8])> {
     None
 }
 
-/// Whether the first line is `HTTP/… 200 …`: a redirect or an error page is no document.
-fn is_ok(header: &[u8]) -> bool {
-    let line = header
-        .split(|byte| *byte == b'\n')
-        .next()
-        .unwrap_or_default();
+/// The status in the first line, which is `HTTP/… 200 …`.
+fn status(header: &[u8]) -> Option<&str> {
+    let line = header.split(|byte| *byte == b'\n').next()?;
     let mut words = line.split(u8::is_ascii_whitespace);
-    let is_http = words.next().is_some_and(|word| word.starts_with(b"HTTP/"));
-    is_http && words.next() == Some(b"200")
+    words.next().filter(|word| word.starts_with(b"HTTP/"))?;
+    std::str::from_utf8(words.next()?).ok()
 }
 
 /// More codings than this are no honest payload.
 const MOST_CODINGS: usize = 4;
 
-/// The encodings to undo, in this order; `None` if one is unknown, or there are too many.
-fn codings(fields: Fields<'_>) -> Option<Vec<Coding>> {
+/// The encodings to undo, in this order; or what is said of them, if one is unknown, or there are too many.
+fn codings(fields: Fields<'_>) -> Result<Vec<Coding>, String> {
     let mut codings = Vec::new();
     for field in ["Transfer-Encoding", "Content-Encoding"] {
         // Several fields of one name are one list.
         let values: Vec<_> = fields.all(field).collect();
-        let text = std::str::from_utf8(&values.join(&b','))
-            .ok()?
-            .to_ascii_lowercase();
+        let text = String::from_utf8_lossy(&values.join(&b',')).to_ascii_lowercase();
         // The one named last was applied last.
         for name in text.rsplit(',').map(str::trim) {
             match name {
@@ -109,11 +112,14 @@ fn codings(fields: Fields<'_>) -> Option<Vec<Coding>> {
                 "gzip" | "x-gzip" => codings.push(Coding::Gzip),
                 "deflate" => codings.push(Coding::Deflate),
                 "identity" | "" => {}
-                _ => return None,
+                unknown => return Err(unknown.to_owned()),
             }
         }
     }
-    (codings.len() <= MOST_CODINGS).then_some(codings)
+    if codings.len() > MOST_CODINGS {
+        return Err("too many encodings".to_owned());
+    }
+    Ok(codings)
 }
 
 /// Puts chunks together: each has its size in hexadecimal digits on a line before it, the last is

@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 
+use super::arc;
 use super::error::BrokenProblem;
 use super::fields::Fields;
 use crate::document::MAX_RECORD_BYTES;
@@ -30,9 +31,13 @@ pub(super) struct Records {
     /// Where the record begins.
     offset: u64,
     number: u64,
+    /// Whether these are records of ARC.
+    is_arc: bool,
     /// Unread bytes of the record's block.
     block_left: u64,
     block: Vec<u8>,
+    /// The first line of the next record, where it was met instead of line breaks.
+    ahead: Vec<u8>,
 }
 
 /// A record's block.
@@ -65,8 +70,10 @@ impl Records {
             position: 0,
             offset: 0,
             number: 0,
+            is_arc: false,
             block_left: 0,
             block: Vec::new(),
+            ahead: Vec::new(),
         }
     }
 
@@ -86,18 +93,31 @@ impl Records {
             0 => self.pass_over_line_breaks()?,
             _ => {
                 self.pass_over_block()?;
-                self.pass_over_end()?;
+                if self.is_arc {
+                    self.pass_over_line_breaks()?;
+                } else {
+                    self.pass_over_end()?;
+                }
             }
         }
-        if self.is_at_end()? {
+        if self.ahead.is_empty() && self.is_at_end()? {
             return Ok(None);
         }
         self.offset = self.position;
         self.number += 1;
-        let mut header = Vec::new();
+        let mut header = std::mem::take(&mut self.ahead);
+        self.position += header.len() as u64;
         let mut line_start = 0;
         loop {
-            let end = self.read_line(&mut header)?;
+            let end = if line_start == 0 && header.ends_with(b"\n") {
+                LineEnd::Break
+            } else {
+                self.read_line(&mut header)?
+            };
+            self.is_arc |= self.number == 1 && header.starts_with(arc::BEGINNING);
+            if self.is_arc {
+                return self.arc_header(&header, end).map(Some);
+            }
             let cut_in_version = end == LineEnd::File && VERSION.starts_with(&header);
             if !cut_in_version && !header.starts_with(VERSION) {
                 let value = excerpt(String::from_utf8_lossy(&header).trim_end());
@@ -113,6 +133,21 @@ impl Records {
         check_version(&header)?;
         self.block_left = length(&header)?;
         Ok(Some(header))
+    }
+
+    /// The header of a record of ARC: a line.
+    fn arc_header(&mut self, line: &[u8], end: LineEnd) -> Result<Vec<u8>, Broken> {
+        match end {
+            LineEnd::File => return Err(BrokenProblem::CutShort.into()),
+            LineEnd::Limit => return Err(BrokenProblem::HeaderTooLong.into()),
+            LineEnd::Break => {}
+        }
+        let Some(header) = arc::header(line) else {
+            let value = excerpt(String::from_utf8_lossy(line).trim_end());
+            return Err(BrokenProblem::NoArcRecord { value }.into());
+        };
+        self.block_left = length(&header)?;
+        Ok(header)
     }
 
     /// The block of the record whose header was returned last, up to [`MAX_BLOCK_BYTES`].
@@ -144,7 +179,8 @@ impl Records {
         Ok(())
     }
 
-    /// Skips the end of a record. A file may end within it, as no content is lost then.
+    /// Skips the end of a record. A file may end within it, as no content is lost then. Some programs leave out
+    /// the second line break, or both: then the next record must begin there.
     fn pass_over_end(&mut self) -> Result<(), Broken> {
         let mut end = Vec::new();
         for _ in 0..2 {
@@ -152,6 +188,18 @@ impl Records {
             bounded.read_until(b'\n', &mut end)?;
             if !matches!(end.as_slice(), b"\r\n" | b"\n") {
                 break;
+            }
+        }
+        for line_break in [&b""[..], b"\r\n", b"\n"] {
+            let Some(line) = end.strip_prefix(line_break) else {
+                continue;
+            };
+            let ends_alike =
+                line_break.is_empty() || line.ends_with(b"\r\n") == (line_break.len() == 2);
+            if line.starts_with(VERSION) && line.ends_with(b"\n") && ends_alike {
+                self.ahead = line.to_vec();
+                self.position += line_break.len() as u64;
+                return Ok(());
             }
         }
         self.position += end.len() as u64;
@@ -163,7 +211,7 @@ impl Records {
         Err(BrokenProblem::NoEnd { value }.into())
     }
 
-    /// Skips the line breaks before the first record.
+    /// Skips the line breaks before the first record, or after one of ARC.
     fn pass_over_line_breaks(&mut self) -> io::Result<()> {
         loop {
             let held = self.held()?;

@@ -167,13 +167,14 @@ fn fields_are_found_in_any_case_and_over_several_lines() {
 }
 
 #[test]
-fn records_of_other_content_are_counted_and_those_about_the_crawl_are_not() {
+fn records_that_are_no_text_are_counted_by_what_they_hold() {
     let typed = |kind, content| record(&[("WARC-Type", kind), ("Content-Type", content)], b"x");
     let warc = [
         info(),
         typed("request", "application/http; msgtype=request"),
         typed("metadata", "application/warc-fields"),
         typed("revisit", "application/http; msgtype=response"),
+        typed("metadata", "application/json"),
         typed("resource", "text/css"),
         typed("resource", "image/png"),
         typed("conversion", "image/png"),
@@ -194,7 +195,12 @@ fn records_of_other_content_are_counted_and_those_about_the_crawl_are_not() {
     let mut documents = open(&warc.concat());
     let read: Vec<_> = documents.by_ref().map(|result| result.unwrap().0).collect();
     assert_eq!(read, [text("a", "t")]);
-    assert_eq!(documents.other_records(), 8);
+    assert_eq!(
+        documents.other_records().to_string(),
+        "image/png: 2, continuation: 1, invented: 1, metadata: 1, metadata in application/json: 1, \
+         part of a record: 1, request: 1, revisit: 1, text/css: 1, text/dns: 1, \
+         text/plain in iso-8859-1: 1"
+    );
 }
 
 #[test]
@@ -214,14 +220,30 @@ fn plain_text_resources_are_documents() {
 }
 
 #[test]
-fn a_file_of_other_content_alone_is_refused() {
-    let image = record(
-        &[("WARC-Type", "resource"), ("Content-Type", "image/png")],
-        b"PNG",
+fn the_records_of_arc_are_those_of_warc() {
+    let arc = "filedesc://a.arc 0.0.0.0 20080430204825 text/plain 76\n\
+               1 0 InternetArchive\nURL IP-address Archive-date Content-type Archive-length\n\n\
+               dns:a 1.2.3.4 20080430204825 text/dns 4\n1234\n\
+               http://a/ 1.2.3.4 20080430204826 text/html 53\n\
+               HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\none\n\n\
+               two\n\
+               http://b/ 1.2.3.4 20080430204826 text/html 25\n\
+               HTTP/1.1 404 Not Found\r\n\r\n\n";
+    let mut documents = open(arc.as_bytes());
+    let read: Vec<_> = documents.by_ref().map(|result| result.unwrap().0).collect();
+    assert_eq!(read, [text("http://a/", "one\n\ntwo")]);
+    assert_eq!(
+        documents.other_records().to_string(),
+        "status 404: 1, text/dns: 1"
     );
-    let message = refusal(&[info(), image.clone(), image].concat());
-    let expected = "a.wet holds no text: its records, 2 of them, hold other content";
-    assert!(message.starts_with(expected), "{message}");
+    let shorter = arc.replace("text/html 53", "text/html 51");
+    let error = results(shorter.as_bytes()).pop().unwrap().unwrap_err();
+    assert!(
+        error.contains("record 4 at byte") && error.contains("is no beginning of an ARC record"),
+        "{error}"
+    );
+    let cut = refusal(&arc.as_bytes()[..170]);
+    assert!(cut.ends_with("the file ends within it"), "{cut}");
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod arrow;
 mod compressed;
 mod html;
 mod lines;

@@ -12,8 +12,8 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use proptest::prelude::*;
 use proptest::sample::select;
-use simshard_input::Ids;
 use simshard_input::parquet::{ContentColumn, ParquetDocuments, TableColumns};
+use simshard_input::{Ids, Notation};
 
 use super::splice::{Bytes, damaged};
 use super::{assert_printable, assert_within_limits, cases};
@@ -155,10 +155,13 @@ fn run(content: ContentColumn) {
 
 #[test]
 fn texts() {
-    run(ContentColumn::Text("text".to_owned()));
+    run(ContentColumn::Texts(vec!["text".to_owned()]));
 }
 
 #[test]
 fn prints() {
-    run(ContentColumn::Fingerprint("print".to_owned()));
+    run(ContentColumn::Fingerprint(
+        "print".to_owned(),
+        Notation::Unsigned,
+    ));
 }

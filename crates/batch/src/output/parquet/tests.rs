@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{Seek, Write};
 
+use simshard_input::Notation;
 use simshard_input::parquet::{ContentColumn, ParquetDocuments, TableColumns};
 use simshard_input::{Content, Document, Ids};
 
@@ -13,7 +14,7 @@ use super::*;
 fn documents(table: File, id: &str, fingerprint: &str) -> Vec<Document> {
     let columns = TableColumns {
         id: Some(id.to_owned()),
-        content: ContentColumn::Fingerprint(fingerprint.to_owned()),
+        content: ContentColumn::Fingerprint(fingerprint.to_owned(), Notation::Unsigned),
     };
     let documents = ParquetDocuments::open("t".to_owned(), table, &columns, Ids::Any).unwrap();
     documents.map(Result::unwrap).collect()
@@ -186,7 +187,7 @@ fn a_table_that_is_not_finished_is_no_parquet_file() {
     file.rewind().unwrap();
     let columns = TableColumns {
         id: Some("id".to_owned()),
-        content: ContentColumn::Fingerprint("fingerprint".to_owned()),
+        content: ContentColumn::Fingerprint("fingerprint".to_owned(), Notation::Unsigned),
     };
     assert!(ParquetDocuments::open("t".to_owned(), file, &columns, Ids::Any).is_err());
 }

@@ -25,7 +25,7 @@ fn the_arguments_are_sound() {
 fn fields_have_defaults() {
     let args = parse(&[]).unwrap();
     assert_eq!(args.id_field, None);
-    assert_eq!(args.text_field, None);
+    assert!(args.text_field.is_empty());
     assert_eq!(args.fingerprint_field, None);
     assert!(!args.skip_bad_lines);
 }
@@ -34,14 +34,14 @@ fn fields_have_defaults() {
 fn the_names_of_other_programs_are_understood() {
     let args = parse(&["--format", "json", "--text_column=body", "--id_column", "n"]).unwrap();
     assert_eq!(args.options().format, Some(Format::Jsonl));
-    assert_eq!(args.text_field.as_deref(), Some("body"));
+    assert_eq!(args.text_field, ["body"]);
     assert_eq!(args.id_field.as_deref(), Some("n"));
     let format = |name| parse(&["--format", name]).unwrap().options().format;
     assert_eq!(format("hash"), Some(Format::Tsv));
     assert_eq!(format("wet"), Some(Format::Warc));
     let args = parse(&["-f", "json", "-tbody", "-x", "n"]).unwrap();
     assert_eq!(args.options().format, Some(Format::Jsonl));
-    assert_eq!(args.text_field.as_deref(), Some("body"));
+    assert_eq!(args.text_field, ["body"]);
     assert_eq!(args.id_field.as_deref(), Some("n"));
 }
 

@@ -7,6 +7,7 @@ use clap::Args;
 use futures_util::{Stream, TryStreamExt};
 use simshard_batch::{Member, Output, OutputError, OutputFormat, Rows, Sink};
 use simshard_client::{Client, ClientError, Fingerprint};
+use simshard_input::Notation;
 
 use crate::args::WriteArgs;
 use crate::connection::{RecipeArgs, RouterArgs};
@@ -24,6 +25,9 @@ pub struct StreamArgs {
     /// Where it goes.
     #[command(flatten)]
     pub writing: WriteArgs,
+    /// Write fingerprints as numbers in two's complement, as Spark, BigQuery and Java have them
+    #[arg(long, help_heading = "Output")]
+    pub signed: bool,
     /// The router.
     #[command(flatten)]
     pub router: RouterArgs,
@@ -53,7 +57,12 @@ impl StreamArgs {
         let documents = client.get_corpus(&self.name).await?.document_count;
         let output = self.writing.open(format, &[])?;
         let failed = OutputError::failed(output.name().to_owned());
-        let mut sink = format.sink(rows, output).map_err(&failed)?;
+        let notation = if self.signed {
+            Notation::Signed
+        } else {
+            Notation::Unsigned
+        };
+        let mut sink = format.sink(rows, notation, output).map_err(&failed)?;
         let bar = progress::bar(what, documents.filter(|_| rows == Rows::Documents));
         let mut batches = pin!(open(&client, &self.name).await?);
         while let Some(batch) = batches.try_next().await? {

@@ -105,6 +105,6 @@ pub(super) fn read(paths: &[PathBuf], max_mib: u32, recipe: TextRecipe) -> anyho
     }
     files.add(batch, recipe);
     bar.finish_and_clear();
-    files.skipped += documents.skipped();
+    files.skipped += &documents.skipped();
     Ok(files)
 }

@@ -9,7 +9,7 @@ use std::num::NonZeroU32;
 use futures_util::StreamExt;
 use futures_util::stream;
 use simshard_client::{Queries, SearchSpec};
-use simshard_input::{Format, InputOptions, Needs, Preference, Rewrite, Skipped, parse_decimal};
+use simshard_input::{Format, InputOptions, Needs, Preference, Rewrite, Skipped, is_tsv_header};
 use simshard_runtime::terminal::counted;
 use simshard_simhash::Recipe;
 
@@ -31,10 +31,15 @@ pub(super) async fn run(
     };
     let stdin = Box::new(io::stdin());
     let mut input = Rewrite::open(options, Needs::CLIENT, recipe, Preference::First, stdin)?;
+    if input.format() == Format::Csv && input.paths().len() > 1 {
+        let message =
+            "--only-new prints the rows of one file of csv, below its header: name them one by one";
+        return Err(UsageError(message.to_owned()).into());
+    }
     let bar = progress::bar("reading", None);
     let mut read = input.read(&mut |documents| bar.inc(documents))?;
     bar.finish_and_clear();
-    let mut skipped = read.parts.skipped;
+    let mut skipped = read.parts.skipped.clone();
     let wordless = std::mem::take(&mut skipped.unhashable_texts);
     // One match that is another document is enough to tell.
     let search = Search {
@@ -70,7 +75,7 @@ pub(super) async fn run(
     let new = is_known.iter().filter(|is_known| !**is_known).count() as u64;
     let of = is_known.len() as u64;
     print(input, &read.marks)?;
-    say(new + wordless, of + wordless, wordless, skipped);
+    say(new + wordless, of + wordless, wordless, &skipped);
     Ok(())
 }
 
@@ -100,14 +105,13 @@ fn print(input: Rewrite, left_out: &simshard_input::LineMarks) -> anyhow::Result
 fn without_header(bytes: &[u8]) -> &[u8] {
     let end = bytes.iter().position(|byte| *byte == b'\n');
     let (line, rest) = bytes.split_at(end.map_or(bytes.len(), |end| end + 1));
-    let second = line.trim_ascii_end().rsplit(|byte| *byte == b'\t').next();
-    match second.and_then(parse_decimal) {
-        Some(_) => bytes,
-        None => rest,
+    if std::str::from_utf8(line.trim_ascii_end()).is_ok_and(is_tsv_header) {
+        return rest;
     }
+    bytes
 }
 
-fn say(new: u64, of: u64, wordless: u64, skipped: Skipped) {
+fn say(new: u64, of: u64, wordless: u64, skipped: &Skipped) {
     if wordless > 0 {
         let texts = counted(wordless, "text");
         note(format!(

@@ -173,3 +173,51 @@ fn csv_has_the_fingerprints_of_the_same_texts() {
     let found = succeed(&["find-clusters", &csv], b"");
     assert_eq!(found, succeed(&["find-clusters", &jsonl], b""));
 }
+
+/// In two's complement, as systems without unsigned integers have them.
+#[test]
+fn signed_fingerprints_are_written_and_read_in_every_format() {
+    let folder = Folder::new();
+    let texts = folder.write("texts.jsonl", documents(&["a", "b", "c d"]).as_bytes());
+    let unsigned = succeed(&["hash", &texts], b"");
+    for (format, options) in formats() {
+        let hashes = folder.path(&format!("signed.{format}"));
+        succeed(&["hash", &texts, "--signed", "-o", &hashes], b"");
+        for verb in ["find-pairs", "find-clusters"] {
+            let expected = succeed(&[verb, &texts, "--output-format", "jsonl"], b"");
+            let args = [&[verb, &hashes, "--signed"], options].concat();
+            let signed = succeed(&[&args[..], &["--output-format", "jsonl"]].concat(), b"");
+            let mut back = String::new();
+            for line in signed.lines() {
+                let mut value: serde_json::Value = serde_json::from_str(line).unwrap();
+                for field in ["fingerprint", "fingerprint_a", "fingerprint_b", "cluster"] {
+                    if let Some(number) = value.get(field).cloned() {
+                        let number: i64 = number.as_str().unwrap().parse().unwrap();
+                        value[field] = json!(number.cast_unsigned().to_string());
+                    }
+                }
+                let before: serde_json::Value =
+                    serde_json::from_str(expected.lines().nth(back.lines().count()).unwrap())
+                        .unwrap();
+                assert_eq!(value, before, "{format}, {verb}");
+                back += "\n";
+            }
+            assert_eq!(back.lines().count(), expected.lines().count());
+        }
+    }
+    let signed = fs::read_to_string(folder.path("signed.tsv")).unwrap();
+    for (signed, unsigned) in signed.lines().zip(unsigned.lines()).skip(1) {
+        let number = |line: &str| line.split('\t').nth(1).unwrap().to_owned();
+        let signed: i64 = number(signed).parse().unwrap();
+        assert_eq!(signed.cast_unsigned().to_string(), number(unsigned));
+    }
+    let refused = run(BINARY, ["find-pairs", "--format", "tsv"], "a\t-5\n");
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(
+        log(&refused).contains("unless --signed"),
+        "{}",
+        log(&refused)
+    );
+    let bare = succeed(&["find-pairs", "--signed"], b"-1\n-2\n");
+    assert_eq!(bare, "[-2, -1]\n");
+}

@@ -97,7 +97,7 @@ fn near_duplicates_are_found_among_pages_of_several_character_sets() {
         let expected =
             "[\"http://ja.old/\", \"http://ja.new/\"]\n[\"http://fr.old/\", \"http://fr.new/\"]\n";
         assert_eq!(clusters, expected);
-        assert_eq!(said(&output), "skipped 1 non-text record\n");
+        assert_eq!(said(&output), "skipped 1 other record (image/png: 1)\n");
         let pairs = succeed(&[&["find-pairs", &warc], html].concat(), b"");
         assert_eq!(pairs.lines().count(), 2, "{pairs}");
     }

@@ -169,7 +169,7 @@ fn the_plain_texts_of_a_crawl_are_hashed_and_the_rest_is_counted() {
             fingerprint("a dog")
         );
         assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
-        assert_eq!(said(&output), "skipped 1 non-text record\n");
+        assert_eq!(said(&output), "skipped 1 other record (image/png: 1)\n");
     }
 }
 

@@ -40,7 +40,7 @@ fn a_column_that_is_there_twice_is_an_error_where_it_is_asked_for() {
     let file = file_of(&schema, plain(), &[row.into()]);
     assert_eq!(read(&file, &text_columns()).len(), 1);
     let text_is = |name: &str| TableColumns {
-        content: ContentColumn::Text(name.to_owned()),
+        content: ContentColumn::Texts(vec![name.to_owned()]),
         ..text_columns()
     };
     let expected = "a.parquet has the column \"body\" more than once: write it with other names";

@@ -170,7 +170,7 @@ fn nulls_among_fingerprints_keep_the_columns_in_step() {
         Ok(print("3", 30)),
         Err(
             "a.parquet: row 4: the column \"fingerprint\" is -40, and fingerprints are not \
-             negative: write the column as unsigned integers"
+             negative, unless --signed says that they are in two's complement"
                 .to_owned(),
         ),
     ];

@@ -77,15 +77,11 @@ fn a_wrong_length_leads_to_an_error_that_names_its_record() {
         (&good, "7", "\"\\n89\\r\\n\" instead"),
         (&good, "9", "\"9\\r\\n\" instead"),
         (&good, "11", "\"\\n\\r\\n\" instead"),
-        (&good, "12", "\"\\r\\nWARC/1.0\\r\\n\" instead"),
         (&good, "13", "\"\\nWARC/1.0\\r\\n\" instead"),
-        (&good, "14", "\"WARC/1.0\\r\\n\" instead"),
         (&good, "15", "\"ARC/1.0\\r\\n\" instead"),
         (&good, "10000", "the file ends within it"),
         (&good, "18446744073709551615", "the file ends within it"),
         (&unix, "8", "\"9\\n\" instead"),
-        (&unix, "10", "\"\\nWARC/1.0\\n\" instead"),
-        (&unix, "11", "\"WARC/1.0\\n\" instead"),
     ] {
         assert_eq!(read(good.repeat(2).as_bytes()).len(), 2);
         let warc = [good.clone(), wrong(good, length), good.clone()].concat();
@@ -99,6 +95,27 @@ fn a_wrong_length_leads_to_an_error_that_names_its_record() {
     let expected = "a.wet: record 1 at byte 0: after its block stands \"\\n\\r\\n\" instead of the \
                     two line breaks that end a record: its Content-Length is wrong";
     assert_eq!(message, Err(expected.to_owned()));
+}
+
+/// Two of the sample archives of pywb are such: one line break after an empty block, none between members of gzip.
+#[test]
+fn a_record_may_begin_where_the_line_breaks_before_it_should_be() {
+    for line_break in ["\r\n", "\n"] {
+        let record = String::from_utf8(conversion("a", "one")).unwrap();
+        let record = record.replace("\r\n", line_break);
+        let bare = record.trim_end();
+        for kept in 0..=2 {
+            let warc = [bare, &line_break.repeat(kept), &record].concat();
+            let expected = [text("a", "one"), text("a", "one")];
+            assert_eq!(read(warc.as_bytes()), expected, "{kept} of {line_break:?}");
+            let end = bare.len() + kept * line_break.len();
+            let damaged = warc.replace("Content-Length: 3", "Content-Length: x");
+            let damaged = [&warc[..end], &damaged[end..]].concat();
+            let message = results(damaged.as_bytes()).pop().unwrap().unwrap_err();
+            let place = format!("a.wet: record 2 at byte {end}: its Content-Length");
+            assert!(message.starts_with(&place), "{message}");
+        }
+    }
 }
 
 /// A length that is too small by line breaks shortens a text, too.

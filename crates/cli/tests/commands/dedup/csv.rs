@@ -1,0 +1,69 @@
+//! `dedup` of CSV: rows may take several lines.
+
+use super::{Folder, dedup, made, reference, refuse};
+
+/// Rows may take several lines, and end in any line break.
+#[test]
+fn rows_of_csv_are_written_again_with_their_line_breaks() {
+    let folder = Folder::new();
+    let out = folder.path("out.csv");
+    let a = "one two three four five six seven eight";
+    let b = "a wholly other text about nothing that was said before";
+    let content = format!(
+        "\u{feff}id,x,text\r\n\r\n1,\"p\nq\",{a}\r\n2,,\"{a}\"\n3,\"\"\"\n\n\",\"{b}\"\n\n4,z,\"{}\"\n5,,?",
+        b.replace(' ', "\n")
+    );
+    let input = folder.write("in.csv", &content);
+    let said = dedup(&[&input, "-o", &out], "");
+    assert_eq!(said, "kept 3 of 5 documents, one of each cluster");
+    let expected =
+        format!("\u{feff}id,x,text\r\n\r\n1,\"p\nq\",{a}\r\n3,\"\"\"\n\n\",\"{b}\"\n\n5,,?");
+    assert_eq!(folder.read("out.csv"), expected);
+    // The row that is dropped takes several lines.
+    let said = dedup(&[&input, "-o", &out, "--keep", "longest"], "");
+    assert_eq!(said, "kept 3 of 5 documents, one of each cluster");
+    assert_eq!(folder.read("out.csv"), expected);
+    let bad = format!("id,text\n1,{a}\n2,\"x\ny\",z\n3,{b}\n");
+    let said = refuse(&["-f", "csv", "-o", &out], &bad);
+    assert!(said.contains("<stdin>:3: the row has 3 columns"), "{said}");
+    dedup(&["-f", "csv", "-o", &out, "--skip-bad-lines"], &bad);
+    assert_eq!(folder.read("out.csv"), format!("id,text\n1,{a}\n3,{b}\n"));
+    let said = refuse(&["-f", "csv", "-o", &out], "id,text\r1,a\r2,b\r");
+    assert!(said.contains("bare carriage returns"), "{said}");
+    for nothing in ["", "\u{feff}", "id,text", "id,text\n\n"] {
+        dedup(&["-f", "csv", "-o", &out], nothing);
+        assert_eq!(folder.read("out.csv"), nothing);
+    }
+}
+
+/// DD1, DD2, with lines of all lengths.
+#[test]
+fn what_is_kept_of_csv_is_what_a_linear_scan_says() {
+    let folder = Folder::new();
+    let out = folder.path("out.csv");
+    for (seed, shape, by) in [
+        (21, "random", "pairs"),
+        (22, "chained", "cluster"),
+        (23, "dense", "pairs"),
+    ] {
+        let mut records = made(seed, 300, shape);
+        for (place, record) in records.iter_mut().enumerate() {
+            let filler = "x\n".repeat(place % 4);
+            record.line = format!("{},\"{filler}\",{}\n", record.id, record.fingerprint);
+        }
+        let causes = reference(&records, "first", by);
+        let lines: String = records.iter().map(|record| &*record.line).collect();
+        let input = folder.write("in.csv", format!("id,x,f\n{lines}"));
+        dedup(
+            &[&input, "-o", &out, "--by", by, "--fingerprint-field", "f"],
+            "",
+        );
+        let kept = (0..records.len()).filter(|at| !causes.contains_key(at));
+        let kept: String = kept.map(|at| &*records[at].line).collect();
+        assert_eq!(
+            folder.read("out.csv"),
+            format!("id,x,f\n{kept}"),
+            "{shape}, {by}"
+        );
+    }
+}

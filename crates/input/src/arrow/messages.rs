@@ -1,0 +1,177 @@
+//! Messages one after another: a flatbuffer, and a body of as many bytes as it says.
+//!
+//! ```text
+//!     stream   | FFFFFFFF  length  flatbuffer | body | FFFFFFFF  length … | FFFFFFFF 0 |
+//!     file     | ARROW1 00 00 |   a stream   | footer | length | ARROW1 |
+//! ```
+//!
+//! A file is read as the stream in it, so one in a pipe or compressed needs no copy. Before version 0.15
+//! the marks were not there.
+
+use std::io::{self, Read};
+
+use super::flat::{Malformed, Table};
+use crate::head;
+
+const MAGIC: &[u8] = b"ARROW1";
+const FILE_BEGINNING: &[u8] = b"ARROW1\0\0";
+const MARK: u32 = u32::MAX;
+
+/// The longest flatbuffer: a schema of some hundred thousand columns.
+const MAX_METADATA_BYTES: u64 = 64 << 20;
+
+/// Reads messages.
+pub(super) struct Messages {
+    reader: Box<dyn Read + Send>,
+    is_file: bool,
+    /// Unread bytes of the body.
+    body_left: u64,
+}
+
+/// A message without its body.
+pub(super) struct Message(Vec<u8>);
+
+/// What a message holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Holds {
+    Schema,
+    Dictionary,
+    Batch,
+    /// Tensors, which are no tables.
+    Other,
+}
+
+/// Why there is no more.
+#[derive(Debug)]
+pub(super) enum Fault {
+    Malformed(&'static str),
+    Unreadable(io::Error),
+}
+
+impl From<Malformed> for Fault {
+    fn from(_: Malformed) -> Self {
+        Self::Malformed("a message leads out of its bytes")
+    }
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::UnexpectedEof {
+            return Self::Malformed("it ends within a message");
+        }
+        Self::Unreadable(error)
+    }
+}
+
+impl Messages {
+    pub(super) fn new(mut reader: Box<dyn Read + Send>) -> io::Result<Self> {
+        let head = head::take(&mut reader, FILE_BEGINNING.len(), |_| false)?;
+        let is_file = head == FILE_BEGINNING;
+        if !is_file {
+            reader = Box::new(io::Cursor::new(head).chain(reader));
+        }
+        Ok(Self {
+            reader,
+            is_file,
+            body_left: 0,
+        })
+    }
+
+    /// The next message, `None` at the end. Passes over what is left of the last body.
+    pub(super) fn next(&mut self) -> Result<Option<Message>, Fault> {
+        self.pass_over(self.body_left)?;
+        let mut length = [0; 4];
+        let first = head::take(&mut self.reader, 4, |_| false)?;
+        match first.len() {
+            4 => length.copy_from_slice(&first),
+            // The end may be marked, or not.
+            0 if !self.is_file => return Ok(None),
+            _ => return Err(Fault::Malformed("it ends without its end mark")),
+        }
+        if u32::from_le_bytes(length) == MARK {
+            self.reader.read_exact(&mut length)?;
+        }
+        let length = u64::from(u32::from_le_bytes(length));
+        if length == 0 {
+            self.check_end()?;
+            return Ok(None);
+        }
+        if length > MAX_METADATA_BYTES {
+            return Err(Fault::Malformed("a message is too long"));
+        }
+        let message = Message(self.read(length)?);
+        let body = message.table()?.i64(3)?;
+        self.body_left = u64::try_from(body).map_err(|_| Malformed)?;
+        Ok(Some(message))
+    }
+
+    /// Some bytes of the body, of which as many must be left.
+    pub(super) fn body(&mut self, length: u64) -> Result<Vec<u8>, Fault> {
+        self.body_left = self.body_left.checked_sub(length).ok_or(Malformed)?;
+        self.read(length)
+    }
+
+    /// Passes over some bytes of the body.
+    pub(super) fn pass_over(&mut self, length: u64) -> Result<(), Fault> {
+        self.body_left = self.body_left.checked_sub(length).ok_or(Malformed)?;
+        let passed = io::copy(&mut self.reader.by_ref().take(length), &mut io::sink())?;
+        if passed < length {
+            return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+        }
+        Ok(())
+    }
+
+    /// Takes memory only for what is there.
+    fn read(&mut self, length: u64) -> Result<Vec<u8>, Fault> {
+        let mut bytes = Vec::new();
+        self.reader.by_ref().take(length).read_to_end(&mut bytes)?;
+        if (bytes.len() as u64) < length {
+            return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+        }
+        Ok(bytes)
+    }
+
+    /// A file ends in its magic.
+    fn check_end(&mut self) -> Result<(), Fault> {
+        if !self.is_file {
+            return Ok(());
+        }
+        let mut last = Vec::new();
+        loop {
+            let bytes = head::take(&mut self.reader, 64 << 10, |_| false)?;
+            if bytes.is_empty() {
+                break;
+            }
+            last.extend_from_slice(&bytes);
+            last.drain(..last.len().saturating_sub(MAGIC.len()));
+        }
+        if last == MAGIC {
+            return Ok(());
+        }
+        Err(Fault::Malformed("it ends within its footer"))
+    }
+}
+
+impl Message {
+    fn table(&self) -> Result<Table<'_>, Malformed> {
+        Table::root(&self.0)
+    }
+
+    /// The version of the format: 4 is the fifth.
+    pub(super) fn version(&self) -> Result<i16, Malformed> {
+        self.table()?.i16(0)
+    }
+
+    pub(super) fn holds(&self) -> Result<Holds, Malformed> {
+        Ok(match self.table()?.u8(1)? {
+            1 => Holds::Schema,
+            2 => Holds::Dictionary,
+            3 => Holds::Batch,
+            _ => Holds::Other,
+        })
+    }
+
+    pub(super) fn header(&self) -> Result<Table<'_>, Malformed> {
+        self.table()?.table(2)?.ok_or(Malformed)
+    }
+}

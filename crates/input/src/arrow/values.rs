@@ -1,0 +1,130 @@
+//! The values of a column in a batch.
+
+use super::schema::{Integers, Wanted};
+
+const SHORT: &str = "a column is shorter than its batch";
+
+/// A value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cell<'a> {
+    Null,
+    Bytes(&'a [u8]),
+    Signed(i64),
+    Unsigned(u64),
+}
+
+/// The values of a column.
+#[derive(Debug, Default)]
+pub(super) struct Values {
+    /// How many there are.
+    pub(super) rows: usize,
+    /// Bits that say which are there, of the column and of the structs that it is in; empty where all are.
+    pub(super) validities: Vec<Vec<u8>>,
+    /// The buffers after the bits.
+    pub(super) buffers: Vec<Vec<u8>>,
+}
+
+impl Values {
+    fn is_there(&self, row: usize) -> Result<bool, &'static str> {
+        for bits in &self.validities {
+            if bits.is_empty() {
+                continue;
+            }
+            let byte = bits.get(row / 8).ok_or(SHORT)?;
+            if byte >> (row % 8) & 1 == 0 {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn buffer(&self, number: usize) -> &[u8] {
+        self.buffers.get(number).map_or(&[], Vec::as_slice)
+    }
+
+    /// The value of a row, which is no number into a dictionary.
+    pub(super) fn cell(&self, row: usize, wanted: Wanted) -> Result<Cell<'_>, &'static str> {
+        if !self.is_there(row)? {
+            return Ok(Cell::Null);
+        }
+        match wanted {
+            Wanted::Integers(integers) => integer(self.buffer(0), row, integers),
+            Wanted::Text { large } => {
+                let width = if large { 8 } else { 4 };
+                let integers = Integers {
+                    width,
+                    signed: true,
+                };
+                let (start, end) = (
+                    place(self.buffer(0), row, integers)?,
+                    place(self.buffer(0), row + 1, integers)?,
+                );
+                let bytes = self.buffer(1).get(start..end);
+                Ok(Cell::Bytes(
+                    bytes.ok_or("a string leads out of its buffer")?,
+                ))
+            }
+            Wanted::TextViews => self.view(row),
+            Wanted::Dictionary { .. } => Err("a dictionary of a dictionary"),
+        }
+    }
+
+    /// The number of a row into a dictionary; `None` where there is none.
+    pub(super) fn number(
+        &self,
+        row: usize,
+        integers: Integers,
+    ) -> Result<Option<usize>, &'static str> {
+        if !self.is_there(row)? {
+            return Ok(None);
+        }
+        place(self.buffer(0), row, integers).map(Some)
+    }
+
+    /// A view: a length, and the string itself or its beginning, its buffer and its place there.
+    fn view(&self, row: usize) -> Result<Cell<'_>, &'static str> {
+        const BYTES: usize = 16;
+        const INLINE: usize = 12;
+        let view = self.buffer(0).get(row * BYTES..).ok_or(SHORT)?;
+        let view: &[u8; BYTES] = view.first_chunk().ok_or(SHORT)?;
+        let number = |at: usize| {
+            let bytes = [view[at], view[at + 1], view[at + 2], view[at + 3]];
+            usize::try_from(i32::from_le_bytes(bytes)).map_err(|_| "a view has a negative place")
+        };
+        let length = number(0)?;
+        if length <= INLINE {
+            let start = row * BYTES + 4;
+            return Ok(Cell::Bytes(&self.buffer(0)[start..start + length]));
+        }
+        let (buffer, start) = (number(8)?, number(12)?);
+        let bytes = self
+            .buffer(1 + buffer)
+            .get(start..start.saturating_add(length));
+        Ok(Cell::Bytes(
+            bytes.ok_or("a string leads out of its buffer")?,
+        ))
+    }
+}
+
+fn integer(buffer: &[u8], row: usize, integers: Integers) -> Result<Cell<'_>, &'static str> {
+    let Integers { width, signed } = integers;
+    let bytes = buffer.get(row * width..(row + 1) * width).ok_or(SHORT)?;
+    let is_negative = signed && bytes.last().is_some_and(|byte| *byte >= 0x80);
+    let mut whole = [if is_negative { 0xFF } else { 0 }; 8];
+    whole[..width].copy_from_slice(bytes);
+    Ok(if signed {
+        Cell::Signed(i64::from_le_bytes(whole))
+    } else {
+        Cell::Unsigned(u64::from_le_bytes(whole))
+    })
+}
+
+/// An integer as a place.
+fn place(buffer: &[u8], row: usize, integers: Integers) -> Result<usize, &'static str> {
+    let place = match integer(buffer, row, integers)? {
+        Cell::Signed(place) => usize::try_from(place).ok(),
+        Cell::Unsigned(place) => usize::try_from(place).ok(),
+        Cell::Null | Cell::Bytes(_) => None,
+    };
+    place.ok_or("a column has a negative place")
+}

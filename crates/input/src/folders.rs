@@ -1,0 +1,162 @@
+//! Folders as the files of one format in them, and files of other formats that are left out.
+
+use std::fs;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::decompress::Decompressed;
+use crate::error::InputError;
+use crate::files;
+use crate::format::Format;
+use crate::head;
+use crate::kinds::Kinds;
+use crate::looks::Looks;
+use crate::paths::is_stdin;
+use crate::suggested::format_of_name;
+
+/// The files that are read, and those that are not.
+#[derive(Debug, Default)]
+pub(crate) struct Chosen {
+    pub(crate) paths: Vec<PathBuf>,
+    /// By what they are.
+    pub(crate) left_out: Kinds,
+}
+
+/// The files of a format among some paths. In folders these are those of its names; files that are named must be of it,
+/// unless the others are skipped.
+pub(crate) fn files_of(
+    format: Format,
+    paths: Vec<PathBuf>,
+    skips_others: bool,
+) -> Result<Chosen, InputError> {
+    let mut chosen = Chosen::default();
+    if format == Format::Files || paths.is_empty() {
+        chosen.paths = paths;
+        return Ok(chosen);
+    }
+    for path in paths {
+        let has_names = !matches!(format, Format::Lines | Format::Hashes);
+        if has_names && !is_stdin(&path) && path.is_dir() {
+            let listed = if format == Format::Arrow {
+                listed(&path)?
+            } else {
+                None
+            };
+            match listed {
+                Some(files) => chosen.paths.extend(files),
+                None => chosen.add_folder(format, path),
+            }
+        } else if skips_others
+            && !is_stdin(&path)
+            && let Some(other) = other(format, &path)?
+        {
+            tracing::warn!(?path, "skipped: looks like {other}");
+            chosen.left_out.add(&other, 1);
+        } else {
+            chosen.paths.push(path);
+        }
+    }
+    if chosen.paths.is_empty() {
+        return Err(InputError::NoneOfFormat {
+            format,
+            left_out: chosen.left_out,
+        });
+    }
+    Ok(chosen)
+}
+
+impl Chosen {
+    fn add_folder(&mut self, format: Format, folder: PathBuf) {
+        for path in files::candidates(&[folder]) {
+            match format_of_name(&path) {
+                Some(found) if found == format => self.paths.push(path),
+                Some(found) => self.left_out.add(&found.to_string(), 1),
+                None => self.left_out.add(&extension(&path), 1),
+            }
+        }
+    }
+}
+
+/// The ending of a name, for people.
+pub(crate) fn extension(path: &Path) -> String {
+    match path.extension() {
+        Some(extension) => format!(".{}", extension.to_string_lossy().to_ascii_lowercase()),
+        None => "without extension".to_owned(),
+    }
+}
+
+/// What a file is instead of one of a format, by its name or its beginning; `None` if it may be of it.
+fn other(format: Format, path: &Path) -> Result<Option<String>, InputError> {
+    if let Some(found) = format_of_name(path).filter(|found| *found != format) {
+        return Ok(Some(found.to_string()));
+    }
+    let metadata = fs::metadata(path).map_err(InputError::unreadable(path.display()))?;
+    if !metadata.is_file() {
+        // What can be read once is not looked at.
+        return Ok(None);
+    }
+    let opened = File::open(path).and_then(|file| Decompressed::new(path, Box::new(file)));
+    let reader = opened.map_err(InputError::unreadable(path.display()))?;
+    // What cannot be decompressed says so when it is read.
+    let peeked = head::peek(reader.into_reader()).ok();
+    let looks = peeked.and_then(|(head, _)| Looks::of(&head));
+    let looks = looks.filter(|looks| looks.format() != Some(format));
+    Ok(looks.map(|looks| looks.to_string()))
+}
+
+/// What the library `datasets` writes beside the files of a set.
+#[derive(Deserialize)]
+struct State {
+    #[serde(rename = "_data_files")]
+    data_files: Vec<DataFile>,
+}
+
+#[derive(Deserialize)]
+struct DataFile {
+    filename: PathBuf,
+}
+
+/// The splits of several sets.
+#[derive(Deserialize)]
+struct Splits {
+    splits: Vec<PathBuf>,
+}
+
+/// Whether a folder holds a set that the library `datasets` saved.
+pub(crate) fn is_saved_set(folder: &Path) -> bool {
+    let has = |name| folder.join(name).is_file();
+    has(SPLITS) || has(STATE) && has(INFO)
+}
+
+const STATE: &str = "state.json";
+const INFO: &str = "dataset_info.json";
+const SPLITS: &str = "dataset_dict.json";
+
+/// The files of Arrow that a saved set lists, in its order: other files beside them, such as what was cached, are not of
+/// it. `None` if the folder holds no such set.
+fn listed(folder: &Path) -> Result<Option<Vec<PathBuf>>, InputError> {
+    if folder.join(SPLITS).is_file() {
+        let Splits { splits } = json(&folder.join(SPLITS))?;
+        let mut files = Vec::new();
+        for split in splits {
+            files.extend(listed(&folder.join(split))?.unwrap_or_default());
+        }
+        return Ok(Some(files));
+    }
+    if !folder.join(STATE).is_file() {
+        return Ok(None);
+    }
+    let State { data_files } = json(&folder.join(STATE))?;
+    let files = data_files.into_iter();
+    Ok(Some(files.map(|file| folder.join(file.filename)).collect()))
+}
+
+fn json<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<T, InputError> {
+    let bytes = fs::read(path).map_err(InputError::unreadable(path.display()))?;
+    serde_json::from_slice(&bytes).map_err(|error| InputError::BadState {
+        file: path.to_owned(),
+        reason: error.to_string(),
+    })
+}
