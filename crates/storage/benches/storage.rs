@@ -13,7 +13,8 @@ use std::sync::mpsc::{Sender, channel};
 use criterion::{BenchmarkId, Criterion, Throughput};
 use simshard_simhash::{Fingerprint, Layout};
 use simshard_storage::{
-    Change, ChangeKind, Documents, Failure, Operation, Options, Refusal, Sink, Store, Writer,
+    Change, ChangeKind, Documents, Failure, Operation, Options, Refusal, SharedChange, Sink, Store,
+    Writer,
 };
 use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
 use tempfile::TempDir;
@@ -40,7 +41,7 @@ impl Sink<Sender<()>> for Applier {
         for (operation, ticket) in batch {
             if let (Some(store), Operation::Change(change)) = (&self.0, &operation) {
                 let places: Vec<u32> = (0..).take(change.documents.fingerprints.len()).collect();
-                store.apply(SHARD, change, &places, |_| false);
+                store.apply(SHARD, &SharedChange::new(change), &places, |_| false);
             }
             ticket.send(()).unwrap();
         }

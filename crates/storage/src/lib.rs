@@ -25,7 +25,9 @@ mod segment;
 mod shard;
 mod shard_record;
 mod shortage;
+mod sorted;
 mod store;
+mod stored;
 #[cfg(test)]
 mod tests;
 mod thread;
@@ -52,5 +54,6 @@ pub use store::{
     Claim, CopyError, CopyWriter, Corpus, FailureNote, Holding, Installation, OpenError, Options,
     PageStart, Pinned, Store,
 };
+pub use stored::SharedChange;
 pub use thread::AbortOnPanic;
 pub use writer::{Failure, Gate, InstallFailure, Refusal, Sink, Writer};

@@ -6,7 +6,6 @@
 //! - MT3: `bytes` never understates what the elements take by more than the allocator's own overhead.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 
 use simshard_simhash::Fingerprint;
 use simshard_topology::CorpusUid;
@@ -14,10 +13,12 @@ use simshard_topology::CorpusUid;
 use crate::element::{Element, State};
 use crate::error::ReadError;
 use crate::merge::Cursor;
+use crate::sorted::Sorted;
+use crate::stored::Stored;
 
-/// Bytes that an element takes in the map, about, beside those of its id: a key, a state and
-/// its part of a node, which are two thirds full on average.
-const ELEMENT_BYTES: usize = (size_of::<Key>() + size_of::<State>()) * 3 / 2;
+/// Bytes that a state takes in the table, about, beside its own, which may be those of other tables too: a pointer and
+/// leading bits, in chunks that are four fifths full.
+const PLACE_BYTES: usize = (size_of::<Stored>() + size_of::<u16>()) * 5 / 4;
 
 /// The key of an element in its corpus.
 pub(crate) type Key = (Fingerprint, Box<str>);
@@ -25,12 +26,12 @@ pub(crate) type Key = (Fingerprint, Box<str>);
 /// Elements by corpus, fingerprint and id.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memtable {
-    corpora: BTreeMap<CorpusUid, BTreeMap<Key, State>>,
+    corpora: BTreeMap<CorpusUid, Sorted>,
     bytes: usize,
 }
 
 impl Memtable {
-    /// Bytes of memory taken, about.
+    /// Bytes of memory taken, about, as if no other table shared any of them.
     pub(crate) const fn bytes(&self) -> usize {
         self.bytes
     }
@@ -41,23 +42,22 @@ impl Memtable {
     }
 
     /// Puts a state of an element, unless a newer one is there.
-    pub(crate) fn put(&mut self, corpus: CorpusUid, key: Key, state: State) {
-        let elements = self.corpora.entry(corpus).or_default();
-        let id_bytes = key.1.len();
-        match elements.entry(key) {
-            Entry::Vacant(place) => {
-                place.insert(state);
-                self.bytes += ELEMENT_BYTES + id_bytes;
-            }
-            Entry::Occupied(mut there) => {
-                there.insert(state.max(*there.get()));
-            }
+    pub(crate) fn put(&mut self, corpus: CorpusUid, stored: Stored) {
+        let bytes = PLACE_BYTES + stored.bytes();
+        if self.corpora.entry(corpus).or_default().put(stored) {
+            self.bytes += bytes;
         }
     }
 
     /// The state of an element.
-    pub(crate) fn get(&self, corpus: CorpusUid, key: &Key) -> Option<State> {
-        self.corpora.get(&corpus)?.get(key).copied()
+    pub(crate) fn get(
+        &self,
+        corpus: CorpusUid,
+        fingerprint: Fingerprint,
+        id: &str,
+    ) -> Option<State> {
+        let found = self.corpora.get(&corpus)?.get(fingerprint, id)?;
+        Some(found.state())
     }
 
     /// The elements with a fingerprint, by id.
@@ -67,11 +67,10 @@ impl Memtable {
         fingerprint: Fingerprint,
     ) -> impl Iterator<Item = (&str, State)> {
         let elements = self.corpora.get(&corpus).into_iter();
-        let from = (fingerprint, Box::<str>::default());
-        let ranges = elements.flat_map(move |elements| elements.range(from.clone()..));
-        ranges
-            .take_while(move |((found, _), _)| *found == fingerprint)
-            .map(|((_, id), state)| (&**id, *state))
+        let elements = elements.flat_map(move |elements| elements.from(fingerprint, ""));
+        elements
+            .take_while(move |stored| stored.fingerprint() == fingerprint)
+            .map(|stored| (stored.id(), stored.state()))
     }
 
     /// The elements of the corpora that are kept, in order.
@@ -84,13 +83,9 @@ impl Memtable {
             .iter()
             .filter(move |(corpus, _)| keep(**corpus));
         let elements = corpora.flat_map(|(&corpus, elements)| {
-            let element = |((fingerprint, id), state): (&'a Key, &State)| Element {
-                fingerprint: *fingerprint,
-                id,
-                version: state.version,
-                live: state.live,
-            };
-            elements.iter().map(move |entry| (corpus, element(entry)))
+            elements
+                .iter()
+                .map(move |stored| (corpus, stored.element()))
         });
         let mut rest: Box<dyn Iterator<Item = _> + 'a> = Box::new(elements);
         let current = rest.next();
@@ -108,19 +103,24 @@ impl Memtable {
     ) -> (Self, Option<Key>) {
         let mut part = Self::default();
         let elements = self.corpora.get(&corpus).into_iter();
-        let elements = elements.flat_map(|elements| elements.range(from..));
-        let mut elements = elements.take_while(|((fingerprint, _), _)| *fingerprint <= last);
-        for (key, state) in elements.by_ref().take(most) {
-            part.put(corpus, key.clone(), *state);
+        let elements = elements.flat_map(|elements| elements.from(from.0, &from.1));
+        let mut elements = elements.take_while(|stored| stored.fingerprint() <= last);
+        for stored in elements.by_ref().take(most) {
+            part.put(corpus, stored.clone());
         }
-        (part, elements.next().map(|(key, _)| key.clone()))
+        let next = elements.next();
+        (
+            part,
+            next.map(|next| (next.fingerprint(), next.id().into())),
+        )
     }
 
     /// Forgets a corpus.
     pub(crate) fn drop_corpus(&mut self, corpus: CorpusUid) {
-        let gone = self.corpora.remove(&corpus).into_iter().flatten();
-        let bytes: usize = gone.map(|((_, id), _)| ELEMENT_BYTES + id.len()).sum();
-        self.bytes -= bytes;
+        if let Some(gone) = self.corpora.remove(&corpus) {
+            let bytes: usize = gone.iter().map(|one| PLACE_BYTES + one.bytes()).sum();
+            self.bytes -= bytes;
+        }
     }
 }
 
@@ -151,8 +151,8 @@ mod tests {
 
     fn put(table: &mut Memtable, fingerprint: u64, id: &str, version: u64, live: bool) {
         let version = Version(version);
-        let key = (Fingerprint(fingerprint), id.into());
-        table.put(CORPUS, key, State { version, live });
+        let state = State { version, live };
+        table.put(CORPUS, Stored::new(Fingerprint(fingerprint), id, state));
     }
 
     fn elements(table: &Memtable) -> Vec<(u64, String, u64, bool)> {

@@ -15,10 +15,11 @@ use std::sync::Arc;
 use simshard_simhash::Fingerprint;
 use simshard_topology::{CorpusUid, Version};
 
-use crate::element::{Change, State};
+use crate::element::State;
 use crate::error::ReadError;
 use crate::memtable::Memtable;
 use crate::segment::Segment;
+use crate::stored::SharedChange;
 
 /// The effect of a change on one shard.
 #[derive(Debug, Default)]
@@ -48,11 +49,12 @@ impl Shard {
     /// fingerprint: for most that are inserted none has, and segments need not be read.
     pub(crate) fn apply(
         &mut self,
-        change: &Change,
+        shared: &SharedChange<'_>,
         places: &[u32],
         is_stored: impl Fn(Fingerprint) -> bool,
     ) -> Effects {
         let mut effects = Effects::default();
+        let change = shared.change();
         let state = change.state();
         for &place in places {
             let fingerprint = change.documents.fingerprints[place as usize];
@@ -63,8 +65,7 @@ impl Shard {
             } else {
                 change.version
             };
-            let key = (fingerprint, id.into());
-            let before = match self.state_since(since, change.corpus, &key) {
+            let before = match self.state_since(since, change.corpus, fingerprint, id) {
                 Ok(before) => before,
                 Err(error) => {
                     effects.error.get_or_insert(error);
@@ -72,7 +73,7 @@ impl Shard {
                 }
             };
             if before < state {
-                self.memtable.put(change.corpus, key, state);
+                self.memtable.put(change.corpus, shared.stored(place));
                 if before.live != state.live {
                     effects.changed.push(place);
                 }
@@ -84,13 +85,9 @@ impl Shard {
     }
 
     /// Puts what a change says without a look at the rest, as merging finds the highest version anyway.
-    pub(crate) fn replay(&mut self, change: &Change, places: &[u32]) {
-        let state = change.state();
-        for &place in places {
-            let fingerprint = change.documents.fingerprints[place as usize];
-            let key = (fingerprint, change.documents.id(place as usize).into());
-            self.memtable.put(change.corpus, key, state);
-        }
+    pub(crate) fn replay(&mut self, shared: &SharedChange<'_>, place: u32) {
+        let corpus = shared.change().corpus;
+        self.memtable.put(corpus, shared.stored(place));
     }
 
     /// The state of an element, if its version is `since` or later. An older one that a segment holds may be
@@ -99,16 +96,18 @@ impl Shard {
         &self,
         since: Version,
         corpus: CorpusUid,
-        key: &(Fingerprint, Box<str>),
+        fingerprint: Fingerprint,
+        id: &str,
     ) -> Result<State, ReadError> {
-        let in_memory = [&self.memtable, &*self.frozen].map(|table| table.get(corpus, key));
+        let tables = [&self.memtable, &*self.frozen];
+        let in_memory = tables.map(|table| table.get(corpus, fingerprint, id));
         let mut newest = in_memory
             .into_iter()
             .flatten()
             .fold(State::NEVER, State::max);
         for segment in &*self.segments {
             if segment.highest_version() >= since.max(newest.version)
-                && let Some(found) = segment.find(corpus, key.0, &key.1)?
+                && let Some(found) = segment.find(corpus, fingerprint, id)?
             {
                 newest = newest.max(found);
             }

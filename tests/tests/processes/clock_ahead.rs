@@ -15,7 +15,7 @@ use simshard_client::{
 use simshard_cluster::{ClusterLayout, CorpusName, CorpusUid, FileStore, MetadataStore};
 use simshard_simhash::{Layout, Tables};
 use simshard_storage::{
-    Change, ChangeKind, Failure, Operation, Options, Refusal, Sink, Store, Writer,
+    Change, ChangeKind, Failure, Operation, Options, Refusal, SharedChange, Sink, Store, Writer,
 };
 use simshard_testkit::{End, ProcessCluster, binary, run};
 use simshard_topology::{NodeId, ShardId, Version};
@@ -135,6 +135,7 @@ impl Sink<Sender<()>> for Applier {
             let Operation::Change(change) = operation else {
                 panic!("{operation:?}");
             };
+            let shared = SharedChange::new(&change);
             for shard in change.shards.iter() {
                 let is_there = |fingerprint| {
                     tables
@@ -144,7 +145,7 @@ impl Sink<Sender<()>> for Applier {
                 let places = (0..).zip(&change.documents.fingerprints);
                 let places = places.filter(|(_, fingerprint)| is_there(**fingerprint));
                 let places: Vec<u32> = places.map(|(place, _)| place).collect();
-                self.0.apply(shard, &change, &places, |_| true);
+                self.0.apply(shard, &shared, &places, |_| true);
             }
             done.send(()).unwrap();
         }

@@ -13,6 +13,7 @@ mod corpora_while_away;
 mod crashes;
 mod creations;
 mod deletions;
+mod documents_in_memory;
 mod empty_corpora;
 mod etcd;
 mod failing_disk;

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use simshard_storage::{
-    AbortOnPanic, Change, ChangeKind, Effects, Failure, Operation, Refusal, Sink, Store,
+    AbortOnPanic, Change, ChangeKind, Effects, Failure, Operation, Refusal, SharedChange, Sink,
+    Store,
 };
 use simshard_topology::{ShardId, ShardSet, Version};
 use tokio::sync::{oneshot, watch};
@@ -132,9 +133,13 @@ impl Applier {
             }
             outcomes.push(corpus.map(|_| ChangeOutcome::default()));
         }
+        let shared: Vec<SharedChange<'_>> = changes
+            .iter()
+            .map(|(change, _)| SharedChange::new(change))
+            .collect();
         let apply_shard = |(shard, works): (ShardId, Vec<Work>)| {
             let apply_part = |(number, corpus, places): Work| {
-                let change = &changes[number].0;
+                let change = &shared[number];
                 (number, self.apply(shard, &corpus, change, &places))
             };
             works.into_iter().map(apply_part).collect()
@@ -159,12 +164,12 @@ impl Applier {
         &self,
         id: ShardId,
         corpus: &NodeCorpus,
-        change: &Change,
+        shared: &SharedChange<'_>,
         places: &[u32],
     ) -> Result<ChangeOutcome, NodeError> {
         let _turn = self.heat.turn(id);
         if !self.heat.is_built(id) {
-            return self.apply_without_tables(id, change, places);
+            return self.apply_without_tables(id, shared, places);
         }
         let shard = corpus.read(id)?;
         // Remembers what the index was asked, so that it is asked once.
@@ -182,8 +187,9 @@ impl Applier {
             mut changed,
             newer,
             error,
-        } = self.store.apply(id, change, places, is_stored);
+        } = self.store.apply(id, shared, places, is_stored);
         drop(shard);
+        let change = shared.change();
         let documents = &change.documents;
         let fingerprint = |place: &u32| documents.fingerprints[*place as usize];
         // Where nothing changed, no shard is made.
@@ -220,7 +226,7 @@ impl Applier {
     fn apply_without_tables(
         &self,
         id: ShardId,
-        change: &Change,
+        shared: &SharedChange<'_>,
         places: &[u32],
     ) -> Result<ChangeOutcome, NodeError> {
         let counts = self.heat.is_hot(id);
@@ -228,8 +234,8 @@ impl Applier {
             mut changed,
             newer,
             error,
-        } = self.store.apply(id, change, places, |_| counts);
-        let fingerprints = &change.documents.fingerprints;
+        } = self.store.apply(id, shared, places, |_| counts);
+        let fingerprints = &shared.change().documents.fingerprints;
         changed.retain(|place| counts && home(fingerprints[*place as usize]) == id);
         match error {
             None => Ok(ChangeOutcome {

@@ -51,7 +51,7 @@ use simshard_topology::{CorpusUid, ShardId, ShardSet};
 
 use crate::directory::{Directory, StoredFile};
 use crate::disk_space::DiskSpace;
-use crate::element::{Change, Operation};
+use crate::element::Operation;
 use crate::error::{ReadError, WriteError};
 use crate::log::{LogOptions, Tail};
 use crate::manifest::Manifest;
@@ -59,6 +59,7 @@ use crate::merge::{Cursor, Merge};
 use crate::segment::{BlockCache, Segment, SegmentId};
 use crate::shard::{Effects, Lookup, Shard};
 use crate::shortage::Shortage;
+use crate::stored::SharedChange;
 use crate::thread::AbortOnPanic;
 use catalog::Catalog;
 pub use catalog::Corpus;
@@ -195,7 +196,7 @@ impl Store {
     pub fn apply(
         &self,
         id: ShardId,
-        change: &Change,
+        change: &SharedChange<'_>,
         places: &[u32],
         is_stored: impl Fn(Fingerprint) -> bool,
     ) -> Effects {

@@ -129,6 +129,7 @@ mod tests {
 
     use super::*;
     use crate::element::{Change, ChangeKind, Operation};
+    use crate::stored::SharedChange;
 
     const CORPUS: CorpusUid = CorpusUid([1; 16]);
 
@@ -144,7 +145,7 @@ mod tests {
             },
         };
         let places: Vec<u32> = (0..documents.len() as u32).collect();
-        store.apply(ShardId(0), &change, &places, |_| true);
+        store.apply(ShardId(0), &SharedChange::new(&change), &places, |_| true);
     }
 
     fn store() -> Store {

@@ -17,6 +17,7 @@ use crate::log::{LogError, Record, Tail, recover};
 use crate::manifest::Manifest;
 use crate::segment::{BlockCache, Segment};
 use crate::shard::Shard;
+use crate::stored::SharedChange;
 
 /// Reads the log that is needed, into memtables and the catalog.
 pub(super) fn replay_log(
@@ -117,6 +118,7 @@ impl Recovery<'_> {
             .tables
             .entry(change.corpus)
             .or_insert_with(|| Tables::shared(layout));
+        let shared = SharedChange::new(change);
         for (place, &fingerprint) in (0..).zip(&change.documents.fingerprints) {
             for id in shards_of(tables, fingerprint)
                 .intersection(&change.shards)
@@ -124,7 +126,7 @@ impl Recovery<'_> {
             {
                 if self.replicas.is_part(id, sequence) {
                     let shard = self.shards.entry(id).or_default();
-                    shard.replay(change, &[place]);
+                    shard.replay(&shared, place);
                 }
             }
         }

@@ -30,6 +30,7 @@ use super::upkeep::{Trim, Upkeep};
 use super::{Options, PageStart, Store};
 use crate::element::{Change, ChangeKind, Operation, State};
 use crate::shard::Effects;
+use crate::stored::SharedChange;
 use crate::writer::{Failure, Refusal, Sink, Writer};
 
 const CORPUS: CorpusUid = CorpusUid([1; 16]);
@@ -87,7 +88,9 @@ impl Applier {
             live.get(&(shard, fingerprint))
                 .is_some_and(|count| *count > 0)
         };
-        let effects = self.store.apply(shard, change, places, is_stored);
+        let effects = self
+            .store
+            .apply(shard, &SharedChange::new(change), places, is_stored);
         assert!(effects.error.is_none(), "{effects:?}");
         for &place in &effects.changed {
             let fingerprint = change.documents.fingerprints[place as usize];

@@ -4,7 +4,7 @@ use simshard_simhash::Fingerprint;
 use simshard_topology::ShardId;
 
 use super::{CORPUS, ChangeKind, Fixture, change, owned};
-use crate::{PageStart, ReadError};
+use crate::{PageStart, ReadError, SharedChange};
 
 #[test]
 fn a_shard_that_is_not_in_the_store_is_an_error() {
@@ -16,7 +16,7 @@ fn a_shard_that_is_not_in_the_store_is_an_error() {
         let start = PageStart::of(Fingerprint(0));
         let last = Fingerprint(u64::MAX);
         let change = change(ChangeKind::Insert, 1, &[(0, "")]);
-        let effects = store.apply(id, &change, &[0], |_| false);
+        let effects = store.apply(id, &SharedChange::new(&change), &[0], |_| false);
         [
             store
                 .live_ids(id, CORPUS, Fingerprint(1), None)

@@ -5,6 +5,7 @@ use simshard_topology::ShardId;
 
 use super::{CORPUS, Fixture, Options, Store, change, insert, owned, small};
 use crate::element::ChangeKind;
+use crate::stored::SharedChange;
 
 /// SC1.
 #[test]
@@ -46,7 +47,9 @@ fn a_damaged_segment_is_found_and_answers_nothing_any_more() {
     // A document that needs the segment is refused. The other one changes, and the effects say so.
     let both = change(ChangeKind::Insert, 2, &[(value, "a"), (1, "b")]);
     let is_stored = |fingerprint: Fingerprint| fingerprint.0 == value;
-    let effects = fixture.store.apply(ShardId(0), &both, &[0, 1], is_stored);
+    let effects = fixture
+        .store
+        .apply(ShardId(0), &SharedChange::new(&both), &[0, 1], is_stored);
     assert_eq!(effects.changed, [1]);
     assert!(effects.error.is_some());
     std::fs::write(&file, sound).unwrap();

@@ -10,6 +10,7 @@ use crate::error::MaintenanceError;
 use crate::log::tests::commit;
 use crate::log::{Appender, Committed, Fault, LogOptions, Record, Sink as _};
 use crate::store::{CopyError, Holding, OpenError, Options, Store, entries_of};
+use crate::stored::SharedChange;
 use crate::tests::ForgetfulDirectory;
 use crate::writer::{Committer, Failure, Refusal, Sink};
 use simshard_topology::ShardId;
@@ -203,7 +204,9 @@ impl Sink<()> for Applier {
                 let places = (0..).zip(&change.documents.fingerprints);
                 let places = places.filter(|(_, fingerprint)| is_in_shard(*fingerprint));
                 let places: Vec<u32> = places.map(|(place, _)| place).collect();
-                let effects = self.0.apply(shard, &change, &places, |_| true);
+                let effects = self
+                    .0
+                    .apply(shard, &SharedChange::new(&change), &places, |_| true);
                 assert!(effects.error.is_none(), "{effects:?}");
             }
         }
