@@ -100,8 +100,22 @@
     });
   }
 
+  // The texts of a pair stand side by side, or one below the other where there is no room, and what differs is
+  // marked by more than a colour.
+  for (const pair of all('.pairs > li')) {
+    const boxes = all('.side', pair).map((side) => side.getBoundingClientRect());
+    check(boxes.length === 2, 'a pair has not two sides');
+    const beside = boxes.length === 2 && boxes[0].right <= boxes[1].left && boxes[0].top === boxes[1].top;
+    const below = boxes.length === 2 && boxes[0].bottom <= boxes[1].top;
+    check(WIDEST > 640 ? beside : below, `the sides of ${few(pair.textContent)} are not where they should be`);
+  }
+  for (const mark of all('mark')) {
+    const line = getComputedStyle(mark).textDecorationLine;
+    check(line === 'underline', `${few(mark.textContent)} is marked by colour alone`);
+  }
+
   // A fingerprint is decimal, as on the wire; its title shows its bits.
-  for (const code of all('#degenerate h3 code')) {
+  for (const code of all('#crowded h3 code, #degenerate h3 code')) {
     const [hex] = code.title.split(' ');
     const decimal = /^\d+$/.test(code.textContent);
     check(decimal, `${few(code.textContent)} is no decimal number`);

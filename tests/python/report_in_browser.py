@@ -21,7 +21,7 @@ import tempfile
 import time
 from pathlib import Path
 
-WIDTHS = (320, 768, 1440)
+WIDTHS = (320, 390, 768, 1280, 1440)
 SCHEMES = ("light", "dark")
 
 # A browser that has not answered by then never will.
@@ -57,6 +57,8 @@ SPOILT = {
     "a hexadecimal number": ("</code></h3>", "f</code></h3>", "no decimal number"),
     "a jump": ("<h2", "<h4", "jumps"),
     "a hidden section": ("</style>", "#sizes .body { display: none }</style>", "shows nothing"),
+    "a mark of colour": ("</style>", "mark { text-decoration: none !important }</style>", "by colour alone"),
+    "one side": ("</style>", ".sides { display: block !important }</style>", "not where they should be"),
     "no outline": ("</style>", "a:focus-visible { outline: none !important }</style>", "focus"),
 }
 

@@ -5,7 +5,8 @@ use std::cmp::Reverse;
 use std::time::Duration;
 
 use simshard_batch::report::{
-    ClusterSample, Degenerate, HeavyPrefix, MemberSample, Report, Why, page,
+    ClusterSample, Degenerate, DocumentSample, Excerpt, HeavyPrefix, MemberSample, PairSample,
+    Report, Why, page,
 };
 use simshard_simhash::Fingerprint;
 
@@ -27,7 +28,9 @@ fn main() -> anyhow::Result<()> {
 fn clusters(ids: &[String]) -> Vec<ClusterSample> {
     let member = |number: u32| MemberSample {
         id: format!("https://www.example.org/articles/2024/{number}.html"),
+        fingerprint: Fingerprint(number.into()),
         distance: number % 37,
+        text: (number % 4 < 2).then(|| excerpt(&text(number.into(), 60))),
     };
     let clusters = (1..=8).map(|index| ClusterSample {
         id: Reverse(Fingerprint(index.into())),
@@ -39,6 +42,59 @@ fn clusters(ids: &[String]) -> Vec<ClusterSample> {
         cluster.members[1].id.clone_from(id);
     }
     clusters
+}
+
+/// A text of some words.
+fn text(seed: u64, words: u64) -> String {
+    const WORDS: [&str; 12] = [
+        "the", "council", "said", "that", "a", "new", "bridge", "over", "the", "river", "will",
+        "open",
+    ];
+    let words = (0..words).map(|word| WORDS[(word * (seed % 7 + 1) % 12) as usize]);
+    words.collect::<Vec<_>>().join(" ")
+}
+
+fn excerpt(text: &str) -> Excerpt {
+    Excerpt {
+        text: text.to_owned(),
+        bytes: text.len() as u64,
+    }
+}
+
+/// Pairs of texts that differ here and there, these ids among their documents.
+fn pairs(ids: &[String]) -> Vec<PairSample> {
+    let document = |id: String, text: &str| DocumentSample {
+        id,
+        fingerprint: Fingerprint(5),
+        text: Some(excerpt(text)),
+    };
+    let pairs = (0..10_u32).map(|number| {
+        let path = |part: &str| format!("https://www.example.org/news/2024/{number}/{part}.html");
+        let text = text(number.into(), 120);
+        let other = match number {
+            0 => text.clone(),
+            1 => String::new(),
+            _ => text.replacen("bridge", "tunnel", number as usize),
+        };
+        PairSample {
+            distance: 3 - number / 3,
+            documents: [
+                document(path("first"), &text),
+                document(path("second"), &other),
+            ],
+        }
+    });
+    let mut pairs: Vec<_> = pairs.collect();
+    for (id, pair) in ids.iter().zip(&mut pairs) {
+        pair.documents[0].id.clone_from(id);
+        pair.documents[1].text = Some(excerpt(&format!("{} {id}", text(3, 120))));
+    }
+    // As where the input cannot be read again.
+    pairs[9]
+        .documents
+        .iter_mut()
+        .for_each(|document| document.text = None);
+    pairs
 }
 
 /// What a run over a middling set of real documents finds.
@@ -70,12 +126,15 @@ fn everything(ids: &[String]) -> Report {
             .map(|step| (2_u64.pow(step) + 1, 54_321 >> step))
             .collect(),
         largest_clusters: clusters(ids),
+        pairs: pairs(ids),
+        lengths: (0..14).map(|step| (32 << step, 400_000 >> step)).collect(),
+        empty_texts: 3_207,
         heaviest_prefixes: prefixes.collect(),
+        crowded: vec![degenerate(0x77c3_01fe_9a04_d2b8, 9_000, Why::Crowded, ids)],
         degenerate: vec![
             degenerate(0xa81e_22c4_55d0_913b, 3_204, Why::EmptyText, ids),
             degenerate(0, 118, Why::AllZero, &["about.html".to_owned()]),
             degenerate(u64::MAX, 1, Why::AllOne, &["broken.bin".to_owned()]),
-            degenerate(0x77c3_01fe_9a04_d2b8, 9_000, Why::Crowded, ids),
         ],
         timings: [
             ("read and hash", 1_890),
@@ -94,6 +153,7 @@ fn everything(ids: &[String]) -> Report {
             ("empty text".to_owned(), 3),
             ("not UTF-8".to_owned(), 12_034),
         ],
+        halved: 0,
     }
 }
 
@@ -115,7 +175,9 @@ fn extremes(ids: &[String]) -> Report {
         members: vec![
             MemberSample {
                 id: id.clone(),
+                fingerprint: Fingerprint(u64::MAX),
                 distance: 64,
+                text: Some(excerpt(&id)),
             };
             100
         ],
@@ -130,6 +192,10 @@ fn extremes(ids: &[String]) -> Report {
         pairs_by_distance: vec![u64::MAX, 0, 1, 10, 1_000_000, u64::MAX, 3, u64::MAX / 2],
         cluster_sizes: [(2, u64::MAX), (1_000_000_000, 1), (u64::MAX, 1)].into(),
         largest_clusters: vec![cluster(u64::MAX), cluster(1_000_000_000)],
+        pairs: vec![longest_pair(&id); 100],
+        lengths: vec![(1, u64::MAX), (u64::MAX, 1)],
+        empty_texts: u64::MAX,
+        crowded: vec![degenerate(7, u64::MAX, Why::Crowded, ids)],
         heaviest_prefixes: vec![
             HeavyPrefix {
                 prefix: u16::MAX,
@@ -147,6 +213,23 @@ fn extremes(ids: &[String]) -> Report {
         ],
         degenerate_texts: vec![(id.clone(), u64::MAX)],
         skipped: vec![(id, u64::MAX)],
+        halved: 0,
+    }
+}
+
+/// Texts of the longest words.
+fn longest_pair(id: &str) -> PairSample {
+    let document = |fingerprint, text: &str| DocumentSample {
+        id: id.to_owned(),
+        fingerprint: Fingerprint(fingerprint),
+        text: Some(excerpt(text)),
+    };
+    PairSample {
+        distance: 64,
+        documents: [
+            document(0, &format!("{id} ").repeat(400)),
+            document(u64::MAX, id),
+        ],
     }
 }
 

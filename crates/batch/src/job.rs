@@ -134,7 +134,7 @@ impl Job {
         bar.finish_and_clear();
         let read = self.start.elapsed();
         let skipped = parts.skipped.clone();
-        let degenerate = parts.degenerate;
+        let (degenerate, lengths) = (parts.degenerate, parts.lengths);
         let by_recipe = parts.by_recipe;
         let documents = {
             let _spinner = (progress.spinner)("sorting");
@@ -150,14 +150,13 @@ impl Job {
         let recipe = by_recipe.then_some(self.recipe);
         let about = About {
             command: self.command,
-            inputs: self.input.names(),
             settings: settings(self.sample, recipe, search.layout()),
-            empty_text: recipe
-                .and_then(|recipe| recipe.for_texts().ok())
-                .and_then(|recipe| recipe.fingerprint(""))
-                .map(|fingerprint| fingerprint.0),
+            recipe: recipe.and_then(|recipe| recipe.for_texts().ok()),
+            ids: self.format.ids(),
+            input: self.input,
             skipped,
             degenerate,
+            lengths,
         };
         let sorted = Sorted {
             documents,
@@ -219,7 +218,7 @@ impl Sorted {
         );
         let report = match place {
             Some(place) => {
-                let page = page(&report(about, &documents, statistics));
+                let page = page(&report(about, &documents, statistics)?);
                 Some(place.write_whole(&page)?)
             }
             None => None,
@@ -243,7 +242,7 @@ impl Sorted {
             documents: self.documents.len() as u64,
             fingerprints: self.documents.fingerprints().len() as u64,
             pairs_by_distance: Vec::new(),
-            clusters: ClusterSizes::default(),
+            clusters: ClusterSizes::up_to(self.search.layout().distance()),
             timings: self.timings,
         }
     }

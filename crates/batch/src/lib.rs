@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `documents`, `clusters` | the documents of a fingerprint, of a cluster |
 //! | `job`, `find_pairs`, `find_clusters` | the searches, step by step |
-//! | `statistics`, `reported`, `report` | what was found, in numbers and as a page |
+//! | `statistics`, `texts`, `reported`, `report` | what was found, in numbers and as a page |
 //! | `evaluate` | how well recipes find the near-duplicates of some texts |
 //! | `output` | results in their forms, in files that are replaced whole |
 //!
@@ -29,6 +29,7 @@ mod progress;
 pub mod report;
 mod reported;
 mod statistics;
+mod texts;
 
 pub use dedup::{By, Dedup, Deduplicated, KeptDocuments, Known, ReadDocuments};
 pub use documents::TooManyDocuments;

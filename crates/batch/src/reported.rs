@@ -1,12 +1,15 @@
 //! The statistics of a run as a report.
 
-use std::time::Duration;
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
 
-use simshard_input::{DegenerateTexts, Skipped};
+use simshard_input::{DegenerateTexts, Ids, InputError, InputOptions, Skipped, TextLengths};
+use simshard_simhash::{Fingerprint, TextRecipe};
 
 use crate::documents::DocumentSet;
-use crate::report::Report;
+use crate::report::{ClusterSample, Degenerate, MemberSample, PairSample, Report, Why};
 use crate::statistics::{Statistics, Timings, crowded_fingerprints, heaviest_prefixes};
+use crate::texts::Texts;
 
 /// Prefixes that are listed.
 const PREFIXES: usize = 20;
@@ -19,36 +22,104 @@ const CROWDED: usize = 20;
 pub(crate) struct About {
     /// The command's name.
     pub(crate) command: &'static str,
-    /// The inputs.
-    pub(crate) inputs: Vec<String>,
+    /// The input.
+    pub(crate) input: InputOptions,
+    /// Which ids it may have.
+    pub(crate) ids: Ids,
     /// The settings that the result depends on.
     pub(crate) settings: Vec<(String, String)>,
-    /// The fingerprint of the empty text by the recipe; `None` without a recipe.
-    pub(crate) empty_text: Option<u64>,
+    /// The recipe that made fingerprints of texts, if one did.
+    pub(crate) recipe: Option<TextRecipe>,
     /// The skipped lines and texts.
     pub(crate) skipped: Skipped,
     /// Texts that say too little.
     pub(crate) degenerate: DegenerateTexts,
+    /// How long texts are.
+    pub(crate) lengths: TextLengths,
 }
 
-/// The report of a run.
-pub(crate) fn report(about: About, documents: &DocumentSet, statistics: Statistics) -> Report {
-    Report {
+/// The report of a run. Reads the texts that it shows from the input again.
+pub(crate) fn report(
+    about: About,
+    documents: &DocumentSet,
+    statistics: Statistics,
+) -> Result<Report, InputError> {
+    let mut timings = statistics.timings;
+    let by_size = statistics.clusters.by_size.clone();
+    let (mut largest, mut pairs) = statistics.clusters.into_samples();
+    if let Some(recipe) = about.recipe {
+        let start = Instant::now();
+        add_texts(&about.input, about.ids, recipe, &mut largest, &mut pairs)?;
+        timings.read_again = start.elapsed();
+    }
+    let empty_text = about.recipe.and_then(|recipe| recipe.fingerprint(""));
+    let empty_text = empty_text.map(|fingerprint| fingerprint.0);
+    let special = crowded_fingerprints(documents, CROWDED, empty_text).into_iter();
+    let is_crowded = |one: &Degenerate| one.why == Why::Crowded;
+    let (crowded, degenerate) = special.partition(is_crowded);
+    let empty_texts = empty_text.and_then(|empty| {
+        let place = documents.place(Fingerprint(empty))?;
+        Some(documents.at(place).len() as u64)
+    });
+    Ok(Report {
         command: about.command,
         version: env!("CARGO_PKG_VERSION"),
-        inputs: about.inputs,
+        inputs: about.input.names(),
         settings: about.settings,
         documents: statistics.documents,
         fingerprints: statistics.fingerprints,
         pairs_by_distance: statistics.pairs_by_distance,
-        cluster_sizes: statistics.clusters.by_size.clone(),
-        largest_clusters: statistics.clusters.into_largest(),
+        cluster_sizes: by_size,
+        largest_clusters: largest,
+        pairs,
+        lengths: about.lengths.bins(),
+        empty_texts: empty_texts.unwrap_or(0) + about.skipped.unhashable_texts,
         heaviest_prefixes: heaviest_prefixes(documents, PREFIXES),
-        degenerate: crowded_fingerprints(documents, CROWDED, about.empty_text),
+        crowded,
+        degenerate,
         degenerate_texts: degenerate_texts(about.degenerate),
-        timings: timings(statistics.timings),
+        timings: self::timings(timings),
         skipped: about.skipped.reasons(),
+        halved: 0,
+    })
+}
+
+/// Adds the texts of two members of each cluster, and of the pairs.
+fn add_texts(
+    input: &InputOptions,
+    ids: Ids,
+    recipe: TextRecipe,
+    clusters: &mut [ClusterSample],
+    pairs: &mut [PairSample],
+) -> Result<(), InputError> {
+    let mut wanted = HashSet::new();
+    let mut members: Vec<&mut MemberSample> = Vec::new();
+    for cluster in clusters {
+        let (first, others) = match cluster.members.split_first_mut() {
+            Some(both) => both,
+            None => continue,
+        };
+        members.push(first);
+        members.extend(others.iter_mut().rev().max_by_key(|member| member.distance));
     }
+    for member in &members {
+        wanted.insert((member.id.clone(), member.fingerprint));
+    }
+    let mut documents: Vec<_> = pairs
+        .iter_mut()
+        .flat_map(|pair| &mut pair.documents)
+        .collect();
+    for document in &documents {
+        wanted.insert((document.id.clone(), document.fingerprint));
+    }
+    let texts = Texts::read(input, ids, recipe, &wanted)?;
+    for member in members {
+        member.text = texts.of(&member.id, member.fingerprint).cloned();
+    }
+    for document in &mut documents {
+        document.text = texts.of(&document.id, document.fingerprint).cloned();
+    }
+    Ok(())
 }
 
 fn degenerate_texts(texts: DegenerateTexts) -> Vec<(String, u64)> {
@@ -64,12 +135,17 @@ fn timings(timings: Timings) -> Vec<(String, Duration)> {
         sort,
         join,
         write,
+        read_again,
     } = timings;
-    let phases = [
+    let mut phases = vec![
         ("read", read),
         ("sort", sort),
         ("join", join),
         ("write", write),
     ];
-    phases.map(|(name, time)| (name.to_owned(), time)).to_vec()
+    if !read_again.is_zero() {
+        phases.push(("read the texts below", read_again));
+    }
+    let named = phases.into_iter();
+    named.map(|(name, time)| (name.to_owned(), time)).collect()
 }

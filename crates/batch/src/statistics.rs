@@ -9,10 +9,15 @@ use simshard_simhash::Fingerprint;
 use crate::clusters::Cluster;
 use crate::documents::{DocumentSet, Group};
 use crate::member::Member;
+use crate::texts::Excerpt;
 
 /// Clusters, and members of each, of which samples are kept.
 const CLUSTER_SAMPLES: usize = 20;
 const MEMBER_SAMPLES: usize = 8;
+
+/// Pairs of near-duplicates of which samples are kept, and the members of a cluster that they are taken from.
+const PAIR_SAMPLES: usize = 10;
+const LOOKED_AT: usize = 64;
 
 /// Documents of a crowded fingerprint of which the names are kept.
 const DOCUMENT_SAMPLES: usize = 5;
@@ -53,6 +58,8 @@ pub(crate) struct Timings {
     pub(crate) join: Duration,
     /// Writing.
     pub(crate) write: Duration,
+    /// Reading the texts of a report again.
+    pub(crate) read_again: Duration,
 }
 
 /// How large clusters are, and samples of the largest.
@@ -62,6 +69,38 @@ pub(crate) struct ClusterSizes {
     pub(crate) by_size: BTreeMap<u64, u64>,
     /// The smallest of the largest comes off first.
     largest: BinaryHeap<Reverse<ClusterSample>>,
+    /// Pairs of clusters that were drawn, by how late they were. Those of equal fingerprints come last.
+    pairs: BinaryHeap<Drawn>,
+    /// The largest distance of a pair.
+    distance: u32,
+}
+
+/// A pair, and its place in the order of drawing.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Drawn {
+    is_equal: bool,
+    lot: u64,
+    pair: PairSample,
+}
+
+/// Two near-duplicates.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PairSample {
+    /// The bits by which they differ.
+    pub distance: u32,
+    /// The documents.
+    pub documents: [DocumentSample; 2],
+}
+
+/// A document, and its text where it could be read again.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DocumentSample {
+    /// Its id, or the number that stands for one.
+    pub id: String,
+    /// Its fingerprint.
+    pub fingerprint: Fingerprint,
+    /// Its text.
+    pub text: Option<Excerpt>,
 }
 
 /// A large cluster, with its first documents. The larger is greater; of equal ones, that of the smaller fingerprint.
@@ -80,14 +119,27 @@ pub struct ClusterSample {
 pub struct MemberSample {
     /// Its id, or the number that stands for one.
     pub id: String,
+    /// Its fingerprint.
+    pub fingerprint: Fingerprint,
     /// The bits by which it differs from the cluster's first document.
     pub distance: u32,
+    /// Its text, for the first and the farthest of the sample.
+    pub text: Option<Excerpt>,
 }
 
 impl ClusterSizes {
+    /// No clusters yet, of pairs up to this distance.
+    pub(crate) fn up_to(distance: u32) -> Self {
+        Self {
+            distance,
+            ..Self::default()
+        }
+    }
+
     /// Counts a cluster of `size` documents, two or more.
     pub(crate) fn add(&mut self, cluster: Cluster<'_>, size: u64) {
         *self.by_size.entry(size).or_default() += 1;
+        self.draw(cluster);
         let smallest = self.largest.peek().map(|Reverse(sample)| sample.size);
         let full = self.largest.len() == CLUSTER_SAMPLES;
         if full && smallest.is_some_and(|smallest| size <= smallest) {
@@ -100,7 +152,9 @@ impl ClusterSizes {
             members: members
                 .map(|member| MemberSample {
                     distance: member.fingerprint.distance(cluster.id()),
+                    fingerprint: member.fingerprint,
                     id: name(member),
+                    text: None,
                 })
                 .collect(),
         };
@@ -110,16 +164,61 @@ impl ClusterSizes {
         }
     }
 
+    /// Draws a pair of a cluster by lot: its first document, and the farthest that is near it. Every cluster has the
+    /// same chance, and the same clusters give the same pairs.
+    fn draw(&mut self, cluster: Cluster<'_>) {
+        let lot = lot(cluster.id());
+        let full = self.pairs.len() == PAIR_SAMPLES;
+        let is_late = |last: &Drawn| !last.is_equal && last.lot <= lot;
+        if full && self.pairs.peek().is_some_and(is_late) {
+            return;
+        }
+        let mut members = cluster.members().take(LOOKED_AT);
+        let Some(first) = members.next() else {
+            return;
+        };
+        let distance = |member: &Member<'_>| member.fingerprint.distance(first.fingerprint);
+        let near = members.filter(|member| distance(member) <= self.distance);
+        let Some(other) = near.max_by_key(distance) else {
+            return;
+        };
+        let distance = distance(&other);
+        let document = |member: Member<'_>| DocumentSample {
+            fingerprint: member.fingerprint,
+            id: name(member),
+            text: None,
+        };
+        self.pairs.push(Drawn {
+            is_equal: distance == 0,
+            lot,
+            pair: PairSample {
+                distance,
+                documents: [first, other].map(document),
+            },
+        });
+        if full {
+            self.pairs.pop();
+        }
+    }
+
     /// The number of clusters of two documents or more.
     pub(crate) fn count(&self) -> u64 {
         self.by_size.values().sum()
     }
 
-    /// The largest clusters, the largest first.
-    pub(crate) fn into_largest(self) -> Vec<ClusterSample> {
+    /// The largest clusters, the largest first, and the pairs that were drawn, the farthest first.
+    pub(crate) fn into_samples(self) -> (Vec<ClusterSample>, Vec<PairSample>) {
         let largest = self.largest.into_sorted_vec();
-        largest.into_iter().map(|Reverse(sample)| sample).collect()
+        let largest = largest.into_iter().map(|Reverse(sample)| sample);
+        let mut pairs: Vec<_> = self.pairs.into_iter().map(|drawn| drawn.pair).collect();
+        pairs.sort_by_key(|pair| (Reverse(pair.distance), pair.documents[0].fingerprint));
+        (largest.collect(), pairs)
     }
+}
+
+/// A number that says nothing of the fingerprint, and is always the same for it.
+fn lot(fingerprint: Fingerprint) -> u64 {
+    fastrand::Rng::with_seed(fingerprint.0).u64(..)
 }
 
 fn name(member: Member<'_>) -> String {
@@ -303,7 +402,7 @@ mod tests {
         for &(a, b) in links {
             linked.union(a, b);
         }
-        let mut sizes = ClusterSizes::default();
+        let mut sizes = ClusterSizes::up_to(1);
         for cluster in DocumentClusters::new(set, linked).iter() {
             sizes.add(cluster, cluster.document_count());
         }
@@ -319,7 +418,7 @@ mod tests {
         let sizes = sizes(&set, &[]);
         assert_eq!(sizes.count(), 50);
         assert_eq!(sizes.by_size[&8], 7);
-        let largest = sizes.into_largest();
+        let (largest, _) = sizes.into_samples();
         assert_eq!(largest.len(), CLUSTER_SAMPLES);
         let expected = (6..50)
             .step_by(7)
@@ -334,7 +433,8 @@ mod tests {
     fn a_sample_shows_distances_from_the_first_document() {
         let set = set(&[(4, 1), (5, 2), (7, 1)]);
         let sizes = sizes(&set, &[(0, 1), (1, 2)]);
-        let sample = &sizes.into_largest()[0];
+        let (largest, _) = sizes.into_samples();
+        let sample = &largest[0];
         assert_eq!((sample.size, sample.id.0.0), (4, 4));
         let members = sample
             .members
@@ -344,5 +444,37 @@ mod tests {
             members.collect::<Vec<_>>(),
             [("1", 0), ("2", 1), ("3", 1), ("4", 2)]
         );
+    }
+
+    #[test]
+    fn pairs_are_drawn_by_lot_those_that_differ_first() {
+        // A hundred clusters of two fingerprints, and as many of one.
+        let far = |cluster: u64| cluster << 40 | cluster << 8;
+        let two = (1..=100).flat_map(|cluster| [(far(cluster), 1), (far(cluster) + 1, 1)]);
+        let one = (101..=200).map(|cluster| (far(cluster), 2));
+        let set = set(&two.chain(one).collect::<Vec<_>>());
+        let links: Vec<_> = (0..100)
+            .map(|cluster| (2 * cluster, 2 * cluster + 1))
+            .collect();
+        let (_, pairs) = sizes(&set, &links).into_samples();
+        assert_eq!(pairs.len(), PAIR_SAMPLES);
+        assert!(pairs.iter().all(|pair| pair.distance == 1));
+        let firsts = pairs.iter().map(|pair| pair.documents[0].fingerprint.0);
+        let firsts: Vec<_> = firsts.collect();
+        assert!(firsts.iter().any(|&first| first > far(50)), "{firsts:?}");
+        let (_, again) = sizes(&set, &links).into_samples();
+        assert_eq!(again, pairs);
+
+        let (_, pairs) = sizes(&set, &links[..4]).into_samples();
+        let equal = pairs.iter().filter(|pair| pair.distance == 0);
+        assert_eq!(equal.count(), PAIR_SAMPLES - 4);
+    }
+
+    #[test]
+    fn a_drawn_pair_is_near() {
+        let set = set(&[(4, 1), (5, 1), (7, 1)]);
+        let (_, pairs) = sizes(&set, &[(0, 1), (1, 2)]).into_samples();
+        let values = pairs[0].documents.each_ref().map(|one| one.fingerprint.0);
+        assert_eq!((values, pairs[0].distance), ([4, 5], 1));
     }
 }

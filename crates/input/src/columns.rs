@@ -10,6 +10,7 @@ use crate::degenerate::DegenerateTexts;
 use crate::document::{Record, RecordContent, RecordId};
 use crate::error::InputError;
 use crate::input::Input;
+use crate::lengths::TextLengths;
 use crate::skipped::Skipped;
 
 /// Documents in the order of their input, one element each in every column.
@@ -23,6 +24,8 @@ pub struct Columns {
     pub skipped: Skipped,
     /// Texts that say too little. With a sample this may tell of some beyond its end.
     pub degenerate: DegenerateTexts,
+    /// How long the texts are that have a fingerprint.
+    pub(crate) lengths: TextLengths,
     /// Where bare fingerprints stood.
     lines: Vec<Run>,
 }
@@ -186,6 +189,7 @@ impl Columns {
                 let fingerprint = recipe.fingerprint(text);
                 if fingerprint.is_some() {
                     self.degenerate.judge(text);
+                    self.lengths.count(text);
                 }
                 fingerprint
             }

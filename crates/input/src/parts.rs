@@ -14,6 +14,7 @@ use crate::error::InputError;
 use crate::format::Format;
 use crate::ids::Ids;
 use crate::input::Input;
+use crate::lengths::TextLengths;
 use crate::needs::{Check, Needs};
 use crate::options::InputOptions;
 use crate::skipped::Skipped;
@@ -35,6 +36,8 @@ pub struct Parts {
     pub skipped: Skipped,
     /// Texts that say too little. With a sample this may tell of some beyond its end.
     pub degenerate: DegenerateTexts,
+    /// How long the texts are that have a fingerprint. With a sample this may tell of some beyond its end.
+    pub lengths: TextLengths,
 }
 
 /// Reads all documents that `options` name, or the first `sample` of them (0 means all),
@@ -92,6 +95,7 @@ impl Parts {
     pub(crate) fn push(&mut self, mut part: Columns) {
         self.skipped += &part.skipped;
         self.degenerate += part.degenerate;
+        self.lengths += part.lengths;
         if part.fingerprints.is_empty() {
             return;
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::statistics::{ClusterSample, Degenerate, HeavyPrefix};
+use crate::statistics::{ClusterSample, Degenerate, HeavyPrefix, PairSample};
 
 /// The result of a batch command, and its course.
 #[derive(Debug, Clone, Default)]
@@ -27,9 +27,17 @@ pub struct Report {
     pub cluster_sizes: BTreeMap<u64, u64>,
     /// The largest clusters, largest first.
     pub largest_clusters: Vec<ClusterSample>,
+    /// Pairs of near-duplicates of clusters that were drawn by lot.
+    pub pairs: Vec<PairSample>,
+    /// The most bytes of a text, and how many texts are longer than those before it and not longer than that.
+    pub lengths: Vec<(u64, u64)>,
+    /// Texts without words: those of the empty text's fingerprint, and those that the recipe gives none.
+    pub empty_texts: u64,
     /// The leading 16 bits that most documents share, heaviest first.
     pub heaviest_prefixes: Vec<HeavyPrefix>,
-    /// Fingerprints that deserve a look: shared by many documents, or special.
+    /// Fingerprints that the most documents share.
+    pub crowded: Vec<Degenerate>,
+    /// Fingerprints of nothing: that of the empty text, and those that stand for a missing one.
     pub degenerate: Vec<Degenerate>,
     /// Texts that say too little for a fingerprint: why, and how many.
     pub degenerate_texts: Vec<(String, u64)>,
@@ -37,9 +45,16 @@ pub struct Report {
     pub timings: Vec<(String, Duration)>,
     /// Why input was left out, and how many documents, lines or files of it.
     pub skipped: Vec<(String, u64)>,
+    /// How many times the lists were halved, as the page would be too large with all that they usually show.
+    pub halved: u32,
 }
 
 impl Report {
+    /// The first entries of a list: at most `most`, or fewer where the page would be too large.
+    pub(super) fn first<'a, T>(&self, entries: &'a [T], most: usize) -> &'a [T] {
+        &entries[..entries.len().min((most >> self.halved).max(1))]
+    }
+
     /// Whether the command makes clusters, so that their absence says something.
     pub(super) fn makes_clusters(&self) -> bool {
         self.command == "find-clusters" || !self.cluster_sizes.is_empty()

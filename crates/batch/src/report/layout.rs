@@ -23,9 +23,29 @@ pub(super) struct Head {
     pub(super) tiles: Markup,
 }
 
+/// Most bytes of a page (H3).
+const MOST_BYTES: usize = 2_000_000;
+
+/// Lists halved this many times have an entry each.
+const MOST_HALVED: u32 = 6;
+
 /// The report as an HTML page.
 #[must_use]
 pub fn page(report: &Report) -> String {
+    let mut page = drawn(report);
+    for halved in 1..=MOST_HALVED {
+        if page.len() <= MOST_BYTES {
+            break;
+        }
+        page = drawn(&Report {
+            halved,
+            ..report.clone()
+        });
+    }
+    page
+}
+
+fn drawn(report: &Report) -> String {
     let head = Head {
         command: report.command,
         version: report.version,

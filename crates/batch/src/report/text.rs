@@ -3,6 +3,9 @@
 use maud::{Markup, html};
 use simshard_runtime::terminal::is_obeyed;
 
+/// Bytes of a folder from which on it has a line of its own.
+const FOLDER: usize = 16;
+
 /// Characters of a text that are shown; no id is longer.
 const LONGEST: usize = 1024;
 
@@ -25,6 +28,39 @@ pub(super) fn outside(text: &str) -> Markup {
             }
         }
         @if hidden > 0 { " " span.more { "… and " (hidden) " more characters" } }
+    }
+}
+
+/// The folder that several paths or addresses have in common; empty if it is not worth a line of its own.
+pub(super) fn common_folder<'a>(ids: impl IntoIterator<Item = &'a str>) -> &'a str {
+    let mut ids = ids.into_iter();
+    let Some(first) = ids.next() else {
+        return "";
+    };
+    let mut common = first.rfind('/').map_or("", |end| &first[..=end]);
+    let mut are_several = false;
+    for id in ids {
+        are_several = true;
+        while !id.starts_with(common) || id.len() == common.len() {
+            let parent = common.trim_end_matches('/').rfind('/');
+            common = parent.map_or("", |end| &common[..=end]);
+            if common.is_empty() {
+                return "";
+            }
+        }
+    }
+    if are_several && common.len() >= FOLDER {
+        common
+    } else {
+        ""
+    }
+}
+
+/// A text from outside without the folder that stands above it.
+pub(super) fn outside_within(folder: &str, text: &str) -> Markup {
+    match text.strip_prefix(folder) {
+        Some(rest) if !folder.is_empty() => html! { span.more { "…/" } (outside(rest)) },
+        Some(_) | None => outside(text),
     }
 }
 
@@ -106,6 +142,32 @@ mod tests {
         for text in ["héllo", "שלום", "می\u{200c}خواهم", "👩\u{200d}🔬"] {
             assert_eq!(shown(text), format!("<bdi>{text}</bdi>"));
         }
+    }
+
+    #[test]
+    fn paths_have_the_folder_in_common_that_all_are_in() {
+        let long = "https://www.example.org/";
+        for (ids, folder) in [
+            (&["a/b/c"][..], ""),
+            (&["a/b/c", "a/b/d"], ""),
+            (
+                &["https://www.example.org/a/1", "https://www.example.org/a/2"],
+                "https://www.example.org/a/",
+            ),
+            (
+                &["https://www.example.org/a/1", "https://www.example.org/ab"],
+                long,
+            ),
+            (
+                &["https://www.example.org/a", "https://www.example.org/"],
+                "",
+            ),
+            (&["https://www.example.org/a", "b"], ""),
+        ] {
+            assert_eq!(common_folder(ids.iter().copied()), folder, "{ids:?}");
+        }
+        let within = outside_within(long, "https://www.example.org/<a>").into_string();
+        assert_eq!(within, "<span class=\"more\">…/</span><bdi>&lt;a&gt;</bdi>");
     }
 
     #[test]

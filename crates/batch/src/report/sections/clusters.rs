@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
-use super::list::{ENTRIES, SAMPLES, first, more};
+use super::list::{ENTRIES, SAMPLES, more};
 use crate::report::bars::{Bars, Row};
 use crate::report::numbers::{count, grouped, short};
 use crate::report::section::Section;
-use crate::report::text::outside;
-use crate::report::{ClusterSample, Report};
+use crate::report::text::{common_folder, outside, outside_within};
+use crate::report::{ClusterSample, Excerpt, Report};
+
+/// Bytes of a text that a card shows.
+const EXCERPT: usize = 240;
 
 pub(super) fn sizes(report: &Report) -> Option<Section> {
     if !report.makes_clusters() {
@@ -91,7 +94,7 @@ pub(super) fn largest(report: &Report) -> Option<Section> {
     if clusters.is_empty() {
         return None;
     }
-    let shown = first(clusters, ENTRIES);
+    let shown = report.first(clusters, ENTRIES);
     Some(Section {
         id: "largest",
         title: "Largest clusters",
@@ -101,18 +104,22 @@ pub(super) fn largest(report: &Report) -> Option<Section> {
             "read distant ones before you drop a cluster as a whole."
         },
         body: html! {
-            ol.cards { @for cluster in shown { (card(cluster)) } }
+            ol.cards { @for cluster in shown { (card(cluster, report)) } }
             (more(clusters.len() as u64, shown.len()))
         },
     })
 }
 
-fn card(cluster: &ClusterSample) -> Markup {
-    let members = first(&cluster.members, SAMPLES);
+fn card(cluster: &ClusterSample, report: &Report) -> Markup {
+    let members = report.first(&cluster.members, SAMPLES);
+    let folder = common_folder(members.iter().map(|member| member.id.as_str()));
+    let texts = members.iter().filter_map(|member| member.text.as_ref());
     html! {
         li {
             h3 { (cluster.id.0) }
             p.size { (count(cluster.size)) " documents" }
+            @for text in texts { p.excerpt { (beginning(text)) } }
+            @if !folder.is_empty() { p.folder { "in " (outside(folder)) } }
             @if !members.is_empty() {
                 table.members {
                     caption.unseen { "Some members of the cluster" }
@@ -123,7 +130,7 @@ fn card(cluster: &ClusterSample) -> Markup {
                         @for member in members {
                             tr {
                                 td.number { (member.distance) }
-                                td { (outside(&member.id)) }
+                                td { (outside_within(folder, &member.id)) }
                             }
                         }
                     }
@@ -132,6 +139,24 @@ fn card(cluster: &ClusterSample) -> Markup {
             }
         }
     }
+}
+
+/// The first words of a text, as many as fit a few lines.
+fn beginning(text: &Excerpt) -> Markup {
+    let mut words = String::new();
+    for word in text.text.split_whitespace().take(EXCERPT) {
+        if !words.is_empty() {
+            words.push(' ');
+        }
+        words.push_str(word);
+        if words.len() > EXCERPT {
+            break;
+        }
+    }
+    let cut = words.floor_char_boundary(EXCERPT);
+    let is_cut = cut < words.len() || text.text.split_whitespace().nth(EXCERPT).is_some();
+    words.truncate(cut);
+    html! { (outside(&words)) @if is_cut { span.more { " …" } } }
 }
 
 #[cfg(test)]

@@ -2,11 +2,11 @@
 
 use maud::{Markup, html};
 
-use super::list::{ENTRIES, SAMPLES, first, more, reasons};
+use super::list::{ENTRIES, SAMPLES, more, reasons};
 use crate::report::bars::{Bars, Row};
 use crate::report::numbers::{count, factor, share};
 use crate::report::section::Section;
-use crate::report::text::outside;
+use crate::report::text::{common_folder, outside, outside_within};
 use crate::report::{Degenerate, Report, Why};
 
 /// All prefixes of 16 bits.
@@ -17,7 +17,7 @@ const PREFIXES: f64 = 65_536.0;
 const LEAST_MEAN: f64 = 16.0;
 
 pub(super) fn prefixes(report: &Report) -> Option<Section> {
-    let prefixes = first(&report.heaviest_prefixes, ENTRIES);
+    let prefixes = report.first(&report.heaviest_prefixes, ENTRIES);
     if prefixes.is_empty() {
         return None;
     }
@@ -65,20 +65,40 @@ pub(super) fn degenerate(report: &Report) -> Option<Section> {
     if all.is_empty() {
         return None;
     }
-    let shown = first(all, ENTRIES);
     Some(Section {
         id: "degenerate",
         title: "Degenerate fingerprints",
         lead: html! {
-            "Fingerprints that stand for little text, or for very many documents. They match each "
-            "other whatever their texts were about, so leave those documents out if the samples are "
-            "empty or all boilerplate."
+            "Fingerprints that stand for no text: that of the empty text, and those that programs write "
+            "for a missing one. Their documents match each other whatever they are about, so leave "
+            "them out."
         },
-        body: html! {
-            ul.cards { @for one in shown { (card(one, report.documents)) } }
-            (more(all.len() as u64, shown.len()))
-        },
+        body: cards(report, all),
     })
+}
+
+pub(super) fn crowded(report: &Report) -> Option<Section> {
+    let all = &report.crowded;
+    if all.is_empty() {
+        return None;
+    }
+    Some(Section {
+        id: "crowded",
+        title: "Shared fingerprints",
+        lead: html! {
+            "The fingerprints that the most documents have. These are usually exact copies of one text, "
+            "of which one can be kept. Where the samples are other texts, those are all boilerplate."
+        },
+        body: cards(report, all),
+    })
+}
+
+fn cards(report: &Report, all: &[Degenerate]) -> Markup {
+    let shown = report.first(all, ENTRIES);
+    html! {
+        ul.cards { @for one in shown { (card(one, report)) } }
+        (more(all.len() as u64, shown.len()))
+    }
 }
 
 pub(super) fn degenerate_texts(report: &Report) -> Option<Section> {
@@ -98,8 +118,10 @@ pub(super) fn degenerate_texts(report: &Report) -> Option<Section> {
     })
 }
 
-fn card(one: &Degenerate, documents: u64) -> Markup {
-    let samples = first(&one.samples, SAMPLES);
+fn card(one: &Degenerate, report: &Report) -> Markup {
+    let documents = report.documents;
+    let samples = report.first(&one.samples, SAMPLES);
+    let folder = common_folder(samples.iter().map(String::as_str));
     html! {
         li {
             h3 { code title=(format!("{:016x} in hexadecimal", one.fingerprint)) { (one.fingerprint) } }
@@ -107,10 +129,11 @@ fn card(one: &Degenerate, documents: u64) -> Markup {
                 (count(one.documents)) @if one.documents == 1 { " document" } @else { " documents" }
                 " (" (share(one.documents.into(), documents.into())) ")"
             }
-            p { (explained(one.why)) }
+            @if let Some(explained) = explained(one.why) { p { (explained) } }
+            @if !folder.is_empty() { p.folder { "in " (outside(folder)) } }
             @if !samples.is_empty() {
                 ul.samples aria-label="Some of the documents" {
-                    @for id in samples { li { (outside(id)) } }
+                    @for id in samples { li { (outside_within(folder, id)) } }
                 }
                 (more(one.documents, samples.len()))
             }
@@ -118,19 +141,20 @@ fn card(one: &Degenerate, documents: u64) -> Markup {
     }
 }
 
-fn explained(why: Why) -> &'static str {
+/// Why a fingerprint stands for no text; `None` if it stands for many.
+fn explained(why: Why) -> Option<&'static str> {
     match why {
-        Why::EmptyText => "What the recipe makes of an empty text: these documents have no words.",
-        Why::AllZero => {
-            "Every bit is 0. Empty texts often have this fingerprint, and programs that write 0 for \
-             a missing one."
+        Why::EmptyText => {
+            Some("What the recipe makes of an empty text: these documents have no words.")
         }
-        Why::AllOne => {
+        Why::AllZero => Some(
+            "Every bit is 0. Empty texts often have this fingerprint, and programs that write 0 for a \
+             missing one.",
+        ),
+        Why::AllOne => Some(
             "Every bit is 1. Texts hardly ever have this fingerprint: it is likely a mark for a \
-             missing one."
-        }
-        Why::Crowded => {
-            "Shared by many documents: exact copies, or texts that are all boilerplate."
-        }
+             missing one.",
+        ),
+        Why::Crowded => None,
     }
 }

@@ -11,11 +11,6 @@ pub(super) const ENTRIES: usize = 50;
 /// Entries of a list within an entry that are shown.
 pub(super) const SAMPLES: usize = 8;
 
-/// The entries of a list that are shown.
-pub(super) fn first<T>(entries: &[T], limit: usize) -> &[T] {
-    &entries[..entries.len().min(limit)]
-}
-
 /// How many entries of a list are not shown.
 pub(super) fn more(all: u64, shown: usize) -> Markup {
     let hidden = all.saturating_sub(shown as u64);

@@ -3,7 +3,9 @@
 mod clusters;
 mod distances;
 mod fingerprints;
+mod lengths;
 pub(super) mod list;
+mod pairs;
 pub(super) mod run;
 
 use super::content::Report;
@@ -15,7 +17,10 @@ pub(super) fn all(report: &Report) -> Vec<Section> {
         distances::section(report),
         clusters::sizes(report),
         clusters::largest(report),
+        pairs::section(report),
+        lengths::section(report),
         fingerprints::prefixes(report),
+        fingerprints::crowded(report),
         fingerprints::degenerate(report),
         fingerprints::degenerate_texts(report),
         run::timings(report),

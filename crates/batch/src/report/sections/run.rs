@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use maud::{Markup, html};
 
-use super::list::{ENTRIES, first, more, reasons};
+use super::list::{ENTRIES, more, reasons};
 use crate::report::Report;
 use crate::report::numbers::{share, time};
 use crate::report::section::Section;
@@ -19,7 +19,7 @@ pub(super) fn timings(report: &Report) -> Option<Section> {
     if total.is_zero() {
         return None;
     }
-    let phases = first(&report.timings, ENTRIES);
+    let phases = report.first(&report.timings, ENTRIES);
     Some(Section {
         id: "timings",
         title: "Time",
@@ -91,7 +91,7 @@ pub(super) fn skipped(report: &Report) -> Option<Section> {
     if report.skipped.is_empty() {
         return None;
     }
-    let shown = first(&report.skipped, ENTRIES);
+    let shown = report.first(&report.skipped, ENTRIES);
     let counts = shown
         .iter()
         .map(|(reason, number)| (reason.as_str(), *number));
@@ -113,7 +113,7 @@ pub(in crate::report) fn settings(report: &Report) -> Option<Section> {
     if report.settings.is_empty() {
         return None;
     }
-    let shown = first(&report.settings, ENTRIES);
+    let shown = report.first(&report.settings, ENTRIES);
     Some(Section {
         id: "settings",
         title: "Settings",
@@ -140,7 +140,7 @@ pub(in crate::report) fn inputs(report: &Report) -> Option<Section> {
     if report.inputs.is_empty() {
         return None;
     }
-    let shown = first(&report.inputs, ENTRIES);
+    let shown = report.first(&report.inputs, ENTRIES);
     Some(Section {
         id: "inputs",
         title: "Inputs",
