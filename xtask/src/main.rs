@@ -1,7 +1,7 @@
 //! Developer commands, run as `cargo xtask <verb>`.
 //!
 //! `test` and `lint` only read the sources; `fix` writes them, `bench` writes docs/benchmarks.md
-//! and `quality` docs/quality.md.
+//! and `quality` docs/quality.md. `dist` builds the archives of a release.
 //! Whatever a verb needs and does not find is installed by `tools`, which says so first.
 
 use std::process::ExitCode;
@@ -10,6 +10,7 @@ use clap::{Parser, Subcommand};
 
 mod bench;
 mod commands;
+mod dist;
 mod process;
 mod report;
 mod steps;
@@ -32,6 +33,7 @@ enum Verb {
     Bench(commands::bench::Arguments),
     Quality(commands::quality::Arguments),
     Files(commands::files::Arguments),
+    Dist(commands::dist::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
         Verb::Bench(arguments) => commands::bench::run(&arguments),
         Verb::Quality(arguments) => commands::quality::run(&arguments),
         Verb::Files(arguments) => commands::files::run(&arguments),
+        Verb::Dist(arguments) => commands::dist::run(&arguments),
     };
     match outcome {
         Ok(code) => code,

@@ -45,6 +45,16 @@ impl Workspace {
         &self.root
     }
 
+    /// The folder of what cargo builds.
+    pub(crate) fn target(&self) -> &Path {
+        &self.target
+    }
+
+    /// Where the archives of a release lie.
+    pub(crate) fn dist(&self) -> PathBuf {
+        self.target.join("dist")
+    }
+
     /// Where xtask keeps the tools that it installs.
     pub(crate) fn tools(&self) -> PathBuf {
         self.target.join("tools")

@@ -1,6 +1,7 @@
 //! The verbs, one file each.
 
 pub(crate) mod bench;
+pub(crate) mod dist;
 pub(crate) mod files;
 pub(crate) mod fix;
 pub(crate) mod lint;

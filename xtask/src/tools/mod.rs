@@ -12,6 +12,7 @@ mod apt;
 mod browser;
 mod components;
 mod python;
+mod targets;
 
 pub(crate) use python::PythonTools;
 
@@ -91,6 +92,19 @@ pub(crate) fn readers(workspace: &Workspace) -> anyhow::Result<PythonTools> {
     println!("The comparison needs some tools. What is missing of them is installed now:");
     println!("{}", python::READERS.announcement());
     python::ensure(workspace, &python::READERS)
+}
+
+/// A compiler and linker for other machines, in a Python environment of its own, announced and installed if it is
+/// missing.
+pub(crate) fn cross_compiler(workspace: &Workspace) -> anyhow::Result<PythonTools> {
+    println!("The archives need a tool. If it is missing, it is installed now:");
+    println!("{}", python::DIST.announcement());
+    python::ensure(workspace, &python::DIST)
+}
+
+/// The standard library of a target is there, or added to the Rust toolchain.
+pub(crate) fn standard_library(workspace: &Workspace, triple: &str) -> anyhow::Result<()> {
+    targets::ensure(workspace, triple)
 }
 
 fn prepared<T>(needed: bool, ensure: impl FnOnce() -> anyhow::Result<T>) -> Result<T, String> {

@@ -60,6 +60,15 @@ pub(super) const READERS: Kind = Kind {
   datasets",
 };
 
+/// What `cargo xtask dist` compiles and links with.
+pub(super) const DIST: Kind = Kind {
+    folder: "dist",
+    requirements: "requirements-dist.txt",
+    purpose: "  \
+  cargo-zigbuild,      to compile the C code of dependencies for other machines, and to link with
+  ziglang              a C library that needs nothing of the system.",
+};
+
 impl Kind {
     /// What it is for, and how it is installed.
     pub(super) fn announcement(&self) -> String {
@@ -202,6 +211,7 @@ mod tests {
         for (requirements, one) in [
             (include_str!("../../requirements.txt"), "buf-bin=="),
             (include_str!("../../requirements-bench.txt"), "faiss-cpu=="),
+            (include_str!("../../requirements-dist.txt"), "ziglang=="),
         ] {
             let lines = requirements.lines().filter(|line| !line.starts_with('#'));
             let packages: Vec<_> = lines.collect();

@@ -1,0 +1,36 @@
+//! An archive is tried where there is nothing but what it holds: `tests/python/bare_root.py`.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::Target;
+use crate::process;
+use crate::workspace::Workspace;
+
+/// Emulators of a processor, by their names in Debian.
+const EMULATORS: [&str; 2] = ["qemu-aarch64-static", "qemu-aarch64"];
+
+/// Tries an archive, or says why it cannot be tried here.
+pub(super) fn run(workspace: &Workspace, archive: &Path, target: Target) -> anyhow::Result<()> {
+    let mut script = Command::new("python3");
+    workspace.at_root(&mut script);
+    script
+        .arg("tests/python/bare_root.py")
+        .arg("--archive")
+        .arg(archive);
+    if target.processor() != std::env::consts::ARCH {
+        let runs = |name: &&str| process::succeeds(Command::new(name).arg("--version"));
+        let emulator = EMULATORS.into_iter().find(runs);
+        let Some(emulator) = emulator.filter(|_| target == Target::Aarch64) else {
+            println!(
+                "{} was not tried: this machine has no {} processor, nor {} to stand in for it",
+                archive.display(),
+                target.processor(),
+                EMULATORS[0]
+            );
+            return Ok(());
+        };
+        script.args(["--emulator", emulator]);
+    }
+    process::run(&mut script)
+}
