@@ -1,7 +1,8 @@
-//! `simshard bench batch`: all pairs and clusters of made-up fingerprints, recipes over real text, and
-//! the main text of pages.
+//! `simshard bench batch`: all pairs and clusters of made-up fingerprints, recipes over real text, the main
+//! text of pages, and sets without near-duplicates.
 
 mod check;
+mod dedup;
 mod html;
 mod text;
 
@@ -44,6 +45,10 @@ pub struct Settings {
     pub texts: Vec<PathBuf>,
     /// Most MiB of text.
     pub max_mib: u32,
+    /// MiB of the set that `dedup` is measured on.
+    pub dedup_mib: u32,
+    /// Where that set lies meanwhile.
+    pub folder: PathBuf,
     /// Whether all answers are held against another method.
     pub check: bool,
     /// Whether figures are JSON lines, instead of a table.
@@ -62,6 +67,10 @@ pub enum Case {
     Hash,
     /// The main text of pages of HTML, against parsing them alone
     Html,
+    /// A compressed set without its near-duplicates, against hash and compression
+    Dedup,
+    /// The memory of that, against find-clusters, for n short documents
+    DedupMemory,
 }
 
 /// A measurement of all pairs or clusters.
@@ -112,6 +121,12 @@ pub fn run(settings: &Settings) -> anyhow::Result<()> {
         }
         if is_chosen(Case::Html) {
             html::measure(settings)?;
+        }
+        if is_chosen(Case::Dedup) {
+            dedup::speed(settings)?;
+        }
+        if is_chosen(Case::DedupMemory) {
+            dedup::memory(settings)?;
         }
         Ok(())
     })

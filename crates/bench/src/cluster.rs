@@ -1,5 +1,6 @@
 //! `simshard bench cluster`: real processes on this machine, asked by a client of their own.
 
+mod alone;
 mod check;
 mod disk;
 mod figures;
@@ -35,6 +36,9 @@ async fn measure(settings: &Settings) -> anyhow::Result<()> {
         .any(|case| settings.asks_for(case))
     {
         served::measure(settings).await?;
+    }
+    if settings.asks_for(Case::ServedMemory) {
+        alone::memory(settings).await?;
     }
     if settings.asks_for(Case::Restart) {
         large::restart(settings).await?;

@@ -8,7 +8,11 @@ use simshard_client::{Client, ClientError};
 use simshard_simhash::Recipe;
 use tokio::runtime::Runtime;
 
+use crate::completion;
 use crate::recipe::recipe_names;
+
+/// The router of a `serve` on this machine that says nothing else.
+pub(crate) const DEFAULT_ROUTER: &str = "http://127.0.0.1:7460";
 
 /// Where the router is.
 #[derive(Args, Clone, Debug)]
@@ -19,7 +23,7 @@ pub struct RouterArgs {
         long,
         value_name = "URL",
         env = "SIMSHARD_ROUTER",
-        default_value = "http://127.0.0.1:7460"
+        default_value = DEFAULT_ROUTER
     )]
     pub router: String,
 
@@ -43,7 +47,8 @@ pub struct CorpusArgs {
         long,
         value_name = "NAME",
         env = "SIMSHARD_CORPUS",
-        default_value = "default"
+        default_value = "default",
+        add = completion::corpora()
     )]
     pub corpus: String,
 

@@ -17,7 +17,7 @@ use simshard_storage::{OpenError, ReadError};
 
 use crate::checkpoint::CheckpointError;
 use crate::commands::find::missing::MissingNodes;
-use crate::say::note;
+use crate::say::warn;
 
 /// Something failed. The same command may succeed later.
 pub const FAILURE: u8 = 1;
@@ -180,7 +180,7 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
         cause.downcast_ref::<ClientError>().or(missing)?.reason()
     });
     let reason = reason.map(|reason| format!(" ({})", reason.name()));
-    note(format!("error: {error:#}{}", reason.unwrap_or_default()));
+    warn(format!("error: {error:#}{}", reason.unwrap_or_default()));
     ExitCode::from(code)
 }
 
@@ -192,7 +192,7 @@ pub(crate) fn end_with(error: clap::Error) -> ! {
         Ok(()) => error.exit_code(),
         Err(unwritten) if unwritten.kind() == io::ErrorKind::BrokenPipe => error.exit_code(),
         Err(unwritten) => {
-            note(format!(
+            warn(format!(
                 "error: cannot write to standard output: {unwritten}"
             ));
             FAILURE.into()

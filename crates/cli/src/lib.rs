@@ -5,6 +5,7 @@
 pub mod args;
 mod checkpoint;
 pub mod commands;
+pub mod completion;
 mod connection;
 pub mod embedded;
 pub mod exit;
@@ -13,13 +14,13 @@ mod recipe;
 mod say;
 mod sources;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 
 use simshard_runtime::logging::{self, Level, LogFormat};
 
 use commands::{
     bench, cluster, completions, corpus, dedup, demo, distance, evaluate, find, find_clusters,
-    find_pairs, hash, insert, recipes, remove, serve, storage,
+    find_pairs, hash, insert, recipes, remove, serve, size, storage,
 };
 use connection::block_on;
 
@@ -40,6 +41,9 @@ use connection::block_on;
     propagate_version = true
 )]
 pub struct Cli {
+    /// Say nothing on standard error but warnings and errors
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -81,6 +85,8 @@ pub enum Command {
     Distance(distance::DistanceArgs),
     /// List the recipes that make fingerprints, or explain one
     Recipes(recipes::RecipesArgs),
+    /// Estimate what memory, disk and nodes a corpus will take
+    Size(size::SizeArgs),
     /// Look into the data directory of a node that does not run
     #[command(subcommand)]
     Storage(storage::StorageCommand),
@@ -103,6 +109,9 @@ impl Cli {
     /// # Errors
     /// If it fails; [`exit::code`] tells how to end the process.
     pub fn run(self) -> anyhow::Result<()> {
+        if self.quiet {
+            say::be_quiet();
+        }
         if !matches!(self.command, Command::Serve(_)) {
             logging::init(LogFormat::Human, Level::WARN)?;
         }
@@ -122,9 +131,10 @@ impl Cli {
             Command::Hash(args) => hash::run(&args),
             Command::Distance(args) => distance::run(args),
             Command::Recipes(args) => recipes::run(args),
+            Command::Size(args) => size::run(&args),
             Command::Storage(command) => storage::run(command),
             Command::Bench(command) => bench::run(command),
-            Command::Completions(args) => completions::run(args, Self::command()),
+            Command::Completions(args) => completions::run(args),
         }
     }
 }

@@ -1,25 +1,48 @@
 //! Words for people on standard error, and for programs on standard output.
 //!
 //! The reader of standard error may have gone. A command that works must not end because of that.
+//! With `--quiet`, only errors are said, and what a command warns of.
 
 use std::fmt::Display;
 use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
-use simshard_batch::{Deduplicated, Summary};
+use serde::Serialize;
+use simshard_batch::{Deduplicated, Summary, write_json};
 use simshard_input::{DegenerateTexts, Skipped};
 use simshard_runtime::terminal::{counted, escaped};
 use simshard_simhash::Recipe;
 
-/// Says something on standard error, on one line whatever it quotes.
+/// Whether notes are left out, and progress.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// From here on, leaves out notes and progress.
+pub(crate) fn be_quiet() {
+    QUIET.store(true, Ordering::Relaxed);
+}
+
+/// Whether notes are left out.
+pub(crate) fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
+/// Says something on standard error, unless that is to be quiet.
 pub(crate) fn note(what: impl Display) {
+    if !is_quiet() {
+        warn(what);
+    }
+}
+
+/// Says on standard error what must be known, on one line whatever it quotes.
+pub(crate) fn warn(what: impl Display) {
     // When standard error fails, there is no other place to report it.
     let _ = writeln!(std::io::stderr(), "{}", escaped(&what.to_string()));
 }
 
-/// Whether somebody watches standard error.
+/// Whether somebody watches standard error, and wants to see more there than warnings.
 pub(crate) fn watched() -> bool {
-    std::io::stderr().is_terminal()
+    !is_quiet() && std::io::stderr().is_terminal()
 }
 
 /// Says by which recipe documents became fingerprints.
@@ -30,7 +53,7 @@ pub(crate) fn recipe(recipe: Recipe) {
 /// Says what was left out, if anything was.
 pub(crate) fn left_out(skipped: &Skipped) {
     if !skipped.is_empty() {
-        note(skipped);
+        warn(skipped);
     }
 }
 
@@ -80,4 +103,11 @@ pub(crate) fn print(line: impl Display) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     let written = writeln!(out, "{line}").and_then(|()| out.flush());
     written.context("cannot write <stdout>")
+}
+
+/// Prints a value as a line of JSON, which any terminal may show.
+pub(crate) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
+    let mut line = Vec::new();
+    write_json(&mut line, value)?;
+    print(String::from_utf8(line)?)
 }

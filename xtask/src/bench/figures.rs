@@ -139,6 +139,13 @@ impl<'a> Programs<'a> {
         figure_of(&mut command, case)
     }
 
+    /// What a case about `dedup` measures, with its set in the folder of all made-up data.
+    pub(super) fn dedup(&self, case: &str) -> anyhow::Result<Figure> {
+        let mut command = self.simshard();
+        command.args(["bench", "batch", "--json", "--case", case, "--folder"]);
+        figure_of(command.arg(&self.folder), case)
+    }
+
     fn simshard(&self) -> Command {
         let mut command = Command::new(self.workspace.program("release"));
         self.workspace.at_root(&mut command);

@@ -110,6 +110,28 @@ fn written(value: f64, unit: Unit) -> String {
     }
 }
 
+/// Rows that `simshard size` estimates by.
+const ESTIMATED_BY: [&str; 5] = [
+    "cluster-disk",
+    "cluster-memory",
+    "cluster-restart",
+    "memory",
+    "served-memory",
+];
+
+/// The medians of these rows as JSON; `None` if one was not measured.
+pub(crate) fn constants(measured: &[Measured]) -> Option<String> {
+    let lines = ESTIMATED_BY.map(|name| {
+        let found = measured.iter().find(|one| one.row.name == name)?;
+        // As many digits as the page has.
+        let (value, unit) = (found.median(), found.row.unit);
+        let digits = if unit == Unit::Bytes { 1 } else { 2 };
+        Some(format!("  \"{name}\": {value:.digits$}"))
+    });
+    let lines: Option<Vec<String>> = lines.into_iter().collect();
+    Some(format!("{{\n{}\n}}\n", lines?.join(",\n")))
+}
+
 /// The notes of an earlier page.
 pub(crate) fn notes_of(page: &str) -> &str {
     page.split_once(NOTES).map_or("", |(_, notes)| notes)
@@ -171,6 +193,40 @@ mod tests {
         assert!(once.contains("load average over a minute was 0.25. "));
         assert!(text(&[&[1.0; 5]]).contains("was measured 5 times. "));
         assert!(text(&[&[1.0; 5], &[1.0; 3]]).contains("was measured 3 to 5 times. "));
+    }
+
+    #[test]
+    fn constants_are_the_medians_of_rows_that_are_all_there() {
+        let rows = || cases().into_iter().flat_map(|case| case.rows);
+        let all: Vec<_> = rows()
+            .map(|row| Measured {
+                row,
+                values: vec![7.125],
+            })
+            .collect();
+        let constants = constants(&all).unwrap();
+        let read: serde_json::Value = serde_json::from_str(&constants).unwrap();
+        assert_eq!(read["memory"], 7.1);
+        assert_eq!(read["cluster-restart"], 7.12);
+        assert_eq!(read.as_object().unwrap().len(), ESTIMATED_BY.len());
+        assert_eq!(super::constants(&all[..3]), None);
+    }
+
+    /// What the program estimates by is what the page says.
+    #[test]
+    fn the_constants_of_the_program_are_those_of_the_page() {
+        let page = include_str!("../../../docs/benchmarks.md");
+        let constants = include_str!("../../../crates/cli/src/commands/size/measured.json");
+        let constants: serde_json::Value = serde_json::from_str(constants).unwrap();
+        for name in ESTIMATED_BY {
+            let line = page
+                .lines()
+                .find(|line| line.starts_with(&format!("| `{name}` |")));
+            let line = line.unwrap_or_else(|| panic!("the page has no row {name}"));
+            let median = line.split(" | ").nth(3).unwrap();
+            let value = median.split(' ').next().unwrap().parse::<f64>().unwrap();
+            assert_eq!(constants[name], value, "{name}");
+        }
     }
 
     #[test]

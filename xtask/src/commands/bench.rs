@@ -1,4 +1,5 @@
-//! `cargo xtask bench`: measures every promise on this machine and writes `docs/benchmarks.md`.
+//! `cargo xtask bench`: measures every promise on this machine and writes `docs/benchmarks.md`, and what `simshard
+//! size` estimates by.
 
 use std::fs;
 use std::process::ExitCode;
@@ -13,9 +14,12 @@ use crate::workspace::Workspace;
 /// The page that is written, from the root.
 const PAGE: &str = "docs/benchmarks.md";
 
+/// What `simshard size` estimates by, from the root.
+const CONSTANTS: &str = "crates/cli/src/commands/size/measured.json";
+
 /// Measure what the project promises of speed and memory, and write docs/benchmarks.md
 ///
-/// Takes about half an hour and wants a machine that does nothing else. Installs FAISS into
+/// Writes what `simshard size` estimates by too. Takes about half an hour and wants a machine that does nothing else. Installs FAISS into
 /// target/tools/faiss, saying so first. With --only the page is printed, not written.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -54,6 +58,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let page = bench::page(&machine, &measured, bench::notes_of(&before));
     if arguments.only.is_empty() {
         fs::write(&path, &page).with_context(|| format!("cannot write {}", path.display()))?;
+        let constants = bench::constants(&measured).context("not all rows were measured")?;
+        let path = workspace.root().join(CONSTANTS);
+        fs::write(&path, constants).with_context(|| format!("cannot write {}", path.display()))?;
     }
     println!("\n{page}");
     Ok(ExitCode::SUCCESS)

@@ -115,12 +115,7 @@ impl Cluster {
 
     /// New connections to the router.
     pub(super) fn connections(&self, count: usize) -> anyhow::Result<Vec<Stub>> {
-        let connect = |_| {
-            let endpoint = Endpoint::from_shared(self.router.url.clone())?;
-            let channel = limited(endpoint).connect_lazy();
-            Ok(Stub::new(channel).max_decoding_message_size(usize::MAX))
-        };
-        (0..count).map(connect).collect()
+        self.router.connections(count)
     }
 
     /// Asks all processes to stop, the router first.
@@ -131,6 +126,37 @@ impl Cluster {
             node.process.end(End::Stop).with_context(|| name.clone())?;
         }
         Ok(())
+    }
+}
+
+/// A router and a node in one process, which keeps its documents in memory.
+pub(super) struct Alone(Process);
+
+impl Alone {
+    pub(super) fn start() -> anyhow::Result<Self> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["serve", "--listen", ANY_PORT]);
+        let process = Process::start(command).context("`simshard serve` does not start")?;
+        Ok(Self(process))
+    }
+
+    /// Where it listens.
+    pub(super) fn url(&self) -> &str {
+        &self.0.url
+    }
+
+    /// New connections to it.
+    pub(super) fn connections(&self, count: usize) -> anyhow::Result<Vec<Stub>> {
+        self.0.connections(count)
+    }
+
+    /// Its process.
+    pub(super) fn id(&self) -> u32 {
+        self.0.child.id()
+    }
+
+    pub(super) fn stop(mut self) -> anyhow::Result<()> {
+        self.0.end(End::Stop)
     }
 }
 
@@ -274,6 +300,16 @@ impl Process {
             child: command.spawn()?,
             url: String::new(),
         })
+    }
+
+    /// New connections to it.
+    fn connections(&self, count: usize) -> anyhow::Result<Vec<Stub>> {
+        let connect = |_| {
+            let endpoint = Endpoint::from_shared(self.url.clone())?;
+            let channel = limited(endpoint).connect_lazy();
+            Ok(Stub::new(channel).max_decoding_message_size(usize::MAX))
+        };
+        (0..count).map(connect).collect()
     }
 
     fn until_it_listens(&mut self) -> anyhow::Result<()> {

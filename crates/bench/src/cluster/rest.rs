@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use simshard_runtime::system::processor_ticks_of;
+use simshard_runtime::system::{anonymous_memory_of, processor_ticks_of};
 
 use super::disk;
 use super::processes::{Cluster, Node};
@@ -22,8 +22,23 @@ const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Waits until no node works, and no data directory changes its size.
 pub(super) async fn wait(cluster: &Cluster) -> anyhow::Result<()> {
+    let look = |node: &Node| Ok((ticks_of(node.id())?, disk::bytes_below(node.data())?));
+    wait_for(|| cluster.nodes.iter().map(look).collect()).await
+}
+
+/// Waits until a process without data does not work, and gives no more memory back.
+pub(super) async fn wait_for_process(id: u32) -> anyhow::Result<()> {
+    let look = || {
+        let memory = anonymous_memory_of(id);
+        let memory = memory.context("this system does not say what memory a process has")?;
+        Ok(vec![(ticks_of(id)?, memory)])
+    };
+    wait_for(look).await
+}
+
+async fn wait_for(look: impl Fn() -> anyhow::Result<Vec<Look>>) -> anyhow::Result<()> {
     let start = Instant::now();
-    let mut before = look(cluster)?;
+    let mut before = look()?;
     let mut at_rest = 0;
     while at_rest < LOOKS {
         ensure!(
@@ -31,7 +46,7 @@ pub(super) async fn wait(cluster: &Cluster) -> anyhow::Result<()> {
             "the nodes are still busy after {PATIENCE:?} without a request"
         );
         tokio::time::sleep(INTERVAL).await;
-        let now = look(cluster)?;
+        let now = look()?;
         at_rest = if is_at_rest(&before, &now) {
             at_rest + 1
         } else {
@@ -42,16 +57,12 @@ pub(super) async fn wait(cluster: &Cluster) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The ticks that a node has worked, and the bytes of its data.
+/// The ticks that a process has worked, and the bytes of its data or memory.
 type Look = (u64, u64);
 
-fn look(cluster: &Cluster) -> anyhow::Result<Vec<Look>> {
-    let look = |node: &Node| {
-        let ticks = processor_ticks_of(node.id())
-            .context("this system does not say how much a process works")?;
-        anyhow::Ok((ticks, disk::bytes_below(node.data())?))
-    };
-    cluster.nodes.iter().map(look).collect()
+fn ticks_of(process: u32) -> anyhow::Result<u64> {
+    let ticks = processor_ticks_of(process);
+    ticks.context("this system does not say how much a process works")
 }
 
 fn is_at_rest(before: &[Look], now: &[Look]) -> bool {

@@ -102,6 +102,8 @@ pub enum Case {
     Restart,
     /// Anonymous resident memory of all nodes with a large corpus, as loaded and after a restart
     Memory,
+    /// Anonymous resident memory of one process without data, with documents whose ids have 29 bytes
+    ServedMemory,
     /// What the data directories of all nodes take with a large corpus, as loaded and after a restart
     Disk,
 }

@@ -3,6 +3,7 @@
 mod batch;
 mod blocks;
 mod input;
+mod json;
 mod plan;
 mod read;
 mod recipe;
@@ -14,6 +15,7 @@ pub(crate) use batch::open_report;
 pub use blocks::Blocks;
 pub(crate) use blocks::document_count;
 pub use input::InputArgs;
+pub use json::JsonArgs;
 pub(crate) use plan::Plan;
 pub use read::ReadArgs;
 pub use recipe::RecipeArgs;

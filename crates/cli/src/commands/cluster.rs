@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, Subcommand, ValueHint};
+use serde_json::{Value, json};
 use simshard_cluster::{
     FileStore, KeyValueStore, MetadataError, MetadataStore, RegisteredStore, initialize,
     key_values_at, registered_stores, shard_records, wait_for_stores,
@@ -14,9 +15,11 @@ use simshard_cluster::{
 use simshard_topology::replication::{ShardRecord, StoreId};
 use simshard_topology::{NodeId, ShardId, ShardMap, ShardSet, plan};
 
+use crate::args::JsonArgs;
+use crate::completion;
 use crate::exit::UsageError;
 use crate::say;
-use crate::say::note;
+use crate::say::{note, warn};
 
 /// The verbs of `cluster`.
 #[derive(Debug, Subcommand)]
@@ -33,7 +36,7 @@ layout file goes on without one: stop it, start its nodes with their data
 directories and with --metadata only, then run this.")]
     Init(InitArgs),
     /// List the nodes that have registered, as TSV
-    Nodes(MetadataArgs),
+    Nodes(TableArgs),
     /// List which nodes hold which shards, by the records in the metadata, as TSV
     #[command(after_help = "\
 Shards that stand together and have equal records share a line: their first
@@ -41,7 +44,7 @@ bytes, the epoch, the nodes in sync, and those that learn. One of the
 hot nodes in sync answers a search. An epoch counts the changes of a record;
 its first part counts the times that a cluster began anew, after its metadata
 was lost.")]
-    Shards(MetadataArgs),
+    Shards(TableArgs),
     /// Let a node go on alone with shards whose other nodes are gone for good
     #[command(after_help = "\
 When one of three nodes dies, the others go on by themselves. When two die at
@@ -67,6 +70,17 @@ pub struct MetadataArgs {
     pub metadata: String,
 }
 
+/// Arguments of the verbs that list something.
+#[derive(Args, Debug)]
+pub struct TableArgs {
+    /// How it is printed.
+    #[command(flatten)]
+    pub output: JsonArgs,
+    /// Where the metadata is.
+    #[command(flatten)]
+    pub metadata: MetadataArgs,
+}
+
 /// Arguments of `cluster init`.
 #[derive(Args, Debug)]
 pub struct InitArgs {
@@ -85,7 +99,7 @@ pub struct InitArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "nodes", value_hint = ValueHint::FilePath)]
     pub cluster: Option<PathBuf>,
     /// A node whose data directory is lost: what it held is not found any more; may be given several times
-    #[arg(long, value_name = "NAME", value_parser = node_name)]
+    #[arg(long, value_name = "NAME", value_parser = node_name, add = completion::nodes())]
     pub lost: Vec<NodeId>,
     /// Where the metadata is.
     #[command(flatten)]
@@ -166,7 +180,7 @@ async fn wait_for_nodes(
         told.clone_from(&now);
         now.is_none()
     };
-    let stores = wait_for_stores(keys, enough, |error| note(format!("warning: {error}"))).await?;
+    let stores = wait_for_stores(keys, enough, |error| warn(format!("warning: {error}"))).await?;
     Ok(nodes_of(&stores).into_iter().collect())
 }
 
@@ -205,9 +219,21 @@ fn shares(map: &ShardMap) -> String {
     shares.collect::<Vec<_>>().join(", ")
 }
 
-async fn list(args: &MetadataArgs) -> anyhow::Result<()> {
-    let mut stores = registered_stores(&*args.keys()?).await?;
+async fn list(args: &TableArgs) -> anyhow::Result<()> {
+    let mut stores = registered_stores(&*args.metadata.keys()?).await?;
     stores.sort_by(|a, b| a.node.cmp(&b.node));
+    if args.output.json {
+        return stores.iter().try_for_each(|store| {
+            let RegisteredStore {
+                id, node, address, ..
+            } = store;
+            say::print_json(&json!({
+                "node": node.to_string(),
+                "address": address.to_string(),
+                "store": id.to_string(),
+            }))
+        });
+    }
     let mut text = "node\taddress\tstore".to_owned();
     for store in stores {
         let RegisteredStore {
@@ -219,38 +245,72 @@ async fn list(args: &MetadataArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn list_shards(args: &MetadataArgs) -> anyhow::Result<()> {
-    let keys = args.keys()?;
+async fn list_shards(args: &TableArgs) -> anyhow::Result<()> {
+    let keys = args.metadata.keys()?;
     let records = shard_records(&*keys).await?;
     let stores = registered_stores(&*keys).await?;
     let names = stores
         .into_iter()
         .map(|store| (store.id, store.node.to_string()));
     let names: BTreeMap<StoreId, String> = names.collect();
-    let name = |store: StoreId| {
-        let name = names.get(&store).cloned();
-        name.unwrap_or_else(|| store.to_string())
-    };
-    let row = |record: &ShardRecord| {
-        let names = |stores: &mut dyn Iterator<Item = StoreId>| {
-            let names: Vec<String> = stores.map(&name).collect();
-            names.join(",")
-        };
-        let in_sync = names(&mut record.in_sync.iter().map(|one| one.store));
-        let hot = record.in_sync.iter().filter(|one| one.hot);
-        let hot = names(&mut hot.map(|one| one.store));
-        let learners = names(&mut record.learners.iter().map(|one| one.store));
-        format!("{}\t{in_sync}\t{hot}\t{learners}", record.epoch)
-    };
-    let rows: Vec<(ShardId, String)> = records
+    let rows: Vec<(ShardId, Holders)> = records
         .iter()
-        .map(|(shard, record)| (*shard, row(record)))
+        .map(|(shard, record)| (*shard, Holders::of(record, &names)))
         .collect();
     let mut text = "shards\tepoch\tin_sync\thot\tlearners".to_owned();
     for alike in rows.chunk_by(|(_, one), (_, next)| one == next) {
         let shards: ShardSet = alike.iter().map(|(shard, _)| *shard).collect();
-        text.push_str(&format!("\n{shards}\t{}", alike[0].1));
+        let holders = &alike[0].1;
+        if args.output.json {
+            say::print_json(&holders.json(shards))?;
+        } else {
+            text.push_str(&format!("\n{shards}\t{}", holders.columns()));
+        }
     }
-    say::print(&text)?;
+    if !args.output.json {
+        say::print(&text)?;
+    }
     Ok(())
+}
+
+/// Who holds a shard, by its record.
+#[derive(PartialEq)]
+struct Holders {
+    epoch: String,
+    in_sync: Vec<String>,
+    hot: Vec<String>,
+    learners: Vec<String>,
+}
+
+impl Holders {
+    /// Stores by the names of their nodes.
+    fn of(record: &ShardRecord, names: &BTreeMap<StoreId, String>) -> Self {
+        let name = |store: StoreId| {
+            let name = names.get(&store).cloned();
+            name.unwrap_or_else(|| store.to_string())
+        };
+        let hot = record.in_sync.iter().filter(|one| one.hot);
+        Self {
+            epoch: record.epoch.to_string(),
+            in_sync: record.in_sync.iter().map(|one| name(one.store)).collect(),
+            hot: hot.map(|one| name(one.store)).collect(),
+            learners: record.learners.iter().map(|one| name(one.store)).collect(),
+        }
+    }
+
+    fn columns(&self) -> String {
+        let [in_sync, hot, learners] =
+            [&self.in_sync, &self.hot, &self.learners].map(|names| names.join(","));
+        format!("{}\t{in_sync}\t{hot}\t{learners}", self.epoch)
+    }
+
+    fn json(&self, shards: ShardSet) -> Value {
+        json!({
+            "shards": shards.to_string(),
+            "epoch": self.epoch,
+            "in_sync": self.in_sync,
+            "hot": self.hot,
+            "learners": self.learners,
+        })
+    }
 }

@@ -10,14 +10,17 @@ mod streaming;
 use std::io::Write;
 
 use clap::{Args, Subcommand};
+use serde_json::{Value, json};
 use simshard_client::{ClientError, Reason, v1};
 use simshard_runtime::terminal::{counted, escaped};
 use simshard_simhash::{Layout, Recipe, chance_pairs};
 
-use crate::args::{Blocks, document_count};
+use crate::args::{Blocks, JsonArgs, document_count};
+use crate::completion;
 use crate::connection::RouterArgs;
 use crate::exit::UsageError;
 use crate::recipe::recipe_names;
+use crate::say;
 use crate::say::note;
 pub(crate) use picture::picture;
 
@@ -35,10 +38,10 @@ pub enum CorpusCommand {
     /// Create an empty corpus, or complete a creation that was cut short
     Create(CreateArgs),
     /// List all corpora, as TSV
-    List(RouterArgs),
+    List(ListArgs),
     /// Show a corpus: its configuration, and what each node holds of it
     #[command(after_help = SHOW_HELP)]
-    Show(NameArgs),
+    Show(ShowArgs),
     /// Delete a corpus and all its documents, or complete a deletion that was cut short
     Delete(NameArgs),
     /// List the corpora that nodes store, or restore the lost record of one
@@ -83,10 +86,33 @@ pub struct CreateArgs {
 #[derive(Args, Debug)]
 pub struct NameArgs {
     /// Its name
+    #[arg(add = completion::corpora())]
     pub name: String,
     /// The router.
     #[command(flatten)]
     pub router: RouterArgs,
+}
+
+/// Arguments of `corpus list`.
+#[derive(Args, Debug)]
+pub struct ListArgs {
+    /// How it is printed.
+    #[command(flatten)]
+    pub output: JsonArgs,
+    /// The router.
+    #[command(flatten)]
+    pub router: RouterArgs,
+}
+
+/// Arguments of `corpus show`.
+#[derive(Args, Debug)]
+pub struct ShowArgs {
+    /// The corpus.
+    #[command(flatten)]
+    pub corpus: NameArgs,
+    /// How it is printed.
+    #[command(flatten)]
+    pub output: JsonArgs,
 }
 
 /// Does what the command says.
@@ -131,8 +157,14 @@ async fn create(args: CreateArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn list(args: &RouterArgs) -> anyhow::Result<()> {
-    let corpora = args.client()?.list_corpora().await?;
+async fn list(args: &ListArgs) -> anyhow::Result<()> {
+    let corpora = args.router.client()?.list_corpora().await?;
+    if args.output.json {
+        return corpora
+            .iter()
+            .map(as_json)
+            .try_for_each(|one| say::print_json(&one));
+    }
     let mut out = std::io::stdout().lock();
     writeln!(out, "name\tblocks\tdistance\trecipe\tstate")?;
     for corpus in corpora {
@@ -150,10 +182,18 @@ async fn list(args: &RouterArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn show(args: &NameArgs) -> anyhow::Result<()> {
-    let response = args.router.client()?.get_corpus(&args.name).await;
-    let response = response.map_err(|error| or_absent(error, &args.name))?;
+async fn show(args: &ShowArgs) -> anyhow::Result<()> {
+    let NameArgs { name, router } = &args.corpus;
+    let response = router.client()?.get_corpus(name).await;
+    let response = response.map_err(|error| or_absent(error, name))?;
     let corpus = response.corpus.unwrap_or_default();
+    if args.output.json {
+        let mut all = as_json(&corpus);
+        all["document_count"] = response.document_count.into();
+        all["fingerprint_count"] = response.fingerprint_count.into();
+        all["nodes"] = response.nodes.iter().map(node_json).collect();
+        return say::print_json(&all);
+    }
     let count = |count: Option<u64>| match count {
         Some(count) => count.to_string(),
         None => "unknown, as a node does not answer or does not hold the corpus".to_owned(),
@@ -182,6 +222,34 @@ const fn state(state: v1::CorpusState) -> &'static str {
         v1::CorpusState::Live => "live",
         v1::CorpusState::Deleting => "deleting",
     }
+}
+
+/// A corpus as programs get it.
+fn as_json(corpus: &v1::Corpus) -> Value {
+    json!({
+        "name": corpus.name,
+        "blocks": corpus.blocks,
+        "distance": corpus.distance,
+        "recipe": corpus.recipe,
+        "state": state(corpus.state()),
+    })
+}
+
+/// A node and what it holds of a corpus, as programs get it.
+fn node_json(node: &v1::NodeShards) -> Value {
+    let state = match node.state() {
+        v1::NodeState::Serving => "serving",
+        v1::NodeState::Unreachable => "unreachable",
+        v1::NodeState::CorpusNotLoaded => "corpus not loaded",
+        v1::NodeState::Unspecified => "unknown",
+    };
+    json!({
+        "node": node.node,
+        "address": node.address,
+        "state": state,
+        "shards": node.shards,
+        "document_counts": node.document_counts,
+    })
 }
 
 /// Why a corpus cannot be shown or deleted: where it is not there, making it is not what was meant.

@@ -11,7 +11,7 @@ use simshard_input::{Carries, Needs, Preference};
 
 use crate::args::{InputArgs, RecipeArgs, SearchArgs};
 use crate::exit::UsageError;
-use crate::progress::ON_TERMINAL;
+use crate::progress::SHOWN;
 use crate::say;
 use against::AgainstArgs;
 
@@ -103,14 +103,14 @@ pub fn run(args: &DedupArgs) -> anyhow::Result<()> {
         dropped,
         start,
     };
-    let read = job.read(ON_TERMINAL)?;
+    let read = job.read(SHOWN)?;
     let Some(corpus) = corpus else {
-        let (done, _) = read.write(&[], ON_TERMINAL)?;
+        let (done, _) = read.write(&[], SHOWN)?;
         say::deduplicated(&done);
         return Ok(());
     };
     let known = corpus.known(&read, args.search.distance)?;
-    let (done, kept) = read.write(&known, ON_TERMINAL)?;
+    let (done, kept) = read.write(&known, SHOWN)?;
     drop(known);
     say::deduplicated(&done);
     corpus.insert(&kept, &args.output)

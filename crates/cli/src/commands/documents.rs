@@ -13,7 +13,7 @@ use simshard_simhash::Recipe;
 use super::pipeline;
 use crate::args::InputArgs;
 use crate::connection::{CorpusArgs, RouterArgs};
-use crate::say::note;
+use crate::say::warn;
 
 /// Which documents, and where they are or go.
 #[derive(Args, Debug)]
@@ -48,7 +48,7 @@ impl DocumentsArgs {
         let client = self.corpus.recipe.client(&self.router)?;
         Ok(client
             .with_patience(patience)
-            .telling_of_waiting(|why, left| note(waiting(why, left))))
+            .telling_of_waiting(|why, left| warn(waiting(why, left))))
     }
 }
 

@@ -11,7 +11,7 @@ use simshard_simhash::{Recipe, TextRecipe, Window};
 
 use crate::args::{InputArgs, document_count, open_report};
 use crate::exit::UsageError;
-use crate::progress::ON_TERMINAL;
+use crate::progress::SHOWN;
 use crate::recipe::text_recipe_names;
 use crate::say;
 
@@ -80,7 +80,7 @@ pub struct EvaluateArgs {
     /// Use this many threads, 1 to 256 [default: one a core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256), help_heading = None)]
     pub threads: Option<u16>,
-    /// Print one JSON object, with the figures by length too
+    /// Print one JSON object instead of tables, with the figures by length too
     #[arg(long, help_heading = "Output")]
     pub json: bool,
     /// Write a page with plots too, for a browser; into a file, not to standard output
@@ -101,13 +101,13 @@ pub fn run(args: &EvaluateArgs) -> anyhow::Result<()> {
         labels: args.labels()?,
         threads: args.threads.map_or(0, usize::from),
     };
-    let found = evaluate(&job, ON_TERMINAL)?;
+    let found = evaluate(&job, SHOWN)?;
     say::left_out(&found.skipped);
     let suggestion = Suggestion::of(&found, args.want, args.documents_expected);
     if args.json {
         let mut all = found.json();
         all["suggestion"] = suggestion.map_or(serde_json::Value::Null, |one| one.json());
-        say::print(all)?;
+        say::print_json(&all)?;
     } else {
         say::print(tables::of(&found, suggestion).trim_end())?;
     }

@@ -23,7 +23,7 @@ use crate::args::InputArgs;
 use crate::commands::documents::hashable;
 use crate::commands::{checking, pipeline};
 use crate::connection::{CorpusArgs, RouterArgs};
-use crate::say::{left_out, note};
+use crate::say::{left_out, warn};
 
 /// Arguments of `find`.
 #[derive(Args, Debug)]
@@ -192,7 +192,7 @@ async fn warn_of_missing(client: &Client, corpus: &str, nodes: &BTreeSet<String>
     for name in nodes {
         let node = shown.nodes.iter().find(|node| node.node == *name);
         let matter = matter(node.map_or(NodeState::Unspecified, NodeShards::state));
-        note(format!("partial answers: node {name} {matter}"));
+        warn(format!("partial answers: node {name} {matter}"));
     }
 }
 

@@ -4,7 +4,7 @@ use clap::Args;
 use simshard_batch::find_clusters;
 
 use crate::args::BatchArgs;
-use crate::progress::ON_TERMINAL;
+use crate::progress::SHOWN;
 use crate::say;
 
 /// Arguments of `find-clusters`.
@@ -34,6 +34,6 @@ pub struct FindClustersArgs {
 /// Writes the clusters.
 pub fn run(args: &FindClustersArgs) -> anyhow::Result<()> {
     let job = args.batch.job("find-clusters")?;
-    say::summary(&find_clusters(job, args.singletons, ON_TERMINAL)?);
+    say::summary(&find_clusters(job, args.singletons, SHOWN)?);
     Ok(())
 }

@@ -4,7 +4,7 @@ use clap::Args;
 use simshard_batch::find_pairs;
 
 use crate::args::BatchArgs;
-use crate::progress::ON_TERMINAL;
+use crate::progress::SHOWN;
 use crate::say;
 
 /// Arguments of `find-pairs`.
@@ -30,6 +30,6 @@ pub struct FindPairsArgs {
 /// Writes the pairs.
 pub fn run(args: &FindPairsArgs) -> anyhow::Result<()> {
     let job = args.batch.job("find-pairs")?;
-    say::summary(&find_pairs(job, ON_TERMINAL)?);
+    say::summary(&find_pairs(job, SHOWN)?);
     Ok(())
 }

@@ -12,7 +12,7 @@ use super::checking;
 use super::documents::{self, DocumentsArgs, Done, Rest, count};
 use crate::checkpoint::{CheckpointFile, CorpusIdentity, Subject};
 use crate::progress;
-use crate::say::{left_out, note};
+use crate::say::{left_out, note, warn};
 
 /// Arguments of `insert`.
 #[derive(Args, Debug)]
@@ -76,7 +76,7 @@ pub async fn run(args: &InsertArgs) -> anyhow::Result<()> {
         Err(error) => {
             // The error that ended the load is more useful than one of this write.
             if checkpoint.write().is_ok() {
-                note(format!(
+                warn(format!(
                     "{} are in: run this again to insert the rest",
                     count(checkpoint.documents())
                 ));

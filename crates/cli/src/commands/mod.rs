@@ -19,4 +19,5 @@ mod pipeline;
 pub mod recipes;
 pub mod remove;
 pub mod serve;
+pub mod size;
 pub mod storage;

@@ -385,7 +385,7 @@ fn local_commands_print_the_published_values() {
     assert!(
         String::from_utf8(output.stdout)
             .unwrap()
-            .contains("find-first")
+            .contains("_clap_complete_simshard")
     );
 }
 

@@ -52,6 +52,7 @@ fn every_case_is_measured_and_all_answers_are_right() {
             "insert_alone",
             "mixed",
             "insert_stream_ids",
+            "served_memory",
             "restart",
             "memory",
             "disk",
@@ -68,8 +69,9 @@ fn every_case_is_measured_and_all_answers_are_right() {
     (0..7).for_each(|case| has(case, "per_second"));
     (2..6).for_each(|case| has(case, "p99_ms"));
     has(4, "sync_p50_ms");
-    has(7, "seconds_after_kill");
-    (8..10).for_each(|case| has(case, "bytes_per_document"));
+    has(7, "bytes_per_document");
+    has(8, "seconds_after_kill");
+    (9..11).for_each(|case| has(case, "bytes_per_document"));
     assert_eq!(
         figures[1]["matches"], 1000,
         "half of the queries have a match"

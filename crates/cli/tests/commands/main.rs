@@ -23,6 +23,7 @@ mod formats;
 mod fuzz;
 mod help;
 mod recipes;
+mod scripts;
 mod storage;
 mod terminal;
 

@@ -7,7 +7,36 @@ pub(super) fn cases() -> Vec<Case> {
     let mut cases = pair_cases();
     cases.extend(dense_cases());
     cases.extend(recipe_cases());
+    cases.extend(dedup_cases());
     cases
+}
+
+fn dedup_cases() -> Vec<Case> {
+    use Target::AtMost;
+    vec![
+        Case::light(
+            &[row(
+                "dedup",
+                "`dedup` of 512 MiB of JSON lines of real texts, zstd 3, two threads, against `hash`, one more \
+                 decompression, and compressing what is kept",
+                AtMost(1.25),
+                Unit::Times,
+            )],
+            |programs| Ok(vec![programs.dedup("dedup")?.number("against_sum")?]),
+        ),
+        Case::light(
+            &[row(
+                "dedup-memory",
+                "`dedup` of 1M short JSON lines, peak resident memory beyond that of `find-clusters`, a document",
+                AtMost(60.0),
+                Unit::Bytes,
+            )],
+            |programs| {
+                let figure = programs.dedup("dedup_memory")?;
+                Ok(vec![figure.number("more_bytes_per_document")?])
+            },
+        ),
+    ]
 }
 
 fn pair_cases() -> Vec<Case> {

@@ -136,6 +136,16 @@ fn large_cases() -> Vec<Case> {
             )],
             |programs| one(programs, "restart", "seconds"),
         ),
+        Case::light(
+            &[row(
+                "served-memory",
+                "`serve` without a data directory, 1M documents with ids of 29 bytes, (5, 3), \
+                 anonymous resident memory a document",
+                AtMost(230.0),
+                Bytes,
+            )],
+            |programs| one(programs, "served_memory", "bytes_per_document"),
+        ),
         Case::heavy(
             &[
                 row(

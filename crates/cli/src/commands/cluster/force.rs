@@ -14,6 +14,7 @@ use simshard_topology::{NodeId, ShardId, ShardSet};
 use tokio::time::{Instant, sleep};
 
 use super::{MetadataArgs, node_name};
+use crate::completion;
 use crate::exit::UsageError;
 use crate::say::note;
 
@@ -30,13 +31,13 @@ const INSTALLED: Duration = Duration::from_secs(30);
 #[derive(Args, Debug)]
 pub struct ForceArgs {
     /// The node that goes on alone: it runs, and holds the shards in sync
-    #[arg(long, value_name = "NAME", value_parser = node_name)]
+    #[arg(long, value_name = "NAME", value_parser = node_name, add = completion::nodes())]
     pub from: NodeId,
     /// The shards that may be changed, such as 00-1f,80 [default: all that cannot go on by themselves]
     #[arg(long, value_name = "SHARDS")]
     pub shards: Option<ShardSet>,
     /// Nodes that do not run, and never will with the data that they hold
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = node_name)]
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = node_name, add = completion::nodes())]
     pub stopped: Vec<NodeId>,
     /// Where the metadata is.
     #[command(flatten)]

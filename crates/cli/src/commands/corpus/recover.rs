@@ -4,13 +4,16 @@ use std::io::Write;
 
 use anyhow::Context;
 use clap::Args;
+use serde_json::{Value, json};
 use simshard_client::{Client, v1};
 use simshard_runtime::terminal::escaped;
 use simshard_simhash::Recipe;
 
+use crate::args::JsonArgs;
 use crate::connection::RouterArgs;
 use crate::recipe::recipe_names;
-use crate::say::note;
+use crate::say;
+use crate::say::{note, warn};
 
 /// Arguments of `corpus recover`.
 #[derive(Args, Debug)]
@@ -39,6 +42,9 @@ pub struct RecoverArgs {
     /// The recipe that made its fingerprints
     #[arg(long, value_name = "NAME", requires = "uid", value_parser = recipe_names())]
     pub recipe: Option<Recipe>,
+    /// How the list is printed.
+    #[command(flatten)]
+    pub output: JsonArgs,
     /// The router.
     #[command(flatten)]
     pub router: RouterArgs,
@@ -48,7 +54,14 @@ pub struct RecoverArgs {
 pub(super) async fn run(args: RecoverArgs) -> anyhow::Result<()> {
     let client = args.router.client()?;
     let Some(uid) = args.uid else {
-        return list(&client.list_stored_corpora().await?);
+        let stored = client.list_stored_corpora().await?;
+        if args.output.json {
+            return stored
+                .iter()
+                .map(as_json)
+                .try_for_each(|one| say::print_json(&one));
+        }
+        return list(&stored);
     };
     let request = v1::RecoverCorpusRequest {
         uid,
@@ -65,8 +78,8 @@ pub(super) async fn run(args: RecoverArgs) -> anyhow::Result<()> {
     let stored = client.list_stored_corpora().await?;
     match stored.iter().filter(|one| one.name.is_empty()).count() {
         0 => {}
-        1 => note("1 more corpus has no record".to_owned()),
-        left => note(format!("{left} more corpora have no record")),
+        1 => warn("1 more corpus has no record"),
+        left => warn(format!("{left} more corpora have no record")),
     }
     Ok(())
 }
@@ -74,10 +87,7 @@ pub(super) async fn run(args: RecoverArgs) -> anyhow::Result<()> {
 /// Says where the corpus is not whole.
 async fn warn_of_parts(client: &Client, corpus: &v1::Corpus) {
     if corpus.state() == v1::CorpusState::Creating {
-        note(
-            "it is empty, and a node does not hold it: repeat its creation, or delete it"
-                .to_owned(),
-        );
+        warn("it is empty, and a node does not hold it: repeat its creation, or delete it");
     }
     let described = client.get_corpus(&corpus.name).await;
     for node in described
@@ -85,12 +95,25 @@ async fn warn_of_parts(client: &Client, corpus: &v1::Corpus) {
         .unwrap_or_default()
     {
         if node.state() == v1::NodeState::CorpusNotLoaded {
-            note(format!(
+            warn(format!(
                 "node {} does not hold it: start the node with the data directory that it had",
                 escaped(&node.node)
             ));
         }
     }
+}
+
+/// A corpus that nodes store, as programs get it. One without a record has no name.
+fn as_json(corpus: &v1::StoredCorpus) -> Value {
+    let name = Some(&corpus.name).filter(|name| !name.is_empty());
+    json!({
+        "uid": corpus.uid,
+        "name": name,
+        "blocks": corpus.blocks,
+        "distance": corpus.distance,
+        "document_count": corpus.document_count,
+        "nodes": corpus.nodes,
+    })
 }
 
 fn list(stored: &[v1::StoredCorpus]) -> anyhow::Result<()> {

@@ -10,6 +10,7 @@ use simshard_client::{Client, ClientError, Fingerprint};
 use simshard_input::Notation;
 
 use crate::args::WriteArgs;
+use crate::completion;
 use crate::connection::{RecipeArgs, RouterArgs};
 use crate::exit::UsageError;
 use crate::progress;
@@ -18,6 +19,7 @@ use crate::progress;
 #[derive(Args, Debug)]
 pub struct StreamArgs {
     /// Its name
+    #[arg(add = completion::corpora())]
     pub name: String,
     /// Its recipe.
     #[command(flatten)]

@@ -1,0 +1,70 @@
+//! The memory of one process that keeps documents with ids in memory.
+
+use anyhow::{Context, ensure};
+use serde::Serialize;
+use simshard_client::{Client, v1 as pb};
+use simshard_runtime::system::anonymous_memory_of;
+use simshard_simhash::synthetic::Data;
+
+use super::processes::Alone;
+use super::settings::{BLOCKS, DISTANCE, MILLION, Settings, WITH_IDS};
+use super::{rest, streams};
+use crate::figure;
+
+/// What it takes.
+#[derive(Serialize)]
+struct Memory {
+    case: &'static str,
+    n: usize,
+    id_bytes: usize,
+    blocks: u32,
+    distance: u32,
+    seed: u64,
+    bytes: u64,
+    bytes_per_document: f64,
+}
+
+/// Ids of 29 bytes.
+fn id(number: usize) -> String {
+    format!("https://example.org/{number:09}")
+}
+
+/// Measures it when all is inserted, and the process is at rest.
+pub(super) async fn memory(settings: &Settings) -> anyhow::Result<()> {
+    let fingerprints = Data::Random.fingerprints(settings.n.unwrap_or(MILLION), settings.seed);
+    let ids: Vec<String> = (0..fingerprints.len()).map(id).collect();
+    let process = Alone::start()?;
+    let request = pb::CreateCorpusRequest {
+        name: WITH_IDS.to_owned(),
+        blocks: Some(BLOCKS),
+        distance: Some(DISTANCE),
+        ..pb::CreateCorpusRequest::default()
+    };
+    Client::new(process.url())?.create_corpus(request).await?;
+    let batches = streams::insert_batches(WITH_IDS, &fingerprints, &ids, settings.batch);
+    let connections = process.connections(settings.streams)?;
+    let (_, inserted) = streams::insert(connections, batches).await?;
+    let n = fingerprints.len();
+    ensure!(
+        inserted == n as u64,
+        "{inserted} of {n} documents were inserted"
+    );
+    rest::wait_for_process(process.id()).await?;
+    let bytes = anonymous_memory_of(process.id());
+    let bytes = bytes.context("this system does not say what memory a process has")?;
+    let figure = Memory {
+        case: "served_memory",
+        n,
+        id_bytes: id(0).len(),
+        blocks: BLOCKS,
+        distance: DISTANCE,
+        seed: settings.seed,
+        bytes,
+        bytes_per_document: bytes as f64 / n as f64,
+    };
+    figure::print(&figure, settings.json, || {
+        let each = figure.bytes_per_document;
+        format!("served_memory      {each:8.1} bytes a document")
+    })?;
+    process.stop()
+}

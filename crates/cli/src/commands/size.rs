@@ -1,0 +1,194 @@
+//! `simshard size`: what memory, disk and nodes a corpus will take.
+
+mod estimate;
+
+use clap::Args;
+use serde_json::json;
+use simshard_runtime::terminal::counted;
+use simshard_simhash::Layout;
+
+use crate::args::{Blocks, JsonArgs, document_count};
+use crate::exit::UsageError;
+use crate::say;
+use estimate::{Estimate, Wanted};
+
+/// Bytes of a GiB.
+const GIB: f64 = (1_u64 << 30) as f64;
+
+/// Arguments of `size`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Estimates for documents that are spread evenly over nodes, by what was measured
+on two cores of a machine. Memory is that of the nodes at rest, with the usual
+memtables and caches: tables take most of it, and only hot replicas have them.
+Disk is after compaction; have as much again free for merges. Ids take disk, and
+memory only where there is no data directory. A restart reads files that the
+system has in memory; add the time that the disk takes where it has not.
+
+Examples:
+  simshard size --documents 1e8 --id-bytes 40
+  simshard size --documents 1e9 --id-bytes 40 --replicas 1 --node-gib 64")]
+pub struct SizeArgs {
+    /// How many documents there will be, such as 1e8
+    #[arg(long, value_name = "N", value_parser = document_count)]
+    pub documents: f64,
+    /// How long their ids are in bytes, on average
+    #[arg(long, value_name = "B", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1024))]
+    pub id_bytes: u32,
+    /// Blocks that a fingerprint is cut into: `auto`, or 1 to 64
+    #[arg(long, value_name = "M", default_value = "auto")]
+    pub blocks: Blocks,
+    /// Largest distance that is searched, less than the blocks
+    #[arg(long, value_name = "K", default_value_t = 3)]
+    pub distance: u32,
+    /// How many nodes hold each shard
+    #[arg(long, value_name = "R", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=5))]
+    pub replicas: u8,
+    /// How many of them answer searches [default: 2, or all replicas if they are fewer]
+    #[arg(long, value_name = "H", value_parser = clap::value_parser!(u8).range(1..=5))]
+    pub hot: Option<u8>,
+    /// How much memory a node may take, in GiB
+    #[arg(long, value_name = "GIB", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub node_gib: u32,
+    /// How it is printed.
+    #[command(flatten)]
+    pub output: JsonArgs,
+}
+
+/// Prints the estimate.
+pub fn run(args: &SizeArgs) -> anyhow::Result<()> {
+    let wanted = args.wanted()?;
+    let estimate = Estimate::of(wanted)?;
+    if args.output.json {
+        let mut all = serde_json::to_value(estimate)?;
+        all["documents"] = json!(wanted.documents);
+        all["id_bytes"] = json!(wanted.id_bytes);
+        all["blocks"] = json!(wanted.layout.blocks());
+        all["distance"] = json!(wanted.layout.distance());
+        all["replicas"] = json!(wanted.replicas);
+        all["hot"] = json!(wanted.hot);
+        return say::print_json(&all);
+    }
+    say::print(table(wanted, &estimate).trim_end())
+}
+
+impl SizeArgs {
+    fn wanted(&self) -> Result<Wanted, UsageError> {
+        let layout = match self.blocks.fixed() {
+            Some(blocks) => Layout::new(blocks, self.distance),
+            None => Layout::for_documents(self.documents, self.distance),
+        };
+        let hot = self.hot.unwrap_or(self.replicas.min(2));
+        if hot > self.replicas {
+            let (hot, replicas) = (hot, self.replicas);
+            let problem = format!("--hot {hot} is more than --replicas {replicas}");
+            return Err(UsageError(problem));
+        }
+        Ok(Wanted {
+            documents: self.documents,
+            id_bytes: self.id_bytes,
+            layout: layout.map_err(|error| UsageError(error.to_string()))?,
+            replicas: self.replicas,
+            hot,
+            node_memory: f64::from(self.node_gib) * GIB,
+        })
+    }
+}
+
+/// The estimate, for people.
+fn table(wanted: Wanted, estimate: &Estimate) -> String {
+    let Wanted {
+        layout,
+        replicas,
+        hot,
+        ..
+    } = wanted;
+    let (blocks, tables) = (layout.blocks(), estimate.tables);
+    let rows = [
+        (
+            "layout",
+            format!(
+                "{}, distance {}, {}: a document is in {:.1} shards",
+                counted(blocks, "block"),
+                layout.distance(),
+                counted(tables, "table"),
+                estimate.shards_per_document,
+            ),
+        ),
+        (
+            "nodes",
+            format!(
+                "{}, {replicas} for each shard, {hot} of them hot",
+                estimate.nodes
+            ),
+        ),
+        (
+            "memory",
+            in_all(estimate.memory_bytes, estimate.memory_bytes_per_node),
+        ),
+        (
+            "disk",
+            in_all(estimate.disk_bytes, estimate.disk_bytes_per_node),
+        ),
+        (
+            "restart",
+            format!("{} for a node", time(estimate.restart_seconds)),
+        ),
+        (
+            "in memory",
+            format!(
+                "{} in one process without --data, which keeps nothing",
+                bytes(estimate.memory_bytes_without_data)
+            ),
+        ),
+    ];
+    let lines = rows.map(|(name, value)| format!("{name:<11}{value}\n"));
+    lines.concat()
+}
+
+fn in_all(all: f64, of_node: f64) -> String {
+    format!("{} in all, {} a node", bytes(all), bytes(of_node))
+}
+
+/// Bytes in three digits or so.
+fn bytes(bytes: f64) -> String {
+    let units = ["bytes", "kB", "MB", "GB", "TB"];
+    let mut value = bytes;
+    let mut unit = 0;
+    while value >= 999.5 && unit + 1 < units.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    let digits = usize::from(value < 9.95);
+    format!("{value:.digits$} {}", units[unit])
+}
+
+fn time(seconds: f64) -> String {
+    match seconds {
+        ..9.95 => format!("{seconds:.1} s"),
+        9.95..120.0 => format!("{seconds:.0} s"),
+        _ => format!("{:.0} minutes", seconds / 60.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_have_two_digits_or_more_and_a_unit() {
+        for (amount, shown) in [
+            (0.0, "0.0 bytes"),
+            (12.0, "12 bytes"),
+            (9_400.0, "9.4 kB"),
+            (999_600.0, "1.0 MB"),
+            (83e9, "83 GB"),
+            (12_345e12, "12345 TB"),
+        ] {
+            assert_eq!(bytes(amount), shown);
+        }
+        assert_eq!(time(1.89), "1.9 s");
+        assert_eq!(time(61.0), "61 s");
+        assert_eq!(time(600.0), "10 minutes");
+    }
+}

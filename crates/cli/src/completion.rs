@@ -1,0 +1,97 @@
+//! Names of the live system that a shell completes: corpora as the router lists them, nodes as they have registered.
+//!
+//! Where the router or the metadata does not answer at once, there is nothing to complete, and no error either: it
+//! would be printed into the line that somebody types.
+
+use std::env;
+use std::time::Duration;
+
+use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use simshard_client::Client;
+use simshard_cluster::{key_values_at, registered_stores};
+use tokio::time::timeout;
+
+use crate::connection::{DEFAULT_ROUTER, block_on};
+
+/// The variable by which the script of a shell asks this program for candidates.
+pub const VARIABLE: &str = "SIMSHARD_COMPLETE";
+
+/// How long a shell waits for names.
+const PATIENCE: Duration = Duration::from_millis(1500);
+
+/// The corpora of the router that the line, the environment or the default names.
+pub(crate) fn corpora() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| {
+        let router = said("--router", "SIMSHARD_ROUTER");
+        let router = router.unwrap_or_else(|| DEFAULT_ROUTER.to_owned());
+        candidates(async {
+            let client = Client::new(&router)?.with_timeout(PATIENCE);
+            let corpora = client.list_corpora().await?;
+            let named = |corpus: simshard_client::v1::Corpus| (corpus.name, corpus.recipe);
+            Ok(corpora.into_iter().map(named).collect())
+        })
+    })
+}
+
+/// The nodes that have registered in the metadata that the line or the environment names.
+pub(crate) fn nodes() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| {
+        let Some(metadata) = said("--metadata", "SIMSHARD_METADATA") else {
+            return Vec::new();
+        };
+        candidates(async {
+            let keys = key_values_at(&metadata)?;
+            let stores = registered_stores(&*keys).await?.into_iter();
+            let named = stores.map(|store| (store.node.to_string(), store.address.to_string()));
+            Ok(named.collect())
+        })
+    })
+}
+
+/// Names, each with its description; none if there is no answer in time.
+fn candidates(
+    names: impl Future<Output = anyhow::Result<Vec<(String, String)>>>,
+) -> Vec<CompletionCandidate> {
+    let names = block_on(async { timeout(PATIENCE, names).await? });
+    let mut names = names.unwrap_or_default();
+    names.sort();
+    let candidate =
+        |(name, about): (String, String)| CompletionCandidate::new(name).help(Some(about.into()));
+    names.into_iter().map(candidate).collect()
+}
+
+/// The value of an option in the line that is being completed, else of its variable.
+fn said(option: &str, variable: &str) -> Option<String> {
+    let words = env::args_os().filter_map(|word| word.into_string().ok());
+    value_of(option, words).or_else(|| env::var(variable).ok())
+}
+
+fn value_of(option: &str, words: impl Iterator<Item = String>) -> Option<String> {
+    let mut words = words;
+    while let Some(word) = words.next() {
+        if word == option {
+            return words.next();
+        }
+        if let Some(value) = word
+            .strip_prefix(option)
+            .and_then(|rest| rest.strip_prefix('='))
+        {
+            return Some(value.to_owned());
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_option_of_the_line_has_its_value_behind_it_or_behind_a_sign() {
+        let value = |line: &str| value_of("--router", line.split(' ').map(str::to_owned));
+        assert_eq!(value("find --router a --corpus"), Some("a".to_owned()));
+        assert_eq!(value("find --router=b --corpus"), Some("b".to_owned()));
+        assert_eq!(value("find --routers=b --corpus"), None);
+        assert_eq!(value("find --router"), None);
+    }
+}
