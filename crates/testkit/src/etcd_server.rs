@@ -5,11 +5,11 @@ use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::free_addresses;
+use crate::Host;
 use crate::process::{freeze, thaw};
 
 /// A server that has not started by then never will.
@@ -20,6 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub struct EtcdServer {
     /// Ends before its folder goes.
     process: Ending,
+    host: Host,
     folder: tempfile::TempDir,
     clients: SocketAddr,
     peers: SocketAddr,
@@ -29,11 +30,18 @@ impl EtcdServer {
     /// Starts a server, and waits until it takes connections.
     #[must_use]
     pub fn start() -> Self {
+        Self::start_on(Host::here())
+    }
+
+    /// The same, on a host.
+    #[must_use]
+    pub fn start_on(host: Host) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let addresses = free_addresses(2);
+        let addresses = host.addresses(2);
         let (clients, peers) = (addresses[0], addresses[1]);
-        let process = spawn(folder.path(), clients, peers);
+        let process = spawn(&host, folder.path(), clients, peers);
         Self {
+            host,
             folder,
             clients,
             peers,
@@ -66,7 +74,7 @@ impl EtcdServer {
     /// Ends it without any warning, and starts it again with its data.
     pub fn restart(&mut self) {
         self.stop();
-        self.process = spawn(self.folder.path(), self.clients, self.peers);
+        self.process = spawn(&self.host, self.folder.path(), self.clients, self.peers);
     }
 
     /// Ends it without any warning.
@@ -75,11 +83,29 @@ impl EtcdServer {
         let _ = self.process.0.kill();
         let _ = self.process.0.wait();
     }
+
+    /// Lets it forget all revisions but the newest.
+    pub fn compact(&self) {
+        let address = self.clients.to_string();
+        let etcdctl = |arguments: &[&str]| {
+            let mut command = self.host.command(program("etcdctl"));
+            command.args(["--endpoints", &address]).args(arguments);
+            command.output().expect("etcdctl is beside etcd")
+        };
+        let status = etcdctl(&["endpoint", "status", "--write-out=fields"]).stdout;
+        let status = String::from_utf8(status).expect("text");
+        let mut lines = status.lines();
+        let revision = lines.find_map(|line| line.strip_prefix("\"Revision\" : "));
+        let revision = revision.expect("the revision of an etcd that answers");
+        let compacted = etcdctl(&["compact", revision]);
+        assert!(compacted.status.success(), "{compacted:?}");
+    }
 }
 
-fn spawn(folder: &Path, clients: SocketAddr, peers: SocketAddr) -> Ending {
+fn spawn(host: &Host, folder: &Path, clients: SocketAddr, peers: SocketAddr) -> Ending {
     let (clients_url, peers_url) = (format!("http://{clients}"), format!("http://{peers}"));
-    let process = Command::new(program())
+    let process = host
+        .command(program("etcd"))
         .arg("--data-dir")
         .arg(folder.join("etcd"))
         .args(["--listen-client-urls", &clients_url])
@@ -125,14 +151,14 @@ impl Drop for Ending {
     }
 }
 
-/// The etcd that `cargo xtask test` installed, else that of the system.
-fn program() -> OsString {
+/// The etcd that `cargo xtask test` installed, else that of the system, or another program of it.
+fn program(name: &str) -> OsString {
     let test = env::current_exe().expect("a test knows its own path");
     let target = test.ancestors().nth(3).expect("a target folder");
-    let installed: PathBuf = target.join("tools/python/bin/etcd");
+    let installed: PathBuf = target.join("tools/python/bin").join(name);
     if installed.exists() {
         installed.into()
     } else {
-        "etcd".into()
+        name.into()
     }
 }

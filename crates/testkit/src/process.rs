@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 /// A process that has not done by then what it should do at once never will.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A role that runs until it is dropped.
 #[derive(Debug)]
@@ -101,7 +101,7 @@ impl Waiting {
     }
 
     fn spawn<A: AsRef<OsStr>>(binary: &str, args: impl IntoIterator<Item = A>, log: Stdio) -> Self {
-        let child = command(binary)
+        let child = command(Command::new(binary))
             .args(args)
             .stdout(Stdio::piped())
             .stderr(log)
@@ -142,7 +142,7 @@ pub struct Running(Option<Child>);
 impl Running {
     /// Starts `binary` with these arguments, without standard input.
     pub fn start<A: AsRef<OsStr>>(binary: &str, args: impl IntoIterator<Item = A>) -> Self {
-        let child = command(binary)
+        let child = command(Command::new(binary))
             .args(args)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -251,7 +251,7 @@ fn is_frozen(id: u32) -> bool {
         let state = status
             .rsplit_once(") ")
             .and_then(|(_, rest)| rest.chars().next());
-        matches!(state, None | Some('T'))
+        matches!(state, None | Some('T' | 'Z'))
     })
 }
 
@@ -260,7 +260,7 @@ pub(crate) fn thaw(id: u32) {
     signal(id, "CONT");
 }
 
-fn signal(id: u32, name: &str) {
+pub(crate) fn signal(id: u32, name: &str) {
     let kill = Command::new("kill")
         .args(["-s", name, &id.to_string()])
         .status();
@@ -269,7 +269,7 @@ fn signal(id: u32, name: &str) {
 
 /// The binary, started, with a pipe at each end.
 fn start_piped<A: AsRef<OsStr>>(binary: &str, args: impl IntoIterator<Item = A>) -> Child {
-    command(binary)
+    command(Command::new(binary))
         .args(args)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -279,8 +279,7 @@ fn start_piped<A: AsRef<OsStr>>(binary: &str, args: impl IntoIterator<Item = A>)
 }
 
 /// The binary, without the settings of the user who runs the tests.
-fn command(binary: &str) -> Command {
-    let mut command = Command::new(binary);
+pub(crate) fn command(mut command: Command) -> Command {
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("SIMSHARD_") {
             command.env_remove(name);

@@ -52,7 +52,10 @@ impl Step {
                 rust(workspace, tools, arguments).into()
             }
             Self::Buf => buf::verify(workspace, tools).into(),
-            Self::Tests => rust_tests::verify(workspace),
+            Self::Tests => match tools.hosts() {
+                Ok(()) => rust_tests::verify(workspace),
+                Err(error) => StepOutcome::from(Err(error)),
+            },
             Self::Demo => demo::verify(workspace).into(),
             Self::Examples => scripts::run(workspace, tools, "page_examples.py").into(),
             Self::Browser => browser::verify(workspace, tools).into(),

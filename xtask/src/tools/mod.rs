@@ -11,6 +11,7 @@ use crate::workspace::Workspace;
 mod apt;
 mod browser;
 mod components;
+mod hosts;
 mod python;
 mod targets;
 
@@ -21,6 +22,7 @@ pub(crate) struct Tools {
     rust: Result<(), String>,
     python: Result<PythonTools, String>,
     browser: Result<&'static str, String>,
+    hosts: Result<(), String>,
 }
 
 impl Tools {
@@ -36,6 +38,7 @@ impl Tools {
             )
         });
         let browser = steps.contains(&Step::Browser);
+        let hosts = steps.contains(&Step::Tests);
         if rust || python || browser {
             println!("These steps need some tools. What is missing of them is installed now:");
         }
@@ -48,10 +51,14 @@ impl Tools {
         if browser {
             println!("{}", browser::PURPOSE);
         }
+        if hosts {
+            println!("{}", hosts::PURPOSE);
+        }
         Self {
             rust: prepared(rust, || components::ensure(workspace)),
             python: prepared(python, || python::ensure(workspace, &python::TEST)),
             browser: prepared(browser, browser::ensure),
+            hosts: prepared(hosts, hosts::ensure),
         }
     }
 
@@ -65,6 +72,11 @@ impl Tools {
         self.python
             .as_ref()
             .map_err(|reason| anyhow!(reason.clone()))
+    }
+
+    /// What the hosts of a test need is there.
+    pub(crate) fn hosts(&self) -> anyhow::Result<()> {
+        self.hosts.clone().map_err(|reason| anyhow!(reason))
     }
 
     /// The program of a browser.
