@@ -10,6 +10,7 @@ use futures_util::StreamExt;
 use futures_util::stream::Map;
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::{Violations, epochs_from};
+use simshard_topology::replication::StoreId;
 use simshard_topology::{CorpusUid, MapDigest, NodeId};
 use simshard_transport::Admitted;
 use tokio::sync::mpsc;
@@ -180,9 +181,11 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         };
         let (store, incarnation) = peers.own();
         let (installations, mut reports) = self.engine.reports();
-        if installations == request.into_inner().known_installations {
+        let request = request.into_inner();
+        if installations == request.known_installations {
             reports.clear();
         }
+        let about = <[u8; 16]>::try_from(&*request.about_store).ok();
         let (epoch_numbers, epoch_generations) = epochs_from(&reports);
         Ok(Response::new(pb::PingResponse {
             store: store.0.to_vec(),
@@ -192,6 +195,8 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
             epoch_numbers,
             epoch_generations,
             silent_stores: peers.silent().iter().flat_map(|store| store.0).collect(),
+            synced: self.engine.synced(),
+            heard_synced: about.map_or(0, |store| peers.heard_synced(StoreId(store))),
         }))
     }
 }

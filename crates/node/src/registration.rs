@@ -3,6 +3,8 @@
 //! # Invariants
 //! - RG1: a node serves only while the metadata holds its incarnation, as far as it has heard.
 //! - RG2: a sequence is published only once the log is on disk up to it.
+//! - RG3: a node whose directory lacks a record that it told another node to be on disk does not serve, if that one still
+//!   runs and answers.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -193,6 +195,23 @@ pub async fn check_directory(
         Err(RegistrationError::Stale { .. }) if accepts_loss => Ok(()),
         checked => checked.map(|_| ()),
     }
+}
+
+/// Checks that a directory has all that other stores heard of it. What is published may be seconds old.
+///
+/// # Errors
+/// [`RegistrationError::Stale`] if it lacks some, unless the loss is accepted.
+pub fn check_heard(claim: &Claim, heard: u64, accepts_loss: bool) -> Result<(), RegistrationError> {
+    if claim.recovered >= heard || accepts_loss {
+        return Ok(());
+    }
+    Err(RegistrationError::Stale {
+        path: claim.path().to_owned(),
+        problem: StaleStore::ChangesMissing {
+            recovered: claim.recovered,
+            synced: heard,
+        },
+    })
 }
 
 fn next_step(

@@ -2,11 +2,14 @@
 //! they end, they start again with their own.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use simshard_client::{Client, ClientError, Documents, Fingerprint, Queries, SearchSpec, v1};
-use simshard_cluster::{FileKeyValues, KeyValueStore, key_values_at, published};
+use simshard_cluster::{FileKeyValues, KeyValueStore, key_values_at, published, shard_records};
+use simshard_proto::shard::v1::PingRequest;
+use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
 use simshard_storage::Store;
 use simshard_testkit::{
     End, EtcdServer, Process, ProcessCluster, Running, binary, run_with_open_input,
@@ -14,6 +17,7 @@ use simshard_testkit::{
 use simshard_topology::replication::StoreId;
 use tokio::task::{block_in_place, yield_now};
 use tokio::time::timeout;
+use tonic::transport::Endpoint;
 
 use crate::interruptions::until_reached;
 
@@ -213,6 +217,67 @@ async fn a_directory_of_the_same_start_is_refused_if_its_log_is_shorter() {
         let all = found(&client, "crawl", 0..first + 100).await;
         assert_eq!(all as u64, first + 100);
     }
+}
+
+/// The last record of its log that a store said to be on disk to the node at this address.
+async fn heard(address: SocketAddr, store: StoreId) -> u64 {
+    let endpoint = Endpoint::from_shared(format!("http://{address}")).unwrap();
+    let mut node = ShardServiceClient::new(endpoint.connect_lazy());
+    let request = PingRequest {
+        about_store: store.0.to_vec(),
+        ..PingRequest::default()
+    };
+    node.ping(request).await.unwrap().into_inner().heard_synced
+}
+
+/// How many stores hold a shard in sync, of the shard with the fewest.
+async fn fewest_in_sync(keys: &dyn KeyValueStore) -> usize {
+    let records = shard_records(keys).await.unwrap();
+    let counts = records.values().map(|record| record.in_sync.len());
+    counts.min().unwrap()
+}
+
+/// RG3. If the others have taken it out of the records before, it may start, as a learner: then this is tried again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_directory_that_lacks_what_other_nodes_heard_of_is_refused() {
+    let mut cluster = ProcessCluster::start_replicated(2, 2);
+    let client = cluster.client();
+    create(&client, "crawl").await;
+    let (data, older) = (cluster.data(0), cluster.folder().join("older"));
+    let keys = FileKeyValues::at(cluster.metadata_file());
+    for round in 0.. {
+        block_in_place(|| {
+            cluster.end_node(0, End::Stopped);
+            cluster.start_node_with(0, &["--publish-seconds", "3600"]);
+        });
+        until(async || fewest_in_sync(&keys).await == 2).await;
+        insert(&client, "crawl", round * 100..round * 100 + 50).await;
+        let copied = Copied::of(&data, &older);
+        insert(&client, "crawl", round * 100 + 50..round * 100 + 100).await;
+        let peer = cluster.node_addresses()[1];
+        until(async || heard(peer, copied.store).await > copied.recovered).await;
+        assert!(!copied.is_behind(&keys).await);
+        block_in_place(|| cluster.end_node(0, End::Killed));
+        copy(&data, &cluster.folder().join("newest"));
+        copy(&older, &data);
+        let mut starting = Running::start(binary(), cluster.node_args(0));
+        while !starting.has_ended() && fewest_in_sync(&keys).await == 2 {
+            yield_now().await;
+        }
+        if starting.has_ended() {
+            let told = starting.output();
+            let told = String::from_utf8(told.stderr).unwrap();
+            assert!(told.contains("its log ends with record"), "{told}");
+            break;
+        }
+        starting.kill();
+        copy(&cluster.folder().join("newest"), &data);
+        block_in_place(|| cluster.start_node(0));
+        until(async || fewest_in_sync(&keys).await == 2).await;
+    }
+    copy(&cluster.folder().join("newest"), &data);
+    block_in_place(|| cluster.start_node(0));
+    assert_eq!(found(&client, "crawl", 0..100).await, 100);
 }
 
 /// Several ways to start a copy: none leaves two processes that both serve.

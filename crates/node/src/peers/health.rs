@@ -40,6 +40,8 @@ pub(super) struct Health {
     pub(super) installations: u64,
     /// The epochs that it has on disk. They never decrease.
     reports: BTreeMap<ShardId, Epoch>,
+    /// The last record of its log that it said to be on disk.
+    pub(super) synced: u64,
     /// The stores that do not answer it.
     silent_to_it: BTreeSet<StoreId>,
 }
@@ -51,6 +53,7 @@ pub(super) struct Sign {
     pub(super) installations: u64,
     /// `None` if they are as they were.
     pub(super) reports: Option<Vec<(ShardId, Epoch)>>,
+    pub(super) synced: u64,
     pub(super) silent_stores: BTreeSet<StoreId>,
 }
 
@@ -62,6 +65,7 @@ impl Health {
             incarnation: 0,
             installations: 0,
             reports: BTreeMap::new(),
+            synced: 0,
             silent_to_it: BTreeSet::new(),
         }
     }
@@ -74,6 +78,13 @@ impl Health {
         // Another start counts anew, so its number says nothing without its reports.
         let is_known = sign.incarnation == self.incarnation || sign.reports.is_some();
         self.installations = if is_known { sign.installations } else { 0 };
+        // An operator may have accepted that a later start has less.
+        let is_later = sign.incarnation > self.incarnation;
+        self.synced = if is_later {
+            sign.synced
+        } else {
+            self.synced.max(sign.synced)
+        };
         self.incarnation = sign.incarnation;
         self.answered = Some(now);
         self.silent_to_it = sign.silent_stores;

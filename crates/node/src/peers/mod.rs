@@ -17,7 +17,7 @@ mod pings;
 mod readiness;
 mod steps;
 
-pub use pings::ask_for_epochs;
+pub use pings::{ask_for_epochs, heard_of};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -91,6 +91,15 @@ impl Peers {
         let others = self.others.lock();
         let health = others.by_store.get(&store);
         health.map_or(0, |health| health.installations)
+    }
+
+    /// The last record of its log that a store said to be on disk; 0 if it said nothing.
+    pub(crate) fn heard_synced(&self, store: StoreId) -> u64 {
+        let others = self.others.lock();
+        others
+            .by_store
+            .get(&store)
+            .map_or(0, |health| health.synced)
     }
 
     fn note(&self, store: StoreId, sign: Sign) {

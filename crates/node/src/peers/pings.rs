@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use simshard_cluster::ClusterLayout;
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
@@ -17,7 +18,7 @@ use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status};
 
 use super::health::{INTERVAL, Sign};
-use super::{Peers, sharers};
+use super::{Peers, names, sharers};
 use crate::engine::Engine;
 
 /// An answer that takes longer is given up, and the connection with it.
@@ -103,6 +104,7 @@ impl Link {
 async fn ask(channel: Channel, store: StoreId, peers: &Peers) -> bool {
     let request = pb::PingRequest {
         known_installations: peers.installations(store),
+        ..pb::PingRequest::default()
     };
     let mut client = ShardServiceClient::new(channel);
     match timeout(PATIENCE, client.ping(request)).await {
@@ -127,11 +129,35 @@ pub async fn ask_for_epochs(
 ) -> Option<Vec<(ShardId, Epoch)>> {
     let mut client = ShardServiceClient::new(Link::to(address)?.channel);
     let request = pb::PingRequest {
-        known_installations: 0,
+        ..pb::PingRequest::default()
     };
     let answer = timeout(patience, client.ping(request)).await.ok()?.ok()?;
     let sign = sign_of(&answer.into_inner(), store).ok()?;
     Some(sign.reports.unwrap_or_default())
+}
+
+/// The last record of its log that a store said to be on disk, as far as the other stores know that share shards with
+/// it. 0 if none of them answers, or knows.
+pub async fn heard_of(layout: &ClusterLayout, store: StoreId) -> u64 {
+    let named = layout.records().into_iter().flatten();
+    let named = named.filter(|(_, record)| names(record, store));
+    let shards = named.map(|(shard, _)| *shard).collect();
+    let sharers = sharers(layout, store, shards);
+    let asked = sharers.iter().map(async |(&other, node)| {
+        let request = pb::PingRequest {
+            known_installations: 0,
+            about_store: store.0.to_vec(),
+        };
+        let mut client = ShardServiceClient::new(Link::to(&node.address)?.channel);
+        let answer = timeout(PATIENCE, client.ping(request))
+            .await
+            .ok()?
+            .ok()?
+            .into_inner();
+        (answer.store == other.0).then_some(answer.heard_synced)
+    });
+    let heard = join_all(asked).await;
+    heard.into_iter().flatten().max().unwrap_or(0)
 }
 
 /// What an answer says, if it is of this store.
@@ -145,6 +171,7 @@ fn sign_of(answer: &pb::PingResponse, store: StoreId) -> Result<Sign, Status> {
         incarnation: answer.incarnation,
         installations: answer.installations,
         reports: epochs_into(&answer.shards, numbers, generations)?,
+        synced: answer.synced,
         silent_stores: silent.iter().copied().map(StoreId).collect::<BTreeSet<_>>(),
     })
 }

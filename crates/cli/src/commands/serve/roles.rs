@@ -11,7 +11,7 @@ use simshard_cluster::{
     ClusterLayout, FileStore, KeyValueMetadata, KeyValueStore, MetadataError, MetadataStore, Node,
     RegisteredStore, check_registered, register,
 };
-use simshard_node::{Registration, check_directory};
+use simshard_node::{Registration, check_directory, check_heard, heard_of};
 use simshard_runtime::shutdown;
 use simshard_runtime::system::raise_open_files;
 use simshard_storage::Claim;
@@ -159,9 +159,12 @@ async fn enter(
     // Another store may have taken its place while it waited.
     check_registered(&**keys, &store).await?;
     // With metadata of another history it does not begin a start, which would count against the right one.
-    if let Some(records) = metadata.watch_layout().borrow().records() {
+    let layout = Arc::clone(&metadata.watch_layout().borrow());
+    if let Some(records) = layout.records() {
         claim.check_records(records)?;
     }
+    let heard = heard_of(&layout, claim.store).await;
+    check_heard(&claim, heard, accepts_loss)?;
     let registration = Registration::enter(keys, &mut claim, accepts_loss, publish).await?;
     Ok(Entered {
         metadata,
