@@ -194,7 +194,9 @@ impl Members {
         if !stays.is_empty() {
             info!(shards = %stays, "this node holds shards in sync again");
         }
-        if !left.is_empty() {
+        if !left.is_empty() && self.dead.is_empty() {
+            info!(shards = %left, "cold replicas of shards are to become hot");
+        } else if !left.is_empty() {
             let dead: Vec<String> = self.dead.iter().map(ToString::to_string).collect();
             let dead = dead.join(",");
             info!(shards = %left, dead, "shards go on without stores that do not answer");
