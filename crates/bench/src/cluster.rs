@@ -3,6 +3,7 @@
 mod alone;
 mod check;
 mod disk;
+mod failures;
 mod figures;
 mod large;
 mod processes;
@@ -46,5 +47,5 @@ async fn measure(settings: &Settings) -> anyhow::Result<()> {
     if settings.asks_for(Case::Memory) || settings.asks_for(Case::Disk) {
         large::sizes(settings).await?;
     }
-    Ok(())
+    failures::measure(settings).await
 }

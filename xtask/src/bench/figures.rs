@@ -58,13 +58,18 @@ impl Cost {
 pub(crate) struct Programs<'a> {
     workspace: &'a Workspace,
     faiss: PythonTools,
+    etcd: PathBuf,
     /// Where made-up input and output lie.
     folder: PathBuf,
 }
 
 impl<'a> Programs<'a> {
     /// Makes a fresh folder for data.
-    pub(crate) fn new(workspace: &'a Workspace, faiss: PythonTools) -> anyhow::Result<Self> {
+    pub(crate) fn new(
+        workspace: &'a Workspace,
+        faiss: PythonTools,
+        etcd: PathBuf,
+    ) -> anyhow::Result<Self> {
         let folder = workspace.bench_data();
         if folder.exists() {
             fs::remove_dir_all(&folder)?;
@@ -73,6 +78,7 @@ impl<'a> Programs<'a> {
         Ok(Self {
             workspace,
             faiss,
+            etcd,
             folder,
         })
     }
@@ -118,6 +124,12 @@ impl<'a> Programs<'a> {
             command.args(["--case", case]);
         }
         figures_of(&mut command)
+    }
+
+    /// What a case of it measures, with the records of shards in etcd.
+    pub(super) fn cluster_in_etcd(&self, case: &str) -> anyhow::Result<Figures> {
+        let etcd = self.etcd.to_str().context("the path of etcd is no text")?;
+        self.cluster_with(&["--etcd", etcd], &[case])
     }
 
     /// The megabytes of real text a second that a recipe goes through on one thread.

@@ -64,6 +64,11 @@ fn line(measured: &Measured, notes: &str) -> String {
         Target::AtLeast(bound) => ('≥', bound, median / bound),
         Target::AtMost(bound) => ('≤', bound, bound / median),
     };
+    let against = match bound {
+        // Nothing is a part of none.
+        0.0 => "–".to_owned(),
+        _ => format!("{ratio:.2} ×"),
+    };
     // Of the range, one run has only the median.
     let range = match measured.values.len() {
         1 => "–".to_owned(),
@@ -75,7 +80,7 @@ fn line(measured: &Measured, notes: &str) -> String {
         }
     };
     format!(
-        "| `{}` | {} | {sign} {} | {} | {range} | {} | {ratio:.2} × | {} |\n",
+        "| `{}` | {} | {sign} {} | {} | {range} | {} | {against} | {} |\n",
         row.name,
         row.what,
         written(bound, row.unit),
@@ -106,6 +111,7 @@ fn written(value: f64, unit: Unit) -> String {
         Unit::Gigabytes => format!("{value:.3} GB"),
         Unit::Bytes => format!("{value:.1} bytes"),
         Unit::MegabytesASecond => format!("{value:.0} MB/s"),
+        Unit::Count => format!("{value:.0}"),
         Unit::Times => format!("{value:.2} ×"),
     }
 }

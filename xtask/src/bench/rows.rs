@@ -5,6 +5,7 @@
 mod batch;
 mod cluster;
 mod engine;
+mod failures;
 
 use anyhow::{Context, ensure};
 
@@ -41,6 +42,8 @@ pub(crate) enum Unit {
     Gigabytes,
     Bytes,
     MegabytesASecond,
+    /// A number of things.
+    Count,
     /// One figure divided by another of the same runs.
     Times,
 }
@@ -133,6 +136,7 @@ pub(crate) fn cases() -> Vec<Case> {
     let mut cases = engine::cases();
     cases.extend(batch::cases());
     cases.extend(cluster::cases());
+    cases.extend(failures::cases());
     cases
 }
 

@@ -47,9 +47,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let machine = Machine::this();
     let workspace = Workspace::locate(false)?;
     let faiss = tools::faiss(&workspace)?;
+    let etcd = tools::etcd(&workspace)?;
     let build = "build --release --package simshard-cli --all-features";
     process::run(workspace.cargo().args(build.split(' ')))?;
-    let programs = Programs::new(&workspace, faiss)?;
+    let programs = Programs::new(&workspace, faiss, etcd)?;
     programs.check()?;
     let measured = measure(cases, &programs, arguments.runs.into())?;
 

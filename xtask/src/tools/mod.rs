@@ -3,6 +3,8 @@
 //! Nothing is installed unannounced. A tool that cannot be had fails the steps that need it, with
 //! the reason; the other steps run all the same.
 
+use std::path::PathBuf;
+
 use anyhow::anyhow;
 
 use crate::steps::Step;
@@ -90,6 +92,11 @@ pub(crate) fn faiss(workspace: &Workspace) -> anyhow::Result<PythonTools> {
     println!("The benchmarks need a tool. If it is missing, it is installed now:");
     println!("{}", python::FAISS.announcement());
     python::ensure(workspace, &python::FAISS)
+}
+
+/// The program of etcd, which is installed with what the tests need if that is missing.
+pub(crate) fn etcd(workspace: &Workspace) -> anyhow::Result<PathBuf> {
+    Ok(python::ensure(workspace, &python::TEST)?.path("etcd"))
 }
 
 /// datasketch in a Python environment of its own, announced and installed if it is missing.

@@ -98,6 +98,11 @@ pub(crate) struct PythonTools {
 }
 
 impl PythonTools {
+    /// Where a program of the environment is.
+    pub(crate) fn path(&self, program: &str) -> PathBuf {
+        self.folder.join("bin").join(program)
+    }
+
     /// A program of the environment, which finds the environment's other programs first.
     pub(crate) fn command(&self, program: &str) -> Command {
         let programs = self.folder.join("bin");

@@ -35,6 +35,7 @@ pub(super) struct Replicas {
 pub(super) struct Cluster {
     pub(super) nodes: Vec<Node>,
     router: Process,
+    place: Place,
     folder: TempDir,
 }
 
@@ -50,8 +51,8 @@ pub(super) struct Node {
 #[derive(Clone, Debug)]
 enum Place {
     LayoutFile(PathBuf),
-    /// A file in which nodes register themselves.
-    Metadata(PathBuf),
+    /// An address, as `--metadata` takes it, at which nodes register themselves.
+    Metadata(String),
 }
 
 /// How a process is ended.
@@ -78,15 +79,32 @@ impl Cluster {
         nodes: usize,
         replicas: Option<Replicas>,
     ) -> anyhow::Result<Self> {
-        let folder = tempfile::Builder::new()
-            .prefix("simshard-bench-")
-            .tempdir_in(parent)
-            .with_context(|| format!("cannot make a folder in {}", parent.display()))?;
-        let names: Vec<String> = (1..=nodes).map(|number| format!("n{number}")).collect();
-        let (nodes, place) = match replicas {
-            None => listed(folder.path(), &names)?,
-            Some(replicas) => registered(folder.path(), &names, replicas)?,
-        };
+        match replicas {
+            Some(replicas) => Self::start_with_records(parent, nodes, replicas, None),
+            None => {
+                let folder = new_folder(parent)?;
+                let (nodes, place) = listed(folder.path(), &names(nodes))?;
+                Self::with_router(folder, nodes, place)
+            }
+        }
+    }
+
+    /// Starts this many nodes that register themselves, and a router. Their records are at an address that `--metadata`
+    /// takes, else in a file.
+    pub(super) fn start_with_records(
+        parent: &Path,
+        nodes: usize,
+        replicas: Replicas,
+        metadata: Option<String>,
+    ) -> anyhow::Result<Self> {
+        let folder = new_folder(parent)?;
+        let file = || format!("file:{}", folder.path().join("metadata").display());
+        let place = Place::Metadata(metadata.unwrap_or_else(file));
+        let nodes = registered(&place, folder.path(), &names(nodes), replicas)?;
+        Self::with_router(folder, nodes, place)
+    }
+
+    fn with_router(folder: TempDir, nodes: Vec<Node>, place: Place) -> anyhow::Result<Self> {
         let mut router = Command::new(std::env::current_exe()?);
         router.args(["serve", "router", "--listen", ANY_PORT]);
         place.give_to(&mut router);
@@ -94,8 +112,17 @@ impl Cluster {
         Ok(Self {
             nodes,
             router,
+            place,
             folder,
         })
+    }
+
+    /// Where its nodes register themselves, as `--metadata` takes it.
+    pub(super) fn metadata(&self) -> String {
+        match &self.place {
+            Place::LayoutFile(path) => format!("file:{}", path.display()),
+            Place::Metadata(address) => address.clone(),
+        }
     }
 
     /// Where the router listens.
@@ -180,13 +207,12 @@ fn listed(folder: &Path, names: &[String]) -> anyhow::Result<(Vec<Node>, Place)>
 
 /// Nodes that register themselves, and wait until there is a cluster of them.
 fn registered(
+    place: &Place,
     folder: &Path,
     names: &[String],
     replicas: Replicas,
-) -> anyhow::Result<(Vec<Node>, Place)> {
-    let metadata = folder.join("metadata");
-    let place = Place::Metadata(metadata);
-    let start = |name: &String| Node::start(&place, folder.join(name), name, ANY_PORT);
+) -> anyhow::Result<Vec<Node>> {
+    let start = |name: &String| Node::start(place, folder.join(name), name, ANY_PORT);
     let mut nodes = names
         .iter()
         .map(start)
@@ -208,7 +234,17 @@ fn registered(
             .until_it_listens()
             .with_context(|| does_not_start(name))?;
     }
-    Ok((nodes, place))
+    Ok(nodes)
+}
+
+fn new_folder(parent: &Path) -> anyhow::Result<TempDir> {
+    let mut folder = tempfile::Builder::new();
+    let folder = folder.prefix("simshard-bench-").tempdir_in(parent);
+    folder.with_context(|| format!("cannot make a folder in {}", parent.display()))
+}
+
+fn names(nodes: usize) -> Vec<String> {
+    (1..=nodes).map(|number| format!("n{number}")).collect()
 }
 
 fn does_not_start(name: &str) -> String {
@@ -219,9 +255,7 @@ impl Place {
     fn give_to(&self, command: &mut Command) {
         match self {
             Self::LayoutFile(path) => command.arg("--cluster").arg(path),
-            Self::Metadata(path) => command
-                .arg("--metadata")
-                .arg(format!("file:{}", path.display())),
+            Self::Metadata(address) => command.arg("--metadata").arg(address),
         };
     }
 }
@@ -242,7 +276,37 @@ impl Node {
 
     /// Ends it, and starts it again where it was; tells when.
     pub(super) fn restart(&mut self, end: End) -> anyhow::Result<Instant> {
-        self.process.end(end).with_context(|| self.name.clone())?;
+        self.end(end)?;
+        self.start_again()
+    }
+
+    pub(super) fn end(&mut self, end: End) -> anyhow::Result<()> {
+        self.process.end(end).with_context(|| self.name.clone())
+    }
+
+    /// Freezes it: its connections stay, but nothing answers.
+    pub(super) fn freeze(&self) -> anyhow::Result<()> {
+        Ok(kill_process(
+            Pid::from_child(&self.process.child),
+            Signal::STOP,
+        )?)
+    }
+
+    /// Lets it go on.
+    pub(super) fn thaw(&self) -> anyhow::Result<()> {
+        Ok(kill_process(
+            Pid::from_child(&self.process.child),
+            Signal::CONT,
+        )?)
+    }
+
+    /// Deletes its data, once it has ended.
+    pub(super) fn lose_data(&self) -> anyhow::Result<()> {
+        Ok(fs::remove_dir_all(&self.data)?)
+    }
+
+    /// Starts it where it was, once it has ended; tells when.
+    pub(super) fn start_again(&mut self) -> anyhow::Result<Instant> {
         let listen = self.process.url.trim_start_matches("http://").to_owned();
         let start = Instant::now();
         *self = Self::start(&self.place, self.data.clone(), &self.name, &listen)?;

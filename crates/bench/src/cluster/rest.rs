@@ -22,8 +22,13 @@ const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Waits until no node works, and no data directory changes its size.
 pub(super) async fn wait(cluster: &Cluster) -> anyhow::Result<()> {
+    wait_for_nodes(&cluster.nodes).await
+}
+
+/// The same of these nodes.
+pub(super) async fn wait_for_nodes(nodes: &[Node]) -> anyhow::Result<()> {
     let look = |node: &Node| Ok((ticks_of(node.id())?, disk::bytes_below(node.data())?));
-    wait_for(|| cluster.nodes.iter().map(look).collect()).await
+    wait_for(|| nodes.iter().map(look).collect()).await
 }
 
 /// Waits until a process without data does not work, and gives no more memory back.

@@ -34,6 +34,10 @@ impl<'a> Session<'a> {
         replicas: Option<Replicas>,
     ) -> anyhow::Result<Self> {
         let cluster = Cluster::start(settings.folder(), nodes, replicas)?;
+        Self::of(settings, cluster)
+    }
+
+    pub(super) fn of(settings: &'a Settings, cluster: Cluster) -> anyhow::Result<Self> {
         Ok(Self {
             settings,
             client: Client::new(cluster.url())?,

@@ -39,7 +39,8 @@ pub struct Settings {
     /// Measure only this case, besides the insert that all need; may be given several times
     #[arg(long = "case", value_name = "CASE", value_enum)]
     pub cases: Vec<Case>,
-    /// Documents in the corpus [default: 1000000; of restart, memory and disk 10000000]
+    /// Documents in the corpus [default: 1000000; of restart, memory, disk, full_copy and cold_to_hot 10000000; of other
+    /// failures 100000]
     #[arg(long, value_name = "N", value_parser = count())]
     pub n: Option<usize>,
     /// find_all_stream: queries that are searched for
@@ -66,6 +67,15 @@ pub struct Settings {
     /// How many of them answer searches [default: all]
     #[arg(long, value_name = "N", requires = "replicas", value_parser = clap::value_parser!(u8).range(1..=3))]
     pub hot: Option<u8>,
+    /// node_killed, node_stopped: how often a node fails
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = count())]
+    pub rounds: usize,
+    /// etcd_away: for how long [default: 60]
+    #[arg(long, value_name = "S")]
+    pub seconds: Option<u64>,
+    /// Cases of failures: the etcd that keeps the records [default: a file keeps them]
+    #[arg(long, value_name = "PROGRAM", value_hint = ValueHint::FilePath)]
+    pub etcd: Option<PathBuf>,
     /// Seed of the fingerprints and queries
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -106,11 +116,44 @@ pub enum Case {
     ServedMemory,
     /// What the data directories of all nodes take with a large corpus, as loaded and after a restart
     Disk,
+    /// A node is killed: the longest times without a successful search or insert. Only if it is asked for
+    NodeKilled,
+    /// The same where a node freezes
+    NodeStopped,
+    /// Searches and inserts while etcd is away. Only if it is asked for, as all below
+    EtcdAway,
+    /// A large corpus is copied to a node that lost its data, with tables
+    FullCopy,
+    /// A node makes the tables of a large corpus that it has, against a restart
+    ColdToHot,
+}
+
+impl Case {
+    /// Whether something fails in it.
+    const fn is_failure(self) -> bool {
+        match self {
+            Self::NodeKilled
+            | Self::NodeStopped
+            | Self::EtcdAway
+            | Self::FullCopy
+            | Self::ColdToHot => true,
+            Self::InsertStreamBare
+            | Self::FindAllStream
+            | Self::FindAllUnary
+            | Self::FindAllAlone
+            | Self::InsertAlone
+            | Self::Mixed
+            | Self::InsertStreamIds
+            | Self::Restart
+            | Self::Memory
+            | Self::Disk => false,
+        }
+    }
 }
 
 impl Settings {
     pub(super) fn asks_for(&self, case: Case) -> bool {
-        self.cases.is_empty() || self.cases.contains(&case)
+        self.cases.contains(&case) || self.cases.is_empty() && !case.is_failure()
     }
 
     /// How many nodes hold each shard, if the nodes register themselves.

@@ -79,6 +79,47 @@ fn every_case_is_measured_and_all_answers_are_right() {
     assert!(is_empty(folder.path()));
 }
 
+/// They are measured if they are asked for: each takes long.
+#[test]
+fn failures_are_measured_while_requests_go_on() {
+    let folder = folder();
+    let few = "bench cluster --n 2000 --queries 500 --batch 100 --rounds 1 --in-flight 4 --json --case node_killed \
+               --case node_stopped --case full_copy --case cold_to_hot";
+    let arguments = few
+        .split_whitespace()
+        .chain(["--folder", folder.path().to_str().unwrap()]);
+    let output = run(BINARY, arguments, "");
+    let log = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{log}");
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let figures: Vec<Value> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let has = |case: usize, name: &str, fields: &[&str]| {
+        assert_eq!(figures[case]["case"], name);
+        for field in fields {
+            let number = figures[case][field].as_f64();
+            assert!(
+                number.is_some_and(|number| number > 0.0),
+                "{field}: {lines}"
+            );
+        }
+    };
+    let of_nodes = [
+        "reads_p99_ms",
+        "writes_p99_ms",
+        "evicted_p99_ms",
+        "requests",
+    ];
+    has(0, "node_killed", &of_nodes);
+    has(1, "node_stopped", &of_nodes);
+    has(2, "full_copy", &["seconds"]);
+    has(3, "cold_to_hot", &["seconds", "times"]);
+    assert_eq!(figures.len(), 4);
+    assert!(is_empty(folder.path()));
+}
+
 #[test]
 fn a_folder_that_cannot_be_used_is_refused() {
     let output = run(

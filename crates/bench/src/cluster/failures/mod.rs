@@ -1,0 +1,333 @@
+//! The cases of a cluster with replicas in which something fails while it is asked.
+
+mod etcd;
+mod large;
+mod load;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use serde::Serialize;
+use simshard_cluster::{KeyValueStore, key_values_at, shard_records};
+use simshard_simhash::Fingerprint;
+use simshard_simhash::synthetic::{Data, queries};
+use simshard_topology::replication::ShardRecord;
+use tokio::time::{MissedTickBehavior, interval, sleep};
+
+use super::processes::{Cluster, End, Replicas};
+use super::requests::Latencies;
+use super::rest;
+use super::session::Session;
+use super::settings::{BARE, Case, DISTANCE, NODES, Settings};
+use crate::figure;
+use crate::settings::BadSettings;
+use etcd::Etcd;
+use load::{Gaps, Load};
+
+/// Documents by default. A node that comes back copies them, so that more make rounds longer and nothing else.
+const HUNDRED_THOUSAND: usize = 100_000;
+
+/// How many nodes hold each shard, and how many of them answer searches, unless told otherwise.
+const REPLICAS: Replicas = Replicas { all: 3, hot: 2 };
+
+/// How often the records of shards are read.
+const INTERVAL: Duration = Duration::from_millis(20);
+
+/// A cluster that has not got well by then will not.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// How long the longest gap is looked for after a node failed, at least.
+const AFTER_FAULT: Duration = Duration::from_secs(4);
+
+/// Nodes ask each other for signs of life, and know all that they need, by then.
+const ACQUAINTED: Duration = Duration::from_secs(2);
+
+/// How long etcd is away, unless told otherwise.
+const AWAY: u64 = 60;
+
+/// What clients saw when nodes failed.
+#[derive(Serialize)]
+struct Failover {
+    case: &'static str,
+    n: usize,
+    in_flight: usize,
+    rounds: usize,
+    /// The longest time without a successful search, and without a successful insert, of 99 of 100 rounds.
+    reads_p99_ms: f64,
+    writes_p99_ms: f64,
+    reads_p50_ms: f64,
+    writes_p50_ms: f64,
+    /// Until no record of a shard names the node.
+    evicted_p99_ms: f64,
+    evicted_p50_ms: f64,
+    requests: u64,
+    /// Requests that failed at first.
+    retried: u64,
+    /// Requests that failed again, or did not end within five seconds.
+    failed: u64,
+}
+
+impl Failover {
+    /// What it says to people.
+    fn line(&self) -> String {
+        let Self {
+            case,
+            reads_p50_ms,
+            reads_p99_ms,
+            writes_p50_ms,
+            writes_p99_ms,
+            evicted_p50_ms,
+            evicted_p99_ms,
+            requests,
+            retried,
+            failed,
+            ..
+        } = self;
+        format!(
+            "{case:18} longest gaps, p50 and p99: searches {reads_p50_ms:.0} and {reads_p99_ms:.0} ms, inserts \
+             {writes_p50_ms:.0} and {writes_p99_ms:.0} ms; evicted after {evicted_p50_ms:.0} and {evicted_p99_ms:.0} ms; \
+             {requests} requests, {retried} sent again, {failed} failed"
+        )
+    }
+}
+
+/// What clients saw while etcd was away.
+#[derive(Serialize)]
+struct Away {
+    case: &'static str,
+    n: usize,
+    in_flight: usize,
+    seconds: f64,
+    per_second_before: f64,
+    per_second: f64,
+    /// The second against the first.
+    times: f64,
+    /// Requests that failed at first.
+    retried: u64,
+    failed: u64,
+}
+
+/// Measures those cases that were asked for.
+pub(super) async fn measure(settings: &Settings) -> anyhow::Result<()> {
+    for (case, fault) in [
+        (Case::NodeKilled, Fault::Killed),
+        (Case::NodeStopped, Fault::Stopped),
+    ] {
+        if settings.asks_for(case) {
+            failover(settings, fault).await?;
+        }
+    }
+    if settings.asks_for(Case::EtcdAway) {
+        etcd_away(settings).await?;
+    }
+    if settings.asks_for(Case::FullCopy) {
+        large::full_copy(settings).await?;
+    }
+    if settings.asks_for(Case::ColdToHot) {
+        large::cold_to_hot(settings).await?;
+    }
+    Ok(())
+}
+
+/// How a node fails.
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    Killed,
+    /// It keeps its connections and answers nothing.
+    Stopped,
+}
+
+/// A cluster that is asked while something fails. Its processes end before its etcd.
+struct Failing<'a> {
+    session: Session<'a>,
+    records: Arc<dyn KeyValueStore>,
+    stored: Vec<Fingerprint>,
+    etcd: Option<Etcd>,
+}
+
+impl<'a> Failing<'a> {
+    /// A cluster that holds documents, with its records in etcd if that is given.
+    async fn start(
+        settings: &'a Settings,
+        nodes: usize,
+        replicas: Replicas,
+        n: usize,
+    ) -> anyhow::Result<Self> {
+        let etcd = match &settings.etcd {
+            None => None,
+            Some(program) => Some(Etcd::start(program, settings.folder()).await?),
+        };
+        let metadata = etcd.as_ref().map(Etcd::metadata);
+        let cluster = Cluster::start_with_records(settings.folder(), nodes, replicas, metadata)?;
+        let records = key_values_at(&cluster.metadata()).context("the records cannot be read")?;
+        let stored = Data::Random.fingerprints(n, settings.seed);
+        let session = Session::of(settings, cluster)?;
+        session.fill("load", BARE, &stored, &[]).await?;
+        rest::wait(&session.cluster).await?;
+        Ok(Self {
+            session,
+            records,
+            stored,
+            etcd,
+        })
+    }
+
+    fn load(&self) -> anyhow::Result<Load> {
+        let settings = self.session.settings;
+        let queries = queries(
+            &self.stored,
+            settings.queries.min(100_000),
+            DISTANCE,
+            settings.seed ^ 1,
+        );
+        Load::start(
+            self.session.cluster.connections(settings.streams)?,
+            queries,
+            settings.in_flight,
+            settings.seed,
+        )
+    }
+
+    /// Waits until the records of all shards are so.
+    async fn until(&self, are_so: impl Fn(&ShardRecord) -> bool) -> anyhow::Result<()> {
+        let start = Instant::now();
+        let mut ticks = interval(INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            let records = shard_records(&*self.records).await;
+            if records.is_ok_and(|records| records.values().all(|record| are_so(record))) {
+                return Ok(());
+            }
+            ensure!(
+                start.elapsed() < PATIENCE,
+                "the records do not become as they must within {PATIENCE:?}"
+            );
+        }
+    }
+
+    async fn until_in_sync(&self, count: usize) -> anyhow::Result<()> {
+        self.until(|record| record.in_sync.len() == count).await
+    }
+
+    /// Lets a node fail and come back. Answers what clients saw, and how long it stayed in the records.
+    async fn fail(
+        &mut self,
+        node: usize,
+        fault: Fault,
+        load: &Load,
+    ) -> anyhow::Result<(Gaps, Duration)> {
+        load.take_gaps();
+        let node = &mut self.session.cluster.nodes[node];
+        match fault {
+            Fault::Killed => node.end(End::Kill)?,
+            Fault::Stopped => node.freeze()?,
+        }
+        let begun = Instant::now();
+        self.until_in_sync(NODES - 1).await?;
+        let evicted = begun.elapsed();
+        sleep(AFTER_FAULT.saturating_sub(evicted)).await;
+        Ok((load.take_gaps(), evicted))
+    }
+
+    async fn bring_back(&mut self, node: usize, fault: Fault) -> anyhow::Result<()> {
+        let node = &mut self.session.cluster.nodes[node];
+        match fault {
+            Fault::Killed => node.start_again().map(|_| ())?,
+            Fault::Stopped => node.thaw()?,
+        }
+        self.until_in_sync(NODES).await
+    }
+}
+
+async fn failover(settings: &Settings, fault: Fault) -> anyhow::Result<()> {
+    let n = settings.n.unwrap_or(HUNDRED_THOUSAND);
+    let replicas = settings.replicas().unwrap_or(REPLICAS);
+    if usize::from(replicas.all) != NODES {
+        return Err(
+            BadSettings(format!("a node fails in clusters of {NODES} replicas only")).into(),
+        );
+    }
+    let mut failing = Failing::start(settings, NODES, replicas, n).await?;
+    let load = failing.load()?;
+    sleep(ACQUAINTED).await;
+    let (mut reads, mut writes, mut evictions) = (Vec::new(), Vec::new(), Vec::new());
+    for round in 0..settings.rounds {
+        let node = round % NODES;
+        let (gaps, evicted) = failing.fail(node, fault, &load).await?;
+        reads.push(gaps.reads);
+        writes.push(gaps.writes);
+        evictions.push(evicted);
+        failing.bring_back(node, fault).await?;
+        sleep(ACQUAINTED).await;
+    }
+    let requests = load.end().await?;
+    let [reads, writes, evictions] = [reads, writes, evictions].map(Latencies::new);
+    let figure = Failover {
+        case: match fault {
+            Fault::Killed => "node_killed",
+            Fault::Stopped => "node_stopped",
+        },
+        n,
+        in_flight: settings.in_flight,
+        rounds: settings.rounds,
+        reads_p99_ms: reads.percentile(99),
+        writes_p99_ms: writes.percentile(99),
+        reads_p50_ms: reads.percentile(50),
+        writes_p50_ms: writes.percentile(50),
+        evicted_p99_ms: evictions.percentile(99),
+        evicted_p50_ms: evictions.percentile(50),
+        requests: requests.done + requests.failed,
+        retried: requests.retried,
+        failed: requests.failed,
+    };
+    figure::print(&figure, settings.json, || figure.line())?;
+    failing.session.cluster.stop()
+}
+
+async fn etcd_away(settings: &Settings) -> anyhow::Result<()> {
+    let n = settings.n.unwrap_or(HUNDRED_THOUSAND);
+    let replicas = settings.replicas().unwrap_or(REPLICAS);
+    let mut failing = Failing::start(settings, NODES, replicas, n).await?;
+    if failing.etcd.is_none() {
+        return Err(BadSettings("--etcd is missing: it is to be away".to_owned()).into());
+    }
+    let load = failing.load()?;
+    sleep(ACQUAINTED).await;
+    let time = Duration::from_secs(settings.seconds.unwrap_or(AWAY));
+    let before = load.done_in(time).await;
+    let failures_before = load.failures();
+    if let Some(etcd) = &mut failing.etcd {
+        etcd.stop()?;
+    }
+    let during = load.done_in(time).await;
+    let failures = load.failures();
+    if let Some(etcd) = &mut failing.etcd {
+        etcd.start_again().await?;
+    }
+    failing.until_in_sync(replicas.all.into()).await?;
+    load.end().await?;
+    let (before, during) = (
+        before as f64 / time.as_secs_f64(),
+        during as f64 / time.as_secs_f64(),
+    );
+    let figure = Away {
+        case: "etcd_away",
+        n,
+        in_flight: settings.in_flight,
+        seconds: time.as_secs_f64(),
+        per_second_before: before,
+        per_second: during,
+        times: during / before,
+        retried: failures.retried - failures_before.retried,
+        failed: failures.failed - failures_before.failed,
+    };
+    figure::print(&figure, settings.json, || {
+        format!(
+            "etcd_away          {during:.0} requests a second, {before:.0} before; {} sent again, {} failed",
+            figure.retried, figure.failed
+        )
+    })?;
+    failing.session.cluster.stop()
+}

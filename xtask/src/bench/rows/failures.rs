@@ -1,0 +1,144 @@
+//! The promised figures of a cluster with replicas in which something fails.
+
+use super::{Case, Programs, Target, Unit, row};
+
+pub(super) fn cases() -> Vec<Case> {
+    vec![killed(), stopped(), etcd_away(), full_copy(), cold_to_hot()]
+}
+
+/// The fields of a case in which nodes fail, as its rows have them.
+const OF_NODES: [&str; 4] = ["reads_p99_ms", "writes_p99_ms", "failed", "evicted_p99_ms"];
+
+fn killed() -> Case {
+    use Target::AtMost;
+    use Unit::{Count, Milliseconds};
+    Case::heavy(
+        &[
+            row(
+                "failover-killed-reads",
+                "3 nodes, 3 replicas of which 2 are hot, records in etcd, 64 requests in flight, a node is killed: \
+                 the longest time without a search, the longest of 10 kills",
+                AtMost(200.0),
+                Milliseconds,
+            ),
+            row(
+                "failover-killed-writes",
+                "the same, without an insert",
+                AtMost(2_000.0),
+                Milliseconds,
+            ),
+            row(
+                "failover-killed-failed",
+                "the same, requests that failed twice, or not within 5 s",
+                AtMost(0.0),
+                Count,
+            ),
+            row(
+                "failover-killed-evicted",
+                "the same, until the records of all 256 shards are without it",
+                AtMost(2_000.0),
+                Milliseconds,
+            ),
+        ],
+        |programs| of_nodes(programs, "node_killed"),
+    )
+}
+
+fn stopped() -> Case {
+    use Target::AtMost;
+    use Unit::{Count, Milliseconds};
+    Case::heavy(
+        &[
+            row(
+                "failover-stopped-reads",
+                "as `failover-killed-reads`, where a node freezes (SIGSTOP)",
+                AtMost(200.0),
+                Milliseconds,
+            ),
+            row(
+                "failover-stopped-writes",
+                "the same, without an insert",
+                AtMost(2_000.0),
+                Milliseconds,
+            ),
+            row(
+                "failover-stopped-failed",
+                "the same, requests that failed twice, or not within 5 s",
+                AtMost(0.0),
+                Count,
+            ),
+            row(
+                "failover-stopped-evicted",
+                "the same, until the records of all 256 shards are without it",
+                AtMost(2_000.0),
+                Milliseconds,
+            ),
+        ],
+        |programs| of_nodes(programs, "node_stopped"),
+    )
+}
+
+fn of_nodes(programs: &Programs, case: &str) -> anyhow::Result<Vec<f64>> {
+    let figures = programs.cluster_in_etcd(case)?;
+    let figure = figures.of(case)?;
+    OF_NODES
+        .into_iter()
+        .map(|field| figure.number(field))
+        .collect()
+}
+
+fn etcd_away() -> Case {
+    Case::heavy(
+        &[
+            row(
+                "failover-etcd-away",
+                "the same cluster, etcd is away for a minute: requests a second, against the minute before",
+                Target::AtLeast(0.95),
+                Unit::Times,
+            ),
+            row(
+                "failover-etcd-away-errors",
+                "the same, requests that failed",
+                Target::AtMost(0.0),
+                Unit::Count,
+            ),
+        ],
+        |programs| {
+            let figures = programs.cluster_in_etcd("etcd_away")?;
+            let figure = figures.of("etcd_away")?;
+            Ok(vec![figure.number("times")?, figure.number("retried")?])
+        },
+    )
+}
+
+fn full_copy() -> Case {
+    Case::heavy(
+        &[row(
+            "replicas-full-copy",
+            "2 nodes, 2 hot replicas, 10M bare documents, (5, 3): from the start of one with an empty directory \
+             until it holds all in sync, with tables",
+            Target::AtMost(15.0),
+            Unit::Seconds,
+        )],
+        |programs| {
+            let figures = programs.cluster_in_etcd("full_copy")?;
+            Ok(vec![figures.of("full_copy")?.number("seconds")?])
+        },
+    )
+}
+
+fn cold_to_hot() -> Case {
+    Case::heavy(
+        &[row(
+            "replicas-cold-to-hot",
+            "a node with 10M bare documents, (5, 3), all cold, becomes hot as the other one is killed: from the records \
+             to its first answer, against a restart of it",
+            Target::AtMost(2.2),
+            Unit::Times,
+        )],
+        |programs| {
+            let figures = programs.cluster_in_etcd("cold_to_hot")?;
+            Ok(vec![figures.of("cold_to_hot")?.number("times")?])
+        },
+    )
+}
