@@ -245,7 +245,8 @@ async fn a_directory_that_lacks_what_other_nodes_heard_of_is_refused() {
     create(&client, "crawl").await;
     let (data, older) = (cluster.data(0), cluster.folder().join("older"));
     let keys = FileKeyValues::at(cluster.metadata_file());
-    for round in 0.. {
+    let mut is_refused = false;
+    for round in 0..20 {
         block_in_place(|| {
             cluster.end_node(0, End::Stopped);
             cluster.start_node_with(0, &["--publish-seconds", "3600"]);
@@ -261,13 +262,17 @@ async fn a_directory_that_lacks_what_other_nodes_heard_of_is_refused() {
         copy(&data, &cluster.folder().join("newest"));
         copy(&older, &data);
         let mut starting = Running::start(binary(), cluster.node_args(0));
-        while !starting.has_ended() && fewest_in_sync(&keys).await == 2 {
-            yield_now().await;
-        }
+        let decided = async {
+            while !starting.has_ended() && fewest_in_sync(&keys).await == 2 {
+                yield_now().await;
+            }
+        };
+        timeout(PATIENCE, decided).await.expect("it is refused");
         if starting.has_ended() {
             let told = starting.output();
             let told = String::from_utf8(told.stderr).unwrap();
             assert!(told.contains("its log ends with record"), "{told}");
+            is_refused = true;
             break;
         }
         starting.kill();
@@ -275,6 +280,7 @@ async fn a_directory_that_lacks_what_other_nodes_heard_of_is_refused() {
         block_in_place(|| cluster.start_node(0));
         until(async || fewest_in_sync(&keys).await == 2).await;
     }
+    assert!(is_refused, "the others were always faster");
     copy(&cluster.folder().join("newest"), &data);
     block_in_place(|| cluster.start_node(0));
     assert_eq!(found(&client, "crawl", 0..100).await, 100);
