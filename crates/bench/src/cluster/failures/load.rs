@@ -95,7 +95,7 @@ impl Successes {
 impl Load {
     /// Keeps this many requests in flight.
     pub(super) fn start(
-        connections: Vec<Stub>,
+        connections: &[Stub],
         queries: Vec<Fingerprint>,
         in_flight: usize,
         seed: u64,

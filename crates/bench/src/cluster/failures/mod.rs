@@ -182,7 +182,7 @@ impl<'a> Failing<'a> {
             settings.seed ^ 1,
         );
         Load::start(
-            self.session.cluster.connections(settings.streams)?,
+            &self.session.cluster.connections(settings.streams)?,
             queries,
             settings.in_flight,
             settings.seed,
