@@ -24,13 +24,14 @@ from pathlib import Path
 # A program that has not answered by then never will.
 PATIENCE = 120
 
-TEXT = """The quick brown fox number {} jumps over the lazy dog while seventeen crows watch
-from the old fence and a wind from the west carries leaves across the empty yard in {}.
-"""
-
-
 def fail(message):
     sys.exit(f"bare root: {message}")
+
+
+def found(program):
+    """Where a program of the system is: those in the root find nothing by a path."""
+    place = shutil.which(program) or shutil.which(program, path="/usr/sbin:/sbin")
+    return place or fail(f"there is no {program}")
 
 
 class Root:
@@ -49,9 +50,9 @@ class Root:
             self.program.insert(0, "/emulator")
         for name in ("tmp", "in", "out"):
             (folder / name).mkdir()
-        self.change = ["chroot", str(folder)]
+        self.change = [found("chroot"), str(folder)]
         if os.geteuid() != 0:
-            self.change = ["unshare", "--map-root-user", *self.change]
+            self.change = [found("unshare"), "--map-root-user", *self.change]
 
     def start(self, *arguments, **pipes):
         command = [*self.change, *self.program, *map(str, arguments)]
@@ -69,10 +70,10 @@ class Root:
 def write_input(root):
     """Ten texts in two versions each, as files and as JSON lines."""
     lines = []
-    for number in range(10):
+    for number in range(1, 11):
         for year in (1990, 1991):
-            text = "".join(TEXT.format(10 * number + line, 0) for line in range(5))
-            text += TEXT.format(number, year)
+            words = [f"word{number * place * place % 9973}" for place in range(1, 400)]
+            text = " ".join(words) + f" of {year}\n"
             name = f"{number}-{year}"
             (root.folder / "in" / f"{name}.txt").write_text(text)
             lines.append(json.dumps({"id": name, "text": text, "year": year}) + "\n")

@@ -148,6 +148,7 @@ impl Job {
         let fingerprints = documents.fingerprints().len();
         let search = PairSearch::new(self.distance, self.blocks, fingerprints)?;
         let recipe = by_recipe.then_some(self.recipe);
+        let notation = self.input.notation;
         let about = About {
             command: self.command,
             settings: settings(self.sample, recipe, search.layout()),
@@ -162,7 +163,7 @@ impl Job {
             documents,
             search,
             timings,
-            notation: self.input.notation,
+            notation,
             about,
             recipe,
             report: self.report,

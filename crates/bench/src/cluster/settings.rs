@@ -146,6 +146,7 @@ impl Case {
             | Self::InsertStreamIds
             | Self::Restart
             | Self::Memory
+            | Self::ServedMemory
             | Self::Disk => false,
         }
     }
