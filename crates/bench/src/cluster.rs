@@ -2,6 +2,7 @@
 
 mod alone;
 mod check;
+mod copies;
 mod disk;
 mod failures;
 mod figures;
@@ -46,6 +47,9 @@ async fn measure(settings: &Settings) -> anyhow::Result<()> {
     }
     if settings.asks_for(Case::Memory) || settings.asks_for(Case::Disk) {
         large::sizes(settings).await?;
+    }
+    if settings.asks_for(Case::Copies) {
+        copies::measure(settings).await?;
     }
     failures::measure(settings).await
 }

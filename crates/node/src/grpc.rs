@@ -167,7 +167,7 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
 
     async fn copy_shard(
         &self,
-        request: Request<pb::CopyShardRequest>,
+        request: Request<Streaming<pb::CopyShardRequest>>,
     ) -> Result<Response<Self::CopyShardStream>, Status> {
         streams::copy_shard(&self.engine, request.into_inner()).await
     }

@@ -69,8 +69,16 @@ pub struct ShardCopy {
     pub shard: ShardId,
     /// The epoch that added the learner.
     pub added: Epoch,
-    /// The segment that holds it; `None` if there was nothing to copy.
-    pub(crate) segment: Option<(SegmentId, SegmentMeta)>,
+    /// The segments that hold it, oldest first; none if there was nothing to copy. Some may have been set aside before.
+    pub(crate) segments: Vec<(SegmentId, SegmentMeta)>,
+}
+
+impl ShardCopy {
+    /// Whether only files of the last format can say it: there are several segments, or one of another store.
+    pub(crate) fn is_in_parts(&self) -> bool {
+        let is_adopted = |(_, meta): &(SegmentId, SegmentMeta)| meta.origin.is_some();
+        self.segments.len() > 1 || self.segments.iter().any(is_adopted)
+    }
 }
 
 impl Operation {

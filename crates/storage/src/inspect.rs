@@ -66,6 +66,8 @@ pub struct SegmentFile {
     pub elements: u64,
     /// The highest version of an element.
     pub highest_version: Version,
+    /// Whether it was set aside when its shard began anew, and is no part of it.
+    pub is_set_aside: bool,
 }
 
 /// Reads manifest and log of a data directory.
@@ -95,12 +97,14 @@ pub(crate) fn inspect_in(directory: &dyn Directory) -> Result<Inspection, OpenEr
     let log = files::folder(directory, LOG)?;
     let survey = survey(log, manifest.store, manifest.first_sequence, visit)?;
     let folder = files::folder(directory, SEGMENTS)?;
-    let segments = manifest.segments.iter().map(|(id, meta)| SegmentFile {
+    let all = manifest.all_segments();
+    let segments = all.iter().map(|(id, meta)| SegmentFile {
         shard: id.shard,
         path: folder.path().join(id.to_string()),
         bytes: meta.bytes,
         elements: meta.elements,
         highest_version: meta.highest_version,
+        is_set_aside: manifest.aside.contains_key(id),
     });
     let corpora = manifest.corpora.iter();
     Ok(Inspection {
@@ -138,7 +142,7 @@ impl Inspection {
     /// The first damage that is found, with its file and offset.
     pub fn verify(&self, mut progress: impl FnMut(u64)) -> Result<(), ReadError> {
         let cache = Arc::new(BlockCache::new(0));
-        for (&id, &meta) in &self.manifest.segments {
+        for (id, meta) in self.manifest.all_segments() {
             let segment = Segment::open(&*self.folder, self.store, id, meta, Arc::clone(&cache))?;
             segment.verify(|_| true)?;
             walk(&segment)?;

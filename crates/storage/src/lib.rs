@@ -10,6 +10,7 @@
 //! derives its permuted tables, in memory, from the store. `FORMAT.md` describes the bytes.
 
 mod bytes;
+mod delta;
 mod directory;
 mod disk_space;
 mod element;
@@ -34,7 +35,10 @@ mod thread;
 mod writer;
 
 /// The last version of the bytes that this program reads (`FORMAT.md`).
-const FORMAT_VERSION: u32 = 2;
+const FORMAT_VERSION: u32 = 3;
+
+/// The version from which on manifests can set segments aside, and copies have any number of segments.
+const ASIDE_FORMAT: u32 = 3;
 
 /// The version from which on logs and manifests can have records of shards, and segments of other stores.
 const REPLICA_FORMAT: u32 = 2;
@@ -42,6 +46,7 @@ const REPLICA_FORMAT: u32 = 2;
 /// The version of segments, and of what says nothing of replicas: then earlier programs read it too.
 const FIRST_FORMAT: u32 = 1;
 
+pub use delta::{Compared, CopyRange, Digest};
 pub use element::{Change, ChangeKind, Element, MAX_ID_BYTES, Operation, ShardCopy, State};
 pub use error::ReadError;
 pub use inspect::{Inspection, SegmentFile, inspect};
@@ -51,8 +56,8 @@ pub use shard::Effects;
 pub use shortage::Shortage;
 pub use simshard_simhash::Documents;
 pub use store::{
-    Claim, CopyError, CopyWriter, Corpus, FailureNote, Holding, Installation, OpenError, Options,
-    PageStart, Pinned, Store,
+    Claim, CopyBase, CopyError, CopyWriter, Corpus, FailureNote, Holding, Installation, OpenError,
+    Options, PageStart, Pinned, Store,
 };
 pub use stored::SharedChange;
 pub use thread::AbortOnPanic;

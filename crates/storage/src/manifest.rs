@@ -19,8 +19,8 @@ use crate::directory::{Directory, Opening};
 use crate::error::{Fault, ReadError, WriteError};
 use crate::files;
 use crate::seal::{SEAL_BYTES, seal, unseal};
-use crate::segment::{Origin, SegmentId, SegmentMeta};
-use crate::{FIRST_FORMAT, FORMAT_VERSION, REPLICA_FORMAT};
+use crate::segment::{Origin, SegmentId, SegmentMeta, put_origin, take_origin};
+use crate::{ASIDE_FORMAT, FIRST_FORMAT, FORMAT_VERSION, REPLICA_FORMAT};
 
 mod replica;
 
@@ -37,12 +37,6 @@ const MAGIC: [u8; 8] = *b"SIMSHMAN";
 pub fn is_data_directory(directory: &Path) -> bool {
     directory.join(NAME).exists()
 }
-
-/// Stands for the origin of a segment that the store wrote itself.
-const OWN: Origin = Origin {
-    store: Uuid::nil(),
-    number: 0,
-};
 
 /// Bytes up to and with the length of what follows.
 const HEAD_BYTES: usize = 16;
@@ -65,6 +59,8 @@ pub(crate) struct Manifest {
     /// Corpora that are gone, though segments may still have elements of them.
     pub(crate) dropped: BTreeSet<CorpusUid>,
     pub(crate) segments: BTreeMap<SegmentId, SegmentMeta>,
+    /// Segments that were set aside, when their shards began anew.
+    pub(crate) aside: BTreeMap<SegmentId, SegmentMeta>,
     /// What records of shards said that were installed; none if nodes have no such records.
     pub(crate) replicas: BTreeMap<ShardId, ReplicaMeta>,
 }
@@ -81,13 +77,23 @@ impl Manifest {
             corpora: BTreeMap::new(),
             dropped: BTreeSet::new(),
             segments: BTreeMap::new(),
+            aside: BTreeMap::new(),
             replicas: BTreeMap::new(),
         }
+    }
+
+    /// All segments, those that were set aside among them.
+    pub(crate) fn all_segments(&self) -> BTreeMap<SegmentId, SegmentMeta> {
+        let all = self.segments.iter().chain(&self.aside);
+        all.map(|(id, meta)| (*id, *meta)).collect()
     }
 
     /// The format version that can say all this.
     fn format(&self) -> u32 {
         let is_adopted = |meta: &SegmentMeta| meta.origin.is_some();
+        if !self.aside.is_empty() {
+            return ASIDE_FORMAT;
+        }
         if self.replicas.is_empty() && !self.segments.values().any(is_adopted) {
             FIRST_FORMAT
         } else {
@@ -131,7 +137,7 @@ impl Manifest {
         body.put(&self.shards.to_bytes());
         body.put_u32(self.corpora.len() as u32);
         body.put_u32(self.dropped.len() as u32);
-        body.put_u32(self.segments.len() as u32);
+        body.put_u32((self.segments.len() + self.aside.len()) as u32);
         body.put_u32(self.replicas.len() as u32);
         for (uid, layout) in &self.corpora {
             body.put(&uid.0);
@@ -142,18 +148,16 @@ impl Manifest {
         for uid in &self.dropped {
             body.put(&uid.0);
         }
-        for (id, meta) in &self.segments {
+        for (id, meta) in &self.all_segments() {
             body.put_u32(u32::from(id.shard.0));
-            body.put_u32(0);
+            body.put_u32(u32::from(self.aside.contains_key(id)));
             body.put_u64(id.number);
             body.put_u64(meta.bytes);
             body.put_u64(meta.elements);
             body.put_u64(meta.highest_version.0);
             body.put(&meta.hash);
             if format >= REPLICA_FORMAT {
-                let origin = meta.origin.unwrap_or(OWN);
-                body.put(origin.store.as_bytes());
-                body.put_u64(origin.number);
+                put_origin(&mut body, meta.origin);
             }
         }
         for (shard, replica) in &self.replicas {
@@ -242,8 +246,9 @@ impl Reader<'_> {
             }
             manifest.dropped.insert(uid);
         }
+        let mut last = None;
         for _ in 0..segments {
-            self.add_segment(&mut manifest)?;
+            last = Some(self.add_segment(&mut manifest, last)?);
         }
         for _ in 0..replicas {
             let start = self.offset();
@@ -262,11 +267,14 @@ impl Reader<'_> {
         }
     }
 
-    fn add_segment(&mut self, manifest: &mut Manifest) -> Result<(), Fault> {
+    fn add_segment(
+        &mut self,
+        manifest: &mut Manifest,
+        last: Option<SegmentId>,
+    ) -> Result<SegmentId, Fault> {
         let start = self.offset();
-        let (id, meta) = self.segment()?;
-        let last = manifest.segments.last_key_value();
-        ascends(start, last.map(|(last, _)| last), &id)?;
+        let (id, meta, is_aside) = self.segment()?;
+        ascends(start, last.as_ref(), &id)?;
         if id.number >= manifest.next_segment {
             let what = "a segment has a number that was not given yet";
             return Err(Fault::damaged(start, what));
@@ -275,8 +283,13 @@ impl Reader<'_> {
             let what = "a segment is of a shard that the directory does not hold";
             return Err(Fault::damaged(start, what));
         }
-        manifest.segments.insert(id, meta);
-        Ok(())
+        let place = if is_aside {
+            &mut manifest.aside
+        } else {
+            &mut manifest.segments
+        };
+        place.insert(id, meta);
+        Ok(id)
     }
 
     fn layout(&mut self) -> Result<Layout, Fault> {
@@ -287,9 +300,10 @@ impl Reader<'_> {
         layout.map_err(|_| Fault::damaged(start, "no corpus has these blocks and distance"))
     }
 
-    fn segment(&mut self) -> Result<(SegmentId, SegmentMeta), Fault> {
+    /// A segment, and whether it was set aside.
+    fn segment(&mut self) -> Result<(SegmentId, SegmentMeta, bool), Fault> {
         let shard = self.shard()?;
-        self.zeros::<4>()?;
+        let is_aside = self.is_aside()?;
         let id = SegmentId {
             shard,
             number: self.u64()?,
@@ -301,18 +315,31 @@ impl Reader<'_> {
             hash: self.array()?,
             origin: self.origin()?,
         };
-        Ok((id, meta))
+        Ok((id, meta, is_aside))
+    }
+
+    fn is_aside(&mut self) -> Result<bool, Fault> {
+        if self.format < ASIDE_FORMAT {
+            self.zeros::<4>()?;
+            return Ok(false);
+        }
+        let start = self.offset();
+        match self.u32()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(Fault::damaged(
+                start,
+                "a segment is neither set aside nor not",
+            )),
+        }
     }
 
     fn origin(&mut self) -> Result<Option<Origin>, Fault> {
         if self.format < REPLICA_FORMAT {
             return Ok(None);
         }
-        let origin = Origin {
-            store: Uuid::from_bytes(self.array()?),
-            number: self.u64()?,
-        };
-        Ok((origin != OWN).then_some(origin))
+        let fault = Fault::damaged(self.offset(), "less follows than is counted");
+        take_origin(&mut self.rest).ok_or(fault)
     }
 
     fn replica(&mut self) -> Result<(ShardId, ReplicaMeta), Fault> {

@@ -36,6 +36,12 @@ impl Memtable {
         self.bytes
     }
 
+    /// Number of elements.
+    pub(crate) fn elements(&self) -> u64 {
+        let elements = self.corpora.values().map(|elements| elements.len() as u64);
+        elements.sum()
+    }
+
     /// Whether there is no element.
     pub(crate) fn is_empty(&self) -> bool {
         self.corpora.is_empty()
@@ -46,6 +52,15 @@ impl Memtable {
         let bytes = PLACE_BYTES + stored.bytes();
         if self.corpora.entry(corpus).or_default().put(stored) {
             self.bytes += bytes;
+        }
+    }
+
+    /// Puts all elements of another table.
+    pub(crate) fn put_all(&mut self, other: &Self) {
+        for (corpus, elements) in &other.corpora {
+            for (key, state) in elements {
+                self.put(*corpus, key.clone(), *state);
+            }
         }
     }
 

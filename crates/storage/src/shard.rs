@@ -9,6 +9,7 @@
 //!   change would have it: nothing need be done again then.
 
 use std::collections::BTreeMap;
+use std::mem;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -42,9 +43,41 @@ pub(crate) struct Shard {
     pub(crate) frozen: Arc<Memtable>,
     /// Oldest first.
     pub(crate) segments: Arc<Vec<Arc<Segment>>>,
+    /// What the shard had before it began anew, until it has a copy.
+    pub(crate) aside: Aside,
+}
+
+/// Elements that are no part of the shard. A copy may take them up again (DC3).
+#[derive(Debug, Default)]
+pub(crate) struct Aside {
+    /// Not written yet.
+    pub(crate) memtable: Arc<Memtable>,
+    /// Oldest first.
+    pub(crate) segments: Vec<Arc<Segment>>,
+}
+
+impl Aside {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.memtable.is_empty() && self.segments.is_empty()
+    }
 }
 
 impl Shard {
+    /// Begins anew. Of what the shard had, what was set aside before stays so. If that was nothing, the rest is.
+    pub(crate) fn begin_anew(&mut self) {
+        let before = mem::take(self);
+        if !before.aside.is_empty() {
+            self.aside = before.aside;
+            return;
+        }
+        let mut memtable = before.memtable;
+        memtable.put_all(&before.frozen);
+        self.aside = Aside {
+            memtable: Arc::new(memtable),
+            segments: Arc::unwrap_or_clone(before.segments),
+        };
+    }
+
     /// Applies a change to the documents at `places`. `is_stored` says whether live documents may have a
     /// fingerprint: for most that are inserted none has, and segments need not be read.
     pub(crate) fn apply(

@@ -32,4 +32,5 @@ mod open_files;
 mod readiness;
 mod replicas;
 mod roles;
+mod short_absences;
 mod stale_replicas;

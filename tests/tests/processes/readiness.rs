@@ -42,7 +42,7 @@ async fn a_node_that_comes_back_is_ready_once_it_is_in_sync() {
 }
 
 /// Asks a node until it answers that it is ready.
-async fn until_ready(cluster: &ProcessCluster, node: usize) {
+pub(crate) async fn until_ready(cluster: &ProcessCluster, node: usize) {
     let address = cluster.node_addresses()[node];
     let channel = Endpoint::from_shared(format!("http://{address}"))
         .unwrap()

@@ -11,12 +11,9 @@ use simshard_simhash::synthetic::{Data, queries};
 
 use super::processes::{End, Replicas};
 use super::session::{Session, distinct};
-use super::settings::{BARE, BLOCKS, Case, DISTANCE, MILLION, NODES, Settings};
+use super::settings::{BARE, BLOCKS, Case, DISTANCE, NODES, Settings, TEN_MILLION};
 use super::{disk, rest};
 use crate::figure;
-
-/// Documents by default.
-const TEN_MILLION: usize = 10 * MILLION;
 
 /// Queries whose answers are checked after a start.
 const QUERIES: usize = 50;

@@ -15,11 +15,17 @@ use simshard_proto::v1::corpus_service_client::CorpusServiceClient;
 use simshard_topology::MapDigest;
 use tempfile::TempDir;
 use tonic::transport::{Channel, Endpoint};
+use tonic_health::ServingStatus;
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_client::HealthClient;
 
 use super::requests::refused;
 
 /// The raw interface of the router.
 pub(super) type Stub = CorpusServiceClient<Channel>;
+
+/// The service of a node that tells whether it is ready.
+const SERVICE: &str = "simshard.shard.v1.ShardService";
 
 /// Where a process listens if any free port will do.
 const ANY_PORT: &str = "127.0.0.1:0";
@@ -261,11 +267,16 @@ impl Place {
 }
 
 impl Node {
-    fn start(place: &Place, data: PathBuf, name: &str, listen: &str) -> anyhow::Result<Self> {
+    fn command(place: &Place, data: &Path, name: &str, listen: &str) -> anyhow::Result<Command> {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["serve", "node", "--name", name, "--listen", listen]);
         place.give_to(&mut command);
-        command.arg("--data").arg(&data);
+        command.arg("--data").arg(data);
+        Ok(command)
+    }
+
+    fn start(place: &Place, data: PathBuf, name: &str, listen: &str) -> anyhow::Result<Self> {
+        let command = Self::command(place, &data, name, listen)?;
         Ok(Self {
             name: name.to_owned(),
             place: place.clone(),
@@ -317,6 +328,36 @@ impl Node {
         Ok(start)
     }
 
+    /// Ends it.
+    pub(super) fn end(&mut self, end: End) -> anyhow::Result<()> {
+        self.process.end(end).with_context(|| self.name.clone())
+    }
+
+    /// Starts it again where it was, and tells when. What it says of its work goes to a file.
+    pub(super) fn start_with_log(&mut self, log: &Path) -> anyhow::Result<Instant> {
+        let listen = self.process.url.trim_start_matches("http://").to_owned();
+        let mut command = Self::command(&self.place, &self.data, &self.name, &listen)?;
+        command.stderr(fs::File::create(log)?);
+        let start = Instant::now();
+        self.process = Process::spawn_with(command, "warn,simshard_node=info")?;
+        let name = &self.name;
+        self.process
+            .until_it_listens()
+            .with_context(|| does_not_start(name))?;
+        Ok(start)
+    }
+
+    /// Whether it says that it holds all its shards in sync.
+    pub(super) async fn is_ready(&self) -> bool {
+        let Ok(endpoint) = Endpoint::from_shared(self.process.url.clone()) else {
+            return false;
+        };
+        let mut health = HealthClient::new(limited(endpoint).connect_lazy());
+        let service = SERVICE.to_owned();
+        let status = health.check(HealthCheckRequest { service }).await;
+        status.is_ok_and(|status| status.get_ref().status == ServingStatus::Serving as i32)
+    }
+
     /// Asks what it holds, and waits for its answer. It listens, so everything is loaded.
     pub(super) async fn answers(&self, map: MapDigest) -> anyhow::Result<()> {
         let endpoint = Endpoint::from_shared(self.process.url.clone())?;
@@ -351,14 +392,19 @@ impl Process {
     }
 
     /// Starts a role.
-    fn spawn(mut command: Command) -> anyhow::Result<Self> {
+    fn spawn(command: Command) -> anyhow::Result<Self> {
+        Self::spawn_with(command, "warn")
+    }
+
+    /// Starts a role that says some of what it does.
+    fn spawn_with(mut command: Command, says: &str) -> anyhow::Result<Self> {
         // The user's own settings must not change what is measured.
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("SIMSHARD_") {
                 command.env_remove(name);
             }
         }
-        command.env("SIMSHARD_LOG", "warn");
+        command.env("SIMSHARD_LOG", says);
         let command = command.stdin(Stdio::null()).stdout(Stdio::piped());
         Ok(Self {
             child: command.spawn()?,

@@ -12,8 +12,11 @@ use crate::settings::count;
 pub(super) const BLOCKS: u32 = 5;
 pub(super) const DISTANCE: u32 = 3;
 
-/// Documents, unless told otherwise; a large corpus has ten times as many.
+/// Documents, unless told otherwise.
 pub(super) const MILLION: usize = 1_000_000;
+
+/// Documents of a large corpus, unless told otherwise.
+pub(super) const TEN_MILLION: usize = 10 * MILLION;
 
 /// Nodes of a cluster.
 pub(super) const NODES: usize = 3;
@@ -39,8 +42,8 @@ pub struct Settings {
     /// Measure only this case, besides the insert that all need; may be given several times
     #[arg(long = "case", value_name = "CASE", value_enum)]
     pub cases: Vec<Case>,
-    /// Documents in the corpus [default: 1000000; of restart, memory, disk, full_copy and cold_to_hot 10000000; of other
-    /// failures 100000]
+    /// Documents in the corpus [default: 1000000; of restart, memory, disk, copies, full_copy and cold_to_hot 10000000;
+    /// of other failures 100000]
     #[arg(long, value_name = "N", value_parser = count())]
     pub n: Option<usize>,
     /// find_all_stream: queries that are searched for
@@ -126,6 +129,9 @@ pub enum Case {
     FullCopy,
     /// A node makes the tables of a large corpus that it has, against a restart
     ColdToHot,
+    /// How a node with replicas of a large corpus comes back: after a minute with 100,000 inserts, another with as many
+    /// removes, and with an empty directory
+    Copies,
 }
 
 impl Case {
@@ -136,7 +142,8 @@ impl Case {
             | Self::NodeStopped
             | Self::EtcdAway
             | Self::FullCopy
-            | Self::ColdToHot => true,
+            | Self::ColdToHot
+            | Self::Copies => true,
             Self::InsertStreamBare
             | Self::FindAllStream
             | Self::FindAllUnary

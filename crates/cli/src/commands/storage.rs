@@ -154,6 +154,14 @@ fn describe(inspection: &Inspection) -> String {
     for uid in &inspection.dropped {
         line("dropped", uid.to_string());
     }
+    let (count, bytes) = set_aside(inspection);
+    if count > 0 {
+        let (count, bytes) = (counted(count, "segment"), counted(bytes, "byte"));
+        line(
+            "set aside",
+            format!("{count} with {bytes}, until copies are complete"),
+        );
+    }
     let _ = writeln!(text, "\nshard  segments    elements         bytes");
     for (shard, (segments, elements, bytes)) in segments_by_shard(inspection) {
         let _ = writeln!(text, "{shard}   {segments:>8}  {elements:>10}  {bytes:>12}");
@@ -170,10 +178,20 @@ fn installed(inspection: &Inspection) -> BTreeMap<Epoch, ShardSet> {
     installed
 }
 
-/// The segments of each shard: how many, with how many elements and bytes.
+/// How many segments are set aside, and their bytes.
+fn set_aside(inspection: &Inspection) -> (usize, u64) {
+    let segments = inspection.segments.iter();
+    let aside = segments.filter(|segment| segment.is_set_aside);
+    aside.fold((0, 0), |(count, bytes), segment| {
+        (count + 1, bytes + segment.bytes)
+    })
+}
+
+/// The segments of each shard that are in use: how many, with how many elements and bytes.
 fn segments_by_shard(inspection: &Inspection) -> BTreeMap<ShardId, (usize, u64, u64)> {
     let mut shards: BTreeMap<ShardId, (usize, u64, u64)> = BTreeMap::new();
-    for segment in &inspection.segments {
+    let segments = inspection.segments.iter();
+    for segment in segments.filter(|segment| !segment.is_set_aside) {
         let (segments, elements, bytes) = shards.entry(segment.shard).or_default();
         *segments += 1;
         *elements += segment.elements;
@@ -192,6 +210,7 @@ fn as_json(inspection: &Inspection) -> Value {
         json!({ "uid": corpus.uid.to_string(), "blocks": blocks, "distance": distance })
     });
     let dropped = inspection.dropped.iter().map(ToString::to_string);
+    let (aside, aside_bytes) = set_aside(inspection);
     let segments = segments_by_shard(inspection).into_iter();
     let segments = segments.map(|(shard, (segments, elements, bytes))| {
         json!({
@@ -211,5 +230,6 @@ fn as_json(inspection: &Inspection) -> Value {
         "corpora": corpora.collect::<Vec<_>>(),
         "dropped": dropped.collect::<Vec<_>>(),
         "segments": segments.collect::<Vec<_>>(),
+        "set_aside": { "segments": aside, "bytes": aside_bytes },
     })
 }

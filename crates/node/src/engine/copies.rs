@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use simshard_simhash::Fingerprint;
-use simshard_storage::{Corpus, Element, Pinned};
+use simshard_storage::{Compared, CopyRange, Corpus, Digest, Element, Pinned, ReadError};
 use simshard_topology::replication::{Epoch, Pin, StoreId};
 use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use super::Engine;
 use crate::error::NodeError;
@@ -23,7 +23,10 @@ const ID_BYTES: usize = 256 << 10;
 /// Parts that wait for the reader.
 const WAITING: usize = 4;
 
-/// Elements of one corpus, in order.
+/// Ranges that end in a part.
+const RANGE_ENDS: usize = 4096;
+
+/// Elements of one corpus, in order, and ends of its ranges.
 #[derive(Debug)]
 pub(crate) struct Part {
     pub(crate) corpus: CorpusUid,
@@ -33,6 +36,19 @@ pub(crate) struct Part {
     pub(crate) removed: Vec<u32>,
     pub(crate) ids: Vec<String>,
     id_bytes: usize,
+    /// The last fingerprint of each range.
+    pub(crate) range_ends: Vec<Fingerprint>,
+    /// The digest of each.
+    pub(crate) digests: Vec<u8>,
+}
+
+/// What comes next of a copy.
+#[derive(Debug)]
+pub(crate) enum Copied {
+    /// A part of it.
+    Part(Part),
+    /// All ranges have ended.
+    Compared,
 }
 
 /// What is copied, and its parts.
@@ -40,7 +56,19 @@ pub(crate) struct Part {
 pub(crate) struct CopySource {
     pub(crate) pin: Pin,
     pub(crate) corpora: Vec<Corpus>,
-    pub(crate) parts: mpsc::Receiver<Result<Part, NodeError>>,
+    pub(crate) parts: mpsc::Receiver<Result<Copied, NodeError>>,
+}
+
+/// What a learner asks for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CopyRequest {
+    /// The store that is meant.
+    pub(crate) store: StoreId,
+    pub(crate) shard: ShardId,
+    /// The epoch that added the learner.
+    pub(crate) added: Epoch,
+    /// The learner may have elements up to this version.
+    pub(crate) until: Version,
 }
 
 impl Part {
@@ -52,12 +80,14 @@ impl Part {
             removed: Vec::new(),
             ids: Vec::new(),
             id_bytes: 0,
+            range_ends: Vec::new(),
+            digests: Vec::new(),
         }
     }
 
     fn has_room(&self, corpus: CorpusUid) -> bool {
         let is_small = self.fingerprints.len() < ELEMENTS && self.id_bytes < ID_BYTES;
-        is_small && self.corpus == corpus
+        is_small && self.range_ends.len() < RANGE_ENDS && self.corpus == corpus
     }
 
     fn push(&mut self, element: Element<'_>) {
@@ -69,18 +99,28 @@ impl Part {
         self.ids.push(element.id.to_owned());
         self.id_bytes += element.id.len();
     }
+
+    fn end_range(&mut self, last: Fingerprint, digest: Digest) {
+        self.range_ends.push(last);
+        self.digests.extend(digest);
+    }
 }
 
 impl Engine {
-    /// Pins a shard and begins to copy it, for a learner that was added at an epoch.
+    /// Pins a shard and begins to copy it. The ranges that the learner finds to differ come later.
     pub(crate) async fn copy_source(
         self: &Arc<Self>,
-        store: StoreId,
-        shard: ShardId,
-        added: Epoch,
+        request: CopyRequest,
+        ranges: oneshot::Receiver<Vec<CopyRange>>,
     ) -> Result<CopySource, NodeError> {
         let permit = Arc::clone(&self.copies).acquire_owned().await;
         let permit = permit.map_err(|_| NodeError::Stopping)?;
+        let CopyRequest {
+            store,
+            shard,
+            added,
+            until,
+        } = request;
         let pinned = self.store.pin(shard, added)?;
         let Some(pinned) = pinned.filter(|pinned| pinned.pin.source == store) else {
             return Err(NodeError::WrongEpoch(ShardSet::from_iter([shard])));
@@ -88,7 +128,8 @@ impl Engine {
         let (sender, parts) = mpsc::channel(WAITING);
         let (pin, corpora) = (pinned.pin, pinned.corpora.clone());
         tokio::task::spawn_blocking(move || {
-            send(&pinned, &sender);
+            // The reader may have gone.
+            let _ = Sending::new(sender).send(&pinned, until, ranges);
             drop(permit);
         });
         Ok(CopySource {
@@ -99,22 +140,80 @@ impl Engine {
     }
 }
 
-/// Sends all parts, unless the reader goes.
-fn send(pinned: &Pinned, sender: &mpsc::Sender<Result<Part, NodeError>>) {
-    let mut part: Option<Part> = None;
-    let visited = pinned.visit(|corpus, element| {
-        if let Some(full) = part.take_if(|part| !part.has_room(corpus))
-            && sender.blocking_send(Ok(full)).is_err()
-        {
-            return false;
+/// The reader of a copy has gone.
+struct Gone;
+
+/// Sends parts as they get full.
+struct Sending {
+    sender: mpsc::Sender<Result<Copied, NodeError>>,
+    part: Option<Part>,
+}
+
+impl Sending {
+    const fn new(sender: mpsc::Sender<Result<Copied, NodeError>>) -> Self {
+        Self { sender, part: None }
+    }
+
+    /// Sends all that is later and the ends of ranges, then the ranges that differ.
+    fn send(
+        &mut self,
+        pinned: &Pinned,
+        until: Version,
+        ranges: oneshot::Receiver<Vec<CopyRange>>,
+    ) -> Result<(), Gone> {
+        let visit = |corpus, compared: Compared<'_>| {
+            let add = |part: &mut Part| match compared {
+                Compared::Later(element) => part.push(element),
+                Compared::RangeEnd(last, digest) => part.end_range(last, digest),
+            };
+            self.add(corpus, add).is_ok()
+        };
+        let compared = pinned.compare(until, visit);
+        self.check(compared)?;
+        self.end_part()?;
+        self.give(Ok(Copied::Compared))?;
+        let ranges = ranges.blocking_recv().map_err(|_| Gone)?;
+        if ranges.is_empty() {
+            return Ok(());
         }
-        part.get_or_insert_with(|| Part::new(corpus)).push(element);
-        true
-    });
-    let last = match visited {
-        Ok(()) => part.map(Ok),
-        Err(error) => Some(Err(error.into())),
-    };
-    // The reader may have gone.
-    let _ = last.map(|last| sender.blocking_send(last));
+        let visit =
+            |corpus, element: Element<'_>| self.add(corpus, |part| part.push(element)).is_ok();
+        let visited = pinned.visit(&ranges, until, visit);
+        self.check(visited)?;
+        self.end_part()
+    }
+
+    /// Adds to the part, or to the next one if it is full.
+    fn add(&mut self, corpus: CorpusUid, add: impl FnOnce(&mut Part)) -> Result<(), Gone> {
+        if self
+            .part
+            .as_ref()
+            .is_some_and(|part| !part.has_room(corpus))
+        {
+            self.end_part()?;
+        }
+        add(self.part.get_or_insert_with(|| Part::new(corpus)));
+        Ok(())
+    }
+
+    fn end_part(&mut self) -> Result<(), Gone> {
+        match self.part.take() {
+            Some(part) => self.give(Ok(Copied::Part(part))),
+            None => Ok(()),
+        }
+    }
+
+    fn check<T>(&self, visited: Result<T, ReadError>) -> Result<(), Gone> {
+        match visited {
+            Ok(_) => Ok(()),
+            Err(error) => {
+                self.give(Err(error.into()))?;
+                Err(Gone)
+            }
+        }
+    }
+
+    fn give(&self, next: Result<Copied, NodeError>) -> Result<(), Gone> {
+        self.sender.blocking_send(next).map_err(|_| Gone)
+    }
 }

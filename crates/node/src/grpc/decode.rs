@@ -3,12 +3,12 @@
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::{SearchSpec, Violations, check_batch, check_ids, epochs_into, shards_into};
 use simshard_simhash::{Fingerprint, LeadGroups};
-use simshard_storage::{Change, ChangeKind, Documents};
+use simshard_storage::{Change, ChangeKind, CopyRange, Documents};
 use simshard_topology::replication::{Epoch, ShardEpochs, StoreId};
-use simshard_topology::{MapDigest, ShardId, Version};
+use simshard_topology::{CorpusUid, MapDigest, ShardId, Version};
 use tonic::Status;
 
-use crate::engine::NearQuery;
+use crate::engine::{CopyRequest, NearQuery};
 use crate::target::{PlannedBy, Target};
 
 /// The target of a request about these shards, or about a whole corpus.
@@ -67,10 +67,8 @@ pub(super) fn confirm(request: &pb::Confirm) -> Result<(StoreId, ShardEpochs), S
     Ok((StoreId(store), epochs.unwrap_or_default()))
 }
 
-/// The store that is meant as the source of a copy, the shard, and the epoch that added the learner.
-pub(super) fn copy_request(
-    request: &pb::CopyShardRequest,
-) -> Result<(StoreId, ShardId, Epoch), Status> {
+/// What a learner asks of the source of a copy.
+pub(super) fn copy_request(request: &pb::CopyShardRequest) -> Result<CopyRequest, Status> {
     let store = <[u8; 16]>::try_from(&*request.store);
     let store = store.map_err(|_| Violations::of("store", "is not 16 bytes"))?;
     let shard = u8::try_from(request.shard);
@@ -79,7 +77,26 @@ pub(super) fn copy_request(
         generation: request.added_generation,
         number: request.added_number,
     };
-    Ok((StoreId(store), ShardId(shard), added))
+    Ok(CopyRequest {
+        store: StoreId(store),
+        shard: ShardId(shard),
+        added,
+        until: Version(request.compared_version),
+    })
+}
+
+/// The ranges in which a learner differs from the source.
+pub(super) fn copy_ranges(request: &pb::CopyShardRequest) -> Result<Vec<CopyRange>, Status> {
+    let range = |range: &pb::CopyRange| {
+        let uid = <[u8; 16]>::try_from(&*range.corpus_uid);
+        let uid = uid.map_err(|_| Violations::of("ranges", "a uid is not 16 bytes"))?;
+        Ok(CopyRange {
+            corpus: CorpusUid(uid),
+            first: Fingerprint(range.first_fingerprint),
+            last: Fingerprint(range.last_fingerprint),
+        })
+    };
+    request.ranges.iter().map(range).collect()
 }
 
 fn kind(kind: pb::ChangeKind) -> Result<ChangeKind, Status> {

@@ -9,11 +9,12 @@ use simshard_proto::shard::v1 as pb;
 use simshard_proto::{Violations, check_batch, shards_into};
 use simshard_simhash::PairsWanted;
 use simshard_storage::Documents;
+use tokio::sync::oneshot;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::{Response, Status};
+use tonic::{Response, Status, Streaming};
 
-use super::decode::{copy_request, fingerprints, target};
-use crate::engine::{Engine, PairQuery, Part};
+use super::decode::{copy_ranges, copy_request, fingerprints, target};
+use crate::engine::{Copied, Engine, PairQuery};
 use crate::error::NodeError;
 
 pub(super) type AnswerStream<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
@@ -72,10 +73,19 @@ pub(super) async fn look_up(
 
 pub(super) async fn copy_shard(
     engine: &Arc<Engine>,
-    request: pb::CopyShardRequest,
+    mut requests: Streaming<pb::CopyShardRequest>,
 ) -> Result<Response<AnswerStream<pb::CopyShardResponse>>, Status> {
-    let (store, shard, added) = copy_request(&request)?;
-    let source = engine.copy_source(store, shard, added).await?;
+    let request = requests.message().await?.unwrap_or_default();
+    let (asked, ranges) = oneshot::channel();
+    let source = engine.copy_source(copy_request(&request)?, ranges).await?;
+    // Where the learner goes, the source hears of it.
+    tokio::spawn(async move {
+        if let Ok(Some(request)) = requests.message().await
+            && let Ok(ranges) = copy_ranges(&request)
+        {
+            let _ = asked.send(ranges);
+        }
+    });
     let corpora = source.corpora.iter().map(|corpus| pb::HeldCorpus {
         corpus_uid: corpus.uid.to_string(),
         blocks: corpus.layout.blocks(),
@@ -96,7 +106,16 @@ pub(super) async fn copy_shard(
     Ok(Response::new(Box::pin(first.chain(parts))))
 }
 
-fn copied(part: Part) -> pb::CopyShardResponse {
+fn copied(copied: Copied) -> pb::CopyShardResponse {
+    let part = match copied {
+        Copied::Part(part) => part,
+        Copied::Compared => {
+            return pb::CopyShardResponse {
+                ranges_ended: true,
+                ..pb::CopyShardResponse::default()
+            };
+        }
+    };
     let bare = part.ids.iter().all(String::is_empty);
     let fingerprints = part.fingerprints.iter().map(|value| value.0);
     let versions = part.versions.iter().map(|version| version.0);
@@ -107,6 +126,9 @@ fn copied(part: Part) -> pb::CopyShardResponse {
         versions: versions.collect(),
         removed: part.removed,
         ids: if bare { Vec::new() } else { part.ids },
+        range_ends: part.range_ends.iter().map(|last| last.0).collect(),
+        range_digests: part.digests,
+        ranges_ended: false,
     }
 }
 

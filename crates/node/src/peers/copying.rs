@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
+use prost::Message;
 use simshard_proto::endpoint;
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
 use simshard_simhash::{Fingerprint, Layout};
-use simshard_storage::{CopyWriter, Element, ShardCopy};
+use simshard_storage::{CopyBase, CopyRange, CopyWriter, Element, ShardCopy};
 use simshard_topology::replication::{Epoch, Pin, StoreId};
 use simshard_topology::{CorpusUid, ShardId, Version};
+use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
+use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::Endpoint;
 use tonic::{Status, Streaming};
 
@@ -22,32 +25,52 @@ pub(super) struct Source {
     pub(super) address: String,
 }
 
-/// Copies a shard, for a store that an epoch added as a learner. Answers whether it has the copy: if not, the source has
-/// left.
+/// Requests and parts of a copy that wait for the other side, each.
+const WAITING: usize = 4;
+
+/// What came of a copy.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Copied {
+    /// Whether the shard has it: if not, the source has left.
+    pub(super) is_taken: bool,
+    /// Bytes of messages, both ways.
+    pub(super) bytes: usize,
+}
+
+/// Copies a shard, for a store that an epoch added as a learner, on top of what it had before.
 pub(super) async fn copy(
     engine: &Engine,
     source: &Source,
+    base: CopyBase,
     shard: ShardId,
     added: Epoch,
-) -> Result<bool, Status> {
+) -> Result<Copied, Status> {
     let endpoint = Endpoint::from_shared(source.address.clone());
     let endpoint = endpoint.map_err(|error| Status::invalid_argument(error.to_string()))?;
     let channel = endpoint::limited(endpoint).connect_lazy();
+    let (asking, asked) = mpsc::channel(WAITING);
     let request = pb::CopyShardRequest {
         store: source.store.0.to_vec(),
         shard: shard.0.into(),
         added_number: added.number,
         added_generation: added.generation,
+        compared_version: base.until().0,
+        ranges: Vec::new(),
     };
+    // There is room.
+    let _ = asking.send(request).await;
     let mut client = ShardServiceClient::new(channel);
-    let mut parts = client.copy_shard(request).await?.into_inner();
+    let parts = client.copy_shard(ReceiverStream::new(asked)).await?;
+    let mut parts = parts.into_inner();
     let first = parts.message().await?.and_then(|first| first.source);
     let first = first.ok_or_else(|| nonsense("it does not begin with its source"))?;
+    let mut corpora = Vec::new();
     for corpus in &first.corpora {
         let uid: CorpusUid = corpus.corpus_uid.parse().map_err(|_| nonsense("a uid"))?;
         let layout = Layout::new(corpus.blocks, corpus.distance);
         let layout = layout.map_err(|_| nonsense("the layout of a corpus"))?;
         engine.make_copied(uid, layout).await?;
+        corpora.push(uid);
     }
     let pin = Pin {
         source: source.store,
@@ -56,52 +79,129 @@ pub(super) async fn copy(
             number: first.epoch_number,
         },
     };
-    let copy = write(engine, parts, shard, added).await?;
-    if engine.end_copy(pin, copy.clone()).await? {
-        return Ok(true);
+    let (copy, bytes) = write(engine, base, corpora, parts, asking, shard).await?;
+    let is_taken = engine.end_copy(pin, copy.clone()).await?;
+    if !is_taken {
+        engine.store().abandon_copy(&copy).map_err(failed)?;
     }
-    engine.store().abandon_copy(&copy).map_err(failed)?;
-    Ok(false)
+    Ok(Copied { is_taken, bytes })
 }
 
-/// Writes what comes.
+/// Writes what comes, on a thread that may wait for it.
 async fn write(
     engine: &Engine,
+    base: CopyBase,
+    corpora: Vec<CorpusUid>,
     mut parts: Streaming<pb::CopyShardResponse>,
+    asking: mpsc::Sender<pb::CopyShardRequest>,
     shard: ShardId,
-    added: Epoch,
-) -> Result<ShardCopy, Status> {
+) -> Result<(ShardCopy, usize), Status> {
+    let (sender, coming) = mpsc::channel(WAITING);
     let store = Arc::clone(engine.store());
-    let mut writer = on_disk(move || store.begin_copy(shard, added).map_err(failed)).await?;
-    while let Some(part) = parts.message().await? {
-        writer = on_disk(move || {
+    let written = spawn_blocking(move || {
+        let mut received = Received {
+            parts: coming,
+            bytes: 0,
+        };
+        let written = received.write(&base, corpora, &asking);
+        if written.is_err() && base.is_damaged() {
+            store.forget_aside(shard);
+        }
+        Ok((written?, received.bytes))
+    });
+    // Dropping the sender ends the thread.
+    let forwarded = async move {
+        while let Some(part) = parts.message().await? {
+            if sender.send(part).await.is_err() {
+                break;
+            }
+        }
+        Ok::<(), Status>(())
+    };
+    let (forwarded, written) = tokio::join!(forwarded, written);
+    let written = written.unwrap_or_else(|_| Err(Status::cancelled("the node stops")));
+    forwarded.and(written)
+}
+
+/// The parts of a copy, as they come.
+struct Received {
+    parts: mpsc::Receiver<pb::CopyShardResponse>,
+    /// Bytes of messages, both ways.
+    bytes: usize,
+}
+
+impl Received {
+    fn write(
+        &mut self,
+        base: &CopyBase,
+        corpora: Vec<CorpusUid>,
+        asking: &mpsc::Sender<pb::CopyShardRequest>,
+    ) -> Result<ShardCopy, Status> {
+        let mut writer = base.begin(corpora).map_err(failed)?;
+        loop {
+            let part = self.next()?;
+            let part = part.ok_or_else(|| nonsense("its ranges do not end"))?;
+            if part.ranges_ended {
+                break;
+            }
             push(&mut writer, &part)?;
-            Ok(writer)
-        })
-        .await?;
+        }
+        let ranges = writer.end_ranges().map_err(failed)?;
+        let differs = !ranges.is_empty();
+        let request = pb::CopyShardRequest {
+            ranges: ranges.iter().map(range).collect(),
+            ..pb::CopyShardRequest::default()
+        };
+        self.bytes += request.encoded_len();
+        if asking.blocking_send(request).is_err() {
+            return Err(Status::cancelled("the source is gone"));
+        }
+        while let Some(part) = self.next()? {
+            if !differs {
+                return Err(nonsense("elements that nothing asked for"));
+            }
+            push(&mut writer, &part)?;
+        }
+        writer.finish().map_err(failed)
     }
-    on_disk(move || writer.finish().map_err(failed)).await
+
+    fn next(&mut self) -> Result<Option<pb::CopyShardResponse>, Status> {
+        let part = self.parts.blocking_recv();
+        self.bytes += part.as_ref().map_or(0, Message::encoded_len);
+        Ok(part)
+    }
 }
 
-async fn on_disk<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Status> + Send + 'static,
-) -> Result<T, Status> {
-    let done = spawn_blocking(work).await;
-    done.unwrap_or_else(|_| Err(Status::cancelled("the node stops")))
+fn range(range: &CopyRange) -> pb::CopyRange {
+    pb::CopyRange {
+        corpus_uid: range.corpus.0.to_vec(),
+        first_fingerprint: range.first.0,
+        last_fingerprint: range.last.0,
+    }
 }
 
-/// Adds the elements of a part.
-fn push(writer: &mut CopyWriter, part: &pb::CopyShardResponse) -> Result<(), Status> {
+/// Adds the elements of a part, and ends its ranges.
+fn push(writer: &mut CopyWriter<'_>, part: &pb::CopyShardResponse) -> Result<(), Status> {
     let uid = <[u8; 16]>::try_from(&*part.corpus_uid).map_err(|_| nonsense("a uid"))?;
+    let uid = CorpusUid(uid);
     let count = part.fingerprints.len();
     let has_ids = !part.ids.is_empty();
     if part.versions.len() != count || (has_ids && part.ids.len() != count) {
         return Err(nonsense("the columns of elements"));
     }
+    let (digests, rest) = part.range_digests.as_chunks();
+    if digests.len() != part.range_ends.len() || !rest.is_empty() {
+        return Err(nonsense("the columns of ranges"));
+    }
+    let mut ends = part.range_ends.iter().zip(digests).peekable();
     let mut removed = part.removed.iter().peekable();
     for (place, (&fingerprint, &version)) in
         part.fingerprints.iter().zip(&part.versions).enumerate()
     {
+        while let Some((&last, digest)) = ends.next_if(|(last, _)| **last < fingerprint) {
+            let ended = writer.end_range(uid, Fingerprint(last), *digest);
+            ended.map_err(failed)?;
+        }
         let is_removed = removed.next_if(|&&next| next as usize == place).is_some();
         let element = Element {
             fingerprint: Fingerprint(fingerprint),
@@ -109,7 +209,11 @@ fn push(writer: &mut CopyWriter, part: &pb::CopyShardResponse) -> Result<(), Sta
             version: Version(version),
             live: !is_removed,
         };
-        writer.push(CorpusUid(uid), element).map_err(failed)?;
+        writer.push(uid, element).map_err(failed)?;
+    }
+    for (&last, digest) in ends {
+        let ended = writer.end_range(uid, Fingerprint(last), *digest);
+        ended.map_err(failed)?;
     }
     match removed.next() {
         None => Ok(()),

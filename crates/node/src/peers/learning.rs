@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use simshard_cluster::ClusterLayout;
+use simshard_storage::CopyBase;
 use simshard_topology::ShardId;
 use simshard_topology::replication::{Epoch, Role, ShardRecord, StoreId};
 use tokio::sync::watch;
@@ -12,7 +13,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use tracing::{info, warn};
 
 use super::Peers;
-use super::copying::{Source, copy};
+use super::copying::{Copied, Source, copy};
 use super::health::INTERVAL;
 use crate::engine::Engine;
 
@@ -29,22 +30,22 @@ pub(super) async fn run(
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut in_flight = JoinSet::new();
     let mut shards = BTreeSet::new();
-    let mut copied = 0_u32;
+    let mut copied = Sum::default();
     loop {
         tokio::select! {
             _ = ticks.tick() => {}
             Some(done) = in_flight.join_next() => {
-                let (shard, is_copied) = done.unwrap_or((None, false));
-                copied += u32::from(is_copied);
+                let (shard, done) = done.unwrap_or((None, None));
+                copied.add(done);
                 shards.retain(|one| Some(*one) != shard);
             }
         }
-        if copied > 0 && in_flight.is_empty() {
+        if copied.shards > 0 && in_flight.is_empty() {
+            let Sum { shards, bytes } = std::mem::take(&mut copied);
             info!(
-                shards = copied,
-                "this node has copied shards, and waits to hold them"
+                shards,
+                bytes, "this node has copied shards, and waits to hold them"
             );
-            copied = 0;
         }
         let layout = Arc::clone(&followed.borrow());
         let live = peers.others.lock().live(Instant::now());
@@ -52,12 +53,15 @@ pub(super) async fn run(
             if shards.len() >= AT_ONCE || shards.contains(&shard) {
                 continue;
             }
-            if let Some(source) = source(&layout, shard, &record, &live) {
+            let source = source(&layout, shard, &record, &live);
+            // What was set aside in memory is written first.
+            let base = engine.store().copy_base(shard, added);
+            if let (Some(source), Ok(Some(base))) = (source, base) {
                 shards.insert(shard);
                 let engine = Arc::clone(engine);
                 in_flight.spawn(async move {
-                    let is_copied = copy_one(&engine, &source, shard, added).await;
-                    (Some(shard), is_copied)
+                    let done = copy_one(&engine, &source, base, shard, added).await;
+                    (Some(shard), done)
                 });
             }
         }
@@ -88,12 +92,35 @@ fn source(
     Some(Source { store, address })
 }
 
-async fn copy_one(engine: &Engine, source: &Source, shard: ShardId, added: Epoch) -> bool {
-    match copy(engine, source, shard, added).await {
-        Ok(is_copied) => is_copied,
+/// Copies that were made one after the other.
+#[derive(Default)]
+struct Sum {
+    shards: usize,
+    /// Bytes of messages, both ways.
+    bytes: usize,
+}
+
+impl Sum {
+    fn add(&mut self, copied: Option<Copied>) {
+        if let Some(copied) = copied {
+            self.shards += usize::from(copied.is_taken);
+            self.bytes += copied.bytes;
+        }
+    }
+}
+
+async fn copy_one(
+    engine: &Engine,
+    source: &Source,
+    base: CopyBase,
+    shard: ShardId,
+    added: Epoch,
+) -> Option<Copied> {
+    match copy(engine, source, base, shard, added).await {
+        Ok(copied) => Some(copied),
         Err(error) => {
             warn!(%shard, source = %source.address, error = error.message(), "a shard is not copied yet, trying again");
-            false
+            None
         }
     }
 }

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use simshard_simhash::{Documents, Fingerprint, Layout, LayoutError};
-use simshard_topology::replication::ShardRecord;
+use simshard_topology::replication::{Epoch, ShardRecord};
 use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
 
 use crate::bytes::{Bytes, Put};
 use crate::element::{Change, ChangeKind, MAX_ID_BYTES, Operation, ShardCopy};
 use crate::log::frame::{Body, MAX_BODY_BYTES};
-use crate::segment::{SegmentId, SegmentMeta};
+use crate::segment::{SegmentId, SegmentMeta, put_origin, take_origin};
 use crate::shard_record::{put_epoch, put_shard_record, take_epoch, take_shard_record};
-use crate::{FIRST_FORMAT, REPLICA_FORMAT};
+use crate::{ASIDE_FORMAT, FIRST_FORMAT, REPLICA_FORMAT};
 
 const CREATE_CORPUS: u8 = 1;
 const DROP_CORPUS: u8 = 2;
@@ -20,6 +20,7 @@ const REMOVE: u8 = 4;
 const MARK: u8 = 5;
 const INSTALL: u8 = 6;
 const COPIED: u8 = 7;
+const COPIED_IN_PARTS: u8 = 8;
 
 /// Bytes of an insert or remove before its fingerprints.
 const CHANGE_BYTES: usize = 1 + 16 + 8 + 32 + 4 + 4;
@@ -100,8 +101,9 @@ impl Record {
     }
 
     /// The format version of the files that can hold it.
-    pub(crate) const fn format(&self) -> u32 {
+    pub(crate) fn format(&self) -> u32 {
         match self {
+            Self::Operation(Operation::Copied(copy)) if copy.is_in_parts() => ASIDE_FORMAT,
             Self::Operation(Operation::Install(_) | Operation::Copied(_)) => REPLICA_FORMAT,
             Self::Operation(
                 Operation::CreateCorpus { .. }
@@ -126,6 +128,9 @@ impl Record {
             MARK => Self::Mark,
             INSTALL if format >= REPLICA_FORMAT => Self::Operation(decode_install(&mut bytes)?),
             COPIED if format >= REPLICA_FORMAT => Self::Operation(decode_copied(&mut bytes)?),
+            COPIED_IN_PARTS if format >= ASIDE_FORMAT => {
+                Self::Operation(decode_copied_in_parts(&mut bytes)?)
+            }
             unknown => return Err(DecodeError::UnknownKind(unknown)),
         };
         match bytes.0.len() {
@@ -215,35 +220,71 @@ fn decode_install(bytes: &mut Bytes<'_>) -> Result<Operation, DecodeError> {
     Ok(Operation::Install(installed))
 }
 
+/// A copy of at most one segment is written as earlier programs did.
 fn encode_copied(copy: &ShardCopy, body: &mut Vec<u8>) {
-    body.put(&[COPIED]);
+    let is_in_parts = copy.is_in_parts();
+    body.put(&[if is_in_parts { COPIED_IN_PARTS } else { COPIED }]);
     body.put_u32(u32::from(copy.shard.0));
     put_epoch(body, copy.added);
-    body.put(&[u8::from(copy.segment.is_some())]);
-    if let Some((id, meta)) = &copy.segment {
+    if is_in_parts {
+        body.put_u32(copy.segments.len() as u32);
+    } else {
+        body.put(&[copy.segments.len() as u8]);
+    }
+    for (id, meta) in &copy.segments {
         body.put_u64(id.number);
         body.put_u64(meta.bytes);
         body.put_u64(meta.elements);
         body.put_u64(meta.highest_version.0);
         body.put(&meta.hash);
+        if is_in_parts {
+            put_origin(body, meta.origin);
+        }
     }
 }
 
 fn decode_copied(bytes: &mut Bytes<'_>) -> Result<Operation, DecodeError> {
-    let shard = bytes.u32().ok_or(DecodeError::Short)?;
-    let shard = u8::try_from(shard).map_err(|_| DecodeError::Shards)?;
-    let shard = ShardId(shard);
-    let added = take_epoch(bytes).ok_or(DecodeError::Short)?;
-    let segment = match bytes.u8().ok_or(DecodeError::Short)? {
-        0 => None,
-        1 => Some(decode_copy(shard, bytes).ok_or(DecodeError::Short)?),
-        _ => return Err(DecodeError::Shards),
-    };
+    let (shard, added) = decode_copied_head(bytes)?;
+    let count = bytes.u8().ok_or(DecodeError::Short)?;
+    if count > 1 {
+        return Err(DecodeError::Shards);
+    }
+    let segments = (0..count).map(|_| decode_copy(shard, bytes));
+    let segments: Option<Vec<_>> = segments.collect();
     Ok(Operation::Copied(ShardCopy {
         shard,
         added,
-        segment,
+        segments: segments.ok_or(DecodeError::Short)?,
     }))
+}
+
+fn decode_copied_in_parts(bytes: &mut Bytes<'_>) -> Result<Operation, DecodeError> {
+    let (shard, added) = decode_copied_head(bytes)?;
+    let count = bytes.u32().ok_or(DecodeError::Short)?;
+    let mut segments: Vec<(SegmentId, SegmentMeta)> = Vec::new();
+    for _ in 0..count {
+        let (id, mut meta) = decode_copy(shard, bytes).ok_or(DecodeError::Short)?;
+        meta.origin = take_origin(bytes).ok_or(DecodeError::Short)?;
+        segments.push((id, meta));
+    }
+    let copy = ShardCopy {
+        shard,
+        added,
+        segments,
+    };
+    // Others have a record of the kind before.
+    if copy.is_in_parts() {
+        Ok(Operation::Copied(copy))
+    } else {
+        Err(DecodeError::Shards)
+    }
+}
+
+fn decode_copied_head(bytes: &mut Bytes<'_>) -> Result<(ShardId, Epoch), DecodeError> {
+    let shard = bytes.u32().ok_or(DecodeError::Short)?;
+    let shard = u8::try_from(shard).map_err(|_| DecodeError::Shards)?;
+    let added = take_epoch(bytes).ok_or(DecodeError::Short)?;
+    Ok((ShardId(shard), added))
 }
 
 fn decode_copy(shard: ShardId, bytes: &mut Bytes<'_>) -> Option<(SegmentId, SegmentMeta)> {

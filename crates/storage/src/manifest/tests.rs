@@ -84,6 +84,16 @@ fn sample_2() -> Manifest {
     manifest
 }
 
+/// A manifest of version 3: with segments that were set aside.
+fn sample_3() -> Manifest {
+    let mut manifest = sample_2();
+    for id in [segment(0, 8), segment(0x3f, 2)] {
+        let meta = manifest.segments.remove(&id).unwrap();
+        manifest.aside.insert(id, meta);
+    }
+    manifest
+}
+
 /// The sample's bytes after a change, under a sound checksum.
 fn resealed(change: impl FnOnce(&mut [u8])) -> Vec<u8> {
     let mut bytes = sample().encode();
@@ -114,26 +124,30 @@ fn a_manifest_is_as_recorded() {
     assert_eq!(Manifest::decode(&sample().encode()), Ok(sample()));
     compare_with_golden("manifest-2", &sample_2().encode());
     assert_eq!(Manifest::decode(&sample_2().encode()), Ok(sample_2()));
+    compare_with_golden("manifest-3", &sample_3().encode());
+    assert_eq!(Manifest::decode(&sample_3().encode()), Ok(sample_3()));
 }
 
 /// So a program of version 1 reads whatever says nothing of replicas.
 #[test]
-fn version_2_is_written_where_version_1_cannot_say_it() {
+fn a_version_is_written_where_the_one_before_cannot_say_it() {
     let format = |manifest: &Manifest| manifest.encode()[8];
     let mut adopted = sample_2();
     adopted.replicas.clear();
     let mut installed = sample_2();
     installed.segments = sample().segments;
     assert_eq!(
-        [sample(), adopted, installed].each_ref().map(format),
-        [1, 2, 2]
+        [sample(), adopted, installed, sample_3()]
+            .each_ref()
+            .map(format),
+        [1, 2, 2, 3]
     );
 }
 
 /// MF2.
 #[test]
 fn a_flip_of_any_bit_and_a_cut_at_any_byte_are_refused() {
-    for sample in [sample(), sample_2()] {
+    for sample in [sample(), sample_2(), sample_3()] {
         let mut bytes = sample.encode();
         for at in 0..bytes.len() {
             assert!(Manifest::decode(&bytes[..at]).is_err(), "{at}");
@@ -234,8 +248,8 @@ fn foreign_newer_and_damaged_manifests_are_told_apart() {
         "DIR/manifest is no manifest of simshard, give another directory or move it away"
     );
     assert_eq!(
-        message(&resealed(|bytes| bytes[8] = 3)),
-        "DIR/manifest has format version 3, this program reads 2: use a newer simshard"
+        message(&resealed(|bytes| bytes[8] = 4)),
+        "DIR/manifest has format version 4, this program reads 3: use a newer simshard"
     );
     let mut bytes = sample().encode();
     bytes[100] ^= 1;

@@ -32,6 +32,8 @@ use std::str::FromStr;
 use simshard_topology::{ShardId, Version};
 use uuid::Uuid;
 
+use crate::bytes::{Bytes, Put};
+
 pub(crate) use cache::BlockCache;
 pub(crate) use reader::Segment;
 pub(crate) use writer::SegmentWriter;
@@ -98,4 +100,26 @@ pub(crate) struct Origin {
     pub(crate) store: Uuid,
     /// Its number in that store.
     pub(crate) number: u64,
+}
+
+/// Stands for the origin of a segment that the store wrote itself.
+const OWN: Origin = Origin {
+    store: Uuid::nil(),
+    number: 0,
+};
+
+/// Appends where a segment came from, 24 bytes.
+pub(crate) fn put_origin(buffer: &mut Vec<u8>, origin: Option<Origin>) {
+    let origin = origin.unwrap_or(OWN);
+    buffer.put(origin.store.as_bytes());
+    buffer.put_u64(origin.number);
+}
+
+/// Takes where a segment came from.
+pub(crate) fn take_origin(bytes: &mut Bytes<'_>) -> Option<Option<Origin>> {
+    let origin = Origin {
+        store: Uuid::from_bytes(bytes.array()?),
+        number: bytes.u64()?,
+    };
+    Some((origin != OWN).then_some(origin))
 }

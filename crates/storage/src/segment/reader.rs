@@ -92,6 +92,11 @@ impl<S: ReadAt> Segment<S> {
         self.header.id
     }
 
+    /// Its entry in the manifest.
+    pub(crate) const fn meta(&self) -> SegmentMeta {
+        self.meta
+    }
+
     /// Number of elements.
     pub(crate) const fn elements(&self) -> u64 {
         self.meta.elements

@@ -1,38 +1,21 @@
-//! Copying a shard from one store to another: a view of it at the source, and a segment with all of that at the learner.
+//! A shard as others copy it: a view of it at the source.
 //!
 //! # Invariants
 //! - CY1: a view has all that the source had applied when it was pinned, tombstones included, and stays as it is.
-//! - CY2: a shard that begins anew has nothing of before, in memory and after a restart. Whatever was being written of
-//!   it does not come back.
-//! - CY3: a copy is part of the shard once the log says so, whole, and is no part of it otherwise.
 
-use std::mem;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use simshard_topology::replication::{Epoch, Pin};
-use simshard_topology::{CorpusUid, ShardId, ShardSet};
+use simshard_topology::{CorpusUid, ShardId, Version};
 
+use super::Store;
 use super::catalog::Corpus;
-use super::{Disk, Store};
-use crate::element::{Element, ShardCopy};
-use crate::error::{MaintenanceError, ReadError, WriteError};
-use crate::files;
+use crate::delta::{Compared, CopyRange, Part, compare, elements_per_range};
+use crate::element::Element;
+use crate::error::ReadError;
 use crate::memtable::Memtable;
 use crate::merge::{Cursor, Merge};
-use crate::segment::{Segment, SegmentId, SegmentWriter};
-
-/// Why a copy cannot be made.
-#[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the messages say what is meant")]
-pub enum CopyError {
-    #[error("a store without a directory cannot copy shards")]
-    NoDirectory,
-    #[error(transparent)]
-    Read(#[from] ReadError),
-    #[error(transparent)]
-    Write(#[from] WriteError),
-}
+use crate::segment::Segment;
 
 /// A shard as it was when it was pinned.
 #[derive(Debug)]
@@ -47,14 +30,44 @@ pub struct Pinned {
 }
 
 impl Pinned {
-    /// Visits the elements of the corpora that were held, by corpus, fingerprint and id, until `visit` returns false.
+    /// Visits the elements that have a later version than `until`, of the corpora that were held, and the ends of ranges
+    /// of the others (DC2), by corpus, fingerprint and id, until `visit` returns false.
+    ///
+    /// # Errors
+    /// If a segment cannot be read. Then what was visited is not all.
+    pub fn compare(
+        &self,
+        until: Version,
+        visit: impl FnMut(CorpusUid, Compared<'_>) -> bool,
+    ) -> Result<bool, ReadError> {
+        let segments = self.segments.iter().map(|segment| segment.elements());
+        let in_memory = self.memtable.elements() + self.frozen.elements();
+        let per_range = elements_per_range(segments.sum::<u64>() + in_memory);
+        let corpora = self.corpora.iter().map(|corpus| corpus.uid);
+        compare(&mut self.elements()?, corpora, until, per_range, visit)
+    }
+
+    /// Visits the elements in some ranges that have no later version than `until`, until `visit` returns false.
     ///
     /// # Errors
     /// If a segment cannot be read. Then what was visited is not all.
     pub fn visit(
         &self,
+        ranges: &[CopyRange],
+        until: Version,
         mut visit: impl FnMut(CorpusUid, Element<'_>) -> bool,
     ) -> Result<(), ReadError> {
+        let mut part = Part::within(self.elements()?, ranges, until)?;
+        while let Some((corpus, element)) = part.element()
+            && visit(corpus, element)
+        {
+            part.advance()?;
+        }
+        Ok(())
+    }
+
+    /// The elements of the corpora that were held.
+    fn elements(&self) -> Result<Merge<Box<dyn Cursor + '_>>, ReadError> {
         let is_held = |corpus| self.corpora.iter().any(|held| held.uid == corpus);
         let mut streams: Vec<Box<dyn Cursor + '_>> = Vec::new();
         for segment in &*self.segments {
@@ -63,46 +76,7 @@ impl Pinned {
         for table in [&self.memtable, &*self.frozen] {
             streams.push(Box::new(table.cursor(is_held)));
         }
-        let mut merged = Merge::new(streams);
-        while let Some((corpus, element)) = merged.element() {
-            if !visit(corpus, element) {
-                return Ok(());
-            }
-            merged.advance()?;
-        }
-        Ok(())
-    }
-}
-
-/// A copy that is being written. Unless it is finished, nothing stays of it.
-pub struct CopyWriter {
-    store: Arc<Store>,
-    id: SegmentId,
-    added: Epoch,
-    writer: SegmentWriter,
-}
-
-impl CopyWriter {
-    /// Adds an element, which must come after the last one by corpus, fingerprint and id.
-    ///
-    /// # Errors
-    /// If it does not, or cannot be written.
-    pub fn push(&mut self, corpus: CorpusUid, element: Element<'_>) -> Result<(), CopyError> {
-        Ok(self.writer.push(corpus, element)?)
-    }
-
-    /// Completes the copy. When this returns, it is on disk.
-    ///
-    /// # Errors
-    /// If it cannot be written.
-    pub fn finish(self) -> Result<ShardCopy, CopyError> {
-        let meta = self.writer.finish()?;
-        files::sync(&*self.store.copies()?.segments)?;
-        Ok(ShardCopy {
-            shard: self.id.shard,
-            added: self.added,
-            segment: meta.map(|meta| (self.id, meta)),
-        })
+        Ok(Merge::new(streams))
     }
 }
 
@@ -127,72 +101,5 @@ impl Store {
             frozen: Arc::clone(&shard.frozen),
             segments: Arc::clone(&shard.segments),
         }))
-    }
-
-    /// Begins a copy for this store, a learner of the shard that was added at an epoch.
-    ///
-    /// # Errors
-    /// If no file can be made for it.
-    pub fn begin_copy(
-        self: &Arc<Self>,
-        shard: ShardId,
-        added: Epoch,
-    ) -> Result<CopyWriter, CopyError> {
-        let disk = self.copies()?;
-        let id = disk.next_segment(shard);
-        let store = disk.manifest.lock().store;
-        Ok(CopyWriter {
-            store: Arc::clone(self),
-            id,
-            added,
-            writer: SegmentWriter::create(&disk.segments, store, id)?,
-        })
-    }
-
-    /// Deletes a copy that the log does not name.
-    ///
-    /// # Errors
-    /// If its file cannot be deleted.
-    pub fn abandon_copy(&self, copy: &ShardCopy) -> Result<(), CopyError> {
-        if let Some((id, _)) = &copy.segment {
-            self.copies()?.delete_segment(*id)?;
-        }
-        Ok(())
-    }
-
-    fn copies(&self) -> Result<&Disk, CopyError> {
-        self.disk.as_ref().ok_or(CopyError::NoDirectory)
-    }
-
-    /// Leaves out all that shards had so far (CY2). Flushing and merging waits meanwhile.
-    pub(super) fn begin_anew(&self, shards: ShardSet) {
-        for id in shards.iter() {
-            let Ok(shard) = self.shard(id) else { continue };
-            let mut shard = shard.write();
-            let less = shard.memtable.bytes();
-            *shard = crate::shard::Shard::default();
-            self.memory.fetch_sub(less, Ordering::Relaxed);
-        }
-        if let Some(disk) = &self.disk {
-            let mut manifest = disk.manifest.lock();
-            let segments = mem::take(&mut manifest.segments).into_iter();
-            let (left, kept) = segments.partition(|(id, _)| shards.contains(id.shard));
-            manifest.segments = kept;
-            let left: std::collections::BTreeMap<SegmentId, _> = left;
-            disk.left.lock().extend(left.into_keys());
-        }
-    }
-
-    /// Adds a copy that the log names (CY3). Flushing and merging waits meanwhile.
-    pub(super) fn adopt(&self, copy: &ShardCopy) -> Result<(), MaintenanceError> {
-        let (Some(disk), Some((id, meta))) = (&self.disk, copy.segment) else {
-            return Ok(());
-        };
-        let segment = Arc::new(disk.open(id, meta)?);
-        let mut shard = self.shard(copy.shard)?.write();
-        // What came since is newer.
-        Arc::make_mut(&mut shard.segments).insert(0, segment);
-        disk.manifest.lock().segments.insert(id, meta);
-        Ok(())
     }
 }

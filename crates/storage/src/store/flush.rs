@@ -1,6 +1,6 @@
 //! Writing memtables to segments, so that the log before them can go.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,7 +10,7 @@ use simshard_topology::{CorpusUid, ShardId};
 use super::catalog::{Catalog, RECENT_DROPS};
 use super::upkeep::Upkeep;
 use super::{Disk, Store};
-use crate::error::MaintenanceError;
+use crate::error::{MaintenanceError, ReadError};
 use crate::files;
 use crate::manifest::Manifest;
 use crate::memtable::Memtable;
@@ -19,6 +19,13 @@ use crate::segment::{Segment, SegmentId, SegmentMeta, SegmentWriter};
 
 /// Elements that are written before something else may be done: about those of a block.
 const ELEMENTS_AT_ONCE: u64 = 4096;
+
+/// Segments that a flush has written, of memtables of shards, and of what was set aside.
+#[derive(Default)]
+struct Written {
+    frozen: BTreeMap<SegmentId, SegmentMeta>,
+    aside: BTreeMap<SegmentId, SegmentMeta>,
+}
 
 impl Upkeep<'_> {
     /// Writes all changes up to now to segments. What fails can be tried again: the frozen memtables stay,
@@ -30,12 +37,12 @@ impl Upkeep<'_> {
 
     fn try_flush(&self) -> Result<u64, MaintenanceError> {
         let first_sequence = self.store.freeze();
-        let mut written = Vec::new();
+        let mut written = Written::default();
         let opened = match self.write_all_frozen(&mut written) {
             Ok(opened) => opened,
             Err(error) => {
                 // No manifest names these yet.
-                for (id, _) in written {
+                for (id, _) in written.frozen.into_iter().chain(written.aside) {
                     let _ = self.disk.delete_segment(id);
                 }
                 return Err(error);
@@ -43,31 +50,41 @@ impl Upkeep<'_> {
         };
         self.commit(|manifest| {
             manifest.first_sequence = first_sequence;
-            manifest.segments.extend(written);
+            manifest.segments.extend(&written.frozen);
+            manifest.aside.extend(&written.aside);
         })?;
         for segment in opened {
             let mut shard = self.store.shard(segment.id().shard)?.write();
-            Arc::make_mut(&mut shard.segments).push(Arc::new(segment));
+            if written.aside.contains_key(&segment.id()) {
+                shard.aside.segments.push(Arc::new(segment));
+            } else {
+                Arc::make_mut(&mut shard.segments).push(Arc::new(segment));
+            }
         }
         for (_, shard) in &self.store.shards {
-            shard.write().frozen = Arc::default();
+            let mut shard = shard.write();
+            shard.frozen = Arc::default();
+            let aside = mem::take(&mut shard.aside.memtable);
+            self.store
+                .memory
+                .fetch_sub(aside.bytes(), Ordering::Relaxed);
         }
         self.store.maintenance.thawed();
         Ok(first_sequence)
     }
 
-    fn write_all_frozen(
-        &self,
-        written: &mut Vec<(SegmentId, SegmentMeta)>,
-    ) -> Result<Vec<Segment>, MaintenanceError> {
+    fn write_all_frozen(&self, written: &mut Written) -> Result<Vec<Segment>, MaintenanceError> {
         for (id, shard) in &self.store.shards {
-            let frozen = Arc::clone(&shard.read().frozen);
-            written.extend(self.write_frozen(*id, &frozen)?);
+            let (frozen, aside) = {
+                let shard = shard.read();
+                (Arc::clone(&shard.frozen), Arc::clone(&shard.aside.memtable))
+            };
+            written.frozen.extend(self.write_frozen(*id, &frozen)?);
+            written.aside.extend(self.write_frozen(*id, &aside)?);
         }
         files::sync(&*self.disk.segments)?;
-        written
-            .iter()
-            .map(|(id, meta)| self.disk.open(*id, *meta))
+        let all = written.frozen.iter().chain(&written.aside);
+        all.map(|(id, meta)| Ok(self.disk.open(*id, *meta)?))
             .collect()
     }
 
@@ -146,7 +163,7 @@ impl Store {
     /// The dropped corpora that are remembered (ST7): those that a segment names, or the log from a sequence on, and the
     /// last of the others.
     fn still_dropped(&self, catalog: &Catalog, first_sequence: u64) -> BTreeSet<CorpusUid> {
-        let segments = self.all_segments();
+        let segments = [self.all_segments(), self.segments_aside()].concat();
         let in_segments: BTreeSet<CorpusUid> = segments
             .iter()
             .flat_map(|segment| segment.corpora())
@@ -190,13 +207,9 @@ impl Disk {
     }
 
     /// Opens a segment of this store.
-    pub(super) fn open(
-        &self,
-        id: SegmentId,
-        meta: SegmentMeta,
-    ) -> Result<Segment, MaintenanceError> {
+    pub(super) fn open(&self, id: SegmentId, meta: SegmentMeta) -> Result<Segment, ReadError> {
         let store = self.manifest.lock().store;
         let cache = Arc::clone(&self.cache);
-        Ok(Segment::open(&*self.segments, store, id, meta, cache)?)
+        Segment::open(&*self.segments, store, id, meta, cache)
     }
 }

@@ -80,6 +80,12 @@ impl Maintenance {
         self.state.lock().has_dropped = false;
     }
 
+    /// Has memtables written soon.
+    pub(super) fn ask_for_flush(&self) {
+        self.state.lock().is_full = true;
+        self.changed.notify_all();
+    }
+
     /// Whether memtables are to be written.
     pub(super) fn needs_flush(&self) -> bool {
         self.state.lock().needs_flush()

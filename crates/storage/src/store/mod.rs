@@ -18,6 +18,7 @@
 //! - ST7: a corpus that was dropped stays so while a segment or the log that is needed names it, and after that while
 //!   fewer than [`catalog::RECENT_DROPS`] others were dropped, as a message that makes it may be late.
 
+mod aside;
 mod catalog;
 mod claim;
 mod compaction;
@@ -27,6 +28,7 @@ mod error;
 mod failure;
 mod flush;
 mod incarnations;
+mod learning;
 mod lock;
 mod maintenance;
 mod open;
@@ -64,10 +66,11 @@ use crate::thread::AbortOnPanic;
 use catalog::Catalog;
 pub use catalog::Corpus;
 pub use claim::Claim;
-pub use copying::{CopyError, CopyWriter, Pinned};
+pub use copying::Pinned;
 pub use error::OpenError;
 pub use failure::FailureNote;
 pub(crate) use failure::read_failure_note;
+pub use learning::{CopyBase, CopyError, CopyWriter};
 pub(crate) use lock::lock_for_looking;
 pub(crate) use maintenance::Maintenance;
 pub use open::Holding;
@@ -134,7 +137,7 @@ struct Disk {
     manifest: Mutex<Manifest>,
     /// The number of the next segment.
     next_segment: AtomicU64,
-    /// Segments of shards that began anew, to be deleted once a manifest does not name them.
+    /// Segments that are not needed any more, to be deleted once a manifest does not name them.
     left: Mutex<Vec<SegmentId>>,
     cache: Arc<BlockCache>,
     space: DiskSpace,
@@ -344,6 +347,15 @@ impl Store {
         let most = (LOG_FILES * self.options.log.file_bytes).max(1);
         let logged = self.logged.load(Ordering::Relaxed) as u64 / most;
         memory.max(usize::from(logged > 0))
+    }
+
+    /// The segments that were set aside.
+    fn segments_aside(&self) -> Vec<Arc<Segment>> {
+        let mut segments = Vec::new();
+        for (_, shard) in &self.shards {
+            segments.extend(shard.read().aside.segments.iter().map(Arc::clone));
+        }
+        segments
     }
 
     /// The segments of all shards.

@@ -91,8 +91,8 @@ impl Store {
         // A process that was killed may have left names of files in memory only.
         files::sync(&*directory)?;
         files::sync(&*segments)?;
-        renew(&mut manifest, &log);
         add_copies(&*segments, &manifest, &log, &cache, &mut shards)?;
+        renew(&mut manifest, &shards);
         settle(&directory, &mut manifest, &mut log, owned, records.as_ref())?;
         shards.retain(|id, _| owned.contains(*id));
         delete_leftovers(&*segments, &manifest)?;
@@ -108,7 +108,8 @@ impl Store {
             _lock: lock,
         };
         let applied = log.tail.sequence - 1;
-        let memory = shards.values().map(|shard| shard.memtable.bytes()).sum();
+        let in_memory = |shard: &Shard| shard.memtable.bytes() + shard.aside.memtable.bytes();
+        let memory = shards.values().map(in_memory).sum();
         let store = Self {
             owned,
             shards: all_of(owned, shards),
@@ -122,10 +123,19 @@ impl Store {
             options,
         };
         store.maintenance.note_applied(applied, store.fullness());
-        if !store.catalog.read().dropped.is_empty() {
-            store.maintenance.note_dropped();
-        }
+        store.note_what_is_due();
         Ok(store)
+    }
+
+    /// Takes note of what maintenance has to do from the start on.
+    fn note_what_is_due(&self) {
+        if !self.catalog.read().dropped.is_empty() {
+            self.maintenance.note_dropped();
+        }
+        let mut shards = self.shards.iter();
+        if shards.any(|(_, shard)| !shard.read().aside.memtable.is_empty()) {
+            self.maintenance.ask_for_flush();
+        }
     }
 }
 
@@ -229,20 +239,25 @@ fn hold(
     manifest.shards = owned;
     // They are of dropped corpora.
     manifest.segments.clear();
+    manifest.aside.clear();
     Ok(false)
 }
 
-/// Opens every segment that the manifest names; nothing in memory yet.
+/// Opens every segment that the manifest names, for shards or set aside; nothing in memory yet.
 fn open_segments(
     folder: &dyn Directory,
     manifest: &Manifest,
     cache: &Arc<BlockCache>,
 ) -> Result<BTreeMap<ShardId, Shard>, ReadError> {
     let mut shards: BTreeMap<ShardId, Shard> = BTreeMap::new();
-    for (&id, &meta) in &manifest.segments {
+    for (id, meta) in manifest.all_segments() {
         let segment = Segment::open(folder, manifest.store, id, meta, Arc::clone(cache))?;
         let shard = shards.entry(id.shard).or_default();
-        Arc::make_mut(&mut shard.segments).push(Arc::new(segment));
+        if manifest.aside.contains_key(&id) {
+            shard.aside.segments.push(Arc::new(segment));
+        } else {
+            Arc::make_mut(&mut shard.segments).push(Arc::new(segment));
+        }
     }
     Ok(shards)
 }
@@ -254,7 +269,9 @@ fn delete_leftovers(folder: &dyn Directory, manifest: &Manifest) -> Result<(), O
     let mut files = 0;
     for name in names {
         let id: Option<SegmentId> = name.parse().ok();
-        let is_leftover = id.is_some_and(|id| !manifest.segments.contains_key(&id));
+        let is_leftover = id.is_some_and(|id| {
+            !manifest.segments.contains_key(&id) && !manifest.aside.contains_key(&id)
+        });
         if is_leftover || files::is_unfinished(&name) {
             let path = folder.path().join(&name);
             folder.remove(&name).map_err(failed("delete", &path))?;

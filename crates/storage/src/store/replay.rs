@@ -15,8 +15,8 @@ use crate::element::{Change, Operation, ShardCopy};
 use crate::error::ReadError;
 use crate::log::{LogError, Record, Tail, recover};
 use crate::manifest::Manifest;
-use crate::segment::{BlockCache, Segment};
-use crate::shard::Shard;
+use crate::segment::{BlockCache, Segment, SegmentId, SegmentMeta};
+use crate::shard::{Aside, Shard};
 use crate::stored::SharedChange;
 
 /// Reads the log that is needed, into memtables and the catalog.
@@ -30,7 +30,6 @@ pub(super) fn replay_log(
         replicas: Replicas::of(manifest),
         shards,
         tables: BTreeMap::new(),
-        anew: ShardSet::EMPTY,
         copies: BTreeMap::new(),
     };
     let log = directory.folder(LOG).map_err(|source| LogError::Io {
@@ -47,7 +46,6 @@ pub(super) fn replay_log(
         tail,
         catalog: recovery.catalog,
         replicas: recovery.replicas,
-        anew: recovery.anew,
         copies: recovery.copies,
     })
 }
@@ -57,7 +55,6 @@ pub(super) struct Replayed {
     pub(super) tail: Tail,
     pub(super) catalog: Catalog,
     pub(super) replicas: Replicas,
-    anew: ShardSet,
     copies: BTreeMap<ShardId, ShardCopy>,
 }
 
@@ -67,8 +64,6 @@ struct Recovery<'a> {
     replicas: Replicas,
     shards: &'a mut BTreeMap<ShardId, Shard>,
     tables: BTreeMap<CorpusUid, Arc<Tables>>,
-    /// Shards that begin anew: nothing that the manifest has of them counts.
-    anew: ShardSet,
     /// Copies that the manifest does not name yet.
     copies: BTreeMap<ShardId, ShardCopy>,
 }
@@ -98,10 +93,9 @@ impl Recovery<'_> {
         let entries = entries_of(operation).unwrap_or_default();
         let (anew, copied) = self.replicas.restore(&entries, sequence);
         for shard in anew.iter() {
-            self.shards.remove(&shard);
+            self.shards.entry(shard).or_default().begin_anew();
             self.copies.remove(&shard);
         }
-        self.anew = self.anew.union(&anew);
         if let Operation::Copied(copy) = operation
             && copied.contains(copy.shard)
         {
@@ -137,19 +131,7 @@ fn shards_of(tables: &Tables, fingerprint: Fingerprint) -> ShardSet {
     tables.document_shards(fingerprint).map(ShardId).collect()
 }
 
-/// Leaves out the segments of shards that began anew, and names the copies that the log names.
-pub(super) fn renew(manifest: &mut Manifest, log: &Replayed) {
-    manifest
-        .segments
-        .retain(|id, _| !log.anew.contains(id.shard));
-    for (id, meta) in log.copies.values().filter_map(|copy| copy.segment) {
-        manifest.segments.insert(id, meta);
-        manifest.next_segment = manifest.next_segment.max(id.number + 1);
-        manifest.shards.insert(id.shard);
-    }
-}
-
-/// Opens the copies that the log names.
+/// Opens the copies that the log names. What was set aside is not needed beside them.
 pub(super) fn add_copies(
     folder: &dyn Directory,
     manifest: &Manifest,
@@ -157,10 +139,33 @@ pub(super) fn add_copies(
     cache: &Arc<BlockCache>,
     shards: &mut BTreeMap<ShardId, Shard>,
 ) -> Result<(), ReadError> {
-    for (id, meta) in log.copies.values().filter_map(|copy| copy.segment) {
-        let segment = Segment::open(folder, manifest.store, id, meta, Arc::clone(cache))?;
-        let shard = shards.entry(id.shard).or_default();
-        Arc::make_mut(&mut shard.segments).insert(0, Arc::new(segment));
+    for copy in log.copies.values() {
+        let open = |(id, meta): &(SegmentId, SegmentMeta)| {
+            let cache = Arc::clone(cache);
+            Segment::open(folder, manifest.store, *id, *meta, cache).map(Arc::new)
+        };
+        let segments: Result<Vec<_>, _> = copy.segments.iter().map(open).collect();
+        let shard = shards.entry(copy.shard).or_default();
+        shard.aside = Aside::default();
+        Arc::make_mut(&mut shard.segments).splice(0..0, segments?);
     }
     Ok(())
+}
+
+/// Names the segments that shards have after the log was read.
+pub(super) fn renew(manifest: &mut Manifest, shards: &BTreeMap<ShardId, Shard>) {
+    let named = |segments: &[Arc<Segment>]| -> Vec<(SegmentId, SegmentMeta)> {
+        let segments = segments.iter();
+        segments.map(|one| (one.id(), one.meta())).collect()
+    };
+    let of_shards = shards.values().flat_map(|shard| named(&shard.segments));
+    manifest.segments = of_shards.collect();
+    let aside = shards
+        .values()
+        .flat_map(|shard| named(&shard.aside.segments));
+    manifest.aside = aside.collect();
+    for id in manifest.all_segments().into_keys() {
+        manifest.next_segment = manifest.next_segment.max(id.number + 1);
+        manifest.shards.insert(id.shard);
+    }
 }

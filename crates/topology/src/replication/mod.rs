@@ -17,6 +17,7 @@
 //! | `step` | what a record may become |
 //! | `force` | what an operator alone may decide |
 //! | `replica` | what a store holds of a shard, by the records of its log |
+//! | `copy` | what a copy sends, and what may stay |
 //! | `write` | which of two states stays, and when a change may be acknowledged |
 //! | `read` | when an answer is proven |
 //! | `incarnation` | whether a directory is the one that ran last |
@@ -37,6 +38,7 @@
 //! - RI11: in each log, writes at an epoch stand before the record of the next.
 //! - RI12: a learner takes writes only once a store in sync has synced the record that added it.
 
+mod copy;
 mod force;
 mod incarnation;
 mod read;
@@ -47,6 +49,7 @@ mod step;
 mod tests;
 mod write;
 
+pub use copy::{is_later, may_stay};
 pub use force::ForceError;
 pub use incarnation::{
     HeldIncarnations, Incarnation, PublishedStore, StaleStore, StartStep, next_start_step, renewed,

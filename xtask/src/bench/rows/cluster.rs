@@ -180,7 +180,7 @@ fn with_replicas(programs: &Programs, cases: &[&str]) -> anyhow::Result<[Figures
 }
 
 fn replica_cases() -> Vec<Case> {
-    vec![replica_requests(), replica_memory()]
+    vec![replica_requests(), replica_memory(), replica_copies()]
 }
 
 fn replica_requests() -> Case {
@@ -244,6 +244,51 @@ fn replica_memory() -> Case {
             let [one, three] = with_replicas(programs, &["memory"])?;
             let of = |figures: &Figures| figures.of("memory")?.number("bytes_per_document");
             Ok(vec![of(&three)? / of(&one)?])
+        },
+    )
+}
+
+fn replica_copies() -> Case {
+    use Target::AtMost;
+    use Unit::{Seconds, Times};
+    Case::heavy(
+        &[
+            row(
+                "replicas-rejoin",
+                "3 nodes, 3 hot replicas of 10M bare documents, (5, 3): start of a node that was away for a minute, \
+                 with 100,000 inserts meanwhile, until it holds all shards in sync",
+                AtMost(10.0),
+                Seconds,
+            ),
+            row(
+                "replicas-rejoin-bytes",
+                "the same, bytes that are copied, against a copy of all",
+                AtMost(0.05),
+                Times,
+            ),
+            row(
+                "replicas-rejoin-removes",
+                "the same with 100,000 removes",
+                AtMost(10.0),
+                Seconds,
+            ),
+            row(
+                "replicas-copy",
+                "the same with an empty directory",
+                AtMost(15.0),
+                Seconds,
+            ),
+        ],
+        |programs| {
+            let figures = programs.cluster(&["copies"])?;
+            let figure = figures.of("copies")?;
+            let of = |field| figure.number(field);
+            Ok(vec![
+                of("seconds_after_inserts")?,
+                of("bytes_after_inserts")? / of("bytes_of_all")?,
+                of("seconds_after_removes")?,
+                of("seconds_of_all")?,
+            ])
         },
     )
 }

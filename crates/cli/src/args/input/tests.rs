@@ -89,7 +89,7 @@ fn a_command_keeps_its_own_description() {
 fn every_format_has_one_name() {
     let shown = Format::value_variants().iter().map(Format::to_string);
     let names = [
-        "hashes", "lines", "jsonl", "tsv", "csv", "parquet", "warc", "files",
+        "hashes", "lines", "jsonl", "tsv", "csv", "parquet", "arrow", "warc", "files",
     ];
     assert!(shown.eq(names));
     for name in names {

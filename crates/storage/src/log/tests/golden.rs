@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use simshard_simhash::{Documents, Fingerprint, Layout};
+use simshard_topology::replication::Epoch;
 use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
 
 use super::{CORPUS, LogOptions, Numbered, STORE, commit, open, recover, without_marks};
 use crate::directory::DiskDirectory;
-use crate::element::{Change, ChangeKind, Operation};
+use crate::element::{Change, ChangeKind, Operation, ShardCopy};
 use crate::log::{self, Appender, LogError, Record, file};
+use crate::segment::{Origin, SegmentId, SegmentMeta};
 use crate::shard_record::tests::sample;
 use crate::tests::ForgetfulDirectory;
 use crate::tests::compare_with_golden;
@@ -92,6 +94,53 @@ fn an_installation_begins_a_file_of_version_2() {
     assert_eq!(
         without_marks(&read),
         (1..).zip(records.concat()).collect::<Numbered>()
+    );
+}
+
+/// A copy of several segments, one of another store.
+fn copied_in_parts() -> Record {
+    let shard = ShardId(0x3f);
+    let segment = |number: u64, origin| {
+        let meta = SegmentMeta {
+            bytes: 65_536 + number,
+            elements: 4_096,
+            highest_version: Version(number << 16),
+            hash: [number as u8; 32],
+            origin,
+        };
+        (SegmentId { shard, number }, meta)
+    };
+    let origin = Origin {
+        store: STORE,
+        number: 77,
+    };
+    Record::Operation(Operation::Copied(ShardCopy {
+        shard,
+        added: Epoch {
+            generation: 1,
+            number: 9,
+        },
+        segments: vec![segment(5, Some(origin)), segment(12, None)],
+    }))
+}
+
+#[test]
+fn a_copy_in_parts_begins_a_file_of_version_3() {
+    let memory = ForgetfulDirectory::default();
+    memory.forbid_allocation();
+    let mut appender = open(&memory, LogOptions::default());
+    let batches = [vec![installation()], vec![copied_in_parts()]];
+    for batch in &batches {
+        commit(&mut appender, batch).unwrap();
+    }
+    appender.finish().unwrap();
+    assert_eq!(memory.file_names(), [1, 2].map(file::name));
+    compare_with_golden("log-3.log", &memory.bytes(&file::name(2)));
+    let (_, read) = recover(&memory, 1).unwrap();
+    let records = batches.concat();
+    assert_eq!(
+        without_marks(&read),
+        (1..).zip(records).collect::<Numbered>()
     );
 }
 

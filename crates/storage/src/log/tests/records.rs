@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use simshard_simhash::{Documents, Fingerprint, Layout};
 use simshard_topology::replication::Epoch;
 use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
+use uuid::Uuid;
 
 use super::insert;
 use crate::FORMAT_VERSION;
@@ -14,7 +15,7 @@ use crate::log::Record;
 use crate::log::frame::MAX_BODY_BYTES;
 use crate::log::record::EncodeError;
 use crate::log::record::{DecodeError, is_mark};
-use crate::segment::{SegmentId, SegmentMeta};
+use crate::segment::{Origin, SegmentId, SegmentMeta};
 use crate::shard_record::tests::sample;
 use crate::store::Installation;
 
@@ -56,18 +57,23 @@ fn installation() -> impl Strategy<Value = Installation> {
     })
 }
 
-/// The end of a copy, of nothing or of a segment with this hash.
-fn copied(shard: ShardId, number: u64, hash: Option<[u8; 32]>) -> Record {
-    let segment = hash.map(|hash| {
+/// The end of a copy, of segments with these hashes. Some are of another store.
+fn copied(shard: ShardId, number: u64, hashes: &[[u8; 32]]) -> Record {
+    let segment = |(place, &hash): (u64, &[u8; 32])| {
+        let number = number.wrapping_add(place);
+        let origin = Origin {
+            store: Uuid::from_bytes([9; 16]),
+            number: number / 5,
+        };
         let meta = SegmentMeta {
             bytes: number / 2,
             elements: number / 3,
             highest_version: Version(number),
             hash,
-            origin: None,
+            origin: (hash[0] == 0).then_some(origin),
         };
         (SegmentId { shard, number }, meta)
-    });
+    };
     let added = Epoch {
         generation: 3,
         number,
@@ -75,7 +81,7 @@ fn copied(shard: ShardId, number: u64, hash: Option<[u8; 32]>) -> Record {
     Record::Operation(Operation::Copied(ShardCopy {
         shard,
         added,
-        segment,
+        segments: (0..).zip(hashes).map(segment).collect(),
     }))
 }
 
@@ -90,7 +96,7 @@ fn record() -> impl Strategy<Value = Record> {
         }),
         1 => any::<[u8; 16]>().prop_map(|uid| Record::Operation(Operation::DropCorpus { uid: CorpusUid(uid) })),
         1 => installation().prop_map(|installed| Record::Operation(Operation::Install(installed))),
-        1 => (any::<u8>(), any::<u64>(), any::<Option<[u8; 32]>>()).prop_map(|(shard, number, hash)| copied(ShardId(shard), number, hash)),
+        1 => (any::<u8>(), any::<u64>(), prop::collection::vec(any::<[u8; 32]>(), 0..4)).prop_map(|(shard, number, hashes)| copied(ShardId(shard), number, &hashes)),
         1 => Just(Record::Mark),
     ]
 }
@@ -183,7 +189,7 @@ fn damaged_bodies_are_refused_whatever_they_claim() {
         Record::decode(&body, FORMAT_VERSION).unwrap_err()
     };
     assert_eq!(Record::decode(&[], FORMAT_VERSION), Err(DecodeError::Short));
-    assert_eq!(damaged(0, &[8]), DecodeError::UnknownKind(8));
+    assert_eq!(damaged(0, &[9]), DecodeError::UnknownKind(9));
     assert_eq!(damaged(0, &[0]), DecodeError::UnknownKind(0));
     assert_eq!(damaged(count, &[0xFF; 4]), DecodeError::Short);
     assert_eq!(damaged(count + 4, &[0xFF; 4]), DecodeError::Short);
@@ -206,4 +212,22 @@ fn damaged_bodies_are_refused_whatever_they_claim() {
         Record::decode(&body, FORMAT_VERSION),
         Err(DecodeError::IdTooLong(MAX_ID_BYTES + 1))
     );
+}
+
+/// A copy of one segment has the bytes that earlier programs read, and no others.
+#[test]
+fn a_copy_in_parts_is_refused_in_files_of_an_earlier_version_and_with_one_part() {
+    let hash = [7; 32];
+    let one = copied(ShardId(3), 5, &[hash]);
+    let two = copied(ShardId(3), 5, &[hash, hash]);
+    assert_eq!([one.format(), two.format()], [2, 3]);
+    let body = two.encode().unwrap();
+    assert_eq!(Record::decode(&body, 3), Ok(two));
+    assert_eq!(Record::decode(&body, 2), Err(DecodeError::UnknownKind(8)));
+    let mut body = body[..1 + 4 + 12 + 4 + 64 + 24].to_vec();
+    body[17] = 1;
+    assert_eq!(Record::decode(&body, 3), Err(DecodeError::Shards));
+    body[17] = 0;
+    body.truncate(21);
+    assert_eq!(Record::decode(&body, 3), Err(DecodeError::Shards));
 }

@@ -1,18 +1,24 @@
 //! A learner that copies shards from a source while both change.
 
+use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
 use fastrand::Rng;
-use simshard_topology::ShardId;
 use simshard_topology::replication::{
     Epoch, InSync, Learner, Role, ShardRecord, ShardRecords, StoreId,
 };
+use simshard_topology::{ShardId, Version};
+use tempfile::TempDir;
 
 use super::{Fixture, insert, owned, random_change, remove, small};
-use crate::element::{Operation, ShardCopy};
-use crate::store::{Holding, Pinned, Store};
+use crate::delta::Compared;
+use crate::element::{Element, Operation, ShardCopy, State};
+use crate::merge::{Cursor, Merge};
+use crate::store::{CopyBase, Holding, Pinned, SEGMENTS, Store};
+use crate::tests::is_long;
 
 const SHARD: ShardId = ShardId(3);
 
@@ -31,14 +37,19 @@ fn all(record: &ShardRecord) -> ShardRecords {
     owned().iter().map(record).collect()
 }
 
-/// The record that adds a learner to a source.
-fn added(source: StoreId, learner: StoreId) -> ShardRecord {
-    let mut record = ShardRecord::first(0, &[source], 7);
-    record.epoch = ADDED;
-    record.learners.push(Learner {
-        store: learner,
-        added: ADDED,
-    });
+/// The record by which a store holds shards alone.
+fn alone(source: StoreId, number: u64) -> ShardRecord {
+    let mut record = ShardRecord::first(0, &[source], number);
+    record.epoch.number = number;
+    record
+}
+
+/// The record that adds learners to a source.
+fn added(source: StoreId, number: u64, learners: &[StoreId]) -> ShardRecord {
+    let mut record = alone(source, number);
+    let added = record.epoch;
+    let learner = |&store| Learner { store, added };
+    record.learners = learners.iter().map(learner).collect();
     record
 }
 
@@ -52,21 +63,47 @@ fn open(directory: &Path, record: &ShardRecord) -> Fixture {
 
 fn install(fixture: &Fixture, record: &ShardRecord) {
     let (ticket, outcome) = channel();
-    let reported = |_, _| ADDED;
+    let reported = |_, _| record.epoch;
     let is_news = fixture.writer.install(&all(record), reported, ticket);
     assert!(is_news.unwrap());
     outcome.recv().unwrap().unwrap();
 }
 
-/// Copies what was pinned.
-fn copy(pinned: &Pinned, learner: &Fixture, shard: ShardId) -> ShardCopy {
-    let mut writer = learner.store.begin_copy(shard, ADDED).unwrap();
-    let push = |corpus, element: crate::element::Element<'_>| {
-        writer.push(corpus, element).unwrap();
-        true
+/// What a learner had of a shard, once it is written.
+fn base(learner: &Fixture, shard: ShardId, added: Epoch) -> CopyBase {
+    loop {
+        if let Some(base) = learner.store.copy_base(shard, added).unwrap() {
+            return base;
+        }
+        learner.flush();
+    }
+}
+
+/// Copies what was pinned. `is_cut` ends it early.
+fn try_copy(pinned: &Pinned, base: &CopyBase, is_cut: impl Fn() -> bool) -> Option<ShardCopy> {
+    let corpora = pinned.corpora.iter().map(|corpus| corpus.uid);
+    let mut writer = base.begin(corpora.collect()).unwrap();
+    let visit = |corpus, compared: Compared<'_>| {
+        match compared {
+            Compared::Later(element) => writer.push(corpus, element).unwrap(),
+            Compared::RangeEnd(last, digest) => writer.end_range(corpus, last, digest).unwrap(),
+        }
+        !is_cut()
     };
-    pinned.visit(push).unwrap();
-    writer.finish().unwrap()
+    if !pinned.compare(base.until(), visit).unwrap() {
+        return None;
+    }
+    let ranges = writer.end_ranges().unwrap().to_vec();
+    let visit = |corpus, element: Element<'_>| {
+        writer.push(corpus, element).unwrap();
+        !is_cut()
+    };
+    pinned.visit(&ranges, base.until(), visit).unwrap();
+    (!is_cut()).then(|| writer.finish().unwrap())
+}
+
+fn copy(pinned: &Pinned, learner: &Fixture, shard: ShardId, added: Epoch) -> ShardCopy {
+    try_copy(pinned, &base(learner, shard, added), || false).unwrap()
 }
 
 fn end(pinned: &Pinned, copy: ShardCopy, learner: &Fixture) -> bool {
@@ -78,9 +115,9 @@ fn end(pinned: &Pinned, copy: ShardCopy, learner: &Fixture) -> bool {
     is_ended
 }
 
-/// Some changes of both, or of the source alone.
+/// Some changes of several stores, or of one alone.
 fn change(random: &mut Rng, fixtures: &[&Fixture], version: &mut u64) {
-    for _ in 0..random.usize(1..40) {
+    for _ in 0..random.usize(1..20) {
         *version += 1;
         let change = random_change(random, *version);
         for fixture in fixtures {
@@ -92,56 +129,240 @@ fn change(random: &mut Rng, fixtures: &[&Fixture], version: &mut u64) {
     }
 }
 
-/// CY1, CY2, CY3.
-#[test]
-fn a_learner_that_copied_while_changes_went_on_equals_its_source() {
-    for seed in 0..30 {
-        println!("seed {seed}");
-        let mut random = Rng::with_seed(seed);
-        let directories = [(); 2].map(|()| tempfile::tempdir().unwrap());
-        let [source_path, learner_path] = directories.each_ref().map(tempfile::TempDir::path);
-        let (source_id, learner_id) = (store_in(source_path), store_in(learner_path));
-        let source = open(source_path, &ShardRecord::first(0, &[source_id], 1));
-        let record = added(source_id, learner_id);
-        // What the learner has of before does not count.
-        let learner = open(learner_path, &ShardRecord::first(0, &[learner_id], 1));
-        source.create();
-        learner.create();
-        let mut version = 1000;
-        change(&mut random, &[&learner], &mut version);
-        change(&mut random, &[&source], &mut version);
-        assert_eq!(
-            source
-                .store
-                .pin(SHARD, ADDED)
-                .unwrap()
-                .map(|pinned| pinned.pin),
-            None
-        );
-        install(&source, &record);
-        change(&mut random, &[&source], &mut version);
-        install(&learner, &record);
-        assert!(learner.contents().is_empty());
-        change(&mut random, &[&source, &learner], &mut version);
-        for shard in owned().iter() {
-            let pinned = source.store.pin(shard, ADDED).unwrap().unwrap();
-            change(&mut random, &[&source, &learner], &mut version);
-            let copy = copy(&pinned, &learner, shard);
-            change(&mut random, &[&source, &learner], &mut version);
-            assert!(end(&pinned, copy, &learner));
-            let role = learner.store.role(shard);
-            assert_eq!(role, Some(Role::Copied { added: ADDED }));
+/// All elements of all shards, tombstones among them.
+fn elements(fixture: &Fixture) -> BTreeMap<(u8, u64, String), State> {
+    let mut all = BTreeMap::new();
+    for shard in owned().iter() {
+        let held = fixture.store.read(shard).unwrap();
+        let mut streams: Vec<Box<dyn Cursor + '_>> = Vec::new();
+        for segment in &*held.segments {
+            streams.push(Box::new(segment.scan_all(|_| true).unwrap()));
         }
-        assert_eq!(learner.contents(), source.contents());
-        change(&mut random, &[&source, &learner], &mut version);
-        assert_eq!(learner.contents(), source.contents());
-        drop(learner);
-        let learner = open(learner_path, &record);
-        assert_eq!(learner.contents(), source.contents());
-        change(&mut random, &[&source, &learner], &mut version);
-        learner.flush();
-        assert_eq!(learner.contents(), source.contents());
+        for table in [&*held.frozen, &held.memtable] {
+            streams.push(Box::new(table.cursor(|_| true)));
+        }
+        let mut merged = Merge::new(streams);
+        while let Some((_, element)) = merged.element() {
+            let key = (shard.0, element.fingerprint.0, element.id.to_owned());
+            all.insert(key, element.into());
+            merged.advance().unwrap();
+        }
     }
+    all
+}
+
+/// A source, a learner that was there before, and one that is new.
+struct Scene {
+    random: Rng,
+    version: u64,
+    paths: [TempDir; 3],
+    names: [StoreId; 3],
+    source: Fixture,
+    /// None while it starts again.
+    learner: Option<Fixture>,
+    /// Of the last record.
+    epoch: u64,
+    /// Copies that keep segments from before.
+    kept: usize,
+    /// Copies that were written anew, though there were segments from before.
+    rewritten: usize,
+}
+
+impl Scene {
+    fn new(seed: u64) -> Self {
+        let paths = [(); 3].map(|()| tempfile::tempdir().unwrap());
+        let names = paths.each_ref().map(|path| store_in(path.path()));
+        let open_alone = |place: usize| open(paths[place].path(), &alone(names[place], 1));
+        let (source, learner) = (open_alone(0), open_alone(1));
+        for fixture in [&source, &learner] {
+            fixture.create();
+        }
+        Self {
+            random: Rng::with_seed(seed),
+            version: 1000,
+            source,
+            learner: Some(learner),
+            paths,
+            names,
+            epoch: 1,
+            kept: 0,
+            rewritten: 0,
+        }
+    }
+
+    fn change_both(&mut self) {
+        let both = [&self.source, self.learner.as_ref().unwrap()];
+        change(&mut self.random, &both, &mut self.version);
+    }
+
+    fn change_one(&mut self, learner: bool) {
+        let learner = self.learner.as_ref().filter(|_| learner);
+        let one = learner.unwrap_or(&self.source);
+        change(&mut self.random, &[one], &mut self.version);
+    }
+
+    /// The learner ends, without a flush, and starts again.
+    fn restart(&mut self, record: &ShardRecord) {
+        drop(self.learner.take());
+        self.learner = Some(open(self.paths[1].path(), record));
+    }
+
+    fn learner(&self) -> &Fixture {
+        self.learner.as_ref().unwrap()
+    }
+
+    /// The learner was away, comes back and copies all shards, while changes go on.
+    fn come_back(&mut self) {
+        self.epoch += 2;
+        let out = alone(self.names[0], self.epoch - 1);
+        let back = added(self.names[0], self.epoch, &self.names[1..]);
+        let added = back.epoch;
+        for record in [&out, &back] {
+            install(&self.source, record);
+        }
+        self.change_one(false);
+        install(self.learner(), &out);
+        if self.random.bool() {
+            self.restart(&out);
+        }
+        install(self.learner(), &back);
+        assert!(self.learner().contents().is_empty());
+        self.change_both();
+        for shard in owned().iter() {
+            self.copy(shard, &back);
+            let role = self.learner().store.role(shard);
+            assert_eq!(role, Some(Role::Copied { added }));
+        }
+    }
+
+    fn copy(&mut self, shard: ShardId, record: &ShardRecord) {
+        let added = record.epoch;
+        let pinned = self.source.store.pin(shard, added).unwrap().unwrap();
+        self.change_both();
+        if self.random.u8(..3) == 0 {
+            let left = Cell::new(self.random.usize(1..50));
+            let is_cut = || {
+                left.set(left.get().saturating_sub(1));
+                left.get() == 0
+            };
+            let base = base(self.learner(), shard, added);
+            let _ = try_copy(&pinned, &base, is_cut).map(|copy| {
+                self.learner().store.abandon_copy(&copy).unwrap();
+            });
+            if self.random.bool() {
+                drop(base);
+                self.restart(record);
+            }
+        }
+        let before = self.learner().store.segments_aside();
+        let before = before.iter().filter(|one| one.id().shard == shard);
+        let before: Vec<_> = before.map(|one| one.id()).collect();
+        let copy = copy(&pinned, self.learner(), shard, added);
+        let kept = copy.segments.iter().filter(|(id, _)| before.contains(id));
+        if kept.count() > 0 {
+            self.kept += 1;
+        } else if !before.is_empty() {
+            self.rewritten += 1;
+        }
+        self.change_both();
+        assert!(end(&pinned, copy, self.learner()));
+    }
+
+    /// A new store copies all that the source has.
+    fn whole_copy(&self) -> Fixture {
+        let record = added(self.names[0], self.epoch, &self.names[1..]);
+        let fixture = open(self.paths[2].path(), &alone(self.names[2], 1));
+        fixture.create();
+        install(&fixture, &record);
+        for shard in owned().iter() {
+            let pinned = self.source.store.pin(shard, record.epoch);
+            let pinned = pinned.unwrap().unwrap();
+            let base = base(&fixture, shard, record.epoch);
+            assert_eq!(base.until(), Version::NONE);
+            let copy = try_copy(&pinned, &base, || false).unwrap();
+            assert!(copy.segments.len() <= 1);
+            assert!(end(&pinned, copy, &fixture));
+        }
+        fixture
+    }
+}
+
+/// CY1, CY2, CY3, CY4, DC1.
+#[test]
+fn a_learner_that_copied_what_differs_equals_one_that_copied_all() {
+    let (mut kept, mut rewritten) = (0, 0);
+    for seed in 0..if is_long() { 500 } else { 10 } {
+        println!("seed {seed}");
+        let mut scene = Scene::new(seed);
+        for _ in 0..scene.random.usize(1..4) {
+            scene.change_both();
+        }
+        // What only one of them has of the time before.
+        for learner in [true, false] {
+            if scene.random.u8(..3) == 0 {
+                scene.change_one(learner);
+            }
+        }
+        for _ in 0..scene.random.usize(1..4) {
+            scene.come_back();
+        }
+        let whole = scene.whole_copy();
+        assert_eq!(elements(&whole), elements(&scene.source));
+        assert_eq!(elements(scene.learner()), elements(&whole));
+        assert_eq!(scene.learner().contents(), scene.source.contents());
+        let record = added(scene.names[0], scene.epoch, &scene.names[1..]);
+        scene.restart(&record);
+        assert_eq!(elements(scene.learner()), elements(&whole));
+        scene.change_both();
+        scene.learner().flush();
+        assert_eq!(elements(scene.learner()), elements(&scene.source));
+        let on_disk = scene.learner().store.all_segments().len();
+        let folder = scene.paths[1].path().join(SEGMENTS);
+        assert_eq!(std::fs::read_dir(folder).unwrap().count(), on_disk);
+        kept += scene.kept;
+        rewritten += scene.rewritten;
+    }
+    println!("{kept} copies kept what was set aside, {rewritten} did not");
+    assert!(kept > 10 && rewritten > 10, "{kept} {rewritten}");
+}
+
+/// What is damaged is not used, and the copy is whole.
+#[test]
+fn what_was_set_aside_and_is_damaged_is_forgotten() {
+    let mut scene = Scene::new(1);
+    scene.change_both();
+    scene.learner().flush();
+    let record = added(scene.names[0], 2, &scene.names[1..]);
+    scene.epoch = 2;
+    for fixture in [&scene.source, scene.learner()] {
+        install(fixture, &record);
+    }
+    let base_before = base(scene.learner(), SHARD, record.epoch);
+    let aside = scene.learner().store.segments_aside();
+    let of_shard = aside.iter().find(|one| one.id().shard == SHARD).unwrap();
+    let path = scene.paths[1].path().join(SEGMENTS);
+    let path = path.join(of_shard.id().to_string());
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[70] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    let corpora = vec![super::CORPUS];
+    assert!(base_before.begin(corpora).is_err());
+    assert!(base_before.is_damaged());
+    scene.learner().store.forget_aside(SHARD);
+    let pinned = scene.source.store.pin(SHARD, record.epoch);
+    let pinned = pinned.unwrap().unwrap();
+    let base = base(scene.learner(), SHARD, record.epoch);
+    assert_eq!(base.until(), Version::NONE);
+    let copy = try_copy(&pinned, &base, || false).unwrap();
+    assert!(end(&pinned, copy, scene.learner()));
+    let of_shard = |fixture: &Fixture| {
+        let mut elements = elements(fixture);
+        elements.retain(|(shard, ..), _| *shard == SHARD.0);
+        elements
+    };
+    assert_eq!(of_shard(scene.learner()), of_shard(&scene.source));
+    scene.learner().flush();
+    assert!(!path.exists());
 }
 
 /// CY1.
@@ -160,15 +381,14 @@ fn a_view_stays_as_it_was_pinned() {
     let pinned = source.store.pin(SHARD, Epoch::FIRST).unwrap().unwrap();
     let seen = || {
         let mut seen = Vec::new();
-        let visit = |_, element: crate::element::Element<'_>| {
-            seen.push((
-                element.fingerprint.0 & 0xff,
-                element.version.0,
-                element.live,
-            ));
+        let visit = |_, compared: Compared<'_>| {
+            if let Compared::Later(element) = compared {
+                let fingerprint = element.fingerprint.0 & 0xff;
+                seen.push((fingerprint, element.version.0, element.live));
+            }
             true
         };
-        pinned.visit(visit).unwrap();
+        pinned.compare(Version::NONE, visit).unwrap();
         seen
     };
     let before = seen();
@@ -189,7 +409,7 @@ fn a_copy_does_not_count_once_its_source_has_left() {
     let own = store_in(directory.path());
     let learner = open(directory.path(), &ShardRecord::first(0, &[source], 1));
     learner.create();
-    let record = added(source, own);
+    let record = added(source, ADDED.number, &[own]);
     install(&learner, &record);
     let source_path = tempfile::tempdir().unwrap();
     let mut pinned = {
@@ -208,10 +428,10 @@ fn a_copy_does_not_count_once_its_source_has_left() {
         hot: true,
     }];
     install(&learner, &next);
-    let copied = copy(&pinned, &learner, SHARD);
+    let copied = copy(&pinned, &learner, SHARD, ADDED);
     assert!(!end(&pinned, copied.clone(), &learner));
     learner.store.abandon_copy(&copied).unwrap();
     pinned.pin.source = other;
-    let copied = copy(&pinned, &learner, SHARD);
+    let copied = copy(&pinned, &learner, SHARD, ADDED);
     assert!(end(&pinned, copied, &learner));
 }

@@ -28,6 +28,9 @@ use model::{Model, layouts};
 /// Stands for the store in records, before its name is known.
 const OWN: StoreId = StoreId([1; 16]);
 
+/// The ids of documents that change.
+const IDS: [&str; 3] = ["", "a", "a longer id"];
+
 /// Few, so that some flushes make segments enough to merge.
 fn owned() -> ShardSet {
     (0..3).map(ShardId).collect()
@@ -64,6 +67,8 @@ struct Counts {
     merges: usize,
     drops: usize,
     copies: usize,
+    /// Of those, copies that keep segments which were set aside.
+    kept: usize,
 }
 
 /// Makes the steps of a history: the same ones for the same seed.
@@ -118,10 +123,10 @@ impl Script {
                 Operation::CreateCorpus { uid, layout }
             }
             3..6 => Operation::Install(self.installation()),
-            6..9 => Operation::Copied(ShardCopy {
+            6..12 => Operation::Copied(ShardCopy {
                 shard: ShardId(self.random.u8(..3)),
                 added: self.added,
-                segment: None,
+                segments: Vec::new(),
             }),
             _ => Operation::Change(self.change(known)),
         }
@@ -129,7 +134,9 @@ impl Script {
 
     /// Records of some shards, each after all before it: they name the store in sync, as a learner, or not at all.
     fn installation(&mut self) -> Installation {
-        self.epoch += 1;
+        // A copy has states of the version that the addition has as a number.
+        self.version += 1;
+        self.epoch = self.version;
         let stores = [StoreId([2; 16]), OWN];
         let kind = self.random.u8(..5);
         let in_sync = if kind == 0 { 2 } else { 1 };
@@ -154,8 +161,7 @@ impl Script {
         self.version += 1;
         let behind = if random.u8(..4) == 0 { 50 } else { 2 };
         let count = random.usize(1..4);
-        let ids = ["", "a", "a longer id"];
-        let id = |random: &mut Rng| ids[random.usize(..ids.len())].to_owned();
+        let id = |random: &mut Rng| IDS[random.usize(..IDS.len())].to_owned();
         Change {
             kind: match random.u8(..3) {
                 0 => ChangeKind::Remove,
@@ -268,7 +274,10 @@ impl History {
         if let Operation::DropCorpus { .. } = operation {
             self.counts.drops += 1;
         }
-        self.counts.copies += usize::from(matches!(operation, Operation::Copied(_)));
+        if let Operation::Copied(copy) = operation {
+            self.counts.copies += 1;
+            self.counts.kept += usize::from(copy.is_in_parts());
+        }
     }
 }
 
@@ -321,6 +330,7 @@ fn nothing_is_lost_or_invented_by_power_loss_at_any_moment() {
         all.merges += counts.merges;
         all.drops += counts.drops;
         all.copies += counts.copies;
+        all.kept += counts.kept;
     }
     println!("{all:?}");
     let least = [
@@ -332,6 +342,7 @@ fn nothing_is_lost_or_invented_by_power_loss_at_any_moment() {
         (all.merges, 500),
         (all.drops, 1_000),
         (all.copies, 200),
+        (all.kept, 30),
     ];
     assert!(least.iter().all(|(count, least)| count >= least), "{all:?}");
 }

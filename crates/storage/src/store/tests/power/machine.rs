@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use super::super::shards_of;
-use super::model::{COPIED, copied, tables};
+use super::model::{copied, tables};
 use super::{OWN, owned};
-use crate::element::{Element, Operation, ShardCopy};
+use crate::delta::{Compared, Part, compare};
+use crate::element::{Operation, ShardCopy};
 use crate::error::MaintenanceError;
 use crate::log::tests::commit;
 use crate::log::{Appender, Committed, Fault, LogOptions, Record, Sink as _};
-use crate::store::{CopyError, Holding, OpenError, Options, Store, entries_of};
+use crate::memtable::Memtable;
+use crate::merge::Cursor;
+use crate::store::{CopyBase, CopyError, Holding, OpenError, Options, Store, entries_of};
 use crate::stored::SharedChange;
 use crate::tests::ForgetfulDirectory;
 use crate::writer::{Committer, Failure, Refusal, Sink};
@@ -80,10 +83,10 @@ impl Machine {
     /// Does a step. When this returns without an error, it is acknowledged.
     pub(super) fn run(&mut self, step: &mut Step) -> Result<(), Failed> {
         if let Step::Commit(operations) = step
-            && let Err(error) = self.prepare(operations)
+            && let Err(failed) = self.prepare(operations)
         {
             operations.clear();
-            return Err(Failed::Copy(error));
+            return Err(failed);
         }
         let files = self.appender.files();
         let trim = |below| files.trim(below).map_err(MaintenanceError::Trim);
@@ -101,7 +104,7 @@ impl Machine {
 
     /// Names the store where records name [`OWN`], and makes the copies that end. A copy that no learner waits for does
     /// not.
-    fn prepare(&self, operations: &mut Vec<Operation>) -> Result<(), CopyError> {
+    fn prepare(&self, operations: &mut Vec<Operation>) -> Result<(), Failed> {
         let own = self.store.replicas().read().store();
         let may_copy = operations.len() == 1;
         let mut kept = Vec::new();
@@ -129,20 +132,64 @@ impl Machine {
         Ok(())
     }
 
-    fn copy(&self, shard: ShardId, added: Epoch) -> Result<ShardCopy, CopyError> {
-        let mut writer = self.store.begin_copy(shard, added)?;
+    /// Copies from a source that has a few elements.
+    fn copy(&self, shard: ShardId, added: Epoch) -> Result<ShardCopy, Failed> {
+        let base = match self.copy_base(shard, added)? {
+            Some(base) => base,
+            None => {
+                self.flush().map_err(Failed::Maintenance)?;
+                self.copy_base(shard, added)?.unwrap()
+            }
+        };
+        let made = self.copy_from(&base, shard, added);
+        made.map_err(Failed::Copy)
+    }
+
+    fn copy_base(&self, shard: ShardId, added: Epoch) -> Result<Option<CopyBase>, Failed> {
+        let base = self.store.copy_base(shard, added);
+        base.map_err(|error| Failed::Copy(error.into()))
+    }
+
+    fn copy_from(
+        &self,
+        base: &CopyBase,
+        shard: ShardId,
+        added: Epoch,
+    ) -> Result<ShardCopy, CopyError> {
         let corpora = self.store.corpora();
-        let corpora = corpora.iter().map(|corpus| (corpus.uid, corpus.layout));
-        for (corpus, fingerprint, state) in copied(corpora, shard, added) {
-            let element = Element {
-                fingerprint,
-                id: COPIED,
-                version: state.version,
-                live: state.live,
+        let layouts = corpora.iter().map(|corpus| (corpus.uid, corpus.layout));
+        let mut source = Memtable::default();
+        for (corpus, fingerprint, id, state) in copied(layouts, shard, added) {
+            source.put(corpus, (fingerprint, id.into()), state);
+        }
+        let until = base.until();
+        let corpora: Vec<_> = corpora.iter().map(|corpus| corpus.uid).collect();
+        let mut writer = base.begin(corpora.clone())?;
+        let mut failed = Ok(());
+        let visit = |corpus, compared: Compared<'_>| {
+            failed = match compared {
+                Compared::Later(element) => writer.push(corpus, element),
+                Compared::RangeEnd(last, digest) => writer.end_range(corpus, last, digest),
             };
+            failed.is_ok()
+        };
+        let mut elements = source.cursor(|_| true);
+        compare(&mut elements, corpora.into_iter(), until, 2, visit)?;
+        failed?;
+        let ranges = writer.end_ranges()?.to_vec();
+        let mut part = Part::within(source.cursor(|_| true), &ranges, until)?;
+        while let Some((corpus, element)) = part.element() {
             writer.push(corpus, element)?;
+            part.advance()?;
         }
         writer.finish()
+    }
+
+    fn flush(&self) -> Result<(), MaintenanceError> {
+        let files = self.appender.files();
+        let trim = |below| files.trim(below).map_err(MaintenanceError::Trim);
+        let disk = self.store.disk.as_ref().unwrap();
+        self.store.upkeep(disk, &trim).flush_and_trim()
     }
 
     /// Ends the log as a process does that is told to end.

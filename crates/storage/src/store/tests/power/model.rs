@@ -8,7 +8,7 @@ use simshard_topology::replication::{Epoch, Role, ShardRecord};
 use simshard_topology::{CorpusUid, ShardId, Version};
 
 use super::super::shards_of;
-use super::{fingerprint, owned};
+use super::{IDS, fingerprint, owned};
 use crate::element::{Change, Operation, ShardCopy, State};
 use crate::merge::{Cursor, Merge};
 use crate::store::Store;
@@ -75,8 +75,8 @@ impl Model {
             Operation::Copied(copy) => {
                 let (ShardCopy { shard, added, .. }, corpora) = (copy, self.corpora.clone());
                 self.records.get_mut(shard).unwrap().1 = Role::Copied { added: *added };
-                for (corpus, fingerprint, state) in copied(corpora, *shard, *added) {
-                    let key = (corpus, *shard, fingerprint, COPIED.to_owned());
+                for (corpus, fingerprint, id, state) in copied(corpora, *shard, *added) {
+                    let key = (corpus, *shard, fingerprint, id.to_owned());
                     let there = self.elements.entry(key).or_insert(state);
                     *there = state.max(*there);
                 }
@@ -123,24 +123,37 @@ impl Model {
     }
 }
 
-/// The id of documents that are copied.
-pub(super) const COPIED: &str = "copied";
-
-/// What a copy has: an element of each corpus that has a document in the shard, in order.
+/// What a copy has. Each has one element that is always the same, so that a part of what was set aside may be kept. Some
+/// outdo all else that there may be; others are older than some of that.
 pub(super) fn copied(
     corpora: impl IntoIterator<Item = (CorpusUid, Layout)>,
     shard: ShardId,
     added: Epoch,
-) -> Vec<(CorpusUid, Fingerprint, State)> {
-    let fingerprint = fingerprint(added.number);
-    let state = State {
-        version: Version(added.number),
-        live: !added.number.is_multiple_of(3),
+) -> Vec<(CorpusUid, Fingerprint, &'static str, State)> {
+    let version = if added.number.is_multiple_of(3) {
+        Version(added.number - 40)
+    } else {
+        Version(added.number)
     };
-    let corpora = corpora.into_iter();
-    let corpora =
-        corpora.filter(|(_, layout)| shards_of(tables(*layout), fingerprint).contains(shard));
-    corpora.map(|(uid, _)| (uid, fingerprint, state)).collect()
+    let mut copied = Vec::new();
+    for (uid, layout) in corpora {
+        for number in 0..8 {
+            let fingerprint = fingerprint(number);
+            if !shards_of(tables(layout), fingerprint).contains(shard) {
+                continue;
+            }
+            for id in IDS {
+                let live = !(number + added.number).is_multiple_of(4);
+                copied.push((uid, fingerprint, id, State { version, live }));
+            }
+            let same = State {
+                version: Version(5),
+                live: true,
+            };
+            copied.push((uid, fingerprint, "same", same));
+        }
+    }
+    copied
 }
 
 /// The layouts of corpora. Their tables are made once.
