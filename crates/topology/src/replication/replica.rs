@@ -173,6 +173,12 @@ impl Replica {
         }
     }
 
+    /// The store that holds the shard.
+    #[cfg(test)]
+    pub(super) const fn store(&self) -> StoreId {
+        self.store
+    }
+
     /// The record that is applied, and the role by it; `None` if the log has none.
     #[must_use]
     pub fn standing(&self) -> Option<(&Arc<ShardRecord>, Role)> {

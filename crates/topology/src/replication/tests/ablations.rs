@@ -144,7 +144,7 @@ const THREE_LEARNERS: &[Action] = &[
 ];
 
 /// The smallest scene that needs each rule.
-const SCENES: [(Rule, Config); 28] = [
+const SCENES: [(Rule, Config); 32] = [
     (
         Rule::OneEvictionAtOnce,
         Config {
@@ -273,6 +273,29 @@ const SCENES: [(Rule, Config); 28] = [
         },
     ),
     (Rule::StoppedStoresLearnFirst, FORCED),
+    (
+        Rule::LaterIsNotKept,
+        Config {
+            in_parts: true,
+            ..COMES_BACK
+        },
+    ),
+    (
+        Rule::DifferingIsReplaced,
+        Config {
+            in_parts: true,
+            ..COMES_BACK
+        },
+    ),
+    (
+        Rule::CopiesThrowTablesAway,
+        Config {
+            hot: 2,
+            reads: true,
+            ..GROWS
+        },
+    ),
+    (Rule::TablesFollow, Config { hot: 1, ..QUIET }),
 ];
 
 #[test]

@@ -7,7 +7,9 @@ use super::metadata::{self, Change};
 use super::rules::Rule;
 use super::world::{Config, Logged, OPERATIONS, Phase, Reader, Store, World, id};
 use crate::replication::record::Epoch;
-use crate::replication::{Entry, Outcome, Pin, Read, Replica, State, decide, read_quorum};
+use crate::replication::{
+    Entry, Outcome, Pin, Read, Replica, State, decide, is_later, may_stay, read_quorum,
+};
 use crate::version::Version;
 
 /// How often an operation gets a new version, at most.
@@ -47,10 +49,47 @@ pub(super) enum Action {
         learner: u8,
         source: u8,
     },
-    EndCopy(u8),
+    EndCopy {
+        learner: u8,
+        comparison: Comparison,
+    },
+    /// Tables are made.
+    Warm(u8),
     BeginRead(u8),
     Answer(u8),
     Confirm(u8),
+}
+
+/// How a learner compares what it had with what a source has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Comparison {
+    /// Later states are sent unasked.
+    until: u64,
+    /// Whether another element in the range differs.
+    others_differ: bool,
+    /// Whether another element was set aside that may not stay, so that all is written once more.
+    others_go: bool,
+}
+
+/// All comparisons that may be tried.
+fn comparisons(config: &Config, world: &World) -> impl Iterator<Item = Comparison> {
+    let written = world
+        .writers
+        .iter()
+        .map(|writer| writer.write.state().version.0);
+    let mut versions: Vec<u64> = vec![0];
+    if config.in_parts {
+        versions.extend(written);
+        versions.push(u64::MAX);
+    }
+    let others = if config.in_parts { 4 } else { 1 };
+    versions.into_iter().flat_map(move |until| {
+        (0..others).map(move |bits| Comparison {
+            until,
+            others_differ: bits & 1 != 0,
+            others_go: bits & 2 != 0,
+        })
+    })
 }
 
 /// All that may be tried in a state.
@@ -78,12 +117,20 @@ pub(super) fn actions(config: &Config, world: &World, into: &mut Vec<Action>) {
             Action::Sync(store),
             Action::Apply(store),
             Action::LoseDisk(store),
-            Action::EndCopy(store),
+            Action::Warm(store),
             Action::Answer(store),
             Action::Confirm(store),
         ]);
         into.extend(epochs.clone().map(|epoch| Action::Install { store, epoch }));
         into.extend((0..4).map(|kept| Action::Crash { store, kept }));
+        if world.stores[usize::from(store)].copy.is_some() {
+            into.extend(
+                comparisons(config, world).map(|comparison| Action::EndCopy {
+                    learner: store,
+                    comparison,
+                }),
+            );
+        }
         let pin = |source| Action::Pin {
             learner: store,
             source,
@@ -126,7 +173,11 @@ pub(super) fn act(
         Action::Crash { store, kept } => crash(world, store, kept),
         Action::LoseDisk(store) => lose_disk(config, world, store),
         Action::Pin { learner, source } => pin(config, world, learner, source),
-        Action::EndCopy(learner) => end_copy(config, world, learner),
+        Action::EndCopy {
+            learner,
+            comparison,
+        } => end_copy(config, world, learner, comparison),
+        Action::Warm(store) => warm(config, world, store),
         Action::BeginRead(epoch) => begin_read(config, world, epoch),
         Action::Answer(store) => return answer(config, world, store),
         Action::Confirm(store) => return confirm(config, world, store),
@@ -241,7 +292,7 @@ fn applied(config: &Config, mut next: World, store: u8) -> World {
     let held = &mut next.stores[usize::from(store)];
     let logged = held.log.remove(0);
     held.synced -= 1;
-    let outcome = held.take(&logged, config.without);
+    let outcome = held.take(&logged, config);
     if let (
         Logged::Write {
             writer,
@@ -387,6 +438,7 @@ fn lose_disk(config: &Config, world: &World, store: u8) -> Option<World> {
         log: Vec::new(),
         synced: 0,
         copy: None,
+        table: None,
         ..held.clone()
     };
     Some(next)
@@ -416,9 +468,14 @@ fn pin(config: &Config, world: &World, learner: u8, source: u8) -> Option<World>
     Some(next)
 }
 
-fn end_copy(config: &Config, world: &World, learner: u8) -> Option<World> {
+fn end_copy(config: &Config, world: &World, learner: u8, comparison: Comparison) -> Option<World> {
     let place = usize::from(learner);
-    let (pin, copied) = world.stores[place].copy?;
+    let (pin, source) = world.stores[place].copy?;
+    let copied = if config.in_parts {
+        copied(config, source, world.stores[place].aside, comparison)
+    } else {
+        source
+    };
     let replica = &world.stores[place].replica;
     let entry = end_of_copy(config, replica, pin);
     let mut next = world.clone();
@@ -427,6 +484,44 @@ fn end_copy(config: &Config, world: &World, learner: u8) -> Option<World> {
         Some(entry) => Some(append(config, next, learner, Logged::Copied(entry, copied))),
         None => Some(next),
     }
+}
+
+/// What a copy has of the element, whose range holds others too: what was received, and what stays of what was set aside.
+fn copied(config: &Config, source: State, aside: State, comparison: Comparison) -> State {
+    let until = Version(comparison.until);
+    let is_sent = is_later(source, until);
+    let is_compared = |state: State| !is_sent && !is_later(state, until);
+    let compared = |state| {
+        if is_compared(state) {
+            state
+        } else {
+            State::NEVER
+        }
+    };
+    let differs = compared(aside) != compared(source) || comparison.others_differ;
+    let received = (is_sent || differs).then_some(source);
+    let stays = !differs || may_stay(aside, received) || aside == State::NEVER;
+    let is_kept = !comparison.others_go
+        && (!is_later(aside, until) || config.without == Some(Rule::LaterIsNotKept))
+        && (stays || config.without == Some(Rule::DifferingIsReplaced));
+    let rest = if is_kept || !differs && !is_later(aside, until) {
+        aside
+    } else {
+        State::NEVER
+    };
+    rest.max(received.unwrap_or(State::NEVER))
+}
+
+/// Makes the tables of a store that is to have some.
+fn warm(config: &Config, world: &World, store: u8) -> Option<World> {
+    let place = usize::from(store);
+    let held = &world.stores[place];
+    if !held.runs() || held.table.is_some() || !held.may_be_built(config) {
+        return None;
+    }
+    let mut next = world.clone();
+    next.stores[place].table = Some(held.data);
+    Some(next)
 }
 
 fn end_of_copy(config: &Config, replica: &Replica, pin: Pin) -> Option<Entry> {
@@ -487,7 +582,12 @@ fn answer(config: &Config, world: &World, store: u8) -> Option<(World, Option<Pr
     }
     let mut reader = world.reader.clone()?;
     let counts = reader.read.answered(id(store));
-    reader.answer = held.data;
+    // A cold store refuses.
+    reader.answer = if config.hot > 0 {
+        held.table?
+    } else {
+        held.data
+    };
     counts.then(|| go_on(config, world, reader))
 }
 

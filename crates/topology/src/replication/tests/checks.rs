@@ -5,7 +5,7 @@ use crate::replication::record::{Epoch, ShardRecord, StoreId};
 use crate::replication::replica::Role;
 use crate::replication::{Entry, State, read_quorum, seal_quorum};
 
-use Promise::{RI1, RI2, RI3, RI4, RI5, RI6, RI8, RI10, RI11, RI12};
+use Promise::{EP5, RI1, RI2, RI3, RI4, RI5, RI6, RI8, RI10, RI11, RI12};
 
 /// The ids of the promises, as the module's head states them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +20,7 @@ pub(super) enum Promise {
     RI10,
     RI11,
     RI12,
+    EP5,
 }
 
 /// The promise that a new state breaks. If a rule is left out, only what users can see counts.
@@ -38,6 +39,9 @@ pub(super) fn broken(config: &Config, before: &World, world: &World) -> Option<P
         .all(|three| is_sealed(world, three))
     {
         return Some(RI4);
+    }
+    if world.current().epoch > Epoch::FIRST && world.current().is_too_cold() {
+        return Some(EP5);
     }
     let stores = || world.stores.iter().enumerate();
     if !stores().all(|(_, store)| is_in_order(store)) {
@@ -64,7 +68,7 @@ fn in_sync(config: &Config, world: &World) -> Option<Promise> {
         } else {
             RI5
         };
-        let shown = store.durable(config.without);
+        let shown = store.durable(config);
         if let Some(promise) = wrong(world, shown, acknowledged, missing) {
             return Some(promise);
         }
@@ -100,7 +104,7 @@ pub(super) fn on_acknowledgement(
     let written = writer.write.state();
     for id in record.write_set() {
         let store = world.store(id);
-        let state = store.durable(config.without);
+        let state = store.durable(config);
         let holds = !store.is_lost && has_held_since(store, id, record.epoch);
         if holds && state < written && state.live != written.live {
             return Some(RI1);

@@ -66,7 +66,9 @@ fn of_store(bytes: &mut Vec<u8>, world: &World, place: usize) {
         let in_sync = u8::from(record.in_sync(id).is_some());
         let fences = record.is_forced() && record.previous.contains(&id);
         let learns = record.learner(id).is_some();
-        bytes.push(in_sync + 2 * u8::from(learns) + 4 * u8::from(fences));
+        let is_hot = record.in_sync(id).is_some_and(|entry| entry.hot);
+        let roles = [learns, fences, is_hot].map(u8::from);
+        bytes.push(in_sync + 2 * roles[0] + 4 * roles[1] + 8 * roles[2]);
     }
     for writer in &world.writers {
         let done = writer.write.done.iter().filter(|(_, from)| *from == id);
@@ -88,6 +90,10 @@ fn of_store_itself(bytes: &mut Vec<u8>, store: &Store) {
     bytes.extend(of_view(&store.replica.synced));
     bytes.extend(of_state(store.data));
     bytes.extend(of_state(store.aside));
+    if let Some(table) = store.table {
+        bytes.push(0xfc);
+        bytes.extend(of_state(table));
+    }
     if let Some((pin, copy)) = &store.copy {
         bytes.push(number(pin.at));
         bytes.extend(of_state(*copy));

@@ -51,6 +51,8 @@ const QUIET: Config = Config {
     wipes: 0,
     forces: 0,
     keeps: false,
+    in_parts: false,
+    hot: 0,
     at_once: true,
     reads: true,
     operations: &[INSERT],
@@ -132,6 +134,24 @@ const FORCED: Config = Config {
     ..QUIET
 };
 
+/// A store comes back, and copies only what differs from what it had.
+const IN_PARTS: Config = Config {
+    name: "copies in parts",
+    in_parts: true,
+    ..VERSIONS
+};
+
+/// Some stores hold tables and answer, others do not.
+const HOT_AND_COLD: Config = Config {
+    name: "hot and cold",
+    stores: 3,
+    in_sync: 2,
+    changes: 2,
+    hot: 1,
+    keeps: true,
+    ..QUIET
+};
+
 const SHORT: &[Config] = &[
     GATE,
     Config { in_sync: 2, ..GATE },
@@ -153,7 +173,7 @@ const SHORT: &[Config] = &[
         in_sync: 3,
         ..MEMBERSHIP
     },
-    VERSIONS,
+    IN_PARTS,
     Config {
         stores: 1,
         in_sync: 1,
@@ -166,6 +186,13 @@ const SHORT: &[Config] = &[
         in_sync: 2,
         ..FORCED
     },
+    HOT_AND_COLD,
+    Config {
+        stores: 2,
+        in_sync: 1,
+        hot: 2,
+        ..HOT_AND_COLD
+    },
 ];
 
 /// Searched with `SIMSHARD_LONG` too.
@@ -176,6 +203,28 @@ const LONG: &[Config] = &[
         ..THREE_WRITERS
     },
     ablations::SOURCE_RETURNS,
+    Config {
+        in_parts: true,
+        ..ablations::SOURCE_RETURNS
+    },
+    Config {
+        stores: 3,
+        ..IN_PARTS
+    },
+    VERSIONS,
+    Config {
+        changes: 3,
+        hot: 2,
+        ..HOT_AND_COLD
+    },
+    Config {
+        stores: 2,
+        in_sync: 1,
+        hot: 2,
+        crashes: 1,
+        at_once: false,
+        ..HOT_AND_COLD
+    },
     Config { changes: 3, ..GATE },
     Config {
         changes: 4,

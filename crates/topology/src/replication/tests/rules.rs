@@ -43,6 +43,14 @@ pub(super) enum Rule {
     NewLearnersBeginEmpty,
     /// It is not merged later either: RP3.
     NothingSetAsideIsMerged,
+    /// What was set aside counts for nothing if it is later than what is compared: DC1.
+    LaterIsNotKept,
+    /// Where what was set aside differs, it stays only below states that outdo it: DC3.
+    DifferingIsReplaced,
+    /// A copy throws away the tables that were made before it: HC1.
+    CopiesThrowTablesAway,
+    /// Tables follow changes: HC1.
+    TablesFollow,
     /// At the end of a copy the source is still in sync: RP5.
     SourceStaysInSync,
     /// It has been in sync ever since the pin: RP5.

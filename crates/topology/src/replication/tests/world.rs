@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::actions::Action;
 use super::rules::Rule;
 use crate::replication::record::{Epoch, InSync, ShardRecord, StoreId};
-use crate::replication::{Entry, Outcome, Pin, Read, Replica, State, Write, decide};
+use crate::replication::{Entry, Outcome, Pin, Read, Replica, Role, State, Write, decide};
 use crate::version::Version;
 
 /// Versions of the operation at a place of the plans are this far apart, so that a version tells its operation.
@@ -29,6 +29,10 @@ pub(super) struct Config {
     pub(super) forces: u8,
     /// Whether a change may concern wishes only.
     pub(super) keeps: bool,
+    /// Whether copies take only what differs from what a learner had.
+    pub(super) in_parts: bool,
+    /// How many stores are wished hot. With none, tables are not modelled, and every store in sync answers.
+    pub(super) hot: u8,
     /// Whether an append, its sync and its effect are one step.
     pub(super) at_once: bool,
     pub(super) reads: bool,
@@ -73,6 +77,8 @@ pub(super) struct Store {
     pub(super) log: Vec<Logged>,
     pub(super) synced: usize,
     pub(super) copy: Option<(Pin, State)>,
+    /// What tables show, if there are any.
+    pub(super) table: Option<State>,
 }
 
 #[derive(Clone)]
@@ -119,7 +125,7 @@ impl World {
         let in_sync = (0..config.in_sync).map(|store| InSync {
             store: id(store),
             since: Epoch::FIRST,
-            hot: false,
+            hot: store < config.hot,
         });
         let first = Arc::new(ShardRecord {
             epoch: Epoch::FIRST,
@@ -128,7 +134,7 @@ impl World {
             learners: Vec::new(),
             previous: Vec::new(),
             want: config.in_sync,
-            hot: 0,
+            hot: config.hot,
             min_in_sync: 1,
         });
         let stores = (0..config.stores).map(|store| Store::new(store, &first));
@@ -197,6 +203,7 @@ impl Store {
             log: Vec::new(),
             synced: 0,
             copy: None,
+            table: None,
         }
     }
 
@@ -206,27 +213,39 @@ impl Store {
     }
 
     /// Takes the effect of a record of the log.
-    pub(super) fn take(&mut self, logged: &Logged, without: Option<Rule>) -> Option<Outcome> {
+    pub(super) fn take(&mut self, logged: &Logged, config: &Config) -> Option<Outcome> {
+        let without = config.without;
         match logged {
             Logged::Install(entry) => {
                 let sets_aside = self.replica.apply(entry);
                 if sets_aside && without != Some(Rule::NewLearnersBeginEmpty) {
-                    self.aside = self.aside.max(self.data);
-                    self.data = State::NEVER;
+                    self.set_aside(config);
                 }
-                if without != Some(Rule::NothingSetAsideIsMerged) {
+                if !config.in_parts && without != Some(Rule::NothingSetAsideIsMerged) {
                     self.aside = State::NEVER;
+                }
+                if !self.may_be_built(config) {
+                    self.table = None;
                 }
                 None
             }
             Logged::Copied(entry, copy) => {
                 self.replica.apply(entry);
-                self.data = self.data.max(*copy).max(self.aside);
+                self.data = self.data.max(*copy);
+                if !config.in_parts {
+                    self.data = self.data.max(self.aside);
+                }
                 self.aside = State::NEVER;
+                if without != Some(Rule::CopiesThrowTablesAway) {
+                    self.table = None;
+                }
                 None
             }
             Logged::Write { state, .. } => {
                 let outcome = decide(&mut self.data, *state);
+                if self.table.is_some() && without != Some(Rule::TablesFollow) {
+                    self.table = Some(self.data);
+                }
                 let counts = match without {
                     Some(Rule::NewerIsNoSuccess) => true,
                     Some(Rule::SameMeaningIsNoSuccess) => self.data.live == state.live,
@@ -237,14 +256,37 @@ impl Store {
         }
     }
 
+    /// Begins anew. What was set aside before stays so; if that was nothing, the rest is.
+    fn set_aside(&mut self, config: &Config) {
+        let data = std::mem::replace(&mut self.data, State::NEVER);
+        if !config.in_parts {
+            self.aside = self.aside.max(data);
+        } else if self.aside == State::NEVER {
+            self.aside = data;
+        }
+    }
+
+    /// Whether the store is to hold tables, by the record that is applied.
+    pub(super) fn may_be_built(&self, config: &Config) -> bool {
+        let Some((record, role)) = self.replica.standing() else {
+            return false;
+        };
+        let is_due = match role {
+            Role::Copied { .. } | Role::InSync => true,
+            Role::Copying { .. } => config.without == Some(Rule::CopiesThrowTablesAway),
+            Role::None => false,
+        };
+        config.hot > 0 && is_due && record.is_hot(self.replica.store())
+    }
+
     /// The state of the element that a crash leaves at least.
-    pub(super) fn durable(&self, without: Option<Rule>) -> State {
+    pub(super) fn durable(&self, config: &Config) -> State {
         if self.synced == 0 {
             return self.data;
         }
         let mut store = self.clone();
         for logged in &self.log[..self.synced] {
-            store.take(logged, without);
+            store.take(logged, config);
         }
         store.data
     }
@@ -253,6 +295,7 @@ impl Store {
     pub(super) fn restart(&mut self, kept: usize) {
         self.log.truncate(self.synced + kept);
         self.copy = None;
+        self.table = None;
         for logged in &self.log[self.synced..] {
             sync(&mut self.replica, logged);
         }
