@@ -16,6 +16,7 @@ mod disk_space;
 mod element;
 mod error;
 mod files;
+mod gate;
 mod inspect;
 mod log;
 mod manifest;
@@ -61,4 +62,4 @@ pub use store::{
 };
 pub use stored::SharedChange;
 pub use thread::AbortOnPanic;
-pub use writer::{Failure, Gate, InstallFailure, Refusal, Sink, Writer};
+pub use writer::{Failure, InstallFailure, Refusal, Sink, Writer};

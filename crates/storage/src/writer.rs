@@ -4,12 +4,13 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use parking_lot::{Mutex, RwLock, RwLockReadGuard};
+use parking_lot::{Mutex, RwLock};
 use simshard_topology::replication::{Epoch, InstallError, Pin, ShardRecords, StoreId};
 use simshard_topology::{CorpusUid, ShardId, ShardSet};
 
 use crate::element::{Change, Operation, ShardCopy};
 use crate::error::MaintenanceError;
+use crate::gate::{pass_change, pass_entries};
 use crate::log::{self, AppendError, Committed, Log, Record};
 use crate::shortage::Shortage;
 use crate::store::{OpenError, Replicas, Store, entries_of};
@@ -141,7 +142,11 @@ impl<T: Send + 'static> Writer<T> {
     /// If it is refused at once; the ticket is dropped then.
     pub fn append(&self, operation: Operation, ticket: T) -> Result<(), Refusal> {
         match operation {
-            Operation::Change(change) => self.gate().append(change, ticket),
+            // Records wait meanwhile.
+            Operation::Change(_) => {
+                let queue = |_| self.queue(operation, ticket);
+                pass_change(self.store.replicas(), &[], queue)
+            }
             Operation::CreateCorpus { .. }
             | Operation::DropCorpus { .. }
             | Operation::Install(_)
@@ -149,12 +154,25 @@ impl<T: Send + 'static> Writer<T> {
         }
     }
 
-    /// The gate of changes. It waits for records of shards that are being queued; keep it for a moment only.
-    pub fn gate(&self) -> Gate<'_, T> {
-        Gate {
-            writer: self,
-            replicas: self.store.replicas().read(),
-        }
+    /// Queues a change in those of its shards whose records have these epochs (GA1). Answers the others: the store has
+    /// another record of them, or none that names it. If no shard is left, the ticket comes back at once.
+    ///
+    /// # Errors
+    /// If it is refused at once; the ticket is dropped then.
+    pub fn change(
+        &self,
+        epochs: &[(ShardId, Epoch)],
+        mut change: Change,
+        ticket: T,
+    ) -> Result<(ShardSet, Option<T>), Refusal> {
+        pass_change(self.store.replicas(), epochs, |refused| {
+            change.shards = change.shards.difference(&refused);
+            if change.shards.is_empty() {
+                return Ok((refused, Some(ticket)));
+            }
+            self.queue(Operation::Change(change), ticket)?;
+            Ok((refused, None))
+        })
     }
 
     fn queue(&self, operation: Operation, ticket: T) -> Result<(), Refusal> {
@@ -189,18 +207,14 @@ impl<T: Send + 'static> Writer<T> {
         reported: impl Fn(ShardId, StoreId) -> Epoch,
         ticket: T,
     ) -> Result<bool, InstallFailure> {
-        // No change is queued meanwhile by what these records end.
-        let mut replicas = self.store.replicas().write();
-        let news = replicas.news(records, reported);
-        let news = news.map_err(|(shard, problem)| InstallFailure::Record { shard, problem })?;
-        if news.is_empty() {
-            return Ok(false);
-        }
-        let install = Operation::Install(news);
-        let entries = entries_of(&install).unwrap_or_default();
-        self.queue(install, ticket)?;
-        replicas.append(&entries);
-        Ok(true)
+        let find = |replicas: &Replicas| {
+            let news = replicas.news(records, reported);
+            let news =
+                news.map_err(|(shard, problem)| InstallFailure::Record { shard, problem })?;
+            Ok((!news.is_empty()).then_some(Operation::Install(news)))
+        };
+        let queue = |install| Ok(self.queue(install, ticket)?);
+        pass_entries(self.store.replicas(), find, queue)
     }
 
     /// Queues the end of a copy of what was pinned; answers whether the shard may still have it. If not, pin again, and
@@ -209,15 +223,12 @@ impl<T: Send + 'static> Writer<T> {
     /// # Errors
     /// If the operation is refused at once.
     pub fn end_copy(&self, pin: Pin, copy: ShardCopy, ticket: T) -> Result<bool, Refusal> {
-        let mut replicas = self.store.replicas().write();
-        if replicas.end_of_copy(copy.shard, pin) != Some(copy.added) {
-            return Ok(false);
-        }
-        let copied = Operation::Copied(copy);
-        let entries = entries_of(&copied).unwrap_or_default();
-        self.queue(copied, ticket)?;
-        replicas.append(&entries);
-        Ok(true)
+        let find = |replicas: &Replicas| {
+            let is_due = replicas.end_of_copy(copy.shard, pin) == Some(copy.added);
+            Ok(is_due.then_some(Operation::Copied(copy)))
+        };
+        let queue = |copied| self.queue(copied, ticket);
+        pass_entries(self.store.replicas(), find, queue)
     }
 
     /// Takes back records that the log has refused for a shortage. No others may be queued.
@@ -241,36 +252,6 @@ impl<T: Send + 'static> Writer<T> {
         for thread in threads.drain(..) {
             thread.join();
         }
-    }
-}
-
-/// Where changes are checked and queued, while no record of a shard is: each record is installed before a change, or
-/// after it.
-pub struct Gate<'a, T: Send + 'static> {
-    writer: &'a Writer<T>,
-    replicas: RwLockReadGuard<'a, Replicas>,
-}
-
-impl<T: Send + 'static> Gate<'_, T> {
-    /// Those of these shards that take no change by these epochs: the store has another record of them, or none that
-    /// names it.
-    #[must_use]
-    pub fn refused(&self, epochs: &[(ShardId, Epoch)]) -> ShardSet {
-        self.replicas.refused(epochs)
-    }
-
-    /// Queues a change. Its ticket comes back through the sink.
-    ///
-    /// # Errors
-    /// If it is refused at once; the ticket is dropped then.
-    pub fn append(&self, change: Change, ticket: T) -> Result<(), Refusal> {
-        self.writer.queue(Operation::Change(change), ticket)
-    }
-}
-
-impl<T: Send + 'static> fmt::Debug for Gate<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Gate").finish_non_exhaustive()
     }
 }
 

@@ -137,18 +137,15 @@ impl Engine {
     }
 
     /// Queues a change in those of its shards whose records are those of the router.
-    fn queue_change(&self, target: &Target, mut change: Change) -> Result<Queued, NodeError> {
-        let gate = self.writer.gate();
-        let refused = match &target.planned_by {
-            PlannedBy::Map(_) => ShardSet::EMPTY,
-            PlannedBy::Records(epochs) => gate.refused(epochs),
+    fn queue_change(&self, target: &Target, change: Change) -> Result<Queued, NodeError> {
+        let epochs = match &target.planned_by {
+            PlannedBy::Map(_) => &[][..],
+            PlannedBy::Records(epochs) => epochs,
         };
-        change.shards = change.shards.difference(&refused);
         let (ticket, outcome) = oneshot::channel();
-        if change.shards.is_empty() {
+        let (refused, not_needed) = self.writer.change(epochs, change, ticket)?;
+        if let Some(ticket) = not_needed {
             let _received = ticket.send(Ok(ChangeOutcome::default()));
-        } else {
-            gate.append(change, ticket)?;
         }
         Ok(Queued { refused, outcome })
     }

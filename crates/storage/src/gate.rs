@@ -1,0 +1,79 @@
+//! The gate of the log: a change is queued by the records that stand before it in the queue.
+//!
+//! Many changes pass at once; a record of a shard, or the end of a copy, passes alone. `tests` tries all interleavings
+//! of threads at the gate.
+//!
+//! # Invariants
+//! - GA1: between the question whether a record or a change may be queued and its place in the queue, no other record
+//!   is queued. So in the queue, all changes by a record stand behind it and before the next one.
+
+use std::ops::{Deref, DerefMut};
+
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use simshard_topology::replication::Epoch;
+use simshard_topology::{ShardId, ShardSet};
+
+use crate::element::Operation;
+use crate::store::{Replicas, entries_of};
+
+/// A lock that many share, or one has.
+pub(crate) trait Lock<T> {
+    type Shared<'a>: Deref<Target = T>
+    where
+        Self: 'a;
+    type Exclusive<'a>: DerefMut<Target = T>
+    where
+        Self: 'a;
+
+    fn shared(&self) -> Self::Shared<'_>;
+    fn exclusive(&self) -> Self::Exclusive<'_>;
+}
+
+impl<T> Lock<T> for RwLock<T> {
+    type Shared<'a>
+        = RwLockReadGuard<'a, T>
+    where
+        T: 'a;
+    type Exclusive<'a>
+        = RwLockWriteGuard<'a, T>
+    where
+        T: 'a;
+
+    fn shared(&self) -> Self::Shared<'_> {
+        self.read()
+    }
+
+    fn exclusive(&self) -> Self::Exclusive<'_> {
+        self.write()
+    }
+}
+
+/// Lets a change pass. `queue` hears of the shards that take no change by these epochs: the store has another record of
+/// them, or none that names it.
+pub(crate) fn pass_change<R>(
+    replicas: &impl Lock<Replicas>,
+    epochs: &[(ShardId, Epoch)],
+    queue: impl FnOnce(ShardSet) -> R,
+) -> R {
+    let replicas = replicas.shared();
+    queue(replicas.refused(epochs))
+}
+
+/// Lets records or the end of a copy pass, if `find` finds any. Answers whether it did.
+pub(crate) fn pass_entries<E>(
+    replicas: &impl Lock<Replicas>,
+    find: impl FnOnce(&Replicas) -> Result<Option<Operation>, E>,
+    queue: impl FnOnce(Operation) -> Result<(), E>,
+) -> Result<bool, E> {
+    let mut replicas = replicas.exclusive();
+    let Some(operation) = find(&replicas)? else {
+        return Ok(false);
+    };
+    let entries = entries_of(&operation).unwrap_or_default();
+    queue(operation)?;
+    replicas.append(&entries);
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests;

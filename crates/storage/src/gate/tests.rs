@@ -1,0 +1,192 @@
+//! All interleavings of threads at the gate, by loom, which stands in for the lock and the queue.
+
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use loom::sync::{Arc, Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use loom::thread;
+use simshard_topology::replication::{ShardEpochs, ShardRecord, ShardRecords, StoreId};
+
+use super::*;
+
+const SHARD: ShardId = ShardId(3);
+
+const STORE: StoreId = StoreId([7; 16]);
+
+impl<T> Lock<T> for RwLock<T> {
+    type Shared<'a>
+        = RwLockReadGuard<'a, T>
+    where
+        T: 'a;
+    type Exclusive<'a>
+        = RwLockWriteGuard<'a, T>
+    where
+        T: 'a;
+
+    fn shared(&self) -> Self::Shared<'_> {
+        self.read().unwrap()
+    }
+
+    fn exclusive(&self) -> Self::Exclusive<'_> {
+        self.write().unwrap()
+    }
+}
+
+/// What stands in the queue of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Queued {
+    /// A change by the record of this epoch.
+    Change(u64),
+    /// The record of this epoch.
+    Record(u64),
+}
+
+#[derive(Clone)]
+struct Scene {
+    replicas: Arc<RwLock<Replicas>>,
+    queue: Arc<Mutex<Vec<Queued>>>,
+}
+
+fn epochs(number: u64) -> ShardEpochs {
+    let generation = 0;
+    vec![(SHARD, Epoch { generation, number })]
+}
+
+fn record(number: u64) -> ShardRecord {
+    let mut record = ShardRecord::first(0, &[STORE], number);
+    record.epoch.number = number;
+    record
+}
+
+impl Scene {
+    /// A store that has installed the first record.
+    fn new() -> Self {
+        let mut replicas = Replicas::new(STORE);
+        let first = Operation::Install(vec![(SHARD, std::sync::Arc::new(record(1)))]);
+        replicas.restore(&entries_of(&first).unwrap(), 0);
+        Self {
+            replicas: Arc::new(RwLock::new(replicas)),
+            queue: Arc::new(Mutex::new(Vec::new())),
+        }
+    }
+
+    /// Queues a change by a record. Answers whether it was taken.
+    fn change(&self, number: u64) -> bool {
+        pass_change(&*self.replicas, &epochs(number), |refused| {
+            if refused.is_empty() {
+                self.queue.lock().unwrap().push(Queued::Change(number));
+            }
+            refused.is_empty()
+        })
+    }
+
+    fn install(&self, number: u64) -> bool {
+        let records = ShardRecords::from([(SHARD, std::sync::Arc::new(record(number)))]);
+        let find = |replicas: &Replicas| {
+            // A record that is not later is refused.
+            let news = replicas.news(&records, |_, _| Epoch::NONE);
+            let news = news.unwrap_or_default();
+            Ok::<_, Infallible>((!news.is_empty()).then_some(Operation::Install(news)))
+        };
+        let queue = |_| {
+            self.queue.lock().unwrap().push(Queued::Record(number));
+            Ok(())
+        };
+        pass_entries(&*self.replicas, find, queue).unwrap()
+    }
+
+    /// Whether the store confirms that it has no later record than this one.
+    fn confirms(&self, number: u64) -> bool {
+        let replicas = self.replicas.shared();
+        replicas.unconfirmed(&epochs(number)).is_empty()
+    }
+
+    /// GA1, RI11.
+    fn check_order(&self) {
+        let mut installed = 1;
+        for queued in &*self.queue.lock().unwrap() {
+            match *queued {
+                Queued::Record(number) => {
+                    assert!(number > installed, "records go back");
+                    installed = number;
+                }
+                Queued::Change(number) => {
+                    assert_eq!(number, installed, "a change in a wrong place");
+                }
+            }
+        }
+    }
+}
+
+/// Tries all interleavings. Answers how many there were.
+fn explore(run: impl Fn() + Send + Sync + 'static) -> usize {
+    let count = std::sync::Arc::new(AtomicUsize::new(0));
+    let counted = std::sync::Arc::clone(&count);
+    loom::model(move || {
+        counted.fetch_add(1, Ordering::Relaxed);
+        run();
+    });
+    let count = count.load(Ordering::Relaxed);
+    println!("{count} interleavings");
+    count
+}
+
+/// GA1, RI11.
+#[test]
+fn changes_stand_between_the_record_that_they_go_by_and_the_next_one() {
+    let count = explore(|| {
+        let scene = Scene::new();
+        let writers = [1, 2].map(|number| {
+            let scene = scene.clone();
+            thread::spawn(move || scene.change(number))
+        });
+        assert!(scene.install(2));
+        assert!(!scene.change(1));
+        assert!(scene.change(2));
+        for writer in writers {
+            writer.join().unwrap();
+        }
+        scene.check_order();
+    });
+    assert!(count > 10, "{count}");
+}
+
+/// Two installers with records of different ages never queue one after a later one.
+#[test]
+fn records_are_queued_upwards_by_any_two_threads() {
+    let count = explore(|| {
+        let scene = Scene::new();
+        let other = {
+            let scene = scene.clone();
+            thread::spawn(move || scene.install(3))
+        };
+        scene.install(2);
+        assert!(other.join().unwrap());
+        scene.check_order();
+    });
+    assert!(count > 1, "{count}");
+}
+
+/// Once a change by a record is queued, no earlier record is confirmed: an answer by that one may lack the change.
+#[test]
+fn an_earlier_record_is_not_confirmed_beside_a_change_by_the_next() {
+    let count = explore(|| {
+        let scene = Scene::new();
+        let installer = {
+            let scene = scene.clone();
+            thread::spawn(move || scene.install(2))
+        };
+        let writer = {
+            let scene = scene.clone();
+            thread::spawn(move || scene.change(2) && scene.confirms(1))
+        };
+        let was_confirmed = scene.confirms(1);
+        let is_confirmed = scene.confirms(1);
+        assert!(was_confirmed || !is_confirmed, "confirmations come back");
+        assert!(!writer.join().unwrap());
+        installer.join().unwrap();
+        assert!(!scene.confirms(1));
+        scene.check_order();
+    });
+    assert!(count > 10, "{count}");
+}
