@@ -7,6 +7,7 @@ mod disk;
 mod failures;
 mod figures;
 mod large;
+mod process;
 mod processes;
 mod requests;
 mod rest;

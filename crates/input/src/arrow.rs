@@ -22,6 +22,7 @@
 mod batch;
 mod column;
 mod error;
+mod fault;
 mod flat;
 mod messages;
 mod schema;
@@ -35,7 +36,8 @@ use std::io::Read;
 pub use batch::MAX_BATCH_BYTES;
 use column::{Column, RowFault, fingerprint_of, id_of, texts_of};
 pub use error::ArrowError;
-use messages::{Fault, Holds, Messages};
+use fault::Fault;
+use messages::{Holds, Messages};
 use schema::{Field, Wanted};
 use values::{Cell, Values};
 

@@ -58,8 +58,8 @@ impl Memtable {
     /// Puts all elements of another table.
     pub(crate) fn put_all(&mut self, other: &Self) {
         for (corpus, elements) in &other.corpora {
-            for (key, state) in elements {
-                self.put(*corpus, key.clone(), *state);
+            for stored in elements.iter() {
+                self.put(*corpus, stored.clone());
             }
         }
     }

@@ -82,6 +82,11 @@ impl Sorted {
         first.iter().chain(chunks.flat_map(|chunk| &chunk.stored))
     }
 
+    /// Number of states.
+    pub(crate) fn len(&self) -> usize {
+        self.chunks.iter().map(|chunk| chunk.stored.len()).sum()
+    }
+
     /// All states.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Stored> {
         self.chunks.iter().flat_map(|chunk| &chunk.stored)

@@ -98,7 +98,10 @@ impl EtcdServer {
         let revision = lines.find_map(|line| line.strip_prefix("\"Revision\" : "));
         let revision = revision.expect("the revision of an etcd that answers");
         let compacted = etcdctl(&["compact", revision]);
-        assert!(compacted.status.success(), "{compacted:?}");
+        // Where nothing was written since the last time, there is nothing to forget.
+        let complaint = String::from_utf8_lossy(&compacted.stderr);
+        let is_done = complaint.contains("required revision has been compacted");
+        assert!(compacted.status.success() || is_done, "{compacted:?}");
     }
 }
 

@@ -8,7 +8,8 @@ use serde::Serialize;
 use simshard_client::{Fingerprint, v1 as pb};
 use simshard_simhash::synthetic::Data;
 
-use super::processes::{End, Node, Replicas};
+use super::process::End;
+use super::processes::{Node, Replicas};
 use super::requests::refused;
 use super::session::{Session, distinct};
 use super::settings::{BARE, BLOCKS, DISTANCE, NODES, Settings, TEN_MILLION};

@@ -9,7 +9,8 @@ use simshard_cluster::{FileStore, MetadataStore};
 use simshard_runtime::system::anonymous_memory_of;
 use simshard_simhash::synthetic::{Data, queries};
 
-use super::processes::{End, Replicas};
+use super::process::End;
+use super::processes::Replicas;
 use super::session::{Session, distinct};
 use super::settings::{BARE, BLOCKS, Case, DISTANCE, NODES, Settings, TEN_MILLION};
 use super::{disk, rest};

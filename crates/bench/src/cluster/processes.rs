@@ -1,9 +1,8 @@
 //! A cluster of real processes on this machine, made of the program that runs now, and gone when it is dropped.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
@@ -11,18 +10,15 @@ use rustix::process::{Pid, Signal, kill_process};
 use simshard_proto::endpoint::limited;
 use simshard_proto::shard::v1 as shard;
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
-use simshard_proto::v1::corpus_service_client::CorpusServiceClient;
 use simshard_topology::MapDigest;
 use tempfile::TempDir;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Endpoint;
 use tonic_health::ServingStatus;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
 
+use super::process::{End, Process, Stub};
 use super::requests::refused;
-
-/// The raw interface of the router.
-pub(super) type Stub = CorpusServiceClient<Channel>;
 
 /// The service of a node that tells whether it is ready.
 const SERVICE: &str = "simshard.shard.v1.ShardService";
@@ -59,22 +55,6 @@ enum Place {
     LayoutFile(PathBuf),
     /// An address, as `--metadata` takes it, at which nodes register themselves.
     Metadata(String),
-}
-
-/// How a process is ended.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum End {
-    /// As an operator does.
-    Stop,
-    /// Without any warning.
-    Kill,
-}
-
-/// A process that is killed when it is dropped.
-struct Process {
-    child: Child,
-    /// Where it listens.
-    url: String,
 }
 
 impl Cluster {
@@ -291,6 +271,7 @@ impl Node {
         self.start_again()
     }
 
+    /// Ends it.
     pub(super) fn end(&mut self, end: End) -> anyhow::Result<()> {
         self.process.end(end).with_context(|| self.name.clone())
     }
@@ -326,11 +307,6 @@ impl Node {
             .until_it_listens()
             .with_context(|| does_not_start(name))?;
         Ok(start)
-    }
-
-    /// Ends it.
-    pub(super) fn end(&mut self, end: End) -> anyhow::Result<()> {
-        self.process.end(end).with_context(|| self.name.clone())
     }
 
     /// Starts it again where it was, and tells when. What it says of its work goes to a file.
@@ -380,76 +356,6 @@ impl Node {
     /// Its data directory.
     pub(super) fn data(&self) -> &Path {
         &self.data
-    }
-}
-
-impl Process {
-    /// Starts a role, and waits until it listens.
-    fn start(command: Command) -> anyhow::Result<Self> {
-        let mut process = Self::spawn(command)?;
-        process.until_it_listens()?;
-        Ok(process)
-    }
-
-    /// Starts a role.
-    fn spawn(command: Command) -> anyhow::Result<Self> {
-        Self::spawn_with(command, "warn")
-    }
-
-    /// Starts a role that says some of what it does.
-    fn spawn_with(mut command: Command, says: &str) -> anyhow::Result<Self> {
-        // The user's own settings must not change what is measured.
-        for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("SIMSHARD_") {
-                command.env_remove(name);
-            }
-        }
-        command.env("SIMSHARD_LOG", says);
-        let command = command.stdin(Stdio::null()).stdout(Stdio::piped());
-        Ok(Self {
-            child: command.spawn()?,
-            url: String::new(),
-        })
-    }
-
-    /// New connections to it.
-    fn connections(&self, count: usize) -> anyhow::Result<Vec<Stub>> {
-        let connect = |_| {
-            let endpoint = Endpoint::from_shared(self.url.clone())?;
-            let channel = limited(endpoint).connect_lazy();
-            Ok(Stub::new(channel).max_decoding_message_size(usize::MAX))
-        };
-        (0..count).map(connect).collect()
-    }
-
-    fn until_it_listens(&mut self) -> anyhow::Result<()> {
-        let mut line = String::new();
-        if let Some(stdout) = self.child.stdout.take() {
-            BufReader::new(stdout).read_line(&mut line)?;
-        }
-        let url = line.trim_end().strip_prefix("listening on ");
-        self.url = url.context("it ended before it listened")?.to_owned();
-        Ok(())
-    }
-
-    /// Ends it, and waits until it has.
-    fn end(&mut self, end: End) -> anyhow::Result<()> {
-        match end {
-            End::Stop => kill_process(Pid::from_child(&self.child), Signal::TERM)?,
-            End::Kill => self.child.kill()?,
-        }
-        let status = self.child.wait()?;
-        let is_due = status.success() || matches!(end, End::Kill);
-        ensure!(is_due, "it did not stop in order: {status}");
-        Ok(())
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // One that has ended already is left in peace.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

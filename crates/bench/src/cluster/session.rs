@@ -8,7 +8,8 @@ use simshard_simhash::Fingerprint;
 
 use super::check::{Question, Sample};
 use super::figures::Requests;
-use super::processes::{Cluster, Replicas, Stub};
+use super::process::Stub;
+use super::processes::{Cluster, Replicas};
 use super::settings::{BLOCKS, DISTANCE, Settings};
 use super::streams;
 

@@ -6,7 +6,7 @@ use simshard_client::v1 as pb;
 use simshard_simhash::Fingerprint;
 
 use super::check::{Answer, Sample};
-use super::processes::Stub;
+use super::process::Stub;
 use super::requests::refused;
 use super::settings::BARE;
 use super::streams::find_request;

@@ -9,7 +9,7 @@ use simshard_simhash::Fingerprint;
 use tokio::task::JoinSet;
 
 use super::check::{Answer, Sample};
-use super::processes::Stub;
+use super::process::Stub;
 use super::requests::refused;
 
 /// Documents as the batches of an InsertStream. Without ids they are bare fingerprints.

@@ -2,8 +2,9 @@
 
 use std::io::Read;
 
+use super::fault::Fault;
 use super::flat::{Malformed, Table};
-use super::messages::{Fault, Messages};
+use super::messages::Messages;
 use super::schema::{Field, Place, Walk};
 use super::values::Values;
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use simshard_simhash::Fingerprint;
 
 use super::error::ArrowError;
-use super::messages::Fault;
+use super::fault::Fault;
 use super::schema::{self, Field, Wanted};
 use super::values::Cell;
 use crate::document::MAX_RECORD_BYTES;

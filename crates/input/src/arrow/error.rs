@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::messages::Fault;
+use super::fault::Fault;
 use crate::row_problem::RowProblem;
 
 /// Why an Arrow file cannot be used. Each message is complete in itself. A `file` is a path, or `<stdin>`.

@@ -10,6 +10,7 @@
 
 use std::io::{self, Read};
 
+use super::fault::Fault;
 use super::flat::{Malformed, Table};
 use crate::head;
 
@@ -39,28 +40,6 @@ pub(super) enum Holds {
     Batch,
     /// Tensors, which are no tables.
     Other,
-}
-
-/// Why there is no more.
-#[derive(Debug)]
-pub(super) enum Fault {
-    Malformed(&'static str),
-    Unreadable(io::Error),
-}
-
-impl From<Malformed> for Fault {
-    fn from(_: Malformed) -> Self {
-        Self::Malformed("a message leads out of its bytes")
-    }
-}
-
-impl From<io::Error> for Fault {
-    fn from(error: io::Error) -> Self {
-        if error.kind() == io::ErrorKind::UnexpectedEof {
-            return Self::Malformed("it ends within a message");
-        }
-        Self::Unreadable(error)
-    }
 }
 
 impl Messages {

@@ -172,7 +172,8 @@ fn files_none_of_which_is_a_document_are_an_error() {
 
 #[test]
 fn a_folder_without_files_is_an_error_once() {
-    let options = args(Format::Files, &[Folder::new().path()]);
+    let folder = Folder::new();
+    let options = args(Format::Files, &[folder.path()]);
     let mut documents = open_bytes(&options, b"").unwrap().documents();
     assert!(documents.next().unwrap().is_err());
     assert!(documents.next().is_none());

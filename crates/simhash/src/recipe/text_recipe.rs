@@ -9,10 +9,11 @@ use super::{
 use crate::Fingerprint;
 
 /// A recipe that makes fingerprints of texts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum TextRecipe {
     /// One-bit minima of lower-cased words and of runs of two, hashed with XXH3: this project's own,
     /// the default.
+    #[default]
     WordsV3,
     /// One-bit minima of runs of this many lower-cased words, hashed with XXH3: this project's own.
     /// With 2 words its name has no number.
@@ -32,12 +33,6 @@ pub enum TextRecipe {
     /// Runs of characters, each once, hashed with XXH3: the `SimHash` of the Python package
     /// `text-dedup`.
     TextDedup(Window),
-}
-
-impl Default for TextRecipe {
-    fn default() -> Self {
-        Self::WordsV3
-    }
 }
 
 /// The part of the name before the window.

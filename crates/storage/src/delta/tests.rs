@@ -8,6 +8,7 @@ use super::*;
 use crate::element::State;
 use crate::memtable::Memtable;
 use crate::merge::Merge;
+use crate::stored::Stored;
 use crate::tests::is_long;
 
 type Contents = BTreeMap<(CorpusUid, Fingerprint, Box<str>), State>;
@@ -17,7 +18,7 @@ const CORPORA: [CorpusUid; 2] = [CorpusUid([3; 16]), CorpusUid([7; 16])];
 fn table(contents: &Contents) -> Memtable {
     let mut table = Memtable::default();
     for ((corpus, fingerprint, id), state) in contents {
-        table.put(*corpus, (*fingerprint, id.clone()), *state);
+        table.put(*corpus, Stored::new(*fingerprint, id, *state));
     }
     table
 }
@@ -119,8 +120,8 @@ impl Scene {
         let mut sent = 0;
         let mut take = |corpus, element: Element<'_>, into: &mut Memtable| {
             sent += 1;
-            let key = (element.fingerprint, element.id.into());
-            into.put(corpus, key, element.into());
+            let stored = Stored::new(element.fingerprint, element.id, element.into());
+            into.put(corpus, stored);
         };
         let mut cursor = source.cursor(|_| true);
         let visit = |corpus, compared: Compared<'_>| {

@@ -7,7 +7,8 @@ use serde::Serialize;
 use simshard_simhash::synthetic::queries;
 use tokio::time::sleep;
 
-use super::super::processes::{End, Replicas};
+use super::super::process::End;
+use super::super::processes::Replicas;
 use super::super::rest;
 use super::super::settings::{BARE, DISTANCE, MILLION, Settings};
 use super::{Failing, PATIENCE};

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tonic::Status;
 
-use super::super::processes::Stub;
+use super::super::process::Stub;
 use super::super::settings::BARE;
 use super::super::streams::find_request;
 

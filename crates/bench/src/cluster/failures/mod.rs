@@ -15,7 +15,8 @@ use simshard_simhash::synthetic::{Data, queries};
 use simshard_topology::replication::ShardRecord;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
-use super::processes::{Cluster, End, Replicas};
+use super::process::End;
+use super::processes::{Cluster, Replicas};
 use super::requests::Latencies;
 use super::rest;
 use super::session::Session;

@@ -217,7 +217,11 @@ fn a_crawl_that_cannot_be_used_is_told_by_file_and_record() {
             "cut.warc.wet.gz on, in record 2: the gzip data ends too early",
         ),
         ("cut.wet", &plain[..plain.len() - 10], &cut),
-        ("image.warc", &image, "image.warc holds no text"),
+        (
+            "image.warc",
+            &image,
+            "no record of the input holds a text: image/png: 1;",
+        ),
         ("long.wet", &long, "long.wet: record 1 at byte 0: the id "),
         (
             "none.warc",
@@ -227,13 +231,17 @@ fn a_crawl_that_cannot_be_used_is_told_by_file_and_record() {
     ] {
         folder.refuse(&[&folder.write(name, content)], b"", expected);
     }
-    folder.refuse(&["--format", "warc"], &image, "<stdin> holds no text");
+    folder.refuse(
+        &["--format", "warc"],
+        &image,
+        "no record of the input holds a text: image/png: 1;",
+    );
     let good = folder.write("good.wet", &plain);
     let field = ["--text-field", "body", &good];
     folder.refuse(
         &field,
         b"",
-        "--text-field belongs to --format jsonl, csv or parquet",
+        "--text-field belongs to --format jsonl, csv, parquet or arrow",
     );
     let tsv = folder.write("good.tsv", b"a\t1\n");
     folder.refuse(&[&good, &tsv], b"", "say with --format what they all are");

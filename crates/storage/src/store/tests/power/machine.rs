@@ -13,7 +13,7 @@ use crate::log::{Appender, Committed, Fault, LogOptions, Record, Sink as _};
 use crate::memtable::Memtable;
 use crate::merge::Cursor;
 use crate::store::{CopyBase, CopyError, Holding, OpenError, Options, Store, entries_of};
-use crate::stored::SharedChange;
+use crate::stored::{SharedChange, Stored};
 use crate::tests::ForgetfulDirectory;
 use crate::writer::{Committer, Failure, Refusal, Sink};
 use simshard_topology::ShardId;
@@ -160,7 +160,7 @@ impl Machine {
         let layouts = corpora.iter().map(|corpus| (corpus.uid, corpus.layout));
         let mut source = Memtable::default();
         for (corpus, fingerprint, id, state) in copied(layouts, shard, added) {
-            source.put(corpus, (fingerprint, id.into()), state);
+            source.put(corpus, Stored::new(fingerprint, id, state));
         }
         let until = base.until();
         let corpora: Vec<_> = corpora.iter().map(|corpus| corpus.uid).collect();
