@@ -16,8 +16,7 @@ static ALLOCATOR: Jemalloc = Jemalloc;
 
 /// The settings that jemalloc reads at its start. It returns memory after a second without use, not after ten,
 /// and blocks of 1 MiB and more at once, not only those of 8 MiB: batch commands hold less then. Blocks of some pages
-/// get no page more: a shard has many of them, which take a tenth less then. Threads keep no free blocks above 4 KiB for
-/// themselves: those of all threads took 4 MB.
+/// get no page more: a shard has many of them, which take a tenth less then.
 // SAFETY: no other symbol has this name. jemalloc takes it for a pointer to text that ends with a zero byte, as it is.
 #[expect(
     unsafe_code,
@@ -25,9 +24,8 @@ static ALLOCATOR: Jemalloc = Jemalloc;
 )]
 #[unsafe(export_name = "_rjem_malloc_conf")]
 #[used]
-static SETTINGS: &[u8; 103] =
-    b"dirty_decay_ms:1000,muzzy_decay_ms:0,oversize_threshold:1048576,cache_oblivious:false,\
-lg_tcache_max:12\0";
+static SETTINGS: &[u8; 86] =
+    b"dirty_decay_ms:1000,muzzy_decay_ms:0,oversize_threshold:1048576,cache_oblivious:false\0";
 
 /// Starts the threads of jemalloc that return memory. Without them jemalloc returns memory only when it allocates, so a
 /// process at rest would keep it.

@@ -1,13 +1,13 @@
 //! The states of documents in ascending order of fingerprint, then id, in chunks that are nearly full.
 //!
-//! Beside the states stand the leading bits of their fingerprints: a search for a place reads these, which are few
-//! bytes in a row, and hardly any of the states.
+//! A search for a place hardly reads any state. It finds the chunk by `starts`, and the place in it by `leading`: bits
+//! of the fingerprints that tell the states of one chunk apart. Both are few bytes in a row.
 //!
 //! # Invariants
 //! - SO1: keys ascend strictly, within chunks and from one to the next.
-//! - SO2: no chunk is empty or has more than [`MOST`] states, and `leading` has the leading bits of each.
-
-use std::cmp::Ordering;
+//! - SO2: no chunk has more than [`MOST`] states, and none but the first is empty.
+//! - SO3: the fingerprints of a chunk lie between its own start and the next one, both included. `leading` has 16 bits of
+//!   each, behind those that both ends share.
 
 use simshard_simhash::Fingerprint;
 
@@ -16,17 +16,22 @@ use crate::stored::Stored;
 /// Most states of a chunk.
 const MOST: usize = 256;
 
-/// The states that a chunk has room for is a multiple of this: so it grows often, and has little room to spare.
-const STEP: usize = 16;
+/// The states that a chunk has room for is a multiple of this. So it has little room to spare, and what it takes is a
+/// size that the allocator has.
+const STEP: usize = 32;
 
 /// States in order.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Sorted {
+    /// By chunk, its first fingerprint; 0 for the first chunk, whatever it has.
+    starts: Vec<Fingerprint>,
     chunks: Vec<Chunk>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Chunk {
+    /// Leading bits that all its fingerprints share.
+    shared: u32,
     leading: Vec<u16>,
     stored: Vec<Stored>,
 }
@@ -36,6 +41,15 @@ struct Place {
     chunk: usize,
     place: usize,
     is_there: bool,
+}
+
+impl Default for Sorted {
+    fn default() -> Self {
+        Self {
+            starts: vec![Fingerprint(0)],
+            chunks: vec![Chunk::default()],
+        }
+    }
 }
 
 impl Sorted {
@@ -54,13 +68,9 @@ impl Sorted {
             }
             return false;
         }
-        if self.chunks.is_empty() {
-            self.chunks.push(Chunk::default());
-        }
-        let full = self.chunks[chunk].insert(place, stored);
-        if full {
-            let rest = self.chunks[chunk].split();
-            self.chunks.insert(chunk + 1, rest);
+        self.chunks[chunk].insert(place, stored);
+        if self.chunks[chunk].stored.len() == MOST {
+            self.split(chunk);
         }
         true
     }
@@ -75,11 +85,11 @@ impl Sorted {
     /// The states from a key on.
     pub(crate) fn from(&self, fingerprint: Fingerprint, id: &str) -> impl Iterator<Item = &Stored> {
         let Place { chunk, place, .. } = self.find(fingerprint, id.as_bytes());
-        let mut chunks = self.chunks.get(chunk..).unwrap_or_default().iter();
-        let first = chunks
-            .next()
-            .map_or(&[][..], |chunk| &chunk.stored[place..]);
-        first.iter().chain(chunks.flat_map(|chunk| &chunk.stored))
+        let first = &self.chunks[chunk].stored[place..];
+        let others = &self.chunks[chunk + 1..];
+        first
+            .iter()
+            .chain(others.iter().flat_map(|chunk| &chunk.stored))
     }
 
     /// Number of states.
@@ -93,34 +103,57 @@ impl Sorted {
     }
 
     fn find(&self, fingerprint: Fingerprint, id: &[u8]) -> Place {
-        let is_behind = |chunk: &Chunk| chunk.compare(0, fingerprint, id).is_gt();
-        let after = self.chunks.partition_point(|chunk| !is_behind(chunk));
-        let chunk = after.saturating_sub(1);
-        let Some(found) = self.chunks.get(chunk) else {
-            return Place {
-                chunk,
-                place: 0,
-                is_there: false,
-            };
+        let below = self.starts.partition_point(|&start| start < fingerprint);
+        // Documents of one fingerprint may fill several chunks.
+        let equal = self.starts[below..].partition_point(|&start| start == fingerprint);
+        let not_behind = |chunk: &Chunk| {
+            let first = chunk.stored.first();
+            first.is_none_or(|first| first.key() <= (fingerprint, id))
         };
-        let (place, is_there) = found.find(fingerprint, id);
+        let above = self.chunks[below..below + equal].partition_point(not_behind);
+        let chunk = (below + above).saturating_sub(1);
+        let (place, is_there) = self.chunks[chunk].find(fingerprint, id);
         Place {
             chunk,
             place,
             is_there,
         }
     }
+
+    /// Makes two of a chunk.
+    fn split(&mut self, chunk: usize) {
+        let behind = self.starts.get(chunk + 1).copied();
+        let behind = behind.unwrap_or(Fingerprint(u64::MAX));
+        let own = self.starts[chunk];
+        let halves = &mut self.chunks[chunk];
+        let rest = halves.stored.split_off(MOST / 2);
+        let middle = rest[0].fingerprint();
+        let first = std::mem::take(&mut halves.stored);
+        *halves = Chunk::between(own, middle, first);
+        let rest = Chunk::between(middle, behind, rest);
+        self.chunks.insert(chunk + 1, rest);
+        self.starts.insert(chunk + 1, middle);
+    }
 }
 
 impl Chunk {
-    /// How the key at a place compares with another one.
-    fn compare(&self, place: usize, fingerprint: Fingerprint, id: &[u8]) -> Ordering {
-        let by_leading = self.leading[place].cmp(&leading(fingerprint));
-        by_leading.then_with(|| self.stored[place].key().cmp(&(fingerprint, id)))
+    /// A chunk of these states, whose fingerprints lie between the two.
+    fn between(low: Fingerprint, high: Fingerprint, mut stored: Vec<Stored>) -> Self {
+        stored.shrink_to_fit();
+        let shared = (low.0 ^ high.0).leading_zeros();
+        let leading = stored
+            .iter()
+            .map(|one| leading(one.fingerprint(), shared))
+            .collect();
+        Self {
+            shared,
+            leading,
+            stored,
+        }
     }
 
     fn find(&self, fingerprint: Fingerprint, id: &[u8]) -> (usize, bool) {
-        let leading = leading(fingerprint);
+        let leading = leading(fingerprint, self.shared);
         let start = self.leading.partition_point(|&other| other < leading);
         let same = self.leading[start..].partition_point(|&other| other == leading);
         let same = &self.stored[start..start + same];
@@ -130,32 +163,20 @@ impl Chunk {
         }
     }
 
-    /// Inserts a state. Says whether the chunk is full now.
-    fn insert(&mut self, place: usize, stored: Stored) -> bool {
+    fn insert(&mut self, place: usize, stored: Stored) {
         if self.stored.len() == self.stored.capacity() {
             self.leading.reserve_exact(STEP);
             self.stored.reserve_exact(STEP);
         }
-        self.leading.insert(place, leading(stored.fingerprint()));
+        let leading = leading(stored.fingerprint(), self.shared);
+        self.leading.insert(place, leading);
         self.stored.insert(place, stored);
-        self.stored.len() == MOST
-    }
-
-    /// Takes the second half off.
-    fn split(&mut self) -> Self {
-        let half = MOST / 2;
-        let rest = Self {
-            leading: self.leading.split_off(half),
-            stored: self.stored.split_off(half),
-        };
-        self.leading.shrink_to_fit();
-        self.stored.shrink_to_fit();
-        rest
     }
 }
 
-fn leading(fingerprint: Fingerprint) -> u16 {
-    (fingerprint.0 >> 48) as u16
+/// The 16 bits of a fingerprint behind its first ones.
+fn leading(fingerprint: Fingerprint, first: u32) -> u16 {
+    (fingerprint.0.unbounded_shl(first) >> 48) as u16
 }
 
 #[cfg(test)]
@@ -175,10 +196,16 @@ mod tests {
             (key, one.state())
         });
         assert!(all.eq(model.clone()), "SO1");
-        for chunk in &sorted.chunks {
-            let own = chunk.stored.iter().map(|one| leading(one.fingerprint()));
-            assert!(own.eq(chunk.leading.iter().copied()), "SO2");
-            assert!((1..MOST).contains(&chunk.stored.len()), "SO2");
+        let ends = sorted.starts[1..].iter().copied();
+        let ends = ends.chain([Fingerprint(u64::MAX)]);
+        let bounds = sorted.starts.iter().copied().zip(ends);
+        for (chunk, (low, high)) in sorted.chunks.iter().zip(bounds) {
+            let own = chunk.stored.iter().map(Stored::fingerprint);
+            assert!(own.clone().all(|one| low <= one && one <= high), "SO3");
+            let own = own.map(|one| leading(one, chunk.shared));
+            assert!(own.eq(chunk.leading.iter().copied()), "SO3");
+            let least = usize::from(low.0 > 0);
+            assert!((least..MOST).contains(&chunk.stored.len()), "SO2");
         }
     }
 

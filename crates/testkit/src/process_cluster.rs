@@ -279,8 +279,13 @@ impl ProcessCluster {
     /// Kills a node, and starts it again with an empty directory, as after the loss of a disk.
     pub fn restart_node_empty(&mut self, number: usize) {
         self.end_node(number, End::Killed);
-        fs::remove_dir_all(self.data(number)).expect("a directory");
+        self.lose_data(number);
         self.start_node(number);
+    }
+
+    /// Removes the data of a node that has ended.
+    pub fn lose_data(&self, number: usize) {
+        fs::remove_dir_all(self.data(number)).expect("a directory");
     }
 
     /// Ends a node.

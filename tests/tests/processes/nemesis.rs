@@ -84,6 +84,24 @@ async fn is_whole(metadata: &str, replicas: usize) -> bool {
     holders.all(|holder| reported.contains(&holder))
 }
 
+/// Whether other nodes are in sync for each shard that this one, which has ended, is in sync for. Just before it ended
+/// it may have evicted them.
+async fn others_have_all(metadata: &str, node: usize) -> bool {
+    let keys = key_values_at(metadata).unwrap();
+    let name = format!("n{}", node + 1);
+    let stores = registered_stores(&*keys).await.unwrap();
+    let store = stores.iter().find(|store| store.node.as_str() == name);
+    let store = store.unwrap().id;
+    let records = shard_records(&*keys).await.unwrap();
+    let is_last = records
+        .values()
+        .any(|record| record.in_sync.iter().all(|entry| entry.store == store));
+    if is_last {
+        println!("node {name} keeps its data: no other has all of them");
+    }
+    !is_last
+}
+
 /// The store of the node at this address, and the records of shards that it has on disk: the number of the epoch of each.
 async fn reports(address: &str) -> Option<Vec<(StoreId, ShardId, u64)>> {
     let endpoint = Endpoint::from_shared(address.to_owned()).ok()?;
@@ -121,6 +139,15 @@ impl World {
         until(async || is_whole(&self.metadata, self.replicas).await).await;
     }
 
+    /// Kills a node, and starts it without its data, as after the loss of a disk.
+    async fn lose_disk(&mut self, node: usize) {
+        block_in_place(|| self.cluster.end_node(node, End::Killed));
+        if others_have_all(&self.metadata, node).await {
+            self.cluster.lose_data(node);
+        }
+        block_in_place(|| self.cluster.start_node(node));
+    }
+
     /// Does something to a node, and takes it back. A disk is lost only if all others have what it had.
     async fn fault(&mut self, random: &mut Rng, was_whole: bool) {
         let node = random.usize(..NODES);
@@ -132,7 +159,7 @@ impl World {
                 pass(away).await;
                 cluster.thaw_node(node);
             }
-            2 if was_whole => block_in_place(|| cluster.restart_node_empty(node)),
+            2 if was_whole => self.lose_disk(node).await,
             number => {
                 let end = [End::Stopped, End::Killed][usize::from(number % 2)];
                 block_in_place(|| cluster.end_node(node, end));

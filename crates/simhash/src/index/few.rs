@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use smallvec::SmallVec;
 
 use super::run::Run;
-use super::{Hit, Index, Search};
+use super::{Hit, Index, Search, mixed_bits};
 use crate::Fingerprint;
 use crate::scan::{self, HitBuffer, One, Sink};
 
@@ -106,7 +106,7 @@ impl Index {
             if !self.shard.is_none_or(concerned) {
                 continue;
             }
-            let value = scan::mix(table.leading_mask(), value);
+            let value = scan::mix(mixed_bits(table, self.shard), value);
             for run in self.runs(place).iter().map(Run::packed) {
                 let bucket = run.bucket(value);
                 run.prefetch_places(bucket);

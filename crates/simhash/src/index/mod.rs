@@ -250,8 +250,8 @@ impl Index {
             self.shard.is_none_or(own)
         };
         let recent = self.recent.iter().copied().filter(is_held);
-        let prefix = table.leading_mask();
-        let stored = stored.map(move |mixed| table.unpermute(scan::unmix(prefix, mixed)));
+        let mask = mixed_bits(table, self.shard);
+        let stored = stored.map(move |mixed| table.unpermute(scan::unmix(mask, mixed)));
         let all = stored.chain(recent);
         all.filter(|&fingerprint| !self.is_removed(fingerprint))
     }
@@ -263,6 +263,19 @@ impl Index {
     fn is_removed(&self, fingerprint: Fingerprint) -> bool {
         !self.removed.is_empty() && self.removed.contains(&fingerprint)
     }
+}
+
+/// How many leading bits all entries of a table share.
+const fn shared_bits(shard: Option<u8>) -> u32 {
+    match shard {
+        Some(_) => u8::BITS,
+        None => 0,
+    }
+}
+
+/// The bits of a permuted value that are mixed: its prefix, but for what all entries share.
+const fn mixed_bits(table: &Table, shard: Option<u8>) -> u64 {
+    table.leading_mask() & (u64::MAX >> shared_bits(shard))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use super::few::Bounds;
 use super::run::Run;
 use super::sort::Permuted;
-use super::{Hit, Index, Search};
+use super::{Hit, Index, Search, mixed_bits, shared_bits};
 use crate::Fingerprint;
 use crate::counting;
 use crate::scan::{self, BATCH, HitBuffer, Packed, Probe, Sink, Zeroed};
@@ -17,7 +17,7 @@ use crate::tables::ActiveTables;
 /// Fewer queries than this are searched one by one.
 const BATCHED_QUERIES: usize = 16;
 
-/// Where the two leading bytes of a value begin, by which queries are sorted.
+/// Where the two leading bytes of a value begin, by which queries are sorted; further down if all share leading bits.
 const LOW: u32 = 48;
 const HIGH: u32 = 56;
 
@@ -105,7 +105,7 @@ impl Index {
                 let end = queries.len().min(start + step);
                 batch.fill(self, place, start as u32, &queries[start..end]);
                 if ordered {
-                    batch.order();
+                    batch.order(shared_bits(self.shard));
                 }
                 let mut take = |found: &mut HitBuffer| {
                     for (query, difference) in found.drain() {
@@ -190,7 +190,7 @@ impl Index {
         let Some((place, table)) = self.tables.iter().enumerate().find(held) else {
             return false;
         };
-        let value = scan::mix(table.leading_mask(), table.permute(fingerprint));
+        let value = scan::mix(mixed_bits(table, self.shard), table.permute(fingerprint));
         let runs = self.runs(place).iter().map(Run::packed);
         for run in runs.clone() {
             run.prefetch_places(run.bucket(value));
@@ -211,10 +211,10 @@ impl Index {
         };
         let mut buffer = Zeroed::default();
         let mixed = permuted.sorted(&mut buffer);
-        let prefix = table.leading_mask();
+        let mask = mixed_bits(table, None);
         let distinct = mixed.chunk_by(|a, b| a == b).map(|equal| equal[0]);
         distinct
-            .map(|mixed| Fingerprint(scan::unmix(prefix, mixed)))
+            .map(|mixed| Fingerprint(scan::unmix(mask, mixed)))
             .collect()
     }
 
@@ -230,7 +230,7 @@ impl Index {
         for (fingerprints, present) in fingerprints.chunks(BATCH).zip(present.chunks_mut(BATCH)) {
             let permuted = &mut permuted[..fingerprints.len()];
             scan::permute(self.level, first, fingerprints, permuted);
-            scan::mix_all(self.level, first.leading_mask(), permuted);
+            scan::mix_all(self.level, mixed_bits(first, None), permuted);
             let mut take = |found: &mut HitBuffer| {
                 for (query, _) in found.drain() {
                     present[query as usize] = true;
@@ -284,24 +284,26 @@ impl Batch {
         if let Some(shard) = index.shard {
             self.keep(table, shard);
         }
-        scan::mix_all(index.level, table.leading_mask(), &mut self.permuted);
+        scan::mix_all(index.level, mixed_bits(table, index.shard), &mut self.permuted);
     }
 
-    /// Sorts the queries by their two leading bytes, first by the lower one, so that those of one bucket, or of neighbouring ones, stand together.
-    fn order(&mut self) {
-        let byte = |value: u64, shift: u32| usize::from((value >> shift) as u8);
+    /// Sorts the queries by the two bytes behind the bits that they share, first by the lower one, so that those of one
+    /// bucket, or of neighbouring ones, stand together.
+    fn order(&mut self, shared: u32) {
+        let low = |value: u64| usize::from((value << shared >> LOW) as u8);
+        let high = |value: u64| usize::from((value << shared >> HIGH) as u8);
         let (mut lows, mut highs) = ([0_u32; BYTES], [0_u32; BYTES]);
         let all = || self.permuted.iter().copied();
-        counting::count(&mut lows, all().map(|value| byte(value, LOW)));
-        counting::count(&mut highs, all().map(|value| byte(value, HIGH)));
+        counting::count(&mut lows, all().map(low));
+        counting::count(&mut highs, all().map(high));
         counting::to_starts(&mut lows);
         counting::to_starts(&mut highs);
         self.ordered.resize(self.permuted.len(), (0, 0));
         let queries = all().zip(self.places.iter().copied());
-        let queries = queries.map(|(value, place)| (byte(value, LOW), (value, place)));
+        let queries = queries.map(|(value, place)| (low(value), (value, place)));
         counting::scatter(&mut lows, queries, &mut self.ordered);
         for &(value, place) in &self.ordered {
-            let next = &mut highs[byte(value, HIGH)];
+            let next = &mut highs[high(value)];
             (self.permuted[*next as usize], self.places[*next as usize]) = (value, place);
             *next += 1;
         }

@@ -1,8 +1,9 @@
-//! Permuting and sorting fingerprints: one scatter by the leading bits, then one of
+//! Permuting and sorting fingerprints: one scatter by the leading bits that may differ, then one of
 //! each part by the next, which stays in the cache, then insertion of each value
 //! among its few neighbours. Prefixes are mixed, so parts and bins are about equal;
 //! where values crowd all the same, the standard sort takes over.
 
+use super::{mixed_bits, shared_bits};
 use crate::Fingerprint;
 use crate::counting;
 use crate::scan::{self, BATCH, Level, Zeroed};
@@ -40,7 +41,8 @@ impl Permuted<'_> {
             values[..len].sort_unstable();
             return &values[..len];
         }
-        let bucket = |value: u64| (value >> (64 - SCATTER_BITS)) as usize;
+        let shared = shared_bits(self.shard);
+        let bucket = |value: u64| (value << shared >> (64 - SCATTER_BITS)) as usize;
         let mut ends = vec![0_usize; 1 << SCATTER_BITS];
         self.batches(|batch| counting::count(&mut ends, batch.iter().map(|&v| bucket(v))));
         let values = buffer.room(counting::to_starts(&mut ends));
@@ -51,7 +53,7 @@ impl Permuted<'_> {
         let mut sorter = PartSorter::default();
         let mut start = 0;
         for end in ends {
-            sorter.sort(&mut values[start..end]);
+            sorter.sort(&mut values[start..end], shared + SCATTER_BITS);
             start = end;
         }
         values
@@ -59,7 +61,7 @@ impl Permuted<'_> {
 
     /// Calls `batch` with the permuted values that the shard holds, mixed.
     fn batches(&self, mut batch: impl FnMut(&[u64])) {
-        let prefix = self.table.leading_mask();
+        let mask = mixed_bits(self.table, self.shard);
         let mut permuted = [0; BATCH];
         for fingerprints in self.fingerprints.chunks(BATCH) {
             let permuted = &mut permuted[..fingerprints.len()];
@@ -68,7 +70,7 @@ impl Permuted<'_> {
                 Some(shard) => held(permuted, shard),
                 None => permuted,
             };
-            scan::mix_all(self.level, prefix, held);
+            scan::mix_all(self.level, mask, held);
             batch(held);
         }
     }
@@ -85,7 +87,7 @@ fn held(values: &mut [u64], shard: u8) -> &mut [u64] {
     &mut values[..kept]
 }
 
-/// Sorts values that agree in their first [`SCATTER_BITS`].
+/// Sorts values that agree in their leading bits.
 #[derive(Default)]
 struct PartSorter {
     ends: Vec<u32>,
@@ -93,12 +95,12 @@ struct PartSorter {
 }
 
 impl PartSorter {
-    fn sort(&mut self, values: &mut [u64]) {
+    fn sort(&mut self, values: &mut [u64], equal_bits: u32) {
         if !PART.contains(&values.len()) {
             return values.sort_unstable();
         }
         let bits = values.len().ilog2();
-        let bin = |value: u64| (value << SCATTER_BITS >> (64 - bits)) as usize;
+        let bin = |value: u64| (value << equal_bits >> (64 - bits)) as usize;
         self.ends.clear();
         self.ends.resize(1 << bits, 0);
         counting::count(&mut self.ends, values.iter().map(|&value| bin(value)));
@@ -144,7 +146,7 @@ mod tests {
                     let permuted = fingerprints.iter().map(|&f| table.permute(f));
                     let held =
                         |value: &u64| shard.is_none_or(|shard| value.to_be_bytes()[0] == shard);
-                    let mix = |value| scan::mix(table.leading_mask(), value);
+                    let mix = |value| scan::mix(mixed_bits(table, shard), value);
                     let mut expected: Vec<u64> = permuted.filter(held).map(mix).collect();
                     expected.sort_unstable();
                     let mut buffer = Zeroed::default();

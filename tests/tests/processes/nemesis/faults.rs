@@ -66,6 +66,15 @@ impl Fault {
         matches!(self, Self::Wipe(_) | Self::RollBack(..))
     }
 
+    /// Takes the data of a node that has ended.
+    pub(super) fn lose_data(&self, cluster: &mut HostCluster) {
+        match self {
+            Self::Wipe(node) => cluster.lose_data(*node),
+            Self::RollBack(node, _) => cluster.roll_back(*node),
+            _ => {}
+        }
+    }
+
     /// Whether two faults may happen at once: one is not done to a part that does not run.
     pub(super) fn goes_with(&self, other: &Self) -> bool {
         let is_apart = self
@@ -94,10 +103,7 @@ impl Fault {
             Self::Kill(part) => cluster.kill(*part),
             Self::Stop(part) => cluster.stop(*part),
             Self::Freeze(part) => cluster.freeze(*part),
-            Self::Wipe(node) => {
-                cluster.kill(Part::Node(*node));
-                cluster.lose_data(*node);
-            }
+            Self::Wipe(node) => cluster.kill(Part::Node(*node)),
             Self::RollBack(node, copy) => {
                 if *copy == CopyOf::Now || !cluster.has_copy(*node) {
                     cluster.copy_data(*node);
@@ -117,12 +123,7 @@ impl Fault {
         match self {
             Self::Kill(part) | Self::Stop(part) => cluster.start_part(*part),
             Self::Freeze(part) => cluster.thaw(*part),
-            Self::Wipe(node) => cluster.start_part(Part::Node(*node)),
-            Self::RollBack(node, _) => {
-                cluster.kill(Part::Node(*node));
-                cluster.roll_back(*node);
-                cluster.start_part(Part::Node(*node));
-            }
+            Self::Wipe(node) | Self::RollBack(node, _) => cluster.start_part(Part::Node(*node)),
             Self::Cut(links) => links.iter().for_each(|&(from, to)| cluster.mend(from, to)),
             Self::RestartEtcd => cluster.etcd().restart(),
             Self::Compact => {}

@@ -10,7 +10,7 @@ use tokio::task::block_in_place;
 
 use super::faults::Fault;
 use super::oracle::Oracle;
-use super::{is_whole, pass, seed, until};
+use super::{is_whole, others_have_all, pass, seed, until};
 use crate::load::create;
 
 /// Clusters of some shapes.
@@ -62,14 +62,27 @@ impl World {
         );
     }
 
-    fn start(&mut self, fault: &Fault) {
+    async fn start(&mut self, fault: &Fault) {
         self.say("begin", fault);
         block_in_place(|| fault.begin(&mut self.cluster, &self.oracle.skew));
+        if let Fault::Wipe(node) = fault {
+            self.lose_data(fault, *node).await;
+        }
     }
 
-    fn take_back(&mut self, fault: &Fault) {
+    async fn take_back(&mut self, fault: &Fault) {
         self.say("end", fault);
+        if let Fault::RollBack(node, _) = fault {
+            self.cluster.kill(Part::Node(*node));
+            self.lose_data(fault, *node).await;
+        }
         block_in_place(|| fault.end(&mut self.cluster, &self.oracle.skew));
+    }
+
+    async fn lose_data(&mut self, fault: &Fault, node: usize) {
+        if others_have_all(&self.cluster.metadata(), node).await {
+            fault.lose_data(&mut self.cluster);
+        }
     }
 
     async fn pass(&mut self) {
@@ -119,20 +132,20 @@ impl World {
         if first.loses_data() {
             self.until_whole().await;
         }
-        self.start(&first);
+        self.start(&first).await;
         self.pass().await;
         if self.random.u8(..3) == 0 {
             let second = self.fault(|fault| fault.goes_with(&first) && !fault.loses_data());
-            self.start(&second);
+            self.start(&second).await;
             self.pass().await;
-            self.take_back(&first);
+            self.take_back(&first).await;
             self.pass().await;
-            self.take_back(&second);
+            self.take_back(&second).await;
         } else {
             if matches!(first, Fault::RollBack(..)) {
                 self.until_whole().await;
             }
-            self.take_back(&first);
+            self.take_back(&first).await;
         }
         if first.loses_data() {
             self.until_whole().await;
