@@ -66,20 +66,29 @@ fn said(option: &str, variable: &str) -> Option<String> {
     value_of(option, words).or_else(|| env::var(variable).ok())
 }
 
+/// Bash cuts a word before and behind each `:` and `=`: `--router=http://host` comes as `--router`, `=`, `http`, `:` and
+/// `//host`. Other shells hand words on whole.
 fn value_of(option: &str, words: impl Iterator<Item = String>) -> Option<String> {
-    let mut words = words;
-    while let Some(word) = words.next() {
+    let mut words = words.peekable();
+    let value = loop {
+        let word = words.next()?;
         if word == option {
-            return words.next();
+            words.next_if(|word| word == "=");
+            break words.next()?;
         }
-        if let Some(value) = word
-            .strip_prefix(option)
-            .and_then(|rest| rest.strip_prefix('='))
-        {
-            return Some(value.to_owned());
+        let value = word.strip_prefix(option);
+        if let Some(value) = value.and_then(|rest| rest.strip_prefix('=')) {
+            break value.to_owned();
         }
+    };
+    let is_cut = |word: &str| word == ":" || word == "=";
+    let mut whole = value;
+    while let Some(sign) = words.next_if(|word| is_cut(word)) {
+        whole += &sign;
+        let is_end = |word: &str| is_cut(word) || word.starts_with("--");
+        whole += &words.next_if(|word| !is_end(word)).unwrap_or_default();
     }
-    None
+    Some(whole)
 }
 
 #[cfg(test)]
@@ -93,5 +102,14 @@ mod tests {
         assert_eq!(value("find --router=b --corpus"), Some("b".to_owned()));
         assert_eq!(value("find --routers=b --corpus"), None);
         assert_eq!(value("find --router"), None);
+    }
+
+    #[test]
+    fn what_bash_cut_is_one_value_again() {
+        let value = |line: &str| value_of("--router", line.split(' ').map(str::to_owned));
+        let whole = Some("http://[::1]:7460".to_owned());
+        assert_eq!(value("find --router http : //[ : : 1] : 7460 --corpus"), whole);
+        assert_eq!(value("find --router = http : //[ : : 1] : 7460"), whole);
+        assert_eq!(value("find --router http : --corpus"), Some("http:".to_owned()));
     }
 }

@@ -12,7 +12,7 @@ use crate::workspace::Workspace;
 /// Build the archives of a release into target/dist, and try them in a root that holds nothing else
 ///
 /// The programs are static: they need no libraries of the system. The same sources, compiler and tools
-/// give the same bytes. Installs a C compiler for other machines into target/tools/dist, saying so first.
+/// are meant to give the same bytes. Installs a C compiler for other machines into target/tools/dist, saying so first.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Build for these processors only; may be given several times

@@ -34,6 +34,8 @@ pub(super) fn program(
         format!("CFLAGS_{}", triple.replace('-', "_")),
         c_flags(&replaced),
     );
+    // Then a flag may be quoted: a path may have blanks.
+    build.env("CC_SHELL_ESCAPED_FLAGS", "1");
     build.env("CARGO_PROFILE_RELEASE_STRIP", "symbols");
     build.env("SOURCE_DATE_EPOCH", last_commit(workspace));
     if target == Target::Aarch64 {
@@ -81,8 +83,9 @@ fn rust_flags(replaced: &[(PathBuf, &str)]) -> OsString {
 /// Flags of the C compiler.
 fn c_flags(replaced: &[(PathBuf, &str)]) -> OsString {
     let flags = replaced.iter().map(|(path, by)| {
-        let mut flag = OsString::from("-ffile-prefix-map=");
+        let mut flag = OsString::from("'-ffile-prefix-map=");
         push(&mut flag, path, by);
+        flag.push("'");
         flag
     });
     flags.collect::<Vec<_>>().join(" ".as_ref())
@@ -108,6 +111,9 @@ mod tests {
             rust_flags(&replaced),
             "--remap-path-prefix=/home/a b=/simshard\u{1f}--remap-path-prefix=/c=/cargo"
         );
-        assert_eq!(c_flags(&replaced[1..]), "-ffile-prefix-map=/c=/cargo");
+        assert_eq!(
+            c_flags(&replaced),
+            "'-ffile-prefix-map=/home/a b=/simshard' '-ffile-prefix-map=/c=/cargo'"
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! The archives of a release: a static program for each processor, with what operators need beside it.
 //!
-//! The bytes of an archive depend on the sources and the tools alone: paths of this machine are replaced, times are
-//! those of the last commit, and files have one order and no owner.
+//! The bytes of an archive are meant to depend on the sources and the tools alone: paths of this machine are replaced,
+//! times are those of the last commit, and files have one order and no owner.
 
 mod build;
 mod trial;
@@ -78,8 +78,11 @@ fn pack(workspace: &Workspace, program: &Path, target: Target) -> anyhow::Result
     }
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let mut copy = Command::new("cp");
-    workspace.at_root(&mut copy).arg("-r").arg(program);
-    process::run(copy.args(BESIDE).arg(&folder))?;
+    let copy = workspace.at_root(&mut copy).arg(program).arg(&folder);
+    process::run(copy)?;
+    let mut copy = Command::new("cp");
+    let copy = workspace.at_root(&mut copy).arg("--parents");
+    process::run(copy.args(beside(workspace)?).arg(&folder))?;
     let archive = dist.join(format!("{name}.tar.gz"));
     let mut tar = Command::new("tar");
     workspace.at_root(&mut tar).args([
@@ -98,6 +101,14 @@ fn pack(workspace: &Workspace, program: &Path, target: Target) -> anyhow::Result
         .arg(&archive);
     process::run(tar.arg("--directory").arg(&dist).arg(&name))?;
     Ok(archive)
+}
+
+/// The files beside the program: those that are under version control, and no others that lie there.
+fn beside(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
+    let mut list = Command::new("git");
+    let list = workspace.at_root(&mut list).args(["ls-files", "--"]);
+    let files = process::output_of(list.args(BESIDE)).context("`git ls-files` failed")?;
+    Ok(files.lines().map(str::to_owned).collect())
 }
 
 /// Writes the checksums of archives beside them, in the form of `sha256sum`.

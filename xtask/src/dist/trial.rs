@@ -22,11 +22,14 @@ pub(super) fn run(workspace: &Workspace, archive: &Path, target: Target) -> anyh
         let runs = |name: &&str| process::succeeds(Command::new(name).arg("--version"));
         let emulator = EMULATORS.into_iter().find(runs);
         let Some(emulator) = emulator.filter(|_| target == Target::Aarch64) else {
+            let emulated = match target {
+                Target::Aarch64 => format!(", nor {} to stand in for it", EMULATORS[0]),
+                Target::X86_64 => String::new(),
+            };
             println!(
-                "{} was not tried: this machine has no {} processor, nor {} to stand in for it",
+                "{} was not tried: this machine has no {} processor{emulated}",
                 archive.display(),
                 target.processor(),
-                EMULATORS[0]
             );
             return Ok(());
         };

@@ -172,6 +172,16 @@ fn a_line_says_now_and_then_how_far_a_command_is() {
     );
 }
 
+/// A word as bash cuts it before it completes: before and behind each colon and each equals sign.
+fn cut(word: &str) -> Vec<&str> {
+    let is_sign = |c| c == ':' || c == '=';
+    let parts = word.split_inclusive(is_sign).flat_map(|part| {
+        let (text, sign) = part.split_at(part.len() - usize::from(part.ends_with(is_sign)));
+        [text, sign]
+    });
+    parts.filter(|part| !part.is_empty()).collect()
+}
+
 /// What bash completes behind these words.
 fn completed(router: &str, words: &[&str]) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
@@ -217,6 +227,11 @@ fn a_shell_completes_the_corpora_of_the_running_router() {
     );
     let by_option = ["insert", "--router", router.url(), "--corpus", "art"];
     assert_eq!(completed(nowhere, &by_option), ["articles"]);
+    for option in ["--router ", "--router="] {
+        let line = format!("insert {option}{} --corpus art", router.url());
+        let words: Vec<_> = line.split(' ').flat_map(cut).collect();
+        assert_eq!(completed(nowhere, &words), ["articles"], "{words:?}");
+    }
     assert_eq!(completed(nowhere, &["insert", "--corpus", "art"]), [""; 0]);
     assert!(completed(nowhere, &["find-f"]).contains(&"find-first".to_owned()));
 }

@@ -80,6 +80,7 @@ fn words_v3() -> Explanation {
             "each word, once, for bits 0, 4, 8 and so on; each 2 consecutive words, once, for \
                    the others"
                 .to_owned(),
+        hash: "XXH3-64 of each word; of these hashes, one or two, as little-endian bytes, XXH3-64 again",
         empty: "no words give no fingerprint; 1 word is a run too".to_owned(),
         choose: "documents in any script; at distance d, 1 - d/32 is about a quarter of the Jaccard \
                  similarity of two texts by words, and three quarters of that by runs",
