@@ -46,10 +46,7 @@ pub enum InputError {
     #[error("{file} changed while it was read: run the command again once nothing writes to it")]
     Changed { file: String },
     /// A format whose records are not written again.
-    #[error(
-        "documents of --format {format} are not written again: `simshard find-clusters` lists \
-         them by cluster, for a program of your own to choose from"
-    )]
+    #[error("documents of --format {format} are not written again: {}", instead(*format))]
     NotRewritten { format: Format },
     /// A preference that needs texts or fields, for a format without them.
     #[error("--keep {preference} needs {needs}, and the format is {format}: choose another")]
@@ -175,6 +172,23 @@ impl InputError {
         move |error| Self::Unreadable {
             file: file.to_string(),
             error,
+        }
+    }
+}
+
+/// What to do with a format that is not written again.
+fn instead(format: Format) -> &'static str {
+    match format {
+        Format::Arrow => "write the input as JSON lines first, which are",
+        Format::Hashes
+        | Format::Lines
+        | Format::Jsonl
+        | Format::Tsv
+        | Format::Csv
+        | Format::Parquet
+        | Format::Warc
+        | Format::Files => {
+            "`simshard find-clusters` lists them by cluster, for a program of your own to choose from"
         }
     }
 }

@@ -3,6 +3,8 @@
 //! A bad row or record is an error, or counted where such are skipped; reading ends where it cannot
 //! go on.
 
+mod units;
+
 #[cfg(feature = "parquet")]
 use std::fs::File;
 use std::io::Read;
@@ -35,6 +37,7 @@ use crate::source::Source;
 use crate::warc::{WarcDocuments, WarcError};
 #[cfg(not(feature = "parquet"))]
 use crate::without_parquet::WithoutParquet;
+pub(crate) use units::UnitDocuments;
 
 /// How to read sources that are not made of lines.
 #[derive(Clone)]
@@ -110,25 +113,6 @@ impl RecordReader {
         }
     }
 
-    /// The rows of a source of CSV, and how their texts are taken; `None` for another format.
-    pub(crate) fn csv_rows(
-        &self,
-        source: Source,
-    ) -> Result<Option<(CsvDocuments, Html)>, InputError> {
-        let RecordFormat::Csv(columns) = &self.format else {
-            return Ok(None);
-        };
-        let (name, number) = (source.name.clone(), self.number(&source));
-        let reader = open_checked(source)?;
-        let documents = CsvDocuments::new(name, reader, columns.clone(), self.ids, number);
-        Ok(Some((documents, self.html)))
-    }
-
-    /// Whether bad rows and records are counted.
-    pub(crate) fn skips_bad(&self) -> bool {
-        self.skip_bad
-    }
-
     /// What numbers the rows of a source.
     fn number(&self, source: &Source) -> RowNumber {
         RowNumber {
@@ -198,11 +182,7 @@ impl RecordReader {
                     Err(error) => Found::Failed(InputError::Arrow(error)),
                 })))
             }
-            RecordFormat::Warc => Ok(Box::new(WarcFound {
-                documents: WarcDocuments::new(name, open_checked(source)?, html, self.ids),
-                skip_bad,
-                next: None,
-            })),
+            RecordFormat::Warc => Ok(Box::new(self.records(source)?)),
         }
     }
 }

@@ -1,16 +1,23 @@
-//! Lines that are read twice: first as documents, then to be written again as they were.
+//! Inputs that are read twice: first as documents, then to be written again as they were.
 //!
-//! Between the two stands a bit for each line. So the second reading parses nothing, and what it
-//! hands on has the bytes of the input, headers, blank lines and line breaks included.
+//! A source is cut into units, numbered from 1:
 //!
-//! A row of CSV may take several lines; its bit is that of the first.
+//! | format                            | a unit                                                     |
+//! |-----------------------------------|------------------------------------------------------------|
+//! | `jsonl`, `lines`, `tsv`, `hashes` | a line                                                     |
+//! | `csv`                             | a line; the bit of a row of several is that of its first   |
+//! | `warc`                            | a record                                                   |
+//!
+//! Between the two readings stands a bit for each unit. So the second makes no documents, and hands on the bytes
+//! of the input. Units without a document stay: headers, blank lines, records without text.
 //!
 //! # Invariants
-//! - I6: both readings see the same lines. What can be read only once is copied, and a file that was
+//! - I6: both readings see the same units. What can be read only once is copied, and a file that was
 //!   changed between the two is an error.
 
+mod lines;
 mod marks;
-mod rows;
+mod units;
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -19,44 +26,52 @@ use std::sync::Arc;
 
 use simshard_simhash::{Recipe, TextRecipe};
 
-use crate::batches::{Batch, Batches, SourceReader};
-use crate::chunk::{Chunk, Chunks};
-use crate::columns::{Columns, IdColumn};
+use crate::batches::{Batches, SourceReader};
+use crate::chunk::Chunks;
 use crate::document::Carries;
 use crate::error::InputError;
 use crate::format::Format;
-use crate::in_order;
 use crate::kinds::Kinds;
 use crate::needs::Needs;
 use crate::options::{InputOptions, Resolved};
 use crate::parse::LineParser;
 use crate::parts::Parts;
 use crate::paths::is_stdin;
+use crate::piece::Piece;
 use crate::preference::Preference;
 use crate::records::RecordReader;
 use crate::source::{self, Source};
-pub use marks::LineMarks;
-use marks::Marks;
+pub use marks::Marks;
+use marks::SourceMarks;
 
-/// An input of lines that is read twice.
+/// An input that is read twice.
 pub struct Rewrite {
     documents: DocumentReader,
     carries: Carries,
     paths: Vec<PathBuf>,
     /// Files of other formats.
     left_out: Kinds,
+    /// Whether an input without any text is as it should be.
+    may_lack_texts: bool,
     sources: Vec<TwiceRead>,
 }
 
-/// How lines become documents.
+/// How units become documents.
 struct DocumentReader {
-    /// For CSV, how it is cut into lines.
-    parser: Arc<LineParser>,
-    /// How rows of CSV are read.
-    rows: Option<RecordReader>,
+    units: Units,
     format: Format,
     recipe: TextRecipe,
     preference: Preference,
+}
+
+/// What the units are, and how they are read.
+enum Units {
+    /// Lines.
+    Lines(Arc<LineParser>),
+    /// Lines, several of which may be a row. The parser only cuts them.
+    Csv(RecordReader, Arc<LineParser>),
+    /// Records of WARC.
+    Records(RecordReader),
 }
 
 /// A source, as it is told apart and read the second time.
@@ -71,25 +86,13 @@ struct TwiceRead {
 type State = (PathBuf, u64, u64, u64, (i64, i64));
 
 /// The documents of such an input.
-pub struct LineDocuments {
+pub struct MarkedDocuments {
     /// The documents.
     pub parts: Parts,
     /// By document, its rank; empty where the first is preferred.
     pub ranks: Vec<u64>,
     /// Where they stand.
-    pub marks: LineMarks,
-}
-
-/// The documents of a chunk.
-#[derive(Default)]
-struct Part {
-    columns: Columns,
-    ranks: Vec<u64>,
-    /// The lines of the documents.
-    documents: Vec<u64>,
-    bad: Vec<u64>,
-    last_line: u64,
-    error: Option<InputError>,
+    pub marks: Marks,
 }
 
 impl Rewrite {
@@ -111,17 +114,7 @@ impl Rewrite {
             left_out,
         } = options.resolve(needs.preferred_format)?;
         let several = paths.len() > 1;
-        let (parser, rows) = match SourceReader::new(options, needs, format, several)? {
-            Some(SourceReader::Lines(parser)) => (parser, None),
-            Some(SourceReader::Records(rows)) if format == Format::Csv => {
-                let lines = LineParser::new(options, needs, Format::Lines, several);
-                let lines = lines.ok_or(InputError::NotRewritten { format })?;
-                (Arc::new(lines), Some(rows))
-            }
-            Some(SourceReader::Records(_)) | None => {
-                return Err(InputError::NotRewritten { format });
-            }
-        };
+        let units = Units::of(options, needs, format, several)?;
         let carries = options.carries(format, needs.recipe);
         let recipe = carries.text_recipe(recipe)?;
         if let Some(needs) = preference.lacks(format, carries == Carries::Texts) {
@@ -135,8 +128,7 @@ impl Rewrite {
         let sources = sources.into_iter().map(TwiceRead::new).collect();
         Ok(Self {
             documents: DocumentReader {
-                parser,
-                rows,
+                units,
                 format,
                 recipe,
                 preference,
@@ -144,6 +136,7 @@ impl Rewrite {
             carries,
             paths,
             left_out,
+            may_lack_texts: options.skip_bad_lines,
             sources,
         })
     }
@@ -164,11 +157,11 @@ impl Rewrite {
     ///
     /// # Errors
     /// What cannot be read, and the first bad line.
-    pub fn read(&mut self, progress: &mut dyn FnMut(u64)) -> Result<LineDocuments, InputError> {
-        let mut found = LineDocuments {
+    pub fn read(&mut self, progress: &mut dyn FnMut(u64)) -> Result<MarkedDocuments, InputError> {
+        let mut found = MarkedDocuments {
             parts: Parts::empty(self.format() != Format::Hashes, self.carries),
             ranks: Vec::new(),
-            marks: LineMarks {
+            marks: Marks {
                 sources: Vec::new(),
             },
         };
@@ -177,134 +170,119 @@ impl Rewrite {
             let Some(source) = self.sources[at].source.take() else {
                 continue;
             };
-            let (first, again) = source.twice()?;
+            let (first, again) = self.documents.twice(source)?;
             self.sources[at].source = Some(again);
-            let marks = match &self.documents.rows {
-                None => self.documents.read_source(first, &mut found, progress)?,
-                Some(rows) => self
-                    .documents
-                    .read_rows(rows, first, &mut found, progress)?,
-            };
+            let marks = self.documents.read(first, &mut found, progress)?;
             found.marks.sources.push(marks);
+        }
+        let skipped = &found.parts.skipped;
+        let has_texts = !found.parts.fingerprints.is_empty() || skipped.unhashable_texts > 0;
+        if !has_texts && !self.may_lack_texts && !skipped.other_records.is_empty() {
+            return Err(InputError::NoTexts(skipped.other_records.clone()));
         }
         Ok(found)
     }
 
-    /// Hands all lines but those that are left out to `take`, with the number of their source from
+    /// Hands all units but those that are left out to `take`, with the number of their source from
     /// 0, in the order of the input.
     ///
     /// # Errors
     /// What cannot be read, a file that was changed since, and those of `take`.
     pub fn write<E: From<InputError>>(
         self,
-        left_out: &LineMarks,
-        mut take: impl FnMut(usize, Vec<u8>) -> Result<(), E>,
+        left_out: &Marks,
+        mut take: impl FnMut(usize, Piece) -> Result<(), E>,
     ) -> Result<(), E> {
         for (at, (twice, marks)) in self.sources.into_iter().zip(&left_out.sources).enumerate() {
-            let changed = || InputError::Changed {
-                file: twice.name.clone(),
-            };
             let Some(source) = twice.source else {
                 continue;
             };
-            let mut last = 0;
-            let mut batches = self.documents.batches(source);
-            let work = |batch: &Batch| match batch {
-                Batch::Lines(chunk, _) => (marks.kept(chunk), last_line(chunk)),
-                Batch::Documents(..) => (Vec::new(), 0),
-            };
-            in_order::for_each(&mut batches, work, |parts| -> Result<bool, E> {
-                for part in parts {
-                    let (bytes, line) = part?;
-                    last = line;
-                    take(at, bytes)?;
-                }
-                Ok(true)
-            })?;
-            if last != marks.lines || twice.state != state(&twice.name) {
-                return Err(changed().into());
+            let units = self
+                .documents
+                .write(source, marks, |piece| take(at, piece))?;
+            if units != marks.units || twice.state != state(&twice.name) {
+                let file = twice.name;
+                return Err(InputError::Changed { file }.into());
             }
         }
         Ok(())
     }
 }
 
+impl Units {
+    /// Those of a format.
+    fn of(
+        options: &InputOptions,
+        needs: Needs,
+        format: Format,
+        several: bool,
+    ) -> Result<Self, InputError> {
+        let not_rewritten = || InputError::NotRewritten { format };
+        let reader = match SourceReader::new(options, needs, format, several)? {
+            Some(SourceReader::Lines(parser)) => return Ok(Self::Lines(parser)),
+            Some(SourceReader::Records(reader)) => reader,
+            None => return Err(not_rewritten()),
+        };
+        match format {
+            Format::Csv => {
+                let lines = LineParser::new(options, needs, Format::Lines, several);
+                let lines = lines.ok_or_else(not_rewritten)?;
+                Ok(Self::Csv(reader, Arc::new(lines)))
+            }
+            Format::Warc => Ok(Self::Records(reader)),
+            Format::Parquet | Format::Arrow | Format::Files => Err(not_rewritten()),
+            Format::Jsonl | Format::Lines | Format::Tsv | Format::Hashes => Err(not_rewritten()),
+        }
+    }
+}
+
 impl DocumentReader {
-    fn batches(&self, source: Source) -> Batches {
-        match self.rows {
-            None => SourceReader::Lines(self.parser.clone()).batches(vec![source]),
-            // A line that is too long ends the reading, and is not passed over.
-            Some(_) => Batches::Lines(Chunks::new(vec![source], false), self.parser.clone()),
+    /// The source twice, to be read one after the other.
+    fn twice(&self, source: Source) -> Result<(Source, Source), InputError> {
+        match &self.units {
+            Units::Lines(_) | Units::Csv(..) => source.twice(),
+            Units::Records(reader) => reader.twice(source),
         }
     }
 
-    fn read_source(
+    /// Reads the documents of a source.
+    fn read(
         &self,
         source: Source,
-        found: &mut LineDocuments,
+        found: &mut MarkedDocuments,
         progress: &mut dyn FnMut(u64),
-    ) -> Result<Marks, InputError> {
-        let mut marks = Marks::default();
-        let mut batches = self.batches(source);
-        let work = |batch: &Batch| self.part(batch);
-        in_order::for_each(&mut batches, work, |parts| {
-            for part in parts {
-                let part = part?;
-                if let Some(error) = part.error {
-                    return Err(error);
-                }
-                progress(part.documents.len() as u64);
-                marks.add(&part.documents, part.bad, part.last_line);
-                found.ranks.extend_from_slice(&part.ranks);
-                found.parts.push(part.columns);
+    ) -> Result<SourceMarks, InputError> {
+        match &self.units {
+            Units::Lines(parser) => {
+                let mut batches = self.lines(source, parser);
+                self.read_lines(parser, &mut batches, found, progress)
             }
-            Ok(true)
-        })?;
-        Ok(marks)
+            Units::Csv(reader, _) | Units::Records(reader) => {
+                self.read_units(reader.units(source)?, found, progress)
+            }
+        }
     }
 
-    fn part(&self, batch: &Batch) -> Part {
-        let mut part = Part::default();
-        let Batch::Lines(chunk, _) = batch else {
-            return part;
-        };
-        let is_ranked = self.preference != Preference::First;
-        let mut ids = (self.format != Format::Hashes).then(IdColumn::default);
-        let mut problem = None;
-        let outcome = self.parser.parse_lines(chunk, |line, record| {
-            let rank = match self.preference.rank(line.bytes, &record) {
-                Ok(rank) => rank,
-                Err(refused) if self.parser.skips_bad_lines() => {
-                    tracing::debug!(line = line.number, error = %refused, "bad line skipped");
-                    part.columns.skipped.bad_lines += 1;
-                    part.bad.push(line.number);
-                    return;
-                }
-                Err(refused) => {
-                    problem.get_or_insert((line.number, refused));
-                    return;
-                }
-            };
-            let before = part.columns.fingerprints.len();
-            part.columns.push(&record, self.recipe, ids.as_mut());
-            if part.columns.fingerprints.len() > before {
-                part.documents.push(line.number);
-                if is_ranked {
-                    part.ranks.push(rank);
-                }
+    /// Hands on the units of a source that are kept. Returns the number of all.
+    fn write<E: From<InputError>>(
+        &self,
+        source: Source,
+        marks: &SourceMarks,
+        take: impl FnMut(Piece) -> Result<(), E>,
+    ) -> Result<u64, E> {
+        match &self.units {
+            Units::Lines(parser) | Units::Csv(_, parser) => {
+                lines::write(&mut self.lines(source, parser), marks, take)
             }
-        });
-        part.columns.ids = ids;
-        part.columns.skipped += &outcome.skipped;
-        part.bad.extend(outcome.bad_lines);
-        part.last_line = last_line(chunk);
-        let refused = problem.map(|(line, problem)| InputError::BadLine {
-            file: chunk.source.to_string(),
-            line,
-            problem,
-        });
-        part.error = refused.or(outcome.error);
-        part
+            Units::Records(reader) => reader.write_kept(source, &|unit| !marks.is_set(unit), take),
+        }
+    }
+
+    /// A source as chunks of lines.
+    fn lines(&self, source: Source, parser: &Arc<LineParser>) -> Batches {
+        // A line that is too long ends the reading of CSV, and is not passed over.
+        let is_passed_over = matches!(self.units, Units::Lines(_)) && parser.skips_bad_lines();
+        Batches::Lines(Chunks::new(vec![source], is_passed_over), parser.clone())
     }
 }
 
@@ -325,13 +303,6 @@ fn state(name: &str) -> Option<State> {
     let changed = (metadata.ctime(), metadata.ctime_nsec());
     let state = (metadata.dev(), metadata.ino(), metadata.size(), changed);
     (!is_stdin(path)).then(|| (path.to_owned(), state.0, state.1, state.2, state.3))
-}
-
-/// The number of the last line of a chunk, or of one that is too long to be in it.
-fn last_line(chunk: &Chunk) -> u64 {
-    let without_break = !chunk.bytes().is_empty() && !chunk.bytes().ends_with(b"\n");
-    let more = u64::from(without_break) + u64::from(chunk.then_too_long);
-    (chunk.first_line + chunk.lines() as u64 + more).saturating_sub(1)
 }
 
 #[cfg(test)]

@@ -42,6 +42,11 @@ impl Skipped {
         *self == Self::default()
     }
 
+    /// Whether lines, rows or records among it should be documents, and are none.
+    pub(crate) fn has_bad(&self) -> bool {
+        self.bad_lines + self.bad_rows + self.bad_records > 0
+    }
+
     /// The reasons for skipping, with their counts.
     fn counts(&self) -> [(&'static str, u64); 12] {
         [

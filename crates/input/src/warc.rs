@@ -27,6 +27,7 @@ mod arc;
 mod error;
 mod fields;
 mod http;
+mod raw;
 mod record;
 #[cfg(test)]
 mod tests;
@@ -38,6 +39,7 @@ pub use record::{MAX_BLOCK_BYTES, MAX_HEADER_BYTES};
 
 use fields::{Fields, TextKind, text_kind};
 use http::Payload;
+pub(crate) use raw::RawRecords;
 use record::{Block, Broken, Records};
 
 use crate::document::{Content, Document, MAX_RECORD_BYTES};
@@ -151,29 +153,34 @@ impl WarcDocuments {
         Ok(Some(ReadRecord::Document(Document { id, content }, html)))
     }
 
-    fn located(&self, fault: Fault) -> WarcError {
-        let file = self.name.clone();
-        let record = self.records.number();
-        let offset = self.records.offset();
-        match fault {
-            Fault::Record(problem) => WarcError::BadRecord {
-                file,
-                record,
-                offset,
-                problem,
-            },
-            Fault::File(Broken::Problem(problem)) => WarcError::Broken {
-                file,
-                record,
-                offset,
-                problem,
-            },
-            Fault::File(Broken::Unreadable(error)) => WarcError::Unreadable {
-                file,
-                record,
-                error,
-            },
-        }
+    /// The number of the record that was read last, from 1.
+    pub(crate) fn record(&self) -> u64 {
+        self.records.number()
+    }
+}
+
+/// The error of a fault in the record that was read last.
+fn located<R: Read>(name: &str, records: &Records<R>, fault: Fault) -> WarcError {
+    let file = name.to_owned();
+    let (record, offset) = (records.number(), records.offset());
+    match fault {
+        Fault::Record(problem) => WarcError::BadRecord {
+            file,
+            record,
+            offset,
+            problem,
+        },
+        Fault::File(Broken::Problem(problem)) => WarcError::Broken {
+            file,
+            record,
+            offset,
+            problem,
+        },
+        Fault::File(Broken::Unreadable(error)) => WarcError::Unreadable {
+            file,
+            record,
+            error,
+        },
     }
 }
 
@@ -191,7 +198,7 @@ impl Iterator for WarcDocuments {
                 Ok(None) => self.ended = true,
                 Err(fault) => {
                     self.ended = matches!(fault, Fault::File(_));
-                    return Some(Err(self.located(fault)));
+                    return Some(Err(located(&self.name, &self.records, fault)));
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! The records of an input without their near-duplicates.
 //!
 //! The input is read twice. After the first reading, each document is kept or has another one as the
-//! cause why it is dropped; the second reading writes the lines that are left.
+//! cause why it is dropped; the second reading writes what is left.
 //!
 //! # Invariants
 //! - DD1: every dropped document has a cause that is kept, or that a corpus has. By pairs, and of a corpus, it

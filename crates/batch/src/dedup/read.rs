@@ -7,7 +7,7 @@ use std::sync::mpsc::sync_channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use simshard_input::{Check, Format, Ids, LineMarks, Needs, Rewrite};
+use simshard_input::{Check, Format, Ids, Marks, Needs, Piece, Rewrite};
 use simshard_runtime::terminal::counted;
 use simshard_simhash::PairSearch;
 
@@ -22,7 +22,7 @@ use crate::member::BareName;
 use crate::output::{Complete, Output, OutputError};
 use crate::progress::Progress;
 
-/// Pieces of output that wait to be written, each of about 256 KiB.
+/// Pieces of output that wait to be written, each of at most about 256 KiB.
 const WAITING: usize = 64;
 
 /// Bytes gathered of the list of what was dropped before they are written.
@@ -34,7 +34,7 @@ pub(super) struct Read {
     rewrite: Rewrite,
     target: Target,
     ranks: Vec<u64>,
-    marks: LineMarks,
+    marks: Marks,
     by: By,
     distance: u32,
     search: PairSearch,
@@ -171,17 +171,17 @@ fn write_dropped(
     Ok(written.map_err(failed)?)
 }
 
-/// Writes the lines that are not left out, by a thread of its own while others are read.
+/// Writes what is not left out, by a thread of its own while others are read.
 fn write_kept(
     rewrite: Rewrite,
-    left_out: &LineMarks,
+    left_out: &Marks,
     target: Target,
     progress: Progress,
 ) -> Result<Written, JobError> {
     let _spinner = (progress.spinner)("writing");
     let failed = OutputError::failed(target.name().to_owned());
     thread::scope(|scope| {
-        let (pieces, waiting) = sync_channel::<(usize, Vec<u8>)>(WAITING);
+        let (pieces, waiting) = sync_channel::<(usize, Piece)>(WAITING);
         let writer = scope.spawn(move || -> Result<Written, OutputError> {
             let mut target = target;
             for (source, piece) in waiting {

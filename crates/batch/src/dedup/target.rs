@@ -1,9 +1,9 @@
 //! Where kept documents go: a file, or a folder of files that is put in its place whole.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use simshard_input::{Compression, Compressor, Format, format_of_name};
+use simshard_input::{Compression, Compressor, Format, Piece, format_of_name};
 
 use crate::job::JobError;
 use crate::output::{Complete, CompleteFolder, FolderFile, Output, OutputError, OutputFolder};
@@ -82,11 +82,9 @@ impl Target {
     }
 
     /// Writes something of a source; sources come in their order.
-    pub(super) fn write(&mut self, source: usize, bytes: &[u8]) -> Result<(), OutputError> {
+    pub(super) fn write(&mut self, source: usize, piece: &Piece) -> Result<(), OutputError> {
         match self {
-            Self::File(name, file) => file
-                .write_all(bytes)
-                .map_err(OutputError::failed(name.clone())),
+            Self::File(name, file) => write(file, piece).map_err(OutputError::failed(name.clone())),
             Self::Folder { .. } => {
                 self.open_file(source)?;
                 let failed = OutputError::failed(self.name().to_owned());
@@ -94,14 +92,14 @@ impl Target {
                     Self::Folder {
                         open: Some((_, file)),
                         ..
-                    } => file.write_all(bytes).map_err(failed),
+                    } => write(file, piece).map_err(failed),
                     Self::Folder { open: None, .. } | Self::File(..) => Ok(()),
                 }
             }
         }
     }
 
-    /// Makes the files up to that of a source. A source without a line has a file too.
+    /// Makes the files up to that of a source. A source without anything kept has a file too.
     fn open_file(&mut self, source: usize) -> Result<(), OutputError> {
         let failed = OutputError::failed(self.name().to_owned());
         let Self::Folder {
@@ -158,6 +156,14 @@ impl Written {
             Self::Folder(complete) => complete.commit(),
         }
     }
+}
+
+fn write<W: Write>(file: &mut Compressor<W>, piece: &Piece) -> io::Result<()> {
+    file.write_all(&piece.bytes)?;
+    if piece.ends_member {
+        file.end_member()?;
+    }
+    Ok(())
 }
 
 /// Refuses a name that says a compression that is only read.

@@ -18,10 +18,12 @@ use against::AgainstArgs;
 /// Arguments of `dedup`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Writes the lines of jsonl, csv, lines, tsv and hashes again, byte for byte and
-in their order, without those of dropped documents. The input is read twice;
-standard input is copied to a temporary file meanwhile. An output is in its
-place once all of it is there, and a list of the dropped documents before it.
+Writes jsonl, csv, lines, tsv, hashes and warc again without the dropped
+documents. The lines and records that stay keep their bytes and their order.
+The input is read twice; standard input is copied to a temporary file meanwhile.
+An output is in its place once all of it is there, and a list of the dropped
+documents before it. Records of warc without a text stay; in a compressed
+archive each record is a member or frame of its own.
 
 Texts without words have no fingerprint: nothing says that two of them are
 near-duplicates, so all are kept, and counted. Lines that --skip-bad-lines
@@ -30,7 +32,7 @@ leaves out are left out of the output too.
 Examples:
   simshard dedup pages.jsonl.zst -o clean.jsonl.zst
   simshard dedup pages.jsonl -o clean.jsonl --keep newest:date --by pairs
-  simshard dedup 'crawl/*.jsonl.gz' -o clean/ --dropped dropped.tsv
+  simshard dedup 'crawl/*.warc.gz' -o clean/ --dropped dropped.tsv
   simshard dedup new.jsonl -o add.jsonl --against articles --insert")]
 pub struct DedupArgs {
     /// The documents.

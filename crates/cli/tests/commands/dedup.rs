@@ -2,6 +2,7 @@
 
 mod against;
 mod csv;
+mod warc;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -375,7 +376,14 @@ fn what_cannot_be_meant_is_refused() {
             vec!["-o", &*out, "--format", "lines", "--keep", "highest:s"],
             "needs fields",
         ),
-        (vec!["-o", &*out, "--format", "warc"], "not written again"),
+        (
+            vec!["-o", &*out, "--format", "arrow"],
+            "write the input as JSON lines first",
+        ),
+        (
+            vec!["-o", &*out, "--format", "files"],
+            "`simshard find-clusters` lists them by cluster",
+        ),
         (
             vec!["-o", &*out, "--format", "csv", "--keep", "newest:s"],
             "needs fields",
@@ -395,16 +403,20 @@ fn whenever_it_is_killed_the_output_is_whole_or_as_it_was() {
     let folder = Folder::new();
     let records = made(5, 20_000, "random");
     let lines: String = records.iter().map(|record| &*record.line).collect();
-    let input = folder.write("in.jsonl", &lines);
-    let (out, dropped) = (folder.path("out.jsonl"), folder.path("dropped.tsv"));
+    let jsonl = folder.write("in.jsonl", &lines);
+    killed_at_times(&folder, &[&jsonl, "--fingerprint-field", "f"], "out.jsonl");
+    let archive = warc::gzip(&warc::Archive::new(5, 2_000, 3).records);
+    let archive = folder.write("in.warc.gz", archive);
+    killed_at_times(&folder, &[&archive], "out.warc.gz");
+}
+
+fn killed_at_times(folder: &Folder, input: &[&str], name: &str) {
+    let read = |name: &str| fs::read(folder.path(name)).unwrap();
+    let (out, dropped) = (folder.path(name), folder.path("dropped.tsv"));
     let outputs = ["-o", &out, "--dropped", &dropped];
-    let args = [
-        &["dedup", &*input, "--fingerprint-field", "f"],
-        &outputs[..],
-    ]
-    .concat();
+    let args = [&["dedup"], input, &outputs].concat();
     assert!(run(BINARY, &args, "").status.success());
-    let (whole, list) = (folder.read("out.jsonl"), folder.read("dropped.tsv"));
+    let (whole, list) = (read(name), read("dropped.tsv"));
     let start = std::time::Instant::now();
     assert!(run(BINARY, &args, "").status.success());
     let usual = start.elapsed();
@@ -423,15 +435,15 @@ fn whenever_it_is_killed_the_output_is_whole_or_as_it_was() {
         }
         process.kill().unwrap();
         killed += u32::from(!process.wait().unwrap().success());
-        let (out, dropped) = (folder.read("out.jsonl"), folder.read("dropped.tsv"));
-        assert!(out == "old" || out == whole, "step {step}");
-        assert!(dropped == "old" || dropped == list, "step {step}");
+        let (out, dropped) = (read(name), read("dropped.tsv"));
+        assert!(out == b"old" || out == whole, "{name}, step {step}");
+        assert!(dropped == b"old" || dropped == list, "{name}, step {step}");
         assert!(
-            out == "old" || dropped == list,
-            "step {step}: OUT before DROPPED"
+            out == b"old" || dropped == list,
+            "{name}, step {step}: OUT before DROPPED"
         );
     }
-    assert!(killed > 0);
+    assert!(killed > 0, "{name}");
 }
 
 #[test]

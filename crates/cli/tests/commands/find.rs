@@ -127,7 +127,7 @@ fn texts_are_compared_by_the_recipe_of_the_corpus() {
 fn new_documents_are_printed_from_lines_and_whole_answers_alone() {
     let router = embedded();
     for (args, expected) in [
-        (vec!["--format", "warc"], "not written again"),
+        (vec!["--format", "arrow"], "not written again"),
         (vec!["--allow-partial"], "cannot be used with"),
         (vec!["--fingerprint", "1"], "cannot be used with"),
         (vec!["--limit", "1"], "cannot be used with"),

@@ -2,26 +2,30 @@
 
 use super::*;
 
-fn open(path: &Path) -> Rewrite {
+fn open(path: &Path, format: Format) -> Rewrite {
     let mut options = InputOptions::walking(vec![path.to_owned()]);
-    options.format = Some(Format::Jsonl);
+    options.format = Some(format);
     options.skip_bad_lines = false;
     let (recipe, stdin) = (Recipe::default(), Box::new(std::io::empty()));
     Rewrite::open(&options, Needs::CLIENT, recipe, Preference::First, stdin).unwrap()
 }
 
 /// What is handed on once `between` has changed the file.
-fn rewritten(content: &str, between: impl FnOnce(&Path)) -> Result<Vec<u8>, InputError> {
+fn rewritten(
+    format: Format,
+    content: &[u8],
+    between: impl FnOnce(&Path),
+) -> Result<Vec<u8>, InputError> {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("in.jsonl");
+    let path = folder.path().join("in");
     fs::write(&path, content).unwrap();
-    let mut rewrite = open(&path);
+    let mut rewrite = open(&path, format);
     let mut read = rewrite.read(&mut |_| {})?;
     read.marks.leave_out(|document| document == 0);
     between(&path);
     let mut kept = Vec::new();
-    rewrite.write(&read.marks, |_, bytes| {
-        kept.extend(bytes);
+    rewrite.write(&read.marks, |_, piece| {
+        kept.extend(piece.bytes);
         Ok::<_, InputError>(())
     })?;
     Ok(kept)
@@ -30,21 +34,56 @@ fn rewritten(content: &str, between: impl FnOnce(&Path)) -> Result<Vec<u8>, Inpu
 /// I6.
 #[test]
 fn a_file_that_changes_between_the_readings_is_an_error() {
-    let lines = "{\"id\":\"1\",\"text\":\"a b\"}\n\n{\"id\":\"2\",\"text\":\"c d\"}\n";
-    let kept = rewritten(lines, |_| {}).unwrap();
-    assert_eq!(kept, b"\n{\"id\":\"2\",\"text\":\"c d\"}\n");
-    let longer = |path: &Path| fs::write(path, lines.repeat(2)).unwrap();
-    let other = |path: &Path| fs::write(path, lines.replace('c', "e")).unwrap();
-    let replaced = |path: &Path| {
-        fs::write(path.with_extension("new"), lines).unwrap();
-        fs::rename(path.with_extension("new"), path).unwrap();
-    };
-    let changes: [&dyn Fn(&Path); 3] = [&longer, &other, &replaced];
-    for change in changes {
-        let changed = rewritten(lines, change);
-        assert!(
-            matches!(changed, Err(InputError::Changed { .. })),
-            "{changed:?}"
-        );
+    for (format, units, kept) in inputs() {
+        let content = units.concat();
+        let read = rewritten(format, &content, |_| {}).unwrap();
+        let expected: Vec<&[u8]> = kept.iter().map(|&unit| &*units[unit]).collect();
+        assert_eq!(read, expected.concat(), "{format}");
+        let longer = |path: &Path| fs::write(path, content.repeat(2)).unwrap();
+        let same = |path: &Path| fs::write(path, &content).unwrap();
+        let replaced = |path: &Path| {
+            fs::write(path.with_extension("new"), &content).unwrap();
+            fs::rename(path.with_extension("new"), path).unwrap();
+        };
+        let changes: [&dyn Fn(&Path); 3] = [&longer, &same, &replaced];
+        for change in changes {
+            let changed = rewritten(format, &content, change);
+            assert!(
+                matches!(changed, Err(InputError::Changed { .. })),
+                "{format}: {changed:?}"
+            );
+        }
     }
+}
+
+/// Inputs of several units, the first document of which is left out, and the units that are kept.
+fn inputs() -> Vec<(Format, Vec<Vec<u8>>, Vec<usize>)> {
+    let record = |kind: &str, block: &str| {
+        format!(
+            "WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Target-URI: a\r\nContent-Length: {}\r\n\r\n{block}\r\n\r\n",
+            block.len()
+        )
+    };
+    let bytes = |units: [&str; 4]| units.map(|unit| unit.as_bytes().to_vec()).to_vec();
+    let json = [
+        "\n",
+        "{\"id\":\"1\",\"text\":\"a b\"}\n",
+        "\n",
+        "{\"id\":\"2\",\"text\":\"c d\"}\n",
+    ];
+    let csv = ["id,text\n", "1,\"a\nb\"\n", "\n", "2,c d\n"];
+    let warc = [
+        &*record("request", "x"),
+        &record("conversion", "a b"),
+        &record("metadata", &"y".repeat(600_000)),
+        &record("conversion", "c d"),
+    ];
+    let all = [
+        (Format::Jsonl, bytes(json)),
+        (Format::Csv, bytes(csv)),
+        (Format::Warc, bytes(warc)),
+    ];
+    let all = all.into_iter();
+    all.map(|(format, units)| (format, units, vec![0, 2, 3]))
+        .collect()
 }

@@ -24,8 +24,8 @@ const ENDS: [&[u8]; 2] = [b"\r\n\r\n", b"\n\n"];
 const END_BYTES: u64 = 256;
 
 /// Reads records.
-pub(super) struct Records {
-    reader: BufReader<Box<dyn Read + Send>>,
+pub(super) struct Records<R = Box<dyn Read + Send>> {
+    reader: BufReader<R>,
     /// Bytes read so far.
     position: u64,
     /// Where the record begins.
@@ -63,8 +63,8 @@ pub(super) enum Broken {
     Unreadable(#[from] io::Error),
 }
 
-impl Records {
-    pub(super) fn new(from: Box<dyn Read + Send>) -> Self {
+impl<R: Read> Records<R> {
+    pub(super) fn new(from: R) -> Self {
         Self {
             reader: BufReader::with_capacity(BUFFER_BYTES, from),
             position: 0,
@@ -87,12 +87,27 @@ impl Records {
         self.offset
     }
 
+    /// The number of bytes read so far.
+    pub(super) fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// The number of bytes of its block that are not read yet.
+    pub(super) fn block_left(&self) -> u64 {
+        self.block_left
+    }
+
+    /// The reader below, which may have read further.
+    pub(super) fn source_mut(&mut self) -> &mut R {
+        self.reader.get_mut()
+    }
+
     /// The header of the next record, `None` at the end. Skips the rest of the last one.
     pub(super) fn next_header(&mut self) -> Result<Option<Vec<u8>>, Broken> {
         match self.number {
             0 => self.pass_over_line_breaks()?,
             _ => {
-                self.pass_over_block()?;
+                self.pass_over(self.block_left)?;
                 if self.is_arc {
                     self.pass_over_line_breaks()?;
                 } else {
@@ -169,11 +184,12 @@ impl Records {
         })
     }
 
-    fn pass_over_block(&mut self) -> Result<(), Broken> {
-        let mut block = self.reader.by_ref().take(self.block_left);
+    /// Skips this number of bytes of the block.
+    pub(super) fn pass_over(&mut self, bytes: u64) -> Result<(), Broken> {
+        let mut block = self.reader.by_ref().take(bytes);
         let passed = io::copy(&mut block, &mut io::sink())?;
         self.advance(passed);
-        if self.block_left > 0 {
+        if passed < bytes {
             return Err(BrokenProblem::CutShort.into());
         }
         Ok(())

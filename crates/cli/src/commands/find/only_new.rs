@@ -9,7 +9,9 @@ use std::num::NonZeroU32;
 use futures_util::StreamExt;
 use futures_util::stream;
 use simshard_client::{Queries, SearchSpec};
-use simshard_input::{Format, InputOptions, Needs, Preference, Rewrite, Skipped, is_tsv_header};
+use simshard_input::{
+    Format, InputOptions, Marks, Needs, Preference, Rewrite, Skipped, is_tsv_header,
+};
 use simshard_runtime::terminal::counted;
 use simshard_simhash::Recipe;
 
@@ -31,10 +33,11 @@ pub(super) async fn run(
     };
     let stdin = Box::new(io::stdin());
     let mut input = Rewrite::open(options, Needs::CLIENT, recipe, Preference::First, stdin)?;
-    if input.format() == Format::Csv && input.paths().len() > 1 {
+    let (format, files) = (input.format(), input.paths().len());
+    if files > 1 && !is_joined(format) {
         let message =
-            "--only-new prints the rows of one file of csv, below its header: name them one by one";
-        return Err(UsageError(message.to_owned()).into());
+            format!("--only-new prints one file of {format} at a time: name them one by one");
+        return Err(UsageError(message).into());
     }
     let bar = progress::bar("reading", None);
     let mut read = input.read(&mut |documents| bar.inc(documents))?;
@@ -79,13 +82,21 @@ pub(super) async fn run(
     Ok(())
 }
 
-/// Prints the lines that are not left out, those of all inputs as one.
-fn print(input: Rewrite, left_out: &simshard_input::LineMarks) -> anyhow::Result<()> {
+/// Whether several files are one if one stands after the other.
+fn is_joined(format: Format) -> bool {
+    match format {
+        Format::Hashes | Format::Lines | Format::Jsonl | Format::Tsv => true,
+        Format::Csv | Format::Parquet | Format::Arrow | Format::Warc | Format::Files => false,
+    }
+}
+
+/// Prints what is not left out, the lines of all inputs as one.
+fn print(input: Rewrite, left_out: &Marks) -> anyhow::Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
     let has_headers = input.format() == Format::Tsv;
     let (mut before, mut ends_line) = (None, true);
-    input.write(left_out, |source, bytes| -> anyhow::Result<()> {
-        let mut rest = &bytes[..];
+    input.write(left_out, |source, piece| -> anyhow::Result<()> {
+        let mut rest = &piece.bytes[..];
         if before != Some(source) {
             if has_headers && before.is_some() {
                 rest = without_header(rest);

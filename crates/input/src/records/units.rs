@@ -1,0 +1,138 @@
+//! Documents with the units that they stand on: rows on lines of CSV, records of WARC.
+
+use crate::csv::CsvDocuments;
+use crate::error::InputError;
+use crate::format::Format;
+use crate::found::Found;
+use crate::html::Html;
+use crate::piece::Piece;
+use crate::source::Source;
+use crate::warc::{RawRecords, WarcDocuments};
+
+use super::{RecordFormat, RecordReader, WarcFound, found_csv, open_checked};
+
+/// The documents of a source, each on one unit or several that follow one another.
+pub(crate) trait UnitDocuments: Iterator<Item = Found> + Send {
+    /// The first and the last unit of the document, or the bad one, that was returned last, from 1.
+    fn units(&self) -> (u64, u64);
+
+    /// The number of all units, once all documents were returned.
+    fn unit_count(&self) -> u64;
+}
+
+impl RecordReader {
+    /// The documents of a source with their units.
+    ///
+    /// # Errors
+    /// If it cannot be opened, or its format has no units.
+    pub(crate) fn units(&self, source: Source) -> Result<Box<dyn UnitDocuments>, InputError> {
+        let (name, number) = (source.name.clone(), self.number(&source));
+        let (html, skip_bad) = (self.html, self.skip_bad);
+        match &self.format {
+            RecordFormat::Csv(columns) => {
+                let (reader, columns) = (open_checked(source)?, columns.clone());
+                Ok(Box::new(CsvUnits {
+                    documents: CsvDocuments::new(name.clone(), reader, columns, self.ids, number),
+                    name,
+                    html,
+                    skip_bad,
+                    last_line: 0,
+                }))
+            }
+            RecordFormat::Warc => Ok(Box::new(self.records(source)?)),
+            #[cfg(feature = "parquet")]
+            RecordFormat::Parquet(_) => Err(not_rewritten(Format::Parquet)),
+            RecordFormat::Arrow(_) => Err(not_rewritten(Format::Arrow)),
+        }
+    }
+
+    /// The documents of a web archive.
+    pub(super) fn records(&self, source: Source) -> Result<WarcFound, InputError> {
+        let name = source.name.clone();
+        Ok(WarcFound {
+            documents: WarcDocuments::new(name, open_checked(source)?, self.html, self.ids),
+            skip_bad: self.skip_bad,
+            next: None,
+        })
+    }
+
+    /// Hands on the units of a source that are kept, by their numbers from 1. Returns the number of all.
+    ///
+    /// # Errors
+    /// What cannot be read, and those of `take`.
+    pub(crate) fn write_kept<E: From<InputError>>(
+        &self,
+        source: Source,
+        is_kept: &dyn Fn(u64) -> bool,
+        mut take: impl FnMut(Piece) -> Result<(), E>,
+    ) -> Result<u64, E> {
+        let name = source.name.clone();
+        match &self.format {
+            RecordFormat::Warc => {
+                let mut records = RawRecords::new(name, open_checked(source)?);
+                while let Some(piece) = records.next().map_err(InputError::Warc)? {
+                    if is_kept(piece.record) {
+                        take(Piece {
+                            bytes: piece.bytes,
+                            ends_member: piece.ends_record,
+                        })?;
+                    }
+                }
+                Ok(records.count())
+            }
+            #[cfg(feature = "parquet")]
+            RecordFormat::Parquet(_) => Err(not_rewritten(Format::Parquet).into()),
+            RecordFormat::Csv(_) => Err(not_rewritten(Format::Csv).into()),
+            RecordFormat::Arrow(_) => Err(not_rewritten(Format::Arrow).into()),
+        }
+    }
+}
+
+fn not_rewritten(format: Format) -> InputError {
+    InputError::NotRewritten { format }
+}
+
+/// Rows of CSV, no two of which share a line.
+struct CsvUnits {
+    documents: CsvDocuments,
+    name: String,
+    html: Html,
+    skip_bad: bool,
+    last_line: u64,
+}
+
+impl Iterator for CsvUnits {
+    type Item = Found;
+
+    fn next(&mut self) -> Option<Found> {
+        let found = self.documents.next()?;
+        let (first, last) = self.documents.row_lines();
+        if first <= self.documents.header_line().max(self.last_line) {
+            let (file, line) = (self.name.clone(), first);
+            return Some(Found::Failed(InputError::BareReturns { file, line }));
+        }
+        self.last_line = last;
+        Some(found_csv(found, self.html, self.skip_bad))
+    }
+}
+
+impl UnitDocuments for CsvUnits {
+    fn units(&self) -> (u64, u64) {
+        self.documents.row_lines()
+    }
+
+    fn unit_count(&self) -> u64 {
+        self.documents.lines()
+    }
+}
+
+impl UnitDocuments for WarcFound {
+    fn units(&self) -> (u64, u64) {
+        let record = self.documents.record();
+        (record, record)
+    }
+
+    fn unit_count(&self) -> u64 {
+        self.documents.record()
+    }
+}
