@@ -15,12 +15,15 @@ use crate::looks::Looks;
 use crate::paths::is_stdin;
 
 /// The format that all these paths suggest, by their extensions or because there is a folder among
-/// them; `None` where none of them suggests any.
+/// them, which is one of texts unless it holds tables alone; `None` where none of them suggests any.
 pub(crate) fn format(paths: &[PathBuf], skips_others: bool) -> Result<Option<Format>, InputError> {
     if !paths.is_empty() && paths.iter().all(|path| folders::is_saved_set(path)) {
         return Ok(Some(Format::Arrow));
     }
     if let Some(folder) = paths.iter().find(|path| !is_stdin(path) && path.is_dir()) {
+        if let Some(format) = tables(paths) {
+            return Ok(Some(format));
+        }
         if !skips_others {
             refuse_data(paths, folder)?;
         }
@@ -40,6 +43,32 @@ pub(crate) fn format(paths: &[PathBuf], skips_others: bool) -> Result<Option<For
             other: other.clone(),
         }),
     }
+}
+
+/// The format of tables that all these files are of, and all files in these folders, by their names: read as
+/// one document each, tables would be no texts. In a folder, a name such as `_SUCCESS` is a mark of the program
+/// that wrote it.
+fn tables(paths: &[PathBuf]) -> Option<Format> {
+    let is_mark = |file: &Path| {
+        let name = file.file_name().unwrap_or_default();
+        name.as_encoded_bytes().starts_with(b"_")
+    };
+    let mut found = None;
+    for path in paths {
+        if is_stdin(path) {
+            return None;
+        }
+        let files = files::candidates(std::slice::from_ref(path));
+        for file in files.filter(|file| file == path || !is_mark(file)) {
+            let format = format_of_name(&file)?;
+            let is_table = matches!(format, Format::Parquet | Format::Arrow);
+            if !is_table || found.is_some_and(|before| before != format) {
+                return None;
+            }
+            found = Some(format);
+        }
+    }
+    found
 }
 
 /// `lines` for standard input. A file is no texts by its name alone, for it may be one, or something

@@ -33,8 +33,8 @@ pub struct InputArgs {
 
     /// How documents are written [default: by the paths, else as the command says]
     ///
-    /// Without this option a folder among the paths means `files`, unless it holds files with one of the
-    /// extensions below. With it, a folder is read as its files with the extensions of the format. Paths
+    /// Without this option a folder among the paths means `files`; a folder that holds tables alone means
+    /// `parquet` or `arrow`, and one with other files that have an extension below is refused. With it, a folder is read as its files with the extensions of the format. Paths
     /// that all end in .jsonl, .jl, .jsonlines or .ndjson mean `jsonl`; likewise .csv means `csv`, .tsv
     /// `tsv`, .parquet `parquet`, .arrow, .arrows and .feather `arrow`, .warc, .wet, .wat and .arc `warc`,
     /// .html, .htm and .xhtml `files`, each with or without a further .gz, .zst, .zstd, .xz, .bz2 or .lz4;

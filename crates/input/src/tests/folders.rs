@@ -128,6 +128,45 @@ fn a_saved_set_is_the_files_that_it_lists() {
     );
 }
 
+/// Tables are no texts, so a folder of them cannot mean one document each.
+#[test]
+fn a_folder_of_tables_alone_needs_no_format() {
+    let folder = Folder::new();
+    let data = include_bytes!("../arrow/tests/data/stream.arrow");
+    let one = folder.write("1.arrow", data);
+    let two = folder.write("sub/2.feather", data);
+    folder.write("_SUCCESS", "");
+    folder.write(".1.arrow.crc", "x");
+    let read = |paths: &[PathBuf]| {
+        outcome(&InputOptions {
+            format: None,
+            text_fields: vec!["doc.url".to_owned(), "text".to_owned()],
+            row_ids: true,
+            skip_bad_lines: true,
+            ..args(Format::Files, paths)
+        })
+    };
+    let rows = |path: &PathBuf| {
+        let path = path.display().to_string();
+        (1..=5).map(move |row| format!("{path}:{row}"))
+    };
+    let (ids, skipped) = read(&[folder.path()]).unwrap();
+    let expected: Vec<String> = rows(&one).chain(rows(&two)).collect();
+    assert_eq!(ids, expected);
+    assert_eq!(skipped, "skipped 1 other file (without extension: 1)");
+    let (ids, _) = read(&[folder.path().join("sub"), one.clone()]).unwrap();
+    assert_eq!(ids.len(), 10);
+    // Another file beside them may be a text.
+    folder.write("sub/README.md", "one two");
+    let error = read(&[folder.path()]).unwrap_err();
+    assert!(error.contains("add --format arrow"), "{error}");
+    let other = Folder::new();
+    other.write("1.arrow", data);
+    other.write("2.parquet", "");
+    let error = read(&[other.path()]).unwrap_err();
+    assert!(error.contains("add --format arrow"), "{error}");
+}
+
 #[test]
 fn a_folder_without_files_is_an_error_that_says_what_is_in_it() {
     let folder = Folder::new();

@@ -213,3 +213,23 @@ fn texts_of_rows_are_pages_only_where_the_caller_says_so() {
         );
     }
 }
+
+#[test]
+fn a_folder_of_tables_alone_needs_no_format() {
+    let folder = Folder::new();
+    folder.write("set/b.parquet", table(&[("b", Some("two"), 2)]));
+    folder.write("set/a/a.parquet", table(&[("a", Some("one"), 1)]));
+    let options = InputOptions {
+        format: None,
+        ..args(Format::Files, &[folder.path()])
+    };
+    let input = open_bytes(&options, b"").unwrap();
+    assert_eq!(all(input), [text("a", "one"), text("b", "two")]);
+    // What only its name calls Parquet is no document either.
+    folder.write("set/c.parquet", "one two");
+    let error = message(open_bytes(&options, b""));
+    assert!(
+        error.contains("c.parquet is no whole Parquet file"),
+        "{error}"
+    );
+}
