@@ -108,8 +108,14 @@ mod tests {
     fn what_bash_cut_is_one_value_again() {
         let value = |line: &str| value_of("--router", line.split(' ').map(str::to_owned));
         let whole = Some("http://[::1]:7460".to_owned());
-        assert_eq!(value("find --router http : //[ : : 1] : 7460 --corpus"), whole);
+        assert_eq!(
+            value("find --router http : //[ : : 1] : 7460 --corpus"),
+            whole
+        );
         assert_eq!(value("find --router = http : //[ : : 1] : 7460"), whole);
-        assert_eq!(value("find --router http : --corpus"), Some("http:".to_owned()));
+        assert_eq!(
+            value("find --router http : --corpus"),
+            Some("http:".to_owned())
+        );
     }
 }

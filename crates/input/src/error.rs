@@ -179,7 +179,7 @@ impl InputError {
 /// What to do with a format that is not written again.
 fn instead(format: Format) -> &'static str {
     match format {
-        Format::Arrow => "write the input as JSON lines first, which are",
+        Format::Arrow => "write the input as Parquet first, which is",
         Format::Hashes
         | Format::Lines
         | Format::Jsonl

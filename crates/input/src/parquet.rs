@@ -22,6 +22,7 @@
 //!   every row that the file says it has is a document or an error.
 
 mod column;
+mod copy;
 mod delta;
 mod error;
 mod guard;
@@ -38,6 +39,7 @@ use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 
 pub use column::BATCH_ROWS;
 use column::{Cell, Column, Values};
+pub(crate) use copy::copy_rows;
 pub use error::ParquetError;
 use guard::guarded;
 use pages::BoundedPages;
@@ -213,6 +215,11 @@ impl ParquetDocuments {
 }
 
 impl ParquetDocuments {
+    /// The number of the row that was read last, from 1.
+    pub(crate) fn row(&self) -> u64 {
+        self.row
+    }
+
     /// The same, whose ids that are numbers of rows go on from this one.
     #[must_use]
     pub fn numbered(self, number: RowNumber) -> Self {

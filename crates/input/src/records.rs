@@ -30,7 +30,7 @@ use crate::looks::LOOKED_AT;
 use crate::looks::Looks;
 use crate::options::InputOptions;
 #[cfg(feature = "parquet")]
-use crate::parquet::{ParquetDocuments, ParquetError};
+use crate::parquet::ParquetError;
 use crate::row_number::RowNumber;
 use crate::skipped::Skipped;
 use crate::source::Source;
@@ -152,14 +152,7 @@ impl RecordReader {
         match &self.format {
             #[cfg(feature = "parquet")]
             RecordFormat::Parquet(columns) => {
-                let taken_for = source.taken_for;
-                let file = source.open_file()?;
-                if let Some(format) = taken_for {
-                    check_file(&file, &name, format)?;
-                }
-                let documents = ParquetDocuments::open(name, file, columns, self.ids)
-                    .map(|documents| documents.numbered(number))
-                    .map_err(InputError::Parquet)?;
+                let documents = self.rows(source, columns, number)?;
                 Ok(Box::new(
                     documents.map(move |document| found_row(document, html, skip_bad)),
                 ))

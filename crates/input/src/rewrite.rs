@@ -7,9 +7,10 @@
 //! | `jsonl`, `lines`, `tsv`, `hashes` | a line                                                     |
 //! | `csv`                             | a line; the bit of a row of several is that of its first   |
 //! | `warc`                            | a record                                                   |
+//! | `parquet`                         | a row, all columns of it                                   |
 //!
 //! Between the two readings stands a bit for each unit. So the second makes no documents, and hands on the bytes
-//! of the input. Units without a document stay: headers, blank lines, records without text.
+//! of the input; of Parquet, those of a file with the same values. Units without a document stay: headers, blank lines, records without text.
 //!
 //! # Invariants
 //! - I6: both readings see the same units. What can be read only once is copied, and a file that was
@@ -70,7 +71,7 @@ enum Units {
     Lines(Arc<LineParser>),
     /// Lines, several of which may be a row. The parser only cuts them.
     Csv(RecordReader, Arc<LineParser>),
-    /// Records of WARC.
+    /// Records of WARC, rows of Parquet.
     Records(RecordReader),
 }
 
@@ -229,8 +230,8 @@ impl Units {
                 let lines = lines.ok_or_else(not_rewritten)?;
                 Ok(Self::Csv(reader, Arc::new(lines)))
             }
-            Format::Warc => Ok(Self::Records(reader)),
-            Format::Parquet | Format::Arrow | Format::Files => Err(not_rewritten()),
+            Format::Warc | Format::Parquet => Ok(Self::Records(reader)),
+            Format::Arrow | Format::Files => Err(not_rewritten()),
             Format::Jsonl | Format::Lines | Format::Tsv | Format::Hashes => Err(not_rewritten()),
         }
     }

@@ -16,7 +16,7 @@ mod lines;
 mod looks;
 mod options;
 #[cfg(feature = "parquet")]
-mod parquet;
+pub(crate) mod parquet;
 mod patterns;
 mod round_trip;
 mod tsv;

@@ -218,7 +218,10 @@ mod tests {
             (include_str!("../../requirements-bench.txt"), "faiss-cpu=="),
             (include_str!("../../requirements-dist.txt"), "ziglang=="),
             (include_str!("../../requirements-files.txt"), "warcio=="),
-            (include_str!("../../requirements-quality.txt"), "datasketch=="),
+            (
+                include_str!("../../requirements-quality.txt"),
+                "datasketch==",
+            ),
         ] {
             let lines = requirements.lines().filter(|line| !line.starts_with('#'));
             let packages: Vec<_> = lines.collect();

@@ -18,12 +18,13 @@ use against::AgainstArgs;
 /// Arguments of `dedup`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Writes jsonl, csv, lines, tsv, hashes and warc again without the dropped
-documents. The lines and records that stay keep their bytes and their order.
-The input is read twice; standard input is copied to a temporary file meanwhile.
-An output is in its place once all of it is there, and a list of the dropped
-documents before it. Records of warc without a text stay; in a compressed
-archive each record is a member or frame of its own.
+Writes the input again without the dropped documents, in all formats but arrow
+and files. The lines and records that stay keep their bytes and their order; the
+rows of parquet keep all their columns. The input is read twice; standard input
+is copied to a temporary file meanwhile. An output is in its place once all of
+it is there, and a list of the dropped documents before it. Records of warc
+without a text stay; in a compressed archive each record is a member or frame of
+its own.
 
 Texts without words have no fingerprint: nothing says that two of them are
 near-duplicates, so all are kept, and counted. Lines that --skip-bad-lines

@@ -2,6 +2,8 @@
 
 mod against;
 mod csv;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod warc;
 
 use std::collections::BTreeMap;
@@ -378,7 +380,7 @@ fn what_cannot_be_meant_is_refused() {
         ),
         (
             vec!["-o", &*out, "--format", "arrow"],
-            "write the input as JSON lines first",
+            "write the input as Parquet first",
         ),
         (
             vec!["-o", &*out, "--format", "files"],
@@ -408,6 +410,16 @@ fn whenever_it_is_killed_the_output_is_whole_or_as_it_was() {
     let archive = warc::gzip(&warc::Archive::new(5, 2_000, 3).records);
     let archive = folder.write("in.warc.gz", archive);
     killed_at_times(&folder, &[&archive], "out.warc.gz");
+    #[cfg(feature = "parquet")]
+    {
+        let table = parquet::table(&records, &vec![None; records.len()], 3000);
+        let table = folder.write("in.parquet", table);
+        killed_at_times(
+            &folder,
+            &[&table, "--fingerprint-field", "f"],
+            "out.parquet",
+        );
+    }
 }
 
 fn killed_at_times(folder: &Folder, input: &[&str], name: &str) {

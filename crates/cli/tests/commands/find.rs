@@ -124,6 +124,32 @@ fn texts_are_compared_by_the_recipe_of_the_corpus() {
 }
 
 #[test]
+fn new_records_of_one_archive_are_printed_with_those_without_text() {
+    let router = embedded();
+    let record = |kind: &str, uri: &str, block: &str| {
+        format!(
+            "WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Target-URI: {uri}\r\nContent-Length: {}\r\n\r\n{block}\r\n\r\n",
+            block.len()
+        )
+    };
+    let known = record("conversion", "a", "one two three four five");
+    let new = record("conversion", "b", "a wholly other text about nothing");
+    let request = record("request", "a", "x");
+    simshard(&router, &["insert", "--format", "warc"], &known);
+    let archive = [&*request, &known, &new].concat();
+    let args = ["find", "--only-new", "--format", "warc"];
+    let printed = simshard(&router, &args, &archive);
+    assert_eq!(printed, request + &new);
+    let folder = tempfile::tempdir().unwrap();
+    let other = folder.path().join("b.warc");
+    fs::write(&other, &archive).unwrap();
+    let several = ["-", other.to_str().unwrap(), "--router", router.url()];
+    let output = run(BINARY, [&args[..], &several].concat(), &archive);
+    let expected = "--only-new prints one file of warc at a time";
+    assert!(log(&output).contains(expected), "{}", log(&output));
+}
+
+#[test]
 fn new_documents_are_printed_from_lines_and_whole_answers_alone() {
     let router = embedded();
     for (args, expected) in [

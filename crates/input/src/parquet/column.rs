@@ -22,7 +22,7 @@ pub const BATCH_ROWS: usize = 4096;
 /// How many columns an error names.
 const NAMED_COLUMNS: usize = 20;
 
-const SHORT_PAGE: &str = "a page has fewer values than it says";
+pub(super) const SHORT_PAGE: &str = "a page has fewer values than it says";
 
 const STRING: &str = "strings";
 /// The arguments that name another column than that of texts.

@@ -8,9 +8,9 @@ use parquet::basic::Encoding;
 use parquet::column::page::Page;
 use parquet::errors::ParquetError as LibraryError;
 
-/// Refuses a page whose delta streams claim more values than its header has. `full_level` is the column's highest
-/// definition level; it has no repetition levels.
-pub(super) fn check(page: &Page, full_level: i16) -> Result<(), LibraryError> {
+/// Refuses a page whose delta streams claim more values than its header has. `levels` are the column's highest
+/// repetition and definition level.
+pub(super) fn check(page: &Page, levels: [i16; 2]) -> Result<(), LibraryError> {
     let encoding = page.encoding();
     let streams = if encoding == Encoding::DELTA_LENGTH_BYTE_ARRAY {
         1
@@ -21,7 +21,7 @@ pub(super) fn check(page: &Page, full_level: i16) -> Result<(), LibraryError> {
         0
     };
     let values = u64::from(page.num_values());
-    let mut rest = values_of(page, full_level);
+    let mut rest = values_of(page, levels);
     for _ in 0..streams {
         // The library refuses a stream that ends too soon.
         let Some(stream) = rest.and_then(Stream::read) else {
@@ -38,26 +38,20 @@ pub(super) fn check(page: &Page, full_level: i16) -> Result<(), LibraryError> {
     Ok(())
 }
 
-/// The bytes of a page behind its definition levels.
-fn values_of(page: &Page, full_level: i16) -> Option<&[u8]> {
+/// The bytes of a page behind its levels.
+fn values_of(page: &Page, levels: [i16; 2]) -> Option<&[u8]> {
     match page {
         Page::DataPage {
             buf,
             num_values,
             def_level_encoding,
+            rep_level_encoding,
             ..
-        } => match (full_level, def_level_encoding) {
-            (0, _) => Some(buf),
-            (_, Encoding::RLE) => {
-                let (length, rest) = buf.split_first_chunk()?;
-                rest.get(u32::from_le_bytes(*length) as usize..)
-            }
-            (_, _) => {
-                let bits = u64::from(full_level.unsigned_abs().ilog2() + 1);
-                let bytes = (u64::from(*num_values) * bits).div_ceil(8);
-                buf.get(usize::try_from(bytes).ok()?..)
-            }
-        },
+        } => {
+            let [repetition, definition] = levels;
+            let rest = behind(buf, *num_values, repetition, *rep_level_encoding)?;
+            behind(rest, *num_values, definition, *def_level_encoding)
+        }
         Page::DataPageV2 {
             buf,
             def_levels_byte_len,
@@ -69,6 +63,20 @@ fn values_of(page: &Page, full_level: i16) -> Option<&[u8]> {
         }
         Page::DictionaryPage { .. } => None,
     }
+}
+
+/// The bytes behind levels up to this one, of which there are none if it is 0.
+fn behind(bytes: &[u8], values: u32, highest: i16, encoding: Encoding) -> Option<&[u8]> {
+    if highest == 0 {
+        return Some(bytes);
+    }
+    if encoding == Encoding::RLE {
+        let (length, rest) = bytes.split_first_chunk()?;
+        return rest.get(u32::from_le_bytes(*length) as usize..);
+    }
+    let bits = u64::from(highest.unsigned_abs().ilog2() + 1);
+    let taken = (u64::from(values) * bits).div_ceil(8);
+    bytes.get(usize::try_from(taken).ok()?..)
 }
 
 /// A stream of deltas behind its header.
@@ -154,17 +162,23 @@ mod tests {
     fn streams_within_their_page_pass_and_others_are_refused() {
         let bytes = [&TWO[..], b"abcdefg"].concat();
         let length = Encoding::DELTA_LENGTH_BYTE_ARRAY;
-        assert!(check(&page(length, 2, &bytes), 0).is_ok());
-        let error = check(&page(length, 1, &bytes), 0).unwrap_err().to_string();
+        assert!(check(&page(length, 2, &bytes), [0, 0]).is_ok());
+        let error = check(&page(length, 1, &bytes), [0, 0])
+            .unwrap_err()
+            .to_string();
         assert!(
             error.contains("a page of 1 values with the lengths of 2"),
             "{error}"
         );
         // Behind two bytes of levels and their length.
         let levels = [&[2, 0, 0, 0, 9, 9], &bytes[..]].concat();
-        assert!(check(&page(length, 2, &levels), 1).is_ok());
-        assert!(check(&page(length, 1, &levels), 1).is_err());
-        assert!(check(&page(Encoding::PLAIN, 0, &bytes), 0).is_ok());
+        assert!(check(&page(length, 2, &levels), [0, 1]).is_ok());
+        assert!(check(&page(length, 1, &levels), [0, 1]).is_err());
+        // And behind those that say where lists go on.
+        let levels = [&[1, 0, 0, 0, 9], &levels[..]].concat();
+        assert!(check(&page(length, 2, &levels), [1, 1]).is_ok());
+        assert!(check(&page(length, 1, &levels), [1, 1]).is_err());
+        assert!(check(&page(Encoding::PLAIN, 0, &bytes), [0, 0]).is_ok());
     }
 
     #[test]
@@ -173,22 +187,22 @@ mod tests {
         huge[3] = 0x7F;
         let both = Encoding::DELTA_BYTE_ARRAY;
         let bytes = [TWO, TWO].concat();
-        assert!(check(&page(both, 2, &bytes), 0).is_ok());
+        assert!(check(&page(both, 2, &bytes), [0, 0]).is_ok());
         let bytes = [TWO, huge].concat();
-        assert!(check(&page(both, 2, &bytes), 0).is_err());
+        assert!(check(&page(both, 2, &bytes), [0, 0]).is_err());
         // Deltas of 8 bits in the first mini block: 32 bytes more.
         let mut wide = TWO.to_vec();
         wide[6] = 8;
         wide.extend([0; 32]);
         wide.extend(huge);
-        assert!(check(&page(both, 2, &wide), 0).is_err());
+        assert!(check(&page(both, 2, &wide), [0, 0]).is_err());
     }
 
     #[test]
     fn what_ends_too_soon_is_left_to_the_library() {
         for end in 0..TWO.len() {
             let page = page(Encoding::DELTA_BYTE_ARRAY, 2, &TWO[..end]);
-            assert!(check(&page, 0).is_ok(), "{end}");
+            assert!(check(&page, [0, 0]).is_ok(), "{end}");
         }
     }
 }

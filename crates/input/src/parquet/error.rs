@@ -35,6 +35,14 @@ pub enum ParquetError {
         groups: usize,
         reason: String,
     },
+    #[error("{file}: cannot copy row group {group} of {groups}: {reason}")]
+    NotCopied {
+        file: String,
+        /// The row group, from 1.
+        group: usize,
+        groups: usize,
+        reason: String,
+    },
     #[error(
         "{file} has no column \"{column}\": its columns are {present}; say with {flags} which to \
          read"

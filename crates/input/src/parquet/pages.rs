@@ -13,6 +13,7 @@ use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::errors::ParquetError as LibraryError;
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{ChunkReader, Length, SerializedPageReader};
+use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor};
 
 use super::delta;
 use super::guard::guarded;
@@ -27,10 +28,9 @@ pub(super) struct BoundedPages(File);
 /// The pages of one column in one row group.
 pub(super) struct CheckedPages {
     pages: SerializedPageReader<BoundedPages>,
-    physical: Type,
-    /// The highest definition level of the column.
-    full_level: i16,
-    rows_left: u64,
+    column: ColumnDescPtr,
+    /// The values that are to come: a row has one, unless it has a list of them.
+    values_left: u64,
 }
 
 impl BoundedPages {
@@ -109,42 +109,58 @@ impl CheckedPages {
         let total_rows = usize::try_from(rows).unwrap_or(usize::MAX);
         let pages =
             guarded(|| SerializedPageReader::new(Arc::clone(file), chunk, total_rows, None))?;
+        let column = chunk.column_descr_ptr();
+        let values_left = match column.max_rep_level() {
+            0 => rows,
+            _ => chunk.num_values().unsigned_abs(),
+        };
         Ok(Self {
             pages,
-            physical: chunk.column_type(),
-            full_level: chunk.column_descr().max_def_level(),
-            rows_left: rows,
+            column,
+            values_left,
         })
     }
 }
 
-/// Refuses counts that would make the decoder take memory for nothing; returns how many rows are
-/// left after the page.
-pub(super) fn check(page: &Page, physical: Type, rows_left: u64) -> Result<u64, LibraryError> {
+/// Refuses counts that would make the decoder take memory for nothing; returns how many values are
+/// left after the page. In a dictionary a value has at least `least_width` bytes.
+pub(super) fn check(page: &Page, least_width: u64, values_left: u64) -> Result<u64, LibraryError> {
     let values = u64::from(page.num_values());
     if page.is_dictionary_page() {
         let bytes = page.buffer().len() as u64;
-        let least_width = if physical == Type::INT64 { 8 } else { 4 };
         if values * least_width > bytes {
             return Err(LibraryError::General(format!(
                 "a dictionary of {values} values in {bytes} bytes"
             )));
         }
-        return Ok(rows_left);
+        return Ok(values_left);
     }
-    rows_left.checked_sub(values).ok_or_else(|| {
+    values_left.checked_sub(values).ok_or_else(|| {
         LibraryError::General(format!(
-            "a page of {values} values where {rows_left} rows are left"
+            "a page of {values} values where {values_left} are left"
         ))
     })
+}
+
+/// The fewest bytes of a value in a dictionary.
+pub(super) fn least_width(column: &ColumnDescriptor) -> u64 {
+    match column.physical_type() {
+        Type::BOOLEAN => 0,
+        Type::FIXED_LEN_BYTE_ARRAY => column.type_length().unsigned_abs().into(),
+        // Of a string, its length.
+        Type::INT32 | Type::FLOAT | Type::BYTE_ARRAY => 4,
+        Type::INT64 | Type::DOUBLE => 8,
+        Type::INT96 => 12,
+    }
 }
 
 impl PageReader for CheckedPages {
     fn get_next_page(&mut self) -> Result<Option<Page>, LibraryError> {
         let page = self.pages.get_next_page()?;
         if let Some(page) = &page {
-            self.rows_left = check(page, self.physical, self.rows_left)?;
-            delta::check(page, self.full_level)?;
+            self.values_left = check(page, least_width(&self.column), self.values_left)?;
+            let levels = [self.column.max_rep_level(), self.column.max_def_level()];
+            delta::check(page, levels)?;
         }
         Ok(page)
     }

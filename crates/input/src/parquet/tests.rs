@@ -1,5 +1,6 @@
 //! What reading Parquet promises, rule by rule.
 
+mod copy;
 mod damage;
 mod files;
 mod rows;

@@ -1,15 +1,23 @@
-//! Documents with the units that they stand on: rows on lines of CSV, records of WARC.
+//! Documents with the units that they stand on: rows on lines of CSV, records of WARC, rows of Parquet.
 
 use crate::csv::CsvDocuments;
 use crate::error::InputError;
+#[cfg(feature = "parquet")]
+use crate::fields::TableColumns;
 use crate::format::Format;
 use crate::found::Found;
 use crate::html::Html;
+#[cfg(feature = "parquet")]
+use crate::parquet::{ParquetDocuments, copy_rows};
 use crate::piece::Piece;
+#[cfg(feature = "parquet")]
+use crate::row_number::RowNumber;
 use crate::source::Source;
 use crate::warc::{RawRecords, WarcDocuments};
 
 use super::{RecordFormat, RecordReader, WarcFound, found_csv, open_checked};
+#[cfg(feature = "parquet")]
+use super::{check_file, found_row};
 
 /// The documents of a source, each on one unit or several that follow one another.
 pub(crate) trait UnitDocuments: Iterator<Item = Found> + Send {
@@ -41,7 +49,11 @@ impl RecordReader {
             }
             RecordFormat::Warc => Ok(Box::new(self.records(source)?)),
             #[cfg(feature = "parquet")]
-            RecordFormat::Parquet(_) => Err(not_rewritten(Format::Parquet)),
+            RecordFormat::Parquet(columns) => Ok(Box::new(RowUnits {
+                documents: self.rows(source, columns, number)?,
+                html,
+                skip_bad,
+            })),
             RecordFormat::Arrow(_) => Err(not_rewritten(Format::Arrow)),
         }
     }
@@ -54,6 +66,24 @@ impl RecordReader {
             skip_bad: self.skip_bad,
             next: None,
         })
+    }
+
+    /// The rows of a table.
+    #[cfg(feature = "parquet")]
+    pub(super) fn rows(
+        &self,
+        source: Source,
+        columns: &TableColumns,
+        number: RowNumber,
+    ) -> Result<ParquetDocuments, InputError> {
+        let (name, taken_for) = (source.name.clone(), source.taken_for);
+        let file = source.open_file()?;
+        if let Some(format) = taken_for {
+            check_file(&file, &name, format)?;
+        }
+        let documents = ParquetDocuments::open(name, file, columns, self.ids);
+        let documents = documents.map_err(InputError::Parquet)?;
+        Ok(documents.numbered(number))
     }
 
     /// Hands on the units of a source that are kept, by their numbers from 1. Returns the number of all.
@@ -81,7 +111,17 @@ impl RecordReader {
                 Ok(records.count())
             }
             #[cfg(feature = "parquet")]
-            RecordFormat::Parquet(_) => Err(not_rewritten(Format::Parquet).into()),
+            RecordFormat::Parquet(_) => {
+                let file = source.open_file()?;
+                let failed = |error| InputError::Parquet(error).into();
+                copy_rows(
+                    &name,
+                    file,
+                    is_kept,
+                    |bytes| take(Piece::inner(bytes)),
+                    failed,
+                )
+            }
             RecordFormat::Csv(_) => Err(not_rewritten(Format::Csv).into()),
             RecordFormat::Arrow(_) => Err(not_rewritten(Format::Arrow).into()),
         }
@@ -134,5 +174,34 @@ impl UnitDocuments for WarcFound {
 
     fn unit_count(&self) -> u64 {
         self.documents.record()
+    }
+}
+
+/// Rows of Parquet.
+#[cfg(feature = "parquet")]
+struct RowUnits {
+    documents: ParquetDocuments,
+    html: Html,
+    skip_bad: bool,
+}
+
+#[cfg(feature = "parquet")]
+impl Iterator for RowUnits {
+    type Item = Found;
+
+    fn next(&mut self) -> Option<Found> {
+        let found = self.documents.next()?;
+        Some(found_row(found, self.html, self.skip_bad))
+    }
+}
+
+#[cfg(feature = "parquet")]
+impl UnitDocuments for RowUnits {
+    fn units(&self) -> (u64, u64) {
+        (self.documents.row(), self.documents.row())
+    }
+
+    fn unit_count(&self) -> u64 {
+        self.documents.row()
     }
 }

@@ -17,7 +17,7 @@ use crate::{Carries, Check};
 /// The rows of a table: an id, a text where there is one, and a fingerprint.
 type Row = (&'static str, Option<&'static str>, u64);
 
-fn table(rows: &[Row]) -> Vec<u8> {
+pub(crate) fn table(rows: &[Row]) -> Vec<u8> {
     let schema = "message m { required binary id (STRING); optional binary text (STRING);
                               required int64 print (INTEGER(64, false)); }";
     let schema = parse_message_type(schema).unwrap().into();

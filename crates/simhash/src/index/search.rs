@@ -284,7 +284,11 @@ impl Batch {
         if let Some(shard) = index.shard {
             self.keep(table, shard);
         }
-        scan::mix_all(index.level, mixed_bits(table, index.shard), &mut self.permuted);
+        scan::mix_all(
+            index.level,
+            mixed_bits(table, index.shard),
+            &mut self.permuted,
+        );
     }
 
     /// Sorts the queries by the two bytes behind the bits that they share, first by the lower one, so that those of one

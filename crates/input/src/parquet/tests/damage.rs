@@ -1,13 +1,13 @@
 //! PQ1, PQ2: damaged and hostile files are errors, not panics, and lose no row in silence.
 
 use bytes::Bytes;
-use parquet::basic::Type;
 use parquet::column::page::Page;
 use parquet::file::properties::EnabledStatistics;
 use parquet::file::reader::ChunkReader;
+use parquet::schema::types::SchemaDescriptor;
 
 use super::super::MAX_PAGE_BYTES;
-use super::super::pages::{BoundedPages, check};
+use super::super::pages::{BoundedPages, check, least_width};
 use super::*;
 
 const IDS: [&str; 5] = ["a", "b", "a", "b", "c"];
@@ -154,26 +154,27 @@ fn damage_is_told_with_file_row_and_row_group() {
 
 #[test]
 fn a_dictionary_that_claims_more_values_than_its_bytes_can_hold_is_refused() {
-    for (physical, bytes, values, fits) in [
-        (Type::BYTE_ARRAY, 8, 2, true),
-        (Type::BYTE_ARRAY, 8, 3, false),
-        (Type::INT32, 8, 3, false),
-        (Type::INT64, 16, 2, true),
-        (Type::INT64, 16, 3, false),
-        (Type::BYTE_ARRAY, 8, u32::MAX, false),
+    for (column, bytes, values, fits) in [
+        ("binary", 8, 2, true),
+        ("binary", 8, 3, false),
+        ("int32", 8, 3, false),
+        ("int64", 16, 2, true),
+        ("int64", 16, 3, false),
+        ("int96", 12, 2, false),
+        ("fixed_len_byte_array (2)", 4, 2, true),
+        ("fixed_len_byte_array (2)", 4, 3, false),
+        ("binary", 8, u32::MAX, false),
     ] {
+        let schema = format!("message m {{ required {column} c; }}");
+        let schema = SchemaDescriptor::new(Arc::new(parse_message_type(&schema).unwrap()));
         let page = Page::DictionaryPage {
             buf: Bytes::from(vec![0; bytes]),
             num_values: values,
             encoding: Encoding::PLAIN,
             is_sorted: false,
         };
-        let checked = check(&page, physical, 7);
-        assert_eq!(
-            checked.ok(),
-            fits.then_some(7),
-            "{physical}, {values} values"
-        );
+        let checked = check(&page, least_width(&schema.column(0)), 7);
+        assert_eq!(checked.ok(), fits.then_some(7), "{column}, {values} values");
     }
 }
 
@@ -188,7 +189,7 @@ fn a_page_of_more_values_than_there_are_rows_is_refused() {
             rep_level_encoding: Encoding::RLE,
             statistics: None,
         };
-        assert_eq!(check(&page, Type::INT64, 7).ok(), left, "{values} values");
+        assert_eq!(check(&page, 8, 7).ok(), left, "{values} values");
     }
 }
 
@@ -221,7 +222,7 @@ fn a_file_that_miscounts_its_rows_is_an_error() {
     }
     for expected in [
         "it says to have 30 rows, but has 60 in its row groups",
-        "after row 30, in row group 1 of 1: a page of 30 values where 0 rows are left",
+        "after row 30, in row group 1 of 1: a page of 30 values where 0 are left",
     ] {
         assert!(messages.contains(expected), "{expected}: {messages}");
     }
