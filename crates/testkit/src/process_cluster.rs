@@ -276,13 +276,6 @@ impl ProcessCluster {
         self.start_router(0);
     }
 
-    /// Kills a node, and starts it again with an empty directory, as after the loss of a disk.
-    pub fn restart_node_empty(&mut self, number: usize) {
-        self.end_node(number, End::Killed);
-        self.lose_data(number);
-        self.start_node(number);
-    }
-
     /// Removes the data of a node that has ended.
     pub fn lose_data(&self, number: usize) {
         fs::remove_dir_all(self.data(number)).expect("a directory");

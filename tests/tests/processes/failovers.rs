@@ -112,7 +112,11 @@ async fn a_node_that_lost_its_directory_comes_back_with_an_empty_one() {
         let client = cluster.client().with_timeout(Duration::from_secs(20));
         let load = Load::start(&[client]);
         get_acquainted(&load).await;
-        block_in_place(|| cluster.restart_node_empty(0));
+        block_in_place(|| {
+            cluster.end_node(0, End::Killed);
+            cluster.lose_data(0);
+            cluster.start_node(0);
+        });
         until_whole(&cluster, &load, replicas).await;
         block_in_place(|| cluster.end_node(1, End::Killed));
         load.until_more(SOME).await;
