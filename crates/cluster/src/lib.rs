@@ -20,6 +20,7 @@ mod published;
 mod raw_corpus;
 mod records;
 mod registered;
+mod shared_reading;
 mod steps;
 mod store;
 
@@ -38,6 +39,7 @@ pub use memory::MemoryStore;
 pub use published::{Published, publish, published, published_in, published_key};
 pub use records::RegisteredStore;
 pub use registered::registered_stores;
+pub use shared_reading::{METADATA_PATIENCE, ReadingError, SharedReading};
 pub use simshard_topology::CorpusUid;
 pub use steps::{Changed, Forced, Steps, force, take_steps};
 pub use store::{MetadataError, MetadataStore};

@@ -1,50 +1,38 @@
 //! The metadata store as requests see it: with an end to their patience.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use simshard_cluster::{
-    ClusterLayout, Corpora, CorpusName, CorpusRecord, CorpusUid, MetadataError, MetadataStore,
+    ClusterLayout, Corpora, CorpusName, CorpusRecord, CorpusUid, METADATA_PATIENCE, MetadataError,
+    MetadataStore, ReadingError, SharedReading,
 };
-use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
 use crate::error::RouterError;
-
-/// A store that takes longer has failed: another process may hold its lock.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A metadata store.
 #[derive(Clone, Debug)]
 pub(crate) struct Metadata {
     store: Arc<dyn MetadataStore>,
-    last: Arc<Mutex<Option<Reading>>>,
+    layout: Arc<SharedReading<Arc<ClusterLayout>>>,
 }
-
-/// A reading of the layout: when it began, and what it found.
-type Reading = (Instant, Arc<ClusterLayout>);
 
 impl Metadata {
     pub(crate) fn new(store: Arc<dyn MetadataStore>) -> Self {
-        let last = Arc::default();
-        Self { store, last }
+        let layout = Arc::default();
+        Self { store, layout }
     }
 
     /// The layout, by a reading that began at a time or later. All who wait for one share the next.
     pub(crate) async fn layout_since(
         &self,
         since: Instant,
-    ) -> Result<Arc<ClusterLayout>, RouterError> {
-        let mut last = self.last.lock().await;
-        if let Some((begun, layout)) = &*last
-            && *begun >= since
-        {
-            return Ok(Arc::clone(layout));
-        }
-        let begun = Instant::now();
-        let layout = in_time(self.store.layout()).await?;
-        *last = Some((begun, Arc::clone(&layout)));
-        Ok(layout)
+    ) -> Result<Arc<ClusterLayout>, ReadingError> {
+        let read = || {
+            let store = Arc::clone(&self.store);
+            async move { store.layout().await }
+        };
+        self.layout.since(since, read).await
     }
 
     /// Whether nodes make what they lack by themselves, as [`MetadataStore::names_stores`].
@@ -109,8 +97,8 @@ impl Metadata {
 async fn in_time<T>(
     answer: impl Future<Output = Result<T, MetadataError>>,
 ) -> Result<T, RouterError> {
-    match timeout(PATIENCE, answer).await {
+    match timeout(METADATA_PATIENCE, answer).await {
         Ok(answer) => Ok(answer?),
-        Err(_) => Err(RouterError::MetadataLate(PATIENCE)),
+        Err(_) => Err(RouterError::MetadataLate(METADATA_PATIENCE)),
     }
 }

@@ -41,6 +41,7 @@ async fn found(client: &Client, corpus: &str, queries: Queries) -> Result<usize,
     Ok(queries.filter(|query| !query.matches.is_empty()).count())
 }
 
+/// OD1.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_corpus_is_created_with_a_node_down_and_used_once_it_is_back() {
     let mut cluster = ProcessCluster::start_registered(NODES);

@@ -8,9 +8,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
 
-use simshard_cluster::{ClusterLayout, KeyValueStore, Steps, take_steps};
+use simshard_cluster::{ClusterLayout, KeyValueStore, METADATA_PATIENCE, Steps, take_steps};
 use simshard_topology::replication::{Role, ShardRecord, Step, StoreId};
 use simshard_topology::{ShardId, ShardSet};
 use tokio::sync::watch;
@@ -21,9 +20,6 @@ use super::health::{INTERVAL, Others};
 use super::{Peers, is_short, names, share, synced};
 use crate::engine::Engine;
 use crate::error::NodeError;
-
-/// A metadata store that takes longer has failed.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Looks again and again, as long as it is polled.
 pub(super) async fn run(
@@ -165,12 +161,12 @@ impl Members {
             |shard, record| self.step(shard, record),
             |shard, store| synced(others, self.own, engine, shard, store),
         );
-        match timeout(PATIENCE, steps).await {
+        match timeout(METADATA_PATIENCE, steps).await {
             Ok(steps) => {
                 self.log(&steps?);
                 Ok(())
             }
-            Err(_elapsed) => Err(NodeError::MetadataLate(PATIENCE)),
+            Err(_elapsed) => Err(NodeError::MetadataLate(METADATA_PATIENCE)),
         }
     }
 
