@@ -29,6 +29,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tonic::Status;
 
+use super::life::Life;
 use super::{CallError, Client};
 use crate::deadline::Deadline;
 
@@ -47,14 +48,17 @@ pub(super) struct Slot {
     client: Client,
     /// The memory for answers.
     budget: Budget,
+    /// Of the node.
+    life: Arc<Life>,
     lane: Mutex<Option<Opening>>,
 }
 
 impl Slot {
-    pub(super) fn new(client: Client, budget: Budget) -> Self {
+    pub(super) fn new(client: Client, budget: Budget, life: Arc<Life>) -> Self {
         Self {
             client,
             budget,
+            life,
             lane: Mutex::default(),
         }
     }
@@ -79,7 +83,7 @@ impl Slot {
     }
 
     fn open(&self) -> Opening {
-        let opened = Lane::open(self.client(), self.budget.clone());
+        let opened = Lane::open(self.client(), self.budget.clone(), Arc::clone(&self.life));
         opened.map(|lane| Ok(Arc::new(lane?))).boxed().shared()
     }
 }
@@ -105,10 +109,11 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    async fn open(mut client: Client, budget: Budget) -> Result<Self, Status> {
+    async fn open(mut client: Client, budget: Budget, life: Arc<Life>) -> Result<Self, Status> {
         let (lane, queue) = Self::new();
         let answers = client.work(messages(queue)).await?.into_inner();
-        tokio::spawn(receive(answers, Arc::clone(&lane.waiting), budget));
+        let waiting = Arc::clone(&lane.waiting);
+        tokio::spawn(receive(answers, waiting, budget, life));
         Ok(lane)
     }
 
@@ -222,8 +227,10 @@ async fn receive(
     mut answers: impl Stream<Item = Result<pb::WorkResponse, Status>> + Unpin,
     waiting: Arc<Waiting>,
     budget: Budget,
+    life: Arc<Life>,
 ) {
     while let Some(Ok(response)) = answers.next().await {
+        life.note_sign();
         for outcome in response.outcomes {
             hand_out(outcome, &waiting, &budget);
         }

@@ -1,18 +1,18 @@
 //! Connections to the nodes, and one call to one of them.
 
 mod lane;
+mod life;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Poll, ready};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBuilder};
 use futures_util::FutureExt;
-use parking_lot::Mutex;
 use simshard_cluster::{ClusterLayout, Node};
 use simshard_proto::endpoint;
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
@@ -27,6 +27,7 @@ use tracing::{debug, warn};
 use crate::deadline::Deadline;
 pub(crate) use lane::Answer;
 use lane::Slot;
+use life::Life;
 
 /// Connections to each node for work on many documents or queries.
 const LARGE: usize = 2;
@@ -43,10 +44,6 @@ const FIRST_RETRY: Duration = Duration::from_millis(25);
 
 /// Most retries of a call.
 const RETRIES: usize = 3;
-
-/// A node that was unreachable within this time is tried once only: else every request would take the time of all
-/// retries.
-const LATELY: Duration = Duration::from_secs(1);
 
 /// Why a node did not do its part.
 #[derive(Clone, Debug)]
@@ -107,8 +104,7 @@ struct Connections {
     documents: Slot,
     large: Vec<Slot>,
     next: AtomicUsize,
-    /// When the node was last found unreachable, and not reached since.
-    lost: Mutex<Option<Instant>>,
+    life: Arc<Life>,
 }
 
 impl Nodes {
@@ -119,7 +115,7 @@ impl Nodes {
     ) -> Result<Self, tonic::transport::Error> {
         let mut by_id = HashMap::new();
         for node in layout.nodes() {
-            let connections = Arc::new(Connections::new(&node.address, budget)?);
+            let connections = Arc::new(Connections::new(node, budget)?);
             by_id.insert(node.id.clone(), connections);
         }
         Ok(Self {
@@ -134,7 +130,7 @@ impl Nodes {
     pub(crate) fn of_layout(&self, layout: &ClusterLayout) -> Self {
         let connections = |node: &Node| match self.by_id.get(&node.id) {
             Some(known) if known.address == node.address => Some(Arc::clone(known)),
-            Some(_) | None => match Connections::new(&node.address, &self.budget) {
+            Some(_) | None => match Connections::new(node, &self.budget) {
                 Ok(new) => Some(Arc::new(new)),
                 Err(error) => {
                     warn!(node = %node.id, address = node.address, %error, "an address of the layout cannot be parsed");
@@ -192,9 +188,37 @@ impl Nodes {
             lane.work(deadline, work().await?).await
         };
         if self.has_copies {
-            attempt().await
+            let answer = attempt().await;
+            connections.note(&answer);
+            answer
         } else {
             connections.again(node, attempt).await
+        }
+    }
+
+    /// The nodes that gave no sign of life a moment ago.
+    pub(crate) fn silent(&self) -> BTreeSet<NodeId> {
+        let silent = self.by_id.iter().filter(|(_, one)| one.life.is_silent());
+        silent.map(|(node, _)| node.clone()).collect()
+    }
+
+    /// Whether a node gave no sign of life a moment ago.
+    pub(crate) fn is_silent(&self, node: &NodeId) -> bool {
+        let connections = self.by_id.get(node);
+        connections.is_some_and(|one| one.life.is_silent())
+    }
+
+    /// Takes note that a node gives no sign of life. A later one from it takes that back.
+    pub(crate) fn note_silent(&self, node: &NodeId) {
+        if let Some(connections) = self.by_id.get(node) {
+            connections.life.note_silent();
+        }
+    }
+
+    /// Takes note that a node says that it cannot read shards.
+    pub(crate) fn note_damage(&self, node: &NodeId, shards: ShardSet, says: &str) {
+        if let Some(connections) = self.by_id.get(node) {
+            connections.life.note_damage(shards, says);
         }
     }
 
@@ -205,21 +229,22 @@ impl Nodes {
 }
 
 impl Connections {
-    fn new(address: &str, budget: &Budget) -> Result<Self, tonic::transport::Error> {
-        let endpoint = endpoint::limited(Endpoint::from_shared(address.to_owned())?);
+    fn new(node: &Node, budget: &Budget) -> Result<Self, tonic::transport::Error> {
+        let endpoint = endpoint::limited(Endpoint::from_shared(node.address.clone())?);
+        let life = Arc::new(Life::new(node.id.clone()));
         let slot = || {
             let client = ShardServiceClient::new(endpoint.connect_lazy())
                 .max_decoding_message_size(MAX_ANSWER_BYTES)
                 .max_encoding_message_size(usize::MAX);
-            Slot::new(client, budget.clone())
+            Slot::new(client, budget.clone(), Arc::clone(&life))
         };
         Ok(Self {
-            address: address.to_owned(),
+            address: node.address.clone(),
             queries: slot(),
             documents: slot(),
             large: (0..LARGE).map(|_| slot()).collect(),
             next: AtomicUsize::new(0),
-            lost: Mutex::default(),
+            life,
         })
     }
 
@@ -233,24 +258,12 @@ impl Connections {
             // In a box, so that usual calls do not carry its state about.
             answer = Box::pin(self.retry(node, attempt)).await;
         }
-        match &answer {
-            Err(CallError::Unreachable) => self.note(true),
-            // It says nothing about the connection.
-            Err(CallError::Late | CallError::Silent) => {}
-            Ok(_)
-            | Err(
-                CallError::NotLoaded
-                | CallError::NoMemory
-                | CallError::WrongEpoch
-                | CallError::Cold(_)
-                | CallError::Refused(_),
-            ) => self.note(false),
-        }
+        self.note(&answer);
         answer
     }
 
     /// Repeats `attempt` after growing delays: [`RETRIES`] times at most, never if the node was unreachable within
-    /// [`LATELY`].
+    /// the last second.
     async fn retry<A, F>(&self, node: &NodeId, attempt: impl Fn() -> F) -> Result<A, CallError>
     where
         F: Future<Output = Result<A, CallError>>,
@@ -282,17 +295,28 @@ impl Connections {
     }
 
     fn retries(&self) -> usize {
-        let lost = *self.lost.lock();
-        if lost.is_some_and(|lost| lost.elapsed() < LATELY) {
+        if self.life.was_lost_lately() {
             0
         } else {
             RETRIES
         }
     }
 
-    fn note(&self, unreachable: bool) {
-        let mut lost = self.lost.lock();
-        *lost = unreachable.then(Instant::now);
+    /// Takes note of what an answer says about the node.
+    fn note<A>(&self, answer: &Result<A, CallError>) {
+        match answer {
+            Err(CallError::Unreachable) => drop(self.life.note_lost()),
+            // It says nothing about the connection.
+            Err(CallError::Late | CallError::Silent) => {}
+            Ok(_)
+            | Err(
+                CallError::NotLoaded
+                | CallError::NoMemory
+                | CallError::WrongEpoch
+                | CallError::Cold(_)
+                | CallError::Refused(_),
+            ) => drop(self.life.note_answer()),
+        }
     }
 }
 

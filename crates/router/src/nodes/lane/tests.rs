@@ -10,6 +10,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use simshard_proto::endpoint;
 use simshard_proto::{Reason, status_into_bytes};
+use simshard_topology::NodeId;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
@@ -74,13 +75,18 @@ fn lane(budget: &Budget) -> (Arc<Lane>, Node) {
     let (answers, receiver) = mpsc::channel(1);
     let (lane, queue) = Lane::new();
     let answered = ReceiverStream::new(receiver);
-    tokio::spawn(receive(answered, Arc::clone(&lane.waiting), budget.clone()));
+    let waiting = Arc::clone(&lane.waiting);
+    tokio::spawn(receive(answered, waiting, budget.clone(), life()));
     let node = Node {
         messages: Box::pin(messages(queue)),
         items: VecDeque::new(),
         answers,
     };
     (Arc::new(lane), node)
+}
+
+fn life() -> Arc<Life> {
+    Arc::new(Life::new(NodeId::new("n1").unwrap()))
 }
 
 fn plenty() -> Budget {
@@ -287,7 +293,7 @@ async fn those_who_wait_while_a_lane_cannot_be_opened_share_the_failure() {
     let address = listener.local_addr().unwrap();
     let endpoint = Endpoint::from_shared(format!("http://{address}")).unwrap();
     let channel = endpoint::limited(endpoint).connect_lazy();
-    let slot = Slot::new(Client::new(channel), plenty());
+    let slot = Slot::new(Client::new(channel), plenty(), life());
 
     // Somebody who takes connections, reads, and does not answer; then it is gone.
     let mute = async {
@@ -353,7 +359,7 @@ async fn who_gives_up_opening_a_lane_leaves_it_to_the_others() {
     tokio::spawn(server.serve_with_incoming(incoming));
     let endpoint = Endpoint::from_shared(format!("http://{address}")).unwrap();
     let channel = endpoint::limited(endpoint).connect_lazy();
-    let slot = Arc::new(Slot::new(Client::new(channel), plenty()));
+    let slot = Arc::new(Slot::new(Client::new(channel), plenty(), life()));
     let ask = || {
         let slot = Arc::clone(&slot);
         tokio::spawn(async move { slot.lane().await })
