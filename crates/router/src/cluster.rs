@@ -3,7 +3,6 @@
 //! # Invariants
 //! - CV1: a round plans, names its map and reaches its nodes by one layout. A newer layout is for the next round.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -15,20 +14,20 @@ use simshard_transport::Budget;
 use tokio::sync::watch;
 
 use crate::nodes::Nodes;
-use crate::readers::{Cold, Readers};
+use crate::readers::{Avoided, Readers};
 
 /// A layout, and connections to its nodes.
 #[derive(Debug)]
 pub(crate) struct ClusterView {
     pub(crate) layout: Arc<ClusterLayout>,
     pub(crate) nodes: Nodes,
-    /// While nothing is known to be down or cold.
+    /// While nothing is known against a replica.
     usual_readers: Arc<Readers>,
 }
 
 impl ClusterView {
     pub(crate) fn new(layout: Arc<ClusterLayout>, nodes: Nodes) -> Self {
-        let readers = Readers::new(Arc::clone(&layout), &BTreeSet::new(), &Cold::new());
+        let readers = Readers::new(Arc::clone(&layout), &Avoided::default());
         Self {
             layout,
             nodes,
@@ -36,12 +35,12 @@ impl ClusterView {
         }
     }
 
-    /// The node that each shard is read from, but for these.
-    pub(crate) fn readers(&self, down: &BTreeSet<NodeId>, cold: &Cold) -> Arc<Readers> {
-        if down.is_empty() && cold.is_empty() {
+    /// The node that each shard is read from.
+    pub(crate) fn readers(&self, avoided: &Avoided) -> Arc<Readers> {
+        if avoided.is_empty() {
             return Arc::clone(&self.usual_readers);
         }
-        Arc::new(Readers::new(Arc::clone(&self.layout), down, cold))
+        Arc::new(Readers::new(Arc::clone(&self.layout), avoided))
     }
 
     /// What a request about these shards of a corpus says to nodes of the corpus, and of what it is planned by.

@@ -7,7 +7,7 @@ use simshard_simhash::Layout;
 use simshard_simhash::synthetic::Data;
 
 use super::*;
-use crate::readers::Cold;
+use crate::readers::Avoided;
 
 const LAYOUTS: [(u32, u32); 6] = [(5, 3), (6, 3), (4, 3), (10, 2), (16, 1), (9, 8)];
 
@@ -28,8 +28,15 @@ fn layout(nodes: usize, replicas: usize) -> Arc<ClusterLayout> {
     Arc::new(ClusterLayout::planned(nodes, replicas).unwrap())
 }
 
+fn avoiding(down: &BTreeSet<NodeId>) -> Avoided {
+    Avoided {
+        down: down.clone(),
+        ..Avoided::default()
+    }
+}
+
 fn readers(nodes: usize, down: &BTreeSet<NodeId>) -> Readers {
-    Readers::new(layout(nodes, 1), down, &Cold::new())
+    Readers::new(layout(nodes, 1), &avoiding(down))
 }
 
 fn node(map: &ShardMap, place: usize) -> BTreeSet<NodeId> {
@@ -170,7 +177,7 @@ fn all_replicas_take_a_document_and_one_that_is_up_answers_a_query() {
     }
     let all: BTreeSet<NodeId> = map.nodes().iter().cloned().collect();
     for down in [BTreeSet::new(), node(map, 1), node(map, 3)] {
-        let readers = Readers::new(Arc::clone(&layout), &down, &Cold::new());
+        let readers = Readers::new(Arc::clone(&layout), &avoiding(&down));
         let plan = plan_queries(&tables, &readers, &documents, 3, &down);
         assert!(plan.missing.is_empty() && plan.unreachable.is_empty());
         let mut asked = ShardSet::EMPTY;
@@ -183,7 +190,7 @@ fn all_replicas_take_a_document_and_one_that_is_up_answers_a_query() {
     }
     // Both replicas of some shards are down.
     let down: BTreeSet<NodeId> = all.iter().skip(1).cloned().collect();
-    let readers = Readers::new(Arc::clone(&layout), &down, &Cold::new());
+    let readers = Readers::new(Arc::clone(&layout), &avoiding(&down));
     let plan = plan_queries(&tables, &readers, &documents, 3, &down);
     assert!(!plan.unreachable.is_empty());
     for shard in plan.unreachable.values().flat_map(ShardSet::iter) {

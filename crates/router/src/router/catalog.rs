@@ -4,7 +4,6 @@
 //! - RC1: whatever corpus a node holds has a record: it is written before a node makes the corpus, and removed after all
 //!   nodes have dropped it for good.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -14,16 +13,17 @@ use simshard_proto::shard::v1 as pb;
 use simshard_proto::shards_into;
 use simshard_proto::v1::NodeState;
 use simshard_simhash::{Layout, Recipe};
-use simshard_topology::{NodeId, ShardSet};
+use simshard_topology::ShardSet;
 use tokio::time::Instant;
 use tonic::{Response, Status};
 
+use super::silence::unless_silent;
 use super::{Failures, Router};
 use crate::cluster::ClusterView;
 use crate::deadline::Deadline;
 use crate::error::RouterError;
 use crate::nodes::{CallError, Client};
-use crate::readers::Cold;
+use crate::readers::Avoided;
 use crate::remembered::OpenCorpus;
 
 /// How long nodes may take to say that they serve a corpus.
@@ -216,17 +216,31 @@ impl Router {
         corpus: &OpenCorpus,
         deadline: Deadline,
     ) -> Result<CorpusContents, RouterError> {
-        let cluster = &*self.cluster.view();
+        let cluster = self.cluster.view();
+        self.contents_by(&cluster, corpus, deadline).await
+    }
+
+    /// The same, by the cluster as it was seen. Where a node is not the only one, it must give signs of life.
+    async fn contents_by(
+        &self,
+        cluster: &ClusterView,
+        corpus: &OpenCorpus,
+        deadline: Deadline,
+    ) -> Result<CorpusContents, RouterError> {
+        let copies = cluster.layout.map().has_copies();
         let describe = async |mut client: Client, request| client.describe_corpus(request).await;
         let calls = cluster.layout.nodes().iter().map(async |node| {
             let request = pb::DescribeCorpusRequest {
                 target: Some(cluster.target_of_all(&corpus.record)),
                 node: node.id.to_string(),
             };
-            let answer = cluster
-                .nodes
-                .call(&node.id, deadline, &request, describe)
-                .await;
+            let nodes = &cluster.nodes;
+            let answer = nodes.call(&node.id, deadline, &request, describe);
+            let answer = if copies {
+                unless_silent(cluster, &node.id, answer).await
+            } else {
+                answer.await
+            };
             (node.clone(), answer)
         });
         let mut contents = CorpusContents::new();
@@ -258,16 +272,21 @@ impl Router {
     /// The nodes that do not serve a corpus now, and the shards that the others do not serve.
     pub(super) async fn not_serving(
         &self,
+        cluster: &ClusterView,
         corpus: &OpenCorpus,
-    ) -> Result<(BTreeSet<NodeId>, Cold), RouterError> {
-        let (mut down, mut cold) = (BTreeSet::new(), Cold::new());
-        for (node, answer) in self.contents(corpus, Deadline::within(LOOKING)).await? {
+    ) -> Result<Avoided, RouterError> {
+        let mut avoided = Avoided::default();
+        let looked = self.contents_by(cluster, corpus, Deadline::within(LOOKING));
+        for (node, answer) in looked.await? {
             match answer.map(|answer| shards_into(&answer.shards)) {
-                Ok(Ok(served)) => drop(cold.insert(node.id, ShardSet::ALL.difference(&served))),
-                Ok(Err(_)) | Err(_) => drop(down.insert(node.id)),
+                Ok(Ok(served)) => {
+                    let others = ShardSet::ALL.difference(&served);
+                    avoided.cold.insert(node.id, others);
+                }
+                Ok(Err(_)) | Err(_) => drop(avoided.down.insert(node.id)),
             }
         }
-        Ok((down, cold))
+        Ok(avoided)
     }
 
     async fn drop_from_nodes(

@@ -21,12 +21,13 @@ use tonic::transport::Endpoint;
 use tonic::{Response, Status, Streaming};
 
 use super::proof::Claim;
+use super::rounds::Rounds;
 use super::{Failures, Router};
 use crate::cluster::ClusterView;
 use crate::deadline::Deadline;
 use crate::error::RouterError;
 use crate::nodes::{CallError, Client};
-use crate::readers::Readers;
+use crate::readers::{Avoided, Readers};
 use crate::remembered::OpenCorpus;
 
 /// Streams about whole corpora that a router serves at a time.
@@ -59,6 +60,42 @@ struct FromNode<A> {
     answers: Streaming<A>,
 }
 
+impl Router {
+    /// The cluster, and replicas that serve all of a corpus by the records of now. While records change, as when a node
+    /// is lost, they are looked for again.
+    async fn proven_readers(
+        &self,
+        corpus: &OpenCorpus,
+    ) -> Result<(Arc<ClusterView>, Arc<Readers>), RouterError> {
+        let deadline = Deadline::within(OPENING);
+        let mut rounds = Rounds::new();
+        loop {
+            let cluster = self.cluster.view();
+            let avoided = if cluster.layout.map().has_copies() {
+                self.not_serving(&cluster, corpus).await?
+            } else {
+                Avoided::default()
+            };
+            let readers = cluster.readers(&avoided);
+            let claim = Claim {
+                cluster: &cluster,
+                readers: &readers,
+                shards: ShardSet::ALL,
+                down: &avoided.down,
+                readers_confirm: false,
+                deadline,
+            };
+            let unproven = self.prove(claim).await;
+            let is_again =
+                unproven.is_stale_only() && rounds.another(&self.cluster, &cluster, deadline).await;
+            if !is_again {
+                unproven.check(&corpus.record.name)?;
+                return Ok((cluster, readers));
+            }
+        }
+    }
+}
+
 impl CorpusStream {
     /// Gets ready, unless too many are in flight.
     pub(crate) async fn new(
@@ -67,29 +104,14 @@ impl CorpusStream {
     ) -> Result<Self, RouterError> {
         let permit = Arc::clone(&router.corpus_streams).try_acquire_owned();
         let permit = permit.map_err(|_| RouterError::TooManyStreams { most: MOST_AT_ONCE })?;
+        let (cluster, readers) = router.proven_readers(&corpus).await?;
         let mut connections = HashMap::new();
-        let cluster = router.cluster.view();
         for node in cluster.layout.nodes() {
             // A node with an address that is none is unreachable.
             if let Ok(endpoint) = Endpoint::from_shared(node.address.clone()) {
                 connections.insert(node.id.clone(), connection(endpoint));
             }
         }
-        let (down, cold) = if cluster.layout.map().has_copies() {
-            router.not_serving(&corpus).await?
-        } else {
-            Default::default()
-        };
-        let readers = cluster.readers(&down, &cold);
-        let unproven = router.prove(Claim {
-            cluster: &cluster,
-            readers: &readers,
-            shards: ShardSet::ALL,
-            down: &down,
-            readers_confirm: false,
-            deadline: Deadline::within(OPENING),
-        });
-        unproven.await.check(&corpus.record.name)?;
         Ok(Self {
             readers,
             cluster,

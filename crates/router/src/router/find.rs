@@ -5,38 +5,28 @@
 //! - FI2: a search that can go around a lost node does so at the latest at half of the time that it has left.
 
 use std::collections::BTreeSet;
-use std::future::ready;
 use std::num::NonZeroU32;
+use std::pin::pin;
 use std::sync::Arc;
 
-use prost::bytes::Bytes;
 use simshard_cluster::{CorpusRecord, CorpusState};
-use simshard_proto::shard::v1 as pb;
-use simshard_proto::shard::v1::work_item::Work;
-use simshard_proto::shard::v1::work_outcome::Outcome;
+use simshard_proto::SearchSpec;
 use simshard_proto::v1::{Completeness, Matches};
-use simshard_proto::{MAX_MESSAGE_BYTES, SearchSpec, limit_from, matches_from_bytes, shards_from};
-use simshard_simhash::{Fingerprint, LeadGroups};
+use simshard_simhash::Fingerprint;
 use simshard_topology::NodeId;
-use simshard_transport::Taken;
-use tracing::warn;
+use tracing::debug;
 
+use super::asked::{Answers, Asked};
 use super::proof::Claim;
 use super::rounds::Rounds;
-use super::silence::unless_silent;
 use super::{Failures, Router};
-use crate::cluster::ClusterView;
 use crate::deadline::Deadline;
 use crate::error::RouterError;
 use crate::merge::{Merge, certificate};
-use crate::nodes::{CallError, Load, call_all};
 use crate::offload::offload;
-use crate::plan::{Part, QueryPlan, plan_queries};
+use crate::plan::{QueryPlan, plan_queries};
 use crate::readers::Readers;
 use crate::remembered::OpenCorpus;
-
-/// Nodes that a request asks at once: their answers are in memory together.
-const AT_ONCE: usize = 16;
 
 /// A batch of queries.
 #[derive(Clone, Debug)]
@@ -58,8 +48,8 @@ pub(crate) struct FindOutcome {
 impl Router {
     /// Finds the matches of every query.
     ///
-    /// Each round asks the nodes that were not lost in the rounds before, so
-    /// there are at most as many rounds as nodes, and those of [`Rounds`].
+    /// Each round asks the nodes that were not lost in the rounds before, and goes around silent ones where it can. So
+    /// there are at most as many rounds as nodes, those of [`Rounds`], and those that silence ends.
     pub(crate) async fn find(
         &self,
         corpus: &OpenCorpus,
@@ -68,83 +58,94 @@ impl Router {
     ) -> Result<FindOutcome, RouterError> {
         let mut lost = Failures::default();
         let mut rounds = Rounds::new();
-        let mut is_patient = false;
         loop {
-            if !lost.down().is_empty() {
-                self.warn_of(corpus, &lost).await?;
-            }
-            let down = lost.down();
+            self.check_loaded(corpus, &lost).await?;
             let cluster = self.cluster.view();
-            let readers = cluster.readers(&down, &lost.cold);
-            let plan = plan(&readers, corpus, near, down.clone()).await?;
-            if !plan.unreachable.is_empty() && !lost.silent.is_empty() {
-                // No other node can answer.
-                lost.silent.clear();
-                is_patient = true;
-                continue;
-            }
+            let copies = cluster.layout.map().has_copies();
+            let avoided = lost.avoided(cluster.nodes.silent());
+            let readers = cluster.readers(&avoided);
+            let plan = plan(&readers, corpus, near, lost.down()).await?;
             if !plan.unreachable.is_empty() && !near.spec.allow_partial {
                 lost.nodes = plan.unreachable;
                 return Err(lost.error(&corpus.record.name));
             }
             let others = cluster.layout.nodes().len() > lost.nodes.len() + 1;
-            let copies = cluster.layout.map().has_copies();
             let is_not_last = others && (copies || may_go_around(corpus, near));
             let asked = Asked {
+                watched: &self.cluster,
                 cluster: &cluster,
                 readers: &readers,
-                down: &down,
+                avoided: &avoided,
                 corpus,
                 near,
                 plan: &plan,
-                is_patient: is_patient || !copies,
                 deadline: if is_not_last {
                     deadline.half()
                 } else {
                     deadline
                 },
             };
-            let (answers, _memory, failures) = self.proven(&asked).await?;
+            let Answers {
+                answers,
+                memory: _memory,
+                failures,
+            } = self.proven(&asked).await?;
             if failures.is_empty() {
                 return complete(corpus, near, plan, answers).await;
             }
-            let is_again = !failures.stale.is_empty() || !failures.cold.is_empty();
+            debug!(?failures, "a round of a search is lost");
+            let is_again = failures.may_pass();
             lost.extend(failures);
-            if is_again {
-                let has_another = rounds.another(&self.cluster, &cluster, deadline).await;
-                let goes_on = has_another || near.spec.allow_partial && lost.give_up_cold();
-                if !goes_on {
+            if is_again && !rounds.another(&self.cluster, &cluster, deadline).await {
+                let is_partial = near.spec.allow_partial && lost.give_up_cold();
+                if !is_partial {
                     return Err(lost.error(&corpus.record.name));
                 }
-                lost.stale.clear();
             }
         }
     }
 
-    /// The answers of one round, and the failures, those of its proof included.
-    async fn proven(
-        &self,
-        asked: &Asked<'_>,
-    ) -> Result<(Vec<(usize, Matches)>, Vec<Taken>, Failures), RouterError> {
-        let proof = self.prove(Claim {
+    /// The answers of one round, proven. A round that is lost needs no proof: the next one has its own.
+    async fn proven(&self, asked: &Asked<'_>) -> Result<Answers, RouterError> {
+        let mut proof = pin!(self.prove(Claim {
             cluster: asked.cluster,
             readers: asked.readers,
             shards: asked.plan.shards(),
-            down: asked.down,
+            down: &asked.avoided.down,
             readers_confirm: true,
             deadline: asked.deadline,
-        });
-        let (answers, unproven) = tokio::join!(asked.answers(), proof);
-        let (answers, memory, mut failures) = answers?;
+        }));
+        let mut answers = pin!(asked.answers());
+        let (answers, unproven) = tokio::select! {
+            biased;
+            answers = &mut answers => {
+                let answers = answers?;
+                if !answers.failures.is_empty() {
+                    return Ok(answers);
+                }
+                (answers, proof.await)
+            }
+            unproven = &mut proof => {
+                if unproven.is_stale_only() {
+                    return Ok(Answers::lost(unproven));
+                }
+                (answers.await?, unproven)
+            }
+        };
+        if !answers.failures.is_empty() {
+            return Ok(answers);
+        }
         if !unproven.nodes.is_empty() {
             return Err(unproven.error(&asked.corpus.record.name));
         }
-        failures.extend(unproven);
-        Ok((answers, memory, failures))
+        if !unproven.is_empty() {
+            return Ok(Answers::lost(unproven));
+        }
+        Ok(answers)
     }
 
-    /// Logs which nodes are lost to a search; fails where going around them makes no sense, as the corpus is another.
-    async fn warn_of(&self, corpus: &OpenCorpus, lost: &Failures) -> Result<(), RouterError> {
+    /// Fails where going around nodes makes no sense, as the corpus is another.
+    async fn check_loaded(&self, corpus: &OpenCorpus, lost: &Failures) -> Result<(), RouterError> {
         if let Some(node) = &lost.not_loaded
             && self.is_replaced(corpus).await?
         {
@@ -153,13 +154,6 @@ impl Router {
                 corpus: corpus.record.name.clone(),
             });
         }
-        let nodes = lost.down();
-        let nodes: Vec<&str> = nodes.iter().map(NodeId::as_str).collect();
-        warn!(
-            nodes = nodes.join(","),
-            late = lost.late,
-            "nodes are lost to a search"
-        );
         Ok(())
     }
 
@@ -193,125 +187,6 @@ async fn plan(
 /// Whether a lost node may be gone around, so that a round should leave time for another.
 fn may_go_around(corpus: &OpenCorpus, near: &Near) -> bool {
     near.spec.allow_partial || near.max_distance < corpus.layout().distance()
-}
-
-/// One round of a search.
-struct Asked<'a> {
-    cluster: &'a ClusterView,
-    readers: &'a Readers,
-    /// Nodes that are not asked.
-    down: &'a BTreeSet<NodeId>,
-    corpus: &'a OpenCorpus,
-    near: &'a Near,
-    plan: &'a QueryPlan,
-    /// Whether nodes that give no sign of life are waited for.
-    is_patient: bool,
-    deadline: Deadline,
-}
-
-impl Asked<'_> {
-    /// Asks every node of the plan: the answers of those that gave one, each with the place of its request, and the
-    /// memory that they take.
-    async fn answers(&self) -> Result<(Vec<(usize, Matches)>, Vec<Taken>, Failures), RouterError> {
-        let requests = &self.plan.requests;
-        let mut answers = Vec::with_capacity(requests.len());
-        let mut memory = Vec::with_capacity(requests.len());
-        let mut lost = Failures::default();
-        let mut bytes = 0;
-        let calls = requests
-            .iter()
-            .map(|(groups, node, part)| self.answer_in_time(node, *groups, part));
-        call_all(calls, AT_ONCE, self.deadline, |place, answer| {
-            let (_, node, part) = &requests[place];
-            match answer {
-                Ok((matches, size, taken)) => {
-                    bytes += size;
-                    answers.push((place, matches));
-                    memory.push(taken);
-                }
-                Err(error) => lost.note(node.clone(), part.shards, error)?,
-            }
-            if bytes > most_bytes(self.near) {
-                return Err(RouterError::AnswerTooLarge);
-            }
-            Ok(())
-        })
-        .await?;
-        Ok((answers, memory, lost))
-    }
-
-    /// The answer of one node, unless it gives no sign of life.
-    async fn answer_in_time(
-        &self,
-        node: &NodeId,
-        groups: LeadGroups,
-        part: &Part,
-    ) -> Result<(Matches, usize, Taken), CallError> {
-        let answer = self.answer_of(node, groups, part);
-        if self.is_patient {
-            answer.await
-        } else {
-            unless_silent(self.cluster, node, answer).await
-        }
-    }
-
-    /// The answer of one node, its [`size`], and the memory that it takes.
-    async fn answer_of(
-        &self,
-        node: &NodeId,
-        groups: LeadGroups,
-        part: &Part,
-    ) -> Result<(Matches, usize, Taken), CallError> {
-        let &Self { cluster, near, .. } = self;
-        let work = || {
-            let query = |&place: &u32| near.queries[place as usize].0;
-            ready(Ok(Work::from(pb::FindAll {
-                target: Some(cluster.target(&self.corpus.record, part.shards)),
-                shards: shards_from(part.shards),
-                active_lead_groups: groups.0,
-                max_distance: near.max_distance,
-                limit: limit_from(near.spec.limit),
-                max_ids: limit_from(near.spec.max_ids),
-                fingerprints: part.places.iter().map(query).collect(),
-            })))
-        };
-        let load = Load::Queries(part.places.len());
-        let answer = cluster.nodes.work(node, self.deadline, load, work).await?;
-        match answer.outcome {
-            Outcome::Matches(bytes) => {
-                let (matches, size) = decoded(bytes).await?;
-                Ok((matches, size, answer.memory))
-            }
-            Outcome::Changed(_) | Outcome::Confirmed(_) | Outcome::Status(_) => {
-                Err(CallError::nonsense())
-            }
-        }
-    }
-}
-
-/// The matches of an answer, and their [`size`].
-async fn decoded(bytes: Bytes) -> Result<(Matches, usize), CallError> {
-    let decoded = offload(bytes.len() / 64, move || {
-        let matches = matches_from_bytes(bytes).map_err(|_| CallError::nonsense())?;
-        let size = size(&matches);
-        Ok((matches, size))
-    });
-    decoded.await.unwrap_or(Err(CallError::Unreachable))
-}
-
-/// Bytes of an answer, about, from below.
-fn size(matches: &Matches) -> usize {
-    let ids: usize = matches.ids.iter().map(String::len).sum();
-    ids + 10 * matches.fingerprints.len()
-}
-
-/// Most bytes of all answers together. Where a limit may still cut them, they
-/// are allowed to be more than fit the merged answer.
-fn most_bytes(near: &Near) -> usize {
-    match near.spec.limit {
-        None => MAX_MESSAGE_BYTES,
-        Some(_) => 8 * MAX_MESSAGE_BYTES,
-    }
 }
 
 /// The answers of all nodes in one, and what may be missing.
@@ -354,28 +229,4 @@ fn merged(
         })?;
     }
     Ok(merge.finish())
-}
-
-#[cfg(test)]
-mod tests {
-    use futures_util::FutureExt;
-    use prost::Message;
-
-    use super::*;
-    use crate::offload::while_offloaded_work_waits;
-
-    #[test]
-    fn a_large_answer_is_decoded_elsewhere_and_a_small_one_at_once() {
-        while_offloaded_work_waits(async || {
-            let answer = |ids| Matches {
-                ids: vec!["i".repeat(1000); ids],
-                ..Matches::default()
-            };
-            let bytes = |ids| Bytes::from(answer(ids).encode_to_vec());
-            let decoded_at_once = |ids| decoded(bytes(ids)).now_or_never();
-            let (matches, size) = decoded_at_once(10).unwrap().unwrap();
-            assert_eq!((matches, size), (answer(10), 10_000));
-            assert!(decoded_at_once(100).is_none());
-        });
-    }
 }
