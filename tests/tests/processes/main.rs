@@ -32,5 +32,6 @@ mod open_files;
 mod readiness;
 mod replicas;
 mod roles;
+mod searches_without_a_node;
 mod short_absences;
 mod stale_replicas;
