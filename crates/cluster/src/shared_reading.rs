@@ -124,7 +124,7 @@ mod tests {
             let store = Arc::clone(self);
             let answer = async move {
                 store.go.notified().await;
-                if number % 2 == 0 {
+                if number.is_multiple_of(2) {
                     Ok(number)
                 } else {
                     Err(MetadataError::Stopping)

@@ -71,7 +71,7 @@ async fn two_of_three_replicas_prove_answers_while_etcd_is_away() {
     }
 }
 
-/// SI1: of the two hot replicas of a shard, one is frozen, and the other one was late once. A cold one is no help.
+/// SL1: of the two hot replicas of a shard, one is frozen, and the other one was late once. A cold one is no help.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_was_late_once_is_asked_again_while_another_one_is_frozen() {
     let cluster = ProcessCluster::start_hot_and_cold(3, 3, 2);

@@ -2,8 +2,8 @@
 //! keeps its connections.
 //!
 //! # Invariants
-//! - SI1: a search gives up a silent node only where each shard of its part has another replica that may answer.
-//! - SI2: silence says nothing about a node while this process itself is late.
+//! - SL1: a search gives up a silent node only where each shard of its part has another replica that may answer.
+//! - SL2: silence says nothing about a node while this process itself is late.
 
 use std::collections::BTreeSet;
 use std::future::ready;
@@ -35,7 +35,7 @@ pub(super) struct Around<'a> {
     pub(super) shards: ShardSet,
 }
 
-/// Waits for an answer of a node as long as the node gives signs of life, or no other may answer (SI1), and a shard is
+/// Waits for an answer of a node as long as the node gives signs of life, or no other may answer (SL1), and a shard is
 /// still the node's.
 pub(super) async fn unless_lost<A>(
     around: &Around<'_>,
@@ -127,7 +127,7 @@ async fn lives(cluster: &ClusterView, node: &NodeId) -> bool {
     !is_silent
 }
 
-/// Whether a node has given no sign of life, when this process came to look after so long (SI2).
+/// Whether a node has given no sign of life, when this process came to look after so long (SL2).
 fn is_silence<A, E>(sign: &Result<Result<A, CallError>, E>, took: Duration) -> bool {
     let is_there = match sign {
         Ok(Ok(_)) => true,
@@ -217,7 +217,7 @@ mod tests {
         }
     }
 
-    /// SI1.
+    /// SL1.
     #[tokio::test]
     async fn a_silent_node_is_given_up_if_others_may_answer_and_else_waited_for() {
         let frozen = frozen(3, 3);
@@ -263,7 +263,7 @@ mod tests {
         assert!(matches!(left, CallError::WrongEpoch), "{left:?}");
     }
 
-    /// SI2.
+    /// SL2.
     #[test]
     fn silence_says_nothing_to_a_process_that_was_late_itself() {
         let (answered, nothing) = (Ok::<_, ()>(Ok(ShardId(1))), Err(()));
