@@ -9,7 +9,7 @@ use simshard_topology::replication::{Incarnation, PublishedStore, StoreId};
 use crate::key_value::{KeyValueStore, Revision, Snapshot, Transaction};
 use crate::keys;
 use crate::membership::commit;
-use crate::records::{bad, text_of};
+use crate::records::{bad, nonce_of, nonce_text, text_of};
 use crate::store::MetadataError;
 
 /// What the metadata holds of a store, and the revision that wrote it. `None` if the store has published nothing.
@@ -76,7 +76,7 @@ pub async fn publish(
 fn to_text(key: &str, published: &PublishedStore) -> Result<String, MetadataError> {
     let raw = RawPublished {
         incarnation: published.incarnation.number,
-        nonce: format!("{:016x}", published.incarnation.nonce),
+        nonce: nonce_text(published.incarnation.nonce),
         synced: published.synced,
     };
     text_of(key, &raw)
@@ -85,11 +85,10 @@ fn to_text(key: &str, published: &PublishedStore) -> Result<String, MetadataErro
 fn of_text(key: &str, text: &str) -> Result<PublishedStore, MetadataError> {
     let raw: RawPublished =
         serde_json::from_str(text).map_err(|error| bad(key, error.to_string()))?;
-    let nonce = u64::from_str_radix(&raw.nonce, 16);
     Ok(PublishedStore {
         incarnation: Incarnation {
             number: raw.incarnation,
-            nonce: nonce.map_err(|error| bad(key, error.to_string()))?,
+            nonce: nonce_of(key, &raw.nonce)?,
         },
         synced: raw.synced,
     })

@@ -158,7 +158,7 @@ pub(crate) fn shard_text(key: &str, record: &ShardRecord) -> Result<String, Meta
     });
     let raw = RawShard {
         epoch: record.epoch.to_string(),
-        nonce: format!("{:016x}", record.nonce),
+        nonce: nonce_text(record.nonce),
         in_sync: in_sync.collect(),
         learners: learners.collect(),
         previous: record.previous.iter().map(ToString::to_string).collect(),
@@ -188,10 +188,9 @@ pub(crate) fn shard_of(key: &str, text: &str) -> Result<ShardRecord, MetadataErr
             added: epoch(&entry.added)?,
         })
     });
-    let nonce = u64::from_str_radix(&raw.nonce, 16);
     let record = ShardRecord {
         epoch: epoch(&raw.epoch)?,
-        nonce: nonce.map_err(|error| bad(key, error.to_string()))?,
+        nonce: nonce_of(key, &raw.nonce)?,
         in_sync: in_sync.collect::<Result<_, MetadataError>>()?,
         learners: learners.collect::<Result<_, MetadataError>>()?,
         previous: raw.previous.iter().map(id).collect::<Result<_, _>>()?,
@@ -226,6 +225,16 @@ fn id_of(text: &str) -> Result<StoreId, String> {
 /// A record that must be there is not.
 pub(crate) fn missing(key: &str) -> MetadataError {
     bad(key, "it is missing".to_owned())
+}
+
+/// A nonce as records have it: in hexadecimal.
+pub(crate) fn nonce_text(nonce: u64) -> String {
+    format!("{nonce:016x}")
+}
+
+/// The nonce that a record has under this key.
+pub(crate) fn nonce_of(key: &str, text: &str) -> Result<u64, MetadataError> {
+    u64::from_str_radix(text, 16).map_err(|error| bad(key, error.to_string()))
 }
 
 pub(crate) fn bad(key: &str, reason: String) -> MetadataError {

@@ -9,8 +9,8 @@ use simshard_cluster::{ClusterLayout, MetadataError, MetadataStore};
 use simshard_proto::shard::v1::shard_service_server::ShardServiceServer;
 use simshard_proto::{MAX_MESSAGE_BYTES, MAX_SHARD_REQUEST_BYTES, SHARD_SERVICE_DESCRIPTORS};
 use simshard_storage::{Claim, Failure, Holding, InstallFailure, OpenError, Options, Store};
-use simshard_topology::replication::{Epoch, ShardRecords};
-use simshard_topology::{MapDigest, NodeId, ShardSet};
+use simshard_topology::replication::{Epoch, InstallError, ShardRecords, StoreId};
+use simshard_topology::{MapDigest, NodeId, ShardId, ShardSet};
 use simshard_transport::{self as transport, Budget, Interface};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -29,6 +29,9 @@ const WORK: &str = "/simshard.shard.v1.ShardService/Work";
 
 /// How often records that wait for reports of other nodes are looked at again.
 const REPORTS: Duration = Duration::from_millis(100);
+
+/// A metadata store that takes longer to be read is away.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The configuration of a node.
 #[derive(Clone, Debug)]
@@ -113,8 +116,9 @@ impl Node {
         config: NodeConfig,
         store: Arc<dyn MetadataStore>,
     ) -> Result<Self, ServeError> {
-        let layout = store.layout().await?;
+        // Not read anew: the metadata may be away now.
         let followed = store.watch_layout();
+        let layout = Arc::clone(&followed.borrow());
         let is_registered = store.names_stores();
         if !is_registered {
             check_named(&config.node, &layout)?;
@@ -208,7 +212,7 @@ impl Node {
             failure = engine.failure() => return Err(ServeError::Storage(failure)),
             () = keep_reconciled(&engine, &*metadata) => {}
             () = keep_peers(&engine, registration.as_ref(), peers.as_ref(), followed.clone()) => {}
-            problem = install_all(&engine, peers.as_ref(), followed) => return Err(ServeError::Records(problem)),
+            problem = install_all(&engine, peers.as_ref(), &*metadata, followed) => return Err(ServeError::Records(problem)),
             problem = keep_published(&engine, registration.as_ref()) => return Err(problem.into()),
             served = served => served?,
         }
@@ -267,21 +271,53 @@ async fn keep_peers(
 async fn install_all(
     engine: &Engine,
     peers: Option<&Arc<Peers>>,
+    metadata: &dyn MetadataStore,
     mut followed: watch::Receiver<Arc<ClusterLayout>>,
 ) -> InstallFailure {
     let reported = |shard, store| peers.map_or(Epoch::NONE, |peers| peers.report(shard, store));
     // It is followed as long as the metadata is open.
     loop {
         let layout = Arc::clone(&followed.borrow_and_update());
-        if let Some(records) = layout.records()
-            && let Err(problem) = engine.install(records, reported).await
-        {
+        let installed = install_news(engine, &layout, reported, metadata.layout());
+        if let Err(problem) = installed.await {
             return problem;
         }
         // A record that adds this node as a learner waits for the report of another.
         if let Ok(Err(_)) = timeout(REPORTS, followed.changed()).await {
             return pending().await;
         }
+    }
+}
+
+/// Installs the records of a layout. If the node has a later one already, the layout may be of before: then those that
+/// `read` finds in the metadata. What is installed stays if the metadata is away.
+async fn install_news(
+    engine: &Engine,
+    layout: &ClusterLayout,
+    reported: impl Fn(ShardId, StoreId) -> Epoch + Copy,
+    read: impl Future<Output = Result<Arc<ClusterLayout>, MetadataError>>,
+) -> Result<(), InstallFailure> {
+    match install(engine, layout, reported).await {
+        Err(InstallFailure::Record {
+            problem: InstallError::NotNewer(_),
+            ..
+        }) => match timeout(PATIENCE, read).await {
+            Ok(Ok(newest)) => install(engine, &newest, reported).await,
+            // Those who follow the metadata say so.
+            Ok(Err(_)) | Err(_) => Ok(()),
+        },
+        installed => installed,
+    }
+}
+
+async fn install(
+    engine: &Engine,
+    layout: &ClusterLayout,
+    reported: impl Fn(ShardId, StoreId) -> Epoch,
+) -> Result<(), InstallFailure> {
+    match layout.records() {
+        Some(records) => engine.install(records, reported).await,
+        None => Ok(()),
     }
 }
 
@@ -324,9 +360,83 @@ impl Start {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use simshard_cluster::{
+        Corpora, KeyValueMetadata, KeyValueStore, MemoryKeyValues, RegisteredStore, initialize,
+        register, take_steps,
+    };
+    use simshard_topology::plan;
+    use simshard_topology::replication::Step;
     use tonic::server::NamedService;
 
     use super::*;
+
+    /// The layouts of a cluster of one node, one after the other, and the node's engine, which opened with the last.
+    async fn opened() -> (Vec<Arc<ClusterLayout>>, Arc<Engine>, tempfile::TempDir) {
+        let directory = tempfile::tempdir().unwrap();
+        let claim = Node::claim(directory.path().to_owned()).await.unwrap();
+        let keys: Arc<dyn KeyValueStore> = Arc::new(MemoryKeyValues::new());
+        let node = NodeId::new("n1").unwrap();
+        let store = RegisteredStore {
+            id: claim.store,
+            node: node.clone(),
+            address: "http://127.0.0.1:7470".to_owned(),
+            next_generation: 0,
+            corpora: BTreeSet::new(),
+        };
+        drop(claim);
+        register(&*keys, &store).await.unwrap();
+        let map = plan(None, &[node], 1).unwrap();
+        initialize(&*keys, &map, 1, &Corpora::default(), &[])
+            .await
+            .unwrap();
+        let metadata = KeyValueMetadata::follow(Arc::clone(&keys), || {}, |_| {}).await;
+        let metadata = metadata.unwrap();
+        let mut layouts = vec![metadata.layout().await.unwrap()];
+        for _ in 0..2 {
+            let records = layouts.last().unwrap().records().unwrap().clone();
+            let steps = take_steps(
+                &*keys,
+                |_, _| Some(Step::Keep),
+                |shard, _| records[&shard].epoch,
+            );
+            assert!(!steps.await.unwrap().taken.is_empty());
+            layouts.push(metadata.layout().await.unwrap());
+        }
+        let holding = Holding {
+            shards: ShardSet::ALL,
+            records: layouts[1].records().cloned(),
+        };
+        let opened = Store::open(directory.path(), holding, Options::default()).unwrap();
+        let threads = Arc::new(Threads::start(2).unwrap());
+        let engine = Engine::start(opened, map.digest(), None, threads, 1 << 20).unwrap();
+        (layouts, Arc::new(engine), directory)
+    }
+
+    #[tokio::test]
+    async fn a_layout_of_before_ends_a_node_only_if_the_metadata_has_it_now() {
+        let (layouts, engine, _directory) = opened().await;
+        let [first, second, third] = &layouts[..] else {
+            panic!("{layouts:?}");
+        };
+        let none = |_, _| Epoch::NONE;
+        let epoch = |layout: &ClusterLayout| layout.records().unwrap()[&ShardId(7)].epoch;
+        let installed = || engine.store().report(ShardId(7));
+        assert_eq!(installed(), epoch(second));
+        let away = async { Err(MetadataError::Stopping) };
+        install_news(&engine, first, none, away).await.unwrap();
+        assert_eq!(installed(), epoch(second));
+        let older = async { Ok(Arc::clone(first)) };
+        let refused = install_news(&engine, first, none, older).await.unwrap_err();
+        assert!(
+            matches!(refused, InstallFailure::Record { .. }),
+            "{refused}"
+        );
+        let newer = async { Ok(Arc::clone(third)) };
+        install_news(&engine, first, none, newer).await.unwrap();
+        assert_eq!(installed(), epoch(third));
+    }
 
     #[test]
     fn the_stream_of_work_has_the_path_of_its_method() {

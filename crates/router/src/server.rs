@@ -53,8 +53,8 @@ pub async fn serve(
     listener: TcpListener,
     shutdown: CancellationToken,
 ) -> Result<(), ServeError> {
-    let layout = store.layout().await?;
-    let nodes = layout.nodes().len();
+    // Not read anew: the metadata may be away now.
+    let nodes = store.watch_layout().borrow().nodes().len();
     let budget = Budget::new(config.in_flight_bytes);
     let router = Arc::new(Router::new(store, &budget, config.max_corpora)?);
     info!(nodes, "router serves");

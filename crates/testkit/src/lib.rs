@@ -27,7 +27,7 @@ pub use host_cluster::{HostCluster, Part, Shape};
 pub use layout_file::{free_addresses, write_layout_file};
 pub use layouts::promised_layouts;
 pub use oracle::Oracle;
-pub use process::{Process, Running, run, run_with_open_input};
+pub use process::{Process, Running, Waiting, run, run_with_open_input};
 pub use process_cluster::{End, ProcessCluster};
 pub use stalling_proxy::StallingProxy;
 

@@ -92,11 +92,11 @@ impl Drop for Process {
 
 /// A role that has started, and may not listen yet. It is killed when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Waiting(Process);
+pub struct Waiting(Process);
 
 impl Waiting {
     /// Starts `binary` with these arguments.
-    pub(crate) fn start<A: AsRef<OsStr>>(binary: &str, args: impl IntoIterator<Item = A>) -> Self {
+    pub fn start<A: AsRef<OsStr>>(binary: &str, args: impl IntoIterator<Item = A>) -> Self {
         Self::spawn(binary, args, Stdio::piped())
     }
 
@@ -113,8 +113,31 @@ impl Waiting {
         })
     }
 
+    /// Waits until a line of its log has this text, but not for more than a minute. Call it once.
+    pub fn until_logged(&mut self, text: &str) {
+        let stderr = self.0.child.stderr.take().expect("a pipe");
+        let (sender, receiver) = mpsc::channel();
+        thread::spawn(move || {
+            // It is read on until the process ends, so that it never waits for a reader.
+            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                let _ = sender.send(line);
+            }
+        });
+        let mut log = String::new();
+        while !log.contains(text) {
+            let line = receiver.recv_timeout(PATIENCE);
+            log += &line.unwrap_or_else(|_| panic!("it does not say `{text}`: {log}"));
+            log.push('\n');
+        }
+    }
+
+    /// Asks it to stop as an operator would; returns its exit code.
+    pub fn terminate(self) -> Option<i32> {
+        self.0.terminate()
+    }
+
     /// Waits until it listens, but not for more than a minute.
-    pub(crate) fn listening(self) -> Process {
+    pub fn listening(self) -> Process {
         let mut process = self.0;
         let child = &mut process.child;
         let line = first_line(child.stdout.take().expect("a pipe"));

@@ -8,7 +8,7 @@ use std::time::Duration;
 use simshard_client::v1;
 use simshard_client::{Client, ClientError, Documents, Queries, Reason, SearchSpec};
 use simshard_simhash::Fingerprint;
-use simshard_testkit::{End, EtcdServer, Process, ProcessCluster, binary, run};
+use simshard_testkit::{End, EtcdServer, Process, ProcessCluster, Waiting, binary, run};
 
 use crate::interruptions::until_reached;
 
@@ -117,13 +117,18 @@ impl Registering {
 
     /// Starts a node in a thread of its own, for it waits until there is a cluster.
     fn start(&self, name: &str) -> JoinHandle<Process> {
+        let args = self.node_args(name);
+        thread::spawn(move || Process::serve(binary(), args))
+    }
+
+    fn node_args(&self, name: &str) -> Vec<String> {
         let data = self.folder.path().join(name);
         let role = ["serve", "node", "--listen", "127.0.0.1:0", "--name", name];
         let mut args: Vec<String> = role.map(str::to_owned).to_vec();
         let data = data.to_str().unwrap().to_owned();
         args.extend(["--data".to_owned(), data]);
         args.extend(["--metadata".to_owned(), self.metadata.clone()]);
-        thread::spawn(move || Process::serve(binary(), args))
+        args
     }
 
     fn cluster(&self, args: &[&str]) -> Output {
@@ -132,8 +137,13 @@ impl Registering {
     }
 
     fn router(&self) -> Process {
-        let args = ["serve", "router", "--listen", "127.0.0.1:0", "--metadata"];
-        Process::serve(binary(), args.iter().chain(&[self.metadata.as_str()]))
+        Process::serve(binary(), self.router_args())
+    }
+
+    fn router_args(&self) -> Vec<String> {
+        let role = ["serve", "router", "--listen", "127.0.0.1:0", "--metadata"];
+        let args = role.into_iter().chain([self.metadata.as_str()]);
+        args.map(str::to_owned).collect()
     }
 }
 
@@ -259,5 +269,43 @@ async fn a_cluster_with_a_layout_file_goes_on_without_it() {
     assert_eq!(
         ids(&client, "crawl").await,
         everywhere(&["before", "since"])
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_starts_while_etcd_is_away_waits_for_it() {
+    let mut etcd = EtcdServer::start();
+    let cluster = Registering::in_etcd(&etcd);
+    let starting = cluster.start("n1");
+    assert!(cluster.cluster(&["init", "--nodes", "1"]).status.success());
+    let node = starting.join().unwrap();
+    let router = cluster.router();
+    let client = client_of(&router);
+    create(&client, "crawl").await.unwrap();
+    insert(&client, "crawl", "before").await;
+    node.kill();
+    router.kill();
+
+    etcd.stop();
+    let waiting = [
+        cluster.node_args("n1"),
+        cluster.router_args(),
+        cluster.node_args("n2"),
+        cluster.router_args(),
+    ];
+    let waiting = waiting.map(|args| {
+        let mut waiting = Waiting::start(binary(), args);
+        waiting.until_logged("the metadata is away, waiting for it");
+        waiting
+    });
+    let [node, router, other_node, other_router] = waiting;
+    // A signal ends them all the same.
+    assert_eq!(other_node.terminate(), Some(0));
+    assert_eq!(other_router.terminate(), Some(0));
+    etcd.restart();
+    let (_node, router) = (node.listening(), router.listening());
+    assert_eq!(
+        ids(&client_of(&router), "crawl").await,
+        everywhere(&["before"])
     );
 }

@@ -2,6 +2,7 @@
 
 mod config;
 mod embedded;
+mod patience;
 mod roles;
 
 use std::net::SocketAddr;

@@ -28,8 +28,15 @@ pub(super) struct Heat {
 struct Sets {
     hot: ShardSet,
     built: ShardSet,
-    /// How often tables of each shard were thrown away.
+    /// How often tables of each shard were thrown away, or got other contents to be made from.
     thrown: Box<[u64]>,
+}
+
+impl Sets {
+    /// Takes note that what was made of a shard, or is being made, counts no more.
+    fn throw(&mut self, shard: ShardId) {
+        self.thrown[usize::from(shard.0)] += 1;
+    }
 }
 
 impl Heat {
@@ -72,7 +79,7 @@ impl Heat {
         sets.hot.difference(&sets.built)
     }
 
-    /// How often the tables of a shard were thrown away. While it is the same, what was built still is.
+    /// How often the tables of a shard were thrown away, or its contents replaced. While it is the same, what was built still is.
     pub(super) fn thrown(&self, shard: ShardId) -> u64 {
         self.sets.read().thrown[usize::from(shard.0)]
     }
@@ -80,18 +87,52 @@ impl Heat {
     /// Takes note of the shards that are to have tables. Throws away those of others, and of shards whose contents are
     /// others now. Answers the shards that are to be built.
     fn follow(&self, hot: ShardSet, others: ShardSet, corpora: &NodeCorpora) -> ShardSet {
-        self.sets.write().hot = hot;
-        let built = self.built();
-        let cold = built.difference(&hot);
-        for shard in cold.union(&built.intersection(&others)).iter() {
+        let outdated = {
+            let mut sets = self.sets.write();
+            sets.hot = hot;
+            // Tables that are being made from the contents of before must not count once they are complete.
+            for shard in others.iter() {
+                sets.throw(shard);
+            }
+            let cold = sets.built.difference(&hot);
+            cold.union(&sets.built.intersection(&others))
+        };
+        for shard in outdated.iter() {
             let _turn = self.turn(shard);
             let mut sets = self.sets.write();
             sets.built = sets.built.difference(&ShardSet::from_iter([shard]));
-            sets.thrown[usize::from(shard.0)] += 1;
+            sets.throw(shard);
             drop(sets);
             corpora.clear(shard);
         }
         self.unbuilt()
+    }
+
+    /// Makes the tables of a shard by `load`, if it is to have them and has not. They count only if the contents stayed
+    /// the same meanwhile and the shard is still to have them (HC1); otherwise [`Heat::follow`] has named it again if it
+    /// is to be built. Answers whether they count.
+    fn build<E>(
+        &self,
+        shard: ShardId,
+        corpora: &NodeCorpora,
+        load: impl FnOnce() -> Result<(), E>,
+    ) -> Result<bool, E> {
+        let _turn = self.turn(shard);
+        if !self.unbuilt().contains(shard) {
+            return Ok(false);
+        }
+        let thrown = self.thrown(shard);
+        load()?;
+        let mut sets = self.sets.write();
+        let counts = sets.hot.contains(shard) && sets.thrown[usize::from(shard.0)] == thrown;
+        if counts {
+            sets.built.insert(shard);
+        }
+        drop(sets);
+        if !counts {
+            corpora.clear(shard);
+        }
+        Ok(counts)
     }
 }
 
@@ -110,15 +151,13 @@ pub(super) struct Warming {
 impl Warming {
     /// Makes the tables of a shard, if it still is to have them.
     fn warm(&self, shard: ShardId) -> Result<(), ReadError> {
-        let _turn = self.heat.turn(shard);
-        if !self.heat.unbuilt().contains(shard) {
-            return Ok(());
+        let load = || {
+            let mut corpora = self.corpora.all_but(&HashSet::new()).into_iter();
+            corpora.try_for_each(|(uid, corpus)| corpus.load_shard(&self.store, uid, shard))
+        };
+        if self.heat.build(shard, &self.corpora, load)? {
+            self.built.send_replace(());
         }
-        for (uid, corpus) in self.corpora.all_but(&HashSet::new()) {
-            corpus.load_shard(&self.store, uid, shard)?;
-        }
-        self.heat.sets.write().built.insert(shard);
-        self.built.send_replace(());
         Ok(())
     }
 }
@@ -214,5 +253,59 @@ impl Drop for Warmer {
             // If it panicked, the process says so.
             let _ended = thread.join();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+
+    const SHARD: ShardId = ShardId(7);
+
+    fn only() -> ShardSet {
+        ShardSet::from_iter([SHARD])
+    }
+
+    /// What `during` leaves of a shard whose tables are complete after it: whether they count, and whether the shard is
+    /// built.
+    fn build_while(during: impl FnOnce(&Heat, &NodeCorpora)) -> (bool, bool) {
+        let (heat, corpora) = (Heat::new(ShardSet::EMPTY), NodeCorpora::default());
+        assert_eq!(heat.follow(only(), ShardSet::EMPTY, &corpora), only());
+        let load = || {
+            during(&heat, &corpora);
+            Ok::<(), Infallible>(())
+        };
+        let Ok(counts) = heat.build(SHARD, &corpora, load);
+        (counts, heat.is_built(SHARD))
+    }
+
+    /// HC1: the shard begins anew, and has a copy, while its tables are made from what it had before.
+    #[test]
+    fn tables_of_contents_that_were_replaced_meanwhile_do_not_count() {
+        let replaced = build_while(|heat, corpora| {
+            assert_eq!(
+                heat.follow(ShardSet::EMPTY, only(), corpora),
+                ShardSet::EMPTY
+            );
+            // It is named again, so that it is built anew.
+            assert_eq!(heat.follow(only(), only(), corpora), only());
+        });
+        assert_eq!(replaced, (false, false));
+    }
+
+    /// HC1.
+    #[test]
+    fn tables_count_only_if_the_shard_is_still_to_have_them() {
+        let cold = build_while(|heat, corpora| {
+            heat.follow(ShardSet::EMPTY, ShardSet::EMPTY, corpora);
+        });
+        assert_eq!(cold, (false, false));
+        // Other shards do not matter.
+        let stayed = build_while(|heat, corpora| {
+            heat.follow(only(), ShardSet::from_iter([ShardId(8)]), corpora);
+        });
+        assert_eq!(stayed, (true, true));
     }
 }

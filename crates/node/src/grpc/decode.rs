@@ -60,17 +60,21 @@ pub(super) fn near_query(request: pb::FindAll) -> Result<NearQuery, Status> {
 
 /// A store, and the epochs that it is to confirm.
 pub(super) fn confirm(request: &pb::Confirm) -> Result<(StoreId, ShardEpochs), Status> {
-    let store = <[u8; 16]>::try_from(&*request.store);
-    let store = store.map_err(|_| Violations::of("store", "is not 16 bytes"))?;
+    let store = store(&request.store)?;
     let (numbers, generations) = (&request.epoch_numbers, &request.epoch_generations);
     let epochs = epochs_into(&request.shards, numbers, generations)?;
-    Ok((StoreId(store), epochs.unwrap_or_default()))
+    Ok((store, epochs.unwrap_or_default()))
+}
+
+fn store(bytes: &[u8]) -> Result<StoreId, Status> {
+    let bytes = bytes.try_into();
+    let bytes = bytes.map_err(|_| Violations::of("store", "is not 16 bytes"))?;
+    Ok(StoreId(bytes))
 }
 
 /// What a learner asks of the source of a copy.
 pub(super) fn copy_request(request: &pb::CopyShardRequest) -> Result<CopyRequest, Status> {
-    let store = <[u8; 16]>::try_from(&*request.store);
-    let store = store.map_err(|_| Violations::of("store", "is not 16 bytes"))?;
+    let store = store(&request.store)?;
     let shard = u8::try_from(request.shard);
     let shard = shard.map_err(|_| Violations::of("shard", "is over 255"))?;
     let added = Epoch {
@@ -78,7 +82,7 @@ pub(super) fn copy_request(request: &pb::CopyShardRequest) -> Result<CopyRequest
         number: request.added_number,
     };
     Ok(CopyRequest {
-        store: StoreId(store),
+        store,
         shard: ShardId(shard),
         added,
         until: Version(request.compared_version),

@@ -138,16 +138,26 @@ impl Others {
                 .entry(store)
                 .or_insert_with(|| Health::new(now));
         }
-        let last = self.looked.replace(now).unwrap_or(now);
-        if now.saturating_duration_since(last) >= PAUSE {
+        let was_there = self.is_there(now);
+        self.looked = Some(now);
+        if !was_there {
             for health in self.by_store.values_mut() {
                 health.since = now;
             }
         }
     }
 
-    /// The stores that do not answer this process.
+    /// Whether this process was there to hear the others until now.
+    fn is_there(&self, now: Instant) -> bool {
+        let looked = self.looked;
+        looked.is_some_and(|looked| now.saturating_duration_since(looked) < PAUSE)
+    }
+
+    /// The stores that do not answer this process; none if it was away since it last looked (PE2).
     pub(super) fn silent(&self, now: Instant) -> BTreeSet<StoreId> {
+        if !self.is_there(now) {
+            return BTreeSet::new();
+        }
         let silent = self.by_store.iter();
         let silent = silent.filter(|(_, health)| health.is_silent(now));
         silent.map(|(store, _)| *store).collect()
@@ -273,6 +283,18 @@ mod tests {
         assert_eq!(scene.others.silent(scene.now), none());
         scene.pass(SILENT_ALONE, &[]);
         assert_eq!(scene.dead(), [A, B]);
+    }
+
+    /// PE2: what decides about others may run before what looks at them.
+    #[test]
+    fn before_it_looks_again_a_process_that_was_away_takes_nobody_for_silent() {
+        let mut scene = Scene::new();
+        scene.pass(INTERVAL, &[(A, none()), (B, none())]);
+        scene.pass(SILENT_ALONE, &[]);
+        assert_eq!(scene.dead(), [A, B]);
+        scene.now += PAUSE;
+        assert_eq!(scene.dead(), []);
+        assert_eq!(scene.others.silent(scene.now), none());
     }
 
     #[test]

@@ -1,16 +1,18 @@
-//! Copying the shards that this node is a learner of, several at once, until it has them.
+//! Copying the shards that this node is a learner of, several at once, until it has them. After a failure another source
+//! is asked, if there is one, a while later.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use simshard_cluster::ClusterLayout;
-use simshard_storage::CopyBase;
 use simshard_topology::ShardId;
 use simshard_topology::replication::{Epoch, Role, ShardRecord, StoreId};
 use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::task::{Id, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior, interval};
-use tracing::{info, warn};
+use tonic::Status;
+use tracing::{debug, info, warn};
 
 use super::Peers;
 use super::copying::{Copied, Source, copy};
@@ -20,6 +22,11 @@ use crate::engine::Engine;
 /// Shards that are copied at once.
 const AT_ONCE: usize = 4;
 
+/// After a failure, this time passes before the shard is copied again; twice the time after each further one.
+const SHORTEST_PAUSE: Duration = INTERVAL;
+
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
 /// Copies again and again what is to be copied, as long as it is polled.
 pub(super) async fn run(
     peers: &Arc<Peers>,
@@ -28,19 +35,14 @@ pub(super) async fn run(
 ) {
     let mut ticks = interval(INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut in_flight = JoinSet::new();
-    let mut shards = BTreeSet::new();
+    let mut copies = Copies::default();
     let mut copied = Sum::default();
     loop {
         tokio::select! {
             _ = ticks.tick() => {}
-            Some(done) = in_flight.join_next() => {
-                let (shard, done) = done.unwrap_or((None, None));
-                copied.add(done);
-                shards.retain(|one| Some(*one) != shard);
-            }
+            Some(done) = copies.next() => copied.add(done),
         }
-        if copied.shards > 0 && in_flight.is_empty() {
+        if copied.shards > 0 && copies.in_flight.is_empty() {
             let Sum { shards, bytes } = std::mem::take(&mut copied);
             info!(
                 shards,
@@ -48,22 +50,125 @@ pub(super) async fn run(
             );
         }
         let layout = Arc::clone(&followed.borrow());
-        let live = peers.others.lock().live(Instant::now());
-        for (shard, record, added) in wanted(engine) {
-            if shards.len() >= AT_ONCE || shards.contains(&shard) {
+        let now = Instant::now();
+        let live = peers.others.lock().live(now);
+        let wanted = wanted(engine);
+        copies.go_on_with(&wanted.iter().map(|(shard, ..)| *shard).collect());
+        for (shard, record, added) in wanted {
+            if !copies.may_begin(shard, now) {
                 continue;
             }
-            let source = source(&layout, shard, &record, &live);
+            let mut sources = sources(&layout, shard, &record, &live);
             // What was set aside in memory is written first.
             let base = engine.store().copy_base(shard, added);
-            if let (Some(source), Ok(Some(base))) = (source, base) {
-                shards.insert(shard);
+            if let (false, Ok(Some(base))) = (sources.is_empty(), base) {
+                let source = sources.swap_remove(copies.failures(shard) % sources.len());
                 let engine = Arc::clone(engine);
-                in_flight.spawn(async move {
-                    let done = copy_one(&engine, &source, base, shard, added).await;
-                    (Some(shard), done)
-                });
+                let copied = async move {
+                    let copied = copy(&engine, &source, base, shard, added).await;
+                    copied.map_err(|error| Failed { source, error })
+                };
+                copies.begin(shard, copied);
             }
+        }
+    }
+}
+
+/// A copy that came to nothing.
+#[derive(Debug)]
+struct Failed {
+    source: Source,
+    error: Status,
+}
+
+/// The copies in flight, and what is known of those that failed.
+#[derive(Default)]
+struct Copies {
+    in_flight: JoinSet<Result<Copied, Failed>>,
+    /// The shard of each.
+    shards: BTreeMap<Id, ShardId>,
+    /// Of shards whose last copy failed.
+    rows: BTreeMap<ShardId, Row>,
+}
+
+/// Failures in a row.
+#[derive(Clone, Copy)]
+struct Row {
+    failures: u32,
+    /// When the shard may be copied again.
+    next: Instant,
+}
+
+impl Row {
+    /// With one more failure.
+    fn after(row: Option<Self>, now: Instant) -> Self {
+        let before = row.map_or(0, |row| row.failures);
+        let pause = SHORTEST_PAUSE.saturating_mul(2_u32.saturating_pow(before));
+        Self {
+            failures: before.saturating_add(1),
+            next: now + pause.min(LONGEST_PAUSE),
+        }
+    }
+}
+
+impl Copies {
+    /// Forgets what is known of other shards.
+    fn go_on_with(&mut self, wanted: &BTreeSet<ShardId>) {
+        self.rows.retain(|shard, _| wanted.contains(shard));
+    }
+
+    fn may_begin(&self, shard: ShardId, now: Instant) -> bool {
+        let is_in_flight = self.shards.values().any(|one| *one == shard);
+        let is_due = self.rows.get(&shard).is_none_or(|row| row.next <= now);
+        is_due && !is_in_flight && self.in_flight.len() < AT_ONCE
+    }
+
+    /// How often a shard could not be copied since it last was.
+    fn failures(&self, shard: ShardId) -> usize {
+        self.rows.get(&shard).map_or(0, |row| row.failures as usize)
+    }
+
+    fn begin(
+        &mut self,
+        shard: ShardId,
+        copy: impl Future<Output = Result<Copied, Failed>> + Send + 'static,
+    ) {
+        let id = self.in_flight.spawn(copy).id();
+        self.shards.insert(id, shard);
+    }
+
+    /// What comes of the next copy that ends: `None` of one that failed. Nothing if none is in flight.
+    async fn next(&mut self) -> Option<Option<Copied>> {
+        let (id, outcome) = match self.in_flight.join_next_with_id().await? {
+            Ok((id, outcome)) => (id, outcome.map_err(Some)),
+            // If it panicked, the process says so.
+            Err(ended) => (ended.id(), Err(None)),
+        };
+        let shard = self.shards.remove(&id)?;
+        Some(match outcome {
+            Ok(copied) => {
+                self.rows.remove(&shard);
+                Some(copied)
+            }
+            Err(failed) => {
+                self.note_failure(shard, failed.as_ref());
+                None
+            }
+        })
+    }
+
+    /// Says why a shard is not copied, once for a row of failures.
+    fn note_failure(&mut self, shard: ShardId, failed: Option<&Failed>) {
+        let row = Row::after(self.rows.get(&shard).copied(), Instant::now());
+        self.rows.insert(shard, row);
+        let Some(Failed { source, error }) = failed else {
+            return;
+        };
+        let (source, error) = (&*source.address, error.message());
+        if row.failures == 1 {
+            warn!(%shard, source, error, "a shard is not copied yet, trying again");
+        } else {
+            debug!(%shard, source, error, failures = row.failures, "a shard is not copied yet");
         }
     }
 }
@@ -78,18 +183,21 @@ fn wanted(engine: &Engine) -> Vec<(ShardId, Arc<ShardRecord>, Epoch)> {
     copying.collect()
 }
 
-/// A store in sync that has answered lately.
-fn source(
+/// The stores in sync that have answered lately.
+fn sources(
     layout: &ClusterLayout,
     shard: ShardId,
     record: &ShardRecord,
     live: &BTreeSet<StoreId>,
-) -> Option<Source> {
+) -> Vec<Source> {
     let nodes: BTreeMap<StoreId, _> = layout.holders(shard).collect();
-    let mut in_sync = record.in_sync.iter().map(|entry| entry.store);
-    let store = in_sync.find(|store| live.contains(store) && nodes.contains_key(store))?;
-    let address = layout.node(nodes.get(&store)?)?.address.clone();
-    Some(Source { store, address })
+    let in_sync = record.in_sync.iter().map(|entry| entry.store);
+    let sources = in_sync.filter(|store| live.contains(store));
+    let sources = sources.filter_map(|store| {
+        let address = layout.node(nodes.get(&store)?)?.address.clone();
+        Some(Source { store, address })
+    });
+    sources.collect()
 }
 
 /// Copies that were made one after the other.
@@ -109,18 +217,66 @@ impl Sum {
     }
 }
 
-async fn copy_one(
-    engine: &Engine,
-    source: &Source,
-    base: CopyBase,
-    shard: ShardId,
-    added: Epoch,
-) -> Option<Copied> {
-    match copy(engine, source, base, shard, added).await {
-        Ok(copied) => Some(copied),
-        Err(error) => {
-            warn!(%shard, source = %source.address, error = error.message(), "a shard is not copied yet, trying again");
-            None
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHARD: ShardId = ShardId(7);
+
+    fn failed() -> Failed {
+        Failed {
+            source: Source {
+                store: StoreId([1; 16]),
+                address: "http://127.0.0.1:7470".to_owned(),
+            },
+            error: Status::data_loss("a segment is damaged"),
         }
+    }
+
+    #[test]
+    fn pauses_grow_with_the_failures_in_a_row() {
+        let now = Instant::now();
+        let mut row = None;
+        let mut pauses = Vec::new();
+        for _ in 0..40 {
+            let next = Row::after(row, now);
+            pauses.push((next.next - now).as_millis());
+            row = Some(next);
+        }
+        assert_eq!(pauses[..7], [200, 400, 800, 1600, 3200, 6400, 10_000]);
+        assert!(pauses[7..].iter().all(|pause| *pause == 10_000));
+    }
+
+    /// Another source is asked after each.
+    #[tokio::test]
+    async fn failures_count_until_a_copy_is_made() {
+        let mut copies = Copies::default();
+        for failures in 1..=3 {
+            copies.begin(SHARD, async { Err(failed()) });
+            assert!(copies.next().await.unwrap().is_none());
+            assert_eq!(copies.failures(SHARD), failures);
+            assert!(!copies.may_begin(SHARD, Instant::now()));
+            assert!(copies.may_begin(SHARD, Instant::now() + LONGEST_PAUSE));
+        }
+        assert!(copies.may_begin(ShardId(8), Instant::now()));
+        copies.begin(SHARD, async {
+            Ok(Copied {
+                is_taken: true,
+                bytes: 5,
+            })
+        });
+        assert!(copies.next().await.unwrap().is_some());
+        assert_eq!(copies.failures(SHARD), 0);
+        assert!(copies.may_begin(SHARD, Instant::now()));
+    }
+
+    #[tokio::test]
+    async fn a_shard_whose_copy_panicked_is_copied_again() {
+        let mut copies = Copies::default();
+        copies.begin(SHARD, async { panic!("it is a test") });
+        assert!(!copies.may_begin(SHARD, Instant::now() + LONGEST_PAUSE));
+        assert!(copies.next().await.unwrap().is_none());
+        assert!(copies.may_begin(SHARD, Instant::now() + LONGEST_PAUSE));
+        assert_eq!(copies.failures(SHARD), 1);
     }
 }

@@ -9,7 +9,9 @@
 //!   a linearizable read of the metadata.
 //! - A store that comes back is a learner first: it takes writes, copies the shard, and is promoted then.
 //!
-//! Everything here only decides. The node, the router, the search of all states and the simulation call it.
+//! Everything here only decides. The storage folds its log with `replica`, the metadata and the nodes take steps with
+//! `step` and `force`, and the router counts proofs by `read_quorum`. The search of all states and the simulation call all
+//! of it.
 //!
 //! | module | job |
 //! |---|---|

@@ -21,6 +21,7 @@ use tokio::time::sleep;
 use tracing::{info, warn};
 
 use super::config::{NodePresence, NodeRole, Place, RouterRole};
+use super::patience::once_there;
 use crate::connection::block_on;
 use crate::embedded::{self, bind};
 use crate::exit::UsageError;
@@ -91,15 +92,15 @@ pub(super) fn run_router(role: RouterRole) -> anyhow::Result<()> {
     block_on(async {
         let shutdown = shutdown::on_signals()?;
         raise_open_files();
-        let open = async {
-            match &role.metadata {
-                Place::Store(keys) => follow(keys).await,
+        let open = async || {
+            Ok(match &role.metadata {
+                Place::Store(keys) => follow(keys).await?,
                 Place::Files(layout) | Place::FileAndStore(layout, _) => {
-                    open_layout(layout, role.metadata.store()).await
+                    open_layout(layout, role.metadata.store()).await?
                 }
-            }
+            })
         };
-        let Some(store) = shutdown.run_until_cancelled(open).await else {
+        let Some(store) = shutdown.run_until_cancelled(once_there(open)).await else {
             return Ok(());
         };
         let store = store?;
@@ -153,19 +154,25 @@ async fn enter(
         accepts_loss,
         ..
     } = role.listen;
-    check_directory(&**keys, &claim, accepts_loss).await?;
-    let is_replacement = register_once_free(&**keys, &store).await?;
-    let metadata = follow(keys).await?;
-    // Another store may have taken its place while it waited.
-    check_registered(&**keys, &store).await?;
-    // With metadata of another history it does not begin a start, which would count against the right one.
-    let layout = Arc::clone(&metadata.watch_layout().borrow());
-    if let Some(records) = layout.records() {
-        claim.check_records(records)?;
-    }
-    let heard = heard_of(&layout, claim.store).await;
-    check_heard(&claim, heard, accepts_loss)?;
-    let registration = Registration::enter(keys, &mut claim, accepts_loss, publish).await?;
+    // An attempt that found another store may be cut short.
+    let mut is_replacement = false;
+    let attempt = async || {
+        check_directory(&**keys, &claim, accepts_loss).await?;
+        is_replacement |= register_once_free(&**keys, &store).await?;
+        let metadata = follow(keys).await?;
+        // Another store may have taken its place while it waited.
+        check_registered(&**keys, &store).await?;
+        // With metadata of another history it does not begin a start, which would count against the right one.
+        let layout = Arc::clone(&metadata.watch_layout().borrow());
+        if let Some(records) = layout.records() {
+            claim.check_records(records)?;
+        }
+        let heard = heard_of(&layout, claim.store).await;
+        check_heard(&claim, heard, accepts_loss)?;
+        let registration = Registration::enter(keys, &mut claim, accepts_loss, publish).await?;
+        Ok((metadata, registration))
+    };
+    let (metadata, registration) = once_there(attempt).await?;
     Ok(Entered {
         metadata,
         registration,
