@@ -68,10 +68,11 @@ impl Fault {
 
     /// Takes the data of a node that has ended.
     pub(super) fn lose_data(&self, cluster: &mut HostCluster) {
-        match self {
-            Self::Wipe(node) => cluster.lose_data(*node),
-            Self::RollBack(node, _) => cluster.roll_back(*node),
-            _ => {}
+        if let Self::Wipe(node) = self {
+            cluster.lose_data(*node);
+        }
+        if let Self::RollBack(node, _) = self {
+            cluster.roll_back(*node);
         }
     }
 
