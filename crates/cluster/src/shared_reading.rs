@@ -1,8 +1,8 @@
 //! Readings of the metadata that requests share, and the end of their patience.
 //!
 //! # Invariants
-//! - RD1: whoever asks gets the outcome of a reading that began after it asked. There is one reading at a time: all who
-//!   wait share the next one, whether it succeeds or fails.
+//! - RD1: each caller gets the outcome of a reading that began after its call. There is one reading at a time: all callers
+//!   that wait share the next one, whether it succeeds or fails.
 
 use std::fmt;
 use std::sync::Arc;

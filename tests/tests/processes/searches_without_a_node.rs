@@ -49,7 +49,7 @@ async fn find(client: &Client) -> Duration {
     begun.elapsed()
 }
 
-/// PR1: the two that are left are a quorum, whoever of the three is asked first.
+/// PR1: the two that are left are a quorum.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_of_three_replicas_prove_answers_while_etcd_is_away() {
     for is_killed in [true, false] {

@@ -23,7 +23,7 @@ use crate::target::Target;
 pub(crate) struct CorpusRecords {
     store: Arc<dyn MetadataStore>,
     corpora: SharedReading<Arc<Corpora>>,
-    /// Held by whoever makes a corpus.
+    /// Held by the request that makes a corpus.
     making: Mutex<()>,
 }
 

@@ -268,9 +268,10 @@ impl Connections {
     where
         F: Future<Output = Result<A, CallError>>,
     {
+        let lately = self.life.was_lost_lately();
         let backoff = ExponentialBuilder::default()
             .with_min_delay(FIRST_RETRY)
-            .with_max_times(self.retries())
+            .with_max_times(if lately { 0 } else { RETRIES })
             .with_jitter();
         for delay in backoff.build() {
             debug!(%node, ?delay, "node is unreachable, trying again");
@@ -291,14 +292,6 @@ impl Connections {
                 let next = self.next.fetch_add(1, Ordering::Relaxed);
                 &self.large[next % self.large.len()]
             }
-        }
-    }
-
-    fn retries(&self) -> usize {
-        if self.life.was_lost_lately() {
-            0
-        } else {
-            RETRIES
         }
     }
 

@@ -305,7 +305,7 @@ mod tests {
 
     /// PR1.
     #[tokio::test(start_paused = true)]
-    async fn any_quorum_proves_whoever_of_the_others_refuses_or_says_nothing() {
+    async fn any_quorum_proves_though_others_refuse_or_say_nothing() {
         use Does::{Confirms, Nothing, Refuses};
         for other in [Confirms, Refuses(&[1, 2]), Nothing] {
             for nodes in [[other, Confirms], [Confirms, other]] {
