@@ -15,12 +15,14 @@
 //!
 //! # Invariants
 //! - AR1: of a batch no more is held than [`MAX_BATCH_BYTES`] of the columns that are read, before and after
-//!   they are decompressed. Memory is taken for what is there, not for what a length says.
+//!   they are decompressed, and no more of a dictionary with all that was added to it. Memory is taken for what
+//!   is there, not for what a length says, and columns that share a buffer hold it once.
 //! - AR2: a damaged file is an error that names it, never a panic. A file that ends early is an error; a stream may
-//!   end between two messages, as its format has it.
+//!   end between two messages, as its format has it. Data after the end is an error.
 
 mod batch;
 mod column;
+mod dictionary;
 mod error;
 mod fault;
 mod flat;
@@ -35,10 +37,11 @@ use std::io::Read;
 
 pub use batch::MAX_BATCH_BYTES;
 use column::{Column, RowFault, fingerprint_of, id_of, texts_of};
+use dictionary::Dictionary;
 pub use error::ArrowError;
 use fault::Fault;
 use messages::{Holds, Messages};
-use schema::{Field, Wanted};
+use schema::{Field, Layout};
 use values::{Cell, Values};
 
 use crate::document::{Content, Document};
@@ -63,14 +66,15 @@ pub struct ArrowDocuments {
     fingerprints: Option<Notation>,
     ids: Ids,
     number: RowNumber,
-    /// By their ids, what their values are, and these in parts.
-    dictionaries: HashMap<i64, (Wanted, Vec<Values>)>,
+    /// By their ids.
+    dictionaries: HashMap<i64, Dictionary>,
     /// The batch that is read: the columns of the contents, then that of the id.
     batch: Vec<Values>,
     rows: usize,
     next_row: usize,
     row: u64,
     failed: bool,
+    most_bytes: u64,
 }
 
 impl ArrowDocuments {
@@ -117,6 +121,7 @@ impl ArrowDocuments {
             next_row: 0,
             row: 0,
             failed: false,
+            most_bytes: MAX_BATCH_BYTES,
         })
     }
 
@@ -137,7 +142,9 @@ impl ArrowDocuments {
                     let columns = self.contents.iter().chain(&self.id);
                     let paths: Vec<_> = columns.map(|column| column.path.clone()).collect();
                     let header = message.header()?;
-                    self.batch = batch::read(header, &mut self.messages, &self.fields, &paths)?;
+                    self.batch.clear();
+                    let (messages, most) = (&mut self.messages, self.most_bytes);
+                    self.batch = batch::read(header, messages, &self.fields, &paths, most)?;
                     self.rows = batch::rows(header)?;
                     self.next_row = 0;
                 }
@@ -152,24 +159,23 @@ impl ArrowDocuments {
     /// Reads a dictionary, if a column needs it.
     fn read_dictionary(&mut self, header: flat::Table<'_>) -> Result<(), Fault> {
         let id = header.i64(0)?;
-        let is_wanted = |column: &Column| matches!(column.wanted, Wanted::Dictionary { id: wanted, .. } if wanted == id);
-        if !self.contents.iter().chain(&self.id).any(is_wanted) {
+        let needs_it = |column: &Column| matches!(column.layout, Layout::Dictionary { id: needed, .. } if needed == id);
+        if !self.contents.iter().chain(&self.id).any(needs_it) {
             return Ok(());
         }
         let field = self.fields.iter().find_map(|field| field.of_dictionary(id));
         let field = field.ok_or(flat::Malformed)?;
-        let wanted = field.wanted().ok_or(flat::Malformed)?;
+        let layout = field.layout().ok_or(flat::Malformed)?;
         let data = header.table(1)?.ok_or(flat::Malformed)?;
-        let fields = [field];
-        let mut values = batch::read(data, &mut self.messages, &fields, &[vec![0]])?;
         let is_delta = header.bool(2)?;
-        let new = || (wanted, Vec::new());
-        let (_, parts) = self.dictionaries.entry(id).or_insert_with(new);
         if !is_delta {
-            parts.clear();
+            self.dictionaries.remove(&id);
         }
-        parts.append(&mut values);
-        Ok(())
+        let (messages, most) = (&mut self.messages, self.most_bytes);
+        let values = batch::read(data, messages, &[field], &[vec![0]], most)?;
+        let new = || Dictionary::new(layout, most);
+        let dictionary = self.dictionaries.entry(id).or_insert_with(new);
+        values.into_iter().try_for_each(|part| dictionary.add(part))
     }
 
     /// Reads the row that [`Self::has_row`] found.
@@ -204,23 +210,14 @@ impl ArrowDocuments {
         row: usize,
         column: &Column,
     ) -> Result<Cell<'a>, &'static str> {
-        let Wanted::Dictionary { id, numbers } = column.wanted else {
-            return values.cell(row, column.wanted);
+        let Layout::Dictionary { id, numbers } = column.layout else {
+            return values.cell(row, column.layout);
         };
-        let Some(mut number) = values.number(row, numbers)? else {
+        let Some(number) = values.number(row, numbers)? else {
             return Ok(Cell::Null);
         };
-        let (wanted, parts) = self
-            .dictionaries
-            .get(&id)
-            .ok_or("a dictionary is missing")?;
-        for part in parts {
-            if number < part.rows {
-                return part.cell(number, *wanted);
-            }
-            number -= part.rows;
-        }
-        Err("a number leads out of its dictionary")
+        let dictionary = self.dictionaries.get(&id);
+        dictionary.ok_or("a dictionary is missing")?.cell(number)
     }
 }
 

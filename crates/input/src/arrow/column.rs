@@ -6,7 +6,7 @@ use simshard_simhash::Fingerprint;
 
 use super::error::ArrowError;
 use super::fault::Fault;
-use super::schema::{self, Field, Wanted};
+use super::schema::{self, Field, Layout};
 use super::values::Cell;
 use crate::document::MAX_RECORD_BYTES;
 use crate::fields::join;
@@ -23,7 +23,7 @@ pub(super) struct Column {
     pub(super) name: String,
     /// The numbers of the fields that lead to it.
     pub(super) path: Vec<usize>,
-    pub(super) wanted: Wanted,
+    pub(super) layout: Layout,
 }
 
 /// Why a row is no document: the row's own fault, or the file's.
@@ -62,12 +62,12 @@ impl Column {
             });
         };
         let field = schema::at(fields, path);
-        let wanted = field.and_then(Field::wanted);
-        match (field, wanted) {
-            (Some(field), Some(wanted)) if !is_text || field.is_text() => Ok(Self {
+        let layout = field.and_then(Field::layout);
+        match (field, layout) {
+            (Some(field), Some(layout)) if !is_text || field.is_text() => Ok(Self {
                 name: column,
                 path: path.clone(),
-                wanted,
+                layout,
             }),
             (field, _) => Err(ArrowError::WrongType {
                 file,
