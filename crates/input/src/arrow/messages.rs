@@ -121,7 +121,7 @@ impl Messages {
     fn check_end(&mut self) -> Result<(), Fault> {
         let (mut length, mut last) = (0_u64, Vec::new());
         loop {
-            let bytes = head::take(&mut self.reader, 64 << 10, |_| false)?;
+            let bytes = head::take(&mut self.reader, 4 << 10, |_| false)?;
             if bytes.is_empty() {
                 break;
             }
