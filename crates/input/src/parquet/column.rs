@@ -105,7 +105,7 @@ impl Column {
         flags: &'static str,
     ) -> Result<Self, ParquetError> {
         let columns = schema.columns();
-        let mut found = (0..columns.len()).filter(|index| path(&columns[*index]) == name);
+        let mut found = places(columns, name).into_iter();
         let Some(index) = found.next() else {
             return Err(ParquetError::MissingColumn {
                 file: file.to_owned(),
@@ -220,6 +220,25 @@ fn is_signed(descriptor: &ColumnDescriptor) -> Option<bool> {
             | Converted::INT_64
     )
     .then_some(true)
+}
+
+/// The columns of this name, or inside structs by their path, such as `meta.url`. A field that is itself called so
+/// comes before those inside the structs beside it.
+fn places(columns: &[ColumnDescPtr], name: &str) -> Vec<usize> {
+    let has_name = |place: &usize| path(&columns[*place]) == name;
+    let named: Vec<usize> = (0..columns.len()).filter(has_name).collect();
+    let parts = |place: usize| columns[place].path().parts();
+    let comes_before = |one: &[String], other: &[String]| {
+        let outer = one.len().saturating_sub(1);
+        one.len() < other.len() && one[..outer] == other[..outer]
+    };
+    let is_hidden = |place: usize| {
+        let mut others = named.iter();
+        others.any(|other| comes_before(parts(*other), parts(place)))
+    };
+    let mut found = named.clone();
+    found.retain(|place| !is_hidden(*place));
+    found
 }
 
 fn path(column: &ColumnDescriptor) -> String {
