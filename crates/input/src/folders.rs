@@ -47,7 +47,7 @@ pub(crate) fn files_of(
             };
             match listed {
                 Some(files) => chosen.paths.extend(files),
-                None => chosen.add_folder(format, path)?,
+                None => chosen.add_folder(format, &path)?,
             }
         } else if skips_others
             && !is_stdin(&path)
@@ -70,9 +70,9 @@ pub(crate) fn files_of(
 
 impl Chosen {
     /// Takes the files of a folder. What is in an unreadable folder below it is not known, and so an error.
-    fn add_folder(&mut self, format: Format, folder: PathBuf) -> Result<(), InputError> {
+    fn add_folder(&mut self, format: Format, folder: &Path) -> Result<(), InputError> {
         let unreadable = InputError::unreadable(folder.display());
-        let paths: Result<Vec<_>, _> = files::candidates(&[folder.clone()]).collect();
+        let paths: Result<Vec<_>, _> = files::candidates(&[folder.to_owned()]).collect();
         for path in paths.map_err(unreadable)? {
             match format_of_name(&path) {
                 Some(found) if found == format => self.paths.push(path),

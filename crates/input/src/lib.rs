@@ -86,6 +86,7 @@ mod row_problem;
 mod skipped;
 mod source;
 mod suggested;
+mod table;
 #[cfg(test)]
 mod tests;
 mod texts;
@@ -127,5 +128,6 @@ pub use row_number::RowNumber;
 pub use row_problem::RowProblem;
 pub use skipped::Skipped;
 pub use suggested::format_of_name;
+pub use table::TableError;
 pub use texts::for_each_text;
 pub use without_parquet::WithoutParquet;

@@ -4,7 +4,8 @@ use super::batch::Budget;
 use super::fault::Fault;
 use super::flat::Malformed;
 use super::schema::Layout;
-use super::values::{Cell, Values};
+use super::values::Values;
+use crate::table::Cell;
 
 /// What a part takes beside its buffers, about. Parts may be small, and many.
 const PART_BYTES: u64 = 256;
@@ -45,7 +46,7 @@ impl Dictionary {
     }
 
     /// The value of a number.
-    pub(super) fn cell(&self, number: usize) -> Result<Cell<'_>, &'static str> {
+    pub(super) fn cell(&self, number: usize) -> Result<Cell<&[u8]>, &'static str> {
         let place = self.ends.partition_point(|end| *end <= number);
         let part = self.parts.get(place);
         let part = part.ok_or("a number leads out of its dictionary")?;

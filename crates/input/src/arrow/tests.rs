@@ -4,6 +4,9 @@
 use std::io::{self, Cursor};
 
 use super::*;
+use crate::document::{Content, Document};
+use crate::fields::ContentColumn;
+use crate::notation::Notation;
 
 macro_rules! data {
     ($name:literal) => {
@@ -231,7 +234,7 @@ fn what_follows_the_end_is_an_error() {
 fn least_bytes(bytes: &[u8], columns: &TableColumns) -> u64 {
     let is_read = |most: u64| {
         let mut documents = open(bytes, columns).unwrap();
-        documents.most_bytes = most;
+        documents.table.most_bytes = most;
         let errors = documents.filter_map(Result::err);
         let mut errors = errors.filter(|error| !error.is_bad_row());
         let error = errors.next().map(|error| error.to_string());

@@ -3,17 +3,9 @@
 use bytes::Bytes;
 
 use super::schema::{Integers, Layout};
+use crate::table::Cell;
 
 const SHORT: &str = "a column is shorter than its batch";
-
-/// A value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cell<'a> {
-    Null,
-    Bytes(&'a [u8]),
-    Signed(i64),
-    Unsigned(u64),
-}
 
 /// The values of a column.
 #[derive(Debug, Default)]
@@ -51,7 +43,7 @@ impl Values {
     }
 
     /// The value of a row, which is no number into a dictionary.
-    pub(super) fn cell(&self, row: usize, layout: Layout) -> Result<Cell<'_>, &'static str> {
+    pub(super) fn cell(&self, row: usize, layout: Layout) -> Result<Cell<&[u8]>, &'static str> {
         if !self.is_there(row)? {
             return Ok(Cell::Null);
         }
@@ -91,7 +83,7 @@ impl Values {
     }
 
     /// A view: a length, and the string itself or its beginning, its buffer and its place there.
-    fn view(&self, row: usize) -> Result<Cell<'_>, &'static str> {
+    fn view(&self, row: usize) -> Result<Cell<&[u8]>, &'static str> {
         const BYTES: usize = 16;
         const INLINE: usize = 12;
         let view = slot(self.buffer(0), row, BYTES)?;
@@ -120,7 +112,7 @@ fn slot(buffer: &[u8], row: usize, width: usize) -> Result<&[u8], &'static str> 
     rest.get(..width).ok_or(SHORT)
 }
 
-fn integer(buffer: &[u8], row: usize, integers: Integers) -> Result<Cell<'_>, &'static str> {
+fn integer(buffer: &[u8], row: usize, integers: Integers) -> Result<Cell<&[u8]>, &'static str> {
     let Integers { width, signed } = integers;
     let bytes = slot(buffer, row, width)?;
     let is_negative = signed && bytes.last().is_some_and(|byte| *byte >= 0x80);
