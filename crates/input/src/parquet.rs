@@ -17,7 +17,8 @@
 //! # Invariants
 //! - PQ1: no page that claims more than [`MAX_PAGE_BYTES`] is unpacked, and of each column one page,
 //!   its dictionary and [`BATCH_ROWS`] values are held, however large the file is. (The library
-//!   unpacks a page that claims less than it holds all the same.)
+//!   unpacks a page that claims less than it holds all the same, and of a header that claims sizes
+//!   twice, which no writer makes, it takes the last ones.)
 //! - PQ2: a damaged file is an error that names it, never a panic, and never fewer rows in silence:
 //!   every row that the file says it has is a document or an error.
 
