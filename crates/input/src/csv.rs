@@ -14,19 +14,16 @@ use std::io::{self, BufRead, BufReader, Read};
 
 use csv_core::{ReadRecordResult, Reader};
 
-use crate::document::{Content, Document, MAX_RECORD_BYTES};
+use crate::document::{Content, Document, MAX_RECORD_BYTES, MAX_VALUES};
 use crate::error::InputError;
 use crate::fields::{ContentColumn, ID_FLAGS, TableColumns, join};
-use crate::head::held;
+use crate::held::held;
 use crate::ids::Ids;
 use crate::parse::fingerprint;
 use crate::problem::{LineProblem, excerpt, not_utf8, refuse_nul};
 use crate::row_number::RowNumber;
 
 const BUFFER_BYTES: usize = 64 << 10;
-
-/// Most values of a row.
-pub(crate) const MAX_VALUES: usize = 1 << 20;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 

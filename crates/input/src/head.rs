@@ -1,6 +1,6 @@
-//! The beginning of a source, looked at and put back, and what comes next in it.
+//! The beginning of a source, looked at and put back.
 
-use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
+use std::io::{self, Cursor, ErrorKind, Read};
 
 use crate::looks::LOOKED_AT;
 
@@ -32,14 +32,4 @@ pub(crate) fn take(
     }
     head.truncate(filled);
     Ok(head)
-}
-
-/// Some of the next unread bytes; none at the end.
-pub(crate) fn held<R: Read>(reader: &mut BufReader<R>) -> io::Result<&[u8]> {
-    while let Err(error) = reader.fill_buf() {
-        if error.kind() != ErrorKind::Interrupted {
-            return Err(error);
-        }
-    }
-    Ok(reader.buffer())
 }

@@ -58,6 +58,7 @@ mod format;
 mod found;
 mod gzip;
 mod head;
+mod held;
 mod html;
 mod identity;
 mod ids;

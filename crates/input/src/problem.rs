@@ -4,8 +4,7 @@ use std::str::Utf8Error;
 
 use simshard_simhash::ParseFingerprintError;
 
-use crate::csv::MAX_VALUES;
-use crate::document::{MAX_ID_BYTES, MAX_RECORD_BYTES};
+use crate::document::{MAX_ID_BYTES, MAX_RECORD_BYTES, MAX_VALUES};
 use crate::format::Format;
 
 /// Characters of a bad value that an error shows.

@@ -6,7 +6,7 @@ use super::arc;
 use super::error::BrokenProblem;
 use super::fields::Fields;
 use crate::document::MAX_RECORD_BYTES;
-use crate::head::held;
+use crate::held::held;
 use crate::problem::excerpt;
 
 /// The longest header, of a record or an HTTP response: 64 KiB.

@@ -29,7 +29,7 @@ fn pieces() -> Vec<Vec<u8>> {
     pieces
 }
 
-/// A stream whose schema has one struct at each of so many levels, and names it twice.
+/// A stream whose schema has one struct at each of its levels, and names it twice.
 fn shared_tables(levels: usize) -> Vec<u8> {
     const COPIES: u32 = 2;
     let mut bytes = Vec::new();
