@@ -33,6 +33,11 @@ impl Excerpt {
             bytes: text.len() as u64,
         }
     }
+
+    /// Whether it is all of the text.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.text.len() as u64 == self.bytes
+    }
 }
 
 /// Texts by their documents.

@@ -15,12 +15,14 @@
 //!
 //! # Invariants
 //! - AR1: of a batch no more is held than [`MAX_BATCH_BYTES`] of the columns that are read, before and after
-//!   they are decompressed. Memory is taken for what is there, not for what a length says.
+//!   they are decompressed, and no more of a dictionary with all that was added to it. Memory is taken for what
+//!   is there, not for what a length says, and columns that share a buffer hold it once.
 //! - AR2: a damaged file is an error that names it, never a panic. A file that ends early is an error; a stream may
-//!   end between two messages, as its format has it.
+//!   end between two messages, as its format has it. Data after the end is an error.
 
 mod batch;
 mod column;
+mod dictionary;
 mod error;
 mod fault;
 mod flat;
@@ -34,43 +36,37 @@ use std::collections::HashMap;
 use std::io::Read;
 
 pub use batch::MAX_BATCH_BYTES;
-use column::{Column, RowFault, fingerprint_of, id_of, texts_of};
+use column::Column;
+use dictionary::Dictionary;
 pub use error::ArrowError;
 use fault::Fault;
 use messages::{Holds, Messages};
-use schema::{Field, Wanted};
-use values::{Cell, Values};
+use schema::{Field, Layout};
+use values::Values;
 
-use crate::document::{Content, Document};
-use crate::fields::{ContentColumn, TableColumns};
+use crate::fields::TableColumns;
 use crate::ids::Ids;
-use crate::notation::Notation;
-use crate::row_number::RowNumber;
+use crate::table::{Cell, Table, TableDocuments};
 
 /// The version of the format that is read: the fifth, of Arrow 1.0. The fourth has other unions.
 const VERSION: i16 = 4;
 const VERSION_BEFORE: i16 = 3;
 
-/// The documents of one file, read as they are asked for. After [`ArrowError::BadRow`] it goes on with the next row;
-/// after any other error it ends.
-pub struct ArrowDocuments {
-    name: String,
+/// The documents of one file.
+pub type ArrowDocuments = TableDocuments<ArrowTable>;
+
+/// The rows of one file.
+pub struct ArrowTable {
     messages: Messages,
     fields: Vec<Field>,
-    id: Option<Column>,
-    contents: Vec<Column>,
-    /// How fingerprints are written; `None` for texts.
-    fingerprints: Option<Notation>,
-    ids: Ids,
-    number: RowNumber,
-    /// By their ids, what their values are, and these in parts.
-    dictionaries: HashMap<i64, (Wanted, Vec<Values>)>,
-    /// The batch that is read: the columns of the contents, then that of the id.
+    columns: Vec<Column>,
+    /// By their ids.
+    dictionaries: HashMap<i64, Dictionary>,
+    /// The batch that is read, by its columns.
     batch: Vec<Values>,
     rows: usize,
     next_row: usize,
-    row: u64,
-    failed: bool,
+    most_bytes: u64,
 }
 
 impl ArrowDocuments {
@@ -86,47 +82,26 @@ impl ArrowDocuments {
     ) -> Result<Self, ArrowError> {
         let opened = Messages::new(from).map_err(Fault::from);
         let opened = opened.and_then(|mut messages| Ok((schema_of(&mut messages)?, messages)));
-        let (fields, messages) = opened.map_err(|fault| ArrowError::of(fault, &name, 0))?;
-        let find =
-            |column: &String, flags, is_text| Column::find(&name, &fields, column, flags, is_text);
-        let id = columns.id.as_ref();
-        let id = id.map(|column| find(column, "--id-field or --id row", false));
-        let is_text = matches!(columns.content, ContentColumn::Texts(_));
-        let flags = columns.content.flags();
-        let contents = columns.content.names().iter();
-        let contents: Result<_, _> = contents
-            .map(|column| find(column, flags, is_text))
-            .collect();
-        let (id, contents) = (id.transpose()?, contents?);
-        let fingerprints = match columns.content {
-            ContentColumn::Texts(_) => None,
-            ContentColumn::Fingerprint(_, notation) => Some(notation),
-        };
-        Ok(Self {
-            name,
+        let (fields, messages) = opened.map_err(|fault| ArrowError::of(fault, name.clone(), 0))?;
+        let table = ArrowTable {
             messages,
-            id,
-            contents,
+            columns: columns.find(&name, |named| Column::find(&fields, named))?,
             fields,
-            fingerprints,
-            ids,
-            number: RowNumber::default(),
             dictionaries: HashMap::new(),
             batch: Vec::new(),
             rows: 0,
             next_row: 0,
-            row: 0,
-            failed: false,
-        })
+            most_bytes: MAX_BATCH_BYTES,
+        };
+        Ok(Self::new(name, table, columns.clone(), ids))
     }
+}
 
-    /// The same, whose ids that are numbers of rows go on from this one.
-    #[must_use]
-    pub fn numbered(self, number: RowNumber) -> Self {
-        Self { number, ..self }
-    }
+impl Table for ArrowTable {
+    type Fault = Fault;
+    type Error = ArrowError;
 
-    /// Reads on to the next batch that has a row; whether there is one.
+    /// Reads on to the next batch that has one.
     fn has_row(&mut self) -> Result<bool, Fault> {
         while self.next_row == self.rows {
             let Some(message) = self.messages.next()? else {
@@ -134,10 +109,12 @@ impl ArrowDocuments {
             };
             match message.holds()? {
                 Holds::Batch => {
-                    let columns = self.contents.iter().chain(&self.id);
+                    let columns = self.columns.iter();
                     let paths: Vec<_> = columns.map(|column| column.path.clone()).collect();
                     let header = message.header()?;
-                    self.batch = batch::read(header, &mut self.messages, &self.fields, &paths)?;
+                    self.batch.clear();
+                    let (messages, most) = (&mut self.messages, self.most_bytes);
+                    self.batch = batch::read(header, messages, &self.fields, &paths, most)?;
                     self.rows = batch::rows(header)?;
                     self.next_row = 0;
                 }
@@ -149,53 +126,40 @@ impl ArrowDocuments {
         Ok(true)
     }
 
+    fn read_row(&mut self) -> Result<Vec<Cell<&[u8]>>, Fault> {
+        let row = self.next_row;
+        self.next_row += 1;
+        let columns = self.batch.iter().zip(&self.columns);
+        let cells = columns.map(|(values, column)| self.cell(values, row, column));
+        cells.collect::<Result<_, _>>().map_err(Fault::Malformed)
+    }
+
+    fn located(&self, fault: Fault, file: String, row: u64) -> ArrowError {
+        ArrowError::of(fault, file, row)
+    }
+}
+
+impl ArrowTable {
     /// Reads a dictionary, if a column needs it.
     fn read_dictionary(&mut self, header: flat::Table<'_>) -> Result<(), Fault> {
         let id = header.i64(0)?;
-        let is_wanted = |column: &Column| matches!(column.wanted, Wanted::Dictionary { id: wanted, .. } if wanted == id);
-        if !self.contents.iter().chain(&self.id).any(is_wanted) {
+        let needs_it = |column: &Column| matches!(column.layout, Layout::Dictionary { id: needed, .. } if needed == id);
+        if !self.columns.iter().any(needs_it) {
             return Ok(());
         }
         let field = self.fields.iter().find_map(|field| field.of_dictionary(id));
         let field = field.ok_or(flat::Malformed)?;
-        let wanted = field.wanted().ok_or(flat::Malformed)?;
+        let layout = field.layout().ok_or(flat::Malformed)?;
         let data = header.table(1)?.ok_or(flat::Malformed)?;
-        let fields = [field];
-        let mut values = batch::read(data, &mut self.messages, &fields, &[vec![0]])?;
         let is_delta = header.bool(2)?;
-        let new = || (wanted, Vec::new());
-        let (_, parts) = self.dictionaries.entry(id).or_insert_with(new);
         if !is_delta {
-            parts.clear();
+            self.dictionaries.remove(&id);
         }
-        parts.append(&mut values);
-        Ok(())
-    }
-
-    /// Reads the row that [`Self::has_row`] found.
-    fn read_row(&mut self) -> Result<Document, RowFault> {
-        let row = self.next_row;
-        self.next_row += 1;
-        let cell = |column: &Column, number: usize| {
-            let values = self.batch.get(number).ok_or("a column is missing");
-            let cell = values.and_then(|values| self.cell(values, row, column));
-            cell.map_err(|reason| RowFault::File(Fault::Malformed(reason)))
-        };
-        let id = match &self.id {
-            Some(column) => id_of(cell(column, self.contents.len())?, column)?,
-            None => self.number.id(),
-        };
-        self.ids.check(&id)?;
-        let cells = self.contents.iter().enumerate();
-        let cells = cells.map(|(number, column)| Ok((cell(column, number)?, column)));
-        let cells: Vec<_> = cells.collect::<Result<_, RowFault>>()?;
-        let content = match (self.fingerprints, cells.first()) {
-            (Some(notation), Some((cell, column))) => {
-                Content::Fingerprint(fingerprint_of(*cell, column, notation)?)
-            }
-            (None, _) | (_, None) => Content::Text(texts_of(&cells)?),
-        };
-        Ok(Document { id, content })
+        let (messages, most) = (&mut self.messages, self.most_bytes);
+        let values = batch::read(data, messages, &[field], &[vec![0]], most)?;
+        let new = || Dictionary::new(layout, most);
+        let dictionary = self.dictionaries.entry(id).or_insert_with(new);
+        values.into_iter().try_for_each(|part| dictionary.add(part))
     }
 
     fn cell<'a>(
@@ -203,54 +167,15 @@ impl ArrowDocuments {
         values: &'a Values,
         row: usize,
         column: &Column,
-    ) -> Result<Cell<'a>, &'static str> {
-        let Wanted::Dictionary { id, numbers } = column.wanted else {
-            return values.cell(row, column.wanted);
+    ) -> Result<Cell<&'a [u8]>, &'static str> {
+        let Layout::Dictionary { id, numbers } = column.layout else {
+            return values.cell(row, column.layout);
         };
-        let Some(mut number) = values.number(row, numbers)? else {
+        let Some(number) = values.number(row, numbers)? else {
             return Ok(Cell::Null);
         };
-        let (wanted, parts) = self
-            .dictionaries
-            .get(&id)
-            .ok_or("a dictionary is missing")?;
-        for part in parts {
-            if number < part.rows {
-                return part.cell(number, *wanted);
-            }
-            number -= part.rows;
-        }
-        Err("a number leads out of its dictionary")
-    }
-}
-
-impl Iterator for ArrowDocuments {
-    type Item = Result<Document, ArrowError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.failed {
-            return None;
-        }
-        let read = match self.has_row() {
-            Ok(true) => {
-                self.row += 1;
-                self.number.row += 1;
-                self.read_row()
-            }
-            Ok(false) => return None,
-            Err(fault) => Err(RowFault::File(fault)),
-        };
-        Some(read.map_err(|fault| match fault {
-            RowFault::Row(problem) => ArrowError::BadRow {
-                file: self.name.clone(),
-                row: self.row,
-                problem,
-            },
-            RowFault::File(fault) => {
-                self.failed = true;
-                ArrowError::of(fault, &self.name, self.row)
-            }
-        }))
+        let dictionary = self.dictionaries.get(&id);
+        dictionary.ok_or("a dictionary is missing")?.cell(number)
     }
 }
 

@@ -5,17 +5,19 @@
 //! within quotes, that does not end the row.
 //!
 //! # Invariants
-//! - TB1: of a row no more is held than [`MAX_RECORD_BYTES`], and a file that ends within a quoted value
-//!   is an error. So a quote that is missing costs no memory, and hides no rows.
+//! - TB1: a row that takes more than [`MAX_RECORD_BYTES`] or [`MAX_VALUES`] is an error, after which nothing is
+//!   read, and no more of it is held. A file that ends within a quoted value is an error. So a quote that is missing
+//!   costs no memory, and hides no rows.
 
 use std::borrow::Cow;
-use std::io::{self, BufRead, BufReader, ErrorKind, Read};
+use std::io::{self, BufRead, BufReader, Read};
 
 use csv_core::{ReadRecordResult, Reader};
 
-use crate::document::{Content, Document, MAX_RECORD_BYTES};
+use crate::document::{Content, Document, MAX_RECORD_BYTES, MAX_VALUES};
 use crate::error::InputError;
-use crate::fields::{ContentColumn, TableColumns, join};
+use crate::fields::{ContentColumn, ID_FLAGS, TableColumns, join};
+use crate::held::held;
 use crate::ids::Ids;
 use crate::parse::fingerprint;
 use crate::problem::{LineProblem, excerpt, not_utf8, refuse_nul};
@@ -29,7 +31,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 /// any other error it ends.
 pub(crate) struct CsvDocuments {
     name: String,
-    rows: Rows,
+    pub(crate) rows: Rows,
     ids: Ids,
     columns: TableColumns,
     number: RowNumber,
@@ -48,11 +50,11 @@ struct Header {
 }
 
 /// Rows one after another.
-struct Rows {
+pub(crate) struct Rows {
     reader: BufReader<Box<dyn Read + Send>>,
     core: Reader,
     /// The values of a row, one after another.
-    values: Vec<u8>,
+    pub(crate) values: Vec<u8>,
     /// Where each of them ends.
     ends: Vec<usize>,
     columns: usize,
@@ -119,7 +121,7 @@ impl CsvDocuments {
         let contents = contents.map(|name| self.rows.place(name, flags));
         let header = Header {
             id: match &self.columns.id {
-                Some(name) => Some(self.rows.place(name, "--id-field or --id row")?),
+                Some(name) => Some(self.rows.place(name, ID_FLAGS)?),
                 None => None,
             },
             contents: contents.collect::<Result<_, _>>()?,
@@ -226,9 +228,12 @@ impl Iterator for CsvDocuments {
 
 impl Rows {
     fn new(from: Box<dyn Read + Send>) -> Self {
+        let mut core = Reader::new();
+        // Of what it reads first, it would pass over a byte order mark, if that is there in one piece.
+        core.read_record(b"\n", &mut [0], &mut [0]);
         Self {
             reader: BufReader::with_capacity(BUFFER_BYTES, from),
-            core: Reader::new(),
+            core,
             values: Vec::new(),
             ends: Vec::new(),
             columns: 0,
@@ -248,11 +253,13 @@ impl Rows {
         }
         self.line = self.line_breaks + 1;
         self.columns = 0;
-        let mut filled = 0;
+        let (mut filled, mut row_bytes) = (0, 0);
         loop {
             let held = held(&mut self.reader)?;
             let at_end = held.is_empty();
-            let input = if at_end { b"\n" } else { held };
+            // With the line break that ends the longest row.
+            let most = held.len().min(MAX_RECORD_BYTES + 1 - row_bytes);
+            let input = if at_end { b"\n" } else { &held[..most] };
             let (values, ends) = (&mut self.values[filled..], &mut self.ends[self.columns..]);
             let (result, read, written, ended) = self.core.read_record(input, values, ends);
             if !at_end {
@@ -261,22 +268,23 @@ impl Rows {
                     .last()
                     .map_or(self.is_in_line, |last| *last != b'\n');
                 self.reader.consume(read);
+                row_bytes += read;
             }
             filled += written;
             self.columns += ended;
             match result {
-                ReadRecordResult::InputEmpty if at_end => return Err(LineProblem::OpenQuote.into()),
-                ReadRecordResult::InputEmpty => {}
-                ReadRecordResult::OutputFull if filled > MAX_RECORD_BYTES => {
-                    return Err(LineProblem::TooLong.into());
-                }
-                ReadRecordResult::OutputFull => grow(&mut self.values, BUFFER_BYTES),
-                ReadRecordResult::OutputEndsFull if self.columns > MAX_RECORD_BYTES / 8 => {
-                    return Err(LineProblem::TooLong.into());
-                }
-                ReadRecordResult::OutputEndsFull => grow(&mut self.ends, 64),
                 ReadRecordResult::Record => return Ok(true),
                 ReadRecordResult::End => return Ok(false),
+                _ if row_bytes > MAX_RECORD_BYTES => return Err(LineProblem::RowTooLong.into()),
+                ReadRecordResult::InputEmpty if at_end => return Err(LineProblem::OpenQuote.into()),
+                ReadRecordResult::InputEmpty => {}
+                ReadRecordResult::OutputFull => {
+                    grow(&mut self.values, BUFFER_BYTES, MAX_RECORD_BYTES + 1);
+                }
+                ReadRecordResult::OutputEndsFull if self.columns >= MAX_VALUES => {
+                    return Err(LineProblem::TooManyValues.into());
+                }
+                ReadRecordResult::OutputEndsFull => grow(&mut self.ends, 64, MAX_VALUES),
             }
         }
     }
@@ -347,26 +355,15 @@ impl Rows {
 
     fn text(&self, place: usize) -> Result<&str, LineProblem> {
         let bytes = self.value(place);
-        if bytes.len() > MAX_RECORD_BYTES {
-            return Err(LineProblem::TooLong);
-        }
         let text = std::str::from_utf8(bytes).map_err(|error| not_utf8(bytes, &error))?;
         refuse_nul(text)?;
         Ok(text)
     }
 }
 
-/// Some of the next unread bytes; none at the end.
-fn held(reader: &mut BufReader<Box<dyn Read + Send>>) -> io::Result<&[u8]> {
-    while let Err(error) = reader.fill_buf() {
-        if error.kind() != ErrorKind::Interrupted {
-            return Err(error);
-        }
-    }
-    Ok(reader.buffer())
-}
-
-fn grow<T: Clone + Default>(values: &mut Vec<T>, least: usize) {
-    let length = (values.len() * 2).max(least);
+/// Makes room for twice as many values, from the least to the most.
+fn grow<T: Clone + Default>(values: &mut Vec<T>, least: usize, most: usize) {
+    let length = (values.len() * 2).clamp(least, most);
+    values.reserve_exact(length - values.len());
     values.resize(length, T::default());
 }

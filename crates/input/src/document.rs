@@ -11,6 +11,9 @@ pub const MAX_ID_BYTES: usize = 1024;
 /// The longest line or file that is taken as a document: 8 MiB.
 pub const MAX_RECORD_BYTES: usize = 8 << 20;
 
+/// Most values of a row of CSV.
+pub(crate) const MAX_VALUES: usize = 1 << 20;
+
 /// One document as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {

@@ -5,6 +5,12 @@ use std::slice;
 
 use crate::notation::Notation;
 
+/// The arguments that say what ids are.
+pub(crate) const ID_FLAGS: &str = "--id-field or --id row";
+
+/// The arguments that name another field than that of texts.
+const TEXT_FLAGS: &str = "--text-field or --fingerprint-field";
+
 /// The fields to read.
 #[derive(Clone, Debug)]
 pub(crate) struct JsonFields {
@@ -44,7 +50,7 @@ impl JsonContent {
     /// The arguments that name the field.
     pub(crate) fn flags(&self) -> &'static str {
         match self {
-            Self::Texts(_) => "--text-field or --fingerprint-field",
+            Self::Texts(_) => TEXT_FLAGS,
             Self::Fingerprint(..) => "--fingerprint-field",
             Self::Features(_) => "--features-field",
         }
@@ -81,7 +87,7 @@ impl ContentColumn {
     /// The arguments that name it.
     pub(crate) fn flags(&self) -> &'static str {
         match self {
-            Self::Texts(_) => "--text-field or --fingerprint-field",
+            Self::Texts(_) => TEXT_FLAGS,
             Self::Fingerprint(..) => "--fingerprint-field",
         }
     }

@@ -92,10 +92,12 @@ pub(crate) fn count(roots: &[PathBuf]) -> u64 {
 }
 
 /// The paths of the files below `roots`, whether they will turn out to be documents or not, in the
-/// order in which they are read.
-pub(crate) fn candidates(roots: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
-    let entries = walk(roots).flatten().filter(is_candidate);
-    entries.map(DirEntry::into_path)
+/// order in which they are read. Or an error, of a folder that cannot be read.
+pub(crate) fn candidates(roots: &[PathBuf]) -> impl Iterator<Item = io::Result<PathBuf>> {
+    walk(roots).filter_map(|entry| match entry {
+        Ok(entry) => is_candidate(&entry).then(|| Ok(entry.into_path())),
+        Err(error) => Some(Err(io::Error::other(error))),
+    })
 }
 
 /// The first file below `roots` whose path is as asked for, and how many steps it is below its root.

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use serde::Deserialize;
 
@@ -14,6 +14,7 @@ use crate::head;
 use crate::kinds::Kinds;
 use crate::looks::Looks;
 use crate::paths::is_stdin;
+use crate::problem::excerpt;
 use crate::suggested::format_of_name;
 
 /// The files that are read, and those that are not.
@@ -46,7 +47,7 @@ pub(crate) fn files_of(
             };
             match listed {
                 Some(files) => chosen.paths.extend(files),
-                None => chosen.add_folder(format, path),
+                None => chosen.add_folder(format, &path)?,
             }
         } else if skips_others
             && !is_stdin(&path)
@@ -68,14 +69,18 @@ pub(crate) fn files_of(
 }
 
 impl Chosen {
-    fn add_folder(&mut self, format: Format, folder: PathBuf) {
-        for path in files::candidates(&[folder]) {
+    /// Takes the files of a folder. What is in an unreadable folder below it is not known, and so an error.
+    fn add_folder(&mut self, format: Format, folder: &Path) -> Result<(), InputError> {
+        let unreadable = InputError::unreadable(folder.display());
+        let paths: Result<Vec<_>, _> = files::candidates(&[folder.to_owned()]).collect();
+        for path in paths.map_err(unreadable)? {
             match format_of_name(&path) {
                 Some(found) if found == format => self.paths.push(path),
                 Some(found) => self.left_out.add(&found.to_string(), 1),
                 None => self.left_out.add(&extension(&path), 1),
             }
         }
+        Ok(())
     }
 }
 
@@ -115,13 +120,13 @@ struct State {
 
 #[derive(Deserialize)]
 struct DataFile {
-    filename: PathBuf,
+    filename: String,
 }
 
 /// The splits of several sets.
 #[derive(Deserialize)]
 struct Splits {
-    splits: Vec<PathBuf>,
+    splits: Vec<String>,
 }
 
 /// Whether a folder holds a set that the library `datasets` saved.
@@ -137,26 +142,58 @@ const SPLITS: &str = "dataset_dict.json";
 /// The files of Arrow that a saved set lists, in its order: other files beside them, such as what was cached, are not of
 /// it. `None` if the folder holds no such set.
 fn listed(folder: &Path) -> Result<Option<Vec<PathBuf>>, InputError> {
-    if folder.join(SPLITS).is_file() {
-        let Splits { splits } = json(&folder.join(SPLITS))?;
-        let mut files = Vec::new();
-        for split in splits {
-            files.extend(listed(&folder.join(split))?.unwrap_or_default());
-        }
-        return Ok(Some(files));
+    let list = folder.join(SPLITS);
+    if !list.is_file() {
+        return files_of_state(folder);
     }
-    if !folder.join(STATE).is_file() {
+    let Splits { splits } = json(&list)?;
+    let mut files = Vec::new();
+    for split in splits {
+        check_name(&split, &list)?;
+        let Some(of_split) = files_of_state(&folder.join(&split))? else {
+            let reason = format!("{} is not there", Path::new(&split).join(STATE).display());
+            return Err(bad_state(&list, reason));
+        };
+        files.extend(of_split);
+    }
+    Ok(Some(files))
+}
+
+/// The files that the list in a folder names; `None` if there is no list.
+fn files_of_state(folder: &Path) -> Result<Option<Vec<PathBuf>>, InputError> {
+    let list = folder.join(STATE);
+    if !list.is_file() {
         return Ok(None);
     }
-    let State { data_files } = json(&folder.join(STATE))?;
-    let files = data_files.into_iter();
-    Ok(Some(files.map(|file| folder.join(file.filename)).collect()))
+    let State { data_files } = json(&list)?;
+    let mut files = Vec::new();
+    for DataFile { filename } in data_files {
+        check_name(&filename, &list)?;
+        files.push(folder.join(filename));
+    }
+    Ok(Some(files))
+}
+
+/// Refuses a name that leads elsewhere than into the folder of its list.
+fn check_name(name: &str, list: &Path) -> Result<(), InputError> {
+    let mut components = Path::new(name).components();
+    match (components.next(), components.next()) {
+        (Some(Component::Normal(only)), None) if only == name => Ok(()),
+        _ => {
+            let reason = format!("\"{}\" is no name of what is in its folder", excerpt(name));
+            Err(bad_state(list, reason))
+        }
+    }
+}
+
+fn bad_state(list: &Path, reason: String) -> InputError {
+    InputError::BadState {
+        file: list.to_owned(),
+        reason,
+    }
 }
 
 fn json<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<T, InputError> {
     let bytes = fs::read(path).map_err(InputError::unreadable(path.display()))?;
-    serde_json::from_slice(&bytes).map_err(|error| InputError::BadState {
-        file: path.to_owned(),
-        reason: error.to_string(),
-    })
+    serde_json::from_slice(&bytes).map_err(|error| bad_state(path, error.to_string()))
 }

@@ -72,7 +72,8 @@ impl InputIdentity {
             return Err(read_once(Path::new("standard input")));
         }
         let files = if format == Format::Files {
-            files::candidates(&paths).collect()
+            // What cannot be read is left out when the documents are read, too.
+            files::candidates(&paths).flatten().collect()
         } else {
             paths
         };

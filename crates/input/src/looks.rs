@@ -24,7 +24,6 @@ pub enum Looks {
     /// An array of objects.
     JsonArray,
     Tsv,
-    Csv,
     Warc,
     Arc,
     Page,
@@ -73,7 +72,6 @@ impl Looks {
         match self {
             Self::Json => Some(Format::Jsonl),
             Self::Tsv => Some(Format::Tsv),
-            Self::Csv => Some(Format::Csv),
             Self::Warc | Self::Arc => Some(Format::Warc),
             Self::Page => Some(Format::Files),
             Self::Parquet => Some(Format::Parquet),
@@ -102,7 +100,6 @@ impl Looks {
                 "write each of its objects on a line, as `jq -c '.[]'` does, and add --format jsonl"
             }
             Self::Tsv => "add --format tsv",
-            Self::Csv => "add --format csv",
             Self::Warc | Self::Arc => "add --format warc",
             Self::Page => "add --format files, and name the files of pages or their folder",
             Self::Parquet => "add --format parquet",
@@ -118,7 +115,6 @@ impl fmt::Display for Looks {
             Self::Json => "JSON",
             Self::JsonArray => "an array of JSON",
             Self::Tsv => "TSV of ids and fingerprints",
-            Self::Csv => "CSV",
             Self::Warc => "WARC",
             Self::Arc => "ARC",
             Self::Page => "a page of HTML",

@@ -17,7 +17,8 @@
 //! # Invariants
 //! - PQ1: no page that claims more than [`MAX_PAGE_BYTES`] is unpacked, and of each column one page,
 //!   its dictionary and [`BATCH_ROWS`] values are held, however large the file is. (The library
-//!   unpacks a page that claims less than it holds all the same.)
+//!   unpacks a page that claims less than it holds all the same, and of a header that claims sizes
+//!   twice, which no writer makes, it takes the last ones.)
 //! - PQ2: a damaged file is an error that names it, never a panic, and never fewer rows in silence:
 //!   every row that the file says it has is a document or an error.
 
@@ -30,63 +31,45 @@ mod pages;
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
 use std::fs::File;
 use std::sync::Arc;
 
+use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError as LibraryError;
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 
 pub use column::BATCH_ROWS;
-use column::{Cell, Column, Values};
+use column::{Column, Values};
 pub(crate) use copy::copy_rows;
 pub use error::ParquetError;
 use guard::guarded;
 use pages::BoundedPages;
 pub use pages::MAX_PAGE_BYTES;
 
-use crate::document::{Content, Document, MAX_RECORD_BYTES};
-use crate::fields::join;
 pub use crate::fields::{ContentColumn, TableColumns};
 use crate::ids::Ids;
-use crate::notation::Notation;
-use crate::parse;
-use crate::problem::{LineProblem, excerpt};
-use crate::row_number::RowNumber;
 pub use crate::row_problem::RowProblem;
-use simshard_simhash::Fingerprint;
+use crate::table::{Cell, Table, TableDocuments};
 
-/// The documents of one file, read as they are asked for. After [`ParquetError::BadRow`] it goes on
-/// with the next row; after any other error it ends.
-pub struct ParquetDocuments {
-    name: String,
+/// The documents of one file.
+pub type ParquetDocuments = TableDocuments<ParquetTable>;
+
+/// The rows of one file.
+pub struct ParquetTable {
     pages: Arc<BoundedPages>,
     metadata: ParquetMetaData,
-    id: Option<Column>,
-    number: RowNumber,
-    contents: Vec<Column>,
-    /// How fingerprints are written; `None` for texts.
-    fingerprints: Option<Notation>,
-    ids: Ids,
+    columns: Vec<Column>,
     next_group: usize,
     group: Option<Group>,
-    row: u64,
-    failed: bool,
+    /// The values of the row that was read last.
+    row: Vec<Cell<ByteArray>>,
 }
 
 /// The row group being read.
 struct Group {
     rows_left: u64,
-    id: Option<Values>,
-    contents: Vec<Values>,
-}
-
-/// Why a row is no document: the row's own fault, or the file's.
-#[derive(Debug, thiserror::Error)]
-#[error(transparent)]
-enum Fault {
-    Row(#[from] RowProblem),
-    File(LibraryError),
+    /// By the columns.
+    values: Vec<Values>,
 }
 
 impl ParquetDocuments {
@@ -108,39 +91,23 @@ impl ParquetDocuments {
             Err(error) => return Err(ParquetError::not_parquet(name, &error)),
         };
         let schema = metadata.file_metadata().schema_descr();
-        let flags = "--id-field or --id row";
-        let id = columns.id.as_ref();
-        let id = id.map(|column| Column::find(&name, schema, column, flags));
-        let id = id.transpose()?;
-        let (contents, fingerprints) = match &columns.content {
-            ContentColumn::Texts(columns) => {
-                let find = |column: &String| Column::find_text(&name, schema, column);
-                let found: Result<Vec<_>, _> = columns.iter().map(find).collect();
-                (found?, None)
-            }
-            ContentColumn::Fingerprint(column, notation) => {
-                let flag = "--fingerprint-field";
-                let found = Column::find(&name, schema, column, flag)?;
-                (vec![found], Some(*notation))
-            }
-        };
-        Ok(Self {
-            name,
+        let table = ParquetTable {
+            columns: columns.find(&name, |named| Column::find(schema, named))?,
             pages: Arc::new(pages),
             metadata,
-            id,
-            number: RowNumber::default(),
-            contents,
-            fingerprints,
-            ids,
             next_group: 0,
             group: None,
-            row: 0,
-            failed: false,
-        })
+            row: Vec::new(),
+        };
+        Ok(Self::new(name, table, columns.clone(), ids))
     }
+}
 
-    /// Whether there is a row to read; opens the next row groups until there is.
+impl Table for ParquetTable {
+    type Fault = LibraryError;
+    type Error = ParquetError;
+
+    /// Opens the next row groups until there is one.
     fn has_row(&mut self) -> Result<bool, LibraryError> {
         loop {
             if let Some(group) = &mut self.group {
@@ -158,6 +125,31 @@ impl ParquetDocuments {
         }
     }
 
+    /// Takes every column's value before any is looked at, so that a bad one leaves the columns in step.
+    fn read_row(&mut self) -> Result<Vec<Cell<&[u8]>>, LibraryError> {
+        let Some(group) = &mut self.group else {
+            return Err(LibraryError::EOF("no row group".to_owned()));
+        };
+        group.rows_left -= 1;
+        self.row.clear();
+        for values in &mut group.values {
+            self.row.push(values.next()?);
+        }
+        Ok(self.row.iter().map(Cell::borrowed).collect())
+    }
+
+    fn located(&self, fault: LibraryError, file: String, row: u64) -> ParquetError {
+        ParquetError::Damaged {
+            file,
+            row,
+            group: self.next_group,
+            groups: self.metadata.num_row_groups(),
+            reason: error::reason(&fault),
+        }
+    }
+}
+
+impl ParquetTable {
     fn open_group(&self, index: usize) -> Result<Group, LibraryError> {
         let group = self.metadata.row_group(index);
         let rows = u64::try_from(group.num_rows())
@@ -165,102 +157,18 @@ impl ParquetDocuments {
         let open = |column: &Column| column.open(&self.pages, group, rows);
         Ok(Group {
             rows_left: rows,
-            id: self.id.as_ref().map(open).transpose()?,
-            contents: self.contents.iter().map(open).collect::<Result<_, _>>()?,
+            values: self.columns.iter().map(open).collect::<Result<_, _>>()?,
         })
-    }
-
-    /// Reads the row that [`Self::has_row`] found. Takes every column's value before it looks at
-    /// any, so that a bad one leaves the columns in step.
-    fn read_row(&mut self) -> Result<Document, Fault> {
-        let Some(group) = &mut self.group else {
-            return Err(Fault::File(LibraryError::EOF("no row group".to_owned())));
-        };
-        group.rows_left -= 1;
-        let id = group.id.as_mut().map(Values::next).transpose();
-        let id = id.map_err(Fault::File)?;
-        let cells = group.contents.iter_mut().map(Values::next);
-        let cells: Result<Vec<_>, _> = cells.collect();
-        let cells = cells.map_err(Fault::File)?;
-        let id = match (&id, &self.id) {
-            (Some(cell), Some(column)) => id_of(cell, column)?,
-            (None, _) | (_, None) => self.number.id(),
-        };
-        self.ids.check(&id)?;
-        let content = match (self.fingerprints, cells.first(), self.contents.first()) {
-            (Some(notation), Some(cell), Some(column)) => fingerprint_of(cell, column, notation)?,
-            (None, _, _) | (_, None, _) | (_, _, None) => {
-                Content::Text(texts_of(&cells, &self.contents)?)
-            }
-        };
-        Ok(Document { id, content })
-    }
-
-    fn located(&self, fault: Fault) -> ParquetError {
-        match fault {
-            Fault::Row(problem) => ParquetError::BadRow {
-                file: self.name.clone(),
-                row: self.row,
-                problem,
-            },
-            Fault::File(error) => ParquetError::Damaged {
-                file: self.name.clone(),
-                row: self.row,
-                group: self.next_group,
-                groups: self.metadata.num_row_groups(),
-                reason: error::reason(&error),
-            },
-        }
-    }
-}
-
-impl ParquetDocuments {
-    /// The number of the row that was read last, from 1.
-    pub(crate) fn row(&self) -> u64 {
-        self.row
-    }
-
-    /// The same, whose ids that are numbers of rows go on from this one.
-    #[must_use]
-    pub fn numbered(self, number: RowNumber) -> Self {
-        Self { number, ..self }
-    }
-}
-
-impl Iterator for ParquetDocuments {
-    type Item = Result<Document, ParquetError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.failed {
-            return None;
-        }
-        let read = match self.has_row() {
-            Ok(true) => {
-                self.row += 1;
-                self.number.row += 1;
-                self.read_row()
-            }
-            Ok(false) => return None,
-            Err(error) => Err(Fault::File(error)),
-        };
-        self.failed = matches!(read, Err(Fault::File(_)));
-        Some(read.map_err(|fault| self.located(fault)))
     }
 }
 
 impl Group {
     /// Complains about values beyond the rows that the file says it has.
     fn expect_end(&mut self) -> Result<(), LibraryError> {
-        for values in self.id.iter_mut().chain(&mut self.contents) {
+        for values in &mut self.values {
             values.expect_end()?;
         }
         Ok(())
-    }
-}
-
-impl From<LineProblem> for Fault {
-    fn from(problem: LineProblem) -> Self {
-        Self::Row(problem.into())
     }
 }
 
@@ -278,76 +186,4 @@ fn read_metadata(pages: &BoundedPages) -> Result<ParquetMetaData, LibraryError> 
         )));
     }
     Ok(metadata)
-}
-
-fn id_of(cell: &Cell, column: &Column) -> Result<String, RowProblem> {
-    match cell {
-        Cell::Null => Err(column.null()),
-        Cell::Signed(number) => Ok(number.to_string()),
-        Cell::Unsigned(number) => Ok(number.to_string()),
-        Cell::Bytes(_) => Ok(text_of(cell, column, MAX_RECORD_BYTES)?.to_owned()),
-    }
-}
-
-fn text_of<'a>(cell: &'a Cell, column: &Column, most: usize) -> Result<&'a str, RowProblem> {
-    let bytes = match cell {
-        Cell::Bytes(bytes) => bytes.data(),
-        Cell::Null | Cell::Signed(_) | Cell::Unsigned(_) => return Err(column.null()),
-    };
-    if bytes.len() > most {
-        return Err(RowProblem::TooLong {
-            column: column.name.clone(),
-            bytes: bytes.len(),
-        });
-    }
-    std::str::from_utf8(bytes).map_err(|error| {
-        RowProblem::Value(LineProblem::NotUtf8 {
-            value: excerpt(&String::from_utf8_lossy(bytes)),
-            byte: error.valid_up_to() + 1,
-        })
-    })
-}
-
-/// The joined texts of some columns. Of several, some may be null.
-fn texts_of(cells: &[Cell], columns: &[Column]) -> Result<String, RowProblem> {
-    let mut texts = Vec::with_capacity(cells.len());
-    for (cell, column) in cells.iter().zip(columns) {
-        match cell {
-            Cell::Null if cells.len() > 1 => {}
-            Cell::Null | Cell::Bytes(_) | Cell::Signed(_) | Cell::Unsigned(_) => {
-                texts.push(Cow::Borrowed(text_of(cell, column, MAX_RECORD_BYTES)?));
-            }
-        }
-    }
-    match columns.first() {
-        Some(column) if texts.is_empty() => return Err(column.null()),
-        Some(_) | None => {}
-    }
-    let text = join(texts).into_owned();
-    match columns.first() {
-        Some(column) if text.len() > MAX_RECORD_BYTES => Err(RowProblem::TooLong {
-            column: column.name.clone(),
-            bytes: text.len(),
-        }),
-        Some(_) | None => Ok(text),
-    }
-}
-
-fn fingerprint_of(cell: &Cell, column: &Column, notation: Notation) -> Result<Content, RowProblem> {
-    let fingerprint = match cell {
-        Cell::Null => return Err(column.null()),
-        Cell::Unsigned(number) => Fingerprint(*number),
-        Cell::Signed(number) => {
-            let fingerprint = notation.of_signed(*number);
-            fingerprint.ok_or_else(|| RowProblem::Negative {
-                column: column.name.clone(),
-                value: *number,
-            })?
-        }
-        Cell::Bytes(_) => {
-            let digits = text_of(cell, column, MAX_RECORD_BYTES)?;
-            parse::fingerprint(digits.as_bytes(), notation)?
-        }
-    };
-    Ok(Content::Fingerprint(fingerprint))
 }

@@ -4,7 +4,7 @@ use std::str::Utf8Error;
 
 use simshard_simhash::ParseFingerprintError;
 
-use crate::document::{MAX_ID_BYTES, MAX_RECORD_BYTES};
+use crate::document::{MAX_ID_BYTES, MAX_RECORD_BYTES, MAX_VALUES};
 use crate::format::Format;
 
 /// Characters of a bad value that an error shows.
@@ -59,6 +59,13 @@ pub enum LineProblem {
     /// CSV that ends within quotes: it is cut off, or a quote is missing.
     #[error("a quoted value does not end: the file is cut off, or a quote is missing")]
     OpenQuote,
+    /// CSV that has no line break, or in which a quote is missing.
+    #[error(
+        "the row takes more than {MAX_RECORD_BYTES} bytes: a quote may be missing; no row after it can be read"
+    )]
+    RowTooLong,
+    #[error("the row has more than {MAX_VALUES} values; no row after it can be read")]
+    TooManyValues,
     #[error("{value} is no JSON object: {reason}")]
     NotJsonObject { value: String, reason: String },
     /// A first line that looks like one of another format.

@@ -58,7 +58,8 @@ fn tables(paths: &[PathBuf]) -> Option<Format> {
         if is_stdin(path) {
             return None;
         }
-        let files = files::candidates(std::slice::from_ref(path));
+        // A folder that cannot be read is an error once the format is known, or counted.
+        let files = files::candidates(std::slice::from_ref(path)).flatten();
         for file in files.filter(|file| file == path || !is_mark(file)) {
             let format = format_of_name(&file)?;
             let is_table = matches!(format, Format::Parquet | Format::Arrow);

@@ -21,7 +21,8 @@
 //!   [`MAX_BLOCK_BYTES`] of its block, before and after decoding.
 //! - WA2: a file that ends within a record is an error. Two line breaks, both CRLF or both LF, must follow
 //!   the block of a record; a length that leads to anything else is an error. One or both may be missing at the
-//!   end of the file, and where the next record begins there, as some programs write them. No record is shortened, lengthened or lost in silence.
+//!   end of the file, and where the next record begins there, as some programs write them. No record is shortened or
+//!   lost in silence. A length that counts one or both line breaks is not noticed: the text then ends in them.
 
 mod arc;
 mod error;
@@ -46,7 +47,7 @@ use crate::document::{Content, Document, MAX_RECORD_BYTES};
 use crate::html::{self, Html};
 use crate::ids::Ids;
 use crate::kinds::Kinds;
-use crate::problem::{LineProblem, excerpt, refuse_nul};
+use crate::problem::{not_utf8, refuse_nul};
 
 /// The documents of one file, read as they are asked for. After [`WarcError::BadRecord`] it goes on
 /// with the next record; after any other error it ends.
@@ -281,10 +282,8 @@ fn id_of(fields: Fields<'_>) -> Result<String, RecordProblem> {
 }
 
 fn to_text(bytes: Vec<u8>) -> Result<String, RecordProblem> {
-    let text = String::from_utf8(bytes).map_err(|error| LineProblem::NotUtf8 {
-        value: excerpt(&String::from_utf8_lossy(error.as_bytes())),
-        byte: error.utf8_error().valid_up_to() + 1,
-    })?;
+    let text = String::from_utf8(bytes);
+    let text = text.map_err(|error| not_utf8(error.as_bytes(), &error.utf8_error()))?;
     refuse_nul(&text)?;
     Ok(text)
 }

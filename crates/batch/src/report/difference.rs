@@ -14,7 +14,8 @@ const DIFFERENT: usize = 40;
 /// Bytes of a side that are shown, about.
 const SHOWN: usize = 1600;
 
-/// Longer words are compared in parts of this many bytes, about: some scripts have no spaces.
+/// Words of more bytes are compared in parts, since some scripts have no spaces: each character that is not of ASCII,
+/// and those that are in parts of this many.
 const LONG: usize = 32;
 const PART: usize = 12;
 
@@ -35,13 +36,15 @@ pub(super) struct Sides {
     pub(super) sides: [Vec<Piece>; 2],
     /// Whether there are no other words, as far as they were compared.
     pub(super) are_same: bool,
+    /// Whether all words of both were compared.
+    pub(super) is_all: bool,
 }
 
 /// Compares the words of two texts.
 pub(super) fn sides(texts: [&str; 2]) -> Sides {
-    let words = texts.map(words);
-    let [a, b] = &words;
-    let changes = capture_diff_slices(Algorithm::Myers, a, b);
+    let [(a, a_is_all), (b, b_is_all)] = texts.map(words);
+    let changes = capture_diff_slices(Algorithm::Myers, &a, &b);
+    let words = [a, b];
     let mut sides = [Side::default(), Side::default()];
     let last = changes.len().saturating_sub(1);
     for (place, change) in changes.iter().enumerate() {
@@ -59,6 +62,7 @@ pub(super) fn sides(texts: [&str; 2]) -> Sides {
     Sides {
         sides: sides.map(|side| side.pieces),
         are_same,
+        is_all: a_is_all && b_is_all,
     }
 }
 
@@ -70,24 +74,36 @@ struct Word<'a> {
     continues: bool,
 }
 
-fn words(text: &str) -> Vec<Word<'_>> {
+/// The first words of a text, and whether these are all.
+fn words(text: &str) -> (Vec<Word<'_>>, bool) {
     let mut words = Vec::new();
-    for mut text in text.split_whitespace() {
-        let mut continues = false;
-        while text.len() > LONG {
-            let (part, rest) = text.split_at(text.ceil_char_boundary(PART));
-            words.push(Word {
-                text: part,
-                continues,
-            });
-            (text, continues) = (rest, true);
-        }
-        words.push(Word { text, continues });
-        if words.len() >= COMPARED {
-            break;
+    for word in text.split_whitespace() {
+        let is_long = word.len() > LONG;
+        let (mut rest, mut continues) = (word, false);
+        while !rest.is_empty() {
+            if words.len() == COMPARED {
+                return (words, false);
+            }
+            let end = if is_long {
+                part_bytes(rest)
+            } else {
+                rest.len()
+            };
+            let (text, after) = rest.split_at(end);
+            words.push(Word { text, continues });
+            (rest, continues) = (after, true);
         }
     }
-    words
+    (words, true)
+}
+
+/// The bytes of the first part of a long word: a part begins in the same place whatever is before it, but for ASCII.
+fn part_bytes(word: &str) -> usize {
+    let ascii = word.bytes().take(PART).take_while(u8::is_ascii).count();
+    match ascii {
+        0 => word.chars().next().map_or(0, char::len_utf8),
+        some => some,
+    }
 }
 
 #[derive(Default)]
@@ -233,5 +249,42 @@ mod tests {
         );
         let long = sides([&"x".repeat(100_000), "y"]);
         assert!(!long.are_same);
+    }
+
+    #[test]
+    fn a_character_that_is_inserted_shifts_no_other_one() {
+        for text in ["近似重复的文件", "เอกสารที่ซ้ำกัน"] {
+            let distinct: String = (0..9)
+                .map(|part| format!("{text}{}", char::from_u32(0x5000 + part).unwrap()))
+                .collect();
+            let at = distinct.char_indices().nth(5).unwrap().0;
+            let longer = format!("{}甲{}", &distinct[..at], &distinct[at..]);
+            let [a, b] = sides([&distinct, &longer]).sides;
+            let others = |side: &[Piece]| -> Vec<Piece> {
+                let is_other = |piece: &&Piece| matches!(piece, Piece::Other(_));
+                side.iter().filter(is_other).cloned().collect()
+            };
+            assert_eq!(others(&a), [], "{text}");
+            assert_eq!(others(&b), [other("甲")], "{text}");
+        }
+    }
+
+    #[test]
+    fn no_more_words_are_compared_than_are_said() {
+        let one = "x".repeat(PART * COMPARED);
+        let many = "x ".repeat(COMPARED);
+        for (text, is_all) in [
+            (one.clone(), true),
+            (one + "x", false),
+            (many.clone(), true),
+            (many + "x", false),
+            ("近".repeat(COMPARED), true),
+            ("近".repeat(50 * COMPARED), false),
+        ] {
+            assert_eq!(words(&text).0.len(), COMPARED);
+            let found = sides([&text, &text]);
+            assert_eq!((found.are_same, found.is_all), (true, is_all));
+            assert_eq!(sides([&text, "x"]).is_all, is_all);
+        }
     }
 }

@@ -233,6 +233,30 @@ fn no_pairs_and_no_clusters_are_said() {
     assert!(clusters.has_section("sizes"));
 }
 
+#[test]
+fn that_two_texts_have_the_same_words_is_said_of_all_that_was_compared() {
+    let text_of = |report: &Report| Parsed::of(&page(report)).text;
+    let (all, some) = (
+        "Both have the same words.",
+        "Both have the same words as far as they are compared here.",
+    );
+    let mut report = full("a");
+    assert!(!text_of(&report).contains("Both have"));
+    for distance in [0, 2] {
+        report.pairs[0].distance = distance;
+        for (words, bytes, said) in [(3, 0, all), (3, 1, some), (9000, 0, some)] {
+            let mut whole = excerpt(&"word ".repeat(words));
+            report.pairs[0].documents[0].text = Some(whole.clone());
+            whole.bytes += bytes;
+            report.pairs[0].documents[1].text = Some(whole);
+            assert!(
+                text_of(&report).contains(said),
+                "{words} words, {bytes} more bytes"
+            );
+        }
+    }
+}
+
 /// H2: no script, no address, and a policy that forbids both.
 #[test]
 fn the_page_asks_for_nothing_and_runs_nothing() {

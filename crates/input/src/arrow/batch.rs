@@ -2,9 +2,11 @@
 
 use std::io::Read;
 
+use bytes::Bytes;
+
 use super::fault::Fault;
 use super::flat::{Malformed, Table};
-use super::messages::Messages;
+use super::messages::{Messages, read_up_to};
 use super::schema::{Field, Place, Walk};
 use super::values::Values;
 
@@ -27,12 +29,13 @@ pub(super) fn rows(batch: Table<'_>) -> Result<usize, Malformed> {
 
 const TOO_LARGE: Fault = Fault::Malformed("a batch is larger than 1 GiB: write smaller ones");
 
-/// Reads the columns that some paths lead to, from the body of a message.
+/// Reads the columns that some paths lead to, from the body of a message: at most as many bytes.
 pub(super) fn read(
     batch: Table<'_>,
     messages: &mut Messages,
     fields: &[Field],
     paths: &[Vec<usize>],
+    most: u64,
 ) -> Result<Vec<Values>, Fault> {
     let rows = rows(batch)?;
     let views = views(batch)?;
@@ -46,20 +49,16 @@ pub(super) fn read(
         columns.push(Values {
             rows,
             validities: Vec::new(),
-            buffers: vec![Vec::new(); place.buffers.saturating_sub(1)],
+            buffers: vec![Bytes::new(); place.buffers.saturating_sub(1)],
         });
         parts.extend(parts_of(batch, &place, column)?);
-    }
-    let lengths = parts.iter().map(|part| part.length);
-    if lengths.fold(0, u64::saturating_add) > MAX_BATCH_BYTES {
-        return Err(TOO_LARGE);
     }
     parts.sort_by_key(|part| (part.offset, part.length));
     let codec = match batch.table(3)? {
         Some(compression) => Some(compression.u8(0)?),
         None => None,
     };
-    read_parts(parts, codec, messages, &mut columns)?;
+    read_parts(parts, codec, messages, &mut columns, most)?;
     Ok(columns)
 }
 
@@ -75,15 +74,17 @@ fn views(batch: Table<'_>) -> Result<Vec<usize>, Malformed> {
         .collect()
 }
 
-/// Reads buffers in the order of the body into their columns.
+/// Reads buffers in the order of the body into their columns. Those that columns share are held once.
 fn read_parts(
     parts: Vec<Part>,
     codec: Option<u8>,
     messages: &mut Messages,
     columns: &mut [Values],
+    most: u64,
 ) -> Result<(), Fault> {
-    let (mut position, mut held) = (0, 0);
-    let mut last: Option<(Part, Vec<u8>)> = None;
+    let mut position = 0;
+    let (mut packed, mut held) = (Budget::new(most), Budget::new(most));
+    let mut last: Option<(Part, Bytes)> = None;
     for part in parts {
         let is_same = |before: &Part| (before.offset, before.length) == (part.offset, part.length);
         let bytes = match &last {
@@ -92,12 +93,12 @@ fn read_parts(
             Some(_) | None => {
                 let gap = part.offset.checked_sub(position).ok_or(Malformed)?;
                 messages.pass_over(gap)?;
-                let bytes = messages.body(part.length)?;
+                packed.take(part.length)?;
+                let bytes = messages.body(part.length)?.into();
                 position = part.offset + part.length;
-                decompressed(bytes, codec, MAX_BATCH_BYTES.saturating_sub(held))?
+                decompressed(bytes, codec, &mut held)?
             }
         };
-        held += bytes.len() as u64;
         match part.number {
             None => columns[part.column].validities.push(bytes.clone()),
             Some(number) => columns[part.column].buffers[number].clone_from(&bytes),
@@ -105,6 +106,22 @@ fn read_parts(
         last = Some((part, bytes));
     }
     Ok(())
+}
+
+/// How many bytes may still be held.
+pub(super) struct Budget {
+    left: u64,
+}
+
+impl Budget {
+    pub(super) const fn new(most: u64) -> Self {
+        Self { left: most }
+    }
+
+    pub(super) fn take(&mut self, bytes: u64) -> Result<(), Fault> {
+        self.left = self.left.checked_sub(bytes).ok_or(TOO_LARGE)?;
+        Ok(())
+    }
 }
 
 /// The buffers of a column.
@@ -145,30 +162,29 @@ fn numbers(bytes: &[u8]) -> impl Iterator<Item = i64> {
 }
 
 /// A buffer as it was before it was compressed: its length stands before it, or -1 where it was left as it is.
-fn decompressed(bytes: Vec<u8>, codec: Option<u8>, most: u64) -> Result<Vec<u8>, Fault> {
+fn decompressed(bytes: Bytes, codec: Option<u8>, held: &mut Budget) -> Result<Bytes, Fault> {
     let Some(codec) = codec else {
+        held.take(bytes.len() as u64)?;
         return Ok(bytes);
     };
     let (length, rest) = bytes.split_first_chunk().ok_or(Malformed)?;
     let length = i64::from_le_bytes(*length);
     if length == -1 {
-        return Ok(rest.to_vec());
+        held.take(rest.len() as u64)?;
+        return Ok(bytes.slice(size_of::<i64>()..));
     }
     let length = u64::try_from(length).map_err(|_| Malformed)?;
-    if length > most {
-        return Err(TOO_LARGE);
-    }
-    let mut whole = Vec::new();
-    let read = match codec {
-        0 => lz4_flex::frame::FrameDecoder::new(rest)
-            .take(length + 1)
-            .read_to_end(&mut whole),
-        1 => zstd::stream::read::Decoder::with_buffer(rest)
-            .and_then(|decoder| decoder.take(length + 1).read_to_end(&mut whole)),
+    held.take(length)?;
+    const DAMAGED: Fault = Fault::Malformed("a buffer cannot be decompressed");
+    let mut reader: Box<dyn Read> = match codec {
+        0 => Box::new(lz4_flex::frame::FrameDecoder::new(rest)),
+        1 => Box::new(zstd::stream::read::Decoder::with_buffer(rest).map_err(|_| DAMAGED)?),
         _ => return Err(Fault::Malformed("its compression is neither lz4 nor zstd")),
     };
-    if read.is_err() || whole.len() as u64 != length {
-        return Err(Fault::Malformed("a buffer cannot be decompressed"));
+    let whole = read_up_to(&mut reader, length).map_err(|_| DAMAGED)?;
+    let has_more = reader.read(&mut [0]).map_err(|_| DAMAGED)? > 0;
+    if has_more || whole.len() as u64 != length {
+        return Err(DAMAGED);
     }
-    Ok(whole)
+    Ok(whole.into())
 }

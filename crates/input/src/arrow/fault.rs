@@ -6,7 +6,8 @@ use super::flat::Malformed;
 
 /// A file that is damaged, or cannot be read on.
 #[derive(Debug)]
-pub(super) enum Fault {
+#[allow(missing_docs, reason = "the names say what is meant")]
+pub enum Fault {
     Malformed(&'static str),
     Unreadable(io::Error),
 }

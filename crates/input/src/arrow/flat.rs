@@ -89,19 +89,25 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The tables of a vector.
-    pub(super) fn tables(&self, field: usize) -> Result<Vec<Self>, Malformed> {
-        let Some(at) = self.target(field)? else {
-            return Ok(Vec::new());
-        };
-        let count = elements(self.bytes, at, 4)?.len() / 4;
+    /// The tables of a vector. Several vectors may hold the same ones.
+    pub(super) fn tables(
+        &self,
+        field: usize,
+    ) -> Result<impl Iterator<Item = Result<Self, Malformed>>, Malformed> {
         let bytes = self.bytes;
-        (0..count)
-            .map(|place| {
-                let at = follow(bytes, at + 4 + 4 * place)?;
-                Ok(Self { bytes, at })
-            })
-            .collect()
+        let (at, count) = match self.target(field)? {
+            Some(at) => (at, elements(bytes, at, 4)?.len() / 4),
+            None => (0, 0),
+        };
+        Ok((0..count).map(move |place| {
+            let at = follow(bytes, at + 4 + 4 * place)?;
+            Ok(Self { bytes, at })
+        }))
+    }
+
+    /// The length of the flatbuffer that it is in.
+    pub(super) fn whole_bytes(&self) -> usize {
+        self.bytes.len()
     }
 }
 

@@ -5,6 +5,9 @@
 //!     file     | ARROW1 00 00 |   a stream   | footer | length | ARROW1 |
 //! ```
 //!
+//! Nothing follows the end mark `FFFFFFFF 0` of a stream, and in a file only the footer: of two files in one, the
+//! second would be lost.
+//!
 //! A file is read as the stream in it, so one in a pipe or compressed needs no copy. Before version 0.15
 //! the marks were not there.
 
@@ -17,6 +20,12 @@ use crate::head;
 const MAGIC: &[u8] = b"ARROW1";
 const FILE_BEGINNING: &[u8] = b"ARROW1\0\0";
 const MARK: u32 = u32::MAX;
+
+/// The length of the footer and the magic, which end a file.
+const FILE_END_BYTES: usize = 4 + MAGIC.len();
+
+/// What stands after the end mark may begin at a multiple of this.
+const ALIGNMENT: u64 = 8;
 
 /// The longest flatbuffer: a schema of some hundred thousand columns.
 const MAX_METADATA_BYTES: u64 = 64 << 20;
@@ -100,34 +109,57 @@ impl Messages {
         Ok(())
     }
 
-    /// Takes memory only for what is there.
     fn read(&mut self, length: u64) -> Result<Vec<u8>, Fault> {
-        let mut bytes = Vec::new();
-        self.reader.by_ref().take(length).read_to_end(&mut bytes)?;
+        let bytes = read_up_to(&mut self.reader, length)?;
         if (bytes.len() as u64) < length {
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
         }
         Ok(bytes)
     }
 
-    /// A file ends in its magic.
+    /// After its end mark a stream has nothing, and a file its footer.
     fn check_end(&mut self) -> Result<(), Fault> {
-        if !self.is_file {
-            return Ok(());
-        }
-        let mut last = Vec::new();
+        let (mut length, mut last) = (0_u64, Vec::new());
         loop {
-            let bytes = head::take(&mut self.reader, 64 << 10, |_| false)?;
+            let bytes = head::take(&mut self.reader, 4 << 10, |_| false)?;
             if bytes.is_empty() {
                 break;
             }
+            if !self.is_file {
+                return Err(Fault::Malformed("data follows its end mark"));
+            }
+            length += bytes.len() as u64;
             last.extend_from_slice(&bytes);
-            last.drain(..last.len().saturating_sub(MAGIC.len()));
+            last.drain(..last.len().saturating_sub(FILE_END_BYTES));
         }
-        if last == MAGIC {
+        if !self.is_file {
             return Ok(());
         }
-        Err(Fault::Malformed("it ends within its footer"))
+        let footer = match last.split_first_chunk() {
+            Some((footer, MAGIC)) => u64::from(u32::from_le_bytes(*footer)),
+            Some(_) | None => return Err(Fault::Malformed("it ends within its footer")),
+        };
+        match (length - FILE_END_BYTES as u64).checked_sub(footer) {
+            Some(padding) if padding < ALIGNMENT => Ok(()),
+            Some(_) | None => Err(Fault::Malformed(
+                "what follows its end mark is not as long as its footer",
+            )),
+        }
+    }
+}
+
+/// As many bytes, or all that there are. Takes memory for at most twice what is there, and none that it does not fill.
+pub(super) fn read_up_to(reader: &mut dyn Read, length: u64) -> io::Result<Vec<u8>> {
+    const LEAST: u64 = 64 << 10;
+    let mut bytes = Vec::new();
+    loop {
+        let before = bytes.len() as u64;
+        let more = (length - before).min(before.max(LEAST));
+        bytes.reserve_exact(usize::try_from(more).unwrap_or(usize::MAX));
+        (&mut *reader).take(more).read_to_end(&mut bytes)?;
+        if more == 0 || (bytes.len() as u64) < before + more {
+            return Ok(bytes);
+        }
     }
 }
 

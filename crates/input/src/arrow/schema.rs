@@ -54,9 +54,9 @@ pub(super) enum Buffers {
     Views,
 }
 
-/// A column that is read.
+/// How the values of a column that can be read lie in its buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum Layout {
     Integers(Integers),
     Text {
         large: bool,
@@ -82,19 +82,26 @@ pub(super) struct Place {
     pub(super) buffers: usize,
 }
 
+/// The fewest bytes of a field in a flatbuffer: two offsets, beside its name.
+const FIELD_BYTES: usize = 8;
+
 /// The columns of a schema.
 pub(super) fn fields(schema: Table<'_>) -> Result<Vec<Field>, Malformed> {
+    let mut budget = schema.whole_bytes();
     schema
         .tables(1)?
-        .into_iter()
-        .map(|field| read(field, 0))
+        .map(|field| read(field?, 0, &mut budget))
         .collect()
 }
 
-fn read(table: Table<'_>, depth: usize) -> Result<Field, Malformed> {
+/// Reads a field, whose bytes the budget must hold: a few shared tables can stand for any number of fields.
+fn read(table: Table<'_>, depth: usize, budget: &mut usize) -> Result<Field, Malformed> {
     if depth > MOST_DEPTH {
         return Err(Malformed);
     }
+    let name = table.string(0)?;
+    let bytes = FIELD_BYTES.saturating_add(name.len());
+    *budget = budget.checked_sub(bytes).ok_or(Malformed)?;
     let dictionary = match table.table(4)? {
         None => None,
         Some(dictionary) => {
@@ -109,12 +116,12 @@ fn read(table: Table<'_>, depth: usize) -> Result<Field, Malformed> {
             Some(Dictionary { id, numbers })
         }
     };
-    let children = table.tables(5)?.into_iter();
+    let children = table.tables(5)?;
     Ok(Field {
-        name: table.string(0)?.to_owned(),
+        name: name.to_owned(),
         kind: kind(table)?,
         children: children
-            .map(|child| read(child, depth + 1))
+            .map(|child| read(child?, depth + 1, budget))
             .collect::<Result<_, _>>()?,
         dictionary,
     })
@@ -187,19 +194,19 @@ impl Field {
         matches!(self.kind, Kind::Other(UNION, _)) || self.children.iter().any(Self::has_union)
     }
 
-    /// It as a column that can be read.
-    pub(super) fn wanted(&self) -> Option<Wanted> {
+    /// How its values lie in its buffers, if it can be read.
+    pub(super) fn layout(&self) -> Option<Layout> {
         if let Some(Dictionary { id, numbers }) = self.dictionary {
             let is_read = matches!(
                 self.kind,
                 Kind::Integers(_) | Kind::Text { .. } | Kind::TextViews
             );
-            return is_read.then_some(Wanted::Dictionary { id, numbers });
+            return is_read.then_some(Layout::Dictionary { id, numbers });
         }
         match self.kind {
-            Kind::Integers(integers) => Some(Wanted::Integers(integers)),
-            Kind::Text { large } => Some(Wanted::Text { large }),
-            Kind::TextViews => Some(Wanted::TextViews),
+            Kind::Integers(integers) => Some(Layout::Integers(integers)),
+            Kind::Text { large } => Some(Layout::Text { large }),
+            Kind::TextViews => Some(Layout::TextViews),
             Kind::Struct | Kind::Other(..) => None,
         }
     }

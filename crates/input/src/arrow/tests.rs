@@ -4,6 +4,9 @@
 use std::io::{self, Cursor};
 
 use super::*;
+use crate::document::{Content, Document};
+use crate::fields::ContentColumn;
+use crate::notation::Notation;
 
 macro_rules! data {
     ($name:literal) => {
@@ -191,6 +194,69 @@ fn a_file_that_is_cut_anywhere_is_an_error_and_a_stream_within_a_message() {
             assert!(is_told || may_end, "{name} cut at {length}: {found:?}");
         }
     }
+}
+
+/// AR2.
+#[test]
+fn what_follows_the_end_is_an_error() {
+    let text = columns(None, &["text"]);
+    for (name, bytes) in ALIKE {
+        let is_file = FILES.contains(&name);
+        let expected = if is_file {
+            "what follows its end mark is not as long as its footer"
+        } else {
+            "data follows its end mark"
+        };
+        let mut damaged = vec![bytes.repeat(2)];
+        if is_file {
+            // The same end with something before it.
+            let end = bytes.len() - 10;
+            damaged.push([&bytes[..end], &[0; 8], &bytes[end..]].concat());
+        } else {
+            damaged.push([bytes, &[0]].concat());
+        }
+        for bytes in damaged {
+            let found = read(&bytes, &text);
+            assert_eq!(found.len(), 6, "{name}");
+            assert!(found[5].ends_with(expected), "{name}: {found:?}");
+        }
+    }
+    let (_, file) = ALIKE[1];
+    let footer = u32::from_le_bytes(*file[file.len() - 10..].first_chunk().unwrap());
+    let begin = file.len() - 10 - footer as usize;
+    for (padding, is_read) in [(7, true), (8, false)] {
+        let padded = [&file[..begin], &vec![0; padding], &file[begin..]].concat();
+        assert_eq!(read(&padded, &text).len() == 5, is_read, "{padding}");
+    }
+}
+
+/// How many bytes must be allowed for all of a batch to be read.
+fn least_bytes(bytes: &[u8], columns: &TableColumns) -> u64 {
+    let is_read = |most: u64| {
+        let mut documents = open(bytes, columns).unwrap();
+        documents.table.most_bytes = most;
+        let errors = documents.filter_map(Result::err);
+        let mut errors = errors.filter(|error| !error.is_bad_row());
+        let error = errors.next().map(|error| error.to_string());
+        let is_large = |error: &String| error.ends_with("larger than 1 GiB: write smaller ones");
+        assert!(error.as_ref().is_none_or(is_large), "{error:?}");
+        error.is_none()
+    };
+    (0..1 << 20).step_by(8).find(|most| is_read(*most)).unwrap()
+}
+
+/// AR1.
+#[test]
+fn all_buffers_count_once_and_so_does_all_of_a_dictionary() {
+    for (name, bytes) in ALIKE {
+        let [one, twice, other] = [(None, "text"), (Some("text"), "text"), (Some("id"), "text")]
+            .map(|(id, text)| least_bytes(bytes, &columns(id, &[text])));
+        assert_eq!(one, twice, "{name}");
+        assert!(other > one, "{name}");
+    }
+    let [delta, replaced] = [data!("delta"), data!("replaced")]
+        .map(|(_, bytes)| least_bytes(bytes, &columns(Some("id"), &["text"])));
+    assert!(delta > replaced, "{delta}, {replaced}");
 }
 
 /// AR1, AR2.

@@ -1,17 +1,11 @@
 //! The values of a column in a batch.
 
-use super::schema::{Integers, Wanted};
+use bytes::Bytes;
+
+use super::schema::{Integers, Layout};
+use crate::table::Cell;
 
 const SHORT: &str = "a column is shorter than its batch";
-
-/// A value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cell<'a> {
-    Null,
-    Bytes(&'a [u8]),
-    Signed(i64),
-    Unsigned(u64),
-}
 
 /// The values of a column.
 #[derive(Debug, Default)]
@@ -19,12 +13,18 @@ pub(super) struct Values {
     /// How many there are.
     pub(super) rows: usize,
     /// Bits that say which are there, of the column and of the structs that it is in; empty where all are.
-    pub(super) validities: Vec<Vec<u8>>,
+    pub(super) validities: Vec<Bytes>,
     /// The buffers after the bits.
-    pub(super) buffers: Vec<Vec<u8>>,
+    pub(super) buffers: Vec<Bytes>,
 }
 
 impl Values {
+    /// The bytes of its buffers.
+    pub(super) fn bytes(&self) -> u64 {
+        let buffers = self.validities.iter().chain(&self.buffers);
+        buffers.map(|buffer| buffer.len() as u64).sum()
+    }
+
     fn is_there(&self, row: usize) -> Result<bool, &'static str> {
         for bits in &self.validities {
             if bits.is_empty() {
@@ -39,33 +39,34 @@ impl Values {
     }
 
     fn buffer(&self, number: usize) -> &[u8] {
-        self.buffers.get(number).map_or(&[], Vec::as_slice)
+        self.buffers.get(number).map_or(&[], |bytes| bytes)
     }
 
     /// The value of a row, which is no number into a dictionary.
-    pub(super) fn cell(&self, row: usize, wanted: Wanted) -> Result<Cell<'_>, &'static str> {
+    pub(super) fn cell(&self, row: usize, layout: Layout) -> Result<Cell<&[u8]>, &'static str> {
         if !self.is_there(row)? {
             return Ok(Cell::Null);
         }
-        match wanted {
-            Wanted::Integers(integers) => integer(self.buffer(0), row, integers),
-            Wanted::Text { large } => {
+        match layout {
+            Layout::Integers(integers) => integer(self.buffer(0), row, integers),
+            Layout::Text { large } => {
                 let width = if large { 8 } else { 4 };
                 let integers = Integers {
                     width,
                     signed: true,
                 };
+                let next = row.checked_add(1).ok_or(SHORT)?;
                 let (start, end) = (
                     place(self.buffer(0), row, integers)?,
-                    place(self.buffer(0), row + 1, integers)?,
+                    place(self.buffer(0), next, integers)?,
                 );
                 let bytes = self.buffer(1).get(start..end);
                 Ok(Cell::Bytes(
                     bytes.ok_or("a string leads out of its buffer")?,
                 ))
             }
-            Wanted::TextViews => self.view(row),
-            Wanted::Dictionary { .. } => Err("a dictionary of a dictionary"),
+            Layout::TextViews => self.view(row),
+            Layout::Dictionary { .. } => Err("a dictionary of a dictionary"),
         }
     }
 
@@ -82,19 +83,17 @@ impl Values {
     }
 
     /// A view: a length, and the string itself or its beginning, its buffer and its place there.
-    fn view(&self, row: usize) -> Result<Cell<'_>, &'static str> {
+    fn view(&self, row: usize) -> Result<Cell<&[u8]>, &'static str> {
         const BYTES: usize = 16;
         const INLINE: usize = 12;
-        let view = self.buffer(0).get(row * BYTES..).ok_or(SHORT)?;
-        let view: &[u8; BYTES] = view.first_chunk().ok_or(SHORT)?;
+        let view = slot(self.buffer(0), row, BYTES)?;
         let number = |at: usize| {
             let bytes = [view[at], view[at + 1], view[at + 2], view[at + 3]];
             usize::try_from(i32::from_le_bytes(bytes)).map_err(|_| "a view has a negative place")
         };
         let length = number(0)?;
         if length <= INLINE {
-            let start = row * BYTES + 4;
-            return Ok(Cell::Bytes(&self.buffer(0)[start..start + length]));
+            return Ok(Cell::Bytes(&view[4..4 + length]));
         }
         let (buffer, start) = (number(8)?, number(12)?);
         let bytes = self
@@ -106,9 +105,16 @@ impl Values {
     }
 }
 
-fn integer(buffer: &[u8], row: usize, integers: Integers) -> Result<Cell<'_>, &'static str> {
+/// The bytes of a row, of which each has as many.
+fn slot(buffer: &[u8], row: usize, width: usize) -> Result<&[u8], &'static str> {
+    let start = row.checked_mul(width).ok_or(SHORT)?;
+    let rest = buffer.get(start..).ok_or(SHORT)?;
+    rest.get(..width).ok_or(SHORT)
+}
+
+fn integer(buffer: &[u8], row: usize, integers: Integers) -> Result<Cell<&[u8]>, &'static str> {
     let Integers { width, signed } = integers;
-    let bytes = buffer.get(row * width..(row + 1) * width).ok_or(SHORT)?;
+    let bytes = slot(buffer, row, width)?;
     let is_negative = signed && bytes.last().is_some_and(|byte| *byte >= 0x80);
     let mut whole = [if is_negative { 0xFF } else { 0 }; 8];
     whole[..width].copy_from_slice(bytes);
@@ -127,4 +133,37 @@ fn place(buffer: &[u8], row: usize, integers: Integers) -> Result<usize, &'stati
         Cell::Null | Cell::Bytes(_) => None,
     };
     place.ok_or("a column has a negative place")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// AR2.
+    #[test]
+    fn a_row_far_beyond_the_buffers_is_an_error() {
+        let buffer = Bytes::from_static(&[1; 64]);
+        let values = Values {
+            rows: usize::MAX,
+            validities: Vec::new(),
+            buffers: vec![buffer.clone(), buffer],
+        };
+        let integers = |width| Integers {
+            width,
+            signed: false,
+        };
+        // Of the second, places of 2, 4, 8 and 16 bytes overflow to those of the first row.
+        for row in [usize::MAX, usize::MAX / 2 + 1, usize::MAX / 4 + 1] {
+            for layout in [
+                Layout::Integers(integers(2)),
+                Layout::Integers(integers(8)),
+                Layout::Text { large: false },
+                Layout::Text { large: true },
+                Layout::TextViews,
+            ] {
+                assert_eq!(values.cell(row, layout), Err(SHORT), "{row} {layout:?}");
+            }
+            assert_eq!(values.number(row, integers(8)), Err(SHORT));
+        }
+    }
 }

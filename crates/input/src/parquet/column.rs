@@ -12,27 +12,17 @@ use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor, SchemaDescriptor};
 
 use super::guard::guarded;
 use super::pages::{BoundedPages, CheckedPages};
-use super::{ParquetError, RowProblem};
-use crate::problem::excerpt;
+use crate::table::{Cell, NamedColumn, TableError};
 
 /// How many integers are decoded at a time. Strings are decoded one by one, since each may hold on
 /// to a page of its own.
 pub const BATCH_ROWS: usize = 4096;
 
-/// How many columns an error names.
-const NAMED_COLUMNS: usize = 20;
-
 pub(super) const SHORT_PAGE: &str = "a page has fewer values than it says";
-
-const STRING: &str = "strings";
-/// The arguments that name another column than that of texts.
-const TEXT_FLAGS: &str = "--text-field or --fingerprint-field";
-
-const STRING_OR_INTEGER: &str = "strings or integers";
 
 /// A column that was asked for.
 pub(super) struct Column {
-    pub(super) name: String,
+    name: String,
     index: usize,
     kind: Kind,
     descriptor: ColumnDescPtr,
@@ -44,14 +34,6 @@ enum Kind {
     Bytes,
     Int32 { signed: bool },
     Int64 { signed: bool },
-}
-
-/// A value.
-pub(super) enum Cell {
-    Null,
-    Bytes(ByteArray),
-    Signed(i64),
-    Unsigned(u64),
 }
 
 /// The values of a column in one row group.
@@ -75,69 +57,22 @@ pub(super) struct Cells<T: DataType> {
 }
 
 impl Column {
-    pub(super) fn find_text(
-        file: &str,
-        schema: &SchemaDescriptor,
-        name: &str,
-    ) -> Result<Self, ParquetError> {
-        let column = Self::expect(file, schema, name, STRING, TEXT_FLAGS)?;
-        if column.kind == Kind::Bytes {
-            return Ok(column);
-        }
-        Err(wrong_type(file, name, &column.descriptor, STRING))
-    }
-
-    /// The column of this name, whose values are strings or integers.
     pub(super) fn find(
-        file: &str,
         schema: &SchemaDescriptor,
-        name: &str,
-        flags: &'static str,
-    ) -> Result<Self, ParquetError> {
-        Self::expect(file, schema, name, STRING_OR_INTEGER, flags)
-    }
-
-    fn expect(
-        file: &str,
-        schema: &SchemaDescriptor,
-        name: &str,
-        expected: &'static str,
-        flags: &'static str,
-    ) -> Result<Self, ParquetError> {
+        named: NamedColumn<'_>,
+    ) -> Result<Self, TableError> {
         let columns = schema.columns();
-        let mut found = (0..columns.len()).filter(|index| path(&columns[*index]) == name);
-        let Some(index) = found.next() else {
-            return Err(ParquetError::MissingColumn {
-                file: file.to_owned(),
-                column: name.to_owned(),
-                present: names(columns),
-                flags,
-            });
-        };
-        if found.next().is_some() {
-            return Err(ParquetError::RepeatedColumn {
-                file: file.to_owned(),
-                column: name.to_owned(),
-            });
-        }
+        let names = columns.iter().map(|column| path(column));
+        let index = named.only(places(columns, named.name), names)?;
         let descriptor = Arc::clone(&columns[index]);
-        let kind = match Kind::of(&descriptor) {
-            Some(kind) if descriptor.max_rep_level() == 0 => kind,
-            Some(_) | None => return Err(wrong_type(file, name, &descriptor, expected)),
-        };
+        let kind = Kind::of(&descriptor).filter(|_| descriptor.max_rep_level() == 0);
+        let kind = kind.filter(|kind| !named.is_text || *kind == Kind::Bytes);
         Ok(Self {
-            name: name.to_owned(),
+            name: named.name.to_owned(),
             index,
-            kind,
+            kind: kind.ok_or_else(|| named.wrong_type(type_name(&descriptor)))?,
             descriptor,
         })
-    }
-
-    /// The problem of a row without a value here.
-    pub(super) fn null(&self) -> RowProblem {
-        RowProblem::Null {
-            column: self.name.clone(),
-        }
     }
 
     /// Its values in one row group of `rows` rows.
@@ -222,48 +157,56 @@ fn is_signed(descriptor: &ColumnDescriptor) -> Option<bool> {
     .then_some(true)
 }
 
+/// The columns of this name, or inside structs by their path, such as `meta.url`. A field that is itself called so
+/// comes before those inside the structs beside it.
+fn places(columns: &[ColumnDescPtr], name: &str) -> Vec<usize> {
+    let has_name = |place: &usize| path(&columns[*place]) == name;
+    let named: Vec<usize> = (0..columns.len()).filter(has_name).collect();
+    let parts = |place: usize| columns[place].path().parts();
+    let comes_before = |one: &[String], other: &[String]| {
+        let outer = one.len().saturating_sub(1);
+        one.len() < other.len() && one[..outer] == other[..outer]
+    };
+    let is_hidden = |place: usize| {
+        let mut others = named.iter();
+        others.any(|other| comes_before(parts(*other), parts(place)))
+    };
+    let mut found = named.clone();
+    found.retain(|place| !is_hidden(*place));
+    found
+}
+
 fn path(column: &ColumnDescriptor) -> String {
     column.path().string()
 }
 
-fn names(columns: &[ColumnDescPtr]) -> String {
-    let shown = columns.iter().take(NAMED_COLUMNS);
-    let shown: Vec<_> = shown
-        .map(|column| format!("\"{}\"", excerpt(&path(column))))
-        .collect();
-    let mut names = shown.join(", ");
-    if columns.len() > NAMED_COLUMNS {
-        names.push_str(&format!(" and {} more", columns.len() - NAMED_COLUMNS));
-    }
-    names
-}
-
-fn wrong_type(
-    file: &str,
-    name: &str,
-    descriptor: &ColumnDescriptor,
-    expected: &'static str,
-) -> ParquetError {
-    let mut found = descriptor.physical_type().to_string();
+fn type_name(descriptor: &ColumnDescriptor) -> String {
+    let mut name = descriptor.physical_type().to_string();
     if descriptor.converted_type() != ConvertedType::NONE {
-        found = format!("{found} ({})", descriptor.converted_type());
+        name = format!("{name} ({})", descriptor.converted_type());
     } else if let Some(logical) = descriptor.logical_type_ref() {
-        found = format!("{found} ({logical:?})");
+        name = format!("{name} ({logical:?})");
     }
     if descriptor.max_rep_level() > 0 {
-        found = format!("a list of {found}");
+        name = format!("a list of {name}");
     }
-    ParquetError::WrongType {
-        file: file.to_owned(),
-        column: name.to_owned(),
-        found,
-        expected,
+    name
+}
+
+impl Cell<ByteArray> {
+    pub(super) fn borrowed(&self) -> Cell<&[u8]> {
+        match self {
+            Self::Null => Cell::Null,
+            Self::Bytes(bytes) => Cell::Bytes(bytes.data()),
+            Self::Signed(number) => Cell::Signed(*number),
+            Self::Unsigned(number) => Cell::Unsigned(*number),
+        }
     }
 }
 
 impl Values {
     /// The value of the next row.
-    pub(super) fn next(&mut self) -> Result<Cell, LibraryError> {
+    pub(super) fn next(&mut self) -> Result<Cell<ByteArray>, LibraryError> {
         let cell = match self {
             Self::Bytes(cells) => {
                 let value = cells.next()?;

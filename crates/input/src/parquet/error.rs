@@ -3,7 +3,7 @@
 use parquet::errors::ParquetError as LibraryError;
 
 use crate::problem::beginning;
-use crate::row_problem::RowProblem;
+use crate::table::TableError;
 
 /// Most characters of the library's words.
 const REASON_CHARS: usize = 500;
@@ -15,14 +15,9 @@ const LEFT_OUT: &str = "Disabled feature at compile time: ";
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say what is meant")]
 pub enum ParquetError {
-    /// One row is no document. The rows after it can still be read.
-    #[error("{file}: row {row}: {problem}")]
-    BadRow {
-        file: String,
-        /// Its number, from 1.
-        row: u64,
-        problem: RowProblem,
-    },
+    /// A row that is no document, or a column.
+    #[error(transparent)]
+    Table(#[from] TableError),
     #[error("{file} is no whole Parquet file: {reason}")]
     NotParquet { file: String, reason: String },
     #[error("{file}: cannot read on after row {row}, in row group {group} of {groups}: {reason}")]
@@ -43,25 +38,6 @@ pub enum ParquetError {
         groups: usize,
         reason: String,
     },
-    #[error(
-        "{file} has no column \"{column}\": its columns are {present}; say with {flags} which to \
-         read"
-    )]
-    MissingColumn {
-        file: String,
-        column: String,
-        present: String,
-        flags: &'static str,
-    },
-    #[error("{file} has the column \"{column}\" more than once: write it with other names")]
-    RepeatedColumn { file: String, column: String },
-    #[error("{file}: the column \"{column}\" is {found}: expected {expected}")]
-    WrongType {
-        file: String,
-        column: String,
-        found: String,
-        expected: &'static str,
-    },
 }
 
 impl ParquetError {
@@ -73,7 +49,7 @@ impl ParquetError {
     /// Whether one row is at fault, and the rest can be read.
     #[must_use]
     pub fn is_bad_row(&self) -> bool {
-        matches!(self, Self::BadRow { .. })
+        matches!(self, Self::Table(error) if error.is_bad_row())
     }
 }
 

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use parquet::basic::Type;
 use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::errors::ParquetError as LibraryError;
+use parquet::file::FOOTER_SIZE;
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{ChunkReader, Length, SerializedPageReader};
 use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor};
@@ -48,10 +49,16 @@ impl Length for BoundedPages {
 impl ChunkReader for BoundedPages {
     type T = BufReader<File>;
 
-    /// The library calls it for page headers alone.
+    /// The library calls it for the end of the file, which is no header, and for page headers.
     fn get_read(&self, start: u64) -> Result<Self::T, LibraryError> {
         let mut reader = self.0.get_read(start)?;
-        for size in page_sizes(reader.fill_buf()?).into_iter().flatten() {
+        if start.checked_add(FOOTER_SIZE as u64) == Some(self.len()) {
+            return Ok(reader);
+        }
+        let sizes = page_sizes(reader.fill_buf()?).ok_or_else(|| {
+            LibraryError::General("the header of a page does not begin with its sizes".to_owned())
+        })?;
+        for size in sizes.into_iter().flatten() {
             if size > MAX_PAGE_BYTES {
                 return Err(LibraryError::General(format!(
                     "a page takes {size} bytes, at most {MAX_PAGE_BYTES} are read: write the file \
@@ -75,28 +82,28 @@ impl ChunkReader for BoundedPages {
     }
 }
 
-/// The sizes that a page header begins with, uncompressed and compressed. It is a Thrift struct in
-/// compact form: an integer's field is 0x15 and a zigzag number of seven bits a byte, and the first
-/// three fields are the page's type and its two sizes.
-fn page_sizes(header: &[u8]) -> [Option<u64>; 2] {
+/// The sizes that a page header begins with, uncompressed and compressed; inside, `None` for a negative one, which is
+/// the library's to refuse. It is a Thrift struct in compact form: an integer's field is 0x15 and a zigzag number of
+/// seven bits a byte, and the first three fields are the page's type and its two sizes. `None` for any other
+/// beginning: the form has longer ways to write the same, which no writer takes.
+fn page_sizes(header: &[u8]) -> Option<[Option<u64>; 2]> {
     let mut bytes = header.iter().copied();
     let mut field = || {
-        if bytes.next() != Some(0x15) {
-            return None;
-        }
+        bytes.next().filter(|field| *field == 0x15)?;
         let mut zigzag: u64 = 0;
         for shift in (0..35).step_by(7) {
             let byte = bytes.next()?;
             zigzag |= u64::from(byte & 0x7F) << shift;
             if byte & 0x80 == 0 {
-                // Negative numbers, the odd ones, are the library's to refuse.
-                return zigzag.is_multiple_of(2).then_some(zigzag / 2);
+                // The library takes the low half of larger ones.
+                let zigzag = u32::try_from(zigzag).ok()?;
+                return Some(zigzag.is_multiple_of(2).then_some(u64::from(zigzag / 2)));
             }
         }
         None
     };
-    let _page_type = field();
-    [field(), field()]
+    let _page_type = field()?;
+    Some([field()?, field()?])
 }
 
 impl CheckedPages {

@@ -29,7 +29,7 @@ pub(super) fn parse<'a>(
     let contents = fields.content.names().iter();
     let contents = contents.map(|name| (flags, name.as_str()));
     let id = fields.id.as_deref();
-    let id = id.map(|name| ("--id-field or --id row", name));
+    let id = id.map(|name| (fields::ID_FLAGS, name));
     let wanted: Vec<_> = id.into_iter().chain(contents).collect();
     let found = find_fields(text, &wanted)?;
     let (id, contents) = match (id, found.split_first()) {

@@ -97,17 +97,36 @@ fn a_quote_without_end_holds_no_more_than_a_row() {
     let Some(Err(CsvFault::File(error))) = documents.next() else {
         panic!("a document without an end");
     };
-    assert!(
-        error
-            .to_string()
-            .starts_with("f:2: the line takes more than 8388608")
-    );
+    let expected = "f:2: the row takes more than 8388608 bytes: a quote may be missing; no row after it can be read";
+    assert_eq!(error.to_string(), expected);
     assert!(documents.next().is_none());
-    let longest = "x".repeat(MAX_RECORD_BYTES);
-    let rows = format!("id,text\n1,{longest}\n");
-    assert_eq!(read(Format::Csv, &rows), [text("1", &longest)]);
+    let held = documents.rows.values.capacity();
+    assert!(held <= MAX_RECORD_BYTES + 1, "{held}");
     let commas = ",".repeat(MAX_RECORD_BYTES);
-    assert!(refusal(Format::Csv, commas).contains("the line takes more than"));
+    assert!(refusal(Format::Csv, commas).contains("the row has more than 1048576 values"));
+}
+
+/// TB1, I2. A row counts without its line break.
+#[test]
+fn a_row_at_the_limit_is_read_and_one_over_it_ends_the_file() {
+    let longest = "x".repeat(MAX_RECORD_BYTES - 2);
+    for end in ["", "\n", "\r", "\r\n"] {
+        let rows = format!("id,text\n1,{longest}{end}");
+        assert_eq!(read(Format::Csv, &rows), [text("1", &longest)], "{end:?}");
+        let quoted = &longest[2..];
+        let rows = format!("id,text\n1,\"{quoted}\"{end}");
+        assert_eq!(read(Format::Csv, &rows), [text("1", quoted)], "{end:?}");
+        for long in [format!("1,{longest}x"), format!("1,\"{quoted}x\"")] {
+            let rows = format!("id,text\n0,a\n{long}{end}2,b\n");
+            let input = open_bytes(&skipping(Format::Csv, &[]), rows.as_bytes()).unwrap();
+            let read: Vec<_> = input.documents().collect();
+            let [Ok(_), Err(error)] = read.as_slice() else {
+                panic!("{} documents", read.len());
+            };
+            let start = "<stdin>:3: the row takes more than 8388608 bytes";
+            assert!(error.to_string().starts_with(start), "{error}");
+        }
+    }
 }
 
 /// A reader that gives one byte at a time.
@@ -128,7 +147,8 @@ fn reads_of_any_size_give_the_same_rows() {
     ];
     let mut random = 1_u64;
     for _ in 0..2000 {
-        let mut rows = "id,text\n".to_owned();
+        let mut rows =
+            ["id,text\n", "\u{feff}", "\n\u{feff}id,text\n"][random as usize % 3].to_owned();
         for _ in 0..8 {
             random = random
                 .wrapping_mul(6_364_136_223_846_793_005)

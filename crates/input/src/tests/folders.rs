@@ -167,6 +167,56 @@ fn a_folder_of_tables_alone_needs_no_format() {
     assert!(error.contains("add --format arrow"), "{error}");
 }
 
+/// I3.
+#[test]
+fn a_saved_set_with_a_split_that_is_not_in_its_folder_is_refused() {
+    let folder = Folder::new();
+    let data = include_bytes!("../arrow/tests/data/stream.arrow");
+    folder.write("train/data-1.arrow", data);
+    folder.write("state.json", r#"{"_data_files": []}"#);
+    let path = folder.path();
+    let whole = path.display().to_string();
+    let refusal = |list: &str| {
+        let error = read(Some(Format::Arrow), false, std::slice::from_ref(&path)).unwrap_err();
+        let start = format!("{whole}/{list} does not list the files of a saved set: ");
+        let reason = error.strip_prefix(&start);
+        reason.unwrap_or_else(|| panic!("{error}")).to_owned()
+    };
+    folder.write("dataset_dict.json", r#"{"splits": ["train"]}"#);
+    assert_eq!(
+        refusal("dataset_dict.json"),
+        "train/state.json is not there"
+    );
+    for name in ["", ".", "..", "a/b", "train/", "./train", &whole] {
+        let state = r#"{"_data_files": [{"filename": "data-1.arrow"}]}"#;
+        folder.write("train/state.json", state);
+        folder.write("dataset_dict.json", format!(r#"{{"splits": ["{name}"]}}"#));
+        let expected = format!("\"{name}\" is no name of what is in its folder");
+        let excerpt: String = expected.chars().take(20).collect();
+        assert!(refusal("dataset_dict.json").starts_with(&excerpt), "{name}");
+        let state = state.replace("data-1.arrow", name);
+        folder.write("dataset_dict.json", r#"{"splits": ["train"]}"#);
+        folder.write("train/state.json", state);
+        assert!(refusal("train/state.json").starts_with(&excerpt), "{name}");
+    }
+}
+
+/// I3. A path that is too long for the system cannot be read by root either.
+#[test]
+fn a_folder_that_cannot_be_read_is_an_error_where_all_files_of_a_format_are_meant() {
+    let folder = Folder::new();
+    let half = vec!["d".repeat(200); 12].join("/");
+    folder.write("a.jsonl", RECORD);
+    folder.write(&format!("one/{half}/b.jsonl"), RECORD);
+    folder.write(&format!("two/{half}/c.jsonl"), RECORD);
+    let path = folder.path();
+    fs::rename(path.join("two"), path.join("one").join(half).join("two")).unwrap();
+    let error = read(Some(Format::Jsonl), false, std::slice::from_ref(&path)).unwrap_err();
+    let start = format!("cannot read {}: ", path.display());
+    assert!(error.starts_with(&start), "{error}");
+    assert!(error.contains("File name too long"), "{error}");
+}
+
 #[test]
 fn a_folder_without_files_is_an_error_that_says_what_is_in_it() {
     let folder = Folder::new();

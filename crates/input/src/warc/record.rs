@@ -1,11 +1,12 @@
 //! Records one after another: a header, and a block as long as the header says.
 
-use std::io::{self, BufRead, BufReader, ErrorKind, Read};
+use std::io::{self, BufRead, BufReader, Read};
 
 use super::arc;
 use super::error::BrokenProblem;
 use super::fields::Fields;
 use crate::document::MAX_RECORD_BYTES;
+use crate::held::held;
 use crate::problem::excerpt;
 
 /// The longest header, of a record or an HTTP response: 64 KiB.
@@ -230,7 +231,7 @@ impl<R: Read> Records<R> {
     /// Skips the line breaks before the first record, or after one of ARC.
     fn pass_over_line_breaks(&mut self) -> io::Result<()> {
         loop {
-            let held = self.held()?;
+            let held = held(&mut self.reader)?;
             let breaks = held.iter().take_while(|byte| matches!(byte, b'\r' | b'\n'));
             let breaks = breaks.count();
             if breaks == 0 {
@@ -242,17 +243,7 @@ impl<R: Read> Records<R> {
     }
 
     fn is_at_end(&mut self) -> io::Result<bool> {
-        Ok(self.held()?.is_empty())
-    }
-
-    /// Some of the next unread bytes; none at the end.
-    fn held(&mut self) -> io::Result<&[u8]> {
-        while let Err(error) = self.reader.fill_buf() {
-            if error.kind() != ErrorKind::Interrupted {
-                return Err(error);
-            }
-        }
-        Ok(self.reader.buffer())
+        Ok(held(&mut self.reader)?.is_empty())
     }
 
     /// Adds a line to a header, which stays within its limit.

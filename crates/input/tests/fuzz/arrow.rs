@@ -29,6 +29,31 @@ fn pieces() -> Vec<Vec<u8>> {
     pieces
 }
 
+/// A stream whose schema has one struct at each of its levels, and names it twice.
+fn shared_tables(levels: usize) -> Vec<u8> {
+    const COPIES: u32 = 2;
+    let mut bytes = Vec::new();
+    let mut put = |numbers: &[u32]| {
+        for number in numbers {
+            bytes.extend_from_slice(&number.to_le_bytes());
+        }
+    };
+    let halves = |low: u32, high: u32| low | high << 16;
+    // A message: its slots, its table of a version, a kind and a header.
+    put(&[16, halves(12, 12), halves(4, 6), 8, 12, halves(4, 1), 12]);
+    // A schema, and its vector of fields.
+    put(&[halves(8, 8), halves(0, 4), 8, 4, COPIES]);
+    put(&[4 * COPIES + 16, 4 * COPIES + 12]);
+    for level in 1..=levels {
+        // A field: its slots, its table of a kind and children, and their vector.
+        put(&[halves(16, 12), 0, halves(4, 0), halves(0, 8)]);
+        let count = if level < levels { COPIES } else { 0 };
+        put(&[16, 13, 4, count, 4 * COPIES + 16, 4 * COPIES + 12]);
+    }
+    let length = u32::try_from(bytes.len()).unwrap();
+    [&[0xFF; 4][..], &length.to_le_bytes(), &bytes].concat()
+}
+
 fn open(bytes: &[u8]) -> Result<ArrowDocuments, ArrowError> {
     let columns = TableColumns {
         id: Some("id".to_owned()),
@@ -60,7 +85,20 @@ fn check(bytes: &[u8]) {
 }
 
 #[test]
+fn fields_that_share_their_tables_are_no_more_than_their_bytes_could_hold() {
+    for (levels, expected) in [
+        (1, "has no column \"id\": its columns are \"\", \"\";"),
+        (40, "a message leads out of its bytes"),
+    ] {
+        let error = open(&shared_tables(levels)).err().unwrap().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
 fn damaged_files() {
-    let whole = select(&FILES[..]).prop_map(<[u8]>::to_vec);
+    let mut files = FILES.map(<[u8]>::to_vec).to_vec();
+    files.push(shared_tables(40));
+    let whole = select(files);
     proptest!(cases(), |(Bytes(bytes) in damaged(whole, pieces()))| check(&bytes));
 }

@@ -7,6 +7,7 @@
 
 mod arrow;
 mod compressed;
+mod csv;
 mod html;
 mod lines;
 #[cfg(feature = "parquet")]

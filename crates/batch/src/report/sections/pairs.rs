@@ -42,10 +42,11 @@ fn shown(pair: &PairSample) -> Markup {
         );
     };
     let found = sides([&a.text, &b.text]);
-    let said = match (found.are_same, pair.distance) {
+    let is_all = found.is_all && a.is_whole() && b.is_whole();
+    let said = match (found.are_same, is_all) {
         (false, _) => "",
-        (true, 0) => "Both have the same words.",
-        (true, _) => "Both have the same words as far as they are compared here.",
+        (true, true) => "Both have the same words.",
+        (true, false) => "Both have the same words as far as they are compared here.",
     };
     frame(pair, folder, found.sides.map(Some), said)
 }

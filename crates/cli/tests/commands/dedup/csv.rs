@@ -36,6 +36,24 @@ fn rows_of_csv_are_written_again_with_their_line_breaks() {
     }
 }
 
+/// TB1. Rows are written again by their lines, of which a longer one would not be kept.
+#[test]
+fn a_row_that_is_too_long_is_refused_and_not_dropped() {
+    let folder = Folder::new();
+    let out = folder.path("out.csv");
+    let long = "one two three ".repeat((9 << 20) / 14);
+    for long in [&long[..], &long.replace(' ', "\n")] {
+        let input = folder.write("in.csv", format!("id,text\n1,a b c\n2,\"{long}\"\n"));
+        for skipping in [&[][..], &["--skip-bad-lines"]] {
+            let said = refuse(&[&[&*input, "-o", &out], skipping].concat(), "");
+            let expected =
+                "in.csv:3: the row takes more than 8388608 bytes: a quote may be missing";
+            assert!(said.contains(expected), "{said}");
+            assert_eq!(folder.names(), ["in.csv"]);
+        }
+    }
+}
+
 /// DD1, DD2, with lines of all lengths.
 #[test]
 fn what_is_kept_of_csv_is_what_a_linear_scan_says() {

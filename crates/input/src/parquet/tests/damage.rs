@@ -121,6 +121,39 @@ fn a_page_that_claims_gigabytes_is_refused_before_memory_is_taken() {
     }
 }
 
+/// Thrift has other ways to write a header, by which its sizes would not be seen.
+#[test]
+fn a_page_header_in_an_odd_form_is_refused() {
+    const ODD: &str = "the header of a page does not begin with its sizes";
+    let refusal = |header: &[u8]| {
+        let file = [header, &[0; 16]].concat();
+        let read = BoundedPages::new(on_disk(&file)).get_read(0);
+        read.err().map(|error| error.to_string())
+    };
+    assert_eq!(refusal(&[0x15, 0, 0x15, 40, 0x15, 40]), None);
+    // Negative, for the library to refuse.
+    assert_eq!(refusal(&[0x15, 0, 0x15, 1, 0x15, 1]), None);
+    let huge = [0x80, 0x80, 0x80, 0x80, 0x08];
+    let longer = [0x80, 0x80, 0x80, 0x80, 0x88, 0];
+    let wrapped = [0x80, 0x80, 0x80, 0x80, 0x14];
+    for header in [
+        // A field id of its own, sizes in another order, and one that is left out.
+        [&[0x15, 0, 0x05, 4][..], &huge, &[0x15, 40]].concat(),
+        [&[0x15, 0, 0x25, 40, 0x05, 4], &huge[..]].concat(),
+        [&[0x15, 0, 0x15, 40, 0x2C][..], &huge].concat(),
+        // Zeros after the number, and a number of which the library takes the low half.
+        [&[0x15, 0, 0x15][..], &longer, &[0x15, 40]].concat(),
+        [&[0x15, 0, 0x15][..], &wrapped, &[0x15, 40]].concat(),
+    ] {
+        let message = refusal(&header).unwrap();
+        assert!(message.ends_with(ODD), "{header:x?}: {message}");
+    }
+    let cut = BoundedPages::new(on_disk(&[0x15, 0, 0x15, 40, 0x15, 0x80, 0, 0, 0]));
+    assert!(cut.get_read(0).is_ok());
+    let cut = BoundedPages::new(on_disk(&[0x15, 0, 0x15, 40, 0x15, 0x80]));
+    assert!(cut.get_read(0).unwrap_err().to_string().ends_with(ODD));
+}
+
 #[test]
 fn what_should_stand_beyond_the_end_takes_no_memory() {
     let pages = BoundedPages::new(on_disk(b"short"));

@@ -29,7 +29,6 @@ fn a_missing_column_is_an_error_that_names_those_that_there_are() {
 #[test]
 fn a_column_that_is_there_twice_is_an_error_where_it_is_asked_for() {
     let twice = "required binary body; required binary body;";
-    let same_path = "required binary meta.url; required group meta { required binary url; }";
     let schema = format!("message m {{ required int32 id; required binary text; {twice} }}");
     let row = [
         Int32(some(&[1])),
@@ -45,14 +44,6 @@ fn a_column_that_is_there_twice_is_an_error_where_it_is_asked_for() {
     };
     let expected = "a.parquet has the column \"body\" more than once: write it with other names";
     assert_eq!(refusal(&file, &text_is("body")), expected);
-
-    let file = file_of(
-        &format!("message m {{ required int32 id; {same_path} }}"),
-        plain(),
-        &[],
-    );
-    let expected = "a.parquet has the column \"meta.url\" more than once";
-    assert!(refusal(&file, &text_is("meta.url")).starts_with(expected));
 }
 
 #[test]

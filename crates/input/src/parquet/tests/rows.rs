@@ -143,6 +143,43 @@ fn a_column_inside_a_struct_is_named_by_its_path() {
 }
 
 #[test]
+fn a_field_that_is_itself_called_as_a_path_comes_first() {
+    let id = "required binary id;";
+    let path = TableColumns {
+        id: Some("id".to_owned()),
+        content: ContentColumn::Texts(vec!["a.b.c".to_owned()]),
+    };
+    let flat = "required binary a.b.c;";
+    let deep = "required group a { required group b { required binary c; } }";
+    let twice = "required group a { required group b { required binary c; } required binary b.c; }";
+    let values = |texts: &[&'static str]| -> Vec<Chunk> {
+        texts
+            .iter()
+            .map(|text| Text(vec![Some(text.as_bytes())]))
+            .collect()
+    };
+    for (fields, texts, expected) in [
+        ([id, deep, flat], &["1", "deep", "flat"][..], "flat"),
+        ([flat, deep, id], &["flat", "deep", "1"], "flat"),
+        ([id, twice, ""], &["1", "deep", "flat"], "flat"),
+        ([id, deep, ""], &["1", "deep"], "deep"),
+    ] {
+        let schema = format!("message m {{ {} }}", fields.concat());
+        let file = file_of(&schema, plain(), &[values(texts)]);
+        assert_eq!(read(&file, &path), [text("1", expected)], "{schema}");
+    }
+    let apart =
+        "required group a { required binary b.c; } required group a.b { required binary c; }";
+    let file = file_of(
+        &format!("message m {{ {id} {apart} }}"),
+        plain(),
+        &[values(&["1", "x", "y"])],
+    );
+    let expected = "a.parquet has the column \"a.b.c\" more than once: write it with other names";
+    assert_eq!(refusal(&file, &path), expected);
+}
+
+#[test]
 fn a_null_is_an_error_that_names_the_row_and_the_rows_after_it_are_read() {
     for (way, properties) in ways() {
         let ids = Text(vec![Some(b"a"), None, Some(b"c"), Some(b"d")]);

@@ -90,6 +90,21 @@ fn a_wrong_length_leads_to_an_error_that_names_its_record() {
         assert!(message.starts_with(&record), "{length}: {message}");
         assert!(message.contains(expected), "{length}: {message}");
     }
+    // Line breaks may be missing after a block, so the text may have them.
+    for (good, lengths) in [(&good, ["12", "14"]), (&unix, ["10", "11"])] {
+        let breaks = if good.contains('\r') { "\r\n" } else { "\n" };
+        let content = if good.contains('\r') {
+            "012345\r\n89"
+        } else {
+            "012345\n89"
+        };
+        for (number, length) in lengths.into_iter().enumerate() {
+            let warc = [good.clone(), wrong(good, length), good.clone()].concat();
+            let longer = format!("{content}{}", breaks.repeat(number + 1));
+            let expected = [text("a", content), text("a", &longer), text("a", content)];
+            assert_eq!(read(warc.as_bytes()), expected, "{length}");
+        }
+    }
     // At the end of a file, too.
     let message = results(wrong(&good, "11").as_bytes()).pop().unwrap();
     let expected = "a.wet: record 1 at byte 0: after its block stands \"\\n\\r\\n\" instead of the \
