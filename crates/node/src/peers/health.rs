@@ -287,7 +287,7 @@ mod tests {
 
     /// PE2: what decides about others may run before what looks at them.
     #[test]
-    fn before_it_looks_again_a_process_that_was_away_takes_nobody_for_silent() {
+    fn before_it_looks_again_a_process_that_was_away_takes_no_node_for_silent() {
         let mut scene = Scene::new();
         scene.pass(INTERVAL, &[(A, none()), (B, none())]);
         scene.pass(SILENT_ALONE, &[]);
