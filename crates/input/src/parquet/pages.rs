@@ -4,7 +4,7 @@
 //! So the sizes are looked at first.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -46,27 +46,32 @@ impl Length for BoundedPages {
     }
 }
 
-impl ChunkReader for BoundedPages {
-    type T = BufReader<File>;
+/// What the library reads a page header from. The header is looked at when the first byte is read: the library
+/// opens readers at other places too, and leaves them unread.
+pub(super) struct HeaderReader {
+    reader: BufReader<File>,
+    is_checked: bool,
+}
 
-    /// The library calls it for the end of the file, which is no header, and for page headers.
+impl Read for HeaderReader {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        if !self.is_checked {
+            check_header(self.reader.fill_buf()?).map_err(io::Error::other)?;
+            self.is_checked = true;
+        }
+        self.reader.read(bytes)
+    }
+}
+
+impl ChunkReader for BoundedPages {
+    type T = HeaderReader;
+
+    /// The library reads from it page headers, and the end of the file, which is none.
     fn get_read(&self, start: u64) -> Result<Self::T, LibraryError> {
-        let mut reader = self.0.get_read(start)?;
-        if start.checked_add(FOOTER_SIZE as u64) == Some(self.len()) {
-            return Ok(reader);
-        }
-        let sizes = page_sizes(reader.fill_buf()?).ok_or_else(|| {
-            LibraryError::General("the header of a page does not begin with its sizes".to_owned())
-        })?;
-        for size in sizes.into_iter().flatten() {
-            if size > MAX_PAGE_BYTES {
-                return Err(LibraryError::General(format!(
-                    "a page takes {size} bytes, at most {MAX_PAGE_BYTES} are read: write the file \
-                     with smaller pages"
-                )));
-            }
-        }
-        Ok(reader)
+        Ok(HeaderReader {
+            reader: self.0.get_read(start)?,
+            is_checked: start.checked_add(FOOTER_SIZE as u64) == Some(self.len()),
+        })
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, LibraryError> {
@@ -79,6 +84,19 @@ impl ChunkReader for BoundedPages {
             )));
         }
         self.0.get_bytes(start, length)
+    }
+}
+
+/// Refuses a header that does not say how large its page is, or says that it is too large.
+fn check_header(header: &[u8]) -> Result<(), String> {
+    let Some(sizes) = page_sizes(header) else {
+        return Err("the header of a page does not begin with its sizes".to_owned());
+    };
+    match sizes.into_iter().flatten().max() {
+        Some(size) if size > MAX_PAGE_BYTES => Err(format!(
+            "a page takes {size} bytes, at most {MAX_PAGE_BYTES} are read: write the file with smaller pages"
+        )),
+        Some(_) | None => Ok(()),
     }
 }
 
