@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use simshard_cluster::{ClusterLayout, MetadataError, MetadataStore};
+use simshard_cluster::{ClusterLayout, METADATA_PATIENCE, MetadataError, MetadataStore};
 use simshard_proto::shard::v1::shard_service_server::ShardServiceServer;
 use simshard_proto::{MAX_MESSAGE_BYTES, MAX_SHARD_REQUEST_BYTES, SHARD_SERVICE_DESCRIPTORS};
 use simshard_storage::{Claim, Failure, Holding, InstallFailure, OpenError, Options, Store};
@@ -29,9 +29,6 @@ const WORK: &str = "/simshard.shard.v1.ShardService/Work";
 
 /// How often records that wait for reports of other nodes are looked at again.
 const REPORTS: Duration = Duration::from_millis(100);
-
-/// A metadata store that takes longer to be read is away.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The configuration of a node.
 #[derive(Clone, Debug)]
@@ -301,7 +298,7 @@ async fn install_news(
         Err(InstallFailure::Record {
             problem: InstallError::NotNewer(_),
             ..
-        }) => match timeout(PATIENCE, read).await {
+        }) => match timeout(METADATA_PATIENCE, read).await {
             Ok(Ok(newest)) => install(engine, &newest, reported).await,
             // Those who follow the metadata say so.
             Ok(Err(_)) | Err(_) => Ok(()),

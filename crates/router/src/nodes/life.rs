@@ -50,22 +50,24 @@ impl Life {
 
     /// Takes note that it cannot be reached. Returns whether that is news.
     pub(super) fn note_lost(&self) -> bool {
-        let mut trouble = self.trouble.lock();
-        let is_news = trouble.is_well();
-        trouble.lost = Some(Instant::now());
-        if is_news {
-            warn!(node = %self.node, "a node cannot be reached");
-        }
-        is_news
+        self.note_trouble("a node cannot be reached", |trouble, now| {
+            trouble.lost = Some(now);
+        })
     }
 
     /// Takes note that it gives no sign of life. Returns whether that is news.
     pub(super) fn note_silent(&self) -> bool {
+        self.note_trouble("a node gives no sign of life", |trouble, now| {
+            trouble.silent = Some(now);
+        })
+    }
+
+    fn note_trouble(&self, says: &str, change: impl FnOnce(&mut Trouble, Instant)) -> bool {
         let mut trouble = self.trouble.lock();
         let is_news = trouble.is_well();
-        trouble.silent = Some(Instant::now());
+        change(&mut trouble, Instant::now());
         if is_news {
-            warn!(node = %self.node, "a node gives no sign of life");
+            warn!(node = %self.node, "{says}");
         }
         is_news
     }
