@@ -15,25 +15,35 @@ mod served;
 mod session;
 mod settings;
 mod single;
+mod site;
 mod streams;
 
 use anyhow::bail;
+use simshard_hosts::Network;
 use simshard_runtime::shutdown;
 
 pub use settings::{Case, Settings};
 
-/// Measures and prints.
-pub async fn run(settings: &Settings) -> anyhow::Result<()> {
+/// Makes the network that the cases need, if one does. The threads that are to measure must begin afterwards.
+///
+/// # Errors
+/// If this process may not make a network.
+pub fn network(settings: &Settings) -> anyhow::Result<Option<Network>> {
+    failures::network(settings)
+}
+
+/// Measures and prints, on that network.
+pub async fn run(settings: &Settings, network: Option<Network>) -> anyhow::Result<()> {
     disk::check_is_disk(settings.folder())?;
     let shutdown = shutdown::on_signals()?;
     // Dropping these ends their processes and deletes their folder.
     tokio::select! {
-        measured = measure(settings) => measured,
+        measured = measure(settings, network) => measured,
         () = shutdown.cancelled() => bail!("stopped before all was measured"),
     }
 }
 
-async fn measure(settings: &Settings) -> anyhow::Result<()> {
+async fn measure(settings: &Settings, network: Option<Network>) -> anyhow::Result<()> {
     if served::CASES
         .into_iter()
         .any(|case| settings.asks_for(case))
@@ -52,5 +62,5 @@ async fn measure(settings: &Settings) -> anyhow::Result<()> {
     if settings.asks_for(Case::Copies) {
         copies::measure(settings).await?;
     }
-    failures::measure(settings).await
+    failures::measure(settings, network).await
 }

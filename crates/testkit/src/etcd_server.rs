@@ -154,6 +154,12 @@ impl Drop for Ending {
     }
 }
 
+/// The program that [`EtcdServer`] runs.
+#[must_use]
+pub fn etcd_program() -> OsString {
+    program("etcd")
+}
+
 /// The etcd that `cargo xtask test` installed, else that of the system, or another program of it.
 fn program(name: &str) -> OsString {
     let test = env::current_exe().expect("a test knows its own path");

@@ -9,9 +9,10 @@ use std::thread;
 use std::time::Instant;
 
 use simshard_client::Client;
+use simshard_hosts::{Link, Network};
 
 use crate::process::{PATIENCE, command, freeze, signal, thaw};
-use crate::{EtcdServer, Host, Network, binary, run};
+use crate::{EtcdServer, Host, binary, run};
 
 /// How a cluster is made.
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +63,7 @@ impl HostCluster {
     pub fn start(shape: Shape, mut network: Option<Network>) -> Self {
         let mut host = || match &mut network {
             None => Host::here(),
-            Some(network) => network.add_host().expect("one more host"),
+            Some(network) => Host::on(network.add_host().expect("one more host")),
         };
         let folder = tempfile::tempdir().expect("a temporary folder");
         let etcd_host = host();
@@ -227,13 +228,19 @@ impl HostCluster {
     /// Loses all packets from one part to another from now on.
     pub fn cut(&self, from: Part, to: Part) {
         let network = self.network.as_ref().expect("a network");
-        network.cut(self.host(from), self.host(to));
+        let cut = network.cut(self.link(from, to));
+        cut.expect("a rule of the own network");
     }
 
     /// Loses them no longer.
     pub fn mend(&self, from: Part, to: Part) {
         let network = self.network.as_ref().expect("a network");
-        network.mend(self.host(from), self.host(to));
+        let mended = network.mend(self.link(from, to));
+        mended.expect("a rule of the own network");
+    }
+
+    fn link(&self, from: Part, to: Part) -> Link<'_> {
+        Link::Between(self.host(from).place(), self.host(to).place())
     }
 
     /// Whether there is a copy of the data of a node.

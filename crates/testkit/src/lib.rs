@@ -20,9 +20,9 @@ mod stalling_proxy;
 
 pub use binary::binary;
 pub use cluster::TestCluster;
-pub use etcd_server::EtcdServer;
+pub use etcd_server::{EtcdServer, etcd_program};
 pub use forgetful_cluster::ForgetfulCluster;
-pub use host::{Host, Network};
+pub use host::Host;
 pub use host_cluster::{HostCluster, Part, Shape};
 pub use layout_file::{free_addresses, write_layout_file};
 pub use layouts::promised_layouts;

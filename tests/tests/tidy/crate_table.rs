@@ -12,7 +12,7 @@ use crate::{assert_none, repository};
 
 /// Each folder of `crates/`, the crates of ours that it uses, and those that only its tests use
 /// besides.
-const TABLE: [(&str, &[&str], &[&str]); 15] = [
+const TABLE: [(&str, &[&str], &[&str]); 16] = [
     ("simhash", &[], &[]),
     ("topology", &[], &[]),
     ("proto", &["simhash", "topology"], &[]),
@@ -39,6 +39,7 @@ const TABLE: [(&str, &[&str], &[&str]); 15] = [
         &[],
     ),
     ("runtime", &[], &[]),
+    ("hosts", &[], &[]),
     ("input", &["simhash"], &[]),
     // `runtime` owns the rule which characters a terminal obeys, and results go to terminals.
     ("batch", &["simhash", "runtime", "input"], &[]),
@@ -47,7 +48,8 @@ const TABLE: [(&str, &[&str], &[&str]); 15] = [
     (
         "bench",
         &[
-            "simhash", "topology", "proto", "cluster", "client", "runtime", "input", "batch",
+            "simhash", "topology", "proto", "cluster", "client", "hosts", "runtime", "input",
+            "batch",
         ],
         &[],
     ),
@@ -61,7 +63,7 @@ const TABLE: [(&str, &[&str], &[&str]); 15] = [
     ),
     (
         TESTKIT,
-        &["topology", "proto", "cluster", "client", "cli"],
+        &["topology", "proto", "cluster", "client", "hosts", "cli"],
         &[],
     ),
 ];

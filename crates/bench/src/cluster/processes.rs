@@ -19,12 +19,10 @@ use tonic_health::pb::health_client::HealthClient;
 
 use super::process::{End, Process, Stub};
 use super::requests::refused;
+use super::site::{Site, Sites};
 
 /// The service of a node that tells whether it is ready.
 const SERVICE: &str = "simshard.shard.v1.ShardService";
-
-/// Where a process listens if any free port will do.
-const ANY_PORT: &str = "127.0.0.1:0";
 
 /// How many nodes hold each shard of a cluster whose nodes register themselves, and how many of them answer searches.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +42,7 @@ pub(super) struct Cluster {
 /// A node and where its documents are.
 pub(super) struct Node {
     name: String,
+    site: Site,
     place: Place,
     data: PathBuf,
     process: Process,
@@ -66,33 +65,38 @@ impl Cluster {
         replicas: Option<Replicas>,
     ) -> anyhow::Result<Self> {
         match replicas {
-            Some(replicas) => Self::start_with_records(parent, nodes, replicas, None),
+            Some(replicas) => Self::start_with_records(parent, &Sites::here(nodes), replicas, None),
             None => {
                 let folder = new_folder(parent)?;
-                let (nodes, place) = listed(folder.path(), &names(nodes))?;
-                Self::with_router(folder, nodes, place)
+                let (nodes, place) = listed(folder.path(), nodes)?;
+                Self::with_router(folder, nodes, place, &Site::default())
             }
         }
     }
 
-    /// Starts this many nodes that register themselves, and a router. Their records are at an address that `--metadata`
-    /// takes, else in a file.
+    /// Starts nodes that register themselves, and a router. Their records are at an address that `--metadata` takes, else
+    /// in a file.
     pub(super) fn start_with_records(
         parent: &Path,
-        nodes: usize,
+        sites: &Sites,
         replicas: Replicas,
         metadata: Option<String>,
     ) -> anyhow::Result<Self> {
         let folder = new_folder(parent)?;
         let file = || format!("file:{}", folder.path().join("metadata").display());
         let place = Place::Metadata(metadata.unwrap_or_else(file));
-        let nodes = registered(&place, folder.path(), &names(nodes), replicas)?;
-        Self::with_router(folder, nodes, place)
+        let nodes = registered(&place, folder.path(), &sites.nodes, replicas)?;
+        Self::with_router(folder, nodes, place, &sites.router)
     }
 
-    fn with_router(folder: TempDir, nodes: Vec<Node>, place: Place) -> anyhow::Result<Self> {
-        let mut router = Command::new(std::env::current_exe()?);
-        router.args(["serve", "router", "--listen", ANY_PORT]);
+    fn with_router(
+        folder: TempDir,
+        nodes: Vec<Node>,
+        place: Place,
+        site: &Site,
+    ) -> anyhow::Result<Self> {
+        let mut router = site.own_program()?;
+        router.args(["serve", "router", "--listen", &site.any_port()]);
         place.give_to(&mut router);
         let router = Process::start(router).context("the router does not start")?;
         Ok(Self {
@@ -147,8 +151,9 @@ pub(super) struct Alone(Process);
 
 impl Alone {
     pub(super) fn start() -> anyhow::Result<Self> {
-        let mut command = Command::new(std::env::current_exe()?);
-        command.args(["serve", "--listen", ANY_PORT]);
+        let site = Site::default();
+        let mut command = site.own_program()?;
+        command.args(["serve", "--listen", &site.any_port()]);
         let process = Process::start(command).context("`simshard serve` does not start")?;
         Ok(Self(process))
     }
@@ -174,12 +179,14 @@ impl Alone {
 }
 
 /// Nodes of a layout file. They only read of each other's names, so they come first, on any free ports.
-fn listed(folder: &Path, names: &[String]) -> anyhow::Result<(Vec<Node>, Place)> {
+fn listed(folder: &Path, nodes: usize) -> anyhow::Result<(Vec<Node>, Place)> {
+    let names: Vec<String> = (0..nodes).map(name).collect();
     let place = Place::LayoutFile(layout_file(folder));
     let unknown = (1..).map(|port| format!("http://127.0.0.1:{port}"));
     write_layout(folder, names.iter().cloned().zip(unknown))?;
     let nodes = names.iter().map(|name| {
-        let mut node = Node::start(&place, folder.join(name), name, ANY_PORT)?;
+        let site = Site::default();
+        let mut node = Node::start(&place, site, folder.join(name), name)?;
         node.process
             .until_it_listens()
             .with_context(|| does_not_start(name))?;
@@ -195,16 +202,17 @@ fn listed(folder: &Path, names: &[String]) -> anyhow::Result<(Vec<Node>, Place)>
 fn registered(
     place: &Place,
     folder: &Path,
-    names: &[String],
+    sites: &[Site],
     replicas: Replicas,
 ) -> anyhow::Result<Vec<Node>> {
-    let start = |name: &String| Node::start(place, folder.join(name), name, ANY_PORT);
-    let mut nodes = names
-        .iter()
-        .map(start)
-        .collect::<anyhow::Result<Vec<Node>>>()?;
-    let mut init = Command::new(std::env::current_exe()?);
-    init.args(["cluster", "init", "--nodes", &names.len().to_string()]);
+    let start = |(number, site): (usize, &Site)| {
+        let name = name(number);
+        Node::start(place, site.clone(), folder.join(&name), &name)
+    };
+    let nodes = sites.iter().enumerate().map(start);
+    let mut nodes = nodes.collect::<anyhow::Result<Vec<Node>>>()?;
+    let mut init = Site::default().own_program()?;
+    init.args(["cluster", "init", "--nodes", &sites.len().to_string()]);
     init.args([
         "--replicas",
         &replicas.all.to_string(),
@@ -229,8 +237,9 @@ fn new_folder(parent: &Path) -> anyhow::Result<TempDir> {
     folder.with_context(|| format!("cannot make a folder in {}", parent.display()))
 }
 
-fn names(nodes: usize) -> Vec<String> {
-    (1..=nodes).map(|number| format!("n{number}")).collect()
+/// The name of a node, which are counted from 0.
+fn name(number: usize) -> String {
+    format!("n{}", number + 1)
 }
 
 fn does_not_start(name: &str) -> String {
@@ -247,22 +256,21 @@ impl Place {
 }
 
 impl Node {
-    fn command(place: &Place, data: &Path, name: &str, listen: &str) -> anyhow::Result<Command> {
-        let mut command = Command::new(std::env::current_exe()?);
-        command.args(["serve", "node", "--name", name, "--listen", listen]);
-        place.give_to(&mut command);
-        command.arg("--data").arg(data);
-        Ok(command)
-    }
-
-    fn start(place: &Place, data: PathBuf, name: &str, listen: &str) -> anyhow::Result<Self> {
-        let command = Self::command(place, &data, name, listen)?;
+    fn start(place: &Place, site: Site, data: PathBuf, name: &str) -> anyhow::Result<Self> {
+        let command = command(place, &site, &data, name, &site.any_port())?;
         Ok(Self {
             name: name.to_owned(),
+            site,
             place: place.clone(),
             data,
             process: Process::spawn(command)?,
         })
+    }
+
+    /// What starts it where it was.
+    fn command(&self) -> anyhow::Result<Command> {
+        let listen = self.process.url.trim_start_matches("http://");
+        command(&self.place, &self.site, &self.data, &self.name, listen)
     }
 
     /// Ends it, and starts it again where it was; tells when.
@@ -299,9 +307,9 @@ impl Node {
 
     /// Starts it where it was, once it has ended; tells when.
     pub(super) fn start_again(&mut self) -> anyhow::Result<Instant> {
-        let listen = self.process.url.trim_start_matches("http://").to_owned();
+        let command = self.command()?;
         let start = Instant::now();
-        *self = Self::start(&self.place, self.data.clone(), &self.name, &listen)?;
+        self.process = Process::spawn(command)?;
         let name = &self.name;
         self.process
             .until_it_listens()
@@ -311,8 +319,7 @@ impl Node {
 
     /// Starts it again where it was, and tells when. What it says of its work goes to a file.
     pub(super) fn start_with_log(&mut self, log: &Path) -> anyhow::Result<Instant> {
-        let listen = self.process.url.trim_start_matches("http://").to_owned();
-        let mut command = Self::command(&self.place, &self.data, &self.name, &listen)?;
+        let mut command = self.command()?;
         command.stderr(fs::File::create(log)?);
         let start = Instant::now();
         self.process = Process::spawn_with(command, "warn,simshard_node=info")?;
@@ -348,6 +355,11 @@ impl Node {
         Ok(())
     }
 
+    /// Where it runs.
+    pub(super) const fn site(&self) -> &Site {
+        &self.site
+    }
+
     /// Its process.
     pub(super) fn id(&self) -> u32 {
         self.process.child.id()
@@ -357,6 +369,20 @@ impl Node {
     pub(super) fn data(&self) -> &Path {
         &self.data
     }
+}
+
+fn command(
+    place: &Place,
+    site: &Site,
+    data: &Path,
+    name: &str,
+    listen: &str,
+) -> anyhow::Result<Command> {
+    let mut command = site.own_program()?;
+    command.args(["serve", "node", "--name", name, "--listen", listen]);
+    place.give_to(&mut command);
+    command.arg("--data").arg(data);
+    Ok(command)
 }
 
 fn layout_file(folder: &Path) -> PathBuf {

@@ -70,7 +70,7 @@ pub struct Settings {
     /// How many of them answer searches [default: all]
     #[arg(long, value_name = "N", requires = "replicas", value_parser = clap::value_parser!(u8).range(1..=3))]
     pub hot: Option<u8>,
-    /// node_killed, node_stopped: how often a node fails
+    /// Cases of failing nodes: how often one fails
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = count())]
     pub rounds: usize,
     /// etcd_away: for how long [default: 60]
@@ -123,6 +123,10 @@ pub enum Case {
     NodeKilled,
     /// The same where a node freezes
     NodeStopped,
+    /// The same where all packets to a node are lost. Needs root, as the next one
+    NodeIncomingLost,
+    /// The same where all packets from a node are lost
+    NodeOutgoingLost,
     /// Searches and inserts while etcd is away. Only if it is asked for, as all below
     EtcdAway,
     /// A large corpus is copied to a node that lost its data, with tables
@@ -140,6 +144,8 @@ impl Case {
         match self {
             Self::NodeKilled
             | Self::NodeStopped
+            | Self::NodeIncomingLost
+            | Self::NodeOutgoingLost
             | Self::EtcdAway
             | Self::FullCopy
             | Self::ColdToHot

@@ -23,6 +23,9 @@ pub fn run(command: BenchCommand) -> anyhow::Result<()> {
     match command {
         BenchCommand::Engine(settings) => engine::run(&settings),
         BenchCommand::Batch(args) => simshard_bench::batch::run(&args.settings()),
-        BenchCommand::Cluster(settings) => block_on(cluster::run(&settings)),
+        BenchCommand::Cluster(settings) => {
+            let network = cluster::network(&settings)?;
+            block_on(cluster::run(&settings, network))
+        }
     }
 }

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use simshard_testkit::run;
+use simshard_testkit::{etcd_program, run};
 
 use crate::BINARY;
 
@@ -117,6 +117,34 @@ fn failures_are_measured_while_requests_go_on() {
     has(2, "full_copy", &["seconds"]);
     has(3, "cold_to_hot", &["seconds", "times"]);
     assert_eq!(figures.len(), 4);
+    assert!(is_empty(folder.path()));
+}
+
+/// Only root may cut links.
+#[test]
+fn lost_packets_are_measured_or_refused() {
+    let folder = folder();
+    let etcd = etcd_program();
+    let few = "bench cluster --n 2000 --queries 500 --batch 100 --rounds 1 --in-flight 4 --json \
+               --case node_incoming_lost --etcd";
+    let arguments = few.split_whitespace().chain([
+        etcd.to_str().unwrap(),
+        "--folder",
+        folder.path().to_str().unwrap(),
+    ]);
+    let output = run(BINARY, arguments, "");
+    let log = String::from_utf8_lossy(&output.stderr);
+    if log.contains("only root") {
+        assert_eq!(output.status.code(), Some(1));
+        println!("no network of its own can be made: {log}");
+        return;
+    }
+    assert!(output.status.success(), "{log}");
+    let figure: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(figure["case"], "node_incoming_lost");
+    // Nodes find out by silence, never at once.
+    assert!(figure["evicted_p99_ms"].as_f64() > Some(900.0), "{figure}");
+    assert_eq!(figure["failed"], 0, "{figure}");
     assert!(is_empty(folder.path()));
 }
 

@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 use simshard_client::Client;
-use simshard_testkit::{HostCluster, Network, Part, Shape, is_long};
+use simshard_hosts::Network;
+use simshard_testkit::{HostCluster, Part, Shape, is_long};
 use tokio::runtime::Builder;
 use tokio::task::block_in_place;
 

@@ -1,81 +1,99 @@
 //! The promised figures of a cluster with replicas in which something fails.
 
-use super::{Case, Programs, Target, Unit, row};
+use super::{Case, Programs, Row, Target, Unit, row};
 
 pub(super) fn cases() -> Vec<Case> {
-    vec![killed(), stopped(), etcd_away(), full_copy(), cold_to_hot()]
+    vec![
+        killed(),
+        stopped(),
+        incoming_lost(),
+        outgoing_lost(),
+        etcd_away(),
+        full_copy(),
+        cold_to_hot(),
+    ]
 }
 
 /// The fields of a case in which nodes fail, as its rows have them.
 const OF_NODES: [&str; 4] = ["reads_p99_ms", "writes_p99_ms", "failed", "evicted_p99_ms"];
 
+/// The rows of such a case: their names, and how the node fails.
+fn of_node(names: [&'static str; 4], how: &'static str) -> [Row; 4] {
+    let [reads, writes, failed, evicted] = names;
+    [
+        row(reads, how, Target::AtMost(200.0), Unit::Milliseconds),
+        row(
+            writes,
+            "the same, without an insert",
+            Target::AtMost(2_000.0),
+            Unit::Milliseconds,
+        ),
+        row(
+            failed,
+            "the same, requests that failed twice, or not within 5 s",
+            Target::AtMost(0.0),
+            Unit::Count,
+        ),
+        row(
+            evicted,
+            "the same, until the records of all 256 shards are without it",
+            Target::AtMost(2_000.0),
+            Unit::Milliseconds,
+        ),
+    ]
+}
+
 fn killed() -> Case {
-    use Target::AtMost;
-    use Unit::{Count, Milliseconds};
-    Case::heavy(
-        &[
-            row(
-                "failover-killed-reads",
-                "3 nodes, 3 replicas of which 2 are hot, records in etcd, 64 requests in flight, a node is killed: \
-                 the longest time without a search, the longest of 10 kills",
-                AtMost(200.0),
-                Milliseconds,
-            ),
-            row(
-                "failover-killed-writes",
-                "the same, without an insert",
-                AtMost(2_000.0),
-                Milliseconds,
-            ),
-            row(
-                "failover-killed-failed",
-                "the same, requests that failed twice, or not within 5 s",
-                AtMost(0.0),
-                Count,
-            ),
-            row(
-                "failover-killed-evicted",
-                "the same, until the records of all 256 shards are without it",
-                AtMost(2_000.0),
-                Milliseconds,
-            ),
-        ],
-        |programs| of_nodes(programs, "node_killed"),
-    )
+    let names = [
+        "failover-killed-reads",
+        "failover-killed-writes",
+        "failover-killed-failed",
+        "failover-killed-evicted",
+    ];
+    let how = "3 nodes, 3 replicas of which 2 are hot, records in etcd, 64 requests in flight, a node is killed: \
+               the longest time without a search, the longest of 10 kills";
+    Case::heavy(&of_node(names, how), |programs| {
+        of_nodes(programs, "node_killed")
+    })
 }
 
 fn stopped() -> Case {
-    use Target::AtMost;
-    use Unit::{Count, Milliseconds};
-    Case::heavy(
-        &[
-            row(
-                "failover-stopped-reads",
-                "as `failover-killed-reads`, where a node freezes (SIGSTOP)",
-                AtMost(200.0),
-                Milliseconds,
-            ),
-            row(
-                "failover-stopped-writes",
-                "the same, without an insert",
-                AtMost(2_000.0),
-                Milliseconds,
-            ),
-            row(
-                "failover-stopped-failed",
-                "the same, requests that failed twice, or not within 5 s",
-                AtMost(0.0),
-                Count,
-            ),
-            row(
-                "failover-stopped-evicted",
-                "the same, until the records of all 256 shards are without it",
-                AtMost(2_000.0),
-                Milliseconds,
-            ),
-        ],
-        |programs| of_nodes(programs, "node_stopped"),
-    )
+    let names = [
+        "failover-stopped-reads",
+        "failover-stopped-writes",
+        "failover-stopped-failed",
+        "failover-stopped-evicted",
+    ];
+    let how = "as `failover-killed-reads`, where a node freezes (SIGSTOP)";
+    Case::heavy(&of_node(names, how), |programs| {
+        of_nodes(programs, "node_stopped")
+    })
+}
+
+fn incoming_lost() -> Case {
+    let names = [
+        "failover-incoming-lost-reads",
+        "failover-incoming-lost-writes",
+        "failover-incoming-lost-failed",
+        "failover-incoming-lost-evicted",
+    ];
+    let how = "as `failover-killed-reads`, where all packets to a node are lost (needs root)";
+    Case::heavy(&of_node(names, how), |programs| {
+        of_nodes(programs, "node_incoming_lost")
+    })
+}
+
+fn outgoing_lost() -> Case {
+    let names = [
+        "failover-outgoing-lost-reads",
+        "failover-outgoing-lost-writes",
+        "failover-outgoing-lost-failed",
+        "failover-outgoing-lost-evicted",
+    ];
+    let how = "as `failover-killed-reads`, where all packets from a node are lost (needs root)";
+    Case::heavy(&of_node(names, how), |programs| {
+        of_nodes(programs, "node_outgoing_lost")
+    })
 }
 
 fn of_nodes(programs: &Programs, case: &str) -> anyhow::Result<Vec<f64>> {

@@ -1,14 +1,15 @@
 //! An etcd of one member, gone when it is dropped.
 
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use simshard_cluster::key_values_at;
 use tempfile::TempDir;
 use tokio::time::sleep;
+
+use super::super::site::Site;
 
 /// One that does not answer by then never will.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -18,6 +19,7 @@ const INTERVAL: Duration = Duration::from_millis(50);
 
 pub(super) struct Etcd {
     program: PathBuf,
+    site: Site,
     process: Child,
     /// Of clients, and of other members.
     addresses: [String; 2],
@@ -26,18 +28,15 @@ pub(super) struct Etcd {
 
 impl Etcd {
     /// Starts it with its data in a new folder of `parent`.
-    pub(super) async fn start(program: &Path, parent: &Path) -> anyhow::Result<Self> {
-        let listeners = [0, 1].map(|_| TcpListener::bind("127.0.0.1:0"));
-        let mut addresses = [String::new(), String::new()];
-        for (address, listener) in addresses.iter_mut().zip(listeners) {
-            *address = listener?.local_addr()?.to_string();
-        }
+    pub(super) async fn start(program: &Path, site: &Site, parent: &Path) -> anyhow::Result<Self> {
+        let addresses = site.free_addresses()?;
         let folder = tempfile::Builder::new()
             .prefix("simshard-bench-etcd-")
             .tempdir_in(parent)?;
-        let process = spawn(program, folder.path(), &addresses)?;
+        let process = spawn(program, site, folder.path(), &addresses)?;
         let etcd = Self {
             program: program.to_owned(),
+            site: site.clone(),
             process,
             addresses,
             folder,
@@ -60,7 +59,12 @@ impl Etcd {
 
     /// Starts it where it was.
     pub(super) async fn start_again(&mut self) -> anyhow::Result<()> {
-        self.process = spawn(&self.program, self.folder.path(), &self.addresses)?;
+        self.process = spawn(
+            &self.program,
+            &self.site,
+            self.folder.path(),
+            &self.addresses,
+        )?;
         self.until_it_answers().await
     }
 
@@ -75,11 +79,16 @@ impl Etcd {
     }
 }
 
-fn spawn(program: &Path, folder: &Path, addresses: &[String; 2]) -> anyhow::Result<Child> {
+fn spawn(
+    program: &Path,
+    site: &Site,
+    folder: &Path,
+    addresses: &[String; 2],
+) -> anyhow::Result<Child> {
     let [clients, peers] = addresses
         .each_ref()
         .map(|address| format!("http://{address}"));
-    let mut command = Command::new(program);
+    let mut command = site.command(program);
     command.arg("--data-dir").arg(folder.join("etcd"));
     command.args([
         "--listen-client-urls",

@@ -11,6 +11,7 @@ use super::super::process::End;
 use super::super::processes::Replicas;
 use super::super::rest;
 use super::super::settings::{BARE, DISTANCE, MILLION, Settings};
+use super::super::site::Sites;
 use super::{Failing, PATIENCE};
 use crate::figure;
 
@@ -48,7 +49,8 @@ struct ColdToHot {
 /// Measures a copy: each of two nodes has all shards, with tables.
 pub(super) async fn full_copy(settings: &Settings) -> anyhow::Result<()> {
     let n = settings.n.unwrap_or(TEN_MILLION);
-    let mut failing = Failing::start(settings, 2, Replicas { all: 2, hot: 2 }, n).await?;
+    let mut failing =
+        Failing::start(settings, &Sites::here(2), Replicas { all: 2, hot: 2 }, n).await?;
     let node = &mut failing.session.cluster.nodes[1];
     node.end(End::Kill)?;
     node.lose_data()?;
@@ -71,7 +73,8 @@ pub(super) async fn full_copy(settings: &Settings) -> anyhow::Result<()> {
 /// Measures how a node whose replicas are all cold becomes hot, and a restart of the same node.
 pub(super) async fn cold_to_hot(settings: &Settings) -> anyhow::Result<()> {
     let n = settings.n.unwrap_or(TEN_MILLION);
-    let mut failing = Failing::start(settings, 2, Replicas { all: 2, hot: 1 }, n).await?;
+    let mut failing =
+        Failing::start(settings, &Sites::here(2), Replicas { all: 2, hot: 1 }, n).await?;
     // It comes back cold, as the other one has become hot.
     failing.session.cluster.nodes[0].end(End::Kill)?;
     failing.until_in_sync(1).await?;

@@ -1,6 +1,7 @@
 //! The cases of a cluster with replicas in which something fails while it is asked.
 
 mod etcd;
+mod failover;
 mod large;
 mod load;
 
@@ -10,21 +11,21 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use serde::Serialize;
 use simshard_cluster::{KeyValueStore, key_values_at, shard_records};
+use simshard_hosts::Network;
 use simshard_simhash::Fingerprint;
 use simshard_simhash::synthetic::{Data, queries};
 use simshard_topology::replication::ShardRecord;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
-use super::process::End;
 use super::processes::{Cluster, Replicas};
-use super::requests::Latencies;
 use super::rest;
 use super::session::Session;
 use super::settings::{BARE, Case, DISTANCE, NODES, Settings};
+use super::site::Sites;
 use crate::figure;
 use crate::settings::BadSettings;
 use etcd::Etcd;
-use load::{Gaps, Load};
+use load::Load;
 
 /// Documents by default. A node that comes back copies them, so that more make rounds longer and nothing else.
 const HUNDRED_THOUSAND: usize = 100_000;
@@ -38,60 +39,11 @@ const INTERVAL: Duration = Duration::from_millis(20);
 /// A cluster that has not got well by then will not.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// How long the longest gap is looked for after a node failed, at least.
-const AFTER_FAULT: Duration = Duration::from_secs(4);
-
 /// Nodes ask each other for signs of life, and know all that they need, by then.
 const ACQUAINTED: Duration = Duration::from_secs(2);
 
 /// How long etcd is away, unless told otherwise.
 const AWAY: u64 = 60;
-
-/// What clients saw when nodes failed.
-#[derive(Serialize)]
-struct Failover {
-    case: &'static str,
-    n: usize,
-    in_flight: usize,
-    rounds: usize,
-    /// The longest time without a successful search, and without a successful insert, of 99 of 100 rounds.
-    reads_p99_ms: f64,
-    writes_p99_ms: f64,
-    reads_p50_ms: f64,
-    writes_p50_ms: f64,
-    /// Until no record of a shard names the node.
-    evicted_p99_ms: f64,
-    evicted_p50_ms: f64,
-    requests: u64,
-    /// Requests that failed at first.
-    retried: u64,
-    /// Requests that failed again, or did not end within five seconds.
-    failed: u64,
-}
-
-impl Failover {
-    /// What it says to people.
-    fn line(&self) -> String {
-        let Self {
-            case,
-            reads_p50_ms,
-            reads_p99_ms,
-            writes_p50_ms,
-            writes_p99_ms,
-            evicted_p50_ms,
-            evicted_p99_ms,
-            requests,
-            retried,
-            failed,
-            ..
-        } = self;
-        format!(
-            "{case:18} longest gaps, p50 and p99: searches {reads_p50_ms:.0} and {reads_p99_ms:.0} ms, inserts \
-             {writes_p50_ms:.0} and {writes_p99_ms:.0} ms; evicted after {evicted_p50_ms:.0} and {evicted_p99_ms:.0} ms; \
-             {requests} requests, {retried} sent again, {failed} failed"
-        )
-    }
-}
 
 /// What clients saw while etcd was away.
 #[derive(Serialize)]
@@ -109,16 +61,20 @@ struct Away {
     failed: u64,
 }
 
-/// Measures those cases that were asked for.
-pub(super) async fn measure(settings: &Settings) -> anyhow::Result<()> {
-    for (case, fault) in [
-        (Case::NodeKilled, Fault::Killed),
-        (Case::NodeStopped, Fault::Stopped),
-    ] {
-        if settings.asks_for(case) {
-            failover(settings, fault).await?;
-        }
+/// Makes the network that cases need which were asked for. Threads that run before are not on it.
+pub(super) fn network(settings: &Settings) -> anyhow::Result<Option<Network>> {
+    if !failover::needs_network(settings) {
+        return Ok(None);
     }
+    let network = Network::make();
+    network
+        .context("a case needs a network of its own, which only root may make")
+        .map(Some)
+}
+
+/// Measures those cases that were asked for.
+pub(super) async fn measure(settings: &Settings, network: Option<Network>) -> anyhow::Result<()> {
+    failover::measure(settings, network).await?;
     if settings.asks_for(Case::EtcdAway) {
         etcd_away(settings).await?;
     }
@@ -129,14 +85,6 @@ pub(super) async fn measure(settings: &Settings) -> anyhow::Result<()> {
         large::cold_to_hot(settings).await?;
     }
     Ok(())
-}
-
-/// How a node fails.
-#[derive(Clone, Copy, Debug)]
-enum Fault {
-    Killed,
-    /// It keeps its connections and answers nothing.
-    Stopped,
 }
 
 /// A cluster that is asked while something fails. Its processes end before its etcd.
@@ -151,16 +99,16 @@ impl<'a> Failing<'a> {
     /// A cluster that holds documents, with its records in etcd if that is given.
     async fn start(
         settings: &'a Settings,
-        nodes: usize,
+        sites: &Sites,
         replicas: Replicas,
         n: usize,
     ) -> anyhow::Result<Self> {
         let etcd = match &settings.etcd {
             None => None,
-            Some(program) => Some(Etcd::start(program, settings.folder()).await?),
+            Some(program) => Some(Etcd::start(program, &sites.etcd, settings.folder()).await?),
         };
         let metadata = etcd.as_ref().map(Etcd::metadata);
-        let cluster = Cluster::start_with_records(settings.folder(), nodes, replicas, metadata)?;
+        let cluster = Cluster::start_with_records(settings.folder(), sites, replicas, metadata)?;
         let records = key_values_at(&cluster.metadata()).context("the records cannot be read")?;
         let stored = Data::Random.fingerprints(n, settings.seed);
         let session = Session::of(settings, cluster)?;
@@ -211,86 +159,12 @@ impl<'a> Failing<'a> {
     async fn until_in_sync(&self, count: usize) -> anyhow::Result<()> {
         self.until(|record| record.in_sync.len() == count).await
     }
-
-    /// Lets a node fail and come back. Answers what clients saw, and how long it stayed in the records.
-    async fn fail(
-        &mut self,
-        node: usize,
-        fault: Fault,
-        load: &Load,
-    ) -> anyhow::Result<(Gaps, Duration)> {
-        load.take_gaps();
-        let node = &mut self.session.cluster.nodes[node];
-        match fault {
-            Fault::Killed => node.end(End::Kill)?,
-            Fault::Stopped => node.freeze()?,
-        }
-        let begun = Instant::now();
-        self.until_in_sync(NODES - 1).await?;
-        let evicted = begun.elapsed();
-        sleep(AFTER_FAULT.saturating_sub(evicted)).await;
-        Ok((load.take_gaps(), evicted))
-    }
-
-    async fn bring_back(&mut self, node: usize, fault: Fault) -> anyhow::Result<()> {
-        let node = &mut self.session.cluster.nodes[node];
-        match fault {
-            Fault::Killed => node.start_again().map(|_| ())?,
-            Fault::Stopped => node.thaw()?,
-        }
-        self.until_in_sync(NODES).await
-    }
-}
-
-async fn failover(settings: &Settings, fault: Fault) -> anyhow::Result<()> {
-    let n = settings.n.unwrap_or(HUNDRED_THOUSAND);
-    let replicas = settings.replicas().unwrap_or(REPLICAS);
-    if usize::from(replicas.all) != NODES {
-        return Err(
-            BadSettings(format!("a node fails in clusters of {NODES} replicas only")).into(),
-        );
-    }
-    let mut failing = Failing::start(settings, NODES, replicas, n).await?;
-    let load = failing.load()?;
-    sleep(ACQUAINTED).await;
-    let (mut reads, mut writes, mut evictions) = (Vec::new(), Vec::new(), Vec::new());
-    for round in 0..settings.rounds {
-        let node = round % NODES;
-        let (gaps, evicted) = failing.fail(node, fault, &load).await?;
-        reads.push(gaps.reads);
-        writes.push(gaps.writes);
-        evictions.push(evicted);
-        failing.bring_back(node, fault).await?;
-        sleep(ACQUAINTED).await;
-    }
-    let requests = load.end().await?;
-    let [reads, writes, evictions] = [reads, writes, evictions].map(Latencies::new);
-    let figure = Failover {
-        case: match fault {
-            Fault::Killed => "node_killed",
-            Fault::Stopped => "node_stopped",
-        },
-        n,
-        in_flight: settings.in_flight,
-        rounds: settings.rounds,
-        reads_p99_ms: reads.percentile(99),
-        writes_p99_ms: writes.percentile(99),
-        reads_p50_ms: reads.percentile(50),
-        writes_p50_ms: writes.percentile(50),
-        evicted_p99_ms: evictions.percentile(99),
-        evicted_p50_ms: evictions.percentile(50),
-        requests: requests.done + requests.failed,
-        retried: requests.retried,
-        failed: requests.failed,
-    };
-    figure::print(&figure, settings.json, || figure.line())?;
-    failing.session.cluster.stop()
 }
 
 async fn etcd_away(settings: &Settings) -> anyhow::Result<()> {
     let n = settings.n.unwrap_or(HUNDRED_THOUSAND);
     let replicas = settings.replicas().unwrap_or(REPLICAS);
-    let mut failing = Failing::start(settings, NODES, replicas, n).await?;
+    let mut failing = Failing::start(settings, &Sites::here(NODES), replicas, n).await?;
     if failing.etcd.is_none() {
         return Err(BadSettings("--etcd is missing: it is to be away".to_owned()).into());
     }
