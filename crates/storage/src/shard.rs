@@ -5,8 +5,8 @@
 //!
 //! # Invariants
 //! - SH1: what a change makes of an element is decided against the element's newest state in the shard.
-//! - SH2: a change that is not newer than an element leaves it, and says so, unless the element is already as the
-//!   change would have it: nothing need be done again then.
+//! - SH2: a change that is older than the state of an element leaves it and says so, even if both mean the same: other
+//!   replicas may lack the newer state. A change that is that very state was applied before, and says nothing.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -27,7 +27,7 @@ use crate::stored::SharedChange;
 pub struct Effects {
     /// Places of the documents that became live, or ceased to be.
     pub changed: Vec<u32>,
-    /// Places of the documents that did not change because they have a newer version, and that version.
+    /// Places of the documents that did not change because they have a newer state, and its version.
     pub newer: Vec<(u32, Version)>,
     /// Why some documents could not be looked up. They did not change, but the others did, so data that is
     /// derived from the documents must follow `changed` all the same.
@@ -110,7 +110,7 @@ impl Shard {
                 if before.live != state.live {
                     effects.changed.push(place);
                 }
-            } else if before.live != state.live {
+            } else if state < before {
                 effects.newer.push((place, before.version));
             }
         }
