@@ -5,7 +5,7 @@
 //!   A shard without documents takes 16 bytes until the first one comes.
 //! - N7: what asks for a shard that the node does not own gets an error, never an empty shard.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -50,13 +50,16 @@ impl NodeCorpus {
         }
     }
 
-    /// The corpus with these shards as they are stored.
-    fn load(store: &Store, corpus: &Corpus, shards: ShardSet) -> Result<Self, ReadError> {
+    /// The corpus with these shards as they are stored, and why some could not be read.
+    fn load(store: &Store, corpus: &Corpus, shards: ShardSet) -> (Self, Vec<(ShardId, ReadError)>) {
         let loaded = Self::new(corpus.layout, store.shards());
         let shards: Vec<ShardId> = shards.iter().collect();
-        let load = |id: ShardId| loaded.load_shard(store, corpus.uid, id);
-        shards.into_par_iter().try_for_each(load)?;
-        Ok(loaded)
+        let load = |id: ShardId| {
+            let error = loaded.load_shard(store, corpus.uid, id).err()?;
+            Some((id, error))
+        };
+        let unread = shards.into_par_iter().filter_map(load).collect();
+        (loaded, unread)
     }
 
     /// Makes a shard as it is stored, in place of what it was. It must not be changed meanwhile.
@@ -176,6 +179,9 @@ impl NodeCorpus {
     }
 }
 
+/// The shards that could not be read: each with a corpus, and why.
+pub(crate) type Unread = BTreeMap<ShardId, (CorpusUid, ReadError)>;
+
 /// All corpora of a node, by uid.
 #[derive(Debug, Default)]
 pub(crate) struct NodeCorpora {
@@ -183,15 +189,19 @@ pub(crate) struct NodeCorpora {
 }
 
 impl NodeCorpora {
-    /// All corpora that are stored, with the tables of these shards, on the threads of the current pool.
-    pub(crate) fn load(store: &Store, shards: ShardSet) -> Result<Self, ReadError> {
-        let mut by_uid = HashMap::new();
+    /// All corpora that are stored, with the tables of these shards, on the threads of the current pool. Answers also
+    /// the shards that could not be read: each with a corpus, and why.
+    pub(crate) fn load(store: &Store, shards: ShardSet) -> (Self, Unread) {
+        let (mut by_uid, mut unread) = (HashMap::new(), Unread::new());
         for corpus in store.corpora() {
-            let loaded = NodeCorpus::load(store, &corpus, shards)?;
+            let (loaded, errors) = NodeCorpus::load(store, &corpus, shards);
             by_uid.insert(corpus.uid, Arc::new(loaded));
+            for (shard, error) in errors {
+                unread.entry(shard).or_insert((corpus.uid, error));
+            }
         }
         let by_uid = Mutex::new(by_uid);
-        Ok(Self { by_uid })
+        (Self { by_uid }, unread)
     }
 
     /// Throws away what is in memory of a shard, in all corpora.

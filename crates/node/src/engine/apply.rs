@@ -221,7 +221,7 @@ impl Applier {
 }
 
 impl Applier {
-    /// The same for a shard without tables. If it is to have some, no other store may count what changed, so each
+    /// The same for a shard without tables. If they are being made, no other store may count what changed, so each
     /// document is looked up. Otherwise a hot store counts, and only newer documents matter.
     fn apply_without_tables(
         &self,
@@ -229,7 +229,7 @@ impl Applier {
         shared: &SharedChange<'_>,
         places: &[u32],
     ) -> Result<ChangeOutcome, NodeError> {
-        let counts = self.heat.is_hot(id);
+        let counts = self.heat.is_warming(id);
         let Effects {
             mut changed,
             newer,

@@ -4,15 +4,19 @@
 //! # Invariants
 //! - HC1: a shard is built only while its tables hold what is stored, all changes applied so far included.
 //! - HC2: tables are made and thrown away only while no change of the shard is being applied.
+//! - HC3: a shard whose tables cannot be made, as a segment is damaged, stays without. It takes changes, and the node goes
+//!   on with the others.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
-use simshard_storage::{Failure, ReadError, Store};
+use simshard_cluster::CorpusUid;
+use simshard_storage::{ReadError, Store};
 use simshard_topology::{ShardId, ShardSet};
 use tokio::sync::watch;
+use tracing::error;
 
 use crate::corpora::NodeCorpora;
 
@@ -28,6 +32,8 @@ pub(super) struct Heat {
 struct Sets {
     hot: ShardSet,
     built: ShardSet,
+    /// Those whose tables could not be made from what is stored now.
+    damaged: ShardSet,
     /// How often tables of each shard were thrown away, or got other contents to be made from.
     thrown: Box<[u64]>,
 }
@@ -40,11 +46,12 @@ impl Sets {
 }
 
 impl Heat {
-    /// Of a node whose hot shards are all built.
-    pub(super) fn new(hot: ShardSet) -> Self {
+    /// Of a node whose hot shards are all built, but for those that are damaged.
+    pub(super) fn new(hot: ShardSet, damaged: ShardSet) -> Self {
         let sets = Sets {
             hot,
-            built: hot,
+            built: hot.difference(&damaged),
+            damaged,
             thrown: vec![0; ShardId::COUNT].into(),
         };
         Self {
@@ -63,9 +70,18 @@ impl Heat {
         self.sets.read().built.contains(shard)
     }
 
-    /// Whether a shard is to have tables.
-    pub(super) fn is_hot(&self, shard: ShardId) -> bool {
-        self.sets.read().hot.contains(shard)
+    /// Whether a shard without tables is about to have some.
+    pub(super) fn is_warming(&self, shard: ShardId) -> bool {
+        let sets = self.sets.read();
+        sets.hot.contains(shard) && !sets.damaged.contains(shard)
+    }
+
+    /// Takes note that the tables of a shard cannot be made. Answers whether that is news.
+    fn note_damage(&self, shard: ShardId) -> bool {
+        let mut sets = self.sets.write();
+        let is_news = !sets.damaged.contains(shard);
+        sets.damaged.insert(shard);
+        is_news
     }
 
     /// The shards that have all their tables.
@@ -90,6 +106,7 @@ impl Heat {
         let outdated = {
             let mut sets = self.sets.write();
             sets.hot = hot;
+            sets.damaged = sets.damaged.difference(&others);
             // Tables that are being made from the contents of before must not count once they are complete.
             for shard in others.iter() {
                 sets.throw(shard);
@@ -122,11 +139,15 @@ impl Heat {
             return Ok(false);
         }
         let thrown = self.thrown(shard);
-        load()?;
+        if let Err(error) = load() {
+            corpora.clear(shard);
+            return Err(error);
+        }
         let mut sets = self.sets.write();
         let counts = sets.hot.contains(shard) && sets.thrown[usize::from(shard.0)] == thrown;
         if counts {
             sets.built.insert(shard);
+            sets.damaged = sets.damaged.difference(&ShardSet::from_iter([shard]));
         }
         drop(sets);
         if !counts {
@@ -142,24 +163,34 @@ pub(super) struct Warming {
     pub(super) store: Arc<Store>,
     pub(super) corpora: Arc<NodeCorpora>,
     pub(super) heat: Arc<Heat>,
-    /// Told once the storage has failed for good.
-    pub(super) failed: watch::Sender<Option<Failure>>,
     /// Told when a shard is built.
     pub(super) built: watch::Sender<()>,
 }
 
 impl Warming {
     /// Makes the tables of a shard, if it still is to have them.
-    fn warm(&self, shard: ShardId) -> Result<(), ReadError> {
+    fn warm(&self, shard: ShardId) {
         let load = || {
             let mut corpora = self.corpora.all_but(&HashSet::new()).into_iter();
-            corpora.try_for_each(|(uid, corpus)| corpus.load_shard(&self.store, uid, shard))
+            corpora.try_for_each(|(uid, corpus)| {
+                let loaded = corpus.load_shard(&self.store, uid, shard);
+                loaded.map_err(|error| {
+                    // In the same turn: the next change must not look at what is damaged.
+                    if self.heat.note_damage(shard) {
+                        log_damage(shard, uid, &error);
+                    }
+                })
+            })
         };
-        if self.heat.build(shard, &self.corpora, load)? {
+        if self.heat.build(shard, &self.corpora, load) == Ok(true) {
             self.built.send_replace(());
         }
-        Ok(())
     }
+}
+
+/// Says that a shard stays without tables. The error names the file and the remedy.
+pub(super) fn log_damage(shard: ShardId, corpus: CorpusUid, error: &ReadError) {
+    error!(%shard, %corpus, %error, "a shard cannot be searched here: its tables cannot be made from what is stored");
 }
 
 /// Makes tables on threads of its own: on all cores but one, so that searches and changes have the last.
@@ -224,10 +255,7 @@ impl Queue {
     /// Makes the tables of one shard after the other, until the end.
     fn work(&self, warming: &Warming) {
         while let Some(shard) = self.next() {
-            if let Err(error) = warming.warm(shard) {
-                // The tables are not what is stored, so the node must not answer by them.
-                warming.failed.send_replace(Some(Failure::new(&error)));
-            }
+            warming.warm(shard);
         }
     }
 
@@ -271,7 +299,10 @@ mod tests {
     /// What `during` leaves of a shard whose tables are complete after it: whether they count, and whether the shard is
     /// built.
     fn build_while(during: impl FnOnce(&Heat, &NodeCorpora)) -> (bool, bool) {
-        let (heat, corpora) = (Heat::new(ShardSet::EMPTY), NodeCorpora::default());
+        let (heat, corpora) = (
+            Heat::new(ShardSet::EMPTY, ShardSet::EMPTY),
+            NodeCorpora::default(),
+        );
         assert_eq!(heat.follow(only(), ShardSet::EMPTY, &corpora), only());
         let load = || {
             during(&heat, &corpora);

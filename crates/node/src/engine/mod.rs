@@ -75,7 +75,8 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// An engine over what is stored: loads the tables of every corpus, then takes changes.
+    /// An engine over what is stored: loads the tables of every corpus, then takes changes. A shard that cannot be read
+    /// stays without tables (HC3), if there are records of shards: without them, it would seem to be empty.
     pub(crate) fn start(
         store: Store,
         map: MapDigest,
@@ -85,15 +86,24 @@ impl Engine {
     ) -> Result<Self, OpenError> {
         let store = Arc::new(store);
         let hot = store.hot();
-        let corpora = Arc::new(threads.install(|| NodeCorpora::load(&store, hot))?);
-        let heat = Arc::new(Heat::new(hot));
+        let (corpora, unread) = threads.install(|| NodeCorpora::load(&store, hot));
+        let mut damaged = ShardSet::EMPTY;
+        for (shard, (corpus, error)) in unread {
+            if !store.has_records() {
+                return Err(error.into());
+            }
+            heat::log_damage(shard, corpus, &error);
+            damaged.insert(shard);
+            corpora.clear(shard);
+        }
+        let corpora = Arc::new(corpora);
+        let heat = Arc::new(Heat::new(hot, damaged));
         let (failing, failed) = watch::channel(None);
         let (installing, installs) = watch::channel(());
         let warming = Warming {
             store: Arc::clone(&store),
             corpora: Arc::clone(&corpora),
             heat: Arc::clone(&heat),
-            failed: failing.clone(),
             built: installing.clone(),
         };
         let applier = Applier {

@@ -19,7 +19,7 @@ struct Scene {
     engine: Arc<Engine>,
     store: StoreId,
     corpus: CorpusUid,
-    _directory: TempDir,
+    directory: TempDir,
 }
 
 impl Scene {
@@ -30,18 +30,12 @@ impl Scene {
     async fn with(options: Options) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::claim(directory.path()).unwrap().store;
-        let holding = Holding {
-            shards: ShardSet::ALL,
-            records: Some(records(store, 1)),
-        };
-        let opened = Store::open(directory.path(), holding, options).unwrap();
-        let threads = Arc::new(Threads::start(4).unwrap());
-        let engine = Engine::start(opened, MapDigest(0), None, threads, 1 << 20).unwrap();
+        let engine = start(&directory, records(store, 1), options);
         let scene = Self {
             engine: Arc::new(engine),
             store,
             corpus: random_corpus_uid(),
-            _directory: directory,
+            directory,
         };
         let whole = Target {
             planned_by: PlannedBy::Map(MapDigest(0)),
@@ -68,13 +62,19 @@ impl Scene {
 
     /// Installs records by which the node is hot, or is not.
     async fn heat(&self, number: u64, hot: bool) {
-        let records = records(self.store, number).into_iter();
-        let heated = records.map(|(shard, record)| {
-            let mut record = (*record).clone();
-            record.in_sync[0].hot = hot;
-            (shard, Arc::new(record))
-        });
-        self.install_records(number, heated.collect()).await;
+        self.install_records(number, heated(self.store, number, hot))
+            .await;
+    }
+
+    /// Ends the engine, and starts another one over what is stored.
+    fn restart(self, records: ShardRecords) -> Self {
+        self.engine.close().unwrap();
+        drop(self.engine);
+        let engine = start(&self.directory, records, Options::default());
+        Self {
+            engine: Arc::new(engine),
+            ..self
+        }
     }
 
     async fn install_records(&self, number: u64, records: ShardRecords) {
@@ -138,6 +138,28 @@ impl Scene {
         let matches = simshard_proto::matches_from_bytes(found).unwrap();
         Ok(matches.fingerprints.len())
     }
+}
+
+/// An engine of all shards.
+fn start(directory: &TempDir, records: ShardRecords, options: Options) -> Engine {
+    let holding = Holding {
+        shards: ShardSet::ALL,
+        records: Some(records),
+    };
+    let opened = Store::open(directory.path(), holding, options).unwrap();
+    let threads = Arc::new(Threads::start(4).unwrap());
+    Engine::start(opened, MapDigest(0), None, threads, 1 << 20).unwrap()
+}
+
+/// Records by which a store is hot, or is not.
+fn heated(store: StoreId, number: u64, hot: bool) -> ShardRecords {
+    let records = records(store, number).into_iter();
+    let heated = records.map(|(shard, record)| {
+        let mut record = (*record).clone();
+        record.in_sync[0].hot = hot;
+        (shard, Arc::new(record))
+    });
+    heated.collect()
 }
 
 /// Records of all shards, of epoch 0.`number`.
@@ -260,6 +282,74 @@ async fn a_cold_shard_takes_changes_and_refuses_searches_until_its_tables_are_ma
     let outcome = scene.change(&epochs(&[3]), ChangeKind::Remove, 7).await;
     assert_eq!(outcome.changed, [0]);
     assert_eq!(scene.found(&epochs(&[3])).await.unwrap(), 0);
+}
+
+/// HC3.
+#[tokio::test]
+async fn a_damaged_shard_that_is_to_be_hot_stays_cold_and_the_others_are_searched() {
+    let mut options = Options::default();
+    options.memtable_bytes = 1;
+    let scene = Scene::with(options).await;
+    scene.insert(&epochs(&[1]), 5).await;
+    scene.heat(2, false).await;
+    let home = ShardId((DOCUMENT.0 >> 56) as u8);
+    let segment = flushed(&scene, home);
+    let store = scene.store;
+    let scene = scene.restart(heated(store, 2, false));
+    let mut bytes = std::fs::read(&segment).unwrap();
+    // Within the only block, behind the header.
+    bytes[70] ^= 4;
+    std::fs::write(&segment, bytes).unwrap();
+
+    let damaged = ShardSet::from_iter([home]);
+    scene.heat(3, true).await;
+    let mut installs = scene.engine.installs.clone();
+    let is_noted = installs.wait_for(|()| scene.engine.unbuilt() == damaged);
+    is_noted.await.unwrap();
+    check_damaged(&scene, home, 6).await;
+    drop(installs);
+    let scene = scene.restart(heated(store, 3, true));
+    assert_eq!(scene.engine.unbuilt(), damaged);
+    check_damaged(&scene, home, 7).await;
+}
+
+/// The segment of a shard, once it is on disk.
+fn flushed(scene: &Scene, shard: ShardId) -> std::path::PathBuf {
+    let folder = scene.directory.path().join("segments");
+    let prefix = format!("{shard}-");
+    let is_meant = |path: &std::path::PathBuf| {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        name.starts_with(&prefix) && name.ends_with(".seg")
+    };
+    loop {
+        let entries = std::fs::read_dir(&folder).unwrap();
+        let mut paths = entries.map(|entry| entry.unwrap().path());
+        if let Some(path) = paths.find(is_meant) {
+            return path;
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// Of an engine with records of number 3: a shard is damaged.
+async fn check_damaged(scene: &Scene, damaged: ShardId, version: u64) {
+    let mut all = epochs(&[3]);
+    let refused = scene.found(&all).await.unwrap_err();
+    assert!(
+        matches!(&refused, NodeError::Cold(cold) if *cold == ShardSet::from_iter([damaged])),
+        "{refused}"
+    );
+    // It takes changes as a cold shard does.
+    let outcome = scene.insert(&all, version).await;
+    assert_eq!(outcome, ChangeOutcome::default());
+    all.retain(|(shard, _)| *shard != damaged);
+    scene.found(&all).await.unwrap();
+    let corpus = scene.engine.corpora.get(scene.corpus).unwrap();
+    for (shard, _) in &all {
+        let held = corpus.read(*shard).unwrap().unwrap().counts().documents;
+        assert_eq!(held, 1, "{shard}");
+    }
+    assert!(scene.engine.failed.borrow().is_none());
 }
 
 /// HC1: while tables are made, documents are counted by what is stored.
