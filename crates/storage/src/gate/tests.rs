@@ -95,6 +95,21 @@ impl Scene {
         pass_entries(&*self.replicas, find, queue).unwrap()
     }
 
+    /// The log has written the record.
+    fn sync(&self, number: u64) {
+        let record = Operation::Install(vec![(SHARD, std::sync::Arc::new(record(number)))]);
+        let entries = entries_of(&record).unwrap();
+        self.replicas.exclusive().sync(&entries);
+    }
+
+    /// The log has refused the records that stand in its queue, and leaves what stands behind them.
+    fn refuse(&self) {
+        let mut queue = self.queue.lock().unwrap();
+        queue.retain(|queued| matches!(queued, Queued::Change(_)));
+        drop(queue);
+        self.replicas.exclusive().withdraw();
+    }
+
     /// Whether the store confirms that it has no later record than this one.
     fn confirms(&self, number: u64) -> bool {
         let replicas = self.replicas.shared();
@@ -142,7 +157,28 @@ fn changes_stand_between_the_record_that_they_go_by_and_the_next_one() {
         });
         assert!(scene.install(2));
         assert!(!scene.change(1));
+        scene.sync(2);
         assert!(scene.change(2));
+        for writer in writers {
+            writer.join().unwrap();
+        }
+        scene.check_order();
+    });
+    assert!(count > 10, "{count}");
+}
+
+/// RP1: the log refuses a record for a shortage, and no change by it stays.
+#[test]
+fn no_change_goes_by_a_record_that_the_log_refuses() {
+    let count = explore(|| {
+        let scene = Scene::new();
+        let writers = [1, 2].map(|number| {
+            let scene = scene.clone();
+            thread::spawn(move || scene.change(number))
+        });
+        assert!(scene.install(2));
+        scene.refuse();
+        assert!(scene.change(1));
         for writer in writers {
             writer.join().unwrap();
         }
@@ -174,7 +210,10 @@ fn an_earlier_record_is_not_confirmed_beside_a_change_by_the_next() {
         let scene = Scene::new();
         let installer = {
             let scene = scene.clone();
-            thread::spawn(move || scene.install(2))
+            thread::spawn(move || {
+                scene.install(2);
+                scene.sync(2);
+            })
         };
         let writer = {
             let scene = scene.clone();

@@ -6,12 +6,13 @@
 //!             applied            synced                 appended
 //! ```
 //!
-//! An entry counts at three times. Once it is appended, the gate takes writes by it. Once it is synced, it is reported
-//! for a seal, and a crash keeps it. Once it is applied, reads and copies see it. The caller holds a lock from the
+//! An entry counts at three times. Once it is appended, the gate takes no writes by an earlier one. Once it is synced, the
+//! gate takes writes by it, it is reported for a seal, and a crash keeps it. Once it is applied, reads and copies see it. The caller holds a lock from the
 //! question whether an entry may be appended until it is.
 //!
 //! # Invariants
-//! - RP1: a store takes a write only at the epoch that it appended last, and only if that record names it.
+//! - RP1: a store takes a write only at the epoch that it appended last, only once that is synced, as the log may yet refuse
+//!   it, and only if that record names it.
 //! - RP2: records are installed upwards only.
 //! - RP3: the data of a former role is no part of the shard, and a new learner begins with none.
 //! - RP4: a store answers reads only of the epoch that it has applied, and only in sync.
@@ -257,7 +258,8 @@ impl Replica {
 
     /// Whether a write of a router that knows the record of `epoch` may be appended.
     pub fn takes(&self, epoch: Epoch) -> bool {
-        self.appended.epoch() == epoch && self.appended.role != Role::None
+        let is_last = self.appended.epoch() == epoch;
+        is_last && self.synced.epoch() == epoch && self.appended.role != Role::None
     }
 
     /// Whether reads of a router that knows the record of `epoch` are answered. A shard that is not answered is refused;

@@ -122,17 +122,18 @@ fn records_are_installed_upwards_and_with_a_copy_only() {
     assert_eq!(check(&replica, &other), other_history);
 }
 
-/// RP1, RP4: an entry counts for writes once it is appended, for a seal once synced, for reads once applied.
+/// RP1, RP4: an entry ends earlier writes and proofs once it is appended, counts for writes and for a seal once synced,
+/// and for reads once applied.
 #[test]
 fn an_entry_counts_at_three_times() {
     let first = Arc::new(record(1));
     let entry = Entry::Install(Arc::clone(&first));
     let mut replica = Replica::new(id(0));
     let seen = |replica: &Replica| {
+        let confirms = replica.confirms() == Epoch::FIRST;
         let takes = replica.takes(Epoch::FIRST);
-        let reports = replica.reports() == Epoch::FIRST;
-        assert_eq!(takes, replica.confirms() == Epoch::FIRST);
-        [takes, reports, replica.answers(Epoch::FIRST)]
+        assert_eq!(takes, replica.reports() == Epoch::FIRST);
+        [confirms, takes, replica.answers(Epoch::FIRST)]
     };
     assert_eq!(seen(&replica), [false, false, false]);
     replica.append(&entry);
@@ -143,6 +144,12 @@ fn an_entry_counts_at_three_times() {
     assert_eq!(seen(&replica), [true, true, true]);
     let other = Epoch::FIRST.next();
     assert!(!replica.takes(other) && !replica.answers(other));
+    let mut next = first.as_ref().clone();
+    next.epoch = other;
+    replica.append(&Entry::Install(Arc::new(next)));
+    assert!(!replica.takes(Epoch::FIRST) && !replica.takes(other));
+    replica.withdraw();
+    assert!(replica.takes(Epoch::FIRST), "the log has refused the next");
 }
 
 /// RP5: the source refuses, so that no copy is made in vain.
