@@ -127,10 +127,17 @@ impl Engine {
         };
         let (sender, parts) = mpsc::channel(WAITING);
         let (pin, corpora) = (pinned.pin, pinned.corpora.clone());
-        tokio::task::spawn_blocking(move || {
+        let failed = sender.clone();
+        let sending = tokio::task::spawn_blocking(move || {
             // The reader may have gone.
             let _ = Sending::new(sender).send(&pinned, until, ranges);
             drop(permit);
+        });
+        tokio::spawn(async move {
+            // If the thread has panicked, the learner must not take that for the end.
+            if sending.await.is_err() {
+                let _ = failed.send(Err(NodeError::Stopping)).await;
+            }
         });
         Ok(CopySource {
             pin,

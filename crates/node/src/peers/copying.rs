@@ -13,10 +13,12 @@ use simshard_topology::{CorpusUid, ShardId, Version};
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 use tokio_stream::wrappers::ReceiverStream;
+use tokio_stream::{Stream, StreamExt};
 use tonic::transport::Endpoint;
 use tonic::{Status, Streaming};
 
 use crate::engine::Engine;
+use crate::error::NodeError;
 
 /// Where a shard is copied from.
 #[derive(Clone, Debug)]
@@ -80,10 +82,12 @@ pub(super) async fn copy(
         },
     };
     let (copy, bytes) = write(engine, base, corpora, parts, asking, shard).await?;
-    let is_taken = engine.end_copy(pin, copy.clone()).await?;
-    if !is_taken {
+    let is_taken = engine.end_copy(pin, copy.clone()).await;
+    // After any other failure the log may name its segments.
+    if matches!(is_taken, Ok(false) | Err(NodeError::Refused(_))) {
         engine.store().abandon_copy(&copy).map_err(failed)?;
     }
+    let is_taken = is_taken?;
     Ok(Copied { is_taken, bytes })
 }
 
@@ -92,7 +96,7 @@ async fn write(
     engine: &Engine,
     base: CopyBase,
     corpora: Vec<CorpusUid>,
-    mut parts: Streaming<pb::CopyShardResponse>,
+    parts: Streaming<pb::CopyShardResponse>,
     asking: mpsc::Sender<pb::CopyShardRequest>,
     shard: ShardId,
 ) -> Result<(ShardCopy, usize), Status> {
@@ -109,23 +113,26 @@ async fn write(
         }
         Ok((written?, received.bytes))
     });
-    // Dropping the sender ends the thread.
-    let forwarded = async move {
-        while let Some(part) = parts.message().await? {
-            if sender.send(part).await.is_err() {
-                break;
-            }
+    let ((), written) = tokio::join!(forward(parts, sender), written);
+    written.unwrap_or_else(|_| Err(Status::cancelled("the node stops")))
+}
+
+/// Hands on what comes, an error too: a stream that breaks has not come to its end.
+async fn forward(
+    mut parts: impl Stream<Item = Result<pb::CopyShardResponse, Status>> + Unpin,
+    sender: mpsc::Sender<Result<pb::CopyShardResponse, Status>>,
+) {
+    while let Some(part) = parts.next().await {
+        // Whatever writes has failed, if it reads no more.
+        if sender.send(part).await.is_err() {
+            return;
         }
-        Ok::<(), Status>(())
-    };
-    let (forwarded, written) = tokio::join!(forwarded, written);
-    let written = written.unwrap_or_else(|_| Err(Status::cancelled("the node stops")));
-    forwarded.and(written)
+    }
 }
 
 /// The parts of a copy, as they come.
 struct Received {
-    parts: mpsc::Receiver<pb::CopyShardResponse>,
+    parts: mpsc::Receiver<Result<pb::CopyShardResponse, Status>>,
     /// Bytes of messages, both ways.
     bytes: usize,
 }
@@ -166,7 +173,7 @@ impl Received {
     }
 
     fn next(&mut self) -> Result<Option<pb::CopyShardResponse>, Status> {
-        let part = self.parts.blocking_recv();
+        let part = self.parts.blocking_recv().transpose()?;
         self.bytes += part.as_ref().map_or(0, Message::encoded_len);
         Ok(part)
     }
@@ -229,4 +236,26 @@ fn nonsense(what: &str) -> Status {
 
 fn failed(error: impl std::error::Error) -> Status {
     Status::internal(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is written before would be taken for all of it.
+    #[tokio::test]
+    async fn a_stream_that_breaks_is_not_at_its_end() {
+        let part = pb::CopyShardResponse::default();
+        let parts = [Ok(part), Err(Status::unavailable("the link is cut"))];
+        let (sender, coming) = mpsc::channel(WAITING);
+        forward(tokio_stream::iter(parts), sender).await;
+        let mut received = Received {
+            parts: coming,
+            bytes: 0,
+        };
+        let read = move || (received.next(), received.next());
+        let (first, second) = spawn_blocking(read).await.unwrap();
+        assert!(first.unwrap().is_some());
+        assert_eq!(second.unwrap_err().message(), "the link is cut");
+    }
 }
