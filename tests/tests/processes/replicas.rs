@@ -1,7 +1,7 @@
 //! Several replicas of each shard: all of them take each change, and any of them answers. While nodes are down, what was
 //! acknowledged is found, completely and once, and changes go on as long as there are enough replicas.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use futures_util::TryStreamExt;
@@ -119,4 +119,32 @@ async fn one_of_two_replicas_answers_for_both() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_of_three_replicas_answers_for_all_and_two_take_changes() {
     lose_nodes(3).await;
+}
+
+/// Each node tells of the shards of which it has tables, and of each how many documents it has.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hot_replicas_tell_of_their_shards_and_cold_ones_do_not() {
+    let cluster = ProcessCluster::start_hot_and_cold(3, 3, 2);
+    let client = cluster.client().with_timeout(Duration::from_secs(20));
+    let create = v1::CreateCorpusRequest {
+        name: "crawl".to_owned(),
+        ..v1::CreateCorpusRequest::default()
+    };
+    client.create_corpus(create).await.unwrap();
+    let mut oracle = Oracle::default();
+    change(&client, &mut oracle, &documents(1)).await.unwrap();
+    let corpus = client.get_corpus("crawl").await.unwrap();
+    assert_eq!(corpus.document_count, Some(oracle.len()));
+    let mut counted: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+    for node in corpus.nodes {
+        assert_eq!(node.shards.len(), node.document_counts.len());
+        for (shard, count) in node.shards.into_iter().zip(node.document_counts) {
+            counted.entry(shard).or_default().push(count);
+        }
+    }
+    assert_eq!(counted.len(), 256);
+    for (shard, counts) in counted {
+        assert_eq!(counts.len(), 2, "shard {shard}");
+        assert_eq!(counts[0], counts[1], "shard {shard}");
+    }
 }

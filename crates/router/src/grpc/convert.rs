@@ -54,17 +54,22 @@ pub(super) fn get_corpus_response(
     };
     let document_count = total(|answer| &answer.home_document_counts);
     let fingerprint_count = total(|answer| &answer.home_fingerprint_counts);
-    let nodes = contents.into_iter().map(|(node, answer)| pb::NodeShards {
-        shards: shards_from(shards(&node)),
-        node: node.id.to_string(),
-        address: node.address,
-        state: answer
-            .as_ref()
-            .err()
-            .copied()
-            .unwrap_or(pb::NodeState::Serving)
-            .into(),
-        document_counts: answer.map_or(Vec::new(), |answer| answer.document_counts),
+    let nodes = contents.into_iter().map(|(node, answer)| {
+        let (state, shards, document_counts) = match answer {
+            Ok(answer) => (
+                pb::NodeState::Serving,
+                answer.shards,
+                answer.document_counts,
+            ),
+            Err(state) => (state, shards_from(shards(&node)), Vec::new()),
+        };
+        pb::NodeShards {
+            node: node.id.to_string(),
+            address: node.address,
+            state: state.into(),
+            shards,
+            document_counts,
+        }
     });
     pb::GetCorpusResponse {
         corpus: Some(corpus(record)),
