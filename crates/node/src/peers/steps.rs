@@ -5,6 +5,7 @@
 //! - PE3: an eviction leaves a store in sync that has answered lately.
 //! - PE4: the own store comes only to a shard that has too few replicas and a live store in sync; to one that it never
 //!   held only after a while.
+//! - PE6: a store without room for changes is no learner: it neither comes nor stays one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -74,6 +75,8 @@ struct Members {
     dead: BTreeSet<StoreId>,
     /// What the own store does for each shard.
     roles: BTreeMap<ShardId, Role>,
+    /// Whether the own store has room for what it would be sent.
+    has_room: bool,
     /// The shards of the own store whose tables are being made.
     unbuilt: ShardSet,
     /// The shards that have been short of replicas for long.
@@ -89,6 +92,7 @@ impl Members {
             live: others.live(now),
             dead: others.dead(now, |other, store| share(layout, other, store)),
             roles: roles.map(|(shard, _, role)| (shard, role)).collect(),
+            has_room: engine.store().shortage().is_none(),
             unbuilt: engine.unbuilt(),
             long_short: ShardSet::EMPTY,
         }
@@ -110,8 +114,12 @@ impl Members {
         }
     }
 
-    /// The step by which a dead store leaves a shard of this node.
+    /// The step by which a dead store leaves a shard of this node, or this one, if it is a learner that can write nothing:
+    /// each change would fail by it (PE6).
     fn leaving(&self, record: &ShardRecord) -> Option<Step> {
+        if !self.has_room && record.learner(self.own).is_some() {
+            return Some(Step::DropLearner(self.own));
+        }
         let mut learners = record.learners.iter();
         if let Some(learner) = learners.find(|learner| self.dead.contains(&learner.store)) {
             return Some(Step::DropLearner(learner.store));
@@ -139,7 +147,7 @@ impl Members {
     fn coming(&self, shard: ShardId, record: &ShardRecord) -> Option<Step> {
         let is_former = self.roles.get(&shard) == Some(&Role::None);
         let is_meant = is_former || self.long_short.contains(shard);
-        let may_come = is_meant && is_short(record) && self.has_live(record);
+        let may_come = is_meant && self.has_room && is_short(record) && self.has_live(record);
         may_come.then_some(Step::AddLearner(self.own))
     }
 
@@ -218,6 +226,7 @@ mod tests {
             live: some(live),
             dead: some(dead),
             roles: BTreeMap::from([(SHARD, role)]),
+            has_room: true,
             unbuilt: ShardSet::EMPTY,
             long_short: ShardSet::EMPTY,
         }
@@ -253,6 +262,28 @@ mod tests {
         });
         let drop = Some(Step::DropLearner(STORES[2]));
         assert_eq!(step(&[1], &[2], &other), drop);
+    }
+
+    /// PE6.
+    #[test]
+    fn a_store_without_room_is_no_learner() {
+        let mut record = ShardRecord::first(0, &STORES[1..], 7);
+        record.want = 3;
+        let mut full = members(Role::None, &[1], &[]);
+        full.has_room = false;
+        assert_eq!(full.step(SHARD, &record), None);
+        let record = with_learner();
+        let added = record.epoch;
+        for role in [Role::Copying { added }, Role::Copied { added }] {
+            let mut full = members(role, &[1], &[]);
+            full.has_room = false;
+            let drop = Some(Step::DropLearner(STORES[0]));
+            assert_eq!(full.step(SHARD, &record), drop);
+        }
+        // In sync, it holds what must not be lost.
+        let mut full = members(Role::InSync, &[1], &[]);
+        full.has_room = false;
+        assert_eq!(full.step(SHARD, &ShardRecord::first(0, &STORES, 7)), None);
     }
 
     /// PE4.

@@ -274,7 +274,8 @@ impl Store {
     }
 
     /// The shortage for which operations that take space are refused now, if they are.
-    pub(crate) fn shortage(&self) -> Option<Shortage> {
+    #[must_use]
+    pub fn shortage(&self) -> Option<Shortage> {
         let disk = self.disk.as_ref()?;
         if disk.space.is_enough() {
             self.maintenance.stuck()
