@@ -1,6 +1,7 @@
 //! Copying shards that this node is a learner of, from stores in sync.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use prost::Message;
 use simshard_proto::endpoint;
@@ -12,6 +13,7 @@ use simshard_topology::replication::{Epoch, Pin, StoreId};
 use simshard_topology::{CorpusUid, ShardId, Version};
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt};
 use tonic::transport::Endpoint;
@@ -26,6 +28,9 @@ pub(super) struct Source {
     pub(super) store: StoreId,
     pub(super) address: String,
 }
+
+/// A source that has sent nothing for this long, though it was asked, is left.
+const IDLE: Duration = Duration::from_secs(60);
 
 /// Requests and parts of a copy that wait for the other side, each.
 const WAITING: usize = 4;
@@ -122,9 +127,15 @@ async fn forward(
     mut parts: impl Stream<Item = Result<pb::CopyShardResponse, Status>> + Unpin,
     sender: mpsc::Sender<Result<pb::CopyShardResponse, Status>>,
 ) {
-    while let Some(part) = parts.next().await {
+    loop {
+        let part = match timeout(IDLE, parts.next()).await {
+            Ok(None) => return,
+            Ok(Some(part)) => part,
+            Err(_elapsed) => Err(Status::deadline_exceeded("the source sends nothing")),
+        };
+        let is_last = part.is_err();
         // Whatever writes has failed, if it reads no more.
-        if sender.send(part).await.is_err() {
+        if sender.send(part).await.is_err() || is_last {
             return;
         }
     }
@@ -257,5 +268,15 @@ mod tests {
         let (first, second) = spawn_blocking(read).await.unwrap();
         assert!(first.unwrap().is_some());
         assert_eq!(second.unwrap_err().message(), "the link is cut");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_source_that_sends_nothing_is_left() {
+        let (sender, mut coming) = mpsc::channel(WAITING);
+        let forwarded = tokio::spawn(forward(tokio_stream::pending(), sender));
+        let status = coming.recv().await.unwrap().unwrap_err();
+        assert_eq!(status.message(), "the source sends nothing");
+        drop(coming);
+        forwarded.await.unwrap();
     }
 }
