@@ -5,8 +5,8 @@
 //!
 //! # Invariants
 //! - SH1: what a change makes of an element is decided against the element's newest state in the shard.
-//! - SH2: a change that is older than the state of an element leaves it and says so, even if both mean the same: other
-//!   replicas may lack the newer state. A change that is that very state was applied before, and says nothing.
+//! - SH2: a change that is older than the state of an element leaves it and says so. If both mean the same, it says so
+//!   only where other replicas may lack the newer state. A change that is that very state was applied before.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -84,6 +84,7 @@ impl Shard {
         &mut self,
         shared: &SharedChange<'_>,
         places: &[u32],
+        is_replicated: bool,
         is_stored: impl Fn(Fingerprint) -> bool,
     ) -> Effects {
         let mut effects = Effects::default();
@@ -110,7 +111,7 @@ impl Shard {
                 if before.live != state.live {
                     effects.changed.push(place);
                 }
-            } else if state < before {
+            } else if before.live != state.live || (is_replicated && state < before) {
                 effects.newer.push((place, before.version));
             }
         }

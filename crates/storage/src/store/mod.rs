@@ -203,6 +203,7 @@ impl Store {
         places: &[u32],
         is_stored: impl Fn(Fingerprint) -> bool,
     ) -> Effects {
+        let is_replicated = self.replicas.read().has(id);
         let mut shard = match self.shard(id) {
             Ok(shard) => shard.write(),
             Err(error) => {
@@ -214,7 +215,7 @@ impl Store {
         };
         let _guard = AbortOnPanic;
         let before = shard.memtable.bytes();
-        let effects = shard.apply(change, places, is_stored);
+        let effects = shard.apply(change, places, is_replicated, is_stored);
         let more = shard.memtable.bytes() - before;
         self.memory.fetch_add(more, Ordering::Relaxed);
         effects

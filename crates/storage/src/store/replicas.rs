@@ -96,6 +96,11 @@ impl Replicas {
         metas.collect()
     }
 
+    /// Whether a record has named the store for a shard: other stores may have replicas of it.
+    pub(crate) fn has(&self, shard: ShardId) -> bool {
+        self.by_shard.contains_key(&shard)
+    }
+
     /// Whether a record of the log is part of a shard.
     pub(crate) fn is_part(&self, shard: ShardId, sequence: u64) -> bool {
         let held = self.by_shard.get(&shard);
