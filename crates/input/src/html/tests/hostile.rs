@@ -104,6 +104,17 @@ fn hidden_elements_are_left_out_at_any_depth() {
     assert_eq!(all(&page), "b");
 }
 
+/// Each heading of prose is a run of its own, and all blocks before it are headings.
+#[test]
+fn pages_of_headings_alone_are_read_in_linear_time() {
+    let headings = format!("<h1>{}</h1>{}", "x".repeat(70), "<h1>x</h1>".repeat(7));
+    for runs in [125_000, 250_000] {
+        let markup = headings.repeat(runs);
+        assert_bounded(&format!("{runs} runs of headings"), &markup);
+        assert_eq!(main(&markup).lines().count(), runs * 8 - 7);
+    }
+}
+
 #[test]
 fn one_huge_tag_is_read_in_linear_time() {
     let bytes = match std::env::var_os("SIMSHARD_LONG") {
