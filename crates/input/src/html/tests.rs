@@ -124,6 +124,15 @@ fn elements_end_where_the_standard_ends_them() {
         let text = text.replace("\n\n", "\n");
         assert_eq!(text, expected, "{hidden}");
     }
+    for (page, text) in [
+        ("<dialog><p>a</dialog><p>b", "b"),
+        ("<div><button>m</div><p>b", "b"),
+        ("<p>a<button>m<p>n</button>b", "a\nb"),
+        ("<button>A<button>B</button>rest", "rest"),
+        ("<table><tr><td><button>A<td>b</table>", "b"),
+    ] {
+        assert_eq!(Html::All.text(page), text, "{page}");
+    }
     for (shown, line) in [
         ("<ul><li hidden>x<li>y</ul>", "y"),
         ("<dl><dt hidden>x<dd>y</dl>", "y"),
