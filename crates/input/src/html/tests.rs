@@ -51,6 +51,7 @@ fn invisible_content_is_left_out() {
         "<template><p>x<template>x</template>x</p></template>",
         "<noscript><p>x</p></noscript>",
         "<title>x</title>",
+        "<noembed><p>x</p></noembed>",
         "<textarea>x</textarea>",
         "<select><option>x<option>x</select>",
         "<svg><text>x</text></svg>",
@@ -70,6 +71,8 @@ fn invisible_content_is_left_out() {
         let expected = if markup.ends_with("x ") { "a" } else { "a\nb" };
         assert_eq!(all(&page), expected, "{markup}");
     }
+    let long = format!("<p style='--a: {}; DISPLAY: None'>x</p>b", "a".repeat(1000));
+    assert_eq!(all(&long), "b");
     assert_eq!(all("<input hidden>a<svg/>b<body hidden>c"), "a b\nc");
 }
 
