@@ -78,6 +78,15 @@ fn a_million_elements_in_each_other_are_read_in_linear_time() {
     }
 }
 
+#[test]
+fn a_header_of_many_character_sets_is_read_in_linear_time() {
+    let header = "charset=".repeat(500_000);
+    let start = Instant::now();
+    assert_eq!(decoded(b"a", Some(header.as_bytes())), "a");
+    let took = start.elapsed();
+    assert!(took < LONG, "took {took:?}");
+}
+
 /// HT2.
 #[test]
 fn hidden_elements_are_left_out_at_any_depth() {
