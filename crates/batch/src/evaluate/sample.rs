@@ -176,7 +176,7 @@ impl Sample {
                 if let Some(text) = text {
                     sample.add(text, &mut seen);
                 }
-                Ok(sample.texts.len() < job.sample)
+                Ok(true)
             },
         )?;
         Ok(sample)
@@ -196,27 +196,76 @@ fn whole(job: &Evaluate, id: String, text: &str) -> Read {
     }
 }
 
-/// Fingerprints drawn at random, each with those near it, until there are as many as are wanted.
+/// Fingerprints drawn at random, each with those near it, until as many documents have them as are wanted.
 fn neighbourhoods(fingerprints: Vec<Fingerprint>, count: usize) -> HashSet<u64> {
-    let (set, _) = FingerprintSet::counted(fingerprints);
-    let all = set.as_slice();
-    let mut order: Vec<u64> = all.iter().map(|one| one.0).collect();
+    let (set, repeated) = FingerprintSet::counted(fingerprints);
+    let mut order: Vec<u64> = set.as_slice().iter().map(|one| one.0).collect();
     Rng::with_seed(SEED).shuffle(&mut order);
-    let mut drawn = HashSet::new();
+    let mut draw = Draw::new(&set, &repeated, count);
     for centres in order.chunks(DRAWN_TOGETHER) {
-        let near = |centre: &u64| -> Vec<u64> {
-            let near = |one: &&Fingerprint| (one.0 ^ centre).count_ones() <= MOST_DISTANCE;
-            all.iter().filter(near).map(|one| one.0).collect()
-        };
-        let found: Vec<Vec<u64>> = centres.par_iter().map(near).collect();
-        for one in found.into_iter().flatten() {
-            drawn.insert(one);
-            if drawn.len() == count {
-                return drawn;
-            }
+        let near = |centre: &u64| draw.near(*centre);
+        let found: Vec<Vec<usize>> = centres.par_iter().map(near).collect();
+        if !found.iter().all(|places| draw.take(places)) {
+            break;
         }
     }
-    drawn
+    draw.drawn
+}
+
+/// What is drawn of the fingerprints of an input.
+struct Draw<'a> {
+    all: &'a [Fingerprint],
+    /// The places of those that several documents have, ascending, with how many do.
+    repeated: &'a [(usize, usize)],
+    /// How many documents are wanted.
+    count: usize,
+    /// How many more.
+    room: usize,
+    drawn: HashSet<u64>,
+}
+
+impl<'a> Draw<'a> {
+    fn new(set: &'a FingerprintSet, repeated: &'a [(usize, usize)], count: usize) -> Self {
+        Self {
+            all: set.as_slice(),
+            repeated,
+            count,
+            room: count,
+            drawn: HashSet::new(),
+        }
+    }
+
+    /// How many documents have the fingerprint at a place.
+    fn documents(&self, place: usize) -> usize {
+        let found = self.repeated.binary_search_by_key(&place, |(at, _)| *at);
+        found.map_or(1, |at| self.repeated[at].1)
+    }
+
+    /// The places of the fingerprints near one, without those drawn before: no more than there is room for. Those
+    /// that more documents have than are wanted are never drawn.
+    fn near(&self, centre: u64) -> Vec<usize> {
+        let places = self.all.iter().enumerate().filter(|(place, one)| {
+            (one.0 ^ centre).count_ones() <= MOST_DISTANCE
+                && !self.drawn.contains(&one.0)
+                && self.documents(*place) <= self.count
+        });
+        places.map(|(place, _)| place).take(self.room).collect()
+    }
+
+    /// Draws the fingerprints at these places. False once one does not fit, or nothing more does.
+    fn take(&mut self, places: &[usize]) -> bool {
+        for &place in places {
+            if self.drawn.contains(&self.all[place].0) {
+                continue;
+            }
+            let Some(left) = self.room.checked_sub(self.documents(place)) else {
+                return false;
+            };
+            self.room = left;
+            self.drawn.insert(self.all[place].0);
+        }
+        self.room > 0
+    }
 }
 
 /// Opens an input, which must hold texts.
@@ -237,6 +286,8 @@ fn open(options: &InputOptions) -> Result<Input, EvaluateError> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -249,6 +300,7 @@ mod tests {
         }
         let drawn = neighbourhoods(all.clone(), 300);
         assert_eq!(drawn.len(), 300);
+        assert_eq!(drawn, one_by_one(&all, 300));
         let whole =
             |three: &[Fingerprint]| three.iter().filter(|one| drawn.contains(&one.0)).count();
         let partial = all
@@ -256,5 +308,55 @@ mod tests {
             .filter(|three| ![0, 3].contains(&whole(three)));
         assert!(partial.count() <= 1);
         assert_eq!(drawn, neighbourhoods(all, 300));
+    }
+
+    /// The same without a bound on what is gathered, centre by centre, by the definition.
+    fn one_by_one(all: &[Fingerprint], count: usize) -> HashSet<u64> {
+        let distinct: BTreeSet<u64> = all.iter().map(|one| one.0).collect();
+        let documents = |of: u64| all.iter().filter(|one| one.0 == of).count();
+        let mut order: Vec<u64> = distinct.iter().copied().collect();
+        Rng::with_seed(SEED).shuffle(&mut order);
+        let (mut drawn, mut room) = (HashSet::new(), count);
+        for centre in order {
+            for &one in &distinct {
+                let is_near = (one ^ centre).count_ones() <= MOST_DISTANCE;
+                if !is_near || drawn.contains(&one) || documents(one) > count {
+                    continue;
+                }
+                let Some(left) = room.checked_sub(documents(one)) else {
+                    return drawn;
+                };
+                drawn.insert(one);
+                room = left;
+            }
+        }
+        drawn
+    }
+
+    #[test]
+    fn documents_are_counted_whatever_their_fingerprints() {
+        let mut rng = Rng::with_seed(4);
+        let mut all = Vec::new();
+        for _ in 0..300 {
+            let one = Fingerprint(rng.u64(..) & 0xFF_0F0F_0F0F);
+            all.extend(vec![one; rng.usize(1..6)]);
+        }
+        all.extend([Fingerprint(!0); 200]);
+        for count in [1, 7, 100, 199] {
+            let drawn = neighbourhoods(all.clone(), count);
+            assert_eq!(drawn, one_by_one(&all, count), "{count}");
+            let texts = all.iter().filter(|one| drawn.contains(&one.0)).count();
+            assert!(texts <= count && texts + 5 > count, "{texts} of {count}");
+        }
+    }
+
+    #[test]
+    fn no_more_neighbours_are_gathered_than_there_is_room_for() {
+        let (set, _) = FingerprintSet::counted((0..1024).map(Fingerprint).collect());
+        let mut draw = Draw::new(&set, &[], 30);
+        assert_eq!(draw.near(0).len(), 30);
+        assert!(draw.take(&(0..20).collect::<Vec<_>>()));
+        let places: Vec<usize> = (20..30).collect();
+        assert_eq!(draw.near(0), places);
     }
 }

@@ -246,6 +246,29 @@ fn a_large_input_is_drawn_from_with_its_neighbours() {
     assert_eq!(found.json(), scene.evaluate().json());
 }
 
+/// With `words-v3` texts of the same runs have one fingerprint, however often they repeat them.
+#[test]
+fn all_texts_of_a_drawn_fingerprint_are_read() {
+    let family = |text: usize| {
+        (0..9)
+            .map(move |word| format!("t{text}w{word} "))
+            .collect::<String>()
+    };
+    let once = (0..300).map(|text| family(text).repeat(4));
+    let again = (0..300).map(|text| family(text).repeat(5));
+    let texts: Vec<String> = once.chain(again).collect();
+    let recipe = TextRecipe::default();
+    assert_eq!(
+        recipe.fingerprint(&texts[7]),
+        recipe.fingerprint(&texts[307])
+    );
+    let mut scene = Scene::of(&texts);
+    scene.job.sample = 300;
+    let found = scene.evaluate();
+    assert_eq!((found.texts, found.drawn_from), (300, Some(600)));
+    assert_eq!(found.true_pairs, 150);
+}
+
 #[test]
 fn few_true_pairs_and_fingerprints_are_refused() {
     let mut scene = Scene::of(&made_up(20));

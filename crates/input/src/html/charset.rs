@@ -9,6 +9,8 @@ use memchr::memmem;
 
 /// Within how many bytes a page may declare its character set.
 const PRESCAN_BYTES: usize = 1024;
+/// More than the longest label of a character set has.
+const LABEL_BYTES: usize = 64;
 
 /// The markup of a page, whose HTTP header may have a `Content-Type`. Bytes that the character set
 /// does not have become U+FFFD; NULs are left out, as browsers do.
@@ -147,6 +149,7 @@ fn encoding_after(text: &[u8], name: &[u8]) -> Option<&'static Encoding> {
         let value = value.strip_prefix(b"\"").unwrap_or(value);
         let value = value.strip_prefix(b"'").unwrap_or(value);
         let ends = |byte: &u8| matches!(byte, b'"' | b'\'' | b';') || byte.is_ascii_whitespace();
+        let value = &value[..value.len().min(LABEL_BYTES)];
         let end = value.iter().position(ends).unwrap_or(value.len());
         Encoding::for_label_no_replacement(&value[..end])
     })

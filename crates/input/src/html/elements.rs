@@ -41,7 +41,7 @@ pub(super) enum Role {
     Main,
 }
 
-/// How much of an attribute is looked at.
+/// How much of an attribute is looked at, except for `style`.
 const ATTRIBUTE_BYTES: usize = 256;
 
 /// In the class or id of elements that are beside the main content. Authors of all languages write
@@ -115,9 +115,9 @@ pub(super) fn flow(name: &[u8]) -> Flow {
 /// The role of the element of a name. A form is none: some sites wrap whole pages in one.
 pub(super) fn role_of_name(name: &[u8]) -> Option<(Source, Role)> {
     Some(match name {
-        b"audio" | b"button" | b"canvas" | b"datalist" | b"dialog" | b"iframe" | b"noframes"
-        | b"noscript" | b"script" | b"select" | b"style" | b"svg" | b"template" | b"textarea"
-        | b"title" | b"video" => (Source::Hiding, Role::Hidden),
+        b"audio" | b"button" | b"canvas" | b"datalist" | b"dialog" | b"iframe" | b"noembed"
+        | b"noframes" | b"noscript" | b"script" | b"select" | b"style" | b"svg" | b"template"
+        | b"textarea" | b"title" | b"video" => (Source::Hiding, Role::Hidden),
         b"main" => (Source::Author, Role::Main),
         b"aside" | b"footer" | b"header" | b"nav" => (Source::Name, Role::Aside),
         b"article" => (Source::Name, Role::Main),
@@ -127,11 +127,12 @@ pub(super) fn role_of_name(name: &[u8]) -> Option<(Source, Role)> {
 
 /// The role that an attribute gives to its element.
 pub(super) fn role_of_attribute(name: &[u8], value: &[u8]) -> Option<(Source, Role)> {
+    let style = value;
     let value = &value[..value.len().min(ATTRIBUTE_BYTES)];
     let hides = match name {
         b"hidden" => true,
         b"aria-hidden" => value.eq_ignore_ascii_case(b"true"),
-        b"style" => is_not_displayed(value),
+        b"style" => is_not_displayed(style),
         _ => false,
     };
     if hides {
@@ -154,13 +155,14 @@ pub(super) fn role_of_attribute(name: &[u8], value: &[u8]) -> Option<(Source, Ro
 }
 
 fn is_not_displayed(style: &[u8]) -> bool {
-    let style = String::from_utf8_lossy(style).to_ascii_lowercase();
-    style.split(';').any(|declaration| {
-        declaration
-            .split_once(':')
-            .is_some_and(|(property, value)| {
-                property.trim() == "display" && value.trim_start().starts_with("none")
-            })
+    style.split(|byte| *byte == b';').any(|declaration| {
+        let colon = declaration.iter().position(|byte| *byte == b':');
+        let (property, value) = declaration.split_at(colon.unwrap_or(declaration.len()));
+        let value = value.get(1..).unwrap_or_default().trim_ascii_start();
+        let begins_with_none = value
+            .get(..4)
+            .is_some_and(|it| it.eq_ignore_ascii_case(b"none"));
+        begins_with_none && property.trim_ascii().eq_ignore_ascii_case(b"display")
     })
 }
 

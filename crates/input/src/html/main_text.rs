@@ -95,8 +95,11 @@ fn long_runs(blocks: &[Block]) -> Vec<bool> {
     }
     let most = runs.iter().map(|run| run.weight).max().unwrap_or(0);
     let mut kept = vec![false; blocks.len()];
+    // Where the last run that was taken ends: headings before it were looked at with it.
+    let mut done = 0;
     for run in runs.iter().filter(|run| run.weight * 5 >= most) {
-        let before = blocks[..run.first].iter().rev();
+        let before = blocks[done..run.first].iter().rev();
+        done = run.last + 1;
         let headings = before.take_while(|block| block.is_heading && !block.is_aside);
         for index in run.first - headings.count()..=run.last {
             kept[index] = goes_with_prose(&blocks[index]);

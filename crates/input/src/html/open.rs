@@ -35,6 +35,8 @@ enum Kind {
     RowGroup,
     Row,
     Cell,
+    /// Paragraphs outside are not ended from within.
+    Button,
     /// Nothing outside is ended from within.
     Boundary,
 }
@@ -164,8 +166,8 @@ impl OpenElements {
     /// From which element on a start tag ends all.
     fn ended_by_start(&mut self, name: &[u8], kind: Kind) -> Option<usize> {
         use Kind::{
-            Block, Boundary, Cell, Choice, Inline, Item, List, Loose, Paragraph, Row, RowGroup,
-            Table, Term,
+            Block, Boundary, Button, Cell, Choice, Inline, Item, List, Loose, Paragraph, Row,
+            RowGroup, Table, Term,
         };
         let is_special = |kind| !matches!(kind, Inline | Choice);
         let own = match kind {
@@ -180,6 +182,10 @@ impl OpenElements {
             Cell => self.look(
                 |element| element.kind == Cell,
                 |element| matches!(element.kind, Row | Table | Boundary),
+            ),
+            Button => self.look(
+                |element| element.kind == Button,
+                |element| is_barrier(Button, element.kind),
             ),
             Row | RowGroup => {
                 let is_end = |element: &Element| {
@@ -197,7 +203,7 @@ impl OpenElements {
         }
         self.look(
             |element| element.kind == Paragraph,
-            |element| matches!(element.kind, Table | RowGroup | Row | Cell | Boundary),
+            |element| is_barrier(Paragraph, element.kind),
         )
     }
 
@@ -236,15 +242,16 @@ impl OpenElements {
 /// Whether the end tag of one kind does not look beyond an open element of another.
 fn is_barrier(of: Kind, open: Kind) -> bool {
     use Kind::{
-        Block, Boundary, Cell, Choice, Inline, Item, List, Loose, Paragraph, Row, RowGroup, Table,
-        Term,
+        Block, Boundary, Button, Cell, Choice, Inline, Item, List, Loose, Paragraph, Row, RowGroup,
+        Table, Term,
     };
     match of {
         Inline | Choice => !matches!(open, Inline | Choice),
         Table => open == Boundary,
         RowGroup | Row | Cell => matches!(open, Table | Boundary),
         Item => matches!(open, List | Cell | Row | RowGroup | Table | Boundary),
-        Paragraph | Loose | Block | List | Term | Boundary => {
+        Paragraph => matches!(open, Cell | Row | RowGroup | Table | Boundary | Button),
+        Loose | Block | List | Term | Button | Boundary => {
             matches!(open, Cell | Row | RowGroup | Table | Boundary)
         }
     }
@@ -262,13 +269,14 @@ fn kind(name: &[u8]) -> Kind {
         b"tbody" | b"thead" | b"tfoot" | b"caption" | b"colgroup" => Kind::RowGroup,
         b"tr" => Kind::Row,
         b"td" | b"th" => Kind::Cell,
-        b"applet" | b"button" | b"html" | b"marquee" | b"object" | b"template" => Kind::Boundary,
-        b"article" | b"aside" | b"blockquote" | b"body" | b"center" | b"details" | b"dir"
-        | b"dl" | b"fieldset" | b"figcaption" | b"figure" | b"footer" | b"form" | b"h1" | b"h2"
-        | b"h3" | b"h4" | b"h5" | b"h6" | b"head" | b"header" | b"hgroup" | b"iframe"
-        | b"listing" | b"main" | b"nav" | b"noembed" | b"noframes" | b"noscript" | b"plaintext"
-        | b"pre" | b"script" | b"search" | b"section" | b"select" | b"style" | b"summary"
-        | b"textarea" | b"title" | b"xmp" => Kind::Block,
+        b"button" => Kind::Button,
+        b"applet" | b"html" | b"marquee" | b"object" | b"template" => Kind::Boundary,
+        b"article" | b"aside" | b"blockquote" | b"body" | b"center" | b"details" | b"dialog"
+        | b"dir" | b"dl" | b"fieldset" | b"figcaption" | b"figure" | b"footer" | b"form"
+        | b"h1" | b"h2" | b"h3" | b"h4" | b"h5" | b"h6" | b"head" | b"header" | b"hgroup"
+        | b"iframe" | b"listing" | b"main" | b"nav" | b"noembed" | b"noframes" | b"noscript"
+        | b"plaintext" | b"pre" | b"script" | b"search" | b"section" | b"select" | b"style"
+        | b"summary" | b"textarea" | b"title" | b"xmp" => Kind::Block,
         _ => Kind::Inline,
     }
 }

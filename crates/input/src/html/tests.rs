@@ -51,6 +51,7 @@ fn invisible_content_is_left_out() {
         "<template><p>x<template>x</template>x</p></template>",
         "<noscript><p>x</p></noscript>",
         "<title>x</title>",
+        "<noembed><p>x</p></noembed>",
         "<textarea>x</textarea>",
         "<select><option>x<option>x</select>",
         "<svg><text>x</text></svg>",
@@ -70,6 +71,8 @@ fn invisible_content_is_left_out() {
         let expected = if markup.ends_with("x ") { "a" } else { "a\nb" };
         assert_eq!(all(&page), expected, "{markup}");
     }
+    let long = format!("<p style='--a: {}; DISPLAY: None'>x</p>b", "a".repeat(1000));
+    assert_eq!(all(&long), "b");
     assert_eq!(all("<input hidden>a<svg/>b<body hidden>c"), "a b\nc");
 }
 
@@ -123,6 +126,15 @@ fn elements_end_where_the_standard_ends_them() {
         let text = all(hidden);
         let text = text.replace("\n\n", "\n");
         assert_eq!(text, expected, "{hidden}");
+    }
+    for (page, text) in [
+        ("<dialog><p>a</dialog><p>b", "b"),
+        ("<div><button>m</div><p>b", "b"),
+        ("<p>a<button>m<p>n</button>b", "a\nb"),
+        ("<button>A<button>B</button>rest", "rest"),
+        ("<table><tr><td><button>A<td>b</table>", "b"),
+    ] {
+        assert_eq!(Html::All.text(page), text, "{page}");
     }
     for (shown, line) in [
         ("<ul><li hidden>x<li>y</ul>", "y"),

@@ -78,6 +78,15 @@ fn a_million_elements_in_each_other_are_read_in_linear_time() {
     }
 }
 
+#[test]
+fn a_header_of_many_character_sets_is_read_in_linear_time() {
+    let header = "charset=".repeat(500_000);
+    let start = Instant::now();
+    assert_eq!(decoded(b"a", Some(header.as_bytes())), "a");
+    let took = start.elapsed();
+    assert!(took < LONG, "took {took:?}");
+}
+
 /// HT2.
 #[test]
 fn hidden_elements_are_left_out_at_any_depth() {
@@ -102,6 +111,17 @@ fn hidden_elements_are_left_out_at_any_depth() {
     let page = start + "x" + &"</i>x</div>".repeat(DEEP) + "b";
     assert_bounded("hidden in others", &page);
     assert_eq!(all(&page), "b");
+}
+
+/// Each heading of prose is a run of its own, and all blocks before it are headings.
+#[test]
+fn pages_of_headings_alone_are_read_in_linear_time() {
+    let headings = format!("<h1>{}</h1>{}", "x".repeat(70), "<h1>x</h1>".repeat(7));
+    for runs in [125_000, 250_000] {
+        let markup = headings.repeat(runs);
+        assert_bounded(&format!("{runs} runs of headings"), &markup);
+        assert_eq!(main(&markup).lines().count(), runs * 8 - 7);
+    }
 }
 
 #[test]
