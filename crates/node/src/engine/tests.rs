@@ -459,7 +459,7 @@ impl Model {
                 *state = (version, is_insert);
                 changed.extend(differs.then_some(place));
             } else {
-                newer.extend(differs.then_some(place));
+                newer.extend((version < state.0 || differs).then_some(place));
             }
         }
         (changed, newer)
