@@ -61,7 +61,9 @@ impl Read {
         let stdin = Box::new(io::stdin());
         let mut rewrite = Rewrite::open(&job.input, needs, job.recipe, job.keep, stdin)?;
         let paths = rewrite.paths();
-        let target = Target::open(&job.output, paths, &job.input.paths, rewrite.format())?;
+        let dropped = job.dropped.as_ref();
+        let given = &job.input.paths;
+        let target = Target::open(&job.output, paths, given, rewrite.format(), dropped)?;
 
         let bar = (progress.bar)("reading", None);
         let read = rewrite.read(&mut |documents| bar.inc(documents))?;

@@ -31,12 +31,13 @@ pub(super) enum Written {
 }
 
 impl Target {
-    /// Opens the target; it is none of the inputs, and in no folder that is read.
+    /// Opens the target; it is none of the inputs, in no folder that is read, and not the list of what is dropped.
     pub(super) fn open(
         path: &Path,
         inputs: &[PathBuf],
         given: &[PathBuf],
         format: Format,
+        dropped: Option<&Output>,
     ) -> Result<Self, JobError> {
         let all = [inputs, given].concat();
         if inputs.len() > 1 || is_folder(path) {
@@ -68,6 +69,15 @@ impl Target {
         check_compression(path)?;
         let output = Output::open_compressed(Some(path), &all)?;
         let name = output.name().to_owned();
+        if let Some(dropped) = dropped {
+            let is_same = dropped.is_the_same_as(&output);
+            let are_stdout = dropped.is_stdout() && output.is_stdout();
+            if are_stdout || is_same.map_err(OutputError::failed(name.clone()))? {
+                return Err(JobError::Target(
+                    "--dropped and --output name the same file: choose another for one".to_owned(),
+                ));
+            }
+        }
         let compressor = Compressor::new(Compression::of_name(path), output);
         let compressor = compressor.map_err(OutputError::failed(name.clone()))?;
         Ok(Self::File(name, compressor))

@@ -10,7 +10,6 @@ use simshard_batch::{By, Dedup, Output};
 use simshard_input::{Carries, Needs, Preference};
 
 use crate::args::{InputArgs, RecipeArgs, SearchArgs};
-use crate::exit::UsageError;
 use crate::progress::SHOWN;
 use crate::say;
 use against::AgainstArgs;
@@ -81,10 +80,6 @@ pub fn run(args: &DedupArgs) -> anyhow::Result<()> {
     let recipe = args.recipe.effective()?;
     let input = args.documents.options().expanded()?;
     let dropped = match &args.dropped {
-        Some(path) if *path == args.output => {
-            let message = "--dropped and --output name the same file: choose another for one";
-            return Err(UsageError(message.to_owned()).into());
-        }
         Some(path) => Some(Output::open(Some(path), &input.paths)?),
         None => None,
     };

@@ -354,8 +354,12 @@ fn what_cannot_be_meant_is_refused() {
     let folder = Folder::new();
     let input = folder.write("in.jsonl", TEXTS);
     let out = folder.path("out.jsonl");
+    let name = folder.0.path().file_name().unwrap().to_str().unwrap();
+    let same = folder.path(&format!("../{name}/out.jsonl"));
     for (args, problem) in [
         (vec!["-o", &*input], "is the input"),
+        (vec!["-o", &*out, "--dropped", &*same], "name the same file"),
+        (vec!["-o", "-", "--dropped", "-"], "name the same file"),
         (vec!["-o", "out.parquet"], "looks like parquet"),
         (vec!["-o", "out.jsonl.xz"], "xz is read, not written"),
         (vec!["-o", &*out, "--dropped", &*out], "name the same file"),
