@@ -92,7 +92,7 @@ pub struct EvaluateArgs {
 pub fn run(args: &EvaluateArgs) -> anyhow::Result<()> {
     let mut input = args.documents.options().expanded()?;
     input.min_words = args.min_words;
-    let report = open_report(args.report.as_deref(), &input.paths)?;
+    let report = open_report(args.report.as_deref(), &args.files_read(&input.paths))?;
     let job = Evaluate {
         input,
         recipes: args.recipes(),
@@ -133,6 +133,16 @@ impl EvaluateArgs {
             .collect();
         recipes.extend(Window::new(3).map(TextRecipe::WordsV2));
         recipes
+    }
+
+    /// The inputs, and the labels beside them.
+    fn files_read(&self, inputs: &[PathBuf]) -> Vec<PathBuf> {
+        let mut files = inputs.to_vec();
+        if files.is_empty() {
+            files.push(PathBuf::from("-"));
+        }
+        files.extend(self.pairs.clone());
+        files
     }
 
     fn labels(&self) -> anyhow::Result<Option<Labels>> {

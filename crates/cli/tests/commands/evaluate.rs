@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 use std::fs;
+use std::process::Command;
 
 use serde_json::Value;
 use simshard_testkit::run;
@@ -240,4 +241,50 @@ fn what_is_no_number_of_documents_and_documents_without_texts_are_refused() {
         assert_eq!(output.status.code(), Some(2), "{}", log(&output));
         assert!(log(&output).contains(message), "{}", log(&output));
     }
+}
+
+#[test]
+fn a_pipe_is_not_read_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let script =
+        "exec 3<&0; cat <&3 > \"$1\" & exec \"$0\" evaluate --format jsonl --sample 100 \"$1\"";
+    let args = ["-c", script, BINARY, pipe.to_str().unwrap()];
+    let output = run("sh", args, pairs());
+    assert_eq!(output.status.code(), Some(2), "{}", log(&output));
+    assert!(
+        log(&output).contains("the input is read twice"),
+        "{}",
+        log(&output)
+    );
+}
+
+#[test]
+fn the_report_is_no_file_that_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let [labels, pages] = ["labels.tsv", "pages.jsonl"].map(|name| folder.path().join(name));
+    let lines: String = (0..120)
+        .map(|text| format!("{text}a\t{text}b\t1\n"))
+        .collect();
+    fs::write(&labels, &lines).unwrap();
+    fs::write(&pages, pairs()).unwrap();
+    for documents in [pages.to_str().unwrap(), "-"] {
+        for report in ["labels.tsv", "pages.jsonl", "./labels.tsv"] {
+            if documents == "-" && report == "pages.jsonl" {
+                continue;
+            }
+            let report = folder.path().join(report);
+            let [labels, report] = [&labels, &report].map(|path| path.to_str().unwrap());
+            let args = [
+                "evaluate", documents, "--format", "jsonl", "--pairs", labels, "--report", report,
+            ];
+            let output = run(BINARY, args, pairs());
+            assert_eq!(output.status.code(), Some(2), "{report}: {}", log(&output));
+            assert!(output.stdout.is_empty(), "{report}");
+        }
+    }
+    assert_eq!(fs::read_to_string(&labels).unwrap(), lines);
+    assert_eq!(fs::read_to_string(&pages).unwrap(), pairs());
 }
