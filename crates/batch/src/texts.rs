@@ -98,7 +98,7 @@ impl Texts {
 }
 
 /// Whether the input is files and folders: pipes, and what else is no file, can be read only once.
-fn can_be_read_again(options: &InputOptions) -> bool {
+pub(crate) fn can_be_read_again(options: &InputOptions) -> bool {
     let is_there = |path: &std::path::PathBuf| path.is_file() || path.is_dir();
     !options.reads_stdin() && options.paths.iter().all(is_there)
 }

@@ -31,7 +31,7 @@ pub use lead_groups::LeadGroups;
 pub use pairs::{FingerprintSet, Lead, Pair, PairSearch, PairsWanted};
 pub use recipe::{
     Explanation, Recipe, Takes, TakesNoTexts, TextRecipe, UnknownRecipe, Window, features,
-    word_runs,
+    normalized, word_runs,
 };
 pub use table::Table;
 pub use tables::{ActiveTables, Tables};

@@ -21,6 +21,7 @@ use super::text::Text;
 use super::truth::Labels;
 use super::{Evaluate, EvaluateError};
 use crate::progress::Progress;
+use crate::texts::can_be_read_again;
 
 /// The same documents are drawn each time.
 const SEED: u64 = 0x51a5;
@@ -151,17 +152,17 @@ impl Sample {
         fingerprints: Vec<Fingerprint>,
         bar: &ProgressBar,
     ) -> Result<Self, EvaluateError> {
-        if job.input.reads_stdin() {
+        if !can_be_read_again(&job.input) {
             return Err(EvaluateError::ReadOnce { sample: job.sample });
         }
         let all = fingerprints.len() as u64;
-        let wanted = neighbourhoods(fingerprints, job.sample);
+        let (wanted, documents) = neighbourhoods(fingerprints, job.sample);
         let mut sample = Self {
             drawn_from: Some(all),
             repeated: 0,
             ..self
         };
-        let mut seen = HashSet::new();
+        let (mut seen, mut read) = (HashSet::new(), 0);
         for_each_text(
             open(&job.input)?,
             |id, text| {
@@ -175,8 +176,9 @@ impl Sample {
                 bar.inc(1);
                 if let Some(text) = text {
                     sample.add(text, &mut seen);
+                    read += 1;
                 }
-                Ok(true)
+                Ok(read < documents)
             },
         )?;
         Ok(sample)
@@ -196,8 +198,9 @@ fn whole(job: &Evaluate, id: String, text: &str) -> Read {
     }
 }
 
-/// Fingerprints drawn at random, each with those near it, until as many documents have them as are wanted.
-fn neighbourhoods(fingerprints: Vec<Fingerprint>, count: usize) -> HashSet<u64> {
+/// Fingerprints drawn at random, each with those near it, until as many documents have them as are wanted. Answers also
+/// how many have them.
+fn neighbourhoods(fingerprints: Vec<Fingerprint>, count: usize) -> (HashSet<u64>, usize) {
     let (set, repeated) = FingerprintSet::counted(fingerprints);
     let mut order: Vec<u64> = set.as_slice().iter().map(|one| one.0).collect();
     Rng::with_seed(SEED).shuffle(&mut order);
@@ -209,7 +212,7 @@ fn neighbourhoods(fingerprints: Vec<Fingerprint>, count: usize) -> HashSet<u64> 
             break;
         }
     }
-    draw.drawn
+    (draw.drawn, count - draw.room)
 }
 
 /// What is drawn of the fingerprints of an input.
@@ -298,8 +301,8 @@ mod tests {
             let one = rng.u64(..);
             all.extend([one, one ^ 0b111, one ^ (1 << 40)].map(Fingerprint));
         }
-        let drawn = neighbourhoods(all.clone(), 300);
-        assert_eq!(drawn.len(), 300);
+        let (drawn, documents) = neighbourhoods(all.clone(), 300);
+        assert_eq!((drawn.len(), documents), (300, 300));
         assert_eq!(drawn, one_by_one(&all, 300));
         let whole =
             |three: &[Fingerprint]| three.iter().filter(|one| drawn.contains(&one.0)).count();
@@ -307,7 +310,7 @@ mod tests {
             .chunks(3)
             .filter(|three| ![0, 3].contains(&whole(three)));
         assert!(partial.count() <= 1);
-        assert_eq!(drawn, neighbourhoods(all, 300));
+        assert_eq!(drawn, neighbourhoods(all, 300).0);
     }
 
     /// The same without a bound on what is gathered, centre by centre, by the definition.
@@ -343,10 +346,11 @@ mod tests {
         }
         all.extend([Fingerprint(!0); 200]);
         for count in [1, 7, 100, 199] {
-            let drawn = neighbourhoods(all.clone(), count);
+            let (drawn, documents) = neighbourhoods(all.clone(), count);
             assert_eq!(drawn, one_by_one(&all, count), "{count}");
             let texts = all.iter().filter(|one| drawn.contains(&one.0)).count();
             assert!(texts <= count && texts + 5 > count, "{texts} of {count}");
+            assert_eq!(texts, documents);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use simshard_simhash::{Degenerate, Fingerprint, TextRecipe, Window, word_runs};
+use simshard_simhash::{Degenerate, Fingerprint, TextRecipe, Window, normalized, word_runs};
 
 /// The parts of a text that an evaluation keeps.
 #[derive(Clone, Debug)]
@@ -57,20 +57,26 @@ impl Length {
 }
 
 impl Text {
-    /// Looks at a text; `None` if it has no words.
+    /// Looks at a text; `None` if it has no words. Its words are those in NFC; recipes get it as it is.
     pub(super) fn new(
         id: String,
         text: &str,
         window: Window,
         recipes: &[TextRecipe],
     ) -> Option<Self> {
-        let mut runs = word_runs(text, window);
+        let composed = normalized(text);
+        let mut runs = word_runs(&composed, window);
         if runs.is_empty() {
             return None;
         }
         let mut hasher = DefaultHasher::new();
         runs.hash(&mut hasher);
-        let length = Length::of(runs.len() + window.size() - 1);
+        let words = match Window::new(1) {
+            // It may have fewer words than a run.
+            Some(one) if runs.len() == 1 => word_runs(&composed, one).len(),
+            _ => runs.len() + window.size() - 1,
+        };
+        let length = Length::of(words);
         runs.sort_unstable();
         runs.dedup();
         runs.shrink_to_fit();
@@ -108,5 +114,31 @@ mod tests {
         let text = Text::new("a".to_owned(), &"x ".repeat(300), window, &[]).unwrap();
         assert_eq!((text.runs.len(), text.length), (1, Length::Long));
         assert_eq!(text.degenerate, Some(Degenerate::Few));
+        let window = Window::new(64).unwrap();
+        for (words, length) in [
+            (10, Length::Short),
+            (49, Length::Short),
+            (63, Length::Middling),
+            (64, Length::Middling),
+        ] {
+            let text = Text::new("a".to_owned(), &"x ".repeat(words), window, &[]).unwrap();
+            assert_eq!(text.length, length, "{words} words");
+        }
+    }
+
+    #[test]
+    fn composed_and_decomposed_characters_are_the_same() {
+        let window = Window::new(2).unwrap();
+        let [composed, decomposed] = [
+            "caf\u{e9} na\u{ef}f \u{ac00}",
+            "cafe\u{301} nai\u{308}f \u{1100}\u{1161}",
+        ]
+        .map(|text| Text::new(String::new(), text, window, &[TextRecipe::WordsV1]).unwrap());
+        assert_eq!(
+            (composed.words, &composed.runs),
+            (decomposed.words, &decomposed.runs)
+        );
+        // Recipes see the text as it is.
+        assert_ne!(composed.fingerprints, decomposed.fingerprints);
     }
 }

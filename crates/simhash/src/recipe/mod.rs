@@ -28,6 +28,7 @@ pub use explanation::Explanation;
 pub use text_recipe::TextRecipe;
 pub use window::Window;
 pub use words::word_runs;
+pub use words_v2::normalized;
 
 /// A way to turn a document into a fingerprint, frozen under its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -69,9 +69,9 @@ pub(super) fn joined<const N: usize>(
     })
 }
 
-/// A text in NFC. Texts that the quick check recognises are not copied, and ASCII is not even read
-/// as characters.
-fn normalized(text: &str) -> Cow<'_, str> {
+/// A text in NFC (Unicode 17.0), as the recipes of minima normalise it. Texts that the quick check recognises are not
+/// copied, and ASCII is not even read as characters.
+pub fn normalized(text: &str) -> Cow<'_, str> {
     let mut rest = text;
     while !rest.is_empty() {
         rest = &rest[words::ascii_length(rest.as_bytes())..];
