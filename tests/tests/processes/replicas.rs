@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use futures_util::TryStreamExt;
-use simshard_client::{
-    Client, ClientError, Documents, Fingerprint, Queries, Reason, SearchSpec, v1,
-};
+use simshard_client::{Client, ClientError, Documents, Fingerprint, Queries, Reason, SearchSpec};
 use simshard_simhash::synthetic::Data;
 use simshard_testkit::{End, Oracle, ProcessCluster};
 use tokio::task::block_in_place;
+
+use crate::load::create;
 
 const DISTANCE: u32 = 3;
 
@@ -84,11 +84,7 @@ async fn lose_nodes(replicas: usize) {
     const NODES: usize = 3;
     let mut cluster = ProcessCluster::start_replicated(NODES, replicas);
     let client = cluster.client().with_timeout(Duration::from_secs(20));
-    let create = v1::CreateCorpusRequest {
-        name: "crawl".to_owned(),
-        ..v1::CreateCorpusRequest::default()
-    };
-    client.create_corpus(create).await.unwrap();
+    create(&client).await;
     let mut oracle = Oracle::default();
     let first = documents(1);
     let inserted = change(&client, &mut oracle, &first).await.unwrap();
@@ -126,11 +122,7 @@ async fn one_of_three_replicas_answers_for_all_and_two_take_changes() {
 async fn hot_replicas_tell_of_their_shards_and_cold_ones_do_not() {
     let cluster = ProcessCluster::start_hot_and_cold(3, 3, 2);
     let client = cluster.client().with_timeout(Duration::from_secs(20));
-    let create = v1::CreateCorpusRequest {
-        name: "crawl".to_owned(),
-        ..v1::CreateCorpusRequest::default()
-    };
-    client.create_corpus(create).await.unwrap();
+    create(&client).await;
     let mut oracle = Oracle::default();
     change(&client, &mut oracle, &documents(1)).await.unwrap();
     let corpus = client.get_corpus("crawl").await.unwrap();

@@ -80,6 +80,14 @@ impl Scene {
         })
     }
 
+    /// Threads that each queue a change, by the first record and by the second.
+    fn writers(&self) -> [thread::JoinHandle<bool>; 2] {
+        [1, 2].map(|number| {
+            let scene = self.clone();
+            thread::spawn(move || scene.change(number))
+        })
+    }
+
     fn install(&self, number: u64) -> bool {
         let records = ShardRecords::from([(SHARD, std::sync::Arc::new(record(number)))]);
         let find = |replicas: &Replicas| {
@@ -151,10 +159,7 @@ fn explore(run: impl Fn() + Send + Sync + 'static) -> usize {
 fn changes_stand_between_the_record_that_they_go_by_and_the_next_one() {
     let count = explore(|| {
         let scene = Scene::new();
-        let writers = [1, 2].map(|number| {
-            let scene = scene.clone();
-            thread::spawn(move || scene.change(number))
-        });
+        let writers = scene.writers();
         assert!(scene.install(2));
         assert!(!scene.change(1));
         scene.sync(2);
@@ -172,10 +177,7 @@ fn changes_stand_between_the_record_that_they_go_by_and_the_next_one() {
 fn no_change_goes_by_a_record_that_the_log_refuses() {
     let count = explore(|| {
         let scene = Scene::new();
-        let writers = [1, 2].map(|number| {
-            let scene = scene.clone();
-            thread::spawn(move || scene.change(number))
-        });
+        let writers = scene.writers();
         assert!(scene.install(2));
         scene.refuse();
         assert!(scene.change(1));

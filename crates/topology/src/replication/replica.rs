@@ -7,8 +7,8 @@
 //! ```
 //!
 //! An entry counts at three times. Once it is appended, the gate takes no writes by an earlier one. Once it is synced, the
-//! gate takes writes by it, it is reported for a seal, and a crash keeps it. Once it is applied, reads and copies see it. The caller holds a lock from the
-//! question whether an entry may be appended until it is.
+//! gate takes writes by it, it is reported for a seal, and a crash keeps it. Once it is applied, reads and copies see it.
+//! The caller holds a lock from the question whether an entry may be appended until it is.
 //!
 //! # Invariants
 //! - RP1: a store takes a write only at the epoch that it appended last, only once that is synced, as the log may yet refuse

@@ -1,6 +1,5 @@
 //! The cases in which a node fails: for how long clients have no success.
 
-use std::io;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -74,42 +73,55 @@ enum Fault {
     Killed,
     /// It keeps its connections and answers nothing.
     Stopped,
-    /// All packets to it are lost, silently.
-    IncomingLost,
-    /// All packets from it are lost, silently.
-    OutgoingLost,
+    /// All packets to it or from it are lost, silently.
+    PacketsLost(Way),
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    Incoming,
+    Outgoing,
+}
+
+impl Way {
+    const fn link(self, host: &Host) -> Link<'_> {
+        match self {
+            Self::Incoming => Link::Into(host),
+            Self::Outgoing => Link::OutOf(host),
+        }
+    }
 }
 
 impl Fault {
     const ALL: [Self; 4] = [
         Self::Killed,
         Self::Stopped,
-        Self::IncomingLost,
-        Self::OutgoingLost,
+        Self::PacketsLost(Way::Incoming),
+        Self::PacketsLost(Way::Outgoing),
     ];
 
     const fn case(self) -> Case {
         match self {
             Self::Killed => Case::NodeKilled,
             Self::Stopped => Case::NodeStopped,
-            Self::IncomingLost => Case::NodeIncomingLost,
-            Self::OutgoingLost => Case::NodeOutgoingLost,
+            Self::PacketsLost(Way::Incoming) => Case::NodeIncomingLost,
+            Self::PacketsLost(Way::Outgoing) => Case::NodeOutgoingLost,
         }
     }
 
     /// Whether it is a fault of links.
     const fn needs_network(self) -> bool {
-        matches!(self, Self::IncomingLost | Self::OutgoingLost)
+        matches!(self, Self::PacketsLost(_))
     }
 
     fn begin(self, node: &mut Node, network: Option<&Network>) -> anyhow::Result<()> {
         match self {
             Self::Killed => node.end(End::Kill),
             Self::Stopped => node.freeze(),
-            Self::IncomingLost => on(network, node, |network, host| network.cut(Link::Into(host))),
-            Self::OutgoingLost => on(network, node, |network, host| {
-                network.cut(Link::OutOf(host))
-            }),
+            Self::PacketsLost(way) => {
+                let (network, host) = place(network, node)?;
+                Ok(network.cut(way.link(host))?)
+            }
         }
     }
 
@@ -117,28 +129,21 @@ impl Fault {
         match self {
             Self::Killed => node.start_again().map(|_| ()),
             Self::Stopped => node.thaw(),
-            Self::IncomingLost => on(network, node, |network, host| {
-                network.mend(Link::Into(host))
-            }),
-            Self::OutgoingLost => on(network, node, |network, host| {
-                network.mend(Link::OutOf(host))
-            }),
+            Self::PacketsLost(way) => {
+                let (network, host) = place(network, node)?;
+                Ok(network.mend(way.link(host))?)
+            }
         }
     }
 }
 
-/// Changes a link of a node.
-fn on(
-    network: Option<&Network>,
-    node: &Node,
-    change: impl FnOnce(&Network, &Host) -> io::Result<()>,
-) -> anyhow::Result<()> {
-    let network = network.context("there is no network")?;
-    let host = node
-        .site()
-        .host()
-        .context("the node has no host of its own")?;
-    Ok(change(network, host)?)
+/// The network and the host of a node that has one of its own.
+fn place<'a>(
+    network: Option<&'a Network>,
+    node: &'a Node,
+) -> anyhow::Result<(&'a Network, &'a Host)> {
+    let place = network.zip(node.site().host());
+    place.context("the node has no host of its own")
 }
 
 /// Whether a case needs a network of its own.

@@ -440,30 +440,25 @@ fn a_copy_does_not_count_once_its_source_has_left() {
 /// learner would lose it to what it copies.
 #[test]
 fn a_change_that_only_the_source_has_is_not_done_by_an_older_one() {
-    let paths = [(); 2].map(|()| tempfile::tempdir().unwrap());
-    let names = paths.each_ref().map(|path| store_in(path.path()));
-    let open_alone = |place: usize| open(paths[place].path(), &alone(names[place], 1));
-    let (source, learner) = (open_alone(0), open_alone(1));
-    for fixture in [&source, &learner] {
-        fixture.create();
-    }
+    let scene = Scene::new(0);
+    let (source, learner) = (&scene.source, scene.learner());
     // Its home is shard 3.
     let document = [(0x0377_7777_7777_7777, "a")];
-    insert(&source, 13, &document);
-    let record = added(names[0], ADDED.number, &names[1..]);
-    install(&source, &record);
-    install(&learner, &record);
+    insert(source, 13, &document);
+    let record = added(scene.names[0], ADDED.number, &scene.names[1..2]);
+    install(source, &record);
+    install(learner, &record);
     let pinned = source.store.pin(SHARD, ADDED).unwrap().unwrap();
-    remove(&source, 15, &document);
-    assert_eq!(remove(&source, 6, &document), (0, Version(15)));
-    remove(&learner, 6, &document);
+    remove(source, 15, &document);
+    assert_eq!(remove(source, 6, &document), (0, Version(15)));
+    remove(learner, 6, &document);
     // So the router sends the change again to both.
-    for fixture in [&source, &learner] {
+    for fixture in [source, learner] {
         remove(fixture, 16, &document);
     }
-    let copied = copy(&pinned, &learner, SHARD, ADDED);
-    assert!(end(&pinned, copied, &learner));
-    for fixture in [&source, &learner] {
+    let copied = copy(&pinned, learner, SHARD, ADDED);
+    assert!(end(&pinned, copied, learner));
+    for fixture in [source, learner] {
         assert!(
             !fixture
                 .contents()
