@@ -1,7 +1,9 @@
 //! What the store in etcd does when members end, stop answering or forget old revisions.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use http::uri::PathAndQuery;
 use simshard_cluster::{
@@ -9,9 +11,16 @@ use simshard_cluster::{
 };
 use simshard_testkit::{EtcdServer, free_addresses};
 use tokio::task::yield_now;
+use tokio::time::timeout;
 use tonic::client::Grpc;
 use tonic::transport::Endpoint;
 use tonic_prost::ProstCodec;
+
+/// Longer than a member may be quiet before it is asked for a sign of life.
+const QUIET: Duration = Duration::from_secs(3);
+
+/// Shorter than the keep-alive of a connection takes.
+const LONGEST_SILENCE: Duration = Duration::from_secs(6);
 
 fn store(address: &str) -> EtcdKeyValues {
     EtcdKeyValues::at(address).unwrap()
@@ -49,6 +58,19 @@ async fn a_member_that_does_not_answer_is_left_for_the_next() {
     // The write did not go to the next one, which would have it twice if it were of the same cluster.
     assert_eq!(value(&store).await, Ok(None));
     assert!(is_made(&store, &put("2")).await);
+}
+
+/// A member that is frozen keeps its connections.
+#[tokio::test]
+async fn who_waits_for_changes_leaves_a_member_that_gives_no_sign_of_life() {
+    let etcd = EtcdServer::start();
+    let store = store(&etcd.url());
+    let newest = store.read("key").await.unwrap().revision;
+    let mut waiting = pin!(store.changed("key", newest));
+    assert!(timeout(QUIET, &mut waiting).await.is_err(), "it lives");
+    etcd.freeze();
+    let left = timeout(LONGEST_SILENCE, waiting).await.unwrap();
+    assert!(matches!(left, Err(KeyValueError::Unreachable { .. })));
 }
 
 #[tokio::test]

@@ -12,11 +12,17 @@ use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Request, Status, Streaming};
 use tonic_prost::ProstCodec;
 
+use super::RANGE;
+use super::wire::{RangeRequest, RangeResponse};
+
 /// How long one member may take to connect, and to answer.
 const TIMEOUT: Duration = Duration::from_millis(1500);
 
 /// How often a connection with a stream is probed. etcd ends connections that do so every five seconds or more often.
 const KEEPALIVE: Duration = Duration::from_secs(10);
+
+/// How long a stream may have nothing to say before its member is asked for a sign of life.
+const QUIET: Duration = Duration::from_secs(1);
 
 /// How often a read is tried at least: the first attempt may meet a connection that was lost unnoticed.
 const LEAST_TRIES: usize = 2;
@@ -115,16 +121,8 @@ impl Members {
         A: Message + Default + 'static,
     {
         let (member, channel) = self.connected().await?;
-        let mut grpc = Grpc::new(channel).max_decoding_message_size(MAX_ANSWER_BYTES);
-        let call = async {
-            ready(&mut grpc).await?;
-            let codec = ProstCodec::<Q, A>::default();
-            let path = PathAndQuery::from_static(path);
-            grpc.unary(Request::new(request.clone()), path, codec).await
-        };
-        let answer = in_time(call).await;
-        let answer = answer.map_err(|status| self.failed(member, status))?;
-        Ok(answer.into_inner())
+        let answer = unary(channel, path, request).await;
+        answer.map_err(|status| self.failed(member, status))
     }
 
     /// Opens a stream of answers to one request. The stream fails when the member loses its leader.
@@ -138,7 +136,7 @@ impl Members {
         A: Message + Default + 'static,
     {
         let (member, channel) = self.connected().await?;
-        let mut grpc = Grpc::new(channel).max_decoding_message_size(MAX_ANSWER_BYTES);
+        let mut grpc = Grpc::new(channel.clone()).max_decoding_message_size(MAX_ANSWER_BYTES);
         // A stream of requests that ends would end the answers.
         let requests = tokio_stream::StreamExt::chain(
             tokio_stream::once(request.clone()),
@@ -157,12 +155,37 @@ impl Members {
         let answers = answers.map_err(|status| self.failed(member, status))?;
         Ok(Answers {
             member,
+            channel,
             stream: answers.into_inner(),
         })
     }
 
-    /// The next answer of a stream, which has no end of its own.
+    /// The next answer of a stream, however late. It fails if the member is lost meanwhile, even without a word.
     pub(super) async fn next<A>(&self, answers: &mut Answers<A>) -> Result<A, CallError> {
+        loop {
+            match timeout(QUIET, self.message(answers)).await {
+                Ok(answer) => return answer,
+                Err(_elapsed) => self.ask_for_life(answers).await?,
+            }
+        }
+    }
+
+    /// Fails if the member of a stream gives no answer at all.
+    async fn ask_for_life<A>(&self, answers: &Answers<A>) -> Result<(), CallError> {
+        let request = RangeRequest {
+            key: b"life".to_vec(),
+            is_serializable: true,
+            ..RangeRequest::default()
+        };
+        let asked = unary::<_, RangeResponse>(answers.channel.clone(), RANGE, &request).await;
+        match asked.map_err(|status| self.failed(answers.member, status)) {
+            Ok(_) | Err(CallError::Refused(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The next answer of a stream, which has no end of its own.
+    async fn message<A>(&self, answers: &mut Answers<A>) -> Result<A, CallError> {
         let ended = || Status::unavailable("the stream of changes has ended");
         match answers.stream.message().await {
             Ok(Some(answer)) => Ok(answer),
@@ -174,7 +197,7 @@ impl Members {
     /// The same, if it comes soon.
     pub(super) async fn next_soon<A>(&self, answers: &mut Answers<A>) -> Result<A, CallError> {
         let member = answers.member;
-        match timeout(TIMEOUT, self.next(answers)).await {
+        match timeout(TIMEOUT, self.message(answers)).await {
             Ok(answer) => answer,
             Err(_elapsed) => Err(self.failed(member, late())),
         }
@@ -233,7 +256,24 @@ impl Members {
 #[derive(Debug)]
 pub(super) struct Answers<A> {
     member: usize,
+    channel: Channel,
     stream: Streaming<A>,
+}
+
+/// Calls a method on a connection.
+async fn unary<Q, A>(channel: Channel, path: &'static str, request: &Q) -> Result<A, Status>
+where
+    Q: Message + Clone + 'static,
+    A: Message + Default + 'static,
+{
+    let mut grpc = Grpc::new(channel).max_decoding_message_size(MAX_ANSWER_BYTES);
+    let call = async {
+        ready(&mut grpc).await?;
+        let codec = ProstCodec::<Q, A>::default();
+        let path = PathAndQuery::from_static(path);
+        grpc.unary(Request::new(request.clone()), path, codec).await
+    };
+    Ok(in_time(call).await?.into_inner())
 }
 
 async fn in_time<T>(call: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {

@@ -146,6 +146,7 @@ impl KeyValueStore for EtcdKeyValues {
         let request = RangeRequest {
             range_end: after_all(&key),
             key,
+            is_serializable: false,
         };
         let found: Result<RangeResponse, _> = self.members.read(RANGE, &request).await;
         let found = found.map_err(|error| self.unread(&error))?;

@@ -9,7 +9,7 @@ pub(super) struct Header {
     pub(super) revision: i64,
 }
 
-/// A linearizable read.
+/// A read.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(super) struct RangeRequest {
     #[prost(bytes = "vec", tag = "1")]
@@ -17,6 +17,9 @@ pub(super) struct RangeRequest {
     /// The first key beyond the range.
     #[prost(bytes = "vec", tag = "2")]
     pub(super) range_end: Vec<u8>,
+    /// Whether the member may answer by what it has itself. If not, the read is linearizable.
+    #[prost(bool, tag = "7")]
+    pub(super) is_serializable: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Message)]
