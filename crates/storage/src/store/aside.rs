@@ -65,8 +65,9 @@ impl Store {
         let mut segments = Vec::new();
         for (id, meta) in &copy.segments {
             let kept = aside.segments.iter().find(|segment| segment.id() == *id);
-            segments.push(match kept {
-                Some(segment) => Arc::clone(segment),
+            let finished = disk.finished.lock().remove(id);
+            segments.push(match finished.or_else(|| kept.cloned()) {
+                Some(segment) => segment,
                 None => Arc::new(disk.open(*id, *meta)?),
             });
         }

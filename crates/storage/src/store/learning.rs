@@ -206,18 +206,21 @@ impl CopyWriter<'_> {
             return Err(CompareError::OutOfOrder.into());
         };
         made.finish(writer)?;
-        let received = made.open()?;
+        let mut opened = made.open()?;
         let mut segments = Vec::new();
-        if base.is_kept(&corpora, &received, &differing)? {
+        if base.is_kept(&corpora, &opened, &differing)? {
             let kept = base.segments.iter();
             segments.extend(kept.map(|segment| (segment.id(), segment.meta())));
         } else {
             let mut whole = Made::new(&base.store);
-            whole.finish(base.rewrite(&corpora, &received, &differing.ranges)?)?;
+            whole.finish(base.rewrite(&corpora, &opened, &differing.ranges)?)?;
+            opened = whole.open()?;
             // What was received goes.
             made = whole;
         }
-        files::sync(&*base.store.copies()?.segments)?;
+        let disk = base.store.copies()?;
+        files::sync(&*disk.segments)?;
+        disk.keep_open(opened);
         segments.extend(made.take());
         Ok(ShardCopy {
             shard: base.shard,
@@ -264,6 +267,14 @@ impl CopyBase {
     }
 }
 
+impl Disk {
+    /// Keeps these segments open until the log names them: then nothing must stand in their way.
+    fn keep_open(&self, segments: Vec<Arc<Segment>>) {
+        let by_id = segments.into_iter().map(|segment| (segment.id(), segment));
+        self.finished.lock().extend(by_id);
+    }
+}
+
 impl Store {
     /// What this store, a learner of a shard that was added at an epoch, had of it before. `None` while something of that
     /// is not written yet: try again later.
@@ -292,6 +303,7 @@ impl Store {
     pub fn abandon_copy(&self, copy: &ShardCopy) -> Result<(), CopyError> {
         let disk = self.copies()?;
         for (id, _) in &copy.segments {
+            disk.finished.lock().remove(id);
             if !disk.manifest.lock().aside.contains_key(id) {
                 disk.delete_segment(*id)?;
             }

@@ -42,6 +42,7 @@ mod scrub;
 mod tests;
 mod upkeep;
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -139,6 +140,8 @@ struct Disk {
     next_segment: AtomicU64,
     /// Segments that are not needed any more, to be deleted once a manifest does not name them.
     left: Mutex<Vec<SegmentId>>,
+    /// Segments of copies that are finished, until the log names them.
+    finished: Mutex<BTreeMap<SegmentId, Arc<Segment>>>,
     cache: Arc<BlockCache>,
     space: DiskSpace,
     resting: Mutex<Resting>,

@@ -102,6 +102,7 @@ impl Store {
             segments,
             next_segment: AtomicU64::new(manifest.next_segment),
             left: Mutex::default(),
+            finished: Mutex::default(),
             manifest: Mutex::new(manifest),
             cache,
             resting: Mutex::default(),

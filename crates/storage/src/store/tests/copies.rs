@@ -129,6 +129,13 @@ fn change(random: &mut Rng, fixtures: &[&Fixture], version: &mut u64) {
     }
 }
 
+/// All elements of the shard that is copied.
+fn elements_of_shard(fixture: &Fixture) -> BTreeMap<(u8, u64, String), State> {
+    let mut elements = elements(fixture);
+    elements.retain(|(shard, ..), _| *shard == SHARD.0);
+    elements
+}
+
 /// All elements of all shards, tombstones among them.
 fn elements(fixture: &Fixture) -> BTreeMap<(u8, u64, String), State> {
     let mut all = BTreeMap::new();
@@ -355,14 +362,38 @@ fn what_was_set_aside_and_is_damaged_is_forgotten() {
     assert_eq!(base.until(), Version::NONE);
     let copy = try_copy(&pinned, &base, || false).unwrap();
     assert!(end(&pinned, copy, scene.learner()));
-    let of_shard = |fixture: &Fixture| {
-        let mut elements = elements(fixture);
-        elements.retain(|(shard, ..), _| *shard == SHARD.0);
-        elements
-    };
-    assert_eq!(of_shard(scene.learner()), of_shard(&scene.source));
+    assert_eq!(
+        elements_of_shard(scene.learner()),
+        elements_of_shard(&scene.source)
+    );
     scene.learner().flush();
     assert!(!path.exists());
+}
+
+/// CY3: a store that may open no more files takes a finished copy.
+#[test]
+fn a_finished_copy_is_taken_without_opening_a_file() {
+    let mut scene = Scene::new(2);
+    scene.change_both();
+    let record = added(scene.names[0], 2, &scene.names[1..]);
+    scene.epoch = 2;
+    for fixture in [&scene.source, scene.learner()] {
+        install(fixture, &record);
+    }
+    scene.learner().store.forget_aside(SHARD);
+    let pinned = scene.source.store.pin(SHARD, record.epoch);
+    let pinned = pinned.unwrap().unwrap();
+    let copy = copy(&pinned, scene.learner(), SHARD, record.epoch);
+    let segments = scene.paths[1].path().join(SEGMENTS);
+    let hidden = scene.paths[1].path().join("hidden");
+    std::fs::rename(&segments, &hidden).unwrap();
+    assert!(!copy.segments.is_empty());
+    assert!(end(&pinned, copy, scene.learner()));
+    std::fs::rename(&hidden, &segments).unwrap();
+    assert_eq!(
+        elements_of_shard(scene.learner()),
+        elements_of_shard(&scene.source)
+    );
 }
 
 /// CY1.
