@@ -231,6 +231,13 @@ impl<T: Send + 'static> Writer<T> {
         pass_entries(self.store.replicas(), find, queue)
     }
 
+    /// The number of the batch of the log that the disk has not answered yet. As long as it stays the same, no change is
+    /// acknowledged.
+    #[must_use]
+    pub fn batch_on_its_way(&self) -> Option<u64> {
+        self.log.read().as_ref().and_then(Log::batch_on_its_way)
+    }
+
     /// Takes back records that the log has refused for a shortage. No others may be queued.
     pub fn withdraw(&self) {
         self.store.replicas().write().withdraw();

@@ -21,6 +21,7 @@ mod failovers;
 mod force;
 mod full_disk;
 mod given_up_changes;
+mod hung_disk;
 mod installed_records;
 mod interruptions;
 mod load;

@@ -221,6 +221,11 @@ impl Engine {
         &self.store
     }
 
+    /// The number of the batch of changes that the disk has not answered yet.
+    pub(crate) fn batch_on_its_way(&self) -> Option<u64> {
+        self.writer.batch_on_its_way()
+    }
+
     /// The epoch of the record of a shard that is on disk.
     pub(crate) fn report(&self, shard: ShardId) -> Epoch {
         self.store.report(shard)

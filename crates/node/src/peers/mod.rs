@@ -6,6 +6,7 @@
 //! | `copying` | copying the shards that this node is a learner of |
 //! | `health` | which stores are dead, as far as is known |
 //! | `learning` | which shards are copied, and when |
+//! | `own_disk` | whether the own disk answers |
 //! | `pings` | asking them for signs of life |
 //! | `readiness` | whether this node holds all that it should |
 //! | `steps` | taking the dead ones out of the records of shards, and this node back in |
@@ -13,6 +14,7 @@
 mod copying;
 mod health;
 mod learning;
+mod own_disk;
 mod pings;
 mod readiness;
 mod steps;

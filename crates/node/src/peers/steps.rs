@@ -5,7 +5,9 @@
 //! - PE3: an eviction leaves a store in sync that has answered lately.
 //! - PE4: the own store comes only to a shard that has too few replicas and a live store in sync; to one that it never
 //!   held only after a while.
-//! - PE6: a store without room for changes is no learner: it neither comes nor stays one.
+//! - PE6: a store that can write nothing, as it has no room or its disk hangs, is no learner: it neither comes nor stays
+//!   one.
+//! - PE7: a store whose disk hangs leaves the shards that have another live store in sync.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,6 +20,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tracing::{info, warn};
 
 use super::health::{INTERVAL, Others};
+use super::own_disk::OwnDisk;
 use super::{Peers, is_short, names, share, synced};
 use crate::engine::Engine;
 use crate::error::NodeError;
@@ -33,12 +36,14 @@ pub(super) async fn run(
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut is_failing = false;
     let mut short = Short::new();
+    let mut own_disk = OwnDisk::default();
     loop {
         ticks.tick().await;
         let layout = Arc::clone(&followed.borrow());
         let others = peers.others.lock().clone();
         note_short(&mut short, &layout, Instant::now());
         let mut members = Members::of(&others, peers.own, engine, &layout);
+        members.disk_hangs = own_disk.hangs(engine.batch_on_its_way());
         let is_long = |since: &Instant| since.elapsed() >= peers.replace;
         let long = short.iter().filter(|(_, since)| is_long(since));
         members.long_short = long.map(|(shard, _)| *shard).collect();
@@ -77,6 +82,8 @@ struct Members {
     roles: BTreeMap<ShardId, Role>,
     /// Whether the own store has room for what it would be sent.
     has_room: bool,
+    /// Whether the own store waits for a disk that does not answer.
+    disk_hangs: bool,
     /// The shards of the own store whose tables are being made.
     unbuilt: ShardSet,
     /// The shards that have been short of replicas for long.
@@ -93,6 +100,7 @@ impl Members {
             dead: others.dead(now, |other, store| share(layout, other, store)),
             roles: roles.map(|(shard, _, role)| (shard, role)).collect(),
             has_room: engine.store().shortage().is_none(),
+            disk_hangs: false,
             unbuilt: engine.unbuilt(),
             long_short: ShardSet::EMPTY,
         }
@@ -114,12 +122,29 @@ impl Members {
         }
     }
 
-    /// The step by which a dead store leaves a shard of this node, or this one, if it is a learner that can write nothing:
-    /// each change would fail by it (PE6).
+    /// Whether the own store can take changes.
+    const fn can_write(&self) -> bool {
+        self.has_room && !self.disk_hangs
+    }
+
+    /// The step by which a dead store leaves a shard of this node, or this one.
     fn leaving(&self, record: &ShardRecord) -> Option<Step> {
-        if !self.has_room && record.learner(self.own).is_some() {
-            return Some(Step::DropLearner(self.own));
+        self.own_leaving(record)
+            .or_else(|| self.dead_leaving(record))
+    }
+
+    /// The step by which this store leaves, if it can write nothing: as a learner it would fail each change (PE6), and with
+    /// a disk that hangs it would hold up each one (PE7).
+    fn own_leaving(&self, record: &ShardRecord) -> Option<Step> {
+        if record.learner(self.own).is_some() {
+            return (!self.can_write()).then_some(Step::DropLearner(self.own));
         }
+        let mut in_sync = record.in_sync.iter();
+        let others_go_on = in_sync.any(|entry| self.live.contains(&entry.store));
+        (self.disk_hangs && others_go_on).then_some(Step::Evict(self.own))
+    }
+
+    fn dead_leaving(&self, record: &ShardRecord) -> Option<Step> {
         let mut learners = record.learners.iter();
         if let Some(learner) = learners.find(|learner| self.dead.contains(&learner.store)) {
             return Some(Step::DropLearner(learner.store));
@@ -147,7 +172,7 @@ impl Members {
     fn coming(&self, shard: ShardId, record: &ShardRecord) -> Option<Step> {
         let is_former = self.roles.get(&shard) == Some(&Role::None);
         let is_meant = is_former || self.long_short.contains(shard);
-        let may_come = is_meant && self.has_room && is_short(record) && self.has_live(record);
+        let may_come = is_meant && self.can_write() && is_short(record) && self.has_live(record);
         may_come.then_some(Step::AddLearner(self.own))
     }
 
@@ -190,13 +215,19 @@ impl Members {
                 .in_sync(self.own)
                 .is_some_and(|entry| record.epoch == entry.since.next())
         });
-        let left = came.union(&stays);
-        let left = those(&|_| true).difference(&left);
+        let gave_up = those(&|record| !names(record, self.own));
+        let known = came.union(&stays).union(&gave_up);
+        let left = those(&|_| true).difference(&known);
         if !came.is_empty() {
             info!(shards = %came, "this node comes back to shards, as a learner");
         }
         if !stays.is_empty() {
             info!(shards = %stays, "this node holds shards in sync again");
+        }
+        if !gave_up.is_empty() && self.disk_hangs {
+            warn!(shards = %gave_up, "the disk of this node does not answer: shards go on without it");
+        } else if !gave_up.is_empty() {
+            warn!(shards = %gave_up, "this node has no room for changes: it stops copying shards");
         }
         if !left.is_empty() && self.dead.is_empty() {
             info!(shards = %left, "cold replicas of shards are to become hot");
@@ -227,6 +258,7 @@ mod tests {
             dead: some(dead),
             roles: BTreeMap::from([(SHARD, role)]),
             has_room: true,
+            disk_hangs: false,
             unbuilt: ShardSet::EMPTY,
             long_short: ShardSet::EMPTY,
         }
@@ -284,6 +316,29 @@ mod tests {
         let mut full = members(Role::InSync, &[1], &[]);
         full.has_room = false;
         assert_eq!(full.step(SHARD, &ShardRecord::first(0, &STORES, 7)), None);
+    }
+
+    /// PE6, PE7.
+    #[test]
+    fn a_store_whose_disk_hangs_leaves_and_stays_away() {
+        let hanging = |role, live: &[usize]| {
+            let mut members = members(role, live, &[]);
+            members.disk_hangs = true;
+            members
+        };
+        let record = ShardRecord::first(0, &STORES, 7);
+        let evict = Some(Step::Evict(STORES[0]));
+        assert_eq!(hanging(Role::InSync, &[1]).step(SHARD, &record), evict);
+        assert_eq!(hanging(Role::InSync, &[]).step(SHARD, &record), None);
+        let record = with_learner();
+        let copying = Role::Copying {
+            added: record.epoch,
+        };
+        let drop = Some(Step::DropLearner(STORES[0]));
+        assert_eq!(hanging(copying, &[1]).step(SHARD, &record), drop);
+        let mut short = ShardRecord::first(0, &STORES[1..], 7);
+        short.want = 3;
+        assert_eq!(hanging(Role::None, &[1]).step(SHARD, &short), None);
     }
 
     /// PE4.

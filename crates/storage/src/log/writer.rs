@@ -12,6 +12,7 @@ use crate::shortage::Shortage;
 use crate::thread::Thread;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 /// Batches that wait for the sink, besides the one that it deals with.
@@ -53,10 +54,15 @@ pub(crate) enum AppendError {
     Failed,
 }
 
+/// The number of the batch that is being written and synced, from 1 on; 0 if there is none.
+#[derive(Debug, Default)]
+struct OnItsWay(AtomicU64);
+
 /// A log that is open for appending. Dropping it is closing it, without hearing how that went.
 pub(crate) struct Log<T> {
     queue: Arc<Queue<Entry<T>>>,
     files: Arc<Files>,
+    on_its_way: Arc<OnItsWay>,
     writer: Option<Thread<io::Result<()>>>,
 }
 
@@ -77,8 +83,10 @@ impl<T: Send + 'static> Log<T> {
         let files = appender.files();
         let queue = Arc::new(Queue::new(options.queue_bytes));
         let (outcomes, received) = sync_channel(HANDED_OVER);
+        let on_its_way = Arc::new(OnItsWay::default());
         let writer = Writer {
             queue: Arc::clone(&queue),
+            on_its_way: Arc::clone(&on_its_way),
             batch_bytes: appender.batch_bytes(),
             appender,
             outcomes,
@@ -92,6 +100,7 @@ impl<T: Send + 'static> Log<T> {
         Ok(Self {
             queue,
             files,
+            on_its_way,
             writer: Some(writer),
         })
     }
@@ -114,6 +123,12 @@ impl<T: Send + 'static> Log<T> {
             Refusal::Full => (entry.ticket, AppendError::QueueFull),
             Refusal::Ended => (entry.ticket, AppendError::Failed),
         })
+    }
+
+    /// The number of the batch that the disk has not answered yet. A disk that hangs never answers.
+    pub(crate) fn batch_on_its_way(&self) -> Option<u64> {
+        let number = self.on_its_way.0.load(Ordering::Relaxed);
+        (number > 0).then_some(number)
     }
 
     /// Deletes the files whose records are all below `sequence`, oldest first.
@@ -177,6 +192,7 @@ fn deliver_all<T>(outcomes: &Receiver<BatchOutcome<T>>, mut sink: impl Sink<T>) 
 /// The thread that writes.
 struct Writer<T> {
     queue: Arc<Queue<Entry<T>>>,
+    on_its_way: Arc<OnItsWay>,
     appender: Appender,
     outcomes: SyncSender<BatchOutcome<T>>,
     batch_bytes: usize,
@@ -200,8 +216,14 @@ impl<T> Writer<T> {
         let fail = |error| (Vec::new(), error);
         // All that was read at the start is on disk.
         self.appender.mark().map_err(fail)?;
-        while let Some(batch) = self.queue.take(self.batch_bytes) {
-            let outcome = match self.appender.commit(batch.iter().map(|entry| &entry.body)) {
+        for number in 1.. {
+            let Some(batch) = self.queue.take(self.batch_bytes) else {
+                break;
+            };
+            self.on_its_way.0.store(number, Ordering::Relaxed);
+            let written = self.appender.commit(batch.iter().map(|entry| &entry.body));
+            self.on_its_way.0.store(0, Ordering::Relaxed);
+            let outcome = match written {
                 Ok(first) => BatchOutcome::Committed(committed(first, batch)),
                 Err(Fault::Shortage(shortage)) => {
                     BatchOutcome::Refused(tickets_of(batch), shortage)
