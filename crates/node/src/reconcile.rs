@@ -1,19 +1,30 @@
-//! Compares the corpora of a node with the metadata, at its start and every now and then, if the node can read the metadata.
+//! Compares the corpora of a node with the metadata, at its start, after each copy of a shard and every now and then, if
+//! the node can read the metadata.
+//!
+//! # Invariants
+//! - RC1: a store gets in sync for a shard only after the metadata was read, since its copy of the shard was complete, and
+//!   all that was deleted was dropped. A deletion that begins later asks this store.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::future::pending;
 use std::time::Duration;
 
 use simshard_cluster::{
     Corpora, CorpusName, CorpusRecord, CorpusState, CorpusUid, MetadataError, MetadataStore,
 };
-use tokio::time::{MissedTickBehavior, interval};
+use simshard_topology::ShardId;
+use simshard_topology::replication::{Epoch, Role};
+use tokio::sync::watch;
+use tokio::time::{Instant, MissedTickBehavior, interval};
 use tracing::{error, info, warn};
 
 use crate::engine::Engine;
 
 /// How often a node that has registered itself looks for corpora that were deleted while it was cut off.
 const INTERVAL: Duration = Duration::from_secs(10);
+
+/// How often it looks for copies of shards that are complete.
+const LOOKING: Duration = Duration::from_millis(200);
 
 /// Where a node and the metadata differ.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -57,20 +68,45 @@ pub(crate) async fn reconcile(engine: &Engine, store: &dyn MetadataStore) {
     }
 }
 
+/// Copies of shards, by the epoch at which this store was added.
+pub(crate) type Copies = BTreeMap<ShardId, Epoch>;
+
 /// Drops what was deleted while the node was cut off, as long as it is polled. Deletions do not wait for a node that is
-/// in no record of a shard.
-pub(crate) async fn keep_reconciled(engine: &Engine, store: &dyn MetadataStore) {
+/// in no record of a shard. Tells which copies were complete before the metadata was read (RC1).
+pub(crate) async fn keep_reconciled(
+    engine: &Engine,
+    store: &dyn MetadataStore,
+    agreed: &watch::Sender<Copies>,
+) {
     if !store.names_stores() {
         return pending().await;
     }
-    let mut ticks = interval(INTERVAL);
+    let mut ticks = interval(LOOKING);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut next = Instant::now();
     loop {
         ticks.tick().await;
-        if let Ok(Differences { deleted, .. }) = differences(engine, store).await {
-            drop_deleted(engine, deleted).await;
+        let copies = complete_copies(engine);
+        if *agreed.borrow() == copies && Instant::now() < next {
+            continue;
+        }
+        next = Instant::now() + INTERVAL;
+        if let Ok(Differences { deleted, .. }) = differences(engine, store).await
+            && drop_deleted(engine, deleted).await
+        {
+            agreed.send_replace(copies);
         }
     }
+}
+
+/// The copies that are complete, of shards that this store is still a learner of.
+fn complete_copies(engine: &Engine) -> Copies {
+    let roles = engine.roles().into_iter();
+    let copied = roles.filter_map(|(shard, _, role)| match role {
+        Role::Copied { added } => Some((shard, added)),
+        Role::None | Role::Copying { .. } | Role::InSync => None,
+    });
+    copied.collect()
 }
 
 async fn differences(
@@ -89,14 +125,20 @@ async fn differences(
     Ok(compare(&held, &corpora, &gone))
 }
 
-async fn drop_deleted(engine: &Engine, deleted: Vec<CorpusUid>) {
+/// Answers whether all of them are dropped.
+async fn drop_deleted(engine: &Engine, deleted: Vec<CorpusUid>) -> bool {
+    let mut are_dropped = true;
     for uid in deleted {
         match engine.drop_corpus(uid).await {
             Ok(()) => info!(%uid, "the node dropped a corpus that was deleted while it was away"),
             // If the deletion is not complete, it has to be repeated in any case.
-            Err(error) => warn!(%uid, %error, "the node cannot drop a corpus that was deleted"),
+            Err(error) => {
+                are_dropped = false;
+                warn!(%uid, %error, "the node cannot drop a corpus that was deleted");
+            }
         }
     }
+    are_dropped
 }
 
 /// Compares what a node holds with the metadata. Where this was never written, as beside a node that has only a copy

@@ -207,7 +207,7 @@ impl Node {
         );
         tokio::select! {
             failure = engine.failure() => return Err(ServeError::Storage(failure)),
-            () = keep_reconciled(&engine, &*metadata) => {}
+            () = agree(&engine, &*metadata, peers.as_ref()) => {}
             () = keep_peers(&engine, registration.as_ref(), peers.as_ref(), followed.clone()) => {}
             problem = install_all(&engine, peers.as_ref(), &*metadata, followed) => return Err(ServeError::Records(problem)),
             problem = keep_published(&engine, registration.as_ref()) => return Err(problem.into()),
@@ -247,6 +247,14 @@ async fn keep_published(engine: &Engine, registration: Option<&Registration>) ->
 /// Whether the node holds all that it should. One without peers does.
 fn readiness(peers: Option<&Arc<Peers>>) -> watch::Receiver<bool> {
     peers.map_or_else(|| watch::channel(true).1, |peers| peers.ready())
+}
+
+/// Keeps the corpora of a node that has registered itself as the metadata has them.
+async fn agree(engine: &Engine, metadata: &dyn MetadataStore, peers: Option<&Arc<Peers>>) {
+    match peers {
+        Some(peers) => keep_reconciled(engine, metadata, peers.agreed()).await,
+        None => pending().await,
+    }
 }
 
 /// Keeps in touch with the other stores of the node's shards, if it has registered itself.

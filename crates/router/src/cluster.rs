@@ -112,6 +112,32 @@ impl WatchedCluster {
         }
     }
 
+    /// A layout that was read, with connections to its nodes.
+    pub(crate) fn view_of(&self, layout: &Arc<ClusterLayout>) -> ClusterView {
+        let nodes = self.newest.lock().nodes.of_layout(layout);
+        ClusterView::new(Arc::clone(layout), nodes)
+    }
+
+    /// Waits until no shard that a layout gives a node is its any more, by records that are not older.
+    pub(crate) async fn left_since(&self, before: &ClusterLayout, node: &NodeId) {
+        let mut layouts = self.layouts.clone();
+        let held = before.map().shards_of(node);
+        let epoch = |layout: &ClusterLayout, shard| {
+            let record = layout.records().and_then(|records| records.get(&shard));
+            record.map(|record| record.epoch)
+        };
+        let has_left = layouts.wait_for(|layout| {
+            held.iter().all(|shard| {
+                let is_older = epoch(layout, shard) < epoch(before, shard);
+                !is_older && !layout.map().replicas(shard).contains(node)
+            })
+        });
+        // They are followed as long as the metadata is open.
+        if has_left.await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
     /// Waits until no shard of these is a node's any more.
     pub(crate) async fn left(&self, node: &NodeId, shards: ShardSet) {
         let mut layouts = self.layouts.clone();

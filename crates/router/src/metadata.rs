@@ -35,6 +35,11 @@ impl Metadata {
         self.layout.since(since, read).await
     }
 
+    /// The layout as it is now.
+    pub(crate) async fn layout_now(&self) -> Result<Arc<ClusterLayout>, RouterError> {
+        in_time(self.store.layout()).await
+    }
+
     /// Whether nodes make what they lack by themselves, as [`MetadataStore::names_stores`].
     pub(crate) fn names_stores(&self) -> bool {
         self.store.names_stores()

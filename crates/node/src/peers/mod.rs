@@ -33,6 +33,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::engine::Engine;
+use crate::reconcile::Copies;
 use health::{Others, Sign};
 
 /// What this process knows of the others.
@@ -47,6 +48,8 @@ pub(crate) struct Peers {
     others: Mutex<Others>,
     /// Whether this node holds all that it should.
     ready: watch::Sender<bool>,
+    /// The copies since whose end the corpora were compared with the metadata.
+    agreed: watch::Sender<Copies>,
 }
 
 impl Peers {
@@ -58,12 +61,18 @@ impl Peers {
             replace,
             others,
             ready: watch::Sender::new(false),
+            agreed: watch::Sender::default(),
         }
     }
 
     /// Whether this node holds all that it should; not before it has looked.
     pub(crate) fn ready(&self) -> watch::Receiver<bool> {
         self.ready.subscribe()
+    }
+
+    /// Where to tell which copies may count (RC1).
+    pub(crate) const fn agreed(&self) -> &watch::Sender<Copies> {
+        &self.agreed
     }
 
     /// The store of this process, and the number of its start.

@@ -2,7 +2,8 @@
 //! copied all.
 //!
 //! # Invariants
-//! - PE3: an eviction leaves a store in sync that has answered lately.
+//! - PE3: an eviction leaves a store in sync that has answered lately. One that would be refused stands in the way of no
+//!   other step.
 //! - PE4: the own store comes only to a shard that has too few replicas and a live store in sync; to one that it never
 //!   held only after a while.
 //! - PE6: a store that can write nothing, as it has no room or its disk hangs, is no learner: it neither comes nor stays
@@ -24,6 +25,7 @@ use super::own_disk::OwnDisk;
 use super::{Peers, is_short, names, share, synced};
 use crate::engine::Engine;
 use crate::error::NodeError;
+use crate::reconcile::Copies;
 
 /// Looks again and again, as long as it is polled.
 pub(super) async fn run(
@@ -43,6 +45,7 @@ pub(super) async fn run(
         let others = peers.others.lock().clone();
         note_short(&mut short, &layout, Instant::now());
         let mut members = Members::of(&others, peers.own, engine, &layout);
+        members.agreed = peers.agreed.borrow().clone();
         members.disk_hangs = own_disk.hangs(engine.batch_on_its_way());
         let is_long = |since: &Instant| since.elapsed() >= peers.replace;
         let long = short.iter().filter(|(_, since)| is_long(since));
@@ -84,6 +87,8 @@ struct Members {
     has_room: bool,
     /// Whether the own store waits for a disk that does not answer.
     disk_hangs: bool,
+    /// The copies of the own store since whose end the corpora were compared with the metadata.
+    agreed: Copies,
     /// The shards of the own store whose tables are being made.
     unbuilt: ShardSet,
     /// The shards that have been short of replicas for long.
@@ -101,6 +106,7 @@ impl Members {
             roles: roles.map(|(shard, _, role)| (shard, role)).collect(),
             has_room: engine.store().shortage().is_none(),
             disk_hangs: false,
+            agreed: Copies::new(),
             unbuilt: engine.unbuilt(),
             long_short: ShardSet::EMPTY,
         }
@@ -141,7 +147,8 @@ impl Members {
         }
         let mut in_sync = record.in_sync.iter();
         let others_go_on = in_sync.any(|entry| self.live.contains(&entry.store));
-        (self.disk_hangs && others_go_on).then_some(Step::Evict(self.own))
+        let leaves = self.disk_hangs && others_go_on && record.may_evict();
+        leaves.then_some(Step::Evict(self.own))
     }
 
     fn dead_leaving(&self, record: &ShardRecord) -> Option<Step> {
@@ -149,7 +156,7 @@ impl Members {
         if let Some(learner) = learners.find(|learner| self.dead.contains(&learner.store)) {
             return Some(Step::DropLearner(learner.store));
         }
-        if !self.has_live(record) {
+        if !record.may_evict() || !self.has_live(record) {
             return None;
         }
         let mut in_sync = record.in_sync.iter();
@@ -161,8 +168,9 @@ impl Members {
     fn promotion(&self, shard: ShardId, record: &ShardRecord) -> Option<Step> {
         let added = record.learner(self.own)?.added;
         let has_copied = self.roles.get(&shard) == Some(&Role::Copied { added });
+        let has_agreed = self.agreed.get(&shard) == Some(&added);
         let is_built = !self.unbuilt.contains(shard);
-        (has_copied && is_built).then_some(Step::Promote {
+        (has_copied && has_agreed && is_built).then_some(Step::Promote {
             store: self.own,
             copied: added,
         })
@@ -251,6 +259,10 @@ mod tests {
 
     /// By places among the stores; the first one is the own one.
     fn members(role: Role, live: &[usize], dead: &[usize]) -> Members {
+        let agreed = match role {
+            Role::Copied { added } => Copies::from([(SHARD, added)]),
+            Role::None | Role::Copying { .. } | Role::InSync => Copies::new(),
+        };
         let some = |places: &[usize]| places.iter().map(|&place| STORES[place]).collect();
         Members {
             own: STORES[0],
@@ -259,6 +271,7 @@ mod tests {
             roles: BTreeMap::from([(SHARD, role)]),
             has_room: true,
             disk_hangs: false,
+            agreed,
             unbuilt: ShardSet::EMPTY,
             long_short: ShardSet::EMPTY,
         }
@@ -294,6 +307,23 @@ mod tests {
         });
         let drop = Some(Step::DropLearner(STORES[2]));
         assert_eq!(step(&[1], &[2], &other), drop);
+    }
+
+    /// PE3: the record of two stores, one of which is dead, takes the third one that has copied all.
+    #[test]
+    fn an_eviction_that_would_be_refused_stands_in_the_way_of_no_promotion() {
+        let mut record = with_learner();
+        record.min_in_sync = 2;
+        let added = record.epoch;
+        let promote = Step::Promote {
+            store: STORES[0],
+            copied: added,
+        };
+        let copied = members(Role::Copied { added }, &[1], &[2]);
+        assert_eq!(copied.step(SHARD, &record), Some(promote));
+        record.min_in_sync = 1;
+        let evict = Some(Step::Evict(STORES[2]));
+        assert_eq!(copied.step(SHARD, &record), evict);
     }
 
     /// PE6.
@@ -368,6 +398,10 @@ mod tests {
         };
         let copied = Role::Copied { added };
         assert_eq!(back(copied, &[1], &record), Some(promote));
+        // RC1.
+        let mut early = members(copied, &[1], &[]);
+        early.agreed.clear();
+        assert_eq!(early.step(SHARD, &record), None);
         let earlier = Role::Copied { added: Epoch::NONE };
         assert_eq!(back(earlier, &[1], &record), None);
     }

@@ -134,7 +134,8 @@ impl Router {
             node: node.id.to_string(),
         };
         let create = async |mut client: Client, request| client.create_corpus(request).await;
-        self.on_every_node(&record.name, deadline, request, create)
+        let cluster = self.cluster.view();
+        self.on_every_node(&cluster, &record.name, deadline, request, create)
             .await
     }
 
@@ -299,12 +300,16 @@ impl Router {
             node: node.id.to_string(),
         };
         let delete = async |mut client: Client, request| client.delete_corpus(request).await;
-        self.on_every_node(&record.name, deadline, request, delete)
+        // Who holds a shard now may have come to it since the last news. Who comes later looks at the record first.
+        let layout = self.metadata.layout_now().await?;
+        let cluster = self.cluster.view_of(&layout);
+        self.on_every_node(&cluster, &record.name, deadline, request, delete)
             .await
     }
 
     async fn on_every_node<M, A, F>(
         &self,
+        cluster: &ClusterView,
         name: &CorpusName,
         deadline: Deadline,
         request: impl Fn(&ClusterView, &Node) -> M,
@@ -314,7 +319,6 @@ impl Router {
         M: Clone,
         F: Future<Output = Result<Response<A>, Status>>,
     {
-        let cluster = &*self.cluster.view();
         let (request, method) = (&request, &method);
         let calls = cluster.layout.nodes().iter().map(async |node| {
             let request = request(cluster, node);
@@ -323,7 +327,7 @@ impl Router {
                 biased;
                 answer = answer => Some(answer),
                 // It takes no part any more, and begins its shards anew before it does again.
-                () = self.cluster.left(&node.id, ShardSet::ALL) => None,
+                () = self.cluster.left_since(&cluster.layout, &node.id) => None,
             };
             (node, answer)
         });

@@ -78,8 +78,8 @@ impl ShardRecord {
         let waits = live_in_sync + live_learners < self.write_set().count();
         let is_unsealed = live_before < seal_quorum(self.previous.len());
         // The stores that an eviction leaves, and those that seal it.
-        let least = usize::from(self.min_in_sync.max(1));
-        let may_leave = in_sync + live_learners > least && live_in_sync >= seal_quorum(in_sync);
+        let may_leave =
+            in_sync + live_learners > self.least_in_sync() && live_in_sync >= seal_quorum(in_sync);
         waits && (is_unsealed || live_in_sync < in_sync && !may_leave)
     }
 }

@@ -209,6 +209,16 @@ impl ShardRecord {
         }
     }
 
+    /// Whether an eviction leaves enough stores in sync (EP3).
+    pub fn may_evict(&self) -> bool {
+        self.in_sync.len() > self.least_in_sync()
+    }
+
+    /// How many stores in sync an eviction leaves at least.
+    pub(super) fn least_in_sync(&self) -> usize {
+        usize::from(self.min_in_sync.max(1))
+    }
+
     /// Whether an operator forced it: one store is in sync, and by this record. No step leads to such a record.
     pub fn is_forced(&self) -> bool {
         let is_later = self.epoch.number != Epoch::FIRST.number;

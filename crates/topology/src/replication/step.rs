@@ -84,9 +84,8 @@ impl ShardRecord {
 
     fn evict(&mut self, store: StoreId) -> Result<(), StepError> {
         self.in_sync(store).ok_or(StepError::OtherRole(store))?;
-        let min = usize::from(self.min_in_sync.max(1));
-        let in_sync = self.in_sync.len();
-        if in_sync <= min {
+        if !self.may_evict() {
+            let (min, in_sync) = (self.least_in_sync(), self.in_sync.len());
             return Err(StepError::TooFewLeft { min, in_sync });
         }
         self.in_sync.retain(|entry| entry.store != store);

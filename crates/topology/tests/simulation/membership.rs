@@ -44,8 +44,7 @@ impl Members<'_> {
             return Some(Step::DropLearner(store));
         }
         // An eviction that would be refused must not stand in the way of a promotion.
-        let may_evict = record.in_sync.len() > usize::from(record.min_in_sync);
-        if !may_evict || !self.has_live(record) {
+        if !record.may_evict() || !self.has_live(record) {
             return None;
         }
         let mut in_sync = record.in_sync.iter().map(|entry| entry.store);
