@@ -86,6 +86,7 @@ fn is_bad_file(error: &MetadataError) -> bool {
         | MetadataError::AlreadyInitialized
         | MetadataError::NoCluster
         | MetadataError::EmptiedStore { .. }
+        | MetadataError::NotHeld { .. }
         | MetadataError::OtherCorpora
         | MetadataError::OtherName { .. }
         | MetadataError::KeyValues(

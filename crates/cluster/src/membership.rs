@@ -5,12 +5,14 @@
 //!   (`a_store_that_holds_shards_is_not_replaced`, `a_store_that_gave_way_takes_no_shard`).
 //! - ME2: a cluster begins once, with the map of one attempt. Its key is written after all records that it needs
 //!   (`a_cluster_begins_once`, `a_cluster_has_the_map_of_one_attempt`).
+//! - ME4: a cluster that begins anew has in sync only stores that were, by the newest record that a store has installed
+//!   (`a_cluster_that_begins_anew_has_in_sync_what_was`).
 //! - ME3: no two stores have the same address (`an_address_that_another_store_has_is_refused`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use simshard_topology::replication::{ShardRecord, ShardRecords, StoreId};
+use simshard_topology::replication::{Epoch, ShardRecord, ShardRecords, StoreId};
 use simshard_topology::{CorpusUid, NodeId, ShardId, ShardMap, ShardSet};
 use uuid::Uuid;
 
@@ -132,7 +134,8 @@ pub(crate) async fn with_registrations(
 /// # Errors
 /// [`MetadataError::AlreadyInitialized`] if there is one, [`MetadataError::NotRegistered`] if the map names a node that
 /// has no store, [`MetadataError::OtherCorpora`] if the keys hold corpora already, [`MetadataError::Raced`] if nodes or
-/// another process got in between, [`MetadataError::EmptiedStore`] if a store lacks what it held, else when the keys cannot be read or written.
+/// another process got in between, [`MetadataError::EmptiedStore`] if a store lacks what it held,
+/// [`MetadataError::NotHeld`] if none holds some shards, else when the keys cannot be read or written.
 pub async fn initialize(
     keys: &dyn KeyValueStore,
     map: &ShardMap,
@@ -151,14 +154,18 @@ pub async fn initialize(
     }
     let corpora = understand(&keys.read(keys::CORPORA).await?.pairs)?;
     check_not_emptied(&stores, generation, &corpora, lost)?;
+    let holders = Holders::of(&registered, &stores, map);
+    if generation > 0 && lost.is_empty() && stores.values().any(|store| !store.corpora.is_empty()) {
+        holders.check_all_held()?;
+    }
     let shards: Vec<ShardId> = ShardId::all().collect();
     for some in shards.chunks(MAX_OPERATIONS) {
         let (mut last, mut change) = (None, registered.if_unchanged(Transaction::new()));
         for &shard in some {
             let key = keys::shard(shard);
-            let holders = map.replicas(shard).iter().map(|node| stores[node].id);
-            let holders: Vec<StoreId> = holders.collect();
-            let record = ShardRecord::first(generation, &holders, random_nonce()).with_hot(hot);
+            let record = ShardRecord::first(generation, &holders.of_shard(shard), random_nonce());
+            let want = map.replicas(shard).len() as u8;
+            let record = record.with_want(want).with_hot(hot);
             let text = records::shard_text(&key, &record)?;
             change = change.put(&*key, &*text);
             last = Some((key, text));
@@ -173,6 +180,64 @@ pub async fn initialize(
     let begin = begin.put(keys::CLUSTER, &*text);
     let begun = commit(keys, &begin, keys::CLUSTER, &text).await?;
     begun.map(|_| ()).ok_or(MetadataError::Raced)
+}
+
+/// The stores that hold each shard as a cluster begins.
+struct Holders<'a> {
+    map: &'a ShardMap,
+    stores: &'a BTreeMap<&'a NodeId, &'a RegisteredStore>,
+    /// Those that held it in sync by the newest record, where the cluster begins anew.
+    in_sync: BTreeMap<ShardId, (Epoch, Vec<StoreId>)>,
+}
+
+impl<'a> Holders<'a> {
+    fn of(
+        registered: &Registered,
+        stores: &'a BTreeMap<&'a NodeId, &'a RegisteredStore>,
+        map: &'a ShardMap,
+    ) -> Self {
+        let mut in_sync = BTreeMap::<_, (Epoch, Vec<StoreId>)>::new();
+        for store in &registered.stores {
+            for (&epoch, shards) in &store.in_sync {
+                for shard in shards.iter() {
+                    let (newest, holders) = in_sync.entry(shard).or_default();
+                    if epoch > *newest {
+                        (*newest, *holders) = (epoch, Vec::new());
+                    }
+                    if epoch == *newest {
+                        holders.push(store.id);
+                    }
+                }
+            }
+        }
+        Self {
+            map,
+            stores,
+            in_sync,
+        }
+    }
+
+    /// Those that held the shard in sync, if any did, else those that the map names. The map's come first.
+    fn of_shard(&self, shard: ShardId) -> Vec<StoreId> {
+        let nodes = self.map.replicas(shard).iter();
+        let planned: Vec<StoreId> = nodes.map(|node| self.stores[node].id).collect();
+        let Some((_, in_sync)) = self.in_sync.get(&shard) else {
+            return planned;
+        };
+        let mut holders = in_sync.clone();
+        holders.sort_by_key(|store| !planned.contains(store));
+        holders
+    }
+
+    /// Refuses to begin with shards that no store holds in sync.
+    fn check_all_held(&self) -> Result<(), MetadataError> {
+        let shards: ShardSet = self.in_sync.keys().copied().collect();
+        let shards = ShardSet::ALL.difference(&shards);
+        if shards.is_empty() {
+            return Ok(());
+        }
+        Err(MetadataError::NotHeld { shards })
+    }
 }
 
 /// Refuses a store that lacks what it must have held: its directory was lost, and it would answer as if nothing had been
@@ -334,6 +399,7 @@ mod tests {
             address: format!("http://127.0.0.1:{port}"),
             next_generation: 0,
             corpora: BTreeSet::new(),
+            in_sync: std::collections::BTreeMap::new(),
         }
     }
 
@@ -601,8 +667,10 @@ mod tests {
         for (of_one, of_two, held_by_two, corpora, begins) in cases {
             let keys = MemoryKeyValues::new();
             for (number, next_generation, held) in [(1, of_one, &one), (2, of_two, held_by_two)] {
+                let records = (next_generation > 0).then_some((Epoch::FIRST, ShardSet::ALL));
                 let store = RegisteredStore {
                     next_generation,
+                    in_sync: records.into_iter().collect(),
                     corpora: held.clone(),
                     ..store(id(number), number, 7000 + u16::from(number))
                 };
@@ -630,6 +698,64 @@ mod tests {
         };
         register(&keys, &store).await.unwrap();
         begin(&keys, &halves()).await.unwrap();
+    }
+
+    /// ME4.
+    #[tokio::test]
+    async fn a_cluster_that_begins_anew_has_in_sync_what_was() {
+        let held = BTreeSet::from([random_corpus_uid()]);
+        let epoch = |number| Epoch {
+            generation: 0,
+            number,
+        };
+        let of = |shards: &[u8]| ShardSet::from_iter(shards.iter().copied().map(ShardId));
+        let rest = ShardSet::ALL.difference(&of(&[1, 2]));
+        // The first one was taken out of a shard, and does not know; the second one copies another.
+        let one = [(epoch(1), of(&[1, 2])), (epoch(3), rest)];
+        let two = [(epoch(2), of(&[1])), (epoch(3), rest)];
+        let keys = MemoryKeyValues::new();
+        for (number, in_sync) in [(1, one), (2, two)] {
+            let store = RegisteredStore {
+                next_generation: 1,
+                corpora: held.clone(),
+                in_sync: BTreeMap::from(in_sync),
+                ..store(id(number), number, 7000 + u16::from(number))
+            };
+            register(&keys, &store).await.unwrap();
+        }
+        let map = simshard_topology::plan(None, &[node(1), node(2)], 2).unwrap();
+        begin(&keys, &map).await.unwrap();
+        let records = shard_records(&keys).await.unwrap();
+        let in_sync = |shard| {
+            let record = &records[&ShardId(shard)];
+            assert_eq!((record.epoch.generation, record.want), (1, 2));
+            let mut stores: Vec<_> = record.in_sync.iter().map(|entry| entry.store).collect();
+            stores.sort_unstable();
+            stores
+        };
+        assert_eq!(in_sync(0), [id(1), id(2)]);
+        assert_eq!(in_sync(1), [id(2)]);
+        assert_eq!(in_sync(2), [id(1)]);
+
+        // Without the one that holds it, nothing begins.
+        let keys = MemoryKeyValues::new();
+        let store = RegisteredStore {
+            next_generation: 1,
+            corpora: held,
+            in_sync: BTreeMap::from([(epoch(3), rest)]),
+            ..store(id(1), 1, 7001)
+        };
+        register(&keys, &store).await.unwrap();
+        let map = simshard_topology::plan(None, &[node(1)], 1).unwrap();
+        let refused = begin(&keys, &map).await.unwrap_err();
+        assert!(
+            matches!(refused, MetadataError::NotHeld { shards } if shards == of(&[1, 2])),
+            "{refused}"
+        );
+        let lost = [node(2)];
+        initialize(&keys, &map, ALL_HOT, &Corpora::default(), &lost)
+            .await
+            .unwrap();
     }
 
     #[tokio::test]

@@ -1,10 +1,10 @@
 //! The records of stores and shards as their JSON texts say them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use simshard_topology::replication::{Epoch, InSync, Learner, ShardRecord, StoreId};
-use simshard_topology::{CorpusUid, NodeId};
+use simshard_topology::{CorpusUid, NodeId, ShardSet};
 use uuid::Uuid;
 
 use crate::corpus::CorpusRecord;
@@ -25,6 +25,8 @@ pub struct RegisteredStore {
     pub next_generation: u32,
     /// The corpora that it held when it registered.
     pub corpora: BTreeSet<CorpusUid>,
+    /// The shards that it held in sync when it registered, by the epochs of their records.
+    pub in_sync: BTreeMap<Epoch, ShardSet>,
 }
 
 /// Most stores that a shard may have.
@@ -59,6 +61,8 @@ struct RawStore {
     next_generation: u32,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     corpora: Vec<String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    in_sync: BTreeMap<String, String>,
 }
 
 /// Whether it is the generation that earlier versions have.
@@ -119,11 +123,14 @@ pub(crate) fn corpus_text(record: &CorpusRecord) -> Result<String, MetadataError
 
 /// The text of a store's record.
 pub(crate) fn store_text(key: &str, store: &RegisteredStore) -> Result<String, MetadataError> {
+    let in_sync = store.in_sync.iter();
+    let in_sync = in_sync.map(|(epoch, shards)| (epoch.to_string(), shards.to_string()));
     let raw = RawStore {
         node: store.node.to_string(),
         address: store.address.clone(),
         next_generation: store.next_generation,
         corpora: store.corpora.iter().map(ToString::to_string).collect(),
+        in_sync: in_sync.collect(),
     };
     text_of(key, &raw)
 }
@@ -136,12 +143,19 @@ pub(crate) fn store_of(key: &str, text: &str) -> Result<RegisteredStore, Metadat
         let uid = uid.parse::<CorpusUid>();
         uid.map_err(|error| bad(key, error.to_string()))
     });
+    let in_sync = raw.in_sync.iter().map(|(epoch, shards)| {
+        let bad_epoch = || bad(key, format!("{epoch:?} is no epoch"));
+        let shards = shards.parse::<ShardSet>();
+        let shards = shards.map_err(|error| bad(key, error.to_string()))?;
+        Ok((epoch_of(epoch).ok_or_else(bad_epoch)?, shards))
+    });
     Ok(RegisteredStore {
         id: id_of(id).map_err(|reason| bad(key, reason))?,
         node: NodeId::new(&raw.node).map_err(|error| bad(key, error.to_string()))?,
         address: raw.address,
         next_generation: raw.next_generation,
         corpora: corpora.collect::<Result<_, _>>()?,
+        in_sync: in_sync.collect::<Result<_, MetadataError>>()?,
     })
 }
 
@@ -246,6 +260,8 @@ pub(crate) fn bad(key: &str, reason: String) -> MetadataError {
 
 #[cfg(test)]
 mod tests {
+    use simshard_topology::ShardId;
+
     use super::*;
 
     const KEY: &str = "shards/4b";
@@ -289,6 +305,31 @@ mod tests {
              \"previous\":[],\"want\":1,\"hot\":1,\"min_in_sync\":1}"
         );
         assert_eq!(shard_of(KEY, &text).unwrap(), first);
+    }
+
+    #[test]
+    fn a_record_of_a_store_comes_back_exactly() {
+        let key = "stores/01010101-0101-0101-0101-010101010101";
+        let store = RegisteredStore {
+            id: StoreId([1; 16]),
+            node: NodeId::new("n1").unwrap(),
+            address: "http://h:1".to_owned(),
+            next_generation: 3,
+            corpora: BTreeSet::from([crate::corpus::random_corpus_uid()]),
+            in_sync: BTreeMap::from([
+                (epoch(7), ShardSet::from_iter([ShardId(0x4b)])),
+                (epoch(8), ShardSet::ALL),
+            ]),
+        };
+        let text = store_text(key, &store).unwrap();
+        assert_eq!(store_of(key, &text).unwrap(), store);
+        for (good, bad) in [("2.7", "27"), ("4b", "4")] {
+            let error = store_of(key, &text.replace(good, bad)).unwrap_err();
+            assert!(error.to_string().contains(key), "{error}");
+        }
+        // An earlier version has neither.
+        let text = "{\"node\":\"n1\",\"address\":\"http://h:1\"}";
+        assert_eq!(store_of(key, text).unwrap().in_sync, BTreeMap::new());
     }
 
     #[test]

@@ -210,6 +210,7 @@ mod tests {
                 address: format!("http://127.0.0.1:{}", store.0[0]),
                 next_generation: 0,
                 corpora: std::collections::BTreeSet::new(),
+                in_sync: std::collections::BTreeMap::new(),
             };
             register(&keys, &registered).await.unwrap();
         }
@@ -301,6 +302,7 @@ mod tests {
             address: "http://127.0.0.1:9".to_owned(),
             next_generation: 0,
             corpora: BTreeSet::new(),
+            in_sync: std::collections::BTreeMap::new(),
         };
         let refused = register(&keys, &registered(new)).await.unwrap_err();
         let held = matches!(&refused, MetadataError::StoreHolds { shards, .. } if *shards == ShardSet::ALL);

@@ -208,6 +208,11 @@ pub enum MetadataError {
          that is lost, or it never had any, give --lost {node}, and all searches miss what it held"
     )]
     EmptiedStore { node: NodeId },
+    #[error(
+        "no node that has registered holds shards {shards} in sync: start the nodes that did, with the data directories \
+         that they had; if these are lost, name the nodes by --lost, and all searches miss what they held"
+    )]
+    NotHeld { shards: ShardSet },
     #[error("there is a cluster already: `simshard cluster nodes` lists its nodes")]
     AlreadyInitialized,
     #[error("there is no cluster yet: `simshard cluster init` begins one")]

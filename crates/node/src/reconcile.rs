@@ -2,7 +2,7 @@
 //! the node can read the metadata.
 //!
 //! # Invariants
-//! - RC1: a store gets in sync for a shard only after the metadata was read, since its copy of the shard was complete, and
+//! - AG1: a store gets in sync for a shard only after the metadata was read, since its copy of the shard was complete, and
 //!   all that was deleted was dropped. A deletion that begins later asks this store.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -72,7 +72,7 @@ pub(crate) async fn reconcile(engine: &Engine, store: &dyn MetadataStore) {
 pub(crate) type Copies = BTreeMap<ShardId, Epoch>;
 
 /// Drops what was deleted while the node was cut off, as long as it is polled. Deletions do not wait for a node that is
-/// in no record of a shard. Tells which copies were complete before the metadata was read (RC1).
+/// in no record of a shard. Tells which copies were complete before the metadata was read (AG1).
 pub(crate) async fn keep_reconciled(
     engine: &Engine,
     store: &dyn MetadataStore,

@@ -389,6 +389,7 @@ mod tests {
             address: "http://127.0.0.1:7470".to_owned(),
             next_generation: 0,
             corpora: BTreeSet::new(),
+            in_sync: std::collections::BTreeMap::new(),
         };
         drop(claim);
         register(&*keys, &store).await.unwrap();

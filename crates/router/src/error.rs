@@ -325,6 +325,7 @@ impl From<MetadataError> for RouterError {
             | MetadataError::AlreadyInitialized
             | MetadataError::NoCluster
             | MetadataError::EmptiedStore { .. }
+            | MetadataError::NotHeld { .. }
             | MetadataError::NotRegistered { .. }
             | MetadataError::Raced
             | MetadataError::OtherCorpora

@@ -92,7 +92,7 @@ async fn a_node_that_was_away_agrees_on_the_corpora() {
             block_in_place(|| cluster.start_node(0));
         }
         until_in_sync(&cluster, NODES).await;
-        // Since it holds its shards again, no node holds a corpus that has no record (RC1).
+        // Since it holds its shards again, no node holds a corpus that has no record (AG1).
         let stored = until_reached(async || client.list_stored_corpora().await);
         assert_eq!(stored.await.unwrap().len(), 2 + round);
         block_in_place(|| cluster.end_node(1, End::Killed));

@@ -70,7 +70,7 @@ impl Peers {
         self.ready.subscribe()
     }
 
-    /// Where to tell which copies may count (RC1).
+    /// Where to tell which copies may count (AG1).
     pub(crate) const fn agreed(&self) -> &watch::Sender<Copies> {
         &self.agreed
     }

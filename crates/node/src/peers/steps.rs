@@ -398,7 +398,7 @@ mod tests {
         };
         let copied = Role::Copied { added };
         assert_eq!(back(copied, &[1], &record), Some(promote));
-        // RC1.
+        // AG1.
         let mut early = members(copied, &[1], &[]);
         early.agreed.clear();
         assert_eq!(early.step(SHARD, &record), None);

@@ -1,10 +1,10 @@
 //! A data directory before its shards are known: what its store is, and whether it may go on.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use simshard_topology::replication::{HeldIncarnations, ShardRecords, StoreId};
+use simshard_topology::replication::{Epoch, HeldIncarnations, ShardRecords, StoreId};
 use simshard_topology::{CorpusUid, ShardSet};
 
 use super::catalog::Catalog;
@@ -40,6 +40,12 @@ impl Claim {
     #[must_use]
     pub fn path(&self) -> &Path {
         self.directory.path()
+    }
+
+    /// The shards that it holds in sync by the records that it has installed, by their epochs.
+    #[must_use]
+    pub fn in_sync(&self) -> BTreeMap<Epoch, ShardSet> {
+        self.replicas.in_sync()
     }
 
     /// Checks that the store may open with these records of shards.

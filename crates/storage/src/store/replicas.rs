@@ -255,6 +255,17 @@ impl Replicas {
         standing.map_or(Epoch::NONE, |(record, _)| record.epoch)
     }
 
+    /// The shards that are in sync by the records that are applied, by their epochs.
+    pub(crate) fn in_sync(&self) -> BTreeMap<Epoch, ShardSet> {
+        let mut in_sync = BTreeMap::<_, ShardSet>::new();
+        for (&shard, held) in &self.by_shard {
+            if let Some((record, Role::InSync)) = held.replica.standing() {
+                in_sync.entry(record.epoch).or_default().insert(shard);
+            }
+        }
+        in_sync
+    }
+
     /// The epochs of the records that are applied.
     pub(crate) fn epochs(&self) -> BTreeMap<ShardId, Epoch> {
         let shards = self.by_shard.keys();

@@ -126,17 +126,25 @@ impl ShardRecord {
             since: epoch,
             hot: true,
         });
-        let want = stores.len() as u8;
-        Self {
+        let record = Self {
             epoch,
             nonce,
             in_sync: in_sync.collect(),
             learners: Vec::new(),
             previous: Vec::new(),
-            want,
-            hot: want,
-            min_in_sync: if want > 2 { 2 } else { 1 },
-        }
+            want: 0,
+            hot: 0,
+            min_in_sync: 0,
+        };
+        record.with_want(stores.len() as u8)
+    }
+
+    /// The same record, in which as many replicas are wished for.
+    #[must_use]
+    pub const fn with_want(mut self, want: u8) -> Self {
+        (self.want, self.hot) = (want, want);
+        self.min_in_sync = if want > 2 { 2 } else { 1 };
+        self
     }
 
     /// The same record, in which only the first `hot` stores are hot, and as many are wished hot; at least one.

@@ -227,13 +227,12 @@ impl Replica {
         }
     }
 
-    /// Whether a record puts the store in sync with nothing to copy: it is the first one, or the store has been in sync
-    /// since then and has installed none, so that nothing was acknowledged without it.
+    /// Whether a record puts the store in sync with nothing to copy: the store has installed none, and has been in sync since
+    /// the first one. So nothing was acknowledged without it.
     fn has_nothing_to_copy(&self, record: &ShardRecord) -> bool {
-        let is_first = |epoch: Epoch| epoch.number == Epoch::FIRST.number;
         let since = record.in_sync(self.store).map(|entry| entry.since);
-        let is_late = self.appended.record.is_none() && since.is_some_and(is_first);
-        is_first(record.epoch) || is_late
+        let is_since_first = since.is_some_and(|since| since.number == Epoch::FIRST.number);
+        self.appended.record.is_none() && is_since_first
     }
 
     /// Takes note of an entry that was appended to the log.

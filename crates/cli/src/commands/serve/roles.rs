@@ -224,6 +224,7 @@ fn registered(
         address,
         next_generation: claim.next_generation,
         corpora: claim.corpora.clone(),
+        in_sync: claim.in_sync(),
     })
 }
 

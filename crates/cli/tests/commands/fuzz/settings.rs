@@ -199,6 +199,7 @@ fn examine(bytes: &[u8], error: &MetadataError) {
         | MetadataError::BadRecord { .. }
         | MetadataError::NoCluster
         | MetadataError::EmptiedStore { .. }
+        | MetadataError::NotHeld { .. }
         | MetadataError::OtherStore { .. }
         | MetadataError::StoreHolds { .. }
         | MetadataError::AlreadyInitialized
