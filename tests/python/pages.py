@@ -21,7 +21,7 @@ REASON = re.compile(r"not-run: [^\s`][^`]*")
 ANY_LINES = "..."
 ANY_PART = "…"
 
-# What a terminal shows where somebody ends the program that runs in it.
+# What a terminal shows where a user ends the program that runs in it.
 INTERRUPT = "^C"
 
 

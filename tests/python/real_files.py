@@ -1,6 +1,6 @@
 """Reads real archives and data files out of published packages, and compares with what other readers find.
 
-Each file is read by `simshard hash`, as somebody would who has it on the disk. What it gives is printed as a row of
+Each file is read by `simshard hash`, as a user would who has it on the disk. What it gives is printed as a row of
 a table: documents, what was left out by reason, or the refusal. Where warcio, pyarrow or the csv module read the
 same file, their texts are written as lines of JSON and fingerprinted too: the same documents must have the same
 fingerprints. The run fails where they differ, where a row tells neither of documents nor of a reason, or where
@@ -250,7 +250,7 @@ class Trial:
         arguments = ["hash", str(path), "--id", "row", "--text-field", name or "text"]
         code, lines, said = run(self.program, arguments)
         if asked := re.search(r": add (--format \w+)$", said):
-            # As somebody would do who reads the message.
+            # As a user would do who reads the message.
             code, lines, said = run(self.program, arguments + asked[1].split())
             said = f"asks for {asked[1]}; {said}"
         found = fingerprints(lines)

@@ -195,8 +195,8 @@ fn settings(sample: u64, recipe: Option<Recipe>, layout: Layout) -> Vec<(String,
 }
 
 impl Sorted {
-    /// Writes the report, puts it and the output in their places once both are complete (W3), and
-    /// tells what was found, such as `3 pairs`, and what was left out.
+    /// Writes the report, and puts it and the output in their places once both are complete (W3).
+    /// Then tells what was found, such as `3 pairs`, and what was left out.
     pub(crate) fn close(
         self,
         output: Complete,

@@ -294,8 +294,8 @@ impl Why {
     }
 }
 
-/// The `most` fingerprints of two documents or more that the most documents have, the most crowded
-/// first, then 0 and 2^64-1 if any document has them: these are what texts without content give.
+/// The `most` fingerprints of two documents or more that the most documents have, the most crowded first. Then 0 and
+/// 2^64-1 if any document has them: these are what texts without content give.
 ///
 /// `empty_text` is what the recipe makes of the empty text; `None` if there is no recipe.
 pub(crate) fn crowded_fingerprints(

@@ -17,8 +17,8 @@
 //!
 //! # Invariants
 //! - CP1: a checkpoint never counts a document that is not durable.
-//! - CP2: documents are left out only by a checkpoint of the same corpus, the same arguments and files
-//!   that have not been touched, and only if they are those that it counted, by their digest.
+//! - CP2: documents are left out only by a checkpoint of the same corpus, the same arguments, and files that have not
+//!   been touched. They must also be those that it counted, by their digest.
 //! - CP3: what is no checkpoint, or not of this version, is neither believed nor overwritten.
 //! - CP4: a checkpoint is whole at every instant (W1).
 

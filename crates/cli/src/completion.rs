@@ -1,7 +1,7 @@
 //! Names of the live system that a shell completes: corpora as the router lists them, nodes as they have registered.
 //!
-//! Where the router or the metadata does not answer at once, there is nothing to complete, and no error either: it
-//! would be printed into the line that somebody types.
+//! If the router or the metadata does not answer at once, nothing is completed. No error is printed either: it would
+//! land in the line that a user is typing.
 
 use std::env;
 use std::time::Duration;

@@ -98,9 +98,8 @@ impl RouterArgs {
     }
 }
 
-/// Runs a command's requests to their end, and waits for nothing else: a thread
-/// that is still reading standard input, which may never end, must not keep an
-/// error from being reported.
+/// Runs a command's requests to their end, and waits for nothing else. A thread may still be reading standard input,
+/// which may never end; it must not keep an error from being reported.
 pub(crate) fn block_on<T>(requests: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let runtime = Runtime::new().context("cannot start the threads for requests")?;
     let outcome = runtime.block_on(requests);

@@ -40,7 +40,7 @@ pub(crate) fn warn(what: impl Display) {
     let _ = writeln!(std::io::stderr(), "{}", escaped(&what.to_string()));
 }
 
-/// Whether somebody watches standard error, and wants to see more there than warnings.
+/// Whether a user watches standard error, and wants to see more there than warnings.
 pub(crate) fn watched() -> bool {
     !is_quiet() && std::io::stderr().is_terminal()
 }

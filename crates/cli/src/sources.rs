@@ -3,8 +3,8 @@
 use std::env;
 use std::path::PathBuf;
 
-/// The files and folders that were named; else the sources of the crates that were ever built
-/// here, which are plenty of real text, with near-duplicates in it.
+/// The files and folders that were named, else the sources of the crates that were ever built here.
+/// Those are plenty of real text, with near-duplicates in it.
 pub(crate) fn files_or_sources(named: &[PathBuf]) -> Vec<PathBuf> {
     if named.is_empty() {
         return vec![sources()];

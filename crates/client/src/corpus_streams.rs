@@ -108,9 +108,9 @@ impl Client {
         })
     }
 
-    /// Yields the documents that are linked by pairs within `max_distance` bits, or the corpus's distance, directly
-    /// or through others: those of one cluster after those of another, by cluster, fingerprint, and id. Documents
-    /// that are inserted or removed meanwhile may link others or not.
+    /// Yields the documents that are linked by pairs within `max_distance` bits, or the corpus's distance, directly or
+    /// through others. One cluster follows another, ordered by cluster, fingerprint, and id. Documents that are
+    /// inserted or removed meanwhile may link others or not.
     pub async fn find_clusters(
         &self,
         corpus: &str,

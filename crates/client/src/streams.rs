@@ -15,11 +15,11 @@ impl Client {
     /// Inserts a stream of batches; yields what became of each, in their order, as it becomes
     /// durable.
     ///
-    /// Up to 8 batches are in flight at once, and are kept until they are answered. Those without an
-    /// answer are sent again, in their order, where the stream breaks or fails in a way that may
-    /// pass, or where none is answered within the client's timeout: after pauses that grow, until for
-    /// 30 seconds (see [`with_patience`](Self::with_patience)) nothing more has been answered.
-    /// Inserting again changes nothing, but what the first time inserted counts as there already.
+    /// Up to 8 batches are in flight at once, and are kept until they are answered. Batches without an answer are sent
+    /// again, in their order. This happens where the stream breaks or fails in a way that may pass, or where none is
+    /// answered within the client's timeout. The client pauses longer each time, and gives up when for 30 seconds (see
+    /// [`with_patience`](Self::with_patience)) nothing more has been answered. Inserting again changes nothing,
+    /// but what the first time inserted counts as there already.
     ///
     /// An error is the last item. The batches that were not answered may be inserted or not: insert
     /// them again. A stream that is dropped is cancelled, but not at once: a batch in flight may

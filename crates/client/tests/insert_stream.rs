@@ -174,7 +174,7 @@ async fn a_router_that_never_answers_is_an_error_and_no_batch_is_read_beyond_the
     assert_eq!(read.load(Ordering::Relaxed), 8);
 }
 
-/// Each batch is there only once the one before is answered: as the lines that somebody types are.
+/// Each batch is there only once the one before is answered: as the lines that a user types are.
 async fn one_by_one(
     answers: impl Stream<Item = Result<Acknowledged, ClientError>>,
     batches: mpsc::Sender<Documents>,

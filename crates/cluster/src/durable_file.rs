@@ -1,9 +1,9 @@
 //! A value in a file that processes of one machine share: read whole, changed under a lock, replaced by rename.
 //!
-//! A change is: take the lock, read, fsync the folder unless that was done for what was read, decide, write a file
-//! beside, fsync it, rename it into place, fsync the folder, release the lock. Reads need no lock, because
-//! a rename leaves them either the old file or the new one. What was read last is kept with what it says, and is
-//! not parsed again while the file has the same bytes.
+//! A change takes the lock, reads, fsyncs the folder unless that was done for what was read, and decides. Then it
+//! writes a file beside, fsyncs it, renames it into place, fsyncs the folder, and releases the lock. Reads need no
+//! lock, because a rename leaves them either the old file or the new one. What was read last is kept with what it says,
+//! and is not parsed again while the file has the same bytes.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};

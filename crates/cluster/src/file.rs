@@ -12,9 +12,8 @@
 //!   (`the_layout_file_is_never_written`).
 //! - FS2: every process that opens the same layout file has the same map
 //!   (`two_stores_on_one_file_plan_the_same_map`).
-//! - FS3: the layout of an open store does not change; an edited file counts from the
-//!   next start, because a map planned afresh names owners that do not hold the data
-//!   yet (`an_edited_layout_file_counts_from_the_next_start`).
+//! - FS3: the layout of an open store does not change; an edited file counts from the next start. A map planned afresh
+//!   would name owners that do not hold the data yet (`an_edited_layout_file_counts_from_the_next_start`).
 //! - FS4: a corpora file that cannot be understood is never replaced
 //!   (`a_corrupt_corpora_file_is_refused_and_left_alone`).
 //! - FS5: the corpora file is whole at every instant: it changes by rename only
@@ -31,8 +30,8 @@
 //!   (`every_flipped_bit_is_refused`, `every_truncation_is_refused`).
 //! - FS10: what the file says is read from it each time: what was understood before serves only while all bytes are
 //!   the same (`a_file_of_the_same_size_and_time_is_read_anew`).
-//! - FS11: a change decides on what survives a power cut: the folder is synced before, and so a repeated change
-//!   confirms what the one before left unsynced (`a_repeated_change_confirms_nothing_before_the_folder_is_synced`).
+//! - FS11: a change decides on what survives a power cut: it syncs the folder before. So a repeated change confirms
+//!   what the one before left unsynced (`a_repeated_change_confirms_nothing_before_the_folder_is_synced`).
 
 mod corpora_format;
 mod layout_file;

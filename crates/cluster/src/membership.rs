@@ -32,9 +32,10 @@ use crate::store::MetadataError;
 /// Answers whether one did, in a cluster that has begun: then the node has lost its data directory.
 ///
 /// # Errors
-/// [`MetadataError::StoreHolds`] if a record names the other store, [`MetadataError::OtherStore`] if one names it alone in
-/// sync, [`MetadataError::OtherName`] if the store is that of another node, [`MetadataError::UnusableRecords`] if the
-/// address is none or taken, else when the keys cannot be read or written.
+/// [`MetadataError::StoreHolds`] if a record names the other store. [`MetadataError::OtherStore`] if one names
+/// it alone in sync. [`MetadataError::OtherName`] if the store is that of another node.
+/// [`MetadataError::UnusableRecords`] if the address is none or taken. Else an error when the keys cannot be read or
+/// written.
 pub async fn register(
     keys: &dyn KeyValueStore,
     store: &RegisteredStore,
@@ -132,10 +133,10 @@ pub(crate) async fn with_registrations(
 /// Of the replicas of each shard, the first `hot` answer searches.
 ///
 /// # Errors
-/// [`MetadataError::AlreadyInitialized`] if there is one, [`MetadataError::NotRegistered`] if the map names a node that
-/// has no store, [`MetadataError::OtherCorpora`] if the keys hold corpora already, [`MetadataError::Raced`] if nodes or
-/// another process got in between, [`MetadataError::EmptiedStore`] if a store lacks what it held,
-/// [`MetadataError::NotHeld`] if none holds some shards, else when the keys cannot be read or written.
+/// [`MetadataError::AlreadyInitialized`] if there is one. [`MetadataError::NotRegistered`] if the map names a
+/// node that has no store. [`MetadataError::OtherCorpora`] if the keys hold corpora already. [`MetadataError::Raced`]
+/// if nodes or another process got in between. [`MetadataError::EmptiedStore`] if a store lacks what it held,
+/// [`MetadataError::NotHeld`] if none holds some shards. Else an error when the keys cannot be read or written.
 pub async fn initialize(
     keys: &dyn KeyValueStore,
     map: &ShardMap,

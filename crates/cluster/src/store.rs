@@ -1,8 +1,7 @@
 //! The contract every metadata backend keeps, and the ways it can fail.
 //!
-//! The trait is what etcd can promise and a file or memory can imitate: whole
-//! values are read, a write happens only if what it was decided on still holds,
-//! and changes are announced by a watch.
+//! The trait is what etcd can promise and a file or memory can imitate. A read gives whole values, a write happens only
+//! if what it was decided on still holds, and a watch announces changes.
 //!
 //! # Invariants
 //! Every backend keeps them; the suite in `tests/tests/metadata/corpora.rs` checks them under
@@ -70,13 +69,13 @@ pub trait MetadataStore: Send + Sync + std::fmt::Debug {
     }
 
     /// Adds a corpus, in the state that its record says, if its name is free, and there are fewer than `max_corpora`,
-    /// in one step. Answers its record. If the corpus is being created, with the configuration of `record`, in the state
-    /// `Creating` as well, this changes nothing: it answers the record that is there, which survives a power cut.
+    /// in one step. Answers its record. If the corpus is being created, with the configuration of `record`, in the
+    /// state `Creating` as well, this changes nothing. It answers the record that is there, which survives a power cut.
     ///
     /// # Errors
-    /// [`MetadataError::AlreadyExists`] if the name is taken otherwise,
-    /// [`MetadataError::UidTaken`] if another corpus has the uid, [`MetadataError::TooMany`] if there are
-    /// `max_corpora`, else when the store cannot be read or written.
+    /// [`MetadataError::AlreadyExists`] if the name is taken otherwise, [`MetadataError::UidTaken`] if another
+    /// corpus has the uid, and [`MetadataError::TooMany`] if there are `max_corpora`. Else an error when the store
+    /// cannot be read or written.
     async fn create_corpus(
         &self,
         record: CorpusRecord,
@@ -87,8 +86,8 @@ pub trait MetadataStore: Send + Sync + std::fmt::Debug {
     /// the records name stores, call it when every node holds the corpus.
     ///
     /// # Errors
-    /// [`MetadataError::NotFound`] if the name is free or belongs to another
-    /// creation, [`MetadataError::AlreadyExists`] if the corpus is live already, or being deleted, else when the store
+    /// [`MetadataError::NotFound`] if the name is free or belongs to another creation.
+    /// [`MetadataError::AlreadyExists`] if the corpus is live already, or being deleted. Else an error when the store
     /// cannot be read or written.
     async fn finish_creation(
         &self,

@@ -14,9 +14,9 @@
 //! read here. The format is a few pages, and these files are all that is needed of it.
 //!
 //! # Invariants
-//! - AR1: of a batch no more is held than [`MAX_BATCH_BYTES`] of the columns that are read, before and after
-//!   they are decompressed, and no more of a dictionary with all that was added to it. Memory is taken for what
-//!   is there, not for what a length says, and columns that share a buffer hold it once.
+//! - AR1: of a batch no more is held than [`MAX_BATCH_BYTES`] of the columns that are read, before and after they are
+//!   decompressed. The same holds for a dictionary with all that was added to it. Memory is taken for what is there,
+//!   not for what a length says, and columns that share a buffer hold it once.
 //! - AR2: a damaged file is an error that names it, never a panic. A file that ends early is an error; a stream may
 //!   end between two messages, as its format has it. Data after the end is an error.
 

@@ -20,8 +20,8 @@ use crate::format::Format;
 use crate::looks::Looks;
 use crate::source::Source;
 
-/// The most that one read brings, and so the usual size of a chunk: large enough to make
-/// parsing in parallel worth the while, small enough to stay in a processor's cache.
+/// The most that one read brings, and so the usual size of a chunk. It is large enough to make
+/// parsing in parallel pay, and small enough to stay in a processor's cache.
 pub(crate) const READ_BYTES: usize = 256 << 10;
 
 /// The longest line, its line break included.

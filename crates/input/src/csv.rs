@@ -1,8 +1,8 @@
 //! The CSV format: a header, and a document a row.
 //!
-//! Values are parsed by `csv-core`: they stand between commas, and in quotes where they hold commas, quotes
-//! or line breaks. That takes the end of data for the end of a quoted value, so it gets a line break there:
-//! within quotes, that does not end the row.
+//! Values are parsed by `csv-core`: they stand between commas, and in quotes where they hold commas, quotes or line
+//! breaks. That parser takes the end of data for the end of a quoted value. So it gets a line break there, which within
+//! quotes does not end the row.
 //!
 //! # Invariants
 //! - TB1: a row that takes more than [`MAX_RECORD_BYTES`] or [`MAX_VALUES`] is an error, after which nothing is

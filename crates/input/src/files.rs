@@ -328,8 +328,8 @@ fn walker(roots: &[PathBuf]) -> WalkBuilder {
     builder
 }
 
-/// Whether an entry is to be read: below a root only regular files, since opening a named pipe
-/// would wait for ever; a root itself whatever it is, since the caller chose it.
+/// Whether an entry is to be read. Below a root only regular files are, since opening a named pipe would wait for ever.
+/// A root itself is, whatever it is, since the caller chose it.
 fn is_candidate(entry: &DirEntry) -> bool {
     if entry.depth() == 0 {
         return !entry.path().is_dir();

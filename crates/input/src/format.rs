@@ -31,13 +31,12 @@ pub enum Format {
     /// --fingerprint-field; also called `feather`
     #[value(alias = "feather")]
     Arrow,
-    /// A crawl's WET or WARC file, a document a record of plain text or HTML, see --html; the id is
-    /// the address of the page; records of anything else are counted and left out; also called `wet`
+    /// A crawl's WET or WARC file, a document a record of plain text or HTML, see --html; the id is the address of the
+    /// page. Records of anything else are counted and left out. Also called `wet`
     #[value(alias = "wet")]
     Warc,
-    /// One document a file, whatever it is called; folders are walked, without hidden files and
-    /// links; the id is the path; binary files and those over 8 MiB are skipped; .html, .htm and
-    /// .xhtml are pages, see --html
+    /// One document a file, whatever it is called; the id is the path. Folders are walked, without hidden files and
+    /// links. Binary files and those over 8 MiB are skipped. Files .html, .htm and .xhtml are pages, see --html
     Files,
 }
 

@@ -5,9 +5,9 @@
 //!              header, BOM, meta    tokens, one pass           which blocks
 //! ```
 //!
-//! The tokens come from `html5gum`, which follows the HTML standard on broken markup. There is no
-//! tree: on 20,000 nested elements the tree builder of `html5ever`, on which the crates for main content
-//! rest, takes seconds, with a time that grows with the square of the depth.
+//! The tokens come from `html5gum`, which follows the HTML standard on broken markup. There is no tree. The crates for
+//! main content rest on the tree builder of `html5ever`. That takes seconds for 20,000 nested elements, as its time
+//! grows with the square of the depth.
 //!
 //! The main content is found by the structure of a page, not by its words, so it works for every
 //! language: see [`main_text`].

@@ -29,9 +29,9 @@ struct Wave {
     error: Option<InputError>,
 }
 
-/// Does `work` with each batch, on all cores, while the next batches are read, and hands the
-/// results to `take` in the order of the input, several at once, until that says `false`. What
-/// cannot be read is the last of them.
+/// Does `work` with each batch, on all cores, while the next batches are read. It hands the results
+/// to `take` in the order of the input, several at once, until that says `false`. What cannot be
+/// read is the last of them.
 ///
 /// # Errors
 /// Those of `take`.

@@ -12,9 +12,8 @@
 //! | `warc`   | a record of text   | the address of its page            | text                             |
 //! | `files`  | one file           | its path                           | text                             |
 //!
-//! Each file may be compressed. Parquet is there in programs that were built with the feature of its
-//! name; it is read from its end, so what is no file, or is compressed, is first copied to one. Data
-//! flows one way:
+//! Each file may be compressed. Parquet is there in programs that were built with the feature of its name. It is read
+//! from its end, so what is no file, or is compressed, is first copied to one. Data flows one way:
 //!
 //! ```text
 //!     options ─▶ paths ─▶ source ─▶ decompress ─▶ chunk ─▶ parse ──▶ documents   (one by one, owned)
@@ -32,8 +31,8 @@
 //! - I2: no more than [`MAX_RECORD_BYTES`] of one record is ever held, however long the record is.
 //! - I3: nothing is dropped in silence but blank lines, TSV headers, hidden files and links;
 //!   the rest is an error or counted in [`Skipped`].
-//! - I7: content that looks like another format than the one taken from its name, or than the default
-//!   of standard input, is refused, and so is a file whose name says none.
+//! - I7: content is refused that looks like another format than the one taken from its name, or than the default of
+//!   standard input. A file whose name says no format is refused, too.
 //! - I5: how a source is cut into reads and chunks, and whether it is compressed, changes no record
 //!   and no error.
 //!

@@ -1,8 +1,7 @@
 //! LZ4: frames one after another.
 //!
-//! The decoder takes data that ends where a block should begin for its end. So it never sees the end of
-//! data: it gets zeros then, which are the mark of the end of a frame, and a frame that took any of them
-//! was cut off.
+//! The decoder takes data that ends where a block should begin for its end. So it never sees the end of data. It gets
+//! zeros then, which are the mark of the end of a frame. A frame that took any of them was cut off.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 

@@ -21,8 +21,8 @@ pub struct Needs {
 /// When the input is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Check {
-    /// All of it before the first document is handed out: for a command that cannot take back
-    /// what it has done with the documents before a bad line. Not where bad lines are skipped.
+    /// All of it before the first document is handed out. A command asks for this if it cannot take
+    /// back what it has done with the documents before a bad line. Not where bad lines are skipped.
     BeforeUse,
     /// As it is read, once: for a command that has done nothing before its end.
     AsRead,

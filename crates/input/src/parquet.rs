@@ -6,21 +6,19 @@
 //! | text        | a string                                                                      |
 //! | fingerprint | an integer of any width, or a string of decimal digits                        |
 //!
-//! A string is a BYTE_ARRAY that is marked as STRING, ENUM or JSON, or not marked at all, and holds
-//! UTF-8. A column inside structs is named by its path, `meta.url`; lists are refused. An integer
-//! that is marked unsigned is read so; any other is signed, and no fingerprint where it is negative,
-//! since nothing says that its bits were meant.
+//! A string is a BYTE_ARRAY that is marked as STRING, ENUM or JSON, or not marked at all, and holds UTF-8. A column
+//! inside structs is named by its path, `meta.url`; lists are refused. An integer that is marked unsigned is read so.
+//! Any other is signed, and no fingerprint where it is negative, since nothing says that its bits were meant.
 //!
-//! Columns are read through the library's column readers, not its Arrow reader: a cold build of the
-//! library with Arrow took 248 s of CPU instead of 77 s.
+//! Columns are read through the library's column readers, not its Arrow reader. A cold build of the library with Arrow
+//! took 248 s of CPU instead of 77 s.
 //!
 //! # Invariants
-//! - PQ1: no page that claims more than [`MAX_PAGE_BYTES`] is unpacked, and of each column one page,
-//!   its dictionary and [`BATCH_ROWS`] values are held, however large the file is. (The library
-//!   unpacks a page that claims less than it holds all the same, and of a header that claims sizes
-//!   twice, which no writer makes, it takes the last ones.)
-//! - PQ2: a damaged file is an error that names it, never a panic, and never fewer rows in silence:
-//!   every row that the file says it has is a document or an error.
+//! - PQ1: no page that claims more than [`MAX_PAGE_BYTES`] is unpacked. Of each column one page, its dictionary and
+//!   [`BATCH_ROWS`] values are held, however large the file is. (The library unpacks a page that claims less than it
+//!   holds all the same. Of a header that claims sizes twice, which no writer makes, it takes the last ones.)
+//! - PQ2: a damaged file is an error that names it, never a panic, and never fewer rows in silence. Every row that the
+//!   file says it has is a document or an error.
 
 mod column;
 mod copy;

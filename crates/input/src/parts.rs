@@ -1,6 +1,6 @@
 //! All documents of an input at once: what the batch commands work on.
 //!
-//! Their ids stay in the parts that they were read in: one column for all of them would have to grow, and be there
+//! Their ids stay in the parts that they were read in. One column for all of them would have to grow, and be there
 //! twice each time it does. Their fingerprints stand in one column, which is what searches sort.
 
 use std::borrow::Cow;

@@ -141,9 +141,8 @@ impl Source {
         }
     }
 
-    /// The source twice, to be read one after the other. What can be read only once is copied to
-    /// an unnamed temporary file as the first is read, so one that is not read to its end copies
-    /// no further.
+    /// The source twice, to be read one after the other. What can be read only once is copied to an unnamed temporary
+    /// file as the first reader reads it. If that one does not read to the end, the copy ends where it did.
     pub(crate) fn twice(self) -> Result<(Self, Self), InputError> {
         let name = self.name.clone();
         let taken_for = self.taken_for;

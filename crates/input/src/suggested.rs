@@ -14,8 +14,8 @@ use crate::head;
 use crate::looks::Looks;
 use crate::paths::is_stdin;
 
-/// The format that all these paths suggest, by their extensions or because there is a folder among
-/// them, which is one of texts unless it holds tables alone; `None` where none of them suggests any.
+/// The format that all these paths suggest: by their extensions, or because there is a folder among them. A folder is
+/// one of texts unless it holds tables alone. `None` where none of the paths suggests any.
 pub(crate) fn format(paths: &[PathBuf], skips_others: bool) -> Result<Option<Format>, InputError> {
     if !paths.is_empty() && paths.iter().all(|path| folders::is_saved_set(path)) {
         return Ok(Some(Format::Arrow));
@@ -45,9 +45,9 @@ pub(crate) fn format(paths: &[PathBuf], skips_others: bool) -> Result<Option<For
     }
 }
 
-/// The format of tables that all these files are of, and all files in these folders, by their names: read as
-/// one document each, tables would be no texts. In a folder, a name such as `_SUCCESS` is a mark of the program
-/// that wrote it.
+/// The format of tables that all these files are of, and all files in these folders, by their names. Read as one
+/// document each, tables would be no texts. In a folder, a name such as `_SUCCESS` is a mark of the program that wrote
+/// it.
 fn tables(paths: &[PathBuf]) -> Option<Format> {
     let is_mark = |file: &Path| {
         let name = file.file_name().unwrap_or_default();

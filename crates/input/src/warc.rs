@@ -13,8 +13,8 @@
 //! The records of ARC, the format before WARC, are read as the same.
 //! The id is the `WARC-Target-URI`, or the `WARC-Record-ID` of a record without one.
 //!
-//! This reader gets uncompressed bytes: a `.gz` holds each record in a gzip member of its own, and
-//! must be opened by a decoder that goes on after the first.
+//! This reader gets uncompressed bytes. A `.gz` holds each record in a gzip member of its own, so its decoder must go
+//! on after the first.
 //!
 //! # Invariants
 //! - WA1: of a record no more is held than its header, of at most [`MAX_HEADER_BYTES`], and

@@ -1,7 +1,7 @@
 //! XZ: streams one after another, perhaps with zeros between them.
 //!
-//! The decoder is surrounded for three reasons. It takes a short read for the end of data; it calls data
-//! that is cut off damaged; and it holds a dictionary as large as the data asks for.
+//! The decoder is surrounded for three reasons. It takes a short read for the end of data. It calls data that is cut
+//! off damaged. It holds a dictionary as large as the data asks for.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 use std::sync::Arc;

@@ -1,9 +1,9 @@
-//! Compares the corpora of a node with the metadata, at its start, after each copy of a shard and every now and then, if
-//! the node can read the metadata.
+//! Compares the corpora of a node with the metadata. It does so, if the node can read that, at its start, after each copy of
+//! a shard, and every now and then.
 //!
 //! # Invariants
-//! - AG1: a store gets in sync for a shard only after the metadata was read, since its copy of the shard was complete, and
-//!   all that was deleted was dropped. A deletion that begins later asks this store.
+//! - AG1: a store gets in sync for a shard only after the metadata was read and all that was deleted was dropped. It
+//!   reads the metadata after its copy of the shard was complete. A deletion that begins later asks this store.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::future::pending;
@@ -37,7 +37,7 @@ pub(crate) struct Differences {
     pub(crate) unrecorded: Vec<CorpusUid>,
 }
 
-/// Follows what the metadata says of the corpora that the node holds, as far as it can be read here: drops what is
+/// Follows what the metadata says of the corpora that the node holds, as far as it can be read here. Drops what is
 /// being deleted, and logs what is missing. Where the metadata fails, routers refuse what depends on it.
 pub(crate) async fn reconcile(engine: &Engine, store: &dyn MetadataStore) {
     let Differences {

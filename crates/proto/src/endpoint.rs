@@ -5,8 +5,8 @@ use std::time::Duration;
 use tonic::transport::Endpoint;
 
 /// What a stream that is not read may send, in bytes. It is little on purpose: HTTP/2 counts bytes, and small messages
-/// are many frames, of which the transport bears a limited number of unread ones before it closes the connection to
-/// all. The peer reads large messages as they arrive, so they do not need more.
+/// are many frames. The transport bears a limited number of unread frames before it closes the connection to all. The
+/// peer reads large messages as they arrive, so they do not need more.
 pub const STREAM_WINDOW: u32 = 128 << 10;
 
 /// A silent peer is asked for a sign of life this often.

@@ -11,7 +11,7 @@ use tonic_types::{ErrorDetails, StatusExt};
 /// When to try again where that may help.
 const RETRY: Duration = Duration::from_millis(100);
 
-/// When to try again where somebody has to make room first.
+/// When to try again where an operator has to make room first.
 const SLOW_RETRY: Duration = Duration::from_secs(1);
 
 /// The domain of every `google.rpc.ErrorInfo`.

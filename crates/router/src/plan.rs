@@ -64,9 +64,8 @@ pub(crate) struct QueryPlan {
     pub(crate) unreachable: BTreeMap<NodeId, ShardSet>,
 }
 
-/// Asks each query with the fewest lead groups that find every match up to
-/// `max_distance`, around the nodes that are `down`; with all the groups that
-/// are left if these do not suffice.
+/// Asks each query with the fewest lead groups that find every match up to `max_distance`, around
+/// the nodes that are `down`. If these do not suffice, asks with all the groups that are left.
 pub(crate) fn plan_queries(
     tables: &Tables,
     readers: &Readers,

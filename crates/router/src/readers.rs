@@ -66,8 +66,8 @@ pub(crate) struct Readers {
 }
 
 impl Readers {
-    /// Of each shard a replica in sync that is not down, of those that have least against them: a silent one may wake up
-    /// and a stale one catch up, but a cold one refuses for a while. The replicas have equal shares of neighbours,
+    /// Of each shard a replica in sync that is not down, of those that have least against them. A silent one may wake
+    /// up and a stale one catch up, but a cold one refuses for a while. The replicas have equal shares of neighbours,
     /// whatever their order in the records is.
     pub(crate) fn new(layout: Arc<ClusterLayout>, avoided: &Avoided) -> Self {
         let places = std::array::from_fn(|shard| reader(&layout, ShardId(shard as u8), avoided));

@@ -88,8 +88,8 @@ impl Router {
         }
     }
 
-    /// Does `work` on a corpus as it is remembered; once more, if that fails in a way that another record of the
-    /// corpus explains: another router has deleted and created it anew, or a damaged record was restored.
+    /// Does `work` on a corpus as it is remembered. Does it once more if it fails in a way that another record of the
+    /// corpus explains. Another router has deleted and created the corpus anew then, or a damaged record was restored.
     pub(crate) async fn on_corpus<T, F>(
         &self,
         name: &CorpusName,

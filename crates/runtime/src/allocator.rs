@@ -14,9 +14,9 @@ use tikv_jemallocator::Jemalloc;
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 
-/// The settings that jemalloc reads at its start. It returns memory after a second without use, not after ten,
-/// and blocks of 1 MiB and more at once, not only those of 8 MiB: batch commands hold less then. Blocks of some pages
-/// get no page more: a shard has many of them, which take a tenth less then.
+/// The settings that jemalloc reads at its start. It returns memory after a second without use, not after ten, and
+/// blocks of 1 MiB and more at once, not only those of 8 MiB. Batch commands hold less then. Blocks of some pages get
+/// no page more: a shard has many of them, which take a tenth less then.
 // SAFETY: no other symbol has this name. jemalloc takes it for a pointer to text that ends with a zero byte, as it is.
 #[expect(
     unsafe_code,

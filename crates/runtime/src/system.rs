@@ -16,8 +16,8 @@ pub fn peak_resident_memory() -> Option<u64> {
     own_status("VmHWM:")
 }
 
-/// Raises the number of files that this process may have open as far as it may, and tells it; `None` means that there is
-/// no limit, or that the system does not say.
+/// Raises the number of files that this process may have open as far as it may, and returns it. `None` means that there
+/// is no limit, or that the system does not say.
 pub fn raise_open_files() -> Option<u64> {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {

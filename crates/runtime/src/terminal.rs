@@ -1,7 +1,8 @@
 //! Text that is safe to print on a terminal.
 //!
-//! Ids, paths and the messages of other processes can hold characters that a terminal obeys: they move the cursor,
-//! reverse the reading order, or start a line that looks like one of ours. This module owns the rule which these are.
+//! Ids, paths and the messages of other processes can hold characters that a terminal obeys. Such characters move the
+//! cursor, reverse the reading order, or start a line that looks like one of ours. This module owns the rule which
+//! these are.
 //!
 //! # Invariants
 //! - TE1: what [`escaped`] and [`escaped_json`] return holds no character that a terminal obeys. JSON keeps its meaning,
@@ -10,8 +11,9 @@
 use std::borrow::Cow;
 use std::fmt::Display;
 
-/// Whether a terminal obeys this character instead of showing it: the C0 controls with tab and line breaks, DEL, the C1
-/// controls, the line and paragraph separators, and the marks that change the direction of text.
+/// Whether a terminal obeys this character instead of showing it. It obeys the C0 controls with tab and line breaks,
+/// DEL, and the C1 controls. It also obeys the line and paragraph separators, and the marks that change the direction
+/// of text.
 #[must_use]
 pub fn is_obeyed(character: char) -> bool {
     character.is_control()

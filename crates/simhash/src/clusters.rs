@@ -1,9 +1,9 @@
 //! Groups of fingerprints that are linked by pairs, directly or through others.
 //!
 //! A union-find forest over positions `0..n`. The smaller root always wins, so every parent is at
-//! most its child: the root of a tree is its smallest member, and one ascending pass resolves all
-//! trees. Path halving keeps the trees flat: O(log n) a union, amortised. Tarjan and van Leeuwen,
-//! "Worst-case analysis of set union algorithms", Journal of the ACM 31(2), 1984.
+//! most its child. So the root of a tree is its smallest member, and one ascending pass resolves
+//! all trees. Path halving keeps the trees flat: O(log n) a union, amortised. Tarjan and van
+//! Leeuwen, "Worst-case analysis of set union algorithms", Journal of the ACM 31(2), 1984.
 //!
 //! # Invariants
 //! - U1: `parents[x] <= x`, with equality exactly at the smallest of each group.

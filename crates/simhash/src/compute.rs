@@ -1,18 +1,18 @@
 //! From feature hashes to a fingerprint: a bit is 1 when more hashes have it than lack it.
 //!
 //! The obvious way keeps 64 counters and adds to each of them for every hash. Here the 64 counters
-//! lie on their side: word `i` of `planes` holds bit `i` of all of them, so that one word operation
+//! lie on their side: word `i` of `planes` holds bit `i` of all of them. So one word operation
 //! works on 64 counters at once. A carry-save adder turns three words of one level into a sum on
-//! that level and a carry on the next; since it needs three, one word per level waits in `held`:
+//! that level and a carry on the next. Since it needs three, one word per level waits in `held`:
 //!
 //! ```text
 //!     hash ─▶ level 0: held + plane + hash ─▶ carry ─▶ level 1: held + plane + carry ─▶ …
 //! ```
 //!
 //! Level 0 works on every second hash, level 1 on every fourth, and so on: one adder (five word
-//! operations) a hash on average. Charikar, "Similarity estimation techniques from rounding
-//! algorithms", STOC 2002, for the fingerprint; Harley and Seal's population count, in Warren,
-//! "Hacker's Delight", 2nd edition, section 5-2, for the counting.
+//! operations) a hash on average. The fingerprint: Charikar, "Similarity estimation techniques from
+//! rounding algorithms", STOC 2002. The counting: Harley and Seal's population count, in Warren,
+//! "Hacker's Delight", 2nd edition, section 5-2.
 //!
 //! # Invariants
 //! - C1: `held[i]` waits to be counted exactly if bit `i` of `total` is 1. A held word of level

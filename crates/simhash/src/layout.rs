@@ -93,8 +93,8 @@ impl Layout {
         Ok(Self { blocks, distance })
     }
 
-    /// The layout for a number of fingerprints, found up to `distance`: the one whose searches are
-    /// cheapest, where twice the tables must make them more than 1.4 times as fast.
+    /// The layout for a number of fingerprints, found up to `distance`. It is the one whose searches are cheapest,
+    /// where twice the tables must make them more than 1.4 times as fast.
     ///
     /// # Errors
     /// If no layout has this distance.

@@ -16,8 +16,8 @@ pub enum Data {
     Random,
     /// Groups of 2 to 16 that lie within 4 bits of a common centre.
     Clustered,
-    /// Bit `i` is set with a probability of its own from [0.2, 0.8], and a tenth
-    /// of the set lies in clusters of 2 to 1,000 within 6 bits of a centre.
+    /// Bit `i` is set with a probability of its own from [0.2, 0.8]. A tenth of the set lies in
+    /// clusters of 2 to 1,000 within 6 bits of a centre.
     Skewed,
 }
 

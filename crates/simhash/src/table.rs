@@ -127,8 +127,8 @@ impl Table {
         (self.permute(fingerprint) >> 56) as u8
     }
 
-    /// The shards that can hold a match of a query: one where the prefix has 8
-    /// bits or more, else all bytes that the prefix can continue into.
+    /// The shards that can hold a match of a query: one where the prefix has 8 bits or more. A
+    /// shorter prefix has all bytes that it can continue into.
     #[must_use]
     pub fn query_leading_bytes(&self, query: Fingerprint) -> RangeInclusive<u8> {
         self.leading_bytes(self.permute(query))
@@ -146,10 +146,9 @@ impl Table {
         self.lead_group
     }
 
-    /// Masks of permuted bits: where all tables are active, this one is canonical
-    /// for a difference without a bit of its prefix if each mask has a bit of it.
-    /// A block that agrees could take the place of the last chosen one, which would
-    /// make an earlier table.
+    /// Masks of permuted bits. Where all tables are active, this one is canonical for a difference
+    /// without a bit of its prefix if each mask has a bit of it. A block that agrees could take the
+    /// place of the last chosen one, which would make an earlier table.
     pub(crate) const fn skipped(&self) -> &[u64] {
         &self.skipped
     }

@@ -1,8 +1,8 @@
 //! All tables of a corpus in their frozen order, the lead groups, and the rule
 //! that lets exactly one table report a match.
 //!
-//! Two fingerprints within `k` bits differ in at most `k` of the `m` blocks, so
-//! they agree on `m - k` others, and some table gives them the same prefix.
+//! Two fingerprints within `k` bits differ in at most `k` of the `m` blocks. So they agree on `m - k` others, and some
+//! table gives them the same prefix.
 //!
 //! # Invariants
 //! - T3: tables are the choices of `m - k` blocks in lexicographic order of

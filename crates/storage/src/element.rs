@@ -41,8 +41,8 @@ impl From<Element<'_>> for State {
 /// An operation on a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// A corpus comes into being. A uid that is in use stays what it is, and one that was dropped is not taken again
-    /// as long as anything on disk may name it.
+    /// A corpus comes into being. A uid that is in use stays what it is. One that was dropped is not taken again as
+    /// long as anything on disk may name it.
     CreateCorpus {
         /// Its uid.
         uid: CorpusUid,

@@ -16,8 +16,8 @@ use crate::merge::Cursor;
 use crate::sorted::Sorted;
 use crate::stored::Stored;
 
-/// Bytes that a state takes in the table, about, beside its own, which may be those of other tables too: a pointer and
-/// leading bits, in chunks that are four fifths full.
+/// Bytes that a state takes in the table, about: a pointer and leading bits, in chunks that are four fifths full. Its
+/// own bytes come on top, and may be those of other tables too.
 const PLACE_BYTES: usize = (size_of::<Stored>() + size_of::<u16>()) * 5 / 4;
 
 /// The key of an element in its corpus.
@@ -107,8 +107,8 @@ impl Memtable {
         MemtableCursor { rest, current }
     }
 
-    /// A copy of at most `most` elements of a corpus, from a key on up to the fingerprint `last`; and the key of the
-    /// element that would be next.
+    /// A copy of at most `most` elements of a corpus, from a key on up to the fingerprint `last`. Beside it, the key of
+    /// the element that would be next.
     pub(crate) fn part(
         &self,
         corpus: CorpusUid,

@@ -1,8 +1,8 @@
 //! The shard map: for each of the 256 shards, the nodes that hold it.
 //!
-//! The map is explicit, never computed on the fly, so that every reader of one version agrees.
-//! Few shards differ in their replicas (whole ranges share them), so the distinct lists are kept
-//! once and each shard has one byte that says which of them is its own.
+//! The map is explicit, never computed on the fly, so that every reader of one version agrees. Few shards differ in
+//! their replicas (whole ranges share them). So the distinct lists are kept once, and each shard has one byte that says
+//! which of them is its own.
 //!
 //! # Invariants
 //! - M1: every shard has at least one replica (`shards_without_replicas_are_refused`).

@@ -1,10 +1,10 @@
 //! Versions of documents: which of two operations on one is the newer.
 //!
-//! A version is a reading of a hybrid logical clock (Kulkarni, Demirbas, Madappa, Avva, Leone: Logical Physical
-//! Clocks, OPODIS 2014): wall time where clocks agree, and a counter where they do not, so that it never runs
-//! backwards and always passes what it has seen. Wall time is read to 15 ns, less than any message takes. While a
-//! clock follows wall time, an operation that begins after another was stamped gets the higher version. A clock that is
-//! ahead of wall time only counts: then this does not hold between two clocks.
+//! A version is a reading of a hybrid logical clock (Kulkarni, Demirbas, Madappa, Avva, Leone: Logical Physical Clocks,
+//! OPODIS 2014). It is wall time where clocks agree, and a counter where they do not. So it never runs backwards and
+//! always passes what it has seen. Wall time is read to 15 ns, less than any message takes. While a clock follows wall
+//! time, an operation that begins after another was stamped gets the higher version. A clock that is ahead of wall time
+//! only counts: then this does not hold between two clocks.
 //!
 //! # Invariants
 //! - V1: a clock's readings ascend strictly, whatever wall time does, unless that breaks V3.

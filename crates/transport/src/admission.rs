@@ -2,8 +2,8 @@
 //! once, and the refusal says when to retry.
 //!
 //! # Invariants
-//! - AD1: every byte of a request's messages is counted from its arrival until its answer has left, or until the
-//!   handler of a stream says that it no longer holds it.
+//! - AD1: every byte of a request's messages is counted from its arrival until its answer has left. The handler of a
+//!   stream may end that earlier, when it says that it no longer holds the byte.
 //! - AD2: a request beyond the limits is answered OVERLOADED; health checks are answered all the same.
 //! - AD3: a request has its place until its answer has left, or until the handler of a stream gives it up before. A
 //!   client that does not read an answer keeps a place, and the bytes on their way to it, as long as its connection

@@ -1,8 +1,8 @@
 //! Refuses requests with another method than POST, or with wrong headers, before anything else is done for them.
 //!
 //! # Invariants
-//! - HD1: a request is served only if it is a POST, its headers take at most [`MAX_HEADERS`], its content type is that
-//!   of gRPC, its messages are not compressed, and its timeout, if it has one, is well formed.
+//! - HD1: a request is served only if it is a POST, its headers take at most [`MAX_HEADERS`], and its content type is
+//!   that of gRPC. Its messages must not be compressed, and its timeout, if it has one, must be well formed.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};

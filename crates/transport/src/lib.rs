@@ -78,7 +78,7 @@ pub enum ServeError {
 pub struct Interface {
     /// Its description, an encoded `google.protobuf.FileDescriptorSet`.
     pub descriptors: &'static [u8],
-    /// The path of a stream whose messages are admitted beyond the budget: its handler refuses their items one by one,
+    /// The path of a stream whose messages are admitted beyond the budget. Its handler refuses their items one by one,
     /// where an error would end the stream for all of them.
     pub admits_itself: Option<&'static str>,
 }

@@ -1,7 +1,7 @@
 //! Every invariant that a module states by an id is named where it is tested or asserted, and listed on the page of
 //! invariants, whose paths exist.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, ensure};
 
@@ -28,6 +28,13 @@ fn every_invariant_is_in_the_table_of_the_page() -> Result<()> {
 }
 
 #[test]
+fn the_overview_has_the_ids_of_each_section() -> Result<()> {
+    let problems = overview_problems(&read(PAGE)?);
+    assert_none(&problems);
+    Ok(())
+}
+
+#[test]
 fn every_path_of_the_table_exists() -> Result<()> {
     let root = root();
     let exists = |path: &str| root.join(path).exists() || root.join("crates").join(path).exists();
@@ -44,6 +51,17 @@ fn a_path_that_does_not_exist_is_reported() {
         missing_paths(table, exists),
         ["docs/design/invariants.md: there is no a/gone.rs"]
     );
+}
+
+#[test]
+fn an_overview_with_other_ids_than_its_sections_is_reported() {
+    let sections = "## A\n| Z1-Z2 | x |\n| Z3 | y |\n## B\n| Y1 | z |\n";
+    let page = |a: &str, b: &str| format!("| [A](#a) | {a} |\n| [B](#b) | {b} |\n{sections}");
+    assert_none(&overview_problems(&page("Z1-Z3", "Y1")));
+    for (a, b) in [("Z1, Z2", "Y1"), ("Z1-Z3", "Y1, Y2"), ("Z1-Z3, Y1", "Y1")] {
+        assert_eq!(overview_problems(&page(a, b)).len(), 1, "{a} {b}");
+    }
+    assert_eq!(overview_problems(sections).len(), 2);
 }
 
 #[test]
@@ -102,6 +120,31 @@ fn unlisted(files: &[TextFile], document: &str) -> Vec<String> {
         problems.extend(missing.map(problem));
     }
     problems
+}
+
+/// The sections of a document of which its overview, `| [section](#place) | X1-X9 |`, has other ids than their tables.
+fn overview_problems(document: &str) -> Vec<String> {
+    let mut overview: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    let mut tables: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    let mut section = "";
+    for line in document.lines() {
+        if let Some(name) = line.strip_prefix("## ") {
+            section = name;
+        }
+        let linked = line.strip_prefix("| [");
+        if let Some((name, rest)) = linked.and_then(|row| row.split_once("](")) {
+            let row = rest.split_once(") ").map_or("", |(_, row)| row);
+            overview.insert(name, listed(row).into_iter().collect());
+        }
+        let ids = listed(line);
+        if !ids.is_empty() {
+            tables.entry(section).or_default().extend(ids);
+        }
+    }
+    let names: BTreeSet<&str> = overview.keys().chain(tables.keys()).copied().collect();
+    let differ = |name: &&str| overview.get(name) != tables.get(name);
+    let problem = |name| format!("{PAGE}: the overview has other ids than the section `{name}`");
+    names.into_iter().filter(differ).map(problem).collect()
 }
 
 /// The paths in the rows of the tables of a document that lead nowhere.

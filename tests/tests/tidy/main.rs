@@ -13,7 +13,7 @@
 //! | `leftovers` | nothing unfinished, no ignored test, no test that sleeps |
 //! | `invariants` | every invariant with an id is named where it is tested, and listed on its page |
 //! | `words` | nothing points outside the repository |
-//! | `plain_words` | no text hides its subject, and the sentences of the pages are short |
+//! | `plain_words` | no text hides its subject, and the sentences of pages and comments are short |
 //! | `documents` | the pages show the two commands, and their links lead to files and sections |
 //! | `traces` | the functions that the page on routing follows a request through exist |
 

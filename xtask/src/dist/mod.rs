@@ -1,6 +1,6 @@
 //! The archives of a release: a static program for each processor, with what operators need beside it.
 //!
-//! The bytes of an archive are meant to depend on the sources and the tools alone: paths of this machine are replaced,
+//! The bytes of an archive are meant to depend on the sources and the tools alone. Paths of this machine are replaced,
 //! times are those of the last commit, and files have one order and no owner.
 
 mod build;

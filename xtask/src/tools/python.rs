@@ -1,7 +1,7 @@
 //! Private Python environments with pinned packages.
 //!
 //! Each lies under the target folder and is made anew when the requirements, its place or the
-//! Python that made it change: a stamp file, written last, records all three.
+//! Python that made it change. A stamp file, written last, records all three.
 
 use std::env;
 use std::ffi::OsString;

@@ -1,5 +1,5 @@
-//! What lies between the two readings of an input: its documents, which of them are kept, and the writing of
-//! these and of the list of the others.
+//! What lies between the two readings of an input: its documents, and which of them are kept. The second reading writes
+//! these, and the list of the others.
 
 use std::borrow::Cow;
 use std::io;

@@ -1,10 +1,10 @@
 //! The exact Jaccard similarity of sets, and all pairs of sets with at least some similarity.
 //!
-//! Two similar sets share one of their rarest elements, so only sets that share one are compared.
-//! Order all elements, the rarest first. Take two sets of `n` and `m ≤ n` elements whose similarity is
-//! at least `t`. Then one of the first `n - ceil(t n) + 1` elements of the larger set is among the first
-//! `m - ceil(2 t m / (1 + t)) + 1` of the smaller. Elements of one set alone count for the sizes, but
-//! are not searched for.
+//! Two similar sets share one of their rarest elements, so only sets that share one are compared. Order all elements,
+//! the rarest first. Take two sets of `n` and `m ≤ n` elements whose similarity is at least `t`. Then they share an
+//! element of two short beginnings. These are the first `n - ceil(t n) + 1` elements of the larger set, and the first
+//! `m - ceil(2 t m / (1 + t)) + 1` of the smaller. Elements of one set alone count for the sizes, but are not searched
+//! for.
 //!
 //! Source: Bayardo, Ma and Srikant, "Scaling up all pairs similarity search", WWW 2007, and Xiao and
 //! others, "Efficient similarity joins for near-duplicate detection", WWW 2008.

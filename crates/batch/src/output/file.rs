@@ -41,9 +41,8 @@ pub struct Complete {
 }
 
 impl Output {
-    /// Opens `path`, or standard output for `-` and nothing, having made sure that none of the
-    /// `inputs` (`-` and nothing: standard input) is that file, or a folder that holds it. Nothing
-    /// is changed yet.
+    /// Opens `path`, or standard output for `-` and nothing. Before that it makes sure that none of the `inputs` (`-`
+    /// and nothing: standard input) is that file, or a folder that holds it. Nothing is changed yet.
     ///
     /// # Errors
     /// If the output is an input or within one, or cannot be written.

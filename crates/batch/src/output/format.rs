@@ -20,8 +20,8 @@ use crate::member::BareName;
 /// How results are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OutputFormat {
-    /// One JSON array a line: a pair, or all members of a cluster; documents with ids are strings,
-    /// bare hashes are numbers; for `hash` and `scan`, the same as `jsonl`
+    /// One JSON array a line: a pair, or all members of a cluster. Documents with ids are strings,
+    /// bare hashes are numbers. For `hash` and `scan`, the same as `jsonl`
     Json,
     /// One JSON object a line: a pair, a member of a cluster, or a document; fingerprints are
     /// strings

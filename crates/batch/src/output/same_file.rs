@@ -10,7 +10,7 @@ use super::error::OutputError;
 use super::place::Place;
 
 /// Refuses an output that is an input already, or lies in a folder that is one, whether it is there
-/// already or not: what appears in a folder while it is walked may be read.
+/// already or not. The walk through a folder may read what appears in it meanwhile.
 pub(super) fn check(
     name: &str,
     output: &Path,

@@ -14,8 +14,8 @@ const DIFFERENT: usize = 40;
 /// Bytes of a side that are shown, about.
 const SHOWN: usize = 1600;
 
-/// Words of more bytes are compared in parts, since some scripts have no spaces: each character that is not of ASCII,
-/// and those that are in parts of this many.
+/// Words of more bytes than `LONG` are compared in parts, since some scripts have no spaces. Each character that is not
+/// of ASCII is a part; ASCII is cut into parts of `PART` bytes.
 const LONG: usize = 32;
 const PART: usize = 12;
 

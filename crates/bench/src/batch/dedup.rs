@@ -1,5 +1,5 @@
-//! `dedup` of a compressed file of JSON lines that are made from real texts, as a process: its time against what
-//! it cannot do without, and its memory against that of `find-clusters`.
+//! `dedup` of a compressed file of JSON lines that are made from real texts, as a process. Its time is measured against
+//! what it cannot do without, and its memory against that of `find-clusters`.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};

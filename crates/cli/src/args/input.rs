@@ -8,8 +8,8 @@ use simshard_input::{Format, Html, InputOptions, Notation};
 /// Where ids come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum IdFrom {
-    /// The number of the line of jsonl, or of the row of csv, parquet and arrow, from 1; after the path and a
-    /// colon where there are several paths
+    /// The number of the line of jsonl, or of the row of csv, parquet and arrow, from 1. Where there are several paths,
+    /// the path and a colon precede it
     Row,
 }
 
@@ -33,14 +33,14 @@ pub struct InputArgs {
 
     /// How documents are written [default: by the paths, else as the command says]
     ///
-    /// Without this option a folder among the paths means `files`; a folder that holds tables alone means
-    /// `parquet` or `arrow`, and one with other files that have an extension below is refused. With it, a folder is read as its files with the extensions of the format. Paths
-    /// that all end in .jsonl, .jl, .jsonlines or .ndjson mean `jsonl`; likewise .csv means `csv`, .tsv
-    /// `tsv`, .parquet `parquet`, .arrow, .arrows and .feather `arrow`, .warc, .wet, .wat and .arc `warc`,
-    /// .html, .htm and .xhtml `files`, each with or without a further .gz, .zst, .zstd, .xz, .bz2 or .lz4;
-    /// it cannot be left out where only some end so. Standard input is `lines`. A command that compares
-    /// fingerprints takes it, and files of other names, for `hashes`; other commands refuse files of other
-    /// names.
+    /// Without this option a folder among the paths means `files`. A folder that holds tables alone means `parquet` or
+    /// `arrow`, and one with other files that have an extension below is refused. With it, a folder is read as its
+    /// files with the extensions of the format. Paths that all end in .jsonl, .jl, .jsonlines or .ndjson mean `jsonl`.
+    /// Likewise .csv means `csv`, .tsv `tsv`, .parquet `parquet`, and .arrow, .arrows and .feather `arrow`. The
+    /// extensions .warc, .wet, .wat and .arc mean `warc`; .html, .htm and .xhtml mean `files`. Each may have a further
+    /// .gz, .zst, .zstd, .xz, .bz2 or .lz4. The option cannot be left out where only some paths end so. Standard input
+    /// is `lines`. A command that compares fingerprints takes it, and files of other names, for `hashes`; other
+    /// commands refuse files of other names.
     ///
     /// Content that looks like another format, such as JSON on standard input, is refused unless this
     /// option says what it is.
@@ -91,15 +91,16 @@ pub struct InputArgs {
     #[arg(long, value_name = "NAME", conflicts_with_all = ["text_field", "fingerprint_field"])]
     pub features_field: Option<String>,
 
-    /// files, jsonl, csv, parquet, arrow, warc: what is taken as the text of a page of HTML [default: main, where
-    /// a document is known to be a page]
+    /// files, jsonl, csv, parquet, arrow, warc: what is the text of a page of HTML [default: main, where a document is
+    /// known to be a page]
     ///
-    /// Known to be pages are responses and other records of `text/html` or `application/xhtml+xml` in
-    /// a WARC file, and files whose names end in .html, .htm or .xhtml or that begin with `<!doctype
-    /// html` or `<html`, whatever their names. The texts of jsonl, csv, parquet and arrow are pages only where this option says so; then all of them are.
+    /// Two kinds of documents are known to be pages. One is responses and other records of `text/html` or
+    /// `application/xhtml+xml` in a WARC file. The other is files whose names end in .html, .htm or .xhtml, and files
+    /// that begin with `<!doctype html` or `<html`, whatever their names. The texts of jsonl, csv, parquet and arrow
+    /// are pages only where this option says so; then all of them are.
     ///
-    /// The character set is that of a byte order mark, of the Content-Type in the HTTP header, or of a
-    /// `meta` element in the first 1024 bytes; else UTF-8 or, where a page is none, windows-1252.
+    /// The character set is that of a byte order mark, of the Content-Type in the HTTP header, or of a `meta` element
+    /// in the first 1024 bytes. Else it is UTF-8 or, where a page is none, windows-1252.
     #[arg(
         long,
         value_enum,

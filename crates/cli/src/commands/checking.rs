@@ -8,7 +8,7 @@ use crate::progress;
 
 /// Opens and checks the input.
 pub(super) fn open(options: &InputOptions) -> Result<Input, InputError> {
-    // A spinner would write over what somebody types.
+    // A spinner would write over what a user types.
     let typed = options.reads_stdin() && io::stdin().is_terminal();
     let _spinner = (!typed).then(|| progress::spinner("checking the input"));
     Input::open(options, Needs::CLIENT)

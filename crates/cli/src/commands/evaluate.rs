@@ -68,9 +68,9 @@ pub struct EvaluateArgs {
     /// The recipes to compare, with commas between [default: every listed one, and words-v2-3]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = text_recipe_names(), hide_possible_values = true, help_heading = "Choice")]
     pub recipes: Vec<TextRecipe>,
-    /// Suggest the recipe, distance and blocks of the fewest tables with at least these shares, such
-    /// as recall=0.95,precision=0.9; with a precision alone, those of the greatest recall [default:
-    /// those of the greatest F1]
+    /// Suggest the recipe, distance and blocks of the fewest tables with at least these shares, such as
+    /// recall=0.95,precision=0.9. A precision alone suggests those of the greatest recall [default: those of the
+    /// greatest F1]
     #[arg(long, value_name = "SHARES", help_heading = "Choice")]
     pub want: Option<Want>,
     /// How many documents there will be, such as 1e8: it decides about blocks

@@ -118,8 +118,8 @@ pub struct RoleArgs {
     /// The layout file that lists the nodes and their addresses; without it nodes register themselves in --metadata
     #[arg(long, value_name = "FILE", env = "SIMSHARD_CLUSTER", value_hint = ValueHint::FilePath)]
     pub cluster: Option<PathBuf>,
-    /// Where the processes of a cluster keep what they agree on: etcd://HOST:PORT,HOST:PORT/PREFIX, or file:PATH on a
-    /// single machine [default: for the corpora, a file beside the layout file]
+    /// Where the processes of a cluster keep what they agree on. It is etcd://HOST:PORT,HOST:PORT/PREFIX, or file:PATH
+    /// on a single machine [default: for the corpora, a file beside the layout file]
     #[arg(long, value_name = "ADDRESS", env = "SIMSHARD_METADATA")]
     pub metadata: Option<String>,
     /// What the process keeps to.

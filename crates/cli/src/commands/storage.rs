@@ -98,7 +98,7 @@ fn check(inspection: &Inspection) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Says what is no damage, and what somebody should know all the same.
+/// Says what is no damage, and what an operator should know all the same.
 fn remark(inspection: &Inspection) {
     if !inspection.is_locked() {
         say::warn(

@@ -1,7 +1,7 @@
 //! Tables of a flatbuffer, read in place. Every offset is checked.
 //!
-//! A table begins with the distance back to its list of slots; each slot says how far after the table's beginning
-//! a field is, or 0 where it has its default.
+//! A table begins with the distance back to its list of slots. Each slot says how far after the table's beginning a
+//! field is, or 0 where it has its default.
 
 /// A flatbuffer that leads out of its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
-//! From bytes to characters, in the order of the HTML standard: a byte order mark, the `charset` of
-//! the HTTP header, a `meta` element or XML declaration at the beginning; else UTF-8 where that fits, and
-//! windows-1252 where it does not.
+//! From bytes to characters, in the order of the HTML standard. First comes a byte order mark, then the `charset` of
+//! the HTTP header, then a `meta` element or XML declaration at the beginning. Without any, it is UTF-8 where that
+//! fits, and windows-1252 where it does not.
 
 use std::borrow::Cow;
 

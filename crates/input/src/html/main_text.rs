@@ -1,10 +1,10 @@
 //! Which blocks of a page are its main content.
 //!
 //! 1. A block of prose is long, and most of it is no link. Elements of navigation hold none.
-//! 2. Where the author marked a region as main, as `<main>` or `<article>`, and a third of the prose is in
-//!    it, the smallest such region is taken, without its lists of links.
-//! 3. Else prose whose blocks stand near each other is one run; the runs that are at least a fifth as
-//!    long as the longest are taken, with the short blocks between and the headings before them.
+//! 2. The author may have marked a region as main, as `<main>` or `<article>`. If a third of the prose is in it, the
+//!    smallest such region is taken, without its lists of links.
+//! 3. Else prose whose blocks are near each other is one run. The runs that are at least a fifth as long as the longest
+//!    are taken, with the short blocks between and the headings before them.
 //! 4. A page without prose gives all its text.
 
 use super::page::{Block, Page};

@@ -1,8 +1,8 @@
 //! The elements that are open at a place of a page: which of them a tag ends.
 //!
 //! Authors may leave out end tags, and often leave out others. So a start tag ends what cannot hold its element, as
-//! `<li>` ends the item before it, and an end tag also ends what was left open in its element. The rules are those of
-//! the HTML standard for the body of a page, without the repair of formatting that overlaps.
+//! `<li>` ends the item before it. An end tag also ends what was left open in its element. The rules are those of the
+//! HTML standard for the body of a page, without the repair of formatting that overlaps.
 
 use super::elements::Role;
 use super::foreign::{Language, ends_foreign};

@@ -1,5 +1,5 @@
-//! Whether bytes are a page of HTML, by how they begin: for files whose name does not say it, as those of a web server
-//! often do not.
+//! Whether bytes are a page of HTML, by how they begin. This is for files whose name does not say it, as those of a web
+//! server often do not.
 
 /// What a page begins with, in any case.
 const BEGINNINGS: [&[u8]; 2] = [b"<!doctype html", b"<html"];
@@ -7,8 +7,8 @@ const BEGINNINGS: [&[u8]; 2] = [b"<!doctype html", b"<html"];
 /// Bytes of comments and declarations before the page that are looked through.
 const LOOKED_AT: usize = 4096;
 
-/// Whether these bytes begin a page: with its document type or its first tag, after no more than a byte order mark,
-/// white space, comments and the declaration of XML.
+/// Whether these bytes begin a page, with its document type or its first tag. Only a byte order mark, white space,
+/// comments and the declaration of XML may come before.
 pub(crate) fn begins_a_page(bytes: &[u8]) -> bool {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     let mut rest = &bytes[..bytes.len().min(LOOKED_AT)];

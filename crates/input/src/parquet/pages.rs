@@ -102,8 +102,8 @@ fn check_header(header: &[u8]) -> Result<(), String> {
 
 /// The sizes that a page header begins with, uncompressed and compressed; inside, `None` for a negative one, which is
 /// the library's to refuse. It is a Thrift struct in compact form: an integer's field is 0x15 and a zigzag number of
-/// seven bits a byte, and the first three fields are the page's type and its two sizes. `None` for any other
-/// beginning: the form has longer ways to write the same, which no writer takes.
+/// seven bits a byte. The first three fields are the page's type and its two sizes. `None` for any other beginning: the
+/// form has longer ways to write the same, which no writer takes.
 fn page_sizes(header: &[u8]) -> Option<[Option<u64>; 2]> {
     let mut bytes = header.iter().copied();
     let mut field = || {

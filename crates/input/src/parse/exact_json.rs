@@ -1,7 +1,7 @@
 //! The JSON lines format by all its rules, whatever a line holds, with the reason where it is bad.
 //!
-//! Fields are kept as they are written, not as a parser would represent them: a number never
-//! passes through a float, so 2^64-1 and an id of `1.50` alike arrive intact.
+//! Fields are kept as they are written, not as a parser would represent them. A number never passes through a float, so
+//! 2^64-1 and an id of `1.50` alike arrive intact.
 
 use std::borrow::Cow;
 

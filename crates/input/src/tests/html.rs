@@ -4,10 +4,10 @@ use super::*;
 use crate::Html;
 
 pub(super) const PAGE: &str = "<nav>Menu</nav><p>a <b>fox</b> that runs through the deep dark wood behind the \
-                    old mill, where no one has seen it since the summer";
-pub(super) const MAIN: &str = "a fox that runs through the deep dark wood behind the old mill, where no one has \
-                    seen it since the summer";
-pub(super) const ALL: &str = "Menu\na fox that runs through the deep dark wood behind the old mill, where no one \
+                    old mill, where none has seen it since the summer";
+pub(super) const MAIN: &str = "a fox that runs through the deep dark wood behind the old mill, where none has seen \
+                    it since the summer";
+pub(super) const ALL: &str = "Menu\na fox that runs through the deep dark wood behind the old mill, where none \
                    has seen it since the summer";
 
 /// The only text of an input in a format, under all the values of `--html`.

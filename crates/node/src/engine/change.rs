@@ -110,7 +110,7 @@ impl Engine {
     }
 
     /// Changes documents in those of their shards that are meant. Once it answers, the change is durable. It is
-    /// not begun after the deadline, but once it has, it goes on whether somebody waits or not. `beyond_clock` accepts a
+    /// not begun after the deadline, but once it has, it goes on whether its caller waits or not. `beyond_clock` accepts a
     /// version of any time.
     pub(crate) async fn change(
         self: &Arc<Self>,

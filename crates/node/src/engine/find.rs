@@ -23,8 +23,8 @@ use crate::error::NodeError;
 use crate::shard::Shard;
 use crate::target::Target;
 
-/// Queries of a large search that are searched under one lock of a shard: a change waits for no more of them, and
-/// small searches wait for the change.
+/// Queries of a large search that are searched under one lock of a shard. A change waits for no more of them, and small
+/// searches wait for the change.
 const SLICE: usize = 1024;
 
 /// How much a search may do in one go.

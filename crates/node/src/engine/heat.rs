@@ -126,8 +126,8 @@ impl Heat {
     }
 
     /// Makes the tables of a shard by `load`, if it is to have them and has not. They count only if the contents stayed
-    /// the same meanwhile and the shard is still to have them (HC1); otherwise [`Heat::follow`] has named it again if it
-    /// is to be built. Answers whether they count.
+    /// the same meanwhile and the shard is still to have them (HC1). Otherwise [`Heat::follow`] has named it again if
+    /// it is to be built. Answers whether they count.
     fn build<E>(
         &self,
         shard: ShardId,

@@ -1,5 +1,5 @@
-//! The engine of a node: checks ownership, hands changes to the storage, sorts work by shard, and runs it
-//! on threads of its own (`threads`), away from the async ones. Only a search that is sure to be quick runs where it is asked for.
+//! The engine of a node. It checks ownership, hands changes to the storage, sorts work by shard, and runs it on threads
+//! of its own (`threads`), away from the async ones. Only a search that is sure to be quick runs where it is asked for.
 //!
 //! # Invariants
 //! - N1: a request that names a shard the node does not own changes and
@@ -8,8 +8,8 @@
 //!   record. A change takes place in the others, and anything else is refused.
 //! - N2: what a request writes to a shard is visible to every search that
 //!   starts after the request was answered.
-//! - N3: a search that runs on an async thread takes few steps, has few hits, reads no file and does not wait for a
-//!   shard that is being changed.
+//! - N3: a search that runs on an async thread takes few steps and has few hits. It reads no file and does not wait for
+//!   a shard that is being changed.
 
 mod apply;
 mod change;
@@ -268,8 +268,7 @@ impl Engine {
     }
 }
 
-/// Whether somebody waits for the outcome of work: no longer, once the request
-/// was cancelled or its deadline has passed.
+/// Whether a caller waits for the outcome of work: no longer, once the request was cancelled or its deadline has passed.
 #[derive(Debug)]
 struct Cancellation {
     abandoned: CancellationToken,

@@ -1,8 +1,8 @@
 //! Corpora that the metadata has and the node lacks: made empty when a request is the first to need them.
 //!
 //! # Invariants
-//! - OD1: the node makes a corpus on demand only where no directory can have been lost, and after a reading of the
-//!   metadata that began after the request came says that the corpus is live.
+//! - OD1: the node makes a corpus on demand only where no directory can have been lost. A reading of the metadata that
+//!   began after the request came must also say that the corpus is live.
 
 use std::sync::Arc;
 

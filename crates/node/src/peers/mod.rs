@@ -1,5 +1,5 @@
-//! The other stores that hold shards of this node: whether they live, which records they have on disk, and what is done
-//! about those that are dead, or come back.
+//! The other stores that hold shards of this node: whether they live, and which records they have on disk. Also what is
+//! done about those that are dead, or come back.
 //!
 //! | module | job |
 //! |---|---|

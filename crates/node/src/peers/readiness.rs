@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //! - PE5: a node is ready only while it is in sync for each shard that names it, or that it held and that is short of
-//!   replicas, with the tables of those that it is hot for.
+//!   replicas. It also needs the tables of those that it is hot for.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

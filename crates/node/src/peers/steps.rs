@@ -4,8 +4,8 @@
 //! # Invariants
 //! - PE3: an eviction leaves a store in sync that has answered lately. One that would be refused stands in the way of no
 //!   other step.
-//! - PE4: the own store comes only to a shard that has too few replicas and a live store in sync; to one that it never
-//!   held only after a while.
+//! - PE4: the own store comes only to a shard that has too few replicas and a live store in sync. To one that it never
+//!   held, it comes only after a while.
 //! - PE6: a store that can write nothing, as it has no room or its disk hangs, is no learner: it neither comes nor stays
 //!   one.
 //! - PE7: a store whose disk hangs leaves the shards that have another live store in sync.

@@ -1,8 +1,8 @@
 //! Creating, describing, listing and deleting corpora.
 //!
 //! # Invariants
-//! - RC1: whatever corpus a node holds has a record: it is written before a node makes the corpus, and removed after all
-//!   nodes have dropped it for good.
+//! - RC1: whatever corpus a node holds has a record. A router writes it before a node makes the corpus, and removes it
+//!   after all nodes have dropped the corpus for good.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -190,8 +190,8 @@ impl Router {
         silent.check(&corpus.record.name)
     }
 
-    /// Frees the name once every node has dropped the corpus for good: other routers may remember its uid, and a
-    /// node that still held it would take their documents.
+    /// Frees the name once every node has dropped the corpus for good. Other routers may remember its uid, and a node
+    /// that still held it would take their documents.
     async fn delete_begun(
         &self,
         record: &CorpusRecord,

@@ -1,9 +1,9 @@
 //! Inserting and removing: each document to every shard that stores it.
 //!
 //! # Invariants
-//! - CH1: a version is made for a request only while its caller waits: the caller has not been answered, its deadline
-//!   has not passed, and when the version was made the server did not know that the caller has gone. A change in
-//!   flight keeps its version, and is sent until its deadline.
+//! - CH1: a version is made for a request only while its caller waits. The caller has not been answered, its deadline
+//!   has not passed, and the server did not know that the caller has gone when the version was made. A change in flight
+//!   keeps its version, and is sent until its deadline.
 //! - CH2: a document that has a newer version in one shard is sent to all its shards again, above that version.
 //! - CH3: a document whose version is too far ahead of wall time fails its own request. The other documents of that
 //!   request change, unless they conflict too often: then the answer is WRITE_CONFLICT.

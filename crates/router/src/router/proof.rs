@@ -1,10 +1,10 @@
 //! Proving answers. A replica that was cut off may answer by an old record of its shard, and lack what was acknowledged
-//! since. So an answer counts only with a proof, begun after the request began, that its record is the current one:
-//! other replicas have installed no later one, or the metadata says so.
+//! since. So an answer counts only with a proof, begun after the request began, that its record is the current one.
+//! Other replicas say that they have installed no later one, or the metadata says so.
 //!
 //! # Invariants
-//! - PR1: an answer from a shard with several replicas in sync is proven by a read quorum of them, the one that answered
-//!   included, or by a reading of the metadata that began after the request.
+//! - PR1: an answer from a shard with several replicas in sync is proven by a read quorum of them, the one that
+//!   answered included. A reading of the metadata that began after the request proves it, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;

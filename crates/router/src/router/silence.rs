@@ -35,8 +35,8 @@ pub(super) struct Around<'a> {
     pub(super) shards: ShardSet,
 }
 
-/// Waits for an answer of a node as long as the node gives signs of life, or no other may answer (SL1), and a shard is
-/// still the node's.
+/// Waits for an answer of a node as long as a shard is still the node's. The node must also give signs of life, or no
+/// other may answer (SL1).
 pub(super) async fn unless_lost<A>(
     around: &Around<'_>,
     answer: impl Future<Output = Result<A, CallError>>,

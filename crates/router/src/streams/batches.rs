@@ -26,9 +26,8 @@ const WINDOW: usize = 4;
 /// for `patience`: what the stream holds is given back then. Where the router is `stopping`, what was read is answered,
 /// and then that it stops.
 ///
-/// Each batch is a task of its own: a client that does not read holds up its
-/// own stream, but no answer of a node half way, and with it the connection
-/// that others use.
+/// Each batch is a task of its own. A client that does not read holds up its own stream. It holds up no answer of a
+/// node half way, and so not the connection that others use.
 pub(crate) fn answer_each<Q, A, F>(
     requests: Request<Streaming<Q>>,
     deadline: Option<Deadline>,
@@ -124,8 +123,8 @@ async fn within<A: Message>(
     }
 }
 
-/// Hands answers on until they end. After an error it waits until the tasks of the other batches have been dropped, so
-/// that they do nothing more once their client hears of the error.
+/// Hands answers on until they end. After an error it waits until the tasks of the other batches have been dropped. So
+/// they do nothing more once their client hears of the error.
 async fn hand_on_all<A>(
     answers: impl Stream<Item = Result<(A, Kept), Status>>,
     sink: Sink<A>,
@@ -138,7 +137,7 @@ async fn hand_on_all<A>(
 }
 
 /// Hands answers on until they end. Each keeps what its batch holds until there is room for it, and its own memory
-/// until it is read; from then on it counts as part of what leaves.
+/// until it is read. From then on it counts as part of what leaves.
 async fn hand_on<A>(
     answers: impl Stream<Item = Result<(A, Kept), Status>>,
     sink: Sink<A>,

@@ -1,6 +1,6 @@
 //! Whether the reader of a stream is still there.
 //!
-//! The server looks for a cancelled stream before it asks for answers, of which it takes as many as are ready, and drops
+//! The server looks for a cancelled stream before it asks for answers, and then takes as many as are ready. It drops
 //! the answers of a stream that was cancelled. So a reader that asks again, after a question came and no answer was
 //! ready, was not known to have left when the question came.
 

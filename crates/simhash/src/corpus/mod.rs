@@ -13,9 +13,9 @@ use crate::layout::{Layout, LayoutError};
 use crate::tables::{ActiveTables, Tables};
 pub use matches::{BulkMatches, Match};
 
-/// Fewest and most queries that one task of a bulk search takes. A task goes through
-/// one table after the other, and all tables do not fit the cache: the more
-/// queries a table serves at a time, the fewer of its lines are loaded again.
+/// Fewest and most queries that one task of a bulk search takes. A task goes through one table
+/// after the other, and all tables do not fit the cache. The more queries a table serves at a time,
+/// the fewer of its lines are loaded again.
 const CHUNK: (usize, usize) = (1 << 14, 1 << 18);
 
 /// Fingerprints that are looked up together.

@@ -1,18 +1,16 @@
 //! The permuted tables of a set of fingerprints: a whole corpus, or one shard.
 //!
 //! # Invariants
-//! - X5: table `t` holds the permuted fingerprints of the set whose leading
-//!   byte under `t` belongs to the index, but for those in `recent`, plus at most
-//!   those in `removed`.
+//! - X5: table `t` holds the permuted fingerprints of the set whose leading byte under `t` belongs to the index. It
+//!   lacks those in `recent`, and may also hold those in `removed`.
 //! - X6: a search reports each match once over all shards of a corpus: only
 //!   where the table is canonical (T4).
 //!
 //! # Which queries are sorted
 //!
-//! Putting the queries of a table into the order of its buckets pays where buckets
-//! are large and many queries share each. Where buckets are small, it costs more
-//! than the sequential probes save: when this was measured, a sixth of the queries
-//! a second at (5, 3), n = 1M.
+//! Putting the queries of a table into the order of its buckets pays where buckets are large and many queries share
+//! each. Where buckets are small, it costs more than the sequential probes save. When this was measured, it cost a
+//! sixth of the queries a second at (5, 3), n = 1M.
 
 mod few;
 mod run;
@@ -237,8 +235,8 @@ impl Index {
         self.entries(0)
     }
 
-    /// The fingerprints in the set that a table holds, in no order: all of them, or, for one shard, those whose
-    /// leading byte under that table it is.
+    /// The fingerprints in the set that a table holds, in no order. An index of one shard holds those whose leading
+    /// byte under that table is the shard; any other holds all.
     ///
     /// # Panics
     /// If there is no such table.

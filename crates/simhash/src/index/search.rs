@@ -291,8 +291,8 @@ impl Batch {
         );
     }
 
-    /// Sorts the queries by the two bytes behind the bits that they share, first by the lower one, so that those of one
-    /// bucket, or of neighbouring ones, stand together.
+    /// Sorts the queries by the two bytes behind the bits that they share, first by the lower one. Queries of one
+    /// bucket, or of neighbouring ones, then follow each other.
     fn order(&mut self, shared: u32) {
         let low = |value: u64| usize::from((value << shared >> LOW) as u8);
         let high = |value: u64| usize::from((value << shared >> HIGH) as u8);

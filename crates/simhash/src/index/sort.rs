@@ -1,7 +1,7 @@
-//! Permuting and sorting fingerprints: one scatter by the leading bits that may differ, then one of
-//! each part by the next, which stays in the cache, then insertion of each value
-//! among its few neighbours. Prefixes are mixed, so parts and bins are about equal;
-//! where values crowd all the same, the standard sort takes over.
+//! Permuting and sorting fingerprints. One scatter goes by the leading bits that may differ. Then
+//! each part is scattered by the next bits, which stays in the cache. Last, each value is inserted
+//! among its few neighbours. Prefixes are mixed, so parts and bins are about equal; where values
+//! crowd all the same, the standard sort takes over.
 
 use super::{mixed_bits, shared_bits};
 use crate::Fingerprint;

@@ -1,7 +1,7 @@
 //! The cost of a way of joining, to choose the cheapest.
 //!
 //! The model is of fingerprints that are spread evenly over the bits in which they vary. With `m`
-//! blocks of `w` bits and distance `k`, there are C(d + k, k) paths of `d` blocks, each parts all
+//! blocks of `w` bits and distance `k`, there are C(d + k, k) paths of `d` blocks. Each parts all
 //! `n` fingerprints once more, and a bucket holds `n / 2^(w d)` of them. A join goes on until
 //! buckets are small or `m - k` blocks agree, and then compares what is in each. The constants are
 //! those of one processor with AVX-512. They are the same everywhere, as the order of pairs must

@@ -15,8 +15,8 @@
 //! ```
 //!
 //! # Invariants
-//! - J6: a pair within the distance of a layout has exactly one of its leads, and the leading bytes of both under it
-//!   are that of its canonical table.
+//! - J6: a pair within the distance of a layout has exactly one of its leads. The leading bytes of both under it are
+//!   that of its canonical table.
 
 use std::ops::ControlFlow;
 
@@ -41,8 +41,8 @@ pub struct Lead {
 }
 
 impl Lead {
-    /// The leads of a layout; `None` where a prefix is too short to fill a byte, as then the fingerprints of a pair
-    /// can be in different shards.
+    /// The leads of a layout. `None` where a prefix is too short to fill a byte, as then the fingerprints of a pair can
+    /// be in different shards.
     #[must_use]
     pub fn all(tables: &Tables) -> Option<Vec<Self>> {
         let mut leads: Vec<Self> = Vec::new();

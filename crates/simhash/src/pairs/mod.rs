@@ -75,11 +75,10 @@ impl PairSearch {
         self.layout
     }
 
-    /// Calls `visit` with batches of pairs, on one thread after another of the rayon pool, until
-    /// it breaks; whether it did. Each pair is visited once. Their order depends on the set and the
-    /// layout alone. Memory is that of the set once more and somewhat, however many pairs there
-    /// are and however slow the visitor is; where a large part of the set is crowded, once more
-    /// for that part at each of the few blocks that it agrees in.
+    /// Calls `visit` with batches of pairs, on one thread after another of the rayon pool, until it breaks; whether it
+    /// did. Each pair is visited once. Their order depends on the set and the layout alone. Memory is that of the set
+    /// once more and somewhat, however many pairs there are and however slow the visitor is. Where a large part of the
+    /// set is crowded, that part takes its memory once more at each of the few blocks that it agrees in.
     ///
     /// `progress` is called now and then, by any thread, with how much is done and of how much.
     pub fn pairs(

@@ -1,6 +1,6 @@
 //! The way to a bucket: what all pairs that are looked for in it have in common.
 //!
-//! The blocks of a layout are decided on one after the other: a pair agrees in a block, or it does
+//! The blocks of a layout are decided on one after the other. A pair agrees in a block, or it does
 //! not, and then the block is skipped. A table is a path on which `m - k` blocks agree. Paths with
 //! the same beginning share the work of going there, so ten tables of five blocks need four first
 //! steps, not ten.
@@ -14,9 +14,9 @@
 //!                   C ─── D
 //! ```
 //!
-//! That skipped blocks differ is the canonical-table rule: of all tables whose prefix a pair
+//! That skipped blocks differ is the canonical-table rule. Of all tables whose prefix a pair
 //! shares, the first, in lexicographic order, takes every block that agrees as early as it can. It
-//! holds on a path that has just begun as well, so a search may stop anywhere, and compare what is
+//! holds on a path that has just begun as well. So a search may stop anywhere, and compare what is
 //! left in the bucket, and no pair is reported twice. Where a path has come to its end and the
 //! bucket is still large, the bits that are open are cut anew and another path begins there.
 //!

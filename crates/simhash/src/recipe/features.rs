@@ -1,8 +1,8 @@
 //! The recipe `features`: fingerprints of features that another program hashed and weighted.
 //!
 //! A feature is a 64-bit hash and a weight, a whole number. A bit of the fingerprint is 1 if the
-//! features that have it weigh strictly more than those that lack it, so a tie gives 0, and so
-//! does a list without features, or without weight.
+//! features that have it weigh strictly more than those that lack it. So a tie gives 0, and so does
+//! a list without features, or without weight.
 
 use crate::{BitCounter, Fingerprint};
 

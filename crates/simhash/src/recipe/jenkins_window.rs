@@ -3,13 +3,13 @@
 //!
 //! Source: <https://github.com/ChenghaoMou/simhash>, `src/main.cpp` and `include/jenkins.h`.
 //!
-//! 1. The features are all windows of N consecutive bytes of the text's UTF-8 as it stands: case,
+//! 1. The features are all windows of N consecutive bytes of the text's UTF-8 as it is. Case,
 //!    spacing and punctuation count, and windows may begin and end within a character. A shorter
 //!    text is one feature as a whole; the empty text has none.
 //! 2. The hash of a feature is lookup3's `hashlittle2` with both seeds 0: `pc` makes the upper 32
 //!    bits, `pb` the lower. (The comment in lookup3 itself suggests the other order.)
-//! 3. Each occurrence of a feature counts 1; a bit is 1 if strictly more than half of them have
-//!    it. A text without features has fingerprint 0.
+//! 3. Each occurrence of a feature counts 1; a bit is 1 if strictly more than half of them have it.
+//!    A text without features has fingerprint 0.
 //!
 //! The program drops the last window of each text. So does `-compat`, which gives its fingerprints:
 //! a text of N bytes or fewer has no feature then. (Shorter ones make the program itself crash.)

@@ -2,15 +2,15 @@
 //!
 //! Source: <https://github.com/seomoz/simhash-py>, version 0.4.
 //!
-//! 1. The tokens are what stands between single spaces (U+0020) of the text, Python's
-//!    `text.split(' ')`: nothing is lower-cased or dropped, other white space is part of a token,
+//! 1. The tokens are what is between single spaces (U+0020) of the text, Python's
+//!    `text.split(' ')`. Nothing is lower-cased or dropped. Other white space is part of a token,
 //!    and two spaces in a row have an empty token between them.
 //! 2. The features are all runs of N consecutive tokens, joined by a space again. A text of fewer
 //!    tokens has no feature.
 //! 3. The hash of a feature is the first 8 bytes of the MD5 of its UTF-8 bytes, big-endian
 //!    (`unsigned_hash`).
-//! 4. Each occurrence of a feature counts 1; a bit is 1 if strictly more than half of them have
-//!    it. A text without features has fingerprint 0.
+//! 4. Each occurrence of a feature counts 1; a bit is 1 if strictly more than half of them have it.
+//!    A text without features has fingerprint 0.
 //!
 //! The script there passes `shingle(text.split(' '), window=4)` to `unsigned_hash`, which takes
 //! bytes: joining the tokens by a space is how its tests make one of the other.

@@ -2,9 +2,9 @@
 //!
 //! Source: <https://github.com/ChenghaoMou/text-dedup>, version 0.4.0, `simhash.py` with 64 bits.
 //!
-//! 1. The features are all runs of N consecutive characters (code points) of the text, each
-//!    lower-cased by itself with Unicode's full mappings, the final sigma included (Python's
-//!    `str.lower`), and each counted once. A text of fewer than N characters is one feature.
+//! 1. The features are all runs of N consecutive characters (code points) of the text, each counted
+//!    once. Each character is lower-cased by itself with Unicode's full mappings, the final sigma
+//!    included (Python's `str.lower`). A text of fewer than N characters is one feature.
 //! 2. The hash of a feature is XXH3-64, seed 0, of its UTF-8 bytes.
 //! 3. A bit is 1 if strictly more than half of the features have it. The package writes these bits
 //!    as 8 bytes, the most significant first.

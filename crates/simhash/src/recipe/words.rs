@@ -12,9 +12,9 @@ use ascii::AsciiWords;
 pub(super) use ascii::ascii_length;
 use runs::Runs;
 
-/// Hands the hashes of all runs of as many words as each of `windows` says to `take`, with the place
-/// of their window, many at once, and those of a window in their order. A text with fewer words has
-/// one run; a text without words has none.
+/// Hands the hashes of all runs of as many words as each of `windows` says to `take`, with the place of their window.
+/// It hands over many at once, and those of a window in their order. A text with fewer words has one run; a text
+/// without words has none.
 pub(super) fn for_each_run<const N: usize>(
     level: Level,
     text: &str,

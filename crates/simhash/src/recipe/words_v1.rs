@@ -2,13 +2,13 @@
 //!
 //! Everything needed to compute the same fingerprints elsewhere:
 //!
-//! 1. **Words.** Cut the text at the default word boundaries of UAX #29, untailored, and keep the
+//! 1. **Words.** Cut the text at the default word boundaries of UAX #29, untailored. Keep the
 //!    pieces with at least one character that is `Alphabetic` or has `General_Category` N. No
-//!    normalisation comes first. So `can't` and `3.14` are single words, spaces, punctuation
-//!    and emoji are none, and each Han or Hiragana character is a word of its own. The boundaries
+//!    normalisation comes first. So `can't` and `3.14` are single words, spaces, punctuation and
+//!    emoji are none, and each Han or Hiragana character is a word of its own. The boundaries
 //!    deviate from UAX #29 only at an `Extended_Pictographic` character right after a zero-width
-//!    joiner: it counts as no letter, even if it is one as `Ⓜ` is, and a mark before it that would
-//!    join a letter or a digit to the word before (WB7, WB7c, WB11) stays with that word.
+//!    joiner. It counts as no letter, even if it is one as `Ⓜ` is. A mark before it that would join
+//!    a letter or a digit to the word before (WB7, WB7c, WB11) stays with that word.
 //! 2. **Case.** Lower-case each word character by character, by the full mapping of
 //!    `UnicodeData.txt` and the unconditional part of `SpecialCasing.txt`; no rule looks at
 //!    neighbours or the language. So `İ` becomes `i` and U+0307, and `Σ` always `σ`, never `ς`.

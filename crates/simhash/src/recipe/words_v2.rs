@@ -17,13 +17,12 @@
 //! 4. **Fingerprint.** Bit i, from the least significant, is bit 0 of the minimum in bin i. A text
 //!    without words has no fingerprint.
 //!
-//! Two texts whose sets of features have the Jaccard similarity J share a minimum with a
-//! probability of J, and else agree in its lowest bit half of the time. So fingerprints at distance
-//! d suggest J = 1 - d / 32.
+//! Take two texts whose sets of features have the Jaccard similarity J. They share a minimum with a probability of J,
+//! and else agree in its lowest bit half of the time. So fingerprints at distance d suggest J = 1 - d / 32.
 //!
-//! Sources: Dahlgaard, Knudsen, Thorup, "Fast similarity sketching", FOCS 2017, for the rounds; Li
-//! and König, "b-bit minwise hashing", WWW 2010, for keeping one bit; Shrivastava and Li, "In
-//! defense of minhash over simhash", AISTATS 2014, for why.
+//! Sources: Dahlgaard, Knudsen, Thorup, "Fast similarity sketching", FOCS 2017, for the rounds. Li and König, "b-bit
+//! minwise hashing", WWW 2010, for keeping one bit. Shrivastava and Li, "In defense of minhash over simhash", AISTATS
+//! 2014, for why.
 
 use std::array;
 use std::borrow::Cow;

@@ -8,8 +8,8 @@
 //! spread, because unlike texts of one language share words: blocks of such bits alone would often
 //! be equal by chance.
 //!
-//! Fingerprints at distance d suggest that 1 - d / 32 is a quarter of the Jaccard similarity of the
-//! sets of words, and three quarters of that of the sets of runs.
+//! Fingerprints at distance d suggest 1 - d / 32 for a mean of two Jaccard similarities. That of the
+//! sets of words has the weight 1/4, and that of the sets of runs 3/4.
 
 use super::{Window, words_v2};
 use crate::Fingerprint;

@@ -12,9 +12,8 @@ const LINE: usize = 64;
 /// Bytes of a huge page, on the processors where this matters.
 const HUGE: usize = 2 << 20;
 
-/// A buffer that starts as zeros. If it fills huge pages, it is a mapping of its own,
-/// and the kernel is advised before anything has touched it: memory that an allocator
-/// gives a second time lies on small pages already.
+/// A buffer that starts as zeros. If it fills huge pages, it is a mapping of its own, and the kernel is advised before
+/// anything has touched it. Memory that an allocator gives a second time lies on small pages already.
 #[derive(Debug)]
 pub(crate) struct Zeroed<T>(Memory<T>);
 
@@ -75,7 +74,7 @@ impl<T: Pod> DerefMut for Zeroed<T> {
     }
 }
 
-/// Untouched memory with the advice to put it on huge pages, and the part of it that starts where one does; `None` if
+/// Untouched memory with the advice to put it on huge pages, and the part of it that starts where one does. `None` if
 /// it would fill none, or if the system has no mapping left. Memory before and behind the part is never touched.
 fn mapping(bytes: usize) -> Option<(MmapMut, Range<usize>)> {
     if bytes < HUGE {

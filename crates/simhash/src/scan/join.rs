@@ -1,7 +1,7 @@
 //! Finding the close pairs inside buckets of fingerprints.
 //!
 //! Three steps that a join is made of. [`close_buckets`] says which of many small buckets may hold
-//! a close pair: nearly none do where fingerprints are spread, so this is the one that must be
+//! a close pair. Nearly none do where fingerprints are spread, so this is the one that must be
 //! fast. [`join_rows`] lists the pairs of one bucket. [`take_near`] moves all that is near one
 //! fingerprint from one list to another, which is a step of a search through a component.
 

@@ -1,6 +1,6 @@
 //! MD5 of 16 short messages at once: one lane each, one block each (RFC 1321).
 //!
-//! The loop over the lanes is plain: its body has no branch and no call, so the compiler makes it
+//! The loop over the lanes is plain: its body has no branch and no call. So the compiler makes it
 //! one vector of 16 lanes under AVX-512, two of 8 under AVX2, or four of 4 under SSE2.
 
 #![allow(unsafe_code, reason = "calls code for particular processors")]

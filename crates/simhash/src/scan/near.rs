@@ -1,6 +1,5 @@
-//! Probing a packed run with many permuted queries: for each one bucket is found
-//! by the leading bits, and the heads of its entries are compared, a cache line at a
-//! time. Loads are asked for long before they are used.
+//! Probing a packed run with many permuted queries. The leading bits of each query find its one bucket, and the heads
+//! of its entries are compared, a cache line at a time. Loads are asked for long before they are used.
 //!
 //! ```text
 //! query          bucket number | rest of the prefix | suffix
@@ -13,8 +12,8 @@
 //! first finds the least distance, and looks at single heads only where that is near.
 //! Their tails are loaded while other queries are compared.
 //!
-//! What a kernel reports is an entry whose difference from the query has no bit of
-//! the prefix, at most `max_distance` bits, and a bit of each mask in `differ`.
+//! What a kernel reports is an entry whose difference from the query has no bit of the prefix. It has at most
+//! `max_distance` bits, and a bit of each mask in `differ`.
 
 #![allow(unsafe_code, reason = "calls code for particular processors")]
 

@@ -99,7 +99,7 @@ impl Digester {
     }
 }
 
-/// The elements of a stream that are in some ranges, or in no one of them, and have no later version than one.
+/// The elements of a stream that are in some ranges, or in none of them, and have no later version than one.
 pub(crate) struct Part<'a, C> {
     elements: C,
     ranges: &'a [CopyRange],

@@ -50,8 +50,8 @@ pub(crate) fn begin(directory: &Arc<dyn Directory>, store: Uuid) -> Result<(), W
     replace(directory, &name(first), &header.encode())
 }
 
-/// Whether a folder has more than the first file of a log, without a record, finished or not: that is what stays
-/// of a data directory that was being made.
+/// Whether a folder has more than the first file of a log without a record, finished or not. That is what stays of a
+/// data directory that was being made.
 pub(crate) fn has_begun(folder: &dyn Directory) -> io::Result<bool> {
     let first = name(FIRST);
     let unfinished = unfinished_name(&first);

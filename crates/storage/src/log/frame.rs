@@ -1,5 +1,5 @@
-//! The bytes of a log file around its records (`FORMAT.md`, section Log): the header, the frames, and the
-//! verdict on what stands behind the last frame that can be read. Pure.
+//! The bytes of a log file around its records (`FORMAT.md`, section Log): the header and the frames. Also the verdict
+//! on what follows the last frame that can be read. Pure.
 
 use uuid::Uuid;
 
@@ -245,8 +245,8 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// Whether the file ends right behind the frames that were taken, or within a frame, once there are no more:
-    /// then no zeros show that this is where writing ended.
+    /// Whether the file ends right behind the frames that were taken, or within a frame, once there are no more. Then
+    /// no zeros show that this is where writing ended.
     pub(crate) fn is_abrupt(&self) -> bool {
         let rest = self.file.get(self.offset..).unwrap_or_default();
         if rest.iter().all(|byte| *byte == 0) {
@@ -260,8 +260,8 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// Whether a frame stands here that was written after the first bytes behind the last sound frame had
-    /// been on disk, or that stands in place of the next: no write that is cut off leaves that.
+    /// Whether a frame is here that no write that is cut off leaves. It was written after the first bytes behind the
+    /// last sound frame had been on disk, or it is in place of the next.
     fn shows_damage(&self, offset: usize) -> bool {
         FrameHeader::at(self.file, offset, self.seed).is_some_and(|header| {
             let is_misplaced = offset == self.offset && header.sequence != self.sequence;

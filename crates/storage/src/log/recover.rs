@@ -249,9 +249,9 @@ impl Reader {
         })
     }
 
-    /// Sees to it that what was read is on disk, and nothing behind it. A sync may have failed when the last
-    /// process wrote: then the system holds bytes that it takes for written, and another sync alone would not
-    /// bring them to the disk. So those of which nothing says that they were there are written once more.
+    /// Sees to it that what was read is on disk, and nothing behind it. A sync may have failed when the last process
+    /// wrote. Then the system holds bytes that it takes for written, and another sync alone would not bring them to the
+    /// disk. So those of which nothing says that they were there are written once more.
     fn finish(self, files: Vec<u64>, contents: Contents, end: End) -> Result<Tail, LogError> {
         let Contents {
             path, file, header, ..

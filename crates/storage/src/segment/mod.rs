@@ -4,8 +4,8 @@
 //! header | block block block … | index: corpora, blocks | footer
 //! ```
 //!
-//! A writer takes elements in order; a reader keeps the index in memory and reads the blocks that it
-//! needs, through a cache that all segments of a store share. `FORMAT.md` describes the bytes.
+//! A writer takes elements in order. A reader keeps the index in memory and reads the blocks that it needs, through a
+//! cache that all segments of a store share. `FORMAT.md` describes the bytes.
 //!
 //! # Invariants
 //! - G1: a segment yields the elements that were pushed, in the same order.

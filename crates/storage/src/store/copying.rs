@@ -30,8 +30,8 @@ pub struct Pinned {
 }
 
 impl Pinned {
-    /// Visits the elements that have a later version than `until`, of the corpora that were held, and the ends of ranges
-    /// of the others (DC2), by corpus, fingerprint and id, until `visit` returns false.
+    /// Visits the elements that have a later version than `until`, of the corpora that were held, and the ends of
+    /// ranges of the others (DC2). They come by corpus, fingerprint and id, until `visit` returns false.
     ///
     /// # Errors
     /// If a segment cannot be read. Then what was visited is not all.

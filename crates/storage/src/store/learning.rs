@@ -137,8 +137,8 @@ impl Drop for Made<'_> {
     }
 }
 
-/// A copy that is being written: first the elements with a later version than the base, beside the ends of ranges, then
-/// those of the ranges that differ. Unless it is finished, nothing stays of it.
+/// A copy that is being written. First come the elements with a later version than the base, beside the ends of ranges,
+/// then those of the ranges that differ. Unless it is finished, nothing stays of it.
 pub struct CopyWriter<'a> {
     base: &'a CopyBase,
     corpora: Vec<CorpusUid>,

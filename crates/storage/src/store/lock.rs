@@ -33,8 +33,8 @@ pub(super) fn lock(directory: &dyn Directory) -> Result<Box<dyn StoredFile>, Ope
     Ok(file)
 }
 
-/// Keeps out who would use a directory that is looked at, and writes nothing: it may be read-only here, or somebody
-/// else's. `None` if there is no file to lock.
+/// Keeps out who would use a directory that is looked at, and writes nothing: it may be read-only here, or
+/// belong to another user. `None` if there is no file to lock.
 pub(crate) fn lock_for_looking(
     directory: &dyn Directory,
 ) -> Result<Option<Box<dyn StoredFile>>, OpenError> {

@@ -75,7 +75,7 @@ impl Maintenance {
         self.changed.notify_all();
     }
 
-    /// Notes that somebody looks after all that is to be done now.
+    /// Notes that a step begins, which looks after all that is to be done now.
     pub(super) fn begin_step(&self) {
         self.state.lock().has_dropped = false;
     }

@@ -14,9 +14,9 @@
 //!   hold as much. While the disk is full, or another shortage lasts, only removes continue. Then memtables hold at
 //!   most four times their limit and what the log takes at once. Without a directory there is no such bound.
 //! - ST5: the log has a few files, however often the same documents change.
-//! - ST6: a store that failed for good is not opened again before somebody has removed the word that it left.
-//! - ST7: a corpus that was dropped stays so while a segment or the log that is needed names it, and after that while
-//!   fewer than [`catalog::RECENT_DROPS`] others were dropped, as a message that makes it may be late.
+//! - ST6: a store that failed for good is not opened again before an operator has removed the file `FAILED` that it left.
+//! - ST7: a corpus that was dropped stays so while a segment or the log that is needed names it. After that it stays so
+//!   while fewer than [`catalog::RECENT_DROPS`] others were dropped, as a message that makes it may be late.
 
 mod aside;
 mod catalog;
@@ -224,8 +224,8 @@ impl Store {
         effects
     }
 
-    /// The ids of the live documents that have a fingerprint, ascending; if there are more than `most`, the first
-    /// ones, and not many others are read for that.
+    /// The ids of the live documents that have a fingerprint, ascending. If there are more than `most`, these are the
+    /// first ones, and not many others are read for that.
     pub fn live_ids(
         &self,
         id: ShardId,
@@ -342,8 +342,8 @@ impl Store {
         self.options.log
     }
 
-    /// How many times memtables have reached their limit, or the log the one that they are to keep it within: what
-    /// is changed again and again takes no more memory, but more log.
+    /// How many times memtables have reached their limit, or the log its own. The log has a limit because an element
+    /// that changes again and again takes no more memory, but more log.
     fn fullness(&self) -> usize {
         if self.disk.is_none() {
             return 0;

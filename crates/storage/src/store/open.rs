@@ -263,7 +263,7 @@ fn open_segments(
     Ok(shards)
 }
 
-/// Deletes segments that were never finished, or that no manifest names any more: those that it would name if the
+/// Deletes segments that were never finished, or that no manifest names any more. A manifest would name those if the
 /// step that made or replaced them had come to its end. Other files are left alone.
 fn delete_leftovers(folder: &dyn Directory, manifest: &Manifest) -> Result<(), OpenError> {
     let names = folder.names().map_err(failed("list", folder.path()))?;

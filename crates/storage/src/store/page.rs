@@ -1,8 +1,8 @@
 //! Reading the documents of a shard page by page, so that its changes do not wait for a slow reader.
 //!
 //! # Invariants
-//! - PA1: pages that follow one another visit the documents by fingerprint, then id: each at most once, and each
-//!   that is live from the first page to the last.
+//! - PA1: pages that follow one another visit the documents by fingerprint, then id. They visit each document at most
+//!   once, and each that is live from the first page to the last.
 
 use std::sync::Arc;
 
@@ -43,10 +43,10 @@ struct View {
 }
 
 impl Store {
-    /// Visits live documents of a corpus in a shard, by fingerprint, then id: those from `start` on up to the
-    /// fingerprint `last`, as far as they are among the next `most` elements. Answers where to go on, unless that
-    /// was all, or the store does not hold the corpus. Changes of the shard wait while at most `most` elements are
-    /// copied, and not while segments are read.
+    /// Visits live documents of a corpus in a shard, by fingerprint, then id. It visits those from `start` on up to the
+    /// fingerprint `last`, as far as they are among the next `most` elements. Answers where to go on, unless that was
+    /// all, or the store does not hold the corpus. Changes of the shard wait while at most `most` elements are copied,
+    /// and not while segments are read.
     ///
     /// # Errors
     /// If the shard is not in the store, or a segment cannot be read.

@@ -1,7 +1,7 @@
 //! Step 2: shards short of replicas go, in runs, to nodes with room.
 //!
-//! Nodes first fill up to a level, so that those who receive end up alike, then, if distinct
-//! replicas stand in the way of that, up to the cap. The best next step extends a range the node
+//! Nodes first fill up to a level, so that those who receive end up alike. If distinct replicas
+//! stand in the way of that, they fill up to the cap. The best next step extends a range the node
 //! has, then is long. A run is taken from its ends only, so it is cut only where a node is full.
 
 use std::cmp::Reverse;

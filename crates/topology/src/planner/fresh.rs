@@ -1,7 +1,7 @@
 //! A plan from scratch: one range of leading bytes per node, replicas on the nodes that follow.
 //!
 //! The 256 shards are cut into as many ranges as there are nodes. Replica `i` of a range is the
-//! node `i` places after the range's owner, around the circle, so each node holds neighbouring
+//! node `i` places after the range's owner, around the circle. So each node holds neighbouring
 //! ranges and its load, should it fail, is spread over its neighbours.
 //!
 //! Range `j` ends at ⌈256·(j+1)/n⌉. Any `r` neighbouring ranges on the circle then hold ⌊256·r/n⌋

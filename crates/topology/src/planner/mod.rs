@@ -18,8 +18,8 @@
 //! - P2: no node has more than the cap, ⌈256·r / n⌉ shards.
 //! - P3: no map that keeps P1 and P2 has fewer (shard, node) pairs that the last map lacks.
 //! - P4: ranges are few. From scratch with one replica, nodes in name order get one range each.
-//!   With one replica, giving shards away never adds a range to the giver, and each run of shards
-//!   given away is cut at most as often as a receiver becomes full.
+//!   With one replica, giving shards away never adds a range to the giver. Each run of shards given
+//!   away is cut at most as often as a receiver becomes full.
 //! - P5: the plan depends on the arguments only, and not on the order of the nodes.
 //! - P6: from scratch, the shard counts of two nodes differ by at most one.
 //! - P7: where a map changes, no owner of a shard owns two or more shards more than another
@@ -70,9 +70,9 @@ pub enum PlanError {
 
 /// Plans the shard map for `nodes` with `replicas` copies of each shard.
 ///
-/// The version is 1 from scratch, that of `previous` where nothing changes (the result then equals
-/// `previous`, order of replicas included), and one more than that of `previous` otherwise. It
-/// counts assignments: a change of the node list that moves nothing leaves it as it is.
+/// The version is 1 from scratch. It is that of `previous` where nothing changes (the result then
+/// equals `previous`, order of replicas included), and one more than that otherwise. It counts
+/// assignments: a change of the node list that moves nothing leaves it as it is.
 ///
 /// ```
 /// use simshard_topology::{NodeId, plan};

@@ -7,12 +7,13 @@
 //! hole 1f -> n2,   n2's 40 -> n5,   n5 has room
 //! ```
 //!
-//! Seen as a flow of replicas from shards to nodes, where a pair costs 0 if the previous map has
-//! it and 1 if not, this is one augmenting path of a minimum-cost flow. Successive shortest paths
-//! keep the cost minimal for what is placed so far (no cycle of hand-overs would lower it), hence
-//! P3 at the end, provided it held at the start. It does: a draft without new pairs costs 0, and
-//! one that [`Draft::keeps_all_it_could`] filled in any way costs one per pair beyond the most that
-//! can be kept. A full plan exists ([`fresh`](super::fresh) is one), so there always is a path.
+//! See this as a flow of replicas from shards to nodes, where a pair costs 0 if the previous map
+//! has it and 1 if not. Then this is one augmenting path of a minimum-cost flow. Successive
+//! shortest paths keep the cost minimal for what is placed so far (no cycle of hand-overs would
+//! lower it). Hence P3 at the end, provided it held at the start. It does: a draft without new
+//! pairs costs 0. One that [`Draft::keeps_all_it_could`] filled in any way costs one per pair
+//! beyond the most that can be kept. A full plan exists ([`fresh`](super::fresh) is one), so there
+//! always is a path.
 
 use crate::ids::ShardId;
 use crate::planner::draft::Draft;

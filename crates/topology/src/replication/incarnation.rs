@@ -13,7 +13,7 @@
 //! ```
 //!
 //! # Invariants
-//! - IC1: a store whose directory was started elsewhere since, or is older than that, does not go on, and no other store is
+//! - IC1: a store whose directory was started elsewhere since, or is older than that, does not go on. No other store is
 //!   refused, however often it crashes.
 //! - IC2: a store goes on only if it recovers every change up to the sequence that the metadata holds.
 

@@ -26,12 +26,12 @@
 //!
 //! # Invariants
 //! They hold in every state that [`tests`] reaches, and each rule is needed: without it one of them breaks.
-//! - RI1: once a change is acknowledged at an epoch, every store that the record of this epoch names, and that has held
-//!   the shard since, has the state that it wrote, or a newer one.
+//! - RI1: a change that is acknowledged at an epoch is on every store of that epoch's record that has held the shard
+//!   since. It is there with its own state, or a newer one.
 //! - RI2: a complete answer that began after a change was acknowledged shows it, or a newer one.
 //! - RI3: the epoch that a store has synced never decreases.
-//! - RI4: a record whose epoch is e + 2 exists only if a seal quorum of the stores in sync at e has synced e + 1, or an operator
-//!   forced it.
+//! - RI4: a record whose epoch is e + 2 exists only in two cases. A seal quorum of the stores in sync at e has
+//!   synced e + 1, or an operator forced it.
 //! - RI5: a store that was promoted has every acknowledged change, or a newer one.
 //! - RI6: a change that begins after one of the other kind was acknowledged is acknowledged with a higher version only.
 //! - RI8: an answer is complete only if it is proven.

@@ -1,7 +1,7 @@
 //! Reads: when a router may believe the answer of one store.
 //!
 //! A store that was cut off may answer by an old record. So an answer needs a proof, begun after the query began, that
-//! its record was still the current one: from a read quorum of the stores in sync, or from the metadata store.
+//! its record was still the current one. A read quorum of the stores in sync gives it, or the metadata store.
 //!
 //! # Invariants
 //! - QR1: a read uses the record of one epoch only.

@@ -11,13 +11,13 @@
 //! The caller holds a lock from the question whether an entry may be appended until it is.
 //!
 //! # Invariants
-//! - RP1: a store takes a write only at the epoch that it appended last, only once that is synced, as the log may yet refuse
-//!   it, and only if that record names it.
+//! - RP1: a store takes a write only at the epoch that it appended last, and only if that record names it. It waits
+//!   until that record is synced, as the log may yet refuse it.
 //! - RP2: records are installed upwards only.
 //! - RP3: the data of a former role is no part of the shard, and a new learner begins with none.
 //! - RP4: a store answers reads only of the epoch that it has applied, and only in sync.
-//! - RP5: a copy ends only if its source had applied the addition when it was pinned, and has been in sync ever since, by
-//!   the record that the learner has.
+//! - RP5: a copy ends only under two conditions on its source, by the record that the learner has. The source had
+//!   applied the addition when it was pinned, and has been in sync ever since.
 
 use std::sync::Arc;
 
@@ -227,8 +227,8 @@ impl Replica {
         }
     }
 
-    /// Whether a record puts the store in sync with nothing to copy: the store has installed none, and has been in sync since
-    /// the first one. So nothing was acknowledged without it.
+    /// Whether a record puts the store in sync with nothing to copy. The store has installed none, and has been in sync
+    /// since the first one, so nothing was acknowledged without it.
     fn has_nothing_to_copy(&self, record: &ShardRecord) -> bool {
         let since = record.in_sync(self.store).map(|entry| entry.since);
         let is_since_first = since.is_some_and(|since| since.number == Epoch::FIRST.number);

@@ -47,7 +47,8 @@ pub enum Outcome {
 }
 
 /// Applies a change to the state of an element, in the order of the log. A newer state outdoes the change even if both
-/// mean the same: only some stores may have it, and a store that copies the shard may lose to an older state without it.
+/// mean the same. Only some stores may have it, and a store that copies the shard may lose to an older state without
+/// it.
 pub fn decide(state: &mut State, written: State) -> Outcome {
     if written < *state {
         return Outcome::Newer(state.version);

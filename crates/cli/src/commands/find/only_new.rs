@@ -1,7 +1,7 @@
 //! `--only-new`: the documents of an input that have no match, as they stand there.
 //!
-//! The input is read twice, as `dedup` reads it: all of it before the first search, and again to print the
-//! lines of the documents that are new.
+//! The input is read twice, as `dedup` reads it. The first reading takes all of it before the first search. The second
+//! prints the lines of the documents that are new.
 
 use std::io::{self, BufWriter, Write};
 use std::num::NonZeroU32;

@@ -13,8 +13,8 @@ use simshard_topology::{ShardId, ShardSet};
 /// The medians of rows of the benchmarks page, by name. `cargo xtask bench` writes both.
 const MEASURED: &str = include_str!("measured.json");
 
-/// What the rows measured: 10 million bare documents on three nodes, or on one that started; a million with ids of 29
-/// bytes in one process without a data directory.
+/// What the rows measured. Rows without ids: 10 million bare documents on three nodes, or on one that started. Rows
+/// with ids: a million of 29 bytes, in one process without a data directory.
 const DOCUMENTS: f64 = 10_000_000.0;
 const NODES: f64 = 3.0;
 const BLOCKS: u32 = 5;

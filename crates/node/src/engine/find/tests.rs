@@ -195,7 +195,7 @@ fn searches_of_an_empty_corpus_make_no_tables() {
 }
 
 #[test]
-fn ids_are_looked_up_for_as_long_as_somebody_waits() {
+fn ids_are_looked_up_for_as_long_as_a_caller_waits() {
     let corpus = corpus(&[]);
     let mut shard = corpus.write(ShardId(0)).unwrap();
     shard.insert([(Fingerprint(0), "an id")], &HashSet::new());

@@ -1,4 +1,4 @@
-//! Lanes over channels, with a node that the test plays; and connections to somebody who never answers.
+//! Lanes over channels, with a node that the test plays; and connections to a peer that never answers.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -295,7 +295,7 @@ async fn those_who_wait_while_a_lane_cannot_be_opened_share_the_failure() {
     let channel = endpoint::limited(endpoint).connect_lazy();
     let slot = Slot::new(Client::new(channel), plenty(), life());
 
-    // Somebody who takes connections, reads, and does not answer; then it is gone.
+    // A peer that takes connections, reads, and does not answer; then it is gone.
     let mute = async {
         for connections in 1.. {
             let (mut connection, _) = listener.accept().await.unwrap();

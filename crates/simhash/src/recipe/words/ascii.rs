@@ -9,20 +9,18 @@
 //! - combining marks, format characters and joiners belong to what precedes them (WB4, WB3c), and
 //! - spaces stay together (WB3d), as do the two characters of a line end (WB3).
 //!
-//! Nor does any rule reach across such a character. So a text can be cut *before* an ASCII
-//! character of these, unless it is a space or line feed after white space, and the two parts have
-//! the words of the whole: a mark that follows the character stays with it, in the second part.
-//! ([`is_cut`], tested by `cut_texts_have_the_words_of_the_whole`.)
+//! Nor does any rule reach across such a character. So a text can be cut *before* an ASCII character of these, unless
+//! it is a space or line feed after white space. The two parts have the words of the whole: a mark that follows the
+//! character stays with it, in the second part. ([`is_cut`], tested by `cut_texts_have_the_words_of_the_whole`.)
 //!
 //! The text is cut into pieces of ASCII alone, short enough for buffers on the stack, and the gaps
 //! between, which the library handles.
 //!
 //! # Words
 //!
-//! Within ASCII the rules come to this: letters, digits and underscores hold together (WB5, WB8-10,
-//! WB13a, WB13b), and one `:`, `.` or `'` between two letters (WB6, WB7) or one `,`, `;`, `.` or `'`
-//! between two digits (WB11, WB12) joins them. Words are the runs of such bytes, without those of
-//! underscores alone.
+//! Within ASCII the rules come to this. Letters, digits and underscores hold together (WB5, WB8-10, WB13a, WB13b). One
+//! `:`, `.` or `'` between two letters (WB6, WB7) joins them, and so does one `,`, `;`, `.` or `'` between two digits
+//! (WB11, WB12). Words are the runs of such bytes, without those of underscores alone.
 
 use xxhash_rust::xxh3::xxh3_64;
 

@@ -7,7 +7,7 @@ use crate::writer::Failure;
 
 /// ST6.
 #[test]
-fn a_store_that_failed_is_opened_again_once_somebody_says_so() {
+fn a_store_that_failed_is_opened_again_once_an_operator_says_so() {
     let directory = tempfile::tempdir().unwrap();
     let fixture = Fixture::open(directory.path());
     fixture.create();

@@ -53,5 +53,5 @@ fn a_damaged_segment_is_found_and_answers_nothing_any_more() {
     assert_eq!(effects.changed, [1]);
     assert!(effects.error.is_some());
     std::fs::write(&file, sound).unwrap();
-    assert!(ids().is_err(), "until somebody has looked at it");
+    assert!(ids().is_err(), "until an operator has looked at it");
 }
