@@ -8,12 +8,13 @@ use serde::Serialize;
 use simshard_client::{Fingerprint, v1 as pb};
 use simshard_simhash::synthetic::Data;
 
+use super::figures::HeldCorpus;
 use super::process::End;
 use super::processes::{Node, Replicas};
 use super::requests::refused;
+use super::rest;
 use super::session::{Session, distinct};
-use super::settings::{BARE, BLOCKS, DISTANCE, NODES, Settings, TEN_MILLION};
-use super::{rest, streams};
+use super::settings::{BARE, NODES, Settings, TEN_MILLION};
 use crate::figure;
 
 /// Every node holds all shards, with their tables.
@@ -43,12 +44,8 @@ struct Return {
 /// What copies take.
 #[derive(Serialize)]
 struct Copies {
-    case: &'static str,
-    n: usize,
-    nodes: usize,
-    blocks: u32,
-    distance: u32,
-    seed: u64,
+    #[serde(flatten)]
+    corpus: HeldCorpus,
     /// Documents that were changed while a node was away.
     changed: usize,
     /// From the start of the process until it holds all shards in sync, after inserts.
@@ -69,10 +66,9 @@ pub(super) async fn measure(settings: &Settings) -> anyhow::Result<()> {
     let all = Data::Random.fingerprints(n + changed, settings.seed);
     let (stored, more) = all.split_at(n);
     let mut session = Session::start(settings, NODES, Some(REPLICAS))?;
-    session.fill("load", BARE, stored, &[]).await?;
-    rest::wait(&session.cluster).await?;
+    session.load(stored).await?;
     let since = session.end_last(End::Kill)?;
-    session.insert(more).await?;
+    session.insert(BARE, more, &[]).await?;
     let inserts = session.come_back(since).await?;
     session.check_count(BARE, distinct(&all)).await?;
     let since = session.end_last(End::Kill)?;
@@ -86,12 +82,7 @@ pub(super) async fn measure(settings: &Settings) -> anyhow::Result<()> {
     let whole = session.come_back(Instant::now() - AWAY).await?;
     session.check_count(BARE, left).await?;
     let figure = Copies {
-        case: "copies",
-        n,
-        nodes: NODES,
-        blocks: BLOCKS,
-        distance: DISTANCE,
-        seed: settings.seed,
+        corpus: HeldCorpus::new(settings, "copies", n, NODES),
         changed,
         seconds_after_inserts: inserts.seconds,
         bytes_after_inserts: inserts.bytes,
@@ -124,13 +115,6 @@ impl Session<'_> {
     fn end_last(&mut self, end: End) -> anyhow::Result<Instant> {
         self.last().end(end)?;
         Ok(Instant::now())
-    }
-
-    async fn insert(&self, fingerprints: &[Fingerprint]) -> anyhow::Result<()> {
-        let size = self.settings.batch;
-        let batches = streams::insert_batches(BARE, fingerprints, &[], size);
-        streams::insert(self.connections.clone(), batches).await?;
-        Ok(())
     }
 
     async fn remove(&self, fingerprints: &[Fingerprint]) -> anyhow::Result<()> {

@@ -6,6 +6,30 @@ use super::requests::Latencies;
 use super::settings::{BLOCKS, DISTANCE, Settings};
 use crate::figure;
 
+/// The corpus of a case, and the number of nodes that hold it.
+#[derive(Serialize)]
+pub(super) struct HeldCorpus {
+    case: &'static str,
+    n: usize,
+    nodes: usize,
+    blocks: u32,
+    distance: u32,
+    seed: u64,
+}
+
+impl HeldCorpus {
+    pub(super) fn new(settings: &Settings, case: &'static str, n: usize, nodes: usize) -> Self {
+        Self {
+            case,
+            n,
+            nodes,
+            blocks: BLOCKS,
+            distance: DISTANCE,
+            seed: settings.seed,
+        }
+    }
+}
+
 /// A measurement of requests.
 #[derive(Default, Serialize)]
 pub(super) struct Requests {

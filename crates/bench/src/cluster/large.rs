@@ -9,10 +9,11 @@ use simshard_cluster::{FileStore, MetadataStore};
 use simshard_runtime::system::anonymous_memory_of;
 use simshard_simhash::synthetic::{Data, queries};
 
+use super::figures::HeldCorpus;
 use super::process::End;
 use super::processes::Replicas;
 use super::session::{Session, distinct};
-use super::settings::{BARE, BLOCKS, Case, DISTANCE, NODES, Settings, TEN_MILLION};
+use super::settings::{BARE, Case, DISTANCE, NODES, Settings, TEN_MILLION};
 use super::{disk, rest};
 use crate::figure;
 
@@ -22,12 +23,8 @@ const QUERIES: usize = 50;
 /// The memory or disk of all nodes together.
 #[derive(Serialize)]
 struct Size {
-    case: &'static str,
-    n: usize,
-    nodes: usize,
-    blocks: u32,
-    distance: u32,
-    seed: u64,
+    #[serde(flatten)]
+    corpus: HeldCorpus,
     /// After the inserts, with the nodes at rest.
     bytes: u64,
     /// After a restart, with the nodes at rest.
@@ -39,12 +36,8 @@ struct Size {
 /// The time of a node's start.
 #[derive(Serialize)]
 struct Restart {
-    case: &'static str,
-    n: usize,
-    nodes: usize,
-    blocks: u32,
-    distance: u32,
-    seed: u64,
+    #[serde(flatten)]
+    corpus: HeldCorpus,
     /// From the start of the process to its first answer, after a clean stop.
     seconds_after_stop: f64,
     /// The same, after the process was killed.
@@ -78,12 +71,7 @@ pub(super) async fn restart(settings: &Settings) -> anyhow::Result<()> {
     let after_stop = large.restart(End::Stop).await?.as_secs_f64();
     let after_kill = large.restart(End::Kill).await?.as_secs_f64();
     let figure = Restart {
-        case: "restart",
-        n: large.stored.len(),
-        nodes: 1,
-        blocks: BLOCKS,
-        distance: DISTANCE,
-        seed: settings.seed,
+        corpus: HeldCorpus::new(settings, "restart", large.stored.len(), 1),
         seconds_after_stop: after_stop,
         seconds_after_kill: after_kill,
         seconds: after_stop.max(after_kill),
@@ -110,8 +98,7 @@ impl<'a> Large<'a> {
     ) -> anyhow::Result<Self> {
         let stored = Data::Random.fingerprints(settings.n.unwrap_or(TEN_MILLION), settings.seed);
         let session = Session::start(settings, nodes, replicas)?;
-        session.fill("load", BARE, &stored, &[]).await?;
-        rest::wait(&session.cluster).await?;
+        session.load(&stored).await?;
         Ok(Self { session, stored })
     }
 
@@ -145,12 +132,7 @@ impl<'a> Large<'a> {
         let settings = self.session.settings;
         let n = self.stored.len();
         let figure = Size {
-            case,
-            n,
-            nodes: NODES,
-            blocks: BLOCKS,
-            distance: DISTANCE,
-            seed: settings.seed,
+            corpus: HeldCorpus::new(settings, case, n, NODES),
             bytes,
             bytes_after_restart: after,
             bytes_per_document: bytes.max(after) as f64 / n as f64,

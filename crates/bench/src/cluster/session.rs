@@ -10,8 +10,8 @@ use super::check::{Question, Sample};
 use super::figures::Requests;
 use super::process::Stub;
 use super::processes::{Cluster, Replicas};
-use super::settings::{BLOCKS, DISTANCE, Settings};
-use super::streams;
+use super::settings::{BARE, BLOCKS, DISTANCE, Settings};
+use super::{rest, streams};
 
 /// Nodes that serve have found each other by then.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -62,9 +62,8 @@ impl<'a> Session<'a> {
             ..pb::CreateCorpusRequest::default()
         };
         self.client.create_corpus(request).await?;
-        let (n, size) = (fingerprints.len(), self.settings.batch);
-        let batches = streams::insert_batches(corpus, fingerprints, ids, size);
-        let (seconds, inserted) = streams::insert(self.connections.clone(), batches).await?;
+        let n = fingerprints.len();
+        let (seconds, inserted) = self.insert(corpus, fingerprints, ids).await?;
         let expected = match ids {
             [] => distinct(fingerprints),
             ids => ids.len(),
@@ -75,6 +74,24 @@ impl<'a> Session<'a> {
         );
         self.check_count(corpus, expected).await?;
         Ok(Requests::new(self.settings, case, n, n, seconds).in_batches(self.settings))
+    }
+
+    /// Makes the corpus of bare documents, inserts these, and waits until the nodes are at rest.
+    pub(super) async fn load(&self, fingerprints: &[Fingerprint]) -> anyhow::Result<()> {
+        self.fill("load", BARE, fingerprints, &[]).await?;
+        rest::wait(&self.cluster).await
+    }
+
+    /// Inserts documents by streams, bare ones unless there are ids. Returns the seconds that it took, and how many
+    /// documents were new.
+    pub(super) async fn insert(
+        &self,
+        corpus: &str,
+        fingerprints: &[Fingerprint],
+        ids: &[String],
+    ) -> anyhow::Result<(f64, u64)> {
+        let batches = streams::insert_batches(corpus, fingerprints, ids, self.settings.batch);
+        streams::insert(self.connections.clone(), batches).await
     }
 
     /// Waits until all nodes serve, and checks that the corpus holds the expected number of documents.

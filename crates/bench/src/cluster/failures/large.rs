@@ -10,13 +10,10 @@ use tokio::time::sleep;
 use super::super::process::End;
 use super::super::processes::Replicas;
 use super::super::rest;
-use super::super::settings::{BARE, DISTANCE, MILLION, Settings};
+use super::super::settings::{BARE, DISTANCE, Settings, TEN_MILLION};
 use super::super::site::Sites;
 use super::{Failing, PATIENCE};
 use crate::figure;
-
-/// Documents by default.
-const TEN_MILLION: usize = 10 * MILLION;
 
 /// Queries that touch all shards, nearly certainly.
 const QUERIES: usize = 2_000;

@@ -18,9 +18,8 @@ use simshard_topology::replication::ShardRecord;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use super::processes::{Cluster, Replicas};
-use super::rest;
 use super::session::Session;
-use super::settings::{BARE, Case, DISTANCE, NODES, Settings};
+use super::settings::{Case, DISTANCE, NODES, Settings};
 use super::site::Sites;
 use crate::figure;
 use crate::settings::BadSettings;
@@ -112,8 +111,7 @@ impl<'a> Failing<'a> {
         let records = key_values_at(&cluster.metadata()).context("the records cannot be read")?;
         let stored = Data::Random.fingerprints(n, settings.seed);
         let session = Session::of(settings, cluster)?;
-        session.fill("load", BARE, &stored, &[]).await?;
-        rest::wait(&session.cluster).await?;
+        session.load(&stored).await?;
         Ok(Self {
             session,
             records,
