@@ -16,13 +16,35 @@ fn step(row: &str) -> Option<(&str, &str)> {
     Some((function.trim_matches('`'), file.trim_matches('`')))
 }
 
+/// The most steps of a trace: a reader keeps no more in mind.
+const MOST_STEPS: usize = 10;
+
+/// The steps of each section that follows a request, by its heading.
+fn traces(page: &str) -> Vec<(&str, Vec<(&str, &str)>)> {
+    let sections = page.split("\n## ").skip(1);
+    let traces = sections.filter_map(|section| {
+        let (heading, rows) = section.split_once('\n')?;
+        let steps = rows.lines().filter_map(step).collect();
+        heading
+            .ends_with("step by step")
+            .then_some((heading, steps))
+    });
+    traces.collect()
+}
+
 #[test]
 fn the_functions_that_a_request_passes_exist() -> Result<()> {
     let page = repository::read(PAGE)?;
-    let steps: Vec<_> = page.lines().filter_map(step).collect();
-    assert_eq!(steps.len(), 20, "ten steps of a FindAll, ten of an Insert");
+    let traces = traces(&page);
+    assert_eq!(traces.len(), 2, "of a FindAll and of an Insert");
     let mut problems = Vec::new();
-    for (function, file) in steps {
+    for (heading, steps) in &traces {
+        if steps.is_empty() || steps.len() > MOST_STEPS {
+            let number = steps.len();
+            problems.push(format!("{PAGE}: {heading} has {number} steps"));
+        }
+    }
+    for (function, file) in traces.into_iter().flat_map(|(_, steps)| steps) {
         let text = repository::read(&format!("crates/{file}"))
             .with_context(|| format!("{PAGE} names {file}"))?;
         let code = code_only(&text);
