@@ -34,7 +34,7 @@ impl From<anyhow::Result<String>> for StepOutcome {
 
 /// One row of the summary.
 #[derive(Debug)]
-pub(crate) struct Row {
+pub(crate) struct SummaryRow {
     /// The step's name.
     pub(crate) name: String,
     /// How long it took.
@@ -46,12 +46,12 @@ pub(crate) struct Row {
 }
 
 /// Whether nothing failed.
-pub(crate) fn all_passed(rows: &[Row]) -> bool {
+pub(crate) fn all_passed(rows: &[SummaryRow]) -> bool {
     rows.iter().all(|row| row.outcome.failed == 0)
 }
 
 /// The table and the closing line `N passed, N failed`.
-pub(crate) fn summary(rows: &[Row]) -> String {
+pub(crate) fn summary(rows: &[SummaryRow]) -> String {
     let mut text = String::from("\n");
     let mut add = |name: &str, result: &str, time: &str, processor: &str, note: &str| {
         let line = format!("{name:<10}{result:<8}{time:>12}{processor:>14}  {note}");
@@ -91,8 +91,8 @@ pub(crate) fn shown(time: Duration) -> String {
 mod tests {
     use super::*;
 
-    fn rows() -> Vec<Row> {
-        let row = |name: &str, seconds, passed, failed, note: &str| Row {
+    fn rows() -> Vec<SummaryRow> {
+        let row = |name: &str, seconds, passed, failed, note: &str| SummaryRow {
             name: name.to_owned(),
             time: Duration::from_secs(seconds),
             processor: Some(Duration::from_secs(2 * seconds)),

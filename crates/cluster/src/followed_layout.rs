@@ -150,14 +150,14 @@ pub(crate) fn layout_of(
     let all_records = records_in(shards)?;
     let (mut entries, mut nodes) = (Vec::new(), BTreeMap::new());
     for record in all_records.values() {
-        let mut holders = Vec::new();
-        for holder in record.write_set() {
-            let store = stores.get(&holder);
-            let store = store.ok_or_else(|| records::missing(&keys::store(holder)))?;
+        let mut replicas = Vec::new();
+        for replica in record.write_set() {
+            let store = stores.get(&replica);
+            let store = store.ok_or_else(|| records::missing(&keys::store(replica)))?;
             nodes.insert(store.node.clone(), node_of(store));
-            holders.push(store.node.clone());
+            replicas.push(store.node.clone());
         }
-        entries.push(holders);
+        entries.push(replicas);
     }
     let map = ShardMap::new(1, &entries).map_err(|error| MetadataError::BadRecord {
         key: keys::SHARDS.to_owned(),

@@ -130,7 +130,7 @@ impl ClusterLayout {
     }
 
     /// The stores that hold a shard, in sync or as learners, and their nodes. None if there are no records.
-    pub fn holders(&self, shard: ShardId) -> impl Iterator<Item = (StoreId, &NodeId)> {
+    pub fn replicas(&self, shard: ShardId) -> impl Iterator<Item = (StoreId, &NodeId)> {
         let record = self.records.as_ref().and_then(|all| all.get(&shard));
         let stores = record.into_iter().flat_map(|record| record.write_set());
         stores.zip(self.map.replicas(shard))

@@ -134,9 +134,9 @@ mod tests {
         }
     }
 
-    type Asked<'a> = Pin<Box<dyn Future<Output = Result<usize, ReadingError>> + 'a>>;
+    type ReadingFuture<'a> = Pin<Box<dyn Future<Output = Result<usize, ReadingError>> + 'a>>;
 
-    fn ask<'a>(shared: &'a SharedReading<usize>, store: &'a Arc<Slow>) -> Asked<'a> {
+    fn ask<'a>(shared: &'a SharedReading<usize>, store: &'a Arc<Slow>) -> ReadingFuture<'a> {
         let since = Instant::now();
         Box::pin(shared.since(since, || store.read()))
     }

@@ -72,10 +72,13 @@ fn corpus(name: &str) -> CorpusRecord {
 }
 
 /// More corpora than any test makes.
-const MANY: usize = 10_000;
+const MOST_CORPORA: usize = 10_000;
 
 async fn create(store: &FileStore, record: &CorpusRecord) -> Result<(), MetadataError> {
-    store.create_corpus(record.clone(), MANY).await.map(drop)
+    store
+        .create_corpus(record.clone(), MOST_CORPORA)
+        .await
+        .map(drop)
 }
 
 async fn records(store: &FileStore) -> Vec<CorpusRecord> {

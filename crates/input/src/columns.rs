@@ -98,7 +98,7 @@ impl IdColumn {
 
 /// The result of a batch.
 #[derive(Default)]
-struct Part {
+struct BatchColumns {
     columns: Columns,
     error: Option<InputError>,
 }
@@ -131,7 +131,7 @@ pub fn for_each_part<E: From<InputError>>(
         |batch| part_of(batch, recipe, is_bare, min_words),
         |parts| {
             for part in parts {
-                let Part { mut columns, error } = part?;
+                let BatchColumns { mut columns, error } = part?;
                 columns.truncate(room);
                 room -= columns.fingerprints.len();
                 take(columns)?;
@@ -149,8 +149,8 @@ pub fn for_each_part<E: From<InputError>>(
 
 /// The documents of a batch. No generic function, so that it is compiled here, where the parsers
 /// are, whatever crate reads.
-fn part_of(batch: &Batch, recipe: TextRecipe, is_bare: bool, min_words: usize) -> Part {
-    let mut part = Part::default();
+fn part_of(batch: &Batch, recipe: TextRecipe, is_bare: bool, min_words: usize) -> BatchColumns {
+    let mut part = BatchColumns::default();
     part.columns.fingerprints.reserve(batch.most_documents());
     let mut ids = IdColumn::default();
     let outcome = batch.parse(|record| {

@@ -25,10 +25,10 @@ use crate::reconcile::{keep_reconciled, reconcile};
 use crate::registration::{Registration, RegistrationError};
 
 /// The stream of a router's work: it refuses items that find no room one by one.
-const WORK: &str = "/simshard.shard.v1.ShardService/Work";
+const WORK_PATH: &str = "/simshard.shard.v1.ShardService/Work";
 
 /// How often records that wait for reports of other nodes are looked at again.
-const REPORTS: Duration = Duration::from_millis(100);
+const REPORTS_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The configuration of a node.
 #[derive(Clone, Debug)]
@@ -197,7 +197,7 @@ impl Node {
             service,
             Interface {
                 descriptors: SHARD_SERVICE_DESCRIPTORS,
-                admits_itself: Some(WORK),
+                admits_itself: Some(WORK_PATH),
             },
             listener,
             Budget::new(config.in_flight_bytes),
@@ -288,7 +288,7 @@ async fn install_all(
             return problem;
         }
         // A record that adds this node as a learner waits for the report of another.
-        if let Ok(Err(_)) = timeout(REPORTS, followed.changed()).await {
+        if let Ok(Err(_)) = timeout(REPORTS_INTERVAL, followed.changed()).await {
             return pending().await;
         }
     }
@@ -447,6 +447,6 @@ mod tests {
     #[test]
     fn the_stream_of_work_has_the_path_of_its_method() {
         let service = <ShardServiceServer<ShardGrpc> as NamedService>::NAME;
-        assert_eq!(WORK, format!("/{service}/Work"));
+        assert_eq!(WORK_PATH, format!("/{service}/Work"));
     }
 }

@@ -17,7 +17,7 @@ use crate::caller::CallerWatch;
 use crate::deadline::Deadline;
 use crate::decode::{self, OnCorpus};
 use crate::remembered::OpenCorpus;
-use crate::router::{Change, FindOutcome, Near, Router};
+use crate::router::{Change, FindOutcome, QueryBatch, Router};
 use crate::streams::{AnswerStream, BatchPermit, answer_each};
 
 /// `simshard.v1.CorpusService` over a router.
@@ -84,7 +84,7 @@ impl CorpusGrpc {
     ) -> Result<(Vec<u64>, FindOutcome), Status> {
         let router = &self.router;
         let work = async |corpus: Arc<OpenCorpus>| {
-            let near = Near {
+            let near = QueryBatch {
                 queries: request.batch.fingerprints(&corpus).await?.into(),
                 max_distance: decode::distance(request.rest.max_distance, corpus.layout())?,
                 spec: request.rest,

@@ -17,14 +17,14 @@ use crate::readers::Readers;
 
 /// The part of a batch that one node is asked about.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct NodePart {
     /// The shards meant.
     pub(crate) shards: ShardSet,
     /// Places of its documents or queries in the batch, ascending.
     pub(crate) places: Vec<u32>,
 }
 
-impl Part {
+impl NodePart {
     fn add(&mut self, place: u32, shard: ShardId) {
         self.shards.insert(shard);
         if self.places.last() != Some(&place) {
@@ -39,8 +39,8 @@ pub(crate) fn plan_documents(
     map: &ShardMap,
     meant: ShardSet,
     documents: &[Fingerprint],
-) -> Vec<(NodeId, Part)> {
-    let mut parts = Parts::new(map);
+) -> Vec<(NodeId, NodePart)> {
+    let mut parts = NodeParts::new(map);
     for (place, &document) in (0..).zip(documents) {
         let shards = tables.document_shards(document).map(ShardId);
         for shard in shards.filter(|shard| meant.contains(*shard)) {
@@ -56,7 +56,7 @@ pub(crate) fn plan_documents(
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct QueryPlan {
     /// One request for each set of active lead groups and node.
-    pub(crate) requests: Vec<(LeadGroups, NodeId, Part)>,
+    pub(crate) requests: Vec<(LeadGroups, NodeId, NodePart)>,
     /// For each query, the lead groups that cannot be searched though they are
     /// needed. Empty if every query is answered in full.
     pub(crate) missing: Vec<LeadGroups>,
@@ -75,7 +75,7 @@ pub(crate) fn plan_queries(
 ) -> QueryPlan {
     let all = LeadGroups::all(tables.layout());
     let mut plan = QueryPlan::default();
-    let mut by_groups: BTreeMap<LeadGroups, Parts<'_>> = BTreeMap::new();
+    let mut by_groups: BTreeMap<LeadGroups, NodeParts<'_>> = BTreeMap::new();
     for (place, &query) in (0..).zip(queries) {
         let reachable = if down.is_empty() {
             all
@@ -85,7 +85,7 @@ pub(crate) fn plan_queries(
         let active = reachable.last(max_distance + 1);
         let parts = by_groups
             .entry(active)
-            .or_insert_with(|| Parts::new(readers.map()));
+            .or_insert_with(|| NodeParts::new(readers.map()));
         for shard in tables.query_shards(query, active).map(ShardId) {
             parts.add(readers.place(shard), place, shard);
         }
@@ -161,16 +161,16 @@ fn query_shards(tables: &Tables, query: Fingerprint, groups: LeadGroups) -> Shar
 }
 
 /// A part for each node that holds a shard.
-struct Parts<'a> {
+struct NodeParts<'a> {
     nodes: &'a [NodeId],
     /// In the order of the nodes.
-    parts: Vec<Part>,
+    parts: Vec<NodePart>,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> NodeParts<'a> {
     fn new(map: &'a ShardMap) -> Self {
         let nodes = map.nodes();
-        let parts = vec![Part::default(); nodes.len()];
+        let parts = vec![NodePart::default(); nodes.len()];
         Self { nodes, parts }
     }
 
@@ -179,7 +179,7 @@ impl<'a> Parts<'a> {
     }
 
     /// The parts that are not empty, by name of their node.
-    fn by_node(self) -> impl Iterator<Item = (NodeId, Part)> {
+    fn by_node(self) -> impl Iterator<Item = (NodeId, NodePart)> {
         let parts = self.nodes.iter().cloned().zip(self.parts);
         parts.filter(|(_, part)| !part.places.is_empty())
     }

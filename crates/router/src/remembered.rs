@@ -12,7 +12,7 @@ use crate::error::RouterError;
 use crate::metadata::Metadata;
 
 /// Most corpora that are remembered. Those that were deleted elsewhere are never asked for again.
-const MOST: usize = 4096;
+const MOST_CORPORA: usize = 4096;
 
 /// A corpus, ready for requests.
 #[derive(Debug)]
@@ -72,7 +72,7 @@ impl RememberedCorpora {
 }
 
 fn remember(open: &mut HashMap<CorpusName, Arc<OpenCorpus>>, corpus: Arc<OpenCorpus>) {
-    if open.len() >= MOST {
+    if open.len() >= MOST_CORPORA {
         open.clear();
     }
     open.insert(corpus.record.name.clone(), corpus);
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn corpora_deleted_elsewhere_are_not_remembered_for_ever() {
         let mut open = HashMap::new();
-        for number in 0..2 * MOST {
+        for number in 0..2 * MOST_CORPORA {
             let record = CorpusRecord {
                 name: CorpusName::new(format!("corpus-{number}")).unwrap(),
                 uid: CorpusUid([0; 16]),
@@ -147,7 +147,7 @@ mod tests {
             let name = corpus.record.name.clone();
             remember(&mut open, corpus);
             assert!(open.contains_key(&name));
-            assert!(open.len() <= MOST);
+            assert!(open.len() <= MOST_CORPORA);
         }
     }
 }

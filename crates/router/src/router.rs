@@ -27,7 +27,7 @@ pub(crate) use catalog::{CorpusContents, NewCorpus};
 pub(crate) use corpus_streams::CorpusStream;
 pub(crate) use documents::Change;
 use failures::Failures;
-pub(crate) use find::{FindOutcome, Near};
+pub(crate) use find::{FindOutcome, QueryBatch};
 pub(crate) use recovery::StoredCorpus;
 
 /// A router over the nodes of a cluster.

@@ -15,7 +15,7 @@ pub struct Clusters {
 }
 
 /// As many numbers fit.
-const MOST: usize = u32::MAX as usize;
+const MOST_NUMBERS: usize = u32::MAX as usize;
 
 impl Clusters {
     /// The numbers `0..n`, each alone.
@@ -24,7 +24,7 @@ impl Clusters {
     /// If they are more than 2^32-1.
     #[must_use]
     pub fn new(n: usize) -> Self {
-        assert!(n <= MOST, "{n} numbers do not fit");
+        assert!(n <= MOST_NUMBERS, "{n} numbers do not fit");
         Self {
             parents: (0..n as u32).collect(),
         }
@@ -36,7 +36,7 @@ impl Clusters {
     /// If there are 2^32-1 already.
     pub fn add(&mut self) -> usize {
         let number = self.parents.len();
-        assert!(number < MOST, "one more number does not fit");
+        assert!(number < MOST_NUMBERS, "one more number does not fit");
         self.parents.push(number as u32);
         number
     }

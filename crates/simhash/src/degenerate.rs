@@ -3,7 +3,7 @@
 use crate::{Window, word_runs};
 
 /// Fewer distinct runs of 2 words than this are few.
-const FEW: usize = 8;
+const FEW_RUNS: usize = 8;
 
 /// The largest part of all runs of 2 words that one of them may be, in percent.
 const MOST_OF_ONE: usize = 30;
@@ -35,7 +35,7 @@ impl Degenerate {
         let all = runs.len();
         runs.sort_unstable();
         let counts = || runs.chunk_by(|a, b| a == b).map(<[u64]>::len);
-        if counts().count() < FEW {
+        if counts().count() < FEW_RUNS {
             return Some(Self::Few);
         }
         if counts().any(|count| count * 100 > all * MOST_OF_ONE) {

@@ -31,7 +31,7 @@ const DOCUMENTS: u64 = 1_000_000;
 const BATCH: u64 = 4096;
 
 /// Changes that wait for one sync.
-const TOGETHER: usize = 32;
+const CHANGES_A_SYNC: usize = 32;
 
 /// Applies what is committed, if there is a store, and says that it is done.
 struct Applier(Option<Arc<Store>>);
@@ -133,7 +133,7 @@ fn flushed() -> TempDir {
 fn append(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("append");
     for documents in [1, 100, 4096] {
-        for together in [1, TOGETHER] {
+        for together in [1, CHANGES_A_SYNC] {
             let folder = folder();
             let store = open(folder.path(), usize::MAX, 0);
             let writer = Writer::start(&store, Applier(None)).unwrap();

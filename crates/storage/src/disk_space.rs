@@ -11,13 +11,13 @@ use parking_lot::Mutex;
 use crate::directory::{Directory, Space};
 
 /// How long the answer is good for.
-const FRESH: Duration = Duration::from_millis(100);
+const FRESH_FOR: Duration = Duration::from_millis(100);
 
 /// Inserts are refused from this share of the disk on, in percent, ...
 const MOST_PERCENT: u64 = 92;
 
 /// ... unless at least this many bytes are free.
-const ENOUGH: u64 = 16 << 30;
+const ENOUGH_FREE_BYTES: u64 = 16 << 30;
 
 /// The space of the disk that holds a directory.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl DiskSpace {
     pub(crate) fn is_enough(&self) -> bool {
         let mut last = self.last.lock();
         match *last {
-            Some((when, answer)) if when.elapsed() < FRESH => answer,
+            Some((when, answer)) if when.elapsed() < FRESH_FOR => answer,
             before => {
                 let space = self.directory.space();
                 let answer = space.map_or(true, is_enough);
@@ -67,7 +67,7 @@ fn is_enough(space: Space) -> bool {
     let Space { used, free } = space;
     let used_share = u128::from(used) * 100;
     let most = (u128::from(used) + u128::from(free)) * u128::from(MOST_PERCENT);
-    free >= ENOUGH || used_share < most
+    free >= ENOUGH_FREE_BYTES || used_share < most
 }
 
 #[cfg(test)]
@@ -81,7 +81,7 @@ mod tests {
         assert!(has_space(91, 9));
         assert!(!has_space(92, 8));
         assert!(!has_space(100, 0));
-        assert!(has_space(u64::MAX / 2, ENOUGH));
-        assert!(!has_space(u64::MAX / 2, ENOUGH - 1));
+        assert!(has_space(u64::MAX / 2, ENOUGH_FREE_BYTES));
+        assert!(!has_space(u64::MAX / 2, ENOUGH_FREE_BYTES - 1));
     }
 }

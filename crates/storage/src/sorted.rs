@@ -5,7 +5,7 @@
 //!
 //! # Invariants
 //! - SO1: keys ascend strictly, within chunks and from one to the next.
-//! - SO2: no chunk has more than [`MOST`] states, and none but the first is empty.
+//! - SO2: no chunk has more than [`MOST_STATES`] states, and none but the first is empty.
 //! - SO3: the fingerprints of a chunk lie between its own start and the next one, both included. `leading` has 16 bits of
 //!   each, behind those that both ends share.
 
@@ -14,7 +14,7 @@ use simshard_simhash::Fingerprint;
 use crate::stored::Stored;
 
 /// Most states of a chunk.
-const MOST: usize = 256;
+const MOST_STATES: usize = 256;
 
 /// The states that a chunk has room for is a multiple of this. So it has little room to spare, and what it takes is a
 /// size that the allocator has.
@@ -69,7 +69,7 @@ impl Sorted {
             return false;
         }
         self.chunks[chunk].insert(place, stored);
-        if self.chunks[chunk].stored.len() == MOST {
+        if self.chunks[chunk].stored.len() == MOST_STATES {
             self.split(chunk);
         }
         true
@@ -126,7 +126,7 @@ impl Sorted {
         let behind = behind.unwrap_or(Fingerprint(u64::MAX));
         let own = self.starts[chunk];
         let halves = &mut self.chunks[chunk];
-        let rest = halves.stored.split_off(MOST / 2);
+        let rest = halves.stored.split_off(MOST_STATES / 2);
         let middle = rest[0].fingerprint();
         let first = std::mem::take(&mut halves.stored);
         *halves = Chunk::between(own, middle, first);
@@ -205,7 +205,7 @@ mod tests {
             let own = own.map(|one| leading(one, chunk.shared));
             assert!(own.eq(chunk.leading.iter().copied()), "SO3");
             let least = usize::from(low.0 > 0);
-            assert!((least..MOST).contains(&chunk.stored.len()), "SO2");
+            assert!((least..MOST_STATES).contains(&chunk.stored.len()), "SO2");
         }
     }
 

@@ -30,7 +30,7 @@ pub struct Shape {
 /// A part of a cluster. Nodes and routers are counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "the names say what they are")]
-pub enum Part {
+pub enum ClusterPart {
     Node(usize),
     Router(usize),
     Etcd,
@@ -179,19 +179,19 @@ impl HostCluster {
     }
 
     /// Starts a node or a router that has ended. Does not wait for it.
-    pub fn start_part(&mut self, part: Part) {
+    pub fn start_part(&mut self, part: ClusterPart) {
         self.member_mut(part).start();
     }
 
     /// Ends a node or a router without any warning.
-    pub fn kill(&mut self, part: Part) {
+    pub fn kill(&mut self, part: ClusterPart) {
         let mut child = self.member_mut(part).child.take().expect("it runs");
         child.kill().expect("it runs");
         child.wait().expect("its end");
     }
 
     /// Ends a node or a router in order.
-    pub fn stop(&mut self, part: Part) {
+    pub fn stop(&mut self, part: ClusterPart) {
         let mut child = self.member_mut(part).child.take().expect("it runs");
         signal(child.id(), "TERM");
         let status = child.wait().expect("its end");
@@ -205,41 +205,41 @@ impl HostCluster {
     }
 
     /// Freezes a part: its connections stay, but nothing answers.
-    pub fn freeze(&self, part: Part) {
+    pub fn freeze(&self, part: ClusterPart) {
         match part {
-            Part::Etcd => self.etcd.freeze(),
-            Part::Node(_) | Part::Router(_) => freeze(self.id(part)),
+            ClusterPart::Etcd => self.etcd.freeze(),
+            ClusterPart::Node(_) | ClusterPart::Router(_) => freeze(self.id(part)),
         }
     }
 
     /// Lets a frozen part go on.
-    pub fn thaw(&self, part: Part) {
+    pub fn thaw(&self, part: ClusterPart) {
         match part {
-            Part::Etcd => self.etcd.thaw(),
-            Part::Node(_) | Part::Router(_) => thaw(self.id(part)),
+            ClusterPart::Etcd => self.etcd.thaw(),
+            ClusterPart::Node(_) | ClusterPart::Router(_) => thaw(self.id(part)),
         }
     }
 
     /// Shifts the clock of a node or a router.
-    pub fn shift_clock(&self, part: Part, seconds: i64) {
+    pub fn shift_clock(&self, part: ClusterPart, seconds: i64) {
         self.member(part).host.shift_clock(seconds);
     }
 
     /// Loses all packets from one part to another from now on.
-    pub fn cut(&self, from: Part, to: Part) {
+    pub fn cut(&self, from: ClusterPart, to: ClusterPart) {
         let network = self.network.as_ref().expect("a network");
         let cut = network.cut(self.link(from, to));
         cut.expect("a rule of the own network");
     }
 
     /// Loses them no longer.
-    pub fn mend(&self, from: Part, to: Part) {
+    pub fn mend(&self, from: ClusterPart, to: ClusterPart) {
         let network = self.network.as_ref().expect("a network");
         let mended = network.mend(self.link(from, to));
         mended.expect("a rule of the own network");
     }
 
-    fn link(&self, from: Part, to: Part) -> Link<'_> {
+    fn link(&self, from: ClusterPart, to: ClusterPart) -> Link<'_> {
         Link::Between(self.host(from).place(), self.host(to).place())
     }
 
@@ -253,9 +253,9 @@ impl HostCluster {
     pub fn copy_data(&self, node: usize) {
         let copy = self.copy_of(node);
         let _ = fs::remove_dir_all(&copy);
-        freeze(self.id(Part::Node(node)));
+        freeze(self.id(ClusterPart::Node(node)));
         copy_folder(&self.data(node), &copy);
-        thaw(self.id(Part::Node(node)));
+        thaw(self.id(ClusterPart::Node(node)));
     }
 
     /// Puts that copy in the place of the data of a node that has ended.
@@ -270,10 +270,10 @@ impl HostCluster {
     }
 
     /// The nodes and routers that ended by themselves, with what they logged.
-    pub fn ended(&mut self) -> Vec<(Part, String)> {
-        let nodes = (0..self.nodes.len()).map(Part::Node);
-        let parts = nodes.chain((0..self.routers.len()).map(Part::Router));
-        let parts: Vec<Part> = parts.collect();
+    pub fn ended(&mut self) -> Vec<(ClusterPart, String)> {
+        let nodes = (0..self.nodes.len()).map(ClusterPart::Node);
+        let parts = nodes.chain((0..self.routers.len()).map(ClusterPart::Router));
+        let parts: Vec<ClusterPart> = parts.collect();
         let mut ended = Vec::new();
         for part in parts {
             let child = &mut self.member_mut(part).child;
@@ -287,11 +287,11 @@ impl HostCluster {
     }
 
     /// What a node or a router has logged since it last started.
-    fn log(&self, part: Part) -> String {
+    fn log(&self, part: ClusterPart) -> String {
         fs::read_to_string(&self.member(part).log).expect("a log")
     }
 
-    fn id(&self, part: Part) -> u32 {
+    fn id(&self, part: ClusterPart) -> u32 {
         self.member(part).child.as_ref().expect("it runs").id()
     }
 
@@ -303,26 +303,26 @@ impl HostCluster {
         self.folder.path().join(format!("copy of n{}", node + 1))
     }
 
-    fn host(&self, part: Part) -> &Host {
+    fn host(&self, part: ClusterPart) -> &Host {
         match part {
-            Part::Etcd => &self.etcd_host,
-            Part::Node(_) | Part::Router(_) => &self.member(part).host,
+            ClusterPart::Etcd => &self.etcd_host,
+            ClusterPart::Node(_) | ClusterPart::Router(_) => &self.member(part).host,
         }
     }
 
-    fn member(&self, part: Part) -> &Member {
+    fn member(&self, part: ClusterPart) -> &Member {
         match part {
-            Part::Node(number) => &self.nodes[number],
-            Part::Router(number) => &self.routers[number],
-            Part::Etcd => panic!("etcd is no part of Simshard"),
+            ClusterPart::Node(number) => &self.nodes[number],
+            ClusterPart::Router(number) => &self.routers[number],
+            ClusterPart::Etcd => panic!("etcd is no part of Simshard"),
         }
     }
 
-    fn member_mut(&mut self, part: Part) -> &mut Member {
+    fn member_mut(&mut self, part: ClusterPart) -> &mut Member {
         match part {
-            Part::Node(number) => &mut self.nodes[number],
-            Part::Router(number) => &mut self.routers[number],
-            Part::Etcd => panic!("etcd is no part of Simshard"),
+            ClusterPart::Node(number) => &mut self.nodes[number],
+            ClusterPart::Router(number) => &mut self.routers[number],
+            ClusterPart::Etcd => panic!("etcd is no part of Simshard"),
         }
     }
 }

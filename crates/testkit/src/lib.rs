@@ -23,7 +23,7 @@ pub use cluster::TestCluster;
 pub use etcd_server::{EtcdServer, etcd_program};
 pub use forgetful_cluster::ForgetfulCluster;
 pub use host::Host;
-pub use host_cluster::{HostCluster, Part, Shape};
+pub use host_cluster::{ClusterPart, HostCluster, Shape};
 pub use layout_file::{free_addresses, write_layout_file};
 pub use layouts::promised_layouts;
 pub use oracle::Oracle;

@@ -115,7 +115,7 @@ impl ShardMap {
     }
 
     /// Whether a shard has more than one replica.
-    pub fn has_copies(&self) -> bool {
+    pub fn is_replicated(&self) -> bool {
         self.lists.iter().any(|list| list.len() > 1)
     }
 

@@ -29,12 +29,12 @@ use super::*;
 type Client = CorpusServiceClient<Channel>;
 
 /// More messages than are sent to a reader that does not read.
-const MANY: usize = 100_000;
+const ANSWERS_A_STREAM: usize = 100_000;
 
 /// A writer that is not asked for a message for this long is held back.
 const QUIET: Duration = Duration::from_millis(300);
 
-/// Sends [`MANY`] answers to a stream, but reads it only once a search was answered; then tells how much it read.
+/// Sends [`ANSWERS_A_STREAM`] answers to a stream, but reads it only once a search was answered; then tells how much it read.
 #[derive(Clone)]
 struct Slow {
     searched: watch::Sender<bool>,
@@ -96,7 +96,7 @@ impl Slow {
 
 /// Messages of which each has a frame of its own, as the next is not there yet; how many were asked for is counted.
 fn one_by_one<T>(asked: watch::Sender<usize>, message: impl Fn(u64) -> T) -> impl Stream<Item = T> {
-    stream::iter(0..MANY as u64).then(move |number| {
+    stream::iter(0..ANSWERS_A_STREAM as u64).then(move |number| {
         asked.send_modify(|asked| *asked += 1);
         let message = message(number);
         async {
@@ -180,7 +180,10 @@ async fn hold_back(streams: usize) {
     }
     for asked in [&sent, &slow.answered] {
         let asked = held_back_after(asked).await;
-        assert!(asked > 0 && asked < streams * MANY, "{asked} were sent");
+        assert!(
+            asked > 0 && asked < streams * ANSWERS_A_STREAM,
+            "{asked} were sent"
+        );
     }
     let found = client.clone().find_first(FindFirstRequest::default()).await;
     found.unwrap();
@@ -189,7 +192,7 @@ async fn hold_back(streams: usize) {
     while let Some(answer) = opened[0].message().await.unwrap() {
         last = Some(answer.sequence);
     }
-    assert_eq!(last, Some(MANY as u64));
+    assert_eq!(last, Some(ANSWERS_A_STREAM as u64));
 }
 
 /// TR1.

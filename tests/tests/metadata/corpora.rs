@@ -149,7 +149,7 @@ fn corpus(text: &str) -> CorpusRecord {
 }
 
 /// More corpora than any test makes.
-const MANY: usize = 1_000;
+const MOST_CORPORA: usize = 1_000;
 
 impl Handles {
     /// The two in turn.
@@ -162,7 +162,10 @@ impl Handles {
 }
 
 async fn create(store: &Arc<dyn MetadataStore>, record: &CorpusRecord) {
-    store.create_corpus(record.clone(), MANY).await.unwrap();
+    store
+        .create_corpus(record.clone(), MOST_CORPORA)
+        .await
+        .unwrap();
 }
 
 async fn records(store: &Arc<dyn MetadataStore>) -> Vec<CorpusRecord> {
@@ -228,7 +231,7 @@ async fn a_taken_name_is_refused_and_keeps_its_corpus(store: Handles) {
     let (first, second) = (corpus("default"), corpus("default"));
     create(&store.here, &first).await;
     // Even where no corpus may be made at all, the better reason is given.
-    for most in [MANY, 1, 0] {
+    for most in [MOST_CORPORA, 1, 0] {
         let refusal = store.there.create_corpus(second.clone(), most).await;
         let Err(MetadataError::AlreadyExists { name, uid, state }) = refusal else {
             panic!("{refusal:?}");
@@ -247,7 +250,7 @@ async fn a_uid_that_another_corpus_has_is_refused(store: Handles) {
         uid: first.uid,
         ..corpus("second")
     };
-    let refusal = store.there.create_corpus(second, MANY).await;
+    let refusal = store.there.create_corpus(second, MOST_CORPORA).await;
     let Err(MetadataError::UidTaken { uid, name }) = refusal else {
         panic!("{refusal:?}");
     };
@@ -291,7 +294,8 @@ async fn of_concurrent_creations_exactly_one_wins(store: Handles) {
     for round in 0..16 {
         let handle = store.of(round);
         let record = corpus("contested");
-        attempts.spawn(async move { (record.uid, handle.create_corpus(record, MANY).await) });
+        attempts
+            .spawn(async move { (record.uid, handle.create_corpus(record, MOST_CORPORA).await) });
     }
     let mut winners = Vec::new();
     let mut told = Vec::new();
@@ -314,7 +318,7 @@ async fn concurrent_creations_of_different_names_all_succeed(store: Handles) {
     for number in 0..16 {
         let handle = store.of(number);
         let record = corpus(&format!("c{number}"));
-        attempts.spawn(async move { handle.create_corpus(record, MANY).await });
+        attempts.spawn(async move { handle.create_corpus(record, MOST_CORPORA).await });
     }
     for result in attempts.join_all().await {
         result.unwrap();
@@ -387,7 +391,10 @@ async fn begin(store: &Arc<dyn MetadataStore>, name: &str) -> CorpusRecord {
 async fn a_name_is_taken_from_the_beginning_of_its_creation(store: Handles) {
     let record = begin(&store.here, "default").await;
     assert_eq!(records(&store.there).await, slice::from_ref(&record));
-    let refusal = store.there.create_corpus(corpus("default"), MANY).await;
+    let refusal = store
+        .there
+        .create_corpus(corpus("default"), MOST_CORPORA)
+        .await;
     assert_taken(refusal, &record, CorpusState::Creating);
     let other = random_corpus_uid();
     let refusal = store.there.finish_creation(&record.name, &other).await;
@@ -475,7 +482,10 @@ async fn a_name_is_taken_until_its_deletion_is_finished(store: Handles) {
     for handle in [&store.here, &store.there, &store.here] {
         let begun = handle.begin_deletion(&record.name, &record.uid).await;
         begun.unwrap();
-        let refusal = store.there.create_corpus(corpus("default"), MANY).await;
+        let refusal = store
+            .there
+            .create_corpus(corpus("default"), MOST_CORPORA)
+            .await;
         assert_taken(refusal, &record, CorpusState::Deleting);
     }
     let finished = store.there.finish_deletion(&record.name, &record.uid).await;
@@ -521,7 +531,10 @@ async fn the_revision_counts_changes_and_nothing_else(store: Handles) {
     let record = corpus("default");
     create(&store.here, &record).await;
     assert_eq!(revision(&store.there).await, 1);
-    let refusal = store.there.create_corpus(corpus("default"), MANY).await;
+    let refusal = store
+        .there
+        .create_corpus(corpus("default"), MOST_CORPORA)
+        .await;
     refusal.unwrap_err();
     let refusal = store.there.finish_deletion(&record.name, &record.uid).await;
     refusal.unwrap_err();

@@ -15,7 +15,7 @@ fn rounds() -> u64 {
     if is_long() { 400 } else { 25 }
 }
 
-/// Gives every shard the record of the next epoch. The holders stay.
+/// Gives every shard the record of the next epoch. The replicas stay.
 async fn advance(cluster: &ProcessCluster, epoch: u64) {
     let keys = FileKeyValues::at(cluster.metadata_file());
     let records = keys.read("shards/").await.unwrap().pairs;

@@ -24,7 +24,7 @@ const HANGING: &str = "n1";
 const LATER_WRITES: usize = 6;
 
 /// Documents of a request that is large to the router, which sends it on a connection for large ones.
-const MANY: usize = 1100;
+const LARGE_DOCUMENTS: usize = 1100;
 
 #[derive(Clone, Copy, Debug)]
 enum Kind {
@@ -178,7 +178,7 @@ fn rounds() -> impl Iterator<Item = (usize, Way)> {
 fn documents(way: Way) -> usize {
     match way {
         Way::Small | Way::Stream => 1,
-        Way::Large => MANY,
+        Way::Large => LARGE_DOCUMENTS,
     }
 }
 

@@ -77,11 +77,11 @@ async fn is_whole(metadata: &str, replicas: usize) -> bool {
     for store in registered_stores(&*keys).await.unwrap_or_default() {
         reported.extend(reports(&store.address).await.unwrap_or_default());
     }
-    let mut holders = records.iter().flat_map(|(shard, record)| {
+    let mut replicas = records.iter().flat_map(|(shard, record)| {
         let stores = record.in_sync.iter().map(|entry| entry.store);
         stores.map(|store| (store, *shard, record.epoch.number))
     });
-    holders.all(|holder| reported.contains(&holder))
+    replicas.all(|replica| reported.contains(&replica))
 }
 
 /// Whether other nodes are in sync for each shard that this one, which has ended, is in sync for. Just before it ended

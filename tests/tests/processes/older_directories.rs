@@ -25,7 +25,7 @@ use crate::interruptions::until_reached;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A node with no more arguments than these does not publish before it ends.
-const SOON: &[&str] = &["--publish-seconds", "1"];
+const PUBLISH_EACH_SECOND: &[&str] = &["--publish-seconds", "1"];
 
 fn some(numbers: std::ops::Range<u64>) -> Queries {
     let spread = |number: u64| Fingerprint(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -110,12 +110,12 @@ fn args_of_copy(cluster: &ProcessCluster, data: &Path) -> Vec<String> {
 
 /// A copy of a data directory: which store it is of, and the last record of its log. It is locked for this once only, as
 /// a process that starts at that moment has the lock too, for a while.
-struct Copied {
+struct CopiedDirectory {
     store: StoreId,
     recovered: u64,
 }
 
-impl Copied {
+impl CopiedDirectory {
     fn of(directory: &Path, to: &Path) -> Self {
         copy(directory, to);
         let claim = Store::claim(to).unwrap();
@@ -191,14 +191,14 @@ async fn a_directory_of_the_same_start_is_refused_if_its_log_is_shorter() {
     let (data, older) = (cluster.data(0), cluster.folder().join("older"));
     let newest = cluster.folder().join("newest");
     let keys = FileKeyValues::at(cluster.metadata_file());
-    for (round, more) in [SOON, &[]].into_iter().enumerate() {
+    for (round, more) in [PUBLISH_EACH_SECOND, &[]].into_iter().enumerate() {
         block_in_place(|| {
             cluster.end_node(0, End::Stopped);
             cluster.start_node_with(0, more);
         });
         let first = round as u64 * 100;
         insert(&client, "crawl", first..first + 50).await;
-        let copied = Copied::of(&data, &older);
+        let copied = CopiedDirectory::of(&data, &older);
         insert(&client, "crawl", first + 50..first + 100).await;
         if more.is_empty() {
             // What is not published at once is published in the end.
@@ -253,7 +253,7 @@ async fn a_directory_that_lacks_what_other_nodes_heard_of_is_refused() {
         });
         until(async || fewest_in_sync(&keys).await == 2).await;
         insert(&client, "crawl", round * 100..round * 100 + 50).await;
-        let copied = Copied::of(&data, &older);
+        let copied = CopiedDirectory::of(&data, &older);
         insert(&client, "crawl", round * 100 + 50..round * 100 + 100).await;
         let peer = cluster.node_addresses()[1];
         until(async || heard(peer, copied.store).await > copied.recovered).await;
@@ -345,7 +345,7 @@ async fn a_node_starts_again_however_it_ended() {
         until(async || fs::read(changing).unwrap() != before).await;
         assert!(!starting.has_ended());
         starting.kill();
-        block_in_place(|| cluster.start_node_with(0, SOON));
+        block_in_place(|| cluster.start_node_with(0, PUBLISH_EACH_SECOND));
         let all = round * 10 + 10;
         assert_eq!(found(&client, "crawl", 0..all).await as u64, all);
     }
@@ -365,8 +365,8 @@ async fn a_node_serves_and_ends_while_the_metadata_is_away_and_publishes_once_it
     // It does not wait for the metadata for long.
     block_in_place(|| cluster.end_node(0, End::Stopped));
     etcd.restart();
-    block_in_place(|| cluster.start_node_with(0, SOON));
-    let copied = Copied::of(&data, &older);
+    block_in_place(|| cluster.start_node_with(0, PUBLISH_EACH_SECOND));
+    let copied = CopiedDirectory::of(&data, &older);
     etcd.stop();
     insert(&client, "crawl", 20..30).await;
     assert_eq!(found(&client, "crawl", 0..30).await, 30);

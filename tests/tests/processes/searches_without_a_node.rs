@@ -18,7 +18,7 @@ const DOCUMENTS: u64 = 512;
 const SEARCHES: usize = 20;
 
 /// Long for a search that goes around a node, and short for one that waits for it, or for the metadata.
-const SOON: Duration = Duration::from_millis(1500);
+const ANSWER_TIME: Duration = Duration::from_millis(1500);
 
 fn fingerprints() -> Queries {
     let spread = |number: u64| Fingerprint(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -65,7 +65,7 @@ async fn two_of_three_replicas_prove_answers_while_etcd_is_away() {
         }
         for _ in 0..SEARCHES {
             let took = find(&client).await;
-            assert!(took < SOON, "{took:?}, killed: {is_killed}");
+            assert!(took < ANSWER_TIME, "{took:?}, killed: {is_killed}");
         }
         etcd.thaw();
     }
@@ -88,10 +88,10 @@ async fn a_node_that_was_late_once_is_asked_again_while_another_one_is_frozen() 
         longest
     });
     // Longer than a search waits for a sign of life.
-    assert!(timeout(SOON / 3, &mut searches).await.is_err());
+    assert!(timeout(ANSWER_TIME / 3, &mut searches).await.is_err());
     cluster.thaw_node(2);
     let longest = searches.await.unwrap();
-    assert!(longest < 2 * SOON, "{longest:?}");
+    assert!(longest < 2 * ANSWER_TIME, "{longest:?}");
 }
 
 /// What nodes hold of a corpus is told without those that do not answer.
@@ -100,7 +100,7 @@ async fn a_corpus_is_described_while_a_node_is_frozen() {
     let cluster = ProcessCluster::start_replicated(3, 3);
     let client = fill(&cluster).await;
     cluster.freeze_node(0);
-    let described = timeout(SOON, client.get_corpus(CORPUS)).await;
+    let described = timeout(ANSWER_TIME, client.get_corpus(CORPUS)).await;
     let corpus = described.unwrap().unwrap();
     assert!(corpus.document_count.unwrap() >= DOCUMENTS);
 }

@@ -50,7 +50,7 @@ pub(crate) enum Unit {
 
 /// One promise.
 #[derive(Clone, Copy)]
-pub(crate) struct Row {
+pub(crate) struct Promise {
     /// Its name on the command line.
     pub(crate) name: &'static str,
     pub(crate) what: &'static str,
@@ -60,7 +60,7 @@ pub(crate) struct Row {
 
 /// A row and what each run gave.
 pub(crate) struct Measured {
-    pub(crate) row: Row,
+    pub(crate) row: Promise,
     pub(crate) values: Vec<f64>,
 }
 
@@ -79,14 +79,14 @@ impl Measured {
 
 /// The rows that a run gives a value each.
 pub(crate) struct Case {
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: Vec<Promise>,
     /// Heavy cases run fewer times.
     is_heavy: bool,
     measure: fn(&Programs) -> anyhow::Result<Vec<f64>>,
 }
 
 impl Case {
-    fn light(rows: &[Row], measure: fn(&Programs) -> anyhow::Result<Vec<f64>>) -> Self {
+    fn light(rows: &[Promise], measure: fn(&Programs) -> anyhow::Result<Vec<f64>>) -> Self {
         Self {
             rows: rows.to_vec(),
             is_heavy: false,
@@ -94,7 +94,7 @@ impl Case {
         }
     }
 
-    fn heavy(rows: &[Row], measure: fn(&Programs) -> anyhow::Result<Vec<f64>>) -> Self {
+    fn heavy(rows: &[Promise], measure: fn(&Programs) -> anyhow::Result<Vec<f64>>) -> Self {
         Self {
             is_heavy: true,
             ..Self::light(rows, measure)
@@ -140,8 +140,8 @@ pub(crate) fn cases() -> Vec<Case> {
     cases
 }
 
-const fn row(name: &'static str, what: &'static str, target: Target, unit: Unit) -> Row {
-    Row {
+const fn row(name: &'static str, what: &'static str, target: Target, unit: Unit) -> Promise {
+    Promise {
         name,
         what,
         target,
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn every_row_has_a_name_of_its_own() {
-        let rows: Vec<Row> = cases().into_iter().flat_map(|case| case.rows).collect();
+        let rows: Vec<Promise> = cases().into_iter().flat_map(|case| case.rows).collect();
         let names: HashSet<_> = rows.iter().map(|row| row.name).collect();
         assert_eq!(names.len(), rows.len());
     }

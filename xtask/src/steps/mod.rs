@@ -6,7 +6,7 @@ use std::time::Instant;
 use clap::ValueEnum;
 
 use crate::process;
-use crate::report::{self, Row, StepOutcome};
+use crate::report::{self, StepOutcome, SummaryRow};
 use crate::tools::Tools;
 use crate::workspace::Workspace;
 
@@ -88,7 +88,7 @@ pub(crate) fn run(workspace: &Workspace, steps: &[Step]) -> ExitCode {
         if outcome.failed > 0 {
             println!("{} FAILED: {}", step.name(), outcome.note);
         }
-        rows.push(Row {
+        rows.push(SummaryRow {
             name: step.name(),
             time: start.elapsed(),
             processor: process::processor_time().and_then(|now| now.checked_sub(processor?)),

@@ -23,10 +23,10 @@ use crate::output::{Complete, Output, OutputError};
 use crate::progress::Progress;
 
 /// Pieces of output that wait to be written, each of at most about 256 KiB.
-const WAITING: usize = 64;
+const WAITING_PIECES: usize = 64;
 
 /// Bytes gathered of the list of what was dropped before they are written.
-const FULL: usize = 256 << 10;
+const LIST_PIECE_BYTES: usize = 256 << 10;
 
 /// Documents that were read once.
 pub(super) struct Read {
@@ -162,7 +162,7 @@ fn write_dropped(
                 Cause::Known(number) => Cow::Borrowed(known[number].id.as_str()),
             };
             writeln!(text, "{}\t{cause}\t{distance}", id(document))?;
-            if text.len() >= FULL {
+            if text.len() >= LIST_PIECE_BYTES {
                 output.write_all(&text)?;
                 text.clear();
             }
@@ -183,7 +183,7 @@ fn write_kept(
     let _spinner = (progress.spinner)("writing");
     let failed = OutputError::failed(target.name().to_owned());
     thread::scope(|scope| {
-        let (pieces, waiting) = sync_channel::<(usize, Piece)>(WAITING);
+        let (pieces, waiting) = sync_channel::<(usize, Piece)>(WAITING_PIECES);
         let writer = scope.spawn(move || -> Result<Written, OutputError> {
             let mut target = target;
             for (source, piece) in waiting {

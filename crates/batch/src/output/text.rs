@@ -11,7 +11,7 @@ use super::file::Output;
 use crate::member::Member;
 
 /// Bytes gathered before they are written.
-const FULL: usize = 256 << 10;
+const PIECE_BYTES: usize = 256 << 10;
 
 /// Lines on their way to an output.
 pub(super) struct Text {
@@ -105,7 +105,7 @@ impl Text {
 
     /// To be called now and then: writes what has gathered once it is much.
     pub(super) fn write_if_full(&mut self) -> io::Result<()> {
-        if self.gathered.len() >= FULL {
+        if self.gathered.len() >= PIECE_BYTES {
             self.write()?;
         }
         Ok(())

@@ -18,11 +18,11 @@ pub(super) struct Bars<'a> {
     /// The heads of the columns: label, number, and the one more.
     pub(super) heads: [&'a str; 3],
     /// The rows, from top to bottom.
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<Bar>,
 }
 
 /// A bar.
-pub(super) struct Row {
+pub(super) struct Bar {
     /// Its label.
     pub(super) label: Markup,
     /// How many there are.
@@ -53,7 +53,7 @@ impl Bars<'_> {
     }
 }
 
-impl Row {
+impl Bar {
     fn table_row(&self, scale: Scale) -> Markup {
         let width = scale.percent(self.number);
         html! {

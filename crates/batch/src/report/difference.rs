@@ -3,21 +3,21 @@
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
 /// Words of a text that are compared.
-const COMPARED: usize = 2000;
+const COMPARED_WORDS: usize = 2000;
 
 /// Words that are shown before and after a difference.
-const AROUND: usize = 8;
+const WORDS_AROUND: usize = 8;
 
 /// Words of one difference that are shown.
-const DIFFERENT: usize = 40;
+const SHOWN_WORDS: usize = 40;
 
 /// Bytes of a side that are shown, about.
-const SHOWN: usize = 1600;
+const SHOWN_BYTES: usize = 1600;
 
-/// Words of more bytes than `LONG` are compared in parts, since some scripts have no spaces. Each character that is not
-/// of ASCII is a part; ASCII is cut into parts of `PART` bytes.
-const LONG: usize = 32;
-const PART: usize = 12;
+/// Words of more bytes than `LONG_WORD_BYTES` are compared in parts, since some scripts have no spaces. Each character that is not
+/// of ASCII is a part; ASCII is cut into parts of `WORD_PART_BYTES` bytes.
+const LONG_WORD_BYTES: usize = 32;
+const WORD_PART_BYTES: usize = 12;
 
 /// A piece of one side.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,10 +78,10 @@ struct Word<'a> {
 fn words(text: &str) -> (Vec<Word<'_>>, bool) {
     let mut words = Vec::new();
     for word in text.split_whitespace() {
-        let is_long = word.len() > LONG;
+        let is_long = word.len() > LONG_WORD_BYTES;
         let (mut rest, mut continues) = (word, false);
         while !rest.is_empty() {
-            if words.len() == COMPARED {
+            if words.len() == COMPARED_WORDS {
                 return (words, false);
             }
             let end = if is_long {
@@ -99,7 +99,11 @@ fn words(text: &str) -> (Vec<Word<'_>>, bool) {
 
 /// The bytes of the first part of a long word: a part begins in the same place whatever is before it, but for ASCII.
 fn part_bytes(word: &str) -> usize {
-    let ascii = word.bytes().take(PART).take_while(u8::is_ascii).count();
+    let ascii = word
+        .bytes()
+        .take(WORD_PART_BYTES)
+        .take_while(u8::is_ascii)
+        .count();
     match ascii {
         0 => word.chars().next().map_or(0, char::len_utf8),
         some => some,
@@ -116,11 +120,11 @@ impl Side {
     /// Takes words that both sides have: those near differences, and the first ones.
     fn same(&mut self, words: &[Word<'_>], is_first: bool, is_last: bool) {
         let before = if is_first && is_last {
-            DIFFERENT
+            SHOWN_WORDS
         } else {
-            AROUND
+            WORDS_AROUND
         };
-        let after = if is_last { 0 } else { AROUND };
+        let after = if is_last { 0 } else { WORDS_AROUND };
         if words.len() <= before + after {
             return self.show(words, Piece::Same);
         }
@@ -132,7 +136,7 @@ impl Side {
 
     /// Takes words that only this side has.
     fn other(&mut self, words: &[Word<'_>]) {
-        let (shown, hidden) = words.split_at(words.len().min(DIFFERENT));
+        let (shown, hidden) = words.split_at(words.len().min(SHOWN_WORDS));
         self.show(shown, Piece::Other);
         self.hide(hidden.len());
     }
@@ -141,7 +145,7 @@ impl Side {
         let mut text = String::new();
         let mut shown = 0;
         for word in words {
-            if self.shown + text.len() >= SHOWN {
+            if self.shown + text.len() >= SHOWN_BYTES {
                 break;
             }
             if !text.is_empty() && !word.continues {
@@ -198,7 +202,7 @@ mod tests {
         let text = "word ".repeat(100);
         let found = sides([&text, &text]);
         assert!(found.are_same);
-        let beginning = vec!["word"; DIFFERENT].join(" ");
+        let beginning = vec!["word"; SHOWN_WORDS].join(" ");
         for side in found.sides {
             assert_eq!(side, [same(&beginning), Piece::Hidden(60)]);
         }
@@ -231,7 +235,7 @@ mod tests {
                 Piece::Same(words) | Piece::Other(words) => words.len(),
                 Piece::Hidden(_) => 0,
             });
-            assert!(shown.sum::<usize>() <= SHOWN + LONG);
+            assert!(shown.sum::<usize>() <= SHOWN_BYTES + LONG_WORD_BYTES);
         }
     }
 
@@ -244,7 +248,7 @@ mod tests {
             "{a:?}"
         );
         assert!(
-            matches!(a.last(), Some(Piece::Other(other)) if other.len() <= LONG),
+            matches!(a.last(), Some(Piece::Other(other)) if other.len() <= LONG_WORD_BYTES),
             "{a:?}"
         );
         let long = sides([&"x".repeat(100_000), "y"]);
@@ -271,17 +275,17 @@ mod tests {
 
     #[test]
     fn no_more_words_are_compared_than_are_said() {
-        let one = "x".repeat(PART * COMPARED);
-        let many = "x ".repeat(COMPARED);
+        let one = "x".repeat(WORD_PART_BYTES * COMPARED_WORDS);
+        let many = "x ".repeat(COMPARED_WORDS);
         for (text, is_all) in [
             (one.clone(), true),
             (one + "x", false),
             (many.clone(), true),
             (many + "x", false),
-            ("近".repeat(COMPARED), true),
-            ("近".repeat(50 * COMPARED), false),
+            ("近".repeat(COMPARED_WORDS), true),
+            ("近".repeat(50 * COMPARED_WORDS), false),
         ] {
-            assert_eq!(words(&text).0.len(), COMPARED);
+            assert_eq!(words(&text).0.len(), COMPARED_WORDS);
             let found = sides([&text, &text]);
             assert_eq!((found.are_same, found.is_all), (true, is_all));
             assert_eq!(sides([&text, "x"]).is_all, is_all);

@@ -21,7 +21,7 @@ use crate::figure;
 const FEW_WORDS: usize = 30;
 
 /// Every how many documents one is nearly the one before it.
-const NEAR: usize = 3;
+const NEAR_EVERY: usize = 3;
 
 /// The time of `dedup`.
 #[derive(Serialize)]
@@ -80,7 +80,7 @@ pub(super) fn speed(settings: &Settings) -> anyhow::Result<()> {
     let compress_seconds = start.elapsed().as_secs_f64();
     let lines = kept.lines().count();
     // Those that differ from the one before in a word are dropped, and few others.
-    let most = made.documents - made.documents / NEAR;
+    let most = made.documents - made.documents / NEAR_EVERY;
     ensure!(
         lines <= most && lines > most / 2,
         "dedup kept {lines} of {} documents",
@@ -162,7 +162,7 @@ impl Made {
         let mut before = String::new();
         while made.bytes < most && count.is_none_or(|count| made.documents < count) {
             let number = made.documents;
-            let text = if number % NEAR == NEAR - 1 {
+            let text = if number % NEAR_EVERY == NEAR_EVERY - 1 {
                 format!("{before} again")
             } else {
                 let (round, place) = (number / texts.len(), number % texts.len());

@@ -12,7 +12,7 @@ use super::processes::{Cluster, Node};
 const INTERVAL: Duration = Duration::from_millis(250);
 
 /// Looks in a row that must find them at rest.
-const LOOKS: u32 = 6;
+const LOOKS_AT_REST: u32 = 6;
 
 /// Ticks of the clock that a node at rest may work between two looks.
 const TICKS: u64 = 1;
@@ -41,11 +41,11 @@ pub(super) async fn wait_for_process(id: u32) -> anyhow::Result<()> {
     wait_for(look).await
 }
 
-async fn wait_for(look: impl Fn() -> anyhow::Result<Vec<Look>>) -> anyhow::Result<()> {
+async fn wait_for(look: impl Fn() -> anyhow::Result<Vec<Activity>>) -> anyhow::Result<()> {
     let start = Instant::now();
     let mut before = look()?;
     let mut at_rest = 0;
-    while at_rest < LOOKS {
+    while at_rest < LOOKS_AT_REST {
         ensure!(
             start.elapsed() < PATIENCE,
             "the nodes are still busy after {PATIENCE:?} without a request"
@@ -63,14 +63,14 @@ async fn wait_for(look: impl Fn() -> anyhow::Result<Vec<Look>>) -> anyhow::Resul
 }
 
 /// The ticks that a process has worked, and the bytes of its data or memory.
-type Look = (u64, u64);
+type Activity = (u64, u64);
 
 fn ticks_of(process: u32) -> anyhow::Result<u64> {
     let ticks = processor_ticks_of(process);
     ticks.context("this system does not say how much a process works")
 }
 
-fn is_at_rest(before: &[Look], now: &[Look]) -> bool {
+fn is_at_rest(before: &[Activity], now: &[Activity]) -> bool {
     before
         .iter()
         .zip(now)

@@ -253,18 +253,18 @@ async fn list_shards(args: &TableArgs) -> anyhow::Result<()> {
         .into_iter()
         .map(|store| (store.id, store.node.to_string()));
     let names: BTreeMap<StoreId, String> = names.collect();
-    let rows: Vec<(ShardId, Holders)> = records
+    let rows: Vec<(ShardId, ReplicaNames)> = records
         .iter()
-        .map(|(shard, record)| (*shard, Holders::of(record, &names)))
+        .map(|(shard, record)| (*shard, ReplicaNames::of(record, &names)))
         .collect();
     let mut text = "shards\tepoch\tin_sync\thot\tlearners".to_owned();
     for alike in rows.chunk_by(|(_, one), (_, next)| one == next) {
         let shards: ShardSet = alike.iter().map(|(shard, _)| *shard).collect();
-        let holders = &alike[0].1;
+        let replicas = &alike[0].1;
         if args.output.json {
-            say::print_json(&holders.json(shards))?;
+            say::print_json(&replicas.json(shards))?;
         } else {
-            text.push_str(&format!("\n{shards}\t{}", holders.columns()));
+            text.push_str(&format!("\n{shards}\t{}", replicas.columns()));
         }
     }
     if !args.output.json {
@@ -273,16 +273,16 @@ async fn list_shards(args: &TableArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Who holds a shard, by its record.
+/// The replicas of a shard by its record, each by the name of its node.
 #[derive(PartialEq)]
-struct Holders {
+struct ReplicaNames {
     epoch: String,
     in_sync: Vec<String>,
     hot: Vec<String>,
     learners: Vec<String>,
 }
 
-impl Holders {
+impl ReplicaNames {
     /// Stores by the names of their nodes.
     fn of(record: &ShardRecord, names: &BTreeMap<StoreId, String>) -> Self {
         let name = |store: StoreId| {

@@ -60,7 +60,7 @@ pub(super) fn hashable(input: Input, recipe: Option<Recipe>) -> input::Documents
 }
 
 /// Documents to send, and where in the input they begin.
-pub(super) struct Rest {
+pub(super) struct Unsent {
     pub(super) documents: input::Documents,
     pub(super) from: Position,
     /// Of the whole input, where that is known.
@@ -69,7 +69,7 @@ pub(super) struct Rest {
 
 /// The result of sending documents.
 #[derive(Debug, Default)]
-pub(super) struct Done {
+pub(super) struct SendOutcome {
     /// Documents that were inserted or removed.
     pub(super) changed: u64,
     /// Documents that were there already, or were not there.
@@ -80,14 +80,14 @@ pub(super) struct Done {
 /// Sends documents as a stream, and tells `durable` up to where all is.
 pub(super) async fn send<S>(
     verb: &str,
-    rest: Rest,
+    rest: Unsent,
     stream: impl FnOnce(BoxStream<'static, Documents>) -> S,
     mut durable: impl FnMut(Position) -> anyhow::Result<()>,
-) -> anyhow::Result<Done>
+) -> anyhow::Result<SendOutcome>
 where
     S: Stream<Item = Result<Acknowledged, ClientError>>,
 {
-    let mut done = Done::default();
+    let mut done = SendOutcome::default();
     let acknowledged = |batch: Acknowledged, end: Position| {
         done.changed += batch.changed_count;
         done.unchanged += batch.document_count.saturating_sub(batch.changed_count);

@@ -179,7 +179,7 @@ async fn find(which: Which, args: &FindFirstArgs, limit: u32) -> anyhow::Result<
 }
 
 /// How long the warning may wait for the state of missing nodes. The answers are printed before.
-const SOON: Duration = Duration::from_secs(1);
+const WARNING_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Warns of nodes whose documents some answers lack, with the state of each.
 async fn warn_of_missing(client: &Client, corpus: &str, nodes: &BTreeSet<String>) {
@@ -187,7 +187,7 @@ async fn warn_of_missing(client: &Client, corpus: &str, nodes: &BTreeSet<String>
         return;
     }
     // Without an answer in time, the warning still names the nodes.
-    let client = client.clone().with_timeout(SOON);
+    let client = client.clone().with_timeout(WARNING_TIMEOUT);
     let shown = client.get_corpus(corpus).await.unwrap_or_default();
     for name in nodes {
         let node = shown.nodes.iter().find(|node| node.node == *name);

@@ -9,7 +9,7 @@ use simshard_input::{InputIdentity, Needs, Position};
 use simshard_simhash::Recipe;
 
 use super::checking;
-use super::documents::{self, DocumentsArgs, Done, Rest, count};
+use super::documents::{self, DocumentsArgs, SendOutcome, Unsent, count};
 use crate::checkpoint::{CheckpointFile, CorpusIdentity, Subject};
 use crate::progress;
 use crate::say::{left_out, note, warn};
@@ -118,7 +118,7 @@ fn rest(
     args: &InsertArgs,
     recipe: Option<Recipe>,
     checkpoint: Option<&CheckpointFile>,
-) -> anyhow::Result<Rest> {
+) -> anyhow::Result<Unsent> {
     let input = checking::open(&args.documents.input.options())?;
     let document_count = input.document_count();
     let mut documents = documents::hashable(input, recipe);
@@ -128,7 +128,7 @@ fn rest(
         from = Position::after(checkpoint.documents(), &mut documents)?;
         checkpoint.go_on_from(from)?;
     }
-    Ok(Rest {
+    Ok(Unsent {
         documents,
         from,
         document_count,
@@ -138,9 +138,9 @@ fn rest(
 async fn send(
     client: &Client,
     args: &InsertArgs,
-    rest: Rest,
+    rest: Unsent,
     mut checkpoint: Option<&mut CheckpointFile>,
-) -> anyhow::Result<Done> {
+) -> anyhow::Result<SendOutcome> {
     let stream = |batches| client.insert_stream(&args.documents.corpus.corpus, batches);
     documents::send(
         "inserting",
@@ -154,7 +154,7 @@ async fn send(
     .await
 }
 
-fn say(done: &Done, before: u64) {
+fn say(done: &SendOutcome, before: u64) {
     let (inserted, there) = (count(done.changed), done.unchanged);
     match before {
         0 => note(format!("inserted {inserted}, {there} there already")),

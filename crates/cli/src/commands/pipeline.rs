@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_stream::wrappers::ReceiverStream;
 
-use super::documents::Rest;
+use super::documents::Unsent;
 use crate::progress;
 
 /// Documents of one request.
@@ -65,7 +65,7 @@ where
 /// batch and where it ends in the input, in order.
 pub(crate) async fn stream<S>(
     what: &str,
-    rest: Rest,
+    rest: Unsent,
     stream: impl FnOnce(BoxStream<'static, Documents>) -> S,
     mut acknowledged: impl FnMut(Acknowledged, Position) -> anyhow::Result<()>,
 ) -> anyhow::Result<Skipped>

@@ -4,7 +4,7 @@ use clap::Args;
 use simshard_input::Position;
 
 use super::checking;
-use super::documents::{self, DocumentsArgs, Rest, count, hashable};
+use super::documents::{self, DocumentsArgs, Unsent, count, hashable};
 use crate::say::{left_out, note};
 
 /// Arguments of `remove`.
@@ -45,7 +45,7 @@ pub async fn run(args: &RemoveArgs) -> anyhow::Result<()> {
     // Before any input is read, and even if there is none.
     let recipe = args.corpus.known_recipe(&client).await?;
     let input = checking::open(&args.input.options())?;
-    let rest = Rest {
+    let rest = Unsent {
         document_count: input.document_count(),
         documents: hashable(input, recipe),
         from: Position::default(),

@@ -14,7 +14,7 @@ use super::values::Values;
 pub const MAX_BATCH_BYTES: u64 = 1 << 30;
 
 /// A buffer that is read: where it is in the body, and where it goes.
-struct Part {
+struct BufferPart {
     offset: u64,
     length: u64,
     column: usize,
@@ -76,7 +76,7 @@ fn views(batch: Table<'_>) -> Result<Vec<usize>, Malformed> {
 
 /// Reads buffers in the order of the body into their columns. Those that columns share are held once.
 fn read_parts(
-    parts: Vec<Part>,
+    parts: Vec<BufferPart>,
     codec: Option<u8>,
     messages: &mut Messages,
     columns: &mut [Values],
@@ -84,9 +84,10 @@ fn read_parts(
 ) -> Result<(), Fault> {
     let mut position = 0;
     let (mut packed, mut held) = (Budget::new(most), Budget::new(most));
-    let mut last: Option<(Part, Bytes)> = None;
+    let mut last: Option<(BufferPart, Bytes)> = None;
     for part in parts {
-        let is_same = |before: &Part| (before.offset, before.length) == (part.offset, part.length);
+        let is_same =
+            |before: &BufferPart| (before.offset, before.length) == (part.offset, part.length);
         let bytes = match &last {
             // Columns that are the same, or in the same struct, share buffers.
             Some((before, bytes)) if is_same(before) => bytes.clone(),
@@ -125,13 +126,13 @@ impl Budget {
 }
 
 /// The buffers of a column.
-fn parts_of(batch: Table<'_>, place: &Place, column: usize) -> Result<Vec<Part>, Malformed> {
+fn parts_of(batch: Table<'_>, place: &Place, column: usize) -> Result<Vec<BufferPart>, Malformed> {
     let all = batch.structs(2, 16)?;
     let part = |buffer: usize, number: Option<usize>| {
         let bytes = all.get(16 * buffer..16 * buffer + 16).ok_or(Malformed)?;
         let mut values = numbers(bytes).map(|number| u64::try_from(number).map_err(|_| Malformed));
         let (offset, length) = (values.next(), values.next());
-        Ok(Part {
+        Ok(BufferPart {
             offset: offset.ok_or(Malformed)??,
             length: length.ok_or(Malformed)??,
             column,
@@ -139,7 +140,7 @@ fn parts_of(batch: Table<'_>, place: &Place, column: usize) -> Result<Vec<Part>,
         })
     };
     let validities = place.parents.iter().chain([&place.buffer]);
-    let mut parts: Vec<Part> = validities
+    let mut parts: Vec<BufferPart> = validities
         .map(|buffer| part(*buffer, None))
         .collect::<Result<_, _>>()?;
     for number in 1..place.buffers {

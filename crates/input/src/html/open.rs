@@ -8,7 +8,7 @@ use super::elements::Role;
 use super::foreign::{Language, ends_foreign};
 
 /// Elements that may be looked through for nothing in a page, before a tag looks at few.
-const LOOKS: usize = 1 << 24;
+const MOST_LOOKS: usize = 1 << 24;
 
 /// The few.
 const FEW_LOOKS: usize = 64;
@@ -213,7 +213,7 @@ impl OpenElements {
         is_it: impl Fn(&Element) -> bool,
         bars: impl Fn(&Element) -> bool,
     ) -> Option<usize> {
-        let most = if self.looks < LOOKS {
+        let most = if self.looks < MOST_LOOKS {
             usize::MAX
         } else {
             FEW_LOOKS

@@ -14,7 +14,7 @@ use crate::preference::Preference;
 
 /// The documents of a chunk.
 #[derive(Default)]
-struct Part {
+struct ChunkDocuments {
     columns: Columns,
     ranks: Vec<u64>,
     /// The lines of the documents.
@@ -51,8 +51,8 @@ impl DocumentReader {
         Ok(marks)
     }
 
-    fn part(&self, parser: &LineParser, batch: &Batch) -> Part {
-        let mut part = Part::default();
+    fn part(&self, parser: &LineParser, batch: &Batch) -> ChunkDocuments {
+        let mut part = ChunkDocuments::default();
         let Batch::Lines(chunk, _) = batch else {
             return part;
         };

@@ -34,7 +34,7 @@ struct Placed {
 }
 
 /// What was made of some documents.
-struct Part {
+struct RewrittenUnits {
     columns: Columns,
     ranks: Vec<u64>,
     /// The units of those with a fingerprint.
@@ -72,12 +72,12 @@ impl DocumentReader {
     }
 
     /// Fingerprints documents on all cores, in their order.
-    fn parts(&self, placed: &[Placed]) -> Vec<Part> {
+    fn parts(&self, placed: &[Placed]) -> Vec<RewrittenUnits> {
         let parts = placed.par_chunks(LEAST_DOCUMENTS);
         parts.map(|placed| self.part_of(placed)).collect()
     }
 
-    fn part_of(&self, placed: &[Placed]) -> Part {
+    fn part_of(&self, placed: &[Placed]) -> RewrittenUnits {
         let is_ranked = self.preference != Preference::First;
         let (mut columns, mut ids) = (Columns::default(), IdColumn::default());
         let (mut ranks, mut units) = (Vec::new(), Vec::new());
@@ -95,7 +95,7 @@ impl DocumentReader {
             }
         }
         columns.ids = Some(ids);
-        Part {
+        RewrittenUnits {
             columns,
             ranks,
             units,

@@ -15,20 +15,20 @@ use crate::error::NodeError;
 pub(super) const MOST_AT_ONCE: usize = 4;
 
 /// Elements of a part.
-const ELEMENTS: usize = 4096;
+const PART_ELEMENTS: usize = 4096;
 
 /// Bytes of ids of a part, about.
-const ID_BYTES: usize = 256 << 10;
+const PART_ID_BYTES: usize = 256 << 10;
 
 /// Parts that wait for the reader.
-const WAITING: usize = 4;
+const WAITING_PARTS: usize = 4;
 
 /// Ranges that end in a part.
 const RANGE_ENDS: usize = 4096;
 
 /// Elements of one corpus, in order, and ends of its ranges.
 #[derive(Debug)]
-pub(crate) struct Part {
+pub(crate) struct CopyPart {
     pub(crate) corpus: CorpusUid,
     pub(crate) fingerprints: Vec<Fingerprint>,
     pub(crate) versions: Vec<Version>,
@@ -44,9 +44,9 @@ pub(crate) struct Part {
 
 /// What comes next of a copy.
 #[derive(Debug)]
-pub(crate) enum Copied {
+pub(crate) enum CopyItem {
     /// A part of it.
-    Part(Part),
+    Part(CopyPart),
     /// All ranges have ended.
     Compared,
 }
@@ -56,7 +56,7 @@ pub(crate) enum Copied {
 pub(crate) struct CopySource {
     pub(crate) pin: Pin,
     pub(crate) corpora: Vec<Corpus>,
-    pub(crate) parts: mpsc::Receiver<Result<Copied, NodeError>>,
+    pub(crate) parts: mpsc::Receiver<Result<CopyItem, NodeError>>,
 }
 
 /// What a learner asks for.
@@ -71,7 +71,7 @@ pub(crate) struct CopyRequest {
     pub(crate) until: Version,
 }
 
-impl Part {
+impl CopyPart {
     const fn new(corpus: CorpusUid) -> Self {
         Self {
             corpus,
@@ -86,7 +86,7 @@ impl Part {
     }
 
     fn has_room(&self, corpus: CorpusUid) -> bool {
-        let is_small = self.fingerprints.len() < ELEMENTS && self.id_bytes < ID_BYTES;
+        let is_small = self.fingerprints.len() < PART_ELEMENTS && self.id_bytes < PART_ID_BYTES;
         is_small && self.range_ends.len() < RANGE_ENDS && self.corpus == corpus
     }
 
@@ -125,7 +125,7 @@ impl Engine {
         let Some(pinned) = pinned.filter(|pinned| pinned.pin.source == store) else {
             return Err(NodeError::WrongEpoch(ShardSet::from_iter([shard])));
         };
-        let (sender, parts) = mpsc::channel(WAITING);
+        let (sender, parts) = mpsc::channel(WAITING_PARTS);
         let (pin, corpora) = (pinned.pin, pinned.corpora.clone());
         let failed = sender.clone();
         let sending = tokio::task::spawn_blocking(move || {
@@ -148,16 +148,16 @@ impl Engine {
 }
 
 /// The reader of a copy has gone.
-struct Gone;
+struct ReaderGone;
 
 /// Sends parts as they get full.
 struct Sending {
-    sender: mpsc::Sender<Result<Copied, NodeError>>,
-    part: Option<Part>,
+    sender: mpsc::Sender<Result<CopyItem, NodeError>>,
+    part: Option<CopyPart>,
 }
 
 impl Sending {
-    const fn new(sender: mpsc::Sender<Result<Copied, NodeError>>) -> Self {
+    const fn new(sender: mpsc::Sender<Result<CopyItem, NodeError>>) -> Self {
         Self { sender, part: None }
     }
 
@@ -167,9 +167,9 @@ impl Sending {
         pinned: &Pinned,
         until: Version,
         ranges: oneshot::Receiver<Vec<CopyRange>>,
-    ) -> Result<(), Gone> {
+    ) -> Result<(), ReaderGone> {
         let visit = |corpus, compared: Compared<'_>| {
-            let add = |part: &mut Part| match compared {
+            let add = |part: &mut CopyPart| match compared {
                 Compared::Later(element) => part.push(element),
                 Compared::RangeEnd(last, digest) => part.end_range(last, digest),
             };
@@ -178,8 +178,8 @@ impl Sending {
         let compared = pinned.compare(until, visit);
         self.check(compared)?;
         self.end_part()?;
-        self.give(Ok(Copied::Compared))?;
-        let ranges = ranges.blocking_recv().map_err(|_| Gone)?;
+        self.give(Ok(CopyItem::Compared))?;
+        let ranges = ranges.blocking_recv().map_err(|_| ReaderGone)?;
         if ranges.is_empty() {
             return Ok(());
         }
@@ -191,7 +191,11 @@ impl Sending {
     }
 
     /// Adds to the part, or to the next one if it is full.
-    fn add(&mut self, corpus: CorpusUid, add: impl FnOnce(&mut Part)) -> Result<(), Gone> {
+    fn add(
+        &mut self,
+        corpus: CorpusUid,
+        add: impl FnOnce(&mut CopyPart),
+    ) -> Result<(), ReaderGone> {
         if self
             .part
             .as_ref()
@@ -199,28 +203,28 @@ impl Sending {
         {
             self.end_part()?;
         }
-        add(self.part.get_or_insert_with(|| Part::new(corpus)));
+        add(self.part.get_or_insert_with(|| CopyPart::new(corpus)));
         Ok(())
     }
 
-    fn end_part(&mut self) -> Result<(), Gone> {
+    fn end_part(&mut self) -> Result<(), ReaderGone> {
         match self.part.take() {
-            Some(part) => self.give(Ok(Copied::Part(part))),
+            Some(part) => self.give(Ok(CopyItem::Part(part))),
             None => Ok(()),
         }
     }
 
-    fn check<T>(&self, visited: Result<T, ReadError>) -> Result<(), Gone> {
+    fn check<T>(&self, visited: Result<T, ReadError>) -> Result<(), ReaderGone> {
         match visited {
             Ok(_) => Ok(()),
             Err(error) => {
                 self.give(Err(error.into()))?;
-                Err(Gone)
+                Err(ReaderGone)
             }
         }
     }
 
-    fn give(&self, next: Result<Copied, NodeError>) -> Result<(), Gone> {
-        self.sender.blocking_send(next).map_err(|_| Gone)
+    fn give(&self, next: Result<CopyItem, NodeError>) -> Result<(), ReaderGone> {
+        self.sender.blocking_send(next).map_err(|_| ReaderGone)
     }
 }

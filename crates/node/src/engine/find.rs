@@ -25,7 +25,7 @@ use crate::target::Target;
 
 /// Queries of a large search that are searched under one lock of a shard. A change waits for no more of them, and small
 /// searches wait for the change.
-const SLICE: usize = 1024;
+const SLICE_QUERIES: usize = 1024;
 
 /// How much a search may do in one go.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +41,7 @@ struct Reach {
 }
 
 /// The reach of a search on an async thread: some 0.2 ms. There it has fewer than [`QUICK_QUERIES`] queries.
-const QUICK: Reach = Reach {
+const QUICK_REACH: Reach = Reach {
     tables: 1 << 12,
     steps: 1 << 17,
     hits: 2048,
@@ -52,7 +52,7 @@ const QUICK: Reach = Reach {
 const QUICK_QUERIES: usize = 64;
 
 /// The reach of a small search: some milliseconds.
-const SMALL: Reach = Reach {
+const SMALL_REACH: Reach = Reach {
     tables: 1 << 14,
     steps: 1 << 22,
     hits: 1 << 14,
@@ -156,7 +156,7 @@ impl Find {
         let search = self.criteria(tables);
         let all = Mutex::new(all);
         let slices = parts.par_iter().flat_map(|(id, places)| {
-            let slices = places.par_chunks(SLICE);
+            let slices = places.par_chunks(SLICE_QUERIES);
             slices.map(|places| (*id, places))
         });
         slices.try_for_each(|(id, places)| {
@@ -178,7 +178,7 @@ impl Find {
     /// is being changed.
     fn nearest_at_once(&self) -> Option<Nearest> {
         if self.query.fingerprints.len() < QUICK_QUERIES {
-            self.nearest_within(QUICK)
+            self.nearest_within(QUICK_REACH)
         } else {
             None
         }
@@ -186,7 +186,7 @@ impl Find {
 
     /// Whether it is worth beginning as a small search.
     fn may_be_small(&self) -> bool {
-        self.query.fingerprints.len() * self.corpus.layout().table_count() <= SMALL.tables
+        self.query.fingerprints.len() * self.corpus.layout().table_count() <= SMALL_REACH.tables
     }
 
     /// The matches of a search whose nearest hits may be known already; `None` where it turns out to be large.
@@ -195,7 +195,7 @@ impl Find {
         nearest: Option<Nearest>,
         cancellation: &Cancellation,
     ) -> Result<Option<Matches>, NodeError> {
-        let Some(nearest) = nearest.or_else(|| self.nearest_within(SMALL)) else {
+        let Some(nearest) = nearest.or_else(|| self.nearest_within(SMALL_REACH)) else {
             return Ok(None);
         };
         if nearest.0.len() > SMALL_LOOK_UPS && !self.corpus.is_bare() {

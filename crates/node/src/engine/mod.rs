@@ -42,7 +42,7 @@ use crate::shard::ShardCounts;
 use crate::target::Target;
 pub(crate) use apply::ChangeOutcome;
 use apply::{Applier, Ticket};
-pub(crate) use copies::{Copied, CopyRequest};
+pub(crate) use copies::{CopyItem, CopyRequest};
 pub(crate) use find::NearQuery;
 use heat::{Heat, Warmer, Warming};
 pub(crate) use on_demand::CorpusRecords;

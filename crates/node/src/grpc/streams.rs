@@ -14,7 +14,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Response, Status, Streaming};
 
 use super::decode::{copy_ranges, copy_request, fingerprints, target};
-use crate::engine::{Copied, Engine, PairQuery};
+use crate::engine::{CopyItem, Engine, PairQuery};
 use crate::error::NodeError;
 
 pub(super) type AnswerStream<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
@@ -106,10 +106,10 @@ pub(super) async fn copy_shard(
     Ok(Response::new(Box::pin(first.chain(parts))))
 }
 
-fn copied(copied: Copied) -> pb::CopyShardResponse {
+fn copied(copied: CopyItem) -> pb::CopyShardResponse {
     let part = match copied {
-        Copied::Part(part) => part,
-        Copied::Compared => {
+        CopyItem::Part(part) => part,
+        CopyItem::Compared => {
             return pb::CopyShardResponse {
                 ranges_ended: true,
                 ..pb::CopyShardResponse::default()

@@ -43,7 +43,7 @@ const IN_FLIGHT: usize = 4096;
 const AT_ONCE: usize = 64;
 
 /// Answers from this many bytes on are large; small ones go first.
-const LARGE: usize = 256 << 10;
+const LARGE_ANSWER_BYTES: usize = 256 << 10;
 
 /// One stream; its other end is the lane of a router.
 pub(super) struct WorkStream {
@@ -105,7 +105,7 @@ impl WorkStream {
         &self,
         item: pb::WorkItem,
         message: Arc<Taken>,
-    ) -> impl Future<Output = Done> + Send + use<> {
+    ) -> impl Future<Output = WaitingAnswer> + Send + use<> {
         let engine = Arc::clone(&self.engine);
         let memory = Memory {
             own: self.admitted.split(),
@@ -121,7 +121,7 @@ impl WorkStream {
         async move {
             match refused {
                 None => answer(engine, item, memory).await,
-                Some(status) => Done {
+                Some(status) => WaitingAnswer {
                     answer: response(item.sequence, Err(status)),
                     is_large: false,
                     _memory: memory,
@@ -134,10 +134,10 @@ impl WorkStream {
 /// The items of a stream that were read, until their answers are sent.
 #[derive(Default)]
 struct InFlight {
-    works: FuturesUnordered<Abortable<BoxFuture<'static, Done>>>,
+    works: FuturesUnordered<Abortable<BoxFuture<'static, WaitingAnswer>>>,
     /// How to give them up, by sequence.
     cancels: HashMap<u64, AbortHandle>,
-    ready: Ready,
+    ready: WaitingAnswers,
 }
 
 impl InFlight {
@@ -170,7 +170,7 @@ impl InFlight {
     }
 
     /// Takes note of what is done: what is done by now goes in one message.
-    async fn answered(&mut self, first: Result<Done, Aborted>) {
+    async fn answered(&mut self, first: Result<WaitingAnswer, Aborted>) {
         let Self {
             works,
             cancels,
@@ -201,14 +201,14 @@ struct Memory {
 }
 
 /// An answer that waits to be sent.
-struct Done {
+struct WaitingAnswer {
     answer: pb::WorkOutcome,
     is_large: bool,
     _memory: Memory,
 }
 
 /// Answers in one message. Their memory counts until the transport takes the message.
-pub(crate) struct WorkMessage(Vec<Done>);
+pub(crate) struct WorkMessage(Vec<WaitingAnswer>);
 
 impl WorkMessage {
     pub(super) fn into_response(self) -> pb::WorkResponse {
@@ -220,12 +220,12 @@ impl WorkMessage {
 
 /// Answers that wait to be sent.
 #[derive(Default)]
-struct Ready {
-    small: VecDeque<Done>,
-    large: VecDeque<Done>,
+struct WaitingAnswers {
+    small: VecDeque<WaitingAnswer>,
+    large: VecDeque<WaitingAnswer>,
 }
 
-impl Ready {
+impl WaitingAnswers {
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -248,7 +248,7 @@ impl Ready {
         }
     }
 
-    fn push(&mut self, done: Done) {
+    fn push(&mut self, done: WaitingAnswer) {
         let answers = if done.is_large {
             &mut self.large
         } else {
@@ -257,11 +257,11 @@ impl Ready {
         answers.push_back(done);
     }
 
-    /// The next message: all small answers, up to [`LARGE`] bytes, or a large one.
+    /// The next message: all small answers, up to [`LARGE_ANSWER_BYTES`] bytes, or a large one.
     fn message(&mut self) -> WorkMessage {
         let mut bytes = 0;
         let mut answers = Vec::new();
-        while bytes < LARGE
+        while bytes < LARGE_ANSWER_BYTES
             && let Some(done) = self.small.pop_front()
         {
             bytes += done.answer.encoded_len();
@@ -283,7 +283,7 @@ fn response(sequence: u64, outcome: Result<Outcome, Status>) -> pb::WorkOutcome 
 }
 
 /// Answers an item, and holds the memory for both until the answer has gone.
-async fn answer(engine: Arc<Engine>, item: pb::WorkItem, mut memory: Memory) -> Done {
+async fn answer(engine: Arc<Engine>, item: pb::WorkItem, mut memory: Memory) -> WaitingAnswer {
     let sequence = item.sequence;
     let deadline = Instant::now().checked_add(Duration::from_micros(item.timeout_micros));
     let mut answer = response(sequence, outcome(&engine, item.work, deadline).await);
@@ -292,9 +292,9 @@ async fn answer(engine: Arc<Engine>, item: pb::WorkItem, mut memory: Memory) -> 
     if !fits {
         answer = response(sequence, Err(overloaded(NO_MEMORY)));
     }
-    Done {
+    WaitingAnswer {
         answer,
-        is_large: fits && bytes >= LARGE,
+        is_large: fits && bytes >= LARGE_ANSWER_BYTES,
         _memory: memory,
     }
 }

@@ -30,14 +30,14 @@ pub(super) struct Source {
 }
 
 /// A source that has sent nothing for this long, though it was asked, is left.
-const IDLE: Duration = Duration::from_secs(60);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Requests and parts of a copy that wait for the other side, each.
-const WAITING: usize = 4;
+const WAITING_MESSAGES: usize = 4;
 
 /// What came of a copy.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Copied {
+pub(super) struct CopyOutcome {
     /// Whether the shard has it: if not, the source has left.
     pub(super) is_taken: bool,
     /// Bytes of messages, both ways.
@@ -51,11 +51,11 @@ pub(super) async fn copy(
     base: CopyBase,
     shard: ShardId,
     added: Epoch,
-) -> Result<Copied, Status> {
+) -> Result<CopyOutcome, Status> {
     let endpoint = Endpoint::from_shared(source.address.clone());
     let endpoint = endpoint.map_err(|error| Status::invalid_argument(error.to_string()))?;
     let channel = endpoint::limited(endpoint).connect_lazy();
-    let (asking, asked) = mpsc::channel(WAITING);
+    let (asking, asked) = mpsc::channel(WAITING_MESSAGES);
     let request = pb::CopyShardRequest {
         store: source.store.0.to_vec(),
         shard: shard.0.into(),
@@ -93,7 +93,7 @@ pub(super) async fn copy(
         engine.store().abandon_copy(&copy).map_err(failed)?;
     }
     let is_taken = is_taken?;
-    Ok(Copied { is_taken, bytes })
+    Ok(CopyOutcome { is_taken, bytes })
 }
 
 /// Writes what comes, on a thread that may wait for it.
@@ -105,7 +105,7 @@ async fn write(
     asking: mpsc::Sender<pb::CopyShardRequest>,
     shard: ShardId,
 ) -> Result<(ShardCopy, usize), Status> {
-    let (sender, coming) = mpsc::channel(WAITING);
+    let (sender, coming) = mpsc::channel(WAITING_MESSAGES);
     let store = Arc::clone(engine.store());
     let written = spawn_blocking(move || {
         let mut received = Received {
@@ -128,7 +128,7 @@ async fn forward(
     sender: mpsc::Sender<Result<pb::CopyShardResponse, Status>>,
 ) {
     loop {
-        let part = match timeout(IDLE, parts.next()).await {
+        let part = match timeout(IDLE_TIMEOUT, parts.next()).await {
             Ok(None) => return,
             Ok(Some(part)) => part,
             Err(_elapsed) => Err(Status::deadline_exceeded("the source sends nothing")),
@@ -258,7 +258,7 @@ mod tests {
     async fn a_stream_that_breaks_is_not_at_its_end() {
         let part = pb::CopyShardResponse::default();
         let parts = [Ok(part), Err(Status::unavailable("the link is cut"))];
-        let (sender, coming) = mpsc::channel(WAITING);
+        let (sender, coming) = mpsc::channel(WAITING_MESSAGES);
         forward(tokio_stream::iter(parts), sender).await;
         let mut received = Received {
             parts: coming,
@@ -272,7 +272,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_source_that_sends_nothing_is_left() {
-        let (sender, mut coming) = mpsc::channel(WAITING);
+        let (sender, mut coming) = mpsc::channel(WAITING_MESSAGES);
         let forwarded = tokio::spawn(forward(tokio_stream::pending(), sender));
         let status = coming.recv().await.unwrap().unwrap_err();
         assert_eq!(status.message(), "the source sends nothing");

@@ -16,16 +16,16 @@ use tokio::time::Instant;
 pub(super) const INTERVAL: Duration = Duration::from_millis(200);
 
 /// A store that has not answered for this time is silent.
-pub(super) const SILENT: Duration = Duration::from_millis(1000);
+pub(super) const SILENT_AFTER: Duration = Duration::from_millis(1000);
 
 /// A silent store is dead after this time if there is no other process to ask.
-const SILENT_ALONE: Duration = Duration::from_millis(1400);
+const DEAD_ALONE_AFTER: Duration = Duration::from_millis(1400);
 
 /// A store that has never answered this process may be starting. It is silent only after this time.
-const STARTING: Duration = Duration::from_secs(10);
+const SILENT_AFTER_START: Duration = Duration::from_secs(10);
 
 /// If this process was not there for so long, it cannot say who was silent.
-const PAUSE: Duration = Duration::from_millis(500);
+const ABSENT_AFTER: Duration = Duration::from_millis(500);
 
 /// What is known of another store.
 #[derive(Clone, Debug)]
@@ -108,16 +108,16 @@ impl Health {
 
     fn is_silent(&self, now: Instant) -> bool {
         let most = if self.answered.is_some() {
-            SILENT
+            SILENT_AFTER
         } else {
-            STARTING
+            SILENT_AFTER_START
         };
         self.silence(now) >= most
     }
 
     /// Whether it has answered lately.
     pub(super) fn is_live(&self, now: Instant) -> bool {
-        self.answered.is_some() && self.silence(now) < SILENT
+        self.answered.is_some() && self.silence(now) < SILENT_AFTER
     }
 }
 
@@ -150,7 +150,7 @@ impl Others {
     /// Whether this process was there to hear the others until now.
     fn is_there(&self, now: Instant) -> bool {
         let looked = self.looked;
-        looked.is_some_and(|looked| now.saturating_duration_since(looked) < PAUSE)
+        looked.is_some_and(|looked| now.saturating_duration_since(looked) < ABSENT_AFTER)
     }
 
     /// The stores that do not answer this process; none if it was away since it last looked (PE2).
@@ -180,7 +180,7 @@ impl Others {
         let is_dead = |store: &StoreId| {
             let mut witnesses = live.iter().filter(|other| may_know(**other, *store));
             match witnesses.next() {
-                None => self.by_store[store].silence(now) >= SILENT_ALONE,
+                None => self.by_store[store].silence(now) >= DEAD_ALONE_AFTER,
                 Some(first) => std::iter::once(first)
                     .chain(witnesses)
                     .any(|other| self.by_store[other].silent_to_it.contains(store)),
@@ -251,7 +251,7 @@ mod tests {
     fn a_store_is_dead_once_another_process_does_not_reach_it_either() {
         let mut scene = Scene::new();
         scene.pass(INTERVAL, &[(A, none()), (B, none())]);
-        scene.pass(SILENT * 5, &[(B, none())]);
+        scene.pass(SILENT_AFTER * 5, &[(B, none())]);
         assert_eq!(scene.dead(), []);
         scene.pass(INTERVAL, &[(B, BTreeSet::from([A]))]);
         assert_eq!(scene.dead(), [A]);
@@ -267,9 +267,9 @@ mod tests {
     fn it_takes_longer_if_there_is_no_witness() {
         let mut scene = Scene::new();
         scene.pass(INTERVAL, &[(A, none()), (B, none())]);
-        scene.pass(SILENT, &[]);
+        scene.pass(SILENT_AFTER, &[]);
         assert_eq!(scene.dead(), []);
-        scene.pass(SILENT_ALONE - SILENT, &[]);
+        scene.pass(DEAD_ALONE_AFTER - SILENT_AFTER, &[]);
         assert_eq!(scene.dead(), [A, B]);
     }
 
@@ -278,10 +278,10 @@ mod tests {
     fn what_happened_while_this_process_was_away_says_nothing() {
         let mut scene = Scene::new();
         scene.pass(INTERVAL, &[(A, none()), (B, none())]);
-        scene.now += SILENT * 100;
+        scene.now += SILENT_AFTER * 100;
         scene.others.look(scene.now, &both());
         assert_eq!(scene.others.silent(scene.now), none());
-        scene.pass(SILENT_ALONE, &[]);
+        scene.pass(DEAD_ALONE_AFTER, &[]);
         assert_eq!(scene.dead(), [A, B]);
     }
 
@@ -290,9 +290,9 @@ mod tests {
     fn before_it_looks_again_a_process_that_was_away_takes_no_store_for_silent() {
         let mut scene = Scene::new();
         scene.pass(INTERVAL, &[(A, none()), (B, none())]);
-        scene.pass(SILENT_ALONE, &[]);
+        scene.pass(DEAD_ALONE_AFTER, &[]);
         assert_eq!(scene.dead(), [A, B]);
-        scene.now += PAUSE;
+        scene.now += ABSENT_AFTER;
         assert_eq!(scene.dead(), []);
         assert_eq!(scene.others.silent(scene.now), none());
     }
@@ -300,7 +300,7 @@ mod tests {
     #[test]
     fn a_store_that_never_answered_has_time_to_start() {
         let mut scene = Scene::new();
-        scene.pass(STARTING - INTERVAL * 2, &[]);
+        scene.pass(SILENT_AFTER_START - INTERVAL * 2, &[]);
         assert_eq!(scene.dead(), []);
         scene.pass(INTERVAL * 2, &[]);
         assert_eq!(scene.dead(), [A, B]);

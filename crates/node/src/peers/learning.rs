@@ -15,7 +15,7 @@ use tonic::Status;
 use tracing::{debug, info, warn};
 
 use super::Peers;
-use super::copying::{Copied, Source, copy};
+use super::copying::{CopyOutcome, Source, copy};
 use super::health::INTERVAL;
 use crate::engine::Engine;
 
@@ -36,14 +36,14 @@ pub(super) async fn run(
     let mut ticks = interval(INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut copies = Copies::default();
-    let mut copied = Sum::default();
+    let mut copied = CopyTotals::default();
     loop {
         tokio::select! {
             _ = ticks.tick() => {}
             Some(done) = copies.next() => copied.add(done),
         }
         if copied.shards > 0 && copies.in_flight.is_empty() {
-            let Sum { shards, bytes } = std::mem::take(&mut copied);
+            let CopyTotals { shards, bytes } = std::mem::take(&mut copied);
             info!(
                 shards,
                 bytes, "this node has copied shards, and waits to hold them"
@@ -84,22 +84,22 @@ struct Failed {
 /// The copies in flight, and what is known of those that failed.
 #[derive(Default)]
 struct Copies {
-    in_flight: JoinSet<Result<Copied, Failed>>,
+    in_flight: JoinSet<Result<CopyOutcome, Failed>>,
     /// The shard of each.
     shards: BTreeMap<Id, ShardId>,
     /// Of shards whose last copy failed.
-    rows: BTreeMap<ShardId, Row>,
+    streaks: BTreeMap<ShardId, FailureStreak>,
 }
 
 /// Failures in a row.
 #[derive(Clone, Copy)]
-struct Row {
+struct FailureStreak {
     failures: u32,
     /// When the shard may be copied again.
     next: Instant,
 }
 
-impl Row {
+impl FailureStreak {
     /// With one more failure.
     fn after(row: Option<Self>, now: Instant) -> Self {
         let before = row.map_or(0, |row| row.failures);
@@ -114,31 +114,33 @@ impl Row {
 impl Copies {
     /// Forgets what is known of other shards.
     fn go_on_with(&mut self, wanted: &BTreeSet<ShardId>) {
-        self.rows.retain(|shard, _| wanted.contains(shard));
+        self.streaks.retain(|shard, _| wanted.contains(shard));
     }
 
     fn may_begin(&self, shard: ShardId, now: Instant) -> bool {
         let is_in_flight = self.shards.values().any(|one| *one == shard);
-        let is_due = self.rows.get(&shard).is_none_or(|row| row.next <= now);
+        let is_due = self.streaks.get(&shard).is_none_or(|row| row.next <= now);
         is_due && !is_in_flight && self.in_flight.len() < AT_ONCE
     }
 
     /// How often a shard could not be copied since it last was.
     fn failures(&self, shard: ShardId) -> usize {
-        self.rows.get(&shard).map_or(0, |row| row.failures as usize)
+        self.streaks
+            .get(&shard)
+            .map_or(0, |row| row.failures as usize)
     }
 
     fn begin(
         &mut self,
         shard: ShardId,
-        copy: impl Future<Output = Result<Copied, Failed>> + Send + 'static,
+        copy: impl Future<Output = Result<CopyOutcome, Failed>> + Send + 'static,
     ) {
         let id = self.in_flight.spawn(copy).id();
         self.shards.insert(id, shard);
     }
 
     /// What comes of the next copy that ends: `None` of one that failed. Nothing if none is in flight.
-    async fn next(&mut self) -> Option<Option<Copied>> {
+    async fn next(&mut self) -> Option<Option<CopyOutcome>> {
         let (id, outcome) = match self.in_flight.join_next_with_id().await? {
             Ok((id, outcome)) => (id, outcome.map_err(Some)),
             // If it panicked, the process says so.
@@ -147,7 +149,7 @@ impl Copies {
         let shard = self.shards.remove(&id)?;
         Some(match outcome {
             Ok(copied) => {
-                self.rows.remove(&shard);
+                self.streaks.remove(&shard);
                 Some(copied)
             }
             Err(failed) => {
@@ -157,18 +159,18 @@ impl Copies {
         })
     }
 
-    /// Says why a shard is not copied, once for a row of failures.
+    /// Says why a shard is not copied, once for a streak of failures.
     fn note_failure(&mut self, shard: ShardId, failed: Option<&Failed>) {
-        let row = Row::after(self.rows.get(&shard).copied(), Instant::now());
-        self.rows.insert(shard, row);
+        let streak = FailureStreak::after(self.streaks.get(&shard).copied(), Instant::now());
+        self.streaks.insert(shard, streak);
         let Some(Failed { source, error }) = failed else {
             return;
         };
         let (source, error) = (&*source.address, error.message());
-        if row.failures == 1 {
+        if streak.failures == 1 {
             warn!(%shard, source, error, "a shard is not copied yet, trying again");
         } else {
-            debug!(%shard, source, error, failures = row.failures, "a shard is not copied yet");
+            debug!(%shard, source, error, failures = streak.failures, "a shard is not copied yet");
         }
     }
 }
@@ -190,7 +192,7 @@ fn sources(
     record: &ShardRecord,
     live: &BTreeSet<StoreId>,
 ) -> Vec<Source> {
-    let nodes: BTreeMap<StoreId, _> = layout.holders(shard).collect();
+    let nodes: BTreeMap<StoreId, _> = layout.replicas(shard).collect();
     let in_sync = record.in_sync.iter().map(|entry| entry.store);
     let sources = in_sync.filter(|store| live.contains(store));
     let sources = sources.filter_map(|store| {
@@ -202,14 +204,14 @@ fn sources(
 
 /// Copies that were made one after the other.
 #[derive(Default)]
-struct Sum {
+struct CopyTotals {
     shards: usize,
     /// Bytes of messages, both ways.
     bytes: usize,
 }
 
-impl Sum {
-    fn add(&mut self, copied: Option<Copied>) {
+impl CopyTotals {
+    fn add(&mut self, copied: Option<CopyOutcome>) {
         if let Some(copied) = copied {
             self.shards += usize::from(copied.is_taken);
             self.bytes += copied.bytes;
@@ -236,12 +238,12 @@ mod tests {
     #[test]
     fn pauses_grow_with_the_failures_in_a_row() {
         let now = Instant::now();
-        let mut row = None;
+        let mut streak = None;
         let mut pauses = Vec::new();
         for _ in 0..40 {
-            let next = Row::after(row, now);
+            let next = FailureStreak::after(streak, now);
             pauses.push((next.next - now).as_millis());
-            row = Some(next);
+            streak = Some(next);
         }
         assert_eq!(pauses[..7], [200, 400, 800, 1600, 3200, 6400, 10_000]);
         assert!(pauses[7..].iter().all(|pause| *pause == 10_000));
@@ -260,7 +262,7 @@ mod tests {
         }
         assert!(copies.may_begin(ShardId(8), Instant::now()));
         copies.begin(SHARD, async {
-            Ok(Copied {
+            Ok(CopyOutcome {
                 is_taken: true,
                 bytes: 5,
             })

@@ -137,8 +137,12 @@ impl Peers {
 
 /// The stores that share shards with one, and their nodes. It held or holds `known`, and may come to hold what is short
 /// of replicas.
-fn sharers(layout: &ClusterLayout, own: StoreId, known: ShardSet) -> BTreeMap<StoreId, &Node> {
-    let mut sharers = BTreeMap::new();
+fn other_replicas(
+    layout: &ClusterLayout,
+    own: StoreId,
+    known: ShardSet,
+) -> BTreeMap<StoreId, &Node> {
+    let mut other_replicas = BTreeMap::new();
     let records = layout.records().into_iter().flatten();
     let is_shared = |(shard, record): &(&ShardId, &Arc<ShardRecord>)| {
         known.contains(**shard) || is_short(record) || names(record, own)
@@ -153,11 +157,11 @@ fn sharers(layout: &ClusterLayout, own: StoreId, known: ShardSet) -> BTreeMap<St
             if store != own
                 && let Some(node) = layout.node_of(store)
             {
-                sharers.entry(store).or_insert(node);
+                other_replicas.entry(store).or_insert(node);
             }
         }
     }
-    sharers
+    other_replicas
 }
 
 /// Whether two stores share a shard: then each asks the other for signs of life.

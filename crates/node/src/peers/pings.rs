@@ -18,11 +18,11 @@ use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status};
 
 use super::health::{INTERVAL, Sign};
-use super::{Peers, names, sharers};
+use super::{Peers, names, other_replicas};
 use crate::engine::Engine;
 
 /// An answer that takes longer is given up, and the connection with it.
-const PATIENCE: Duration = Duration::from_millis(800);
+const ANSWER_TIMEOUT: Duration = Duration::from_millis(800);
 
 /// The way to another store.
 struct Link {
@@ -48,13 +48,13 @@ pub(super) async fn run(
             .into_iter()
             .map(|(shard, ..)| shard)
             .collect();
-        let sharers = sharers(&layout, peers.own, known);
-        peers.look(&sharers.keys().copied().collect());
+        let other_replicas = other_replicas(&layout, peers.own, known);
+        peers.look(&other_replicas.keys().copied().collect());
         links.retain(|store, link| {
-            let node = sharers.get(store);
+            let node = other_replicas.get(store);
             node.is_some_and(|node| node.address == link.address)
         });
-        for (&store, node) in &sharers {
+        for (&store, node) in &other_replicas {
             if !links.contains_key(&store)
                 && let Some(link) = Link::to(&node.address)
             {
@@ -71,7 +71,7 @@ impl Link {
     /// Connects when it is first asked. There is none to an address that cannot be parsed.
     fn to(address: &str) -> Option<Self> {
         let endpoint = Endpoint::from_shared(address.to_owned()).ok()?;
-        let endpoint = endpoint::limited(endpoint).connect_timeout(PATIENCE);
+        let endpoint = endpoint::limited(endpoint).connect_timeout(ANSWER_TIMEOUT);
         Some(Self {
             address: address.to_owned(),
             channel: endpoint.connect_lazy(),
@@ -107,7 +107,7 @@ async fn ask(channel: Channel, store: StoreId, peers: &Peers) -> bool {
         ..pb::PingRequest::default()
     };
     let mut client = ShardServiceClient::new(channel);
-    match timeout(PATIENCE, client.ping(request)).await {
+    match timeout(ANSWER_TIMEOUT, client.ping(request)).await {
         Ok(Ok(answer)) => {
             if let Ok(sign) = sign_of(&answer.into_inner(), store) {
                 peers.note(store, sign);
@@ -142,14 +142,14 @@ pub async fn heard_of(layout: &ClusterLayout, store: StoreId) -> u64 {
     let named = layout.records().into_iter().flatten();
     let named = named.filter(|(_, record)| names(record, store));
     let shards = named.map(|(shard, _)| *shard).collect();
-    let sharers = sharers(layout, store, shards);
-    let asked = sharers.iter().map(async |(&other, node)| {
+    let other_replicas = other_replicas(layout, store, shards);
+    let asked = other_replicas.iter().map(async |(&other, node)| {
         let request = pb::PingRequest {
             known_installations: 0,
             about_store: store.0.to_vec(),
         };
         let mut client = ShardServiceClient::new(Link::to(&node.address)?.channel);
-        let answer = timeout(PATIENCE, client.ping(request))
+        let answer = timeout(ANSWER_TIMEOUT, client.ping(request))
             .await
             .ok()?
             .ok()?

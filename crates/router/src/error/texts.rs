@@ -8,7 +8,7 @@ use simshard_topology::{NodeId, ShardSet};
 use super::Why;
 
 /// Corpora that one error names.
-const LISTED: usize = 10;
+const MOST_NAMED_CORPORA: usize = 10;
 
 /// A corpus and its state, for programs.
 pub(super) fn corpus_in(corpus: &CorpusName, state: CorpusState) -> [(&'static str, String); 2] {
@@ -33,9 +33,12 @@ pub(super) const fn unfinished(state: CorpusState) -> &'static str {
 
 /// The first few: an error travels in headers, which take only so much.
 pub(super) fn listed(uids: &[CorpusUid]) -> String {
-    let few = uids.iter().take(LISTED).map(CorpusUid::to_string);
+    let few = uids
+        .iter()
+        .take(MOST_NAMED_CORPORA)
+        .map(CorpusUid::to_string);
     let few = few.collect::<Vec<_>>().join(", ");
-    match uids.len().checked_sub(LISTED) {
+    match uids.len().checked_sub(MOST_NAMED_CORPORA) {
         Some(more @ 1..) => format!("{few} and {more} more corpora"),
         Some(0) | None => few,
     }

@@ -13,10 +13,10 @@ use tracing::{info, warn};
 
 /// A node that was unreachable within this time is tried once only: else every request would take the time of all
 /// retries.
-const LATELY: Duration = Duration::from_secs(1);
+const UNREACHABLE_FOR: Duration = Duration::from_secs(1);
 
 /// How long requests go around a node that gave no sign of life, unless it gives one.
-const SILENCE: Duration = Duration::from_secs(1);
+const SILENT_FOR: Duration = Duration::from_secs(1);
 
 /// The life of one node.
 #[derive(Debug)]
@@ -109,13 +109,13 @@ impl Life {
     /// Whether it was unreachable a moment ago.
     pub(super) fn was_lost_lately(&self) -> bool {
         let lost = self.trouble.lock().lost;
-        lost.is_some_and(|lost| lost.elapsed() < LATELY)
+        lost.is_some_and(|lost| lost.elapsed() < UNREACHABLE_FOR)
     }
 
     /// Whether it gave no sign of life a moment ago.
     pub(super) fn is_silent(&self) -> bool {
         let silent = self.trouble.lock().silent;
-        silent.is_some_and(|silent| silent.elapsed() < SILENCE)
+        silent.is_some_and(|silent| silent.elapsed() < SILENT_FOR)
     }
 }
 
@@ -136,7 +136,7 @@ mod tests {
         assert!(!life.is_silent());
         life.note_silent();
         assert!(life.is_silent());
-        advance(SILENCE).await;
+        advance(SILENT_FOR).await;
         assert!(!life.is_silent());
         life.note_silent();
         life.note_sign();
@@ -152,7 +152,7 @@ mod tests {
         life.note_answer();
         assert!(!life.was_lost_lately());
         life.note_lost();
-        advance(LATELY).await;
+        advance(UNREACHABLE_FOR).await;
         assert!(!life.was_lost_lately());
     }
 
@@ -165,7 +165,7 @@ mod tests {
         for _ in 0..3 {
             assert!(!life.note_silent());
             assert!(!life.note_lost());
-            advance(2 * SILENCE).await;
+            advance(2 * SILENT_FOR).await;
         }
         // It says something, but not yet what it is asked.
         assert!(!life.note_sign());

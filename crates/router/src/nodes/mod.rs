@@ -30,11 +30,11 @@ use lane::Slot;
 use life::Life;
 
 /// Connections to each node for work on many documents or queries.
-const LARGE: usize = 2;
+const LARGE_WORK_CONNECTIONS: usize = 2;
 
 /// Work on at least this number of documents or queries is large. Smaller work has connections of its own, on which it
 /// does not wait behind the megabytes of batches.
-const MANY: usize = 1024;
+const LARGE_WORK_ITEMS: usize = 1024;
 
 /// A node's answer is bounded by it, plus the columns that count.
 const MAX_ANSWER_BYTES: usize = 2 * MAX_MESSAGE_BYTES;
@@ -91,7 +91,7 @@ pub(crate) type Client = ShardServiceClient<Channel>;
 pub(crate) struct Nodes {
     budget: Budget,
     /// Whether another node may do the work of one that is lost.
-    has_copies: bool,
+    is_replicated: bool,
     by_id: HashMap<NodeId, Arc<Connections>>,
 }
 
@@ -120,7 +120,7 @@ impl Nodes {
         }
         Ok(Self {
             budget: budget.clone(),
-            has_copies: layout.map().has_copies(),
+            is_replicated: layout.map().is_replicated(),
             by_id,
         })
     }
@@ -143,7 +143,7 @@ impl Nodes {
         Self {
             by_id: by_id.collect(),
             budget: self.budget.clone(),
-            has_copies: layout.map().has_copies(),
+            is_replicated: layout.map().is_replicated(),
         }
     }
 
@@ -187,7 +187,7 @@ impl Nodes {
             let lane = connections.slot(load).lane().await?;
             lane.work(deadline, work().await?).await
         };
-        if self.has_copies {
+        if self.is_replicated {
             let answer = attempt().await;
             connections.note(&answer);
             answer
@@ -242,7 +242,7 @@ impl Connections {
             address: node.address.clone(),
             queries: slot(),
             documents: slot(),
-            large: (0..LARGE).map(|_| slot()).collect(),
+            large: (0..LARGE_WORK_CONNECTIONS).map(|_| slot()).collect(),
             next: AtomicUsize::new(0),
             life,
         })
@@ -286,8 +286,8 @@ impl Connections {
 
     fn slot(&self, load: Load) -> &Slot {
         match load {
-            Load::Queries(..MANY) => &self.queries,
-            Load::Documents(..MANY) => &self.documents,
+            Load::Queries(..LARGE_WORK_ITEMS) => &self.queries,
+            Load::Documents(..LARGE_WORK_ITEMS) => &self.documents,
             Load::Queries(_) | Load::Documents(_) => {
                 let next = self.next.fetch_add(1, Ordering::Relaxed);
                 &self.large[next % self.large.len()]

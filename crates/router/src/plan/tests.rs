@@ -102,7 +102,7 @@ fn every_needed_shard_of_the_active_groups_is_asked() {
             assert!(asked.iter().all(|(other, _, _)| other == groups), "R2");
             for shard in query_shards(&tables, query, *groups).iter() {
                 let owner = map.owner(shard);
-                let answers = |(_, node, part): &&&(LeadGroups, NodeId, Part)| {
+                let answers = |(_, node, part): &&&(LeadGroups, NodeId, NodePart)| {
                     node == owner && part.shards.contains(shard)
                 };
                 assert!(asked.iter().any(|request| answers(&request)), "R3");

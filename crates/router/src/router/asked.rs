@@ -15,14 +15,14 @@ use simshard_transport::Taken;
 use tonic::Status;
 
 use super::Failures;
-use super::find::Near;
-use super::silence::{Around, unless_lost};
+use super::find::QueryBatch;
+use super::silence::{AskedNode, unless_lost};
 use crate::cluster::{ClusterView, WatchedCluster};
 use crate::deadline::Deadline;
 use crate::error::RouterError;
 use crate::nodes::{CallError, Load, call_all};
 use crate::offload::offload;
-use crate::plan::{Part, QueryPlan};
+use crate::plan::{NodePart, QueryPlan};
 use crate::readers::{Avoided, Readers, others};
 use crate::remembered::OpenCorpus;
 
@@ -30,14 +30,14 @@ use crate::remembered::OpenCorpus;
 const AT_ONCE: usize = 16;
 
 /// One round of a search.
-pub(super) struct Asked<'a> {
+pub(super) struct SearchRound<'a> {
     pub(super) watched: &'a WatchedCluster,
     pub(super) cluster: &'a ClusterView,
     pub(super) readers: &'a Readers,
     /// What is known against replicas.
     pub(super) avoided: &'a Avoided,
     pub(super) corpus: &'a OpenCorpus,
-    pub(super) near: &'a Near,
+    pub(super) near: &'a QueryBatch,
     pub(super) plan: &'a QueryPlan,
     pub(super) deadline: Deadline,
 }
@@ -63,7 +63,7 @@ impl Answers {
     }
 }
 
-impl Asked<'_> {
+impl SearchRound<'_> {
     /// Asks every node of the plan.
     pub(super) async fn answers(&self) -> Result<Answers, RouterError> {
         let requests = &self.plan.requests;
@@ -109,13 +109,13 @@ impl Asked<'_> {
         &self,
         node: &NodeId,
         groups: LeadGroups,
-        part: &Part,
+        part: &NodePart,
     ) -> Result<(Matches, usize, Taken), CallError> {
         let answer = self.answer_of(node, groups, part);
-        if !self.cluster.layout.map().has_copies() {
+        if !self.cluster.layout.map().is_replicated() {
             return answer.await;
         }
-        let around = Around {
+        let around = AskedNode {
             watched: self.watched,
             cluster: self.cluster,
             avoided: self.avoided,
@@ -130,7 +130,7 @@ impl Asked<'_> {
         &self,
         node: &NodeId,
         groups: LeadGroups,
-        part: &Part,
+        part: &NodePart,
     ) -> Result<(Matches, usize, Taken), CallError> {
         let &Self { cluster, near, .. } = self;
         let work = || {
@@ -190,7 +190,7 @@ fn size(matches: &Matches) -> usize {
 
 /// Most bytes of all answers together. Where a limit may still cut them, they
 /// are allowed to be more than fit the merged answer.
-fn most_bytes(near: &Near) -> usize {
+fn most_bytes(near: &QueryBatch) -> usize {
     match near.spec.limit {
         None => MAX_MESSAGE_BYTES,
         Some(_) => 8 * MAX_MESSAGE_BYTES,

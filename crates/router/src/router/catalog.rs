@@ -27,7 +27,7 @@ use crate::readers::Avoided;
 use crate::remembered::OpenCorpus;
 
 /// How long nodes may take to say that they serve a corpus.
-const LOOKING: Duration = Duration::from_secs(2);
+const SERVING_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A corpus to be made.
 #[derive(Clone, Debug)]
@@ -228,7 +228,7 @@ impl Router {
         corpus: &OpenCorpus,
         deadline: Deadline,
     ) -> Result<CorpusContents, RouterError> {
-        let copies = cluster.layout.map().has_copies();
+        let is_replicated = cluster.layout.map().is_replicated();
         let describe = async |mut client: Client, request| client.describe_corpus(request).await;
         let calls = cluster.layout.nodes().iter().map(async |node| {
             let request = pb::DescribeCorpusRequest {
@@ -237,7 +237,7 @@ impl Router {
             };
             let nodes = &cluster.nodes;
             let answer = nodes.call(&node.id, deadline, &request, describe);
-            let answer = if copies {
+            let answer = if is_replicated {
                 unless_silent(cluster, &node.id, answer).await
             } else {
                 answer.await
@@ -277,7 +277,7 @@ impl Router {
         corpus: &OpenCorpus,
     ) -> Result<Avoided, RouterError> {
         let mut avoided = Avoided::default();
-        let looked = self.contents_by(cluster, corpus, Deadline::within(LOOKING));
+        let looked = self.contents_by(cluster, corpus, Deadline::within(SERVING_TIMEOUT));
         for (node, answer) in looked.await? {
             match answer.map(|answer| shards_into(&answer.shards)) {
                 Ok(Ok(served)) => {

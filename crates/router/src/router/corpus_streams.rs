@@ -71,7 +71,7 @@ impl Router {
         let mut rounds = Rounds::new();
         loop {
             let cluster = self.cluster.view();
-            let avoided = if cluster.layout.map().has_copies() {
+            let avoided = if cluster.layout.map().is_replicated() {
                 self.not_serving(&cluster, corpus).await?
             } else {
                 Avoided::default()

@@ -33,7 +33,7 @@ use crate::deadline::Deadline;
 use crate::error::RouterError;
 use crate::nodes::{CallError, Load, call_all};
 use crate::offload::offload;
-use crate::plan::{Part, plan_documents};
+use crate::plan::{NodePart, plan_documents};
 use crate::remembered::OpenCorpus;
 use crate::run_to_end::{CallerLeft, run_to_end};
 
@@ -185,10 +185,10 @@ impl Router {
         cluster: &ClusterView,
         node: &NodeId,
         send: &Sending<'_>,
-        part: &Part,
+        part: &NodePart,
     ) -> Result<pb::Changed, CallError> {
         let change = change_on(cluster, node, send, part);
-        if !cluster.layout.map().has_copies() {
+        if !cluster.layout.map().is_replicated() {
             return change.await;
         }
         tokio::select! {
@@ -204,7 +204,7 @@ async fn part_documents(
     cluster: &ClusterView,
     send: &Sending<'_>,
     meant: ShardSet,
-) -> Result<Vec<(NodeId, Part)>, RouterError> {
+) -> Result<Vec<(NodeId, NodePart)>, RouterError> {
     let tables = Arc::clone(send.corpus.tables());
     let layout = Arc::clone(&cluster.layout);
     let documents = Arc::clone(&send.documents);
@@ -225,7 +225,7 @@ async fn change_on(
     cluster: &ClusterView,
     node: &NodeId,
     send: &Sending<'_>,
-    part: &Part,
+    part: &NodePart,
 ) -> Result<pb::Changed, CallError> {
     let work = || async {
         let selected = select(&send.documents, &part.places).await?;
@@ -284,7 +284,7 @@ impl ChangeProgress {
     }
 
     /// Adds the answer to a part. Returns the shards that the node refused.
-    fn add(&mut self, part: &Part, answer: &pb::Changed) -> Result<ShardSet, CallError> {
+    fn add(&mut self, part: &NodePart, answer: &pb::Changed) -> Result<ShardSet, CallError> {
         for place in bits_into(part.places.len(), &answer.documents) {
             self.changed[part.places[place] as usize] = true;
         }
@@ -443,7 +443,7 @@ mod tests {
     /// CH5.
     #[test]
     fn refused_shards_are_told_and_those_that_were_not_meant_are_nonsense() {
-        let part = Part {
+        let part = NodePart {
             shards: [1, 2, 3].map(ShardId).into_iter().collect(),
             places: vec![0],
         };

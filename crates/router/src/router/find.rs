@@ -16,7 +16,7 @@ use simshard_simhash::Fingerprint;
 use simshard_topology::NodeId;
 use tracing::debug;
 
-use super::asked::{Answers, Asked};
+use super::asked::{Answers, SearchRound};
 use super::proof::Claim;
 use super::rounds::Rounds;
 use super::{Failures, Router};
@@ -30,7 +30,7 @@ use crate::remembered::OpenCorpus;
 
 /// A batch of queries.
 #[derive(Clone, Debug)]
-pub(crate) struct Near {
+pub(crate) struct QueryBatch {
     pub(crate) queries: Arc<[Fingerprint]>,
     /// Of the request, or else of the corpus.
     pub(crate) max_distance: u32,
@@ -53,7 +53,7 @@ impl Router {
     pub(crate) async fn find(
         &self,
         corpus: &OpenCorpus,
-        near: &Near,
+        near: &QueryBatch,
         deadline: Deadline,
     ) -> Result<FindOutcome, RouterError> {
         let mut lost = Failures::default();
@@ -61,7 +61,7 @@ impl Router {
         loop {
             self.check_loaded(corpus, &lost).await?;
             let cluster = self.cluster.view();
-            let copies = cluster.layout.map().has_copies();
+            let is_replicated = cluster.layout.map().is_replicated();
             let avoided = lost.avoided(cluster.nodes.silent());
             let readers = cluster.readers(&avoided);
             let plan = plan(&readers, corpus, near, lost.down()).await?;
@@ -70,8 +70,8 @@ impl Router {
                 return Err(lost.error(&corpus.record.name));
             }
             let others = cluster.layout.nodes().len() > lost.nodes.len() + 1;
-            let is_not_last = others && (copies || may_go_around(corpus, near));
-            let asked = Asked {
+            let is_not_last = others && (is_replicated || may_go_around(corpus, near));
+            let asked = SearchRound {
                 watched: &self.cluster,
                 cluster: &cluster,
                 readers: &readers,
@@ -106,7 +106,7 @@ impl Router {
     }
 
     /// The answers of one round, proven. A round that is lost needs no proof: the next one has its own.
-    async fn proven(&self, asked: &Asked<'_>) -> Result<Answers, RouterError> {
+    async fn proven(&self, asked: &SearchRound<'_>) -> Result<Answers, RouterError> {
         let mut proof = pin!(self.prove(Claim {
             cluster: asked.cluster,
             readers: asked.readers,
@@ -171,7 +171,7 @@ impl Router {
 async fn plan(
     readers: &Arc<Readers>,
     corpus: &OpenCorpus,
-    near: &Near,
+    near: &QueryBatch,
     down: BTreeSet<NodeId>,
 ) -> Result<QueryPlan, RouterError> {
     let tables = Arc::clone(corpus.tables());
@@ -185,14 +185,14 @@ async fn plan(
 }
 
 /// Whether a lost node may be gone around, so that a round should leave time for another.
-fn may_go_around(corpus: &OpenCorpus, near: &Near) -> bool {
+fn may_go_around(corpus: &OpenCorpus, near: &QueryBatch) -> bool {
     near.spec.allow_partial || near.max_distance < corpus.layout().distance()
 }
 
 /// The answers of all nodes in one, and what may be missing.
 async fn complete(
     corpus: &OpenCorpus,
-    near: &Near,
+    near: &QueryBatch,
     plan: QueryPlan,
     answers: Vec<(usize, Matches)>,
 ) -> Result<FindOutcome, RouterError> {

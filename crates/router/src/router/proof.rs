@@ -28,7 +28,7 @@ use crate::nodes::{CallError, Load};
 use crate::readers::Readers;
 
 /// How long other replicas have before the metadata is asked.
-const CONFIRMING: Duration = Duration::from_millis(20);
+const CONFIRM_TIMEOUT: Duration = Duration::from_millis(20);
 
 /// What is to be proven: that the records of these shards are the current ones.
 pub(super) struct Claim<'a> {
@@ -46,7 +46,7 @@ pub(super) struct Claim<'a> {
 impl Router {
     /// Proves a claim. Answers the shards that have another record now, as stale, and those that cannot be proven.
     pub(super) async fn prove(&self, claim: Claim<'_>) -> Failures {
-        if !claim.cluster.layout.map().has_copies() {
+        if !claim.cluster.layout.map().is_replicated() {
             return Failures::default();
         }
         let begun = Instant::now();
@@ -76,14 +76,14 @@ enum Proof<T> {
     None(ShardSet),
 }
 
-/// The first proof that there is. The metadata is read after [`CONFIRMING`], or once it is clear that there is no
+/// The first proof that there is. The metadata is read after [`CONFIRM_TIMEOUT`], or once it is clear that there is no
 /// quorum. Meanwhile replicas may still confirm.
 async fn first_proof<T, E>(
     confirmed: impl Future<Output = Result<(), ShardSet>>,
     read: impl Future<Output = Result<T, E>>,
 ) -> Proof<T> {
     let mut confirmed = pin!(confirmed);
-    let open = match timeout(CONFIRMING, &mut confirmed).await {
+    let open = match timeout(CONFIRM_TIMEOUT, &mut confirmed).await {
         Ok(Ok(())) => return Proof::Confirmed,
         Ok(Err(open)) => Some(open),
         Err(_elapsed) => None,

@@ -16,7 +16,7 @@ use crate::error::RouterError;
 use crate::nodes::Client;
 
 /// How long nodes may take to say what they hold.
-const LOOKING: Duration = Duration::from_secs(5);
+const CONTENTS_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The same where the request goes on without those that are silent.
 const LOOKING_SHORTLY: Duration = Duration::from_secs(2);
@@ -43,7 +43,8 @@ impl Router {
         if corpora.revision() > 0 {
             return Ok(corpora);
         }
-        self.check_no_loss(corpora, Deadline::within(LOOKING)).await
+        self.check_no_loss(corpora, Deadline::within(CONTENTS_TIMEOUT))
+            .await
     }
 
     /// Refuses if nodes hold a corpus that has no record. Its name would seem to be free, while routers that remember it
@@ -83,7 +84,7 @@ impl Router {
         let looking = if may_be_away {
             LOOKING_SHORTLY
         } else {
-            LOOKING
+            CONTENTS_TIMEOUT
         };
         let deadline = deadline.min(Deadline::within(looking));
         let (stored, silent) = self.stored(corpora, &recorded, deadline).await?;

@@ -16,7 +16,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_millis(200);
 
 /// How long after the first refusal there are rounds. A node that died is taken out of the records in half of that.
-const LAST: Duration = Duration::from_secs(4);
+const ROUNDS_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// The rounds that a request has left.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl Rounds {
     /// The same, until there is news.
     async fn after(&mut self, news: impl Future<Output = ()>, deadline: Deadline) -> bool {
         let now = Instant::now();
-        let end = *self.end.get_or_insert(now + LAST);
+        let end = *self.end.get_or_insert(now + ROUNDS_TIMEOUT);
         if now >= end {
             return false;
         }
@@ -84,14 +84,17 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn rounds_go_on_for_a_while_after_the_first_refusal() {
         let mut rounds = Rounds::new();
-        advance(2 * LAST).await;
+        advance(2 * ROUNDS_TIMEOUT).await;
         let begun = Instant::now();
         let mut count = 0;
         while rounds.after(pending(), soon()).await {
             count += 1;
         }
         let took = begun.elapsed();
-        assert!(took >= LAST && took <= LAST + 2 * LONGEST_PAUSE, "{took:?}");
+        assert!(
+            took >= ROUNDS_TIMEOUT && took <= ROUNDS_TIMEOUT + 2 * LONGEST_PAUSE,
+            "{took:?}"
+        );
         assert!(count > 10, "{count}");
     }
 

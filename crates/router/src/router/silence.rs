@@ -21,13 +21,13 @@ use crate::nodes::{CallError, Load};
 use crate::readers::{Avoided, others};
 
 /// How long a node has for its work before it is asked for a sign of life, again and again.
-const WORKING: Duration = Duration::from_millis(60);
+const SIGN_AFTER: Duration = Duration::from_millis(60);
 
 /// How long it has for that.
-const ANSWERING: Duration = Duration::from_millis(80);
+const SIGN_WITHIN: Duration = Duration::from_millis(80);
 
 /// What a search asks of a node, and who may answer instead.
-pub(super) struct Around<'a> {
+pub(super) struct AskedNode<'a> {
     pub(super) watched: &'a WatchedCluster,
     pub(super) cluster: &'a ClusterView,
     pub(super) avoided: &'a Avoided,
@@ -38,11 +38,11 @@ pub(super) struct Around<'a> {
 /// Waits for an answer of a node as long as a shard is still the node's. The node must also give signs of life, or no
 /// other may answer (SL1).
 pub(super) async fn unless_lost<A>(
-    around: &Around<'_>,
+    around: &AskedNode<'_>,
     answer: impl Future<Output = Result<A, CallError>>,
 ) -> Result<A, CallError> {
     let lost = async {
-        sleep(WORKING).await;
+        sleep(SIGN_AFTER).await;
         tokio::select! {
             () = around.silence() => CallError::Silent,
             () = around.watched.left(around.node, around.shards) => CallError::WrongEpoch,
@@ -62,9 +62,9 @@ pub(super) async fn unless_silent<A>(
     answer: impl Future<Output = Result<A, CallError>>,
 ) -> Result<A, CallError> {
     let silence = async {
-        sleep(WORKING).await;
+        sleep(SIGN_AFTER).await;
         while lives(cluster, node).await {
-            sleep(WORKING).await;
+            sleep(SIGN_AFTER).await;
         }
     };
     tokio::select! {
@@ -74,7 +74,7 @@ pub(super) async fn unless_silent<A>(
     }
 }
 
-impl Around<'_> {
+impl AskedNode<'_> {
     /// Waits until the node gives no sign of life, and others may answer.
     async fn silence(&self) {
         loop {
@@ -84,7 +84,7 @@ impl Around<'_> {
             if !signs[0] && self.have_others() {
                 return;
             }
-            sleep(WORKING).await;
+            sleep(SIGN_AFTER).await;
         }
     }
 
@@ -117,9 +117,9 @@ async fn lives(cluster: &ClusterView, node: &NodeId) -> bool {
     };
     let asked = Instant::now();
     let work = || ready(Ok(Work::Confirm(nothing.clone())));
-    let deadline = Deadline::within(ANSWERING);
+    let deadline = Deadline::within(SIGN_WITHIN);
     let sign = cluster.nodes.work(node, deadline, Load::Queries(0), work);
-    let sign = timeout(ANSWERING, sign).await;
+    let sign = timeout(SIGN_WITHIN, sign).await;
     let is_silent = is_silence(&sign, asked.elapsed());
     if is_silent {
         cluster.nodes.note_silent(node);
@@ -141,7 +141,7 @@ fn is_silence<A, E>(sign: &Result<Result<A, CallError>, E>, took: Duration) -> b
         },
         Err(_) => false,
     };
-    !is_there && took < 2 * ANSWERING
+    !is_there && took < 2 * SIGN_WITHIN
 }
 
 #[cfg(test)]
@@ -192,7 +192,7 @@ mod tests {
     impl Frozen {
         /// Waits for an answer of a node about all its shards, which does not come.
         async fn ask(&self, node: &NodeId, avoided: &Avoided) -> CallError {
-            let around = Around {
+            let around = AskedNode {
                 watched: &self.watched,
                 cluster: &self.cluster,
                 avoided,
@@ -205,7 +205,7 @@ mod tests {
 
         /// The same, for a while.
         async fn ask_shortly(&self, node: &NodeId, avoided: &Avoided) -> Option<CallError> {
-            let asked = timeout(4 * (WORKING + ANSWERING), self.ask(node, avoided)).await;
+            let asked = timeout(4 * (SIGN_AFTER + SIGN_WITHIN), self.ask(node, avoided)).await;
             asked.ok()
         }
     }
@@ -252,14 +252,14 @@ mod tests {
         let asked = frozen.ask(&first, &others);
         let mut asked = std::pin::pin!(asked);
         assert!(
-            timeout(2 * (WORKING + ANSWERING), &mut asked)
+            timeout(2 * (SIGN_AFTER + SIGN_WITHIN), &mut asked)
                 .await
                 .is_err()
         );
         let left = frozen.cluster.layout.node(&node(2)).unwrap().clone();
         let layout = ClusterLayout::planned(vec![left], 1).unwrap();
         frozen.layouts.send_replace(Arc::new(layout));
-        let left = timeout(WORKING, asked).await.unwrap();
+        let left = timeout(SIGN_AFTER, asked).await.unwrap();
         assert!(matches!(left, CallError::WrongEpoch), "{left:?}");
     }
 
@@ -267,12 +267,12 @@ mod tests {
     #[test]
     fn silence_says_nothing_to_a_process_that_was_late_itself() {
         let (answered, nothing) = (Ok::<_, ()>(Ok(ShardId(1))), Err(()));
-        assert!(!is_silence(&answered, ANSWERING));
+        assert!(!is_silence(&answered, SIGN_WITHIN));
         assert!(!is_silence(
             &Ok::<Result<(), _>, ()>(Err(CallError::NoMemory)),
-            ANSWERING
+            SIGN_WITHIN
         ));
-        assert!(is_silence::<(), _>(&nothing, ANSWERING));
-        assert!(!is_silence::<(), _>(&nothing, 2 * ANSWERING));
+        assert!(is_silence::<(), _>(&nothing, SIGN_WITHIN));
+        assert!(!is_silence::<(), _>(&nothing, 2 * SIGN_WITHIN));
     }
 }

@@ -10,7 +10,7 @@ use crate::Fingerprint;
 use crate::scan::{self, HitBuffer, One, Sink};
 
 /// Entries that are found before they are looked at: room costs time before anything is found.
-const ROOM: usize = 64;
+const FOUND_ENTRIES: usize = 64;
 
 /// Runs that one query is looked up in before that takes memory from the heap.
 const STOPS: usize = 16;
@@ -41,7 +41,7 @@ impl Bounds {
     pub fn new(steps: usize) -> Self {
         Self {
             steps,
-            found: HitBuffer::with_room(ROOM),
+            found: HitBuffer::with_room(FOUND_ENTRIES),
         }
     }
 

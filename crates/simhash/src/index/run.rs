@@ -30,10 +30,10 @@ pub(super) const MAX_RUN: usize = u32::MAX as usize;
 const TEN_BUCKETS: u64 = 47;
 
 /// Entries of a bucket whose heads take more than two lines.
-const LARGE: usize = 32;
+const LARGE_BUCKET_ENTRIES: usize = 32;
 
 /// Buckets for each query of a search: if there are more, few queries share one.
-const SHARED: usize = 4;
+const MOST_BUCKETS_A_QUERY: usize = 4;
 
 /// Most cache lines of a bucket that are prefetched; the processor itself prefetches the others.
 const LINES: usize = 16;
@@ -43,7 +43,7 @@ const BLOCK: usize = 4096;
 
 /// Entries that are unpacked without checking the end of the bucket. Most buckets have no more, and the padding behind
 /// a run covers them.
-const TOGETHER: usize = 8;
+const UNCHECKED_ENTRIES: usize = 8;
 
 /// An immutable, never empty, sorted run.
 #[derive(Debug)]
@@ -137,7 +137,7 @@ impl Run {
     /// share one.
     pub(super) fn wants_order(&self, queries: usize) -> bool {
         let buckets = self.directory().len();
-        self.len() > LARGE * buckets && queries * SHARED > buckets
+        self.len() > LARGE_BUCKET_ENTRIES * buckets && queries * MOST_BUCKETS_A_QUERY > buckets
     }
 
     /// Bytes of heap memory of the run.
@@ -172,12 +172,12 @@ impl Run {
         leading | self.packed().low_bytes(place) & ((1 << self.shift) - 1)
     }
 
-    /// Unpacks all values, in ascending blocks. It unpacks [`TOGETHER`] of a bucket before it checks the bucket's size,
+    /// Unpacks all values, in ascending blocks. It unpacks [`UNCHECKED_ENTRIES`] of a bucket before it checks the bucket's size,
     /// as the processor would mispredict that branch. The next bucket overwrites surplus values.
     fn blocks(&self, mut block: impl FnMut(&[u64])) {
         let packed = self.packed();
         let below = (1 << self.shift) - 1;
-        let (mut values, mut filled) = ([0; BLOCK + TOGETHER], 0);
+        let (mut values, mut filled) = ([0; BLOCK + UNCHECKED_ENTRIES], 0);
         // Without the empty last bucket, whose values may not fit 64 bits.
         let directory = packed.directory;
         let buckets = directory[..directory.len() - 1].windows(2);
@@ -185,10 +185,10 @@ impl Run {
             let leading = self.base + ((bucket as u64) << self.shift);
             let (mut place, end) = (ends[0] as usize, ends[1] as usize);
             while place < end {
-                for (ahead, value) in values[filled..][..TOGETHER].iter_mut().enumerate() {
+                for (ahead, value) in values[filled..][..UNCHECKED_ENTRIES].iter_mut().enumerate() {
                     *value = leading | packed.low_bytes(place + ahead) & below;
                 }
-                let fit = (end - place).min(TOGETHER);
+                let fit = (end - place).min(UNCHECKED_ENTRIES);
                 (place, filled) = (place + fit, filled + fit);
                 if filled >= BLOCK {
                     block(&values[..filled]);
@@ -254,8 +254,9 @@ impl Packer {
         let width = width(shift);
         let base = first >> shift << shift;
         let buckets = ((last - base) >> shift) as usize + 1;
-        let tails = ((len + TOGETHER) * HEAD).next_multiple_of(LINE);
-        let directory = tails + ((len + TOGETHER) * (width - HEAD) + HEAD).next_multiple_of(LINE);
+        let tails = ((len + UNCHECKED_ENTRIES) * HEAD).next_multiple_of(LINE);
+        let directory =
+            tails + ((len + UNCHECKED_ENTRIES) * (width - HEAD) + HEAD).next_multiple_of(LINE);
         let end = directory + (buckets + 2) * size_of::<u32>();
         let run = Run {
             parts: scan::Lines::zeroed(end),

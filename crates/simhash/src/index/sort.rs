@@ -10,7 +10,7 @@ use crate::scan::{self, BATCH, Level, Zeroed};
 use crate::table::Table;
 
 /// Fewer values than this are sorted at once.
-const SMALL: usize = 4096;
+const FEW_VALUES: usize = 4096;
 
 /// Bits that the scatter looks at.
 const SCATTER_BITS: u32 = 11;
@@ -32,7 +32,7 @@ pub(super) struct Permuted<'a> {
 impl Permuted<'_> {
     /// The permuted values, mixed, ascending, in `buffer`.
     pub(super) fn sorted<'b>(&self, buffer: &'b mut Zeroed<u64>) -> &'b [u64] {
-        if self.fingerprints.len() < SMALL {
+        if self.fingerprints.len() < FEW_VALUES {
             let (values, mut len) = (buffer.room(self.fingerprints.len()), 0);
             self.batches(|batch| {
                 values[len..len + batch.len()].copy_from_slice(batch);

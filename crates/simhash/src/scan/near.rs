@@ -29,10 +29,10 @@ use crate::layout::low_bits;
 pub(crate) const BATCH: usize = 512;
 
 /// A load is asked for when its turn is this many queries away.
-const AHEAD: usize = 24;
+const QUERIES_AHEAD: usize = 24;
 
 /// Entries that wait for their tails together.
-const NEAR: usize = 32;
+const WAITING_ENTRIES: usize = 32;
 
 /// Lines of a large bucket that a kernel goes through before it looks at those that are near: the first cache holds
 /// them.
@@ -40,7 +40,7 @@ const NEAR: usize = 32;
 pub(super) const STRETCH: usize = 64;
 
 /// Buckets of several prefixes that have more entries are narrowed by bisection before they are read.
-const LINEAR: usize = 512;
+const LINEAR_BUCKET_ENTRIES: usize = 512;
 
 /// A query at one bucket.
 #[derive(Clone, Copy, Debug)]
@@ -75,7 +75,7 @@ impl Probe<'_> {
     #[inline(always)]
     fn candidates(&self, value: u64, places: Places) -> Places {
         let of_one_prefix = self.run.shift == self.prefix.count_zeros();
-        if of_one_prefix || places.len() <= LINEAR {
+        if of_one_prefix || places.len() <= LINEAR_BUCKET_ENTRIES {
             return places;
         }
         self.run
@@ -89,12 +89,12 @@ pub(crate) struct HitBuffer {
     found: Vec<(u32, u64)>,
     room: usize,
     /// Entries whose heads are near, while their tails are loaded.
-    near: Vec<Near>,
+    near: Vec<NearEntry>,
 }
 
 /// An entry whose head is near a query's.
 #[derive(Debug)]
-struct Near {
+struct NearEntry {
     query: u32,
     place: u32,
     value: u64,
@@ -228,12 +228,12 @@ fn check(probe: &Probe, one: One, place: u32, sink: &mut Sink) -> ControlFlow<()
     }
     prefetch(run.tails, place as usize * (run.width - HEAD));
     let One { query, value, .. } = one;
-    sink.found.near.push(Near {
+    sink.found.near.push(NearEntry {
         query,
         place,
         value,
     });
-    if sink.found.near.len() >= NEAR {
+    if sink.found.near.len() >= WAITING_ENTRIES {
         settle(probe, sink)?;
     }
     ControlFlow::Continue(())
@@ -252,7 +252,7 @@ fn settle(probe: &Probe, sink: &mut Sink) -> ControlFlow<()> {
 fn settle_all(probe: &Probe, sink: &mut Sink) -> ControlFlow<()> {
     let run = &probe.run;
     let mut all = std::mem::take(&mut sink.found.near);
-    let mut compare = |near: Near| {
+    let mut compare = |near: NearEntry| {
         let difference = run.low_bytes(near.place as usize) ^ near.value & run.low_mask();
         let is_match = difference & probe.prefix == 0
             && difference.count_ones() <= probe.max_distance
@@ -270,7 +270,7 @@ fn settle_all(probe: &Probe, sink: &mut Sink) -> ControlFlow<()> {
 /// Calls `scan` for each query with the places of the entries that may share its
 /// prefix.
 ///
-/// A query passes three stations, [`AHEAD`] queries apart: its part of the
+/// A query passes three stations, [`QUERIES_AHEAD`] queries apart: its part of the
 /// directory is asked for, then its entries, then they are scanned. Neighbours
 /// in one bucket ask once.
 #[inline(always)]
@@ -282,20 +282,20 @@ pub(super) fn pipeline(
     let run = &probe.run;
     let mut query = 0;
     for queries in queries.chunks(BATCH) {
-        let mut buckets = [0; BATCH + 2 * AHEAD];
+        let mut buckets = [0; BATCH + 2 * QUERIES_AHEAD];
         for (bucket, &value) in buckets.iter_mut().zip(queries) {
             *bucket = run.bucket(value);
         }
-        let mut places = [Places::default(); BATCH + AHEAD];
-        for &bucket in &buckets[..2 * AHEAD] {
+        let mut places = [Places::default(); BATCH + QUERIES_AHEAD];
+        for &bucket in &buckets[..2 * QUERIES_AHEAD] {
             run.prefetch_places(bucket);
         }
-        for place in 0..AHEAD {
+        for place in 0..QUERIES_AHEAD {
             places[place] = run.places(buckets[place]);
         }
         for (place, &value) in queries.iter().enumerate() {
-            let ahead = place + AHEAD;
-            run.prefetch_places(buckets[ahead + AHEAD]);
+            let ahead = place + QUERIES_AHEAD;
+            run.prefetch_places(buckets[ahead + QUERIES_AHEAD]);
             places[ahead] = if buckets[ahead] == buckets[ahead - 1] {
                 places[ahead - 1]
             } else {

@@ -4,7 +4,7 @@ use simshard_simhash::Fingerprint;
 use simshard_topology::replication::{is_later, may_stay};
 use simshard_topology::{CorpusUid, Version};
 
-use super::{CompareError, CopyRange, Digest, Digester, Part};
+use super::{CompareError, CopyRange, Digest, Digester, RangeElements};
 use crate::element::{Element, State};
 use crate::error::ReadError;
 use crate::merge::Cursor;
@@ -155,8 +155,8 @@ pub(crate) fn is_outdone(
     ranges: &[CopyRange],
 ) -> Result<bool, ReadError> {
     let all = Version(u64::MAX);
-    let mut aside = Part::within(aside, ranges, all)?;
-    let mut received = Part::within(received, ranges, all)?;
+    let mut aside = RangeElements::within(aside, ranges, all)?;
+    let mut received = RangeElements::within(received, ranges, all)?;
     while let Some((corpus, old)) = aside.element() {
         let key = (corpus, old.fingerprint, old.id);
         while let Some((corpus, new)) = received.element()

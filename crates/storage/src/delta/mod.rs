@@ -100,7 +100,7 @@ impl Digester {
 }
 
 /// The elements of a stream that are in some ranges, or in none of them, and have no later version than one.
-pub(crate) struct Part<'a, C> {
+pub(crate) struct RangeElements<'a, C> {
     elements: C,
     ranges: &'a [CopyRange],
     until: Version,
@@ -108,7 +108,7 @@ pub(crate) struct Part<'a, C> {
     within: bool,
 }
 
-impl<'a, C: Cursor> Part<'a, C> {
+impl<'a, C: Cursor> RangeElements<'a, C> {
     /// The elements in these ranges.
     pub(crate) fn within(
         elements: C,
@@ -165,7 +165,7 @@ impl<'a, C: Cursor> Part<'a, C> {
     }
 }
 
-impl<C: Cursor> Cursor for Part<'_, C> {
+impl<C: Cursor> Cursor for RangeElements<'_, C> {
     fn element(&self) -> Option<(CorpusUid, Element<'_>)> {
         self.elements.element()
     }

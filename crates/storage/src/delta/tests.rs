@@ -67,7 +67,7 @@ struct Scene {
 
 /// What was copied.
 #[derive(Debug)]
-struct Copied {
+struct CopiedShard {
     result: Contents,
     /// Elements that were sent.
     sent: usize,
@@ -113,7 +113,7 @@ impl Scene {
     }
 
     /// Copies, as two stores do.
-    fn copy(&self) -> Copied {
+    fn copy(&self) -> CopiedShard {
         let (source, aside) = (table(&self.source), table(&self.aside));
         let mut comparison = Comparison::new(aside.cursor(|_| true), self.until);
         let mut later = Memtable::default();
@@ -140,7 +140,7 @@ impl Scene {
         assert!(compare(&mut cursor, corpora, self.until, self.per_range, visit).unwrap());
         let Differing { ranges, has_later } = comparison.finish().unwrap();
         let mut replaced = Memtable::default();
-        let mut part = Part::within(source.cursor(|_| true), &ranges, self.until).unwrap();
+        let mut part = RangeElements::within(source.cursor(|_| true), &ranges, self.until).unwrap();
         while let Some((corpus, element)) = part.element() {
             take(corpus, element, &mut replaced);
             part.advance().unwrap();
@@ -151,10 +151,10 @@ impl Scene {
         let rest: Box<dyn Cursor> = if is_kept {
             Box::new(all())
         } else {
-            Box::new(Part::outside(all(), &ranges, self.until).unwrap())
+            Box::new(RangeElements::outside(all(), &ranges, self.until).unwrap())
         };
         let result = contents(Merge::new(vec![rest, Box::new(received())]));
-        Copied {
+        CopiedShard {
             result,
             sent,
             differing: ranges,

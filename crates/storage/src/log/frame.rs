@@ -178,7 +178,7 @@ pub(crate) struct Frame<'a> {
 
 /// The bytes after the frames of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rest {
+pub(crate) enum AfterFrames {
     /// Nothing, or zeros.
     End,
     /// A write that was cut off.
@@ -233,15 +233,15 @@ impl<'a> Frames<'a> {
     ///
     /// Frames that were written together may reach the disk in any order before their sync ends. So what is
     /// damaged was surely on disk only if a later frame says so, by its `synced`. Its header is enough.
-    pub(crate) fn rest(&self) -> Rest {
+    pub(crate) fn rest(&self) -> AfterFrames {
         let rest = self.file.get(self.offset..).unwrap_or_default();
         let Some(last) = rest.iter().rposition(|byte| *byte != 0) else {
-            return Rest::End;
+            return AfterFrames::End;
         };
         let mut offsets = (self.offset..=self.offset + last).step_by(ALIGNMENT);
         match offsets.find(|offset| self.shows_damage(*offset)) {
-            Some(witness) => Rest::Damage { witness },
-            None => Rest::TornTail { bytes: last + 1 },
+            Some(witness) => AfterFrames::Damage { witness },
+            None => AfterFrames::TornTail { bytes: last + 1 },
         }
     }
 

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::error::{Damage, LogError};
 use super::file;
-use super::frame::{FILE_HEADER_BYTES, FileHeader, Frames, MAX_FILE_BYTES, Rest};
+use super::frame::{AfterFrames, FILE_HEADER_BYTES, FileHeader, Frames, MAX_FILE_BYTES};
 use super::record::{Record, is_mark};
 use super::tail::{AbruptEnd, Tail, Torn};
 use crate::directory::{Directory, Opening, StoredFile};
@@ -231,10 +231,12 @@ impl Reader {
         }
         let offset = frames.offset();
         let torn_bytes = match frames.rest() {
-            Rest::End => None,
-            Rest::TornTail { bytes } if is_last => Some(bytes),
-            Rest::TornTail { .. } => return Err(damaged(path, offset, Damage::NotLast).into()),
-            Rest::Damage { witness } => {
+            AfterFrames::End => None,
+            AfterFrames::TornTail { bytes } if is_last => Some(bytes),
+            AfterFrames::TornTail { .. } => {
+                return Err(damaged(path, offset, Damage::NotLast).into());
+            }
+            AfterFrames::Damage { witness } => {
                 return Err(damaged(path, offset, Damage::Witnessed { witness }).into());
             }
         };

@@ -10,7 +10,7 @@ use simshard_topology::{CorpusUid, ShardId, Version};
 
 use super::Store;
 use super::catalog::Corpus;
-use crate::delta::{Compared, CopyRange, Part, compare, elements_per_range};
+use crate::delta::{Compared, CopyRange, RangeElements, compare, elements_per_range};
 use crate::element::Element;
 use crate::error::ReadError;
 use crate::memtable::Memtable;
@@ -57,7 +57,7 @@ impl Pinned {
         until: Version,
         mut visit: impl FnMut(CorpusUid, Element<'_>) -> bool,
     ) -> Result<(), ReadError> {
-        let mut part = Part::within(self.elements()?, ranges, until)?;
+        let mut part = RangeElements::within(self.elements()?, ranges, until)?;
         while let Some((corpus, element)) = part.element()
             && visit(corpus, element)
         {

@@ -2,7 +2,7 @@
 //! operator checks the disk first.
 //!
 //! After a failed write or sync, the page cache may differ from the disk. Reads then succeed until the cache is
-//! dropped. With one copy of the documents, a node must not go on by itself.
+//! dropped. With one replica, a node must not go on by itself.
 
 use std::io;
 use std::path::PathBuf;

@@ -8,7 +8,9 @@ use simshard_topology::replication::Epoch;
 use simshard_topology::{CorpusUid, ShardId, Version};
 
 use super::{Disk, Store};
-use crate::delta::{CompareError, Comparison, CopyRange, Differing, Digest, Part, is_outdone};
+use crate::delta::{
+    CompareError, Comparison, CopyRange, Differing, Digest, RangeElements, is_outdone,
+};
 use crate::element::{Element, ShardCopy};
 use crate::error::{ReadError, WriteError};
 use crate::files;
@@ -255,7 +257,7 @@ impl CopyBase {
         ranges: &[CopyRange],
     ) -> Result<(SegmentId, SegmentWriter), CopyError> {
         let (id, mut writer) = self.writer()?;
-        let rest = Part::outside(self.elements(corpora)?, ranges, self.until())?;
+        let rest = RangeElements::outside(self.elements(corpora)?, ranges, self.until())?;
         let mut streams: Vec<Box<dyn Cursor + '_>> = vec![Box::new(rest)];
         streams.push(Box::new(elements(received, corpora)?));
         let mut merged = Merge::new(streams);

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use simshard_topology::ShardId;
 
 /// The first rest of a shard.
-const FIRST: Duration = Duration::from_secs(30);
+const FIRST_REST: Duration = Duration::from_secs(30);
 
 /// Rests grow to this.
-const LONGEST: Duration = Duration::from_secs(10 * 60);
+const LONGEST_REST: Duration = Duration::from_secs(10 * 60);
 
 /// The shards that rest: until when, and how long.
 #[derive(Debug, Default)]
@@ -20,7 +20,7 @@ impl Resting {
     /// Lets a shard rest, twice as long as the last time.
     pub(super) fn add(&mut self, shard: ShardId, now: Instant) {
         let before = self.0.get(&shard);
-        let length = before.map_or(FIRST, |(_, length)| LONGEST.min(2 * *length));
+        let length = before.map_or(FIRST_REST, |(_, length)| LONGEST_REST.min(2 * *length));
         self.0.insert(shard, (now + length, length));
     }
 
@@ -57,22 +57,22 @@ mod tests {
         let (one, two) = (ShardId(1), ShardId(2));
         assert_eq!(resting.next_end(start), None);
         resting.add(one, start);
-        resting.add(two, start + FIRST / 2);
+        resting.add(two, start + FIRST_REST / 2);
         assert!(resting.has(one, start) && !resting.has(ShardId(3), start));
-        assert_eq!(resting.next_end(start), Some(FIRST));
-        assert!(!resting.has(one, start + FIRST));
-        assert_eq!(resting.next_end(start + FIRST), Some(FIRST / 2));
-        assert_eq!(resting.next_end(start + 2 * FIRST), None);
+        assert_eq!(resting.next_end(start), Some(FIRST_REST));
+        assert!(!resting.has(one, start + FIRST_REST));
+        assert_eq!(resting.next_end(start + FIRST_REST), Some(FIRST_REST / 2));
+        assert_eq!(resting.next_end(start + 2 * FIRST_REST), None);
         resting.add(one, start);
-        assert_eq!(resting.next_end(start + FIRST), Some(FIRST / 2));
-        assert!(resting.has(one, start + 2 * FIRST - FIRST / 2));
+        assert_eq!(resting.next_end(start + FIRST_REST), Some(FIRST_REST / 2));
+        assert!(resting.has(one, start + 2 * FIRST_REST - FIRST_REST / 2));
         for _ in 0..100 {
             resting.add(one, start);
         }
-        assert!(!resting.has(one, start + LONGEST));
+        assert!(!resting.has(one, start + LONGEST_REST));
         resting.remove(one);
         resting.add(one, start);
-        assert!(!resting.has(one, start + FIRST));
+        assert!(!resting.has(one, start + FIRST_REST));
         resting.clear();
         assert_eq!(resting.next_end(start), None);
     }

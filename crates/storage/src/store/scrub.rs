@@ -14,19 +14,19 @@ use crate::segment::Segment;
 const BYTES_A_SECOND: u64 = 8 << 20;
 
 /// The first round begins after this time.
-const FIRST: Duration = Duration::from_secs(10 * 60);
+const FIRST_ROUND_AFTER: Duration = Duration::from_secs(10 * 60);
 
 /// Between the end of one round through all segments and the next.
-const REST: Duration = Duration::from_secs(24 * 60 * 60);
+const PAUSE_BETWEEN_ROUNDS: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Store {
     /// Reads all segments, round after round, until the store is closed.
     pub(crate) fn scrub(&self) {
-        let mut rest = FIRST;
+        let mut rest = FIRST_ROUND_AFTER;
         while self.maintenance.rest(rest) {
             let pace = |bytes| self.maintenance.rest(pause(bytes));
             self.scrub_all(pace);
-            rest = REST;
+            rest = PAUSE_BETWEEN_ROUNDS;
         }
     }
 

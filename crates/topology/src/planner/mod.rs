@@ -68,7 +68,7 @@ pub enum PlanError {
     },
 }
 
-/// Plans the shard map for `nodes` with `replicas` copies of each shard.
+/// Plans the shard map for `nodes` with that number of `replicas` of each shard.
 ///
 /// The version is 1 from scratch. It is that of `previous` where nothing changes (the result then
 /// equals `previous`, order of replicas included), and one more than that otherwise. It counts

@@ -1,7 +1,7 @@
 //! What may happen to a cluster on hosts of its own, and how it is taken back.
 
 use fastrand::Rng;
-use simshard_testkit::{HostCluster, Part};
+use simshard_testkit::{ClusterPart, HostCluster};
 
 use super::oracle::Skew;
 
@@ -18,18 +18,18 @@ pub(super) enum CopyOf {
 /// Something that is done to a cluster.
 #[derive(Clone, Debug)]
 pub(super) enum Fault {
-    Kill(Part),
-    Stop(Part),
-    Freeze(Part),
+    Kill(ClusterPart),
+    Stop(ClusterPart),
+    Freeze(ClusterPart),
     /// The data of a node are lost.
     Wipe(usize),
     /// They are as they were when they were last copied: when this began, or before.
     RollBack(usize, CopyOf),
     /// Packets from the first to the second are lost.
-    Cut(Vec<(Part, Part)>),
+    Cut(Vec<(ClusterPart, ClusterPart)>),
     RestartEtcd,
     Compact,
-    ShiftClock(Part, i64),
+    ShiftClock(ClusterPart, i64),
 }
 
 impl Fault {
@@ -37,14 +37,14 @@ impl Fault {
     pub(super) fn any(random: &mut Rng, nodes: usize, routers: usize, has_network: bool) -> Self {
         let node = random.usize(..nodes);
         let part = match random.usize(..nodes + 1) {
-            0 => Part::Router(random.usize(..routers)),
-            _ => Part::Node(node),
+            0 => ClusterPart::Router(random.usize(..routers)),
+            _ => ClusterPart::Node(node),
         };
         match random.u8(..if has_network { 20 } else { 13 }) {
             0..3 => Self::Kill(part),
             3 => Self::Stop(part),
             4..6 => Self::Freeze(part),
-            6 => Self::Freeze(Part::Etcd),
+            6 => Self::Freeze(ClusterPart::Etcd),
             7 => Self::Wipe(node),
             8 => Self::RollBack(
                 node,
@@ -88,14 +88,14 @@ impl Fault {
     }
 
     /// The parts that it stops or changes.
-    fn parts(&self) -> Vec<Part> {
+    fn parts(&self) -> Vec<ClusterPart> {
         match self {
             Self::Kill(part) | Self::Stop(part) | Self::Freeze(part) => vec![*part],
             // A clock is shifted of processes that do not run as well.
             Self::ShiftClock(part, _) => vec![*part],
-            Self::Wipe(node) | Self::RollBack(node, _) => vec![Part::Node(*node)],
+            Self::Wipe(node) | Self::RollBack(node, _) => vec![ClusterPart::Node(*node)],
             Self::Cut(_) => vec![],
-            Self::RestartEtcd | Self::Compact => vec![Part::Etcd],
+            Self::RestartEtcd | Self::Compact => vec![ClusterPart::Etcd],
         }
     }
 
@@ -104,7 +104,7 @@ impl Fault {
             Self::Kill(part) => cluster.kill(*part),
             Self::Stop(part) => cluster.stop(*part),
             Self::Freeze(part) => cluster.freeze(*part),
-            Self::Wipe(node) => cluster.kill(Part::Node(*node)),
+            Self::Wipe(node) => cluster.kill(ClusterPart::Node(*node)),
             Self::RollBack(node, copy) => {
                 if *copy == CopyOf::Now || !cluster.has_copy(*node) {
                     cluster.copy_data(*node);
@@ -124,7 +124,9 @@ impl Fault {
         match self {
             Self::Kill(part) | Self::Stop(part) => cluster.start_part(*part),
             Self::Freeze(part) => cluster.thaw(*part),
-            Self::Wipe(node) | Self::RollBack(node, _) => cluster.start_part(Part::Node(*node)),
+            Self::Wipe(node) | Self::RollBack(node, _) => {
+                cluster.start_part(ClusterPart::Node(*node));
+            }
             Self::Cut(links) => links.iter().for_each(|&(from, to)| cluster.mend(from, to)),
             Self::RestartEtcd => cluster.etcd().restart(),
             Self::Compact => {}
@@ -137,21 +139,30 @@ impl Fault {
 }
 
 /// The links that are cut: of a node to all others, to one of them, or to etcd; both ways, or one.
-fn cuts(random: &mut Rng, node: usize, nodes: usize, routers: usize) -> Vec<(Part, Part)> {
-    let own = Part::Node(node);
-    let other_nodes = (0..nodes).filter(|other| *other != node).map(Part::Node);
-    let mut others: Vec<Part> = other_nodes.chain((0..routers).map(Part::Router)).collect();
-    others.push(Part::Etcd);
+fn cuts(
+    random: &mut Rng,
+    node: usize,
+    nodes: usize,
+    routers: usize,
+) -> Vec<(ClusterPart, ClusterPart)> {
+    let own = ClusterPart::Node(node);
+    let other_nodes = (0..nodes)
+        .filter(|other| *other != node)
+        .map(ClusterPart::Node);
+    let mut others: Vec<ClusterPart> = other_nodes
+        .chain((0..routers).map(ClusterPart::Router))
+        .collect();
+    others.push(ClusterPart::Etcd);
     let others = match random.u8(..3) {
         0 => others,
-        1 => vec![Part::Etcd],
+        1 => vec![ClusterPart::Etcd],
         _ => vec![others[random.usize(..others.len())]],
     };
     let both = others
         .into_iter()
         .flat_map(|other| [(own, other), (other, own)]);
     let direction = random.u8(..4);
-    let is_cut = |&(from, _): &(Part, Part)| match direction {
+    let is_cut = |&(from, _): &(ClusterPart, ClusterPart)| match direction {
         0 => from == own,
         1 => from != own,
         _ => true,

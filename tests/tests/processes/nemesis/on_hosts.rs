@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use fastrand::Rng;
 use simshard_client::Client;
 use simshard_hosts::Network;
-use simshard_testkit::{HostCluster, Part, Shape, is_long};
+use simshard_testkit::{ClusterPart, HostCluster, Shape, is_long};
 use tokio::runtime::Builder;
 use tokio::task::block_in_place;
 
@@ -74,7 +74,7 @@ impl World {
     async fn take_back(&mut self, fault: &Fault) {
         self.say("end", fault);
         if let Fault::RollBack(node, _) = fault {
-            self.cluster.kill(Part::Node(*node));
+            self.cluster.kill(ClusterPart::Node(*node));
             self.lose_data(fault, *node).await;
         }
         block_in_place(|| fault.end(&mut self.cluster, &self.oracle.skew));
@@ -96,7 +96,7 @@ impl World {
     /// and no answer is wrong.
     fn look(&mut self) {
         for (part, log) in self.cluster.ended() {
-            let Part::Node(node) = part else {
+            let ClusterPart::Node(node) = part else {
                 panic!("{part:?} has ended: {log}");
             };
             assert!(
@@ -192,9 +192,9 @@ async fn survive(seed: u64, network: Option<Network>) {
     // Whichever node is lost now, the others know everything.
     let clients = clients(&cluster);
     for node in 0..shape.nodes {
-        block_in_place(|| cluster.kill(Part::Node(node)));
+        block_in_place(|| cluster.kill(ClusterPart::Node(node)));
         knowledge.check(&clients[0]).await;
-        cluster.start_part(Part::Node(node));
+        cluster.start_part(ClusterPart::Node(node));
         let metadata = cluster.metadata();
         until(async || is_whole(&metadata, shape.replicas).await).await;
     }

@@ -1,6 +1,6 @@
 //! The promised figures of a cluster with replicas in which something fails.
 
-use super::{Case, Programs, Row, Target, Unit, row};
+use super::{Case, Programs, Promise, Target, Unit, row};
 
 pub(super) fn cases() -> Vec<Case> {
     vec![
@@ -18,7 +18,7 @@ pub(super) fn cases() -> Vec<Case> {
 const OF_NODES: [&str; 4] = ["reads_p99_ms", "writes_p99_ms", "failed", "evicted_p99_ms"];
 
 /// The rows of such a case: their names, and how the node fails.
-fn of_node(names: [&'static str; 4], how: &'static str) -> [Row; 4] {
+fn of_node(names: [&'static str; 4], how: &'static str) -> [Promise; 4] {
     let [reads, writes, failed, evicted] = names;
     [
         row(reads, how, Target::AtMost(200.0), Unit::Milliseconds),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 
 use super::list::{ENTRIES, SAMPLES, more};
-use crate::report::bars::{Bars, Row};
+use crate::report::bars::{Bar, Bars};
 use crate::report::numbers::{count, grouped, short};
 use crate::report::section::Section;
 use crate::report::text::{common_folder, outside, outside_within};
@@ -22,7 +22,7 @@ pub(super) fn sizes(report: &Report) -> Option<Section> {
     let body = if bins.is_empty() {
         html! { p.none { "No document has a near-duplicate, so there are no clusters." } }
     } else {
-        let rows = bins.iter().map(|bin| Row {
+        let rows = bins.iter().map(|bin| Bar {
             label: html! { (bin.sizes()) },
             number: bin.clusters,
             aside: count(bin.documents),

@@ -4,7 +4,7 @@ use maud::html;
 
 use super::list::ENTRIES;
 use crate::report::Report;
-use crate::report::bars::{Bars, Row};
+use crate::report::bars::{Bar, Bars};
 use crate::report::numbers::share;
 use crate::report::section::Section;
 use crate::report::summary::pairs;
@@ -20,7 +20,7 @@ pub(super) fn section(report: &Report) -> Option<Section> {
         html! { p.none { "No two documents are within the distance of " (limit) "." } }
     } else {
         let numbers = counts.iter().copied().map(u128::from);
-        let rows = (0..).zip(numbers).map(|(distance, number): (u32, _)| Row {
+        let rows = (0..).zip(numbers).map(|(distance, number): (u32, _)| Bar {
             label: html! { (distance) @if distance == 0 { " " span.hint { "equal" } } },
             number,
             aside: html! { (share(number, all)) },

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::list::{ENTRIES, SAMPLES, more, reasons};
-use crate::report::bars::{Bars, Row};
+use crate::report::bars::{Bar, Bars};
 use crate::report::numbers::{count, factor, share};
 use crate::report::section::Section;
 use crate::report::text::{common_folder, outside, outside_within};
@@ -23,7 +23,7 @@ pub(super) fn prefixes(report: &Report) -> Option<Section> {
     }
     let mean = report.documents as f64 / PREFIXES;
     let has_factors = mean >= LEAST_MEAN;
-    let rows = prefixes.iter().map(|heavy| Row {
+    let rows = prefixes.iter().map(|heavy| Bar {
         label: html! { code { (format!("{:04x}", heavy.prefix)) } },
         number: heavy.documents.into(),
         aside: html! {

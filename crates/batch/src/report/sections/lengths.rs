@@ -3,7 +3,7 @@
 use maud::html;
 
 use crate::report::Report;
-use crate::report::bars::{Bars, Row};
+use crate::report::bars::{Bar, Bars};
 use crate::report::numbers::{count, share};
 use crate::report::section::Section;
 
@@ -19,7 +19,7 @@ pub(super) fn section(report: &Report) -> Option<Section> {
         return None;
     }
     let all: u128 = lengths.iter().map(|&(_, texts)| u128::from(texts)).sum();
-    let rows = lengths.iter().take(BINS).map(|&(most, texts)| Row {
+    let rows = lengths.iter().take(BINS).map(|&(most, texts)| Bar {
         label: html! { "to " (size(most)) },
         number: texts.into(),
         aside: html! { (share(texts.into(), all)) },

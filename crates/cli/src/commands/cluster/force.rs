@@ -19,13 +19,13 @@ use crate::exit::UsageError;
 use crate::say::note;
 
 /// A node that does not answer in this time is asked again.
-const ANSWER: Duration = Duration::from_secs(1);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How often a node is asked before it counts as silent.
 const ATTEMPTS: u32 = 3;
 
 /// How long the nodes may take until they have the new records.
-const INSTALLED: Duration = Duration::from_secs(30);
+const INSTALL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Arguments of `cluster force`.
 #[derive(Args, Debug)]
@@ -217,7 +217,7 @@ impl Cluster {
             if forced.iter().all(has) {
                 return Ok(());
             }
-            if started.elapsed() > INSTALLED {
+            if started.elapsed() > INSTALL_TIMEOUT {
                 let others = self.names(self.reports.keys().copied());
                 bail!(
                     "the records are written, and {} does not serve yet: it waits for all of {others}. If one of them \
@@ -225,7 +225,7 @@ impl Cluster {
                     store.node
                 );
             }
-            sleep(ANSWER / 10).await;
+            sleep(ANSWER_TIMEOUT / 10).await;
         }
         Ok(())
     }
@@ -239,12 +239,12 @@ async fn reports_of(store: &RegisteredStore) -> Option<Reports> {
             return Some(reports);
         }
         // A connection that is refused fails at once.
-        sleep(ANSWER.saturating_sub(asked.elapsed())).await;
+        sleep(ANSWER_TIMEOUT.saturating_sub(asked.elapsed())).await;
     }
     None
 }
 
 async fn ask(store: &RegisteredStore) -> Option<Reports> {
-    let epochs = ask_for_epochs(&store.address, store.id, ANSWER).await?;
+    let epochs = ask_for_epochs(&store.address, store.id, ANSWER_TIMEOUT).await?;
     Some(epochs.into_iter().collect())
 }

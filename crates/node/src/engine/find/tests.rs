@@ -100,7 +100,7 @@ fn a_quick_search_finds_what_others_find() {
 /// N3.
 #[test]
 fn what_may_take_long_is_left_to_others() {
-    let stored = near_each_other(2 * QUICK.hits as u64);
+    let stored = near_each_other(2 * QUICK_REACH.hits as u64);
     let corpus = corpus(&stored);
     assert!(find(&corpus, &stored[..1], 0).nearest_at_once().is_none());
     let far = [Fingerprint(u64::MAX); QUICK_QUERIES];
@@ -143,7 +143,7 @@ fn with_many_tables_few_queries_are_many() {
 #[test]
 fn a_search_that_turns_out_large_is_no_small_one() {
     let small = |find: &Find| find.small(None, &cancellation()).unwrap().is_some();
-    let stored = near_each_other(2 * SMALL.hits as u64 / 64);
+    let stored = near_each_other(2 * SMALL_REACH.hits as u64 / 64);
     let corpus = corpus(&stored);
     assert!(small(&find(&corpus, &stored[..1], 0)));
     assert!(!small(&find(&corpus, &[stored[0]; 64], 0)));

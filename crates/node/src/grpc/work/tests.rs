@@ -407,8 +407,8 @@ async fn small_work_and_changes_do_not_wait_for_large_work() {
 }
 
 /// An answer to be sent.
-fn done(sequence: u64, is_large: bool) -> Done {
-    Done {
+fn done(sequence: u64, is_large: bool) -> WaitingAnswer {
+    WaitingAnswer {
         answer: response(sequence, Ok(Outcome::Matches(Default::default()))),
         is_large,
         _memory: Memory {
@@ -467,7 +467,7 @@ async fn large_work_does_not_wait_for_small_work_or_changes() {
 /// WK6.
 #[test]
 fn small_answers_go_before_large_ones_that_wait() {
-    let mut ready = Ready::default();
+    let mut ready = WaitingAnswers::default();
     for (sequence, is_large) in [(1, true), (2, true), (3, false), (4, false)] {
         ready.push(done(sequence, is_large));
     }

@@ -118,16 +118,16 @@ fn soon() -> Deadline {
     Deadline::within(Duration::from_secs(60))
 }
 
-type Asked = tokio::task::JoinHandle<Result<Answer, CallError>>;
+type AnswerTask = tokio::task::JoinHandle<Result<Answer, CallError>>;
 
 /// Has the node do work.
-fn ask(lane: &Arc<Lane>, number: u32) -> Asked {
+fn ask(lane: &Arc<Lane>, number: u32) -> AnswerTask {
     let lane = Arc::clone(lane);
     tokio::spawn(async move { lane.work(soon(), work(number)).await })
 }
 
 /// The result.
-async fn answer(asked: Asked) -> Result<Answer, CallError> {
+async fn answer(asked: AnswerTask) -> Result<Answer, CallError> {
     let answer = timeout(LONG, asked).await;
     answer.expect("an answer").unwrap()
 }
@@ -170,7 +170,7 @@ async fn each_request_gets_the_one_answer_that_has_its_sequence() {
 async fn a_node_that_does_not_answer_delays_no_request_to_another() {
     let budget = plenty();
     let ((silent, _frozen), (lane, mut node)) = (lane(&budget), lane(&budget));
-    let waiting: Vec<Asked> = (0..QUEUE + 10).map(|_| ask(&silent, 0)).collect();
+    let waiting: Vec<AnswerTask> = (0..QUEUE + 10).map(|_| ask(&silent, 0)).collect();
     while silent.items.capacity() > 0 {
         tokio::task::yield_now().await;
     }
@@ -231,7 +231,7 @@ async fn what_was_given_up_is_not_sent_or_cancelled_however_much_waits() {
     let (lane, mut node) = lane(&plenty());
     let sent = ask(&lane, 0);
     let (sequence, ..) = node.request().await;
-    let queued: Vec<Asked> = (0..QUEUE).map(|_| ask(&lane, 1)).collect();
+    let queued: Vec<AnswerTask> = (0..QUEUE).map(|_| ask(&lane, 1)).collect();
     while lane.items.capacity() > 0 {
         tokio::task::yield_now().await;
     }

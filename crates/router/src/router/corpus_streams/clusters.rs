@@ -13,7 +13,7 @@ use crate::offload::offload;
 use crate::streams::Sink;
 
 /// Fingerprints whose documents are looked up together.
-const TOGETHER: usize = 4096;
+const FINGERPRINTS_A_LOOKUP: usize = 4096;
 
 /// An answer is sent once it has about this many bytes.
 const ANSWER_BYTES: usize = 1 << 20;
@@ -29,7 +29,7 @@ impl CorpusStream {
         sink: Sink<v1::FindClustersResponse>,
     ) -> Result<(), RouterError> {
         let mut outbox = Outbox::new(sink);
-        for together in self.members(distance).await?.chunks(TOGETHER) {
+        for together in self.members(distance).await?.chunks(FINGERPRINTS_A_LOOKUP) {
             self.send_members(together, &mut outbox).await?;
         }
         outbox.finish().await

@@ -20,7 +20,7 @@ use crate::nodes::Client;
 use crate::streams::Sink;
 
 /// Pairs whose documents are looked up together.
-const TOGETHER: usize = 4096;
+const PAIRS_A_LOOKUP: usize = 4096;
 
 /// Bytes of documents that are held together, if there is more than one pair.
 pub(super) const ROOM: usize = 8 << 20;
@@ -37,7 +37,7 @@ impl CorpusStream {
     ) -> Result<(), RouterError> {
         let mut pairs = self.pairs(distance, PairsWanted::All).await?;
         while let Some(batch) = pairs.try_next().await? {
-            for together in batch.chunks(TOGETHER) {
+            for together in batch.chunks(PAIRS_A_LOOKUP) {
                 self.send_pairs(together, &sink).await?;
             }
         }

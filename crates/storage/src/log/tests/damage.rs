@@ -4,7 +4,7 @@ use super::{LogOptions, Numbered, commit, insert, open, recover};
 use crate::log::LogError;
 use crate::log::error::Damage;
 use crate::log::file;
-use crate::log::frame::{FILE_HEADER_BYTES, FileHeader, Frames, Rest};
+use crate::log::frame::{AfterFrames, FILE_HEADER_BYTES, FileHeader, Frames};
 use crate::tests::ForgetfulDirectory;
 use crate::tests::is_long;
 
@@ -89,11 +89,11 @@ fn assert_flips_are_seen(fixture: &Fixture) {
                 let batch = fixture.batches[frame];
                 let next = fixture.batches.iter().position(|first| *first > batch);
                 let witness = fixture.bounds[next.unwrap()];
-                Rest::Damage { witness }
+                AfterFrames::Damage { witness }
             } else {
                 let last = bytes.iter().rposition(|byte| *byte != 0).unwrap();
                 let bytes = last + 1 - start;
-                Rest::TornTail { bytes }
+                AfterFrames::TornTail { bytes }
             };
             assert_eq!(frames.rest(), expected, "bit {bit}");
         }
@@ -168,10 +168,10 @@ fn a_log_that_is_cut_anywhere_is_read_up_to_there() {
         assert_eq!(frames.by_ref().count(), whole.min(1), "{length}");
         let torn = length - fixture.bounds[whole];
         match frames.rest() {
-            Rest::End => assert!(torn == 0 || whole == fixture.frames(), "{length}"),
+            AfterFrames::End => assert!(torn == 0 || whole == fixture.frames(), "{length}"),
             // The last bytes may be zeros.
-            Rest::TornTail { bytes } => assert!(0 < bytes && bytes <= torn, "{length}"),
-            Rest::Damage { .. } => panic!("{length}"),
+            AfterFrames::TornTail { bytes } => assert!(0 < bytes && bytes <= torn, "{length}"),
+            AfterFrames::Damage { .. } => panic!("{length}"),
         }
         if length % step == 0 {
             let read = recover(&fixture.memory(bytes), 1).unwrap().1;

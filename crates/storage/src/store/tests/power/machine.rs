@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::shards_of;
 use super::model::{copied, tables};
 use super::{OWN, owned};
-use crate::delta::{Compared, Part, compare};
+use crate::delta::{Compared, RangeElements, compare};
 use crate::element::{Operation, ShardCopy};
 use crate::error::MaintenanceError;
 use crate::log::tests::commit;
@@ -177,7 +177,7 @@ impl Machine {
         compare(&mut elements, corpora.into_iter(), until, 2, visit)?;
         failed?;
         let ranges = writer.end_ranges()?.to_vec();
-        let mut part = Part::within(source.cursor(|_| true), &ranges, until)?;
+        let mut part = RangeElements::within(source.cursor(|_| true), &ranges, until)?;
         while let Some((corpus, element)) = part.element() {
             writer.push(corpus, element)?;
             part.advance()?;
