@@ -5,7 +5,8 @@ in one folder that holds the licences, `deploy`, `proto` and an empty `target` o
 
 - A console holds `$ COMMAND` and, below it, what the command prints, errors included.
 - `$ simshard serve ...` runs in a terminal of its own until the end of the page, or until the page
-  shows the same command again with `^C` below it. Shown is what it prints when it is ready.
+  shows the same command again with `^C` below it. Shown is what it prints when it is ready. One that
+  is shown without output is not waited for.
 - A Python program, and a console without output, are followed by a block with what they print.
 - Pages show the usual ports. Here every session has free ones in their place.
 
@@ -37,7 +38,8 @@ from pages import ROOT, Failure, all_pages, blocks_of, examples_of, is_output, i
 COPIED = ["LICENSE-APACHE", "LICENSE-MIT", "deploy", "proto"]
 
 ROUTER = "127.0.0.1:7460"
-USUAL = [ROUTER, "127.0.0.1:7470", "127.0.0.1:7472", "127.0.0.1:7474"]
+PORTS = [7461, 7470, 7472, 7474, 7480, 7482, 7484]
+USUAL = [ROUTER, *(f"127.0.0.1:{port}" for port in PORTS)]
 
 SERVER_SECONDS = 60
 EXAMPLE_SECONDS = 60
@@ -171,8 +173,9 @@ class Session:
             log = self.logs / f"{self.started}.log"
             server = Server(self.real(command.text), self.folder, env, log)
             self.servers[command.text] = server
-            printed = self.usual(server.first_line())
-            compare(where, command.lines(), printed, is_shown(command.lines(), printed))
+            if command.lines():
+                printed = self.usual(server.first_line())
+                compare(where, command.lines(), printed, is_shown(command.lines(), printed))
         if command.is_interrupted():
             self.servers.pop(command.text).stop(signal.SIGINT)
 
