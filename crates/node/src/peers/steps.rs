@@ -139,8 +139,8 @@ impl Members {
             .or_else(|| self.dead_leaving(record))
     }
 
-    /// The step by which this store leaves, if it can write nothing: as a learner it would fail each change (PE6), and with
-    /// a disk that hangs it would hold up each one (PE7).
+    /// The step by which this store leaves, if it can write nothing. As a learner it would fail each change (PE6). With a
+    /// disk that hangs it would hold up each one (PE7).
     fn own_leaving(&self, record: &ShardRecord) -> Option<Step> {
         if record.learner(self.own).is_some() {
             return (!self.can_write()).then_some(Step::DropLearner(self.own));
