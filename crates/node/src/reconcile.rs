@@ -1,5 +1,5 @@
-//! Compares the corpora of a node with the metadata. It does so, if the node can read that, at its start, after each copy of
-//! a shard, and every now and then.
+//! Compares the corpora of a node with the metadata, if the node can read that. It does so at the start, after each copy
+//! of a shard, and every now and then.
 //!
 //! # Invariants
 //! - AG1: a store gets in sync for a shard only after the metadata was read and all that was deleted was dropped. It
@@ -24,7 +24,7 @@ use crate::engine::Engine;
 const INTERVAL: Duration = Duration::from_secs(10);
 
 /// How often it looks for copies of shards that are complete.
-const LOOKING: Duration = Duration::from_millis(200);
+const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Where a node and the metadata differ.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -81,7 +81,7 @@ pub(crate) async fn keep_reconciled(
     if !store.names_stores() {
         return pending().await;
     }
-    let mut ticks = interval(LOOKING);
+    let mut ticks = interval(LOOK_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut next = Instant::now();
     loop {
