@@ -20,8 +20,9 @@ use crate::source::Source;
 pub(crate) enum Batch {
     /// Lines, and how to parse them.
     Lines(Chunk, Arc<LineParser>),
-    /// Documents, pages among them yet to be turned into text, and what was left out beside them.
-    Documents(Vec<(Document, Html)>, Skipped),
+    /// Documents, pages among them yet to be turned into text, and what was left out beside them: each time after
+    /// how many of the documents.
+    Documents(Vec<(Document, Html)>, Vec<(usize, Skipped)>),
 }
 
 /// How sources are read.
@@ -48,16 +49,35 @@ pub(crate) struct DocumentBatches {
 impl Batch {
     /// Hands each record to `take`, up to the first bad line.
     pub(crate) fn parse<'a>(&'a self, mut take: impl FnMut(Record<'a>)) -> ChunkOutcome {
+        self.parse_placed(|_, record| take(record))
+    }
+
+    /// What a reader of documents passed over, each time after how many of the documents.
+    pub(crate) fn skipped(&self) -> &[(usize, Skipped)] {
         match self {
-            Self::Lines(chunk, parser) => parser.parse_chunk(chunk, take),
-            Self::Documents(documents, skipped) => {
-                for (document, html) in documents {
-                    take(html.of_record(document.into()));
+            Self::Lines(..) => &[],
+            Self::Documents(_, skipped) => skipped,
+        }
+    }
+
+    /// As [`Batch::parse`], with the place of each record: its line, or how many came before it.
+    pub(crate) fn parse_placed<'a>(
+        &'a self,
+        mut take: impl FnMut(u64, Record<'a>),
+    ) -> ChunkOutcome {
+        match self {
+            Self::Lines(chunk, parser) => {
+                parser.parse_lines(chunk, |line, record| take(line.number, record))
+            }
+            Self::Documents(documents, between) => {
+                for (place, (document, html)) in (0..).zip(documents) {
+                    take(place, html.of_record(document.into()));
                 }
-                ChunkOutcome {
-                    skipped: skipped.clone(),
-                    ..ChunkOutcome::default()
+                let mut outcome = ChunkOutcome::default();
+                for (_, skipped) in between {
+                    outcome.skipped += skipped;
                 }
+                outcome
             }
         }
     }
@@ -172,12 +192,15 @@ impl DocumentBatches {
 
     fn next(&mut self, least_bytes: usize) -> Option<Result<Batch, InputError>> {
         let mut documents = Vec::new();
-        let mut skipped = Skipped::default();
+        let mut skipped: Vec<(usize, Skipped)> = Vec::new();
         let mut gathered = 0;
         while gathered < least_bytes && self.failed.is_none() {
             match self.source.next() {
                 None => break,
-                Some(Found::Skipped(more)) => skipped += &more,
+                Some(Found::Skipped(more)) => match skipped.last_mut() {
+                    Some((after, before)) if *after == documents.len() => *before += &more,
+                    Some(_) | None => skipped.push((documents.len(), more)),
+                },
                 Some(Found::Failed(error)) => self.failed = Some(error),
                 Some(Found::Document(document, html)) => {
                     gathered += bytes(&document).max(1);

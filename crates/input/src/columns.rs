@@ -1,9 +1,11 @@
 //! The documents of a part of an input, as columns.
 
+mod trail;
+
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use simshard_simhash::{Fingerprint, TextRecipe, Window, word_runs};
+use simshard_simhash::{Degenerate, Fingerprint, TextRecipe, Window, word_runs};
 
 use crate::batches::Batch;
 use crate::degenerate::DegenerateTexts;
@@ -12,6 +14,7 @@ use crate::error::InputError;
 use crate::input::Input;
 use crate::lengths::TextLengths;
 use crate::skipped::Skipped;
+use trail::{LeftOut, Trail};
 
 /// Documents in the order of their input, one element each in every column.
 #[derive(Debug, Default)]
@@ -20,9 +23,9 @@ pub struct Columns {
     pub fingerprints: Vec<Fingerprint>,
     /// Their ids; `None` for bare fingerprints (`hashes`): see [`Columns::id`].
     pub(crate) ids: Option<IdColumn>,
-    /// The skipped items. With a sample they may lie beyond its end.
+    /// The skipped items; with a sample, those before its last document.
     pub skipped: Skipped,
-    /// Texts that say too little. With a sample this may tell of some beyond its end.
+    /// Texts that say too little.
     pub degenerate: DegenerateTexts,
     /// How long the texts are that have a fingerprint.
     pub(crate) lengths: TextLengths,
@@ -96,10 +99,20 @@ impl IdColumn {
     }
 }
 
+/// What is counted of a document's text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Judged {
+    degenerate: Option<Degenerate>,
+    /// `None` if the document has no text.
+    bytes: Option<usize>,
+}
+
 /// The result of a batch.
 #[derive(Default)]
 struct BatchColumns {
     columns: Columns,
+    /// For a sample, which may end in it.
+    trail: Option<Trail>,
     error: Option<InputError>,
 }
 
@@ -128,11 +141,28 @@ pub fn for_each_part<E: From<InputError>>(
         Some(most) => usize::try_from(most).unwrap_or(usize::MAX),
     };
     input.for_each_batch(
-        |batch| part_of(batch, recipe, is_bare, min_words),
+        |batch| {
+            part_of(
+                batch,
+                recipe,
+                is_bare,
+                min_words,
+                sample.is_some_and(|most| most > 0),
+            )
+        },
         |parts| {
             for part in parts {
-                let BatchColumns { mut columns, error } = part?;
-                columns.truncate(room);
+                let BatchColumns {
+                    mut columns,
+                    trail,
+                    error,
+                } = part?;
+                if let Some(trail) = trail
+                    && columns.fingerprints.len() >= room
+                {
+                    columns.truncate(room);
+                    trail.cut(&mut columns, room);
+                }
                 room -= columns.fingerprints.len();
                 take(columns)?;
                 if room == 0 {
@@ -149,18 +179,39 @@ pub fn for_each_part<E: From<InputError>>(
 
 /// The documents of a batch. No generic function, so that it is compiled here, where the parsers
 /// are, whatever crate reads.
-fn part_of(batch: &Batch, recipe: TextRecipe, is_bare: bool, min_words: usize) -> BatchColumns {
-    let mut part = BatchColumns::default();
+fn part_of(
+    batch: &Batch,
+    recipe: TextRecipe,
+    is_bare: bool,
+    min_words: usize,
+    is_sampled: bool,
+) -> BatchColumns {
+    let mut part = BatchColumns {
+        trail: is_sampled.then(Trail::default),
+        ..BatchColumns::default()
+    };
     part.columns.fingerprints.reserve(batch.most_documents());
     let mut ids = IdColumn::default();
-    let outcome = batch.parse(|record| {
+    let outcome = batch.parse_placed(|place, record| {
         if is_shorter(&record.content, min_words) {
             part.columns.skipped.short_texts += 1;
+            if let Some(trail) = &mut part.trail {
+                trail.leave_out(place, LeftOut::ShortText);
+            }
             return;
         }
-        part.columns
-            .push(&record, recipe, (!is_bare).then_some(&mut ids));
+        let ids = (!is_bare).then_some(&mut ids);
+        let judged = part.columns.push(&record, recipe, ids);
+        if let Some(trail) = &mut part.trail {
+            match judged {
+                Some(judged) => trail.add(place, judged),
+                None => trail.leave_out(place, LeftOut::UnhashableText),
+            }
+        }
     });
+    if let Some(trail) = &mut part.trail {
+        trail.finish(batch, &outcome);
+    }
     part.columns.ids = (!is_bare).then_some(ids);
     part.columns.skipped += &outcome.skipped;
     part.error = outcome.error;
@@ -176,34 +227,55 @@ pub(crate) fn is_shorter(content: &RecordContent<'_>, min_words: usize) -> bool 
     min_words > 0 && words() < min_words
 }
 
+impl Judged {
+    fn of(content: &RecordContent<'_>) -> Self {
+        match content {
+            RecordContent::Text(text) => Self {
+                degenerate: Degenerate::of(text),
+                bytes: Some(text.len()),
+            },
+            RecordContent::Fingerprint(_) => Self {
+                degenerate: None,
+                bytes: None,
+            },
+        }
+    }
+}
+
 impl Columns {
+    /// Adds a document, and tells what was counted of it; `None` if it has no fingerprint.
     #[inline]
     pub(crate) fn push(
         &mut self,
         record: &Record<'_>,
         recipe: TextRecipe,
         ids: Option<&mut IdColumn>,
-    ) {
+    ) -> Option<Judged> {
         let fingerprint = match &record.content {
-            RecordContent::Text(text) => {
-                let fingerprint = recipe.fingerprint(text);
-                if fingerprint.is_some() {
-                    self.degenerate.judge(text);
-                    self.lengths.count(text);
-                }
-                fingerprint
-            }
+            RecordContent::Text(text) => recipe.fingerprint(text),
             RecordContent::Fingerprint(fingerprint) => Some(*fingerprint),
         };
         let Some(fingerprint) = fingerprint else {
             self.skipped.unhashable_texts += 1;
-            return;
+            return None;
         };
+        let judged = Judged::of(&record.content);
+        self.count(judged);
         match ids {
             Some(ids) => ids.push(&record.id),
             None => self.place(&record.id),
         }
         self.fingerprints.push(fingerprint);
+        Some(judged)
+    }
+
+    fn count(&mut self, judged: Judged) {
+        if let Some(reason) = judged.degenerate {
+            self.degenerate.count(reason);
+        }
+        if let Some(bytes) = judged.bytes {
+            self.lengths.count(bytes);
+        }
     }
 
     /// Notes on which line the next bare fingerprint stands.

@@ -11,13 +11,11 @@ use simshard_simhash::Degenerate;
 pub struct DegenerateTexts([u64; Degenerate::ALL.len()]);
 
 impl DegenerateTexts {
-    /// Counts a text if it is degenerate.
-    pub(crate) fn judge(&mut self, text: &str) {
-        if let Some(reason) = Degenerate::of(text) {
-            let counts = Degenerate::ALL.iter().zip(&mut self.0);
-            for (_, count) in counts.filter(|(one, _)| **one == reason) {
-                *count += 1;
-            }
+    /// Counts a text that is degenerate for this reason.
+    pub(crate) fn count(&mut self, reason: Degenerate) {
+        let counts = Degenerate::ALL.iter().zip(&mut self.0);
+        for (_, count) in counts.filter(|(one, _)| **one == reason) {
+            *count += 1;
         }
     }
 

@@ -32,11 +32,11 @@ pub struct Parts {
     pub has_ids: bool,
     /// Whether the recipe made the fingerprints, of texts or features; the input may carry them.
     pub by_recipe: bool,
-    /// The skipped items. With a sample they may lie beyond its end.
+    /// The skipped items; with a sample, those before its last document.
     pub skipped: Skipped,
-    /// Texts that say too little. With a sample this may tell of some beyond its end.
+    /// Texts that say too little.
     pub degenerate: DegenerateTexts,
-    /// How long the texts are that have a fingerprint. With a sample this may tell of some beyond its end.
+    /// How long the texts are that have a fingerprint.
     pub lengths: TextLengths,
 }
 

@@ -19,6 +19,7 @@ mod options;
 pub(crate) mod parquet;
 mod patterns;
 mod round_trip;
+mod sample;
 mod tsv;
 mod warc;
 
