@@ -129,6 +129,7 @@ fn everything(ids: &[String]) -> Report {
         pairs: pairs(ids),
         lengths: (0..14).map(|step| (32 << step, 400_000 >> step)).collect(),
         empty_texts: 3_207,
+        too_little: None,
         heaviest_prefixes: prefixes.collect(),
         crowded: vec![degenerate(0x77c3_01fe_9a04_d2b8, 9_000, Why::Crowded, ids)],
         degenerate: vec![
@@ -195,6 +196,7 @@ fn extremes(ids: &[String]) -> Report {
         pairs: vec![longest_pair(&id); 100],
         lengths: vec![(1, u64::MAX), (u64::MAX, 1)],
         empty_texts: u64::MAX,
+        too_little: Some("fewer than 5 characters, which is too short for textdedup-3".to_owned()),
         crowded: vec![degenerate(7, u64::MAX, Why::Crowded, ids)],
         heaviest_prefixes: vec![
             HeavyPrefix {

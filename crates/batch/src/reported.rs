@@ -73,6 +73,7 @@ pub(crate) fn report(
         largest_clusters: largest,
         pairs,
         lengths: about.lengths.bins(),
+        too_little: about.recipe.and_then(too_little),
         empty_texts: empty_texts.unwrap_or(0) + about.skipped.unhashable_texts,
         heaviest_prefixes: heaviest_prefixes(documents, PREFIXES),
         crowded,
@@ -122,6 +123,12 @@ fn add_texts(
     Ok(())
 }
 
+/// What the texts have that are too short for a recipe; `None` where those are the texts without words.
+fn too_little(recipe: TextRecipe) -> Option<String> {
+    let few = recipe.too_little()?;
+    Some(format!("{few}, which is too short for {recipe}"))
+}
+
 fn degenerate_texts(texts: DegenerateTexts) -> Vec<(String, u64)> {
     let reasons = texts.reasons();
     reasons
@@ -144,7 +151,7 @@ fn timings(timings: Timings) -> Vec<(String, Duration)> {
         ("write", write),
     ];
     if !read_again.is_zero() {
-        phases.push(("read the texts below", read_again));
+        phases.push(("read again for the excerpts", read_again));
     }
     let named = phases.into_iter();
     named.map(|(name, time)| (name.to_owned(), time)).collect()

@@ -85,16 +85,28 @@ pub(crate) fn deduplicated(done: &Deduplicated) {
     left_out(&done.skipped);
     degenerate(done.degenerate);
     if done.without_fingerprint > 0 {
-        let texts = counted(done.without_fingerprint, "text");
-        note(format!(
-            "kept {texts} without words, which have no fingerprint"
-        ));
+        let texts = without_fingerprint(done.without_fingerprint, done.recipe, "no fingerprint");
+        note(format!("kept {texts}"));
     }
     let seconds = done.elapsed.as_secs_f64();
     if watched() {
         note(format!("{}, {seconds:.2} s", done.found));
     } else {
         note(&done.found);
+    }
+}
+
+/// How many texts have no fingerprint, why not, and so what else.
+pub(crate) fn without_fingerprint(count: u64, recipe: Option<Recipe>, lack: &str) -> String {
+    let texts = counted(count, "text");
+    let have = if count == 1 { "has" } else { "have" };
+    let recipe = recipe.and_then(|recipe| recipe.for_texts().ok());
+    let few = recipe.and_then(|recipe| Some((recipe.too_little()?, recipe)));
+    match few {
+        None => format!("{texts} without words, which {have} {lack}"),
+        Some((few, recipe)) => {
+            format!("{texts} of {few}, too short for {recipe}, which {have} {lack}")
+        }
     }
 }
 

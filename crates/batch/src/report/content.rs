@@ -31,8 +31,10 @@ pub struct Report {
     pub pairs: Vec<PairSample>,
     /// The most bytes of a text, and how many texts are longer than those before it and not longer than that.
     pub lengths: Vec<(u64, u64)>,
-    /// Texts without words: those of the empty text's fingerprint, and those that the recipe gives none.
+    /// Texts that the recipe makes nothing of: those of the empty text's fingerprint, and those that it gives none.
     pub empty_texts: u64,
+    /// What these texts have; `None` if it is no words.
+    pub too_little: Option<String>,
     /// The leading 16 bits that most documents share, heaviest first.
     pub heaviest_prefixes: Vec<HeavyPrefix>,
     /// Fingerprints that the most documents share.
@@ -53,6 +55,11 @@ impl Report {
     /// The first entries of a list: at most `most`, or fewer where the page would be too large.
     pub(super) fn first<'a, T>(&self, entries: &'a [T], most: usize) -> &'a [T] {
         &entries[..entries.len().min((most >> self.halved).max(1))]
+    }
+
+    /// What the texts have that the recipe makes nothing of, for people.
+    pub(super) fn content_of_empty_texts(&self) -> &str {
+        self.too_little.as_deref().unwrap_or("no words")
     }
 
     /// Whether the command makes clusters, so that their absence says something.

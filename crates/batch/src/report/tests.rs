@@ -113,6 +113,7 @@ fn full(text: &str) -> Report {
         }],
         lengths: vec![(64, 5), (128, 900)],
         empty_texts: 7,
+        too_little: None,
         heaviest_prefixes: vec![HeavyPrefix {
             prefix: 0xbeef,
             documents: 30,
@@ -353,6 +354,31 @@ fn one_cluster_of_a_billion_documents_has_one_bar() {
         page.text
             .contains("999\u{202f}999\u{202f}999 of 1\u{202f}000\u{202f}000\u{202f}000")
     );
+}
+
+#[test]
+fn what_texts_lack_that_a_recipe_makes_nothing_of_is_said() {
+    let empty = Degenerate {
+        why: Why::EmptyText,
+        ..full("id").degenerate[0].clone()
+    };
+    let few = "fewer than 5 characters, which is too short for textdedup-3";
+    for (too_little, said) in [(None, "no words"), (Some(few.to_owned()), few)] {
+        let report = Report {
+            too_little,
+            degenerate: vec![empty.clone()],
+            ..full("id")
+        };
+        let text = Parsed::of(&page(&report)).text;
+        assert!(
+            text.contains(&format!("7 texts have {said}. Nothing")),
+            "{said}"
+        );
+        assert!(
+            text.contains(&format!("these documents have {said}.")),
+            "{said}"
+        );
+    }
 }
 
 /// H3: long lists and long texts are cut, and the page says how much is missing.

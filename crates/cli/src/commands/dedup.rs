@@ -25,8 +25,9 @@ it is there, and a list of the dropped documents before it. Records of warc
 without a text stay; in a compressed archive each record is a member or frame of
 its own.
 
-Texts without words have no fingerprint: nothing says that two of them are
-near-duplicates, so all are kept, and counted. Lines that --skip-bad-lines
+Texts without words have no fingerprint, nor have texts too short for another
+recipe: nothing says that two of them are near-duplicates, so all are kept, and
+counted. Lines that --skip-bad-lines
 leaves out are left out of the output too.
 
 Examples:

@@ -102,9 +102,9 @@ pub struct FindFirstArgs {
     /// Print the documents that have no match, as they stand in the input, instead of all with matches
     ///
     /// The lines of jsonl, csv, lines, tsv and hashes are printed again byte for byte, in their order, with
-    /// headers and blank lines. Texts without words have no match. Documents are compared with those of
-    /// the corpus, not with one another. The input is read twice; standard input is copied to a
-    /// temporary file meanwhile.
+    /// headers and blank lines. Texts without a fingerprint, such as those without words, have no match.
+    /// Documents are compared with those of the corpus, not with one another. The input is read
+    /// twice; standard input is copied to a temporary file meanwhile.
     #[arg(long, conflicts_with_all = ["fingerprint", "text", "allow_partial", "max_ids"])]
     pub only_new: bool,
     /// The documents to search for.

@@ -254,6 +254,58 @@ fn kept_lines_stay_byte_for_byte_and_the_longest_of_texts_is_chosen() {
     let output = run(BINARY, ["dedup", &input, "-o", &out], "");
     let expected = "kept 2 texts without words, which have no fingerprint\n";
     assert!(log(&output).contains(expected), "{}", log(&output));
+    let output = run(
+        BINARY,
+        ["dedup", &input, "-o", &out, "--recipe", "textdedup-3"],
+        "",
+    );
+    let expected = "kept 2 texts of fewer than 5 characters, too short for textdedup-3, which have no fingerprint\n";
+    assert!(log(&output).contains(expected), "{}", log(&output));
+}
+
+#[test]
+fn a_line_that_is_too_long_ends_the_command_or_is_counted() {
+    let folder = Folder::new();
+    let out = folder.path("out.jsonl");
+    let long = format!(
+        "{{\"id\":\"long\",\"text\":\"{}\"}}\n",
+        "x ".repeat(5 << 20)
+    );
+    let lines: Vec<&str> = TEXTS.split_inclusive('\n').collect();
+    let with_long = [&lines[..3], &[&long], &lines[3..]].concat().concat();
+    let input = folder.write("in.jsonl", &with_long);
+    for stdin in [false, true] {
+        let (input, text) = match stdin {
+            true => ("-", &*with_long),
+            false => (&*input, ""),
+        };
+        let said = refuse(&[input, "-f", "jsonl", "-o", &out], text);
+        assert!(said.contains(":4: the line takes more than"), "{said}");
+        assert!(!fs::exists(&out).unwrap());
+        let skipping = [
+            "dedup",
+            input,
+            "-f",
+            "jsonl",
+            "-o",
+            &out,
+            "--skip-bad-lines",
+        ];
+        let output = run(BINARY, skipping, text);
+        assert!(
+            log(&output).contains("skipped 1 bad line\n"),
+            "{}",
+            log(&output)
+        );
+        assert!(
+            log(&output).contains("kept 4 of 5 documents"),
+            "{}",
+            log(&output)
+        );
+        let expected = [&lines[..3], &lines[4..]].concat().concat();
+        assert_eq!(folder.read("out.jsonl"), expected);
+        fs::remove_file(&out).unwrap();
+    }
 }
 
 /// I6.

@@ -49,6 +49,37 @@ fn file_commands_leave_out_texts_without_fingerprint_and_count_them() {
 }
 
 #[test]
+fn the_report_says_what_texts_without_fingerprint_lack() {
+    let folder = tempfile::tempdir().unwrap();
+    let [pages, report] = ["pages.jsonl", "report.html"].map(|name| folder.path().join(name));
+    std::fs::write(&pages, PAGES).unwrap();
+    for (recipe, said) in [
+        ("words-v3", "</data> texts have no words."),
+        ("words-v1", "</data> texts have no words."),
+        (
+            "textdedup-3",
+            "</data> text has fewer than 5 characters, which is too short for textdedup-3.",
+        ),
+    ] {
+        let [pages, report] = [&pages, &report].map(|path| path.to_str().unwrap());
+        both(&["find-pairs", pages, "--recipe", recipe, "--report", report]);
+        let page = std::fs::read_to_string(report).unwrap();
+        assert!(page.contains(said), "{recipe}");
+        assert!(page.contains("read again for the excerpts"), "{recipe}");
+    }
+}
+
+#[test]
+fn a_sample_counts_its_own_texts() {
+    for (most, said) in [("1", ""), ("2", "skipped 1 unhashable text\n")] {
+        let args = ["hash", "--format", "jsonl", "--sample", most];
+        let expected =
+            format!("recipe words-v3\n{said}degenerate texts: {most} of few distinct words\n");
+        assert_eq!(both(&args).1, expected);
+    }
+}
+
+#[test]
 fn degenerate_texts_are_counted_and_short_ones_left_out_where_that_is_asked_for() {
     let prose = "the quick brown fox jumps over the lazy dog and runs home";
     let digits: String = (100..140).map(|number| format!("{number} ")).collect();

@@ -79,6 +79,21 @@ impl TextRecipe {
         }
     }
 
+    /// How little the texts have that the recipe makes nothing of, such as `fewer than 5 characters`; `None`
+    /// where these are the texts without words. They have no fingerprint, or that of the empty text.
+    #[must_use]
+    pub fn too_little(self) -> Option<String> {
+        match self {
+            Self::WordsV3 | Self::WordsV2(_) | Self::WordsV1 | Self::Leonsim3 | Self::Leonsim4 => {
+                None
+            }
+            Self::MozShingle(window) => Some(format!("fewer than {window} tokens")),
+            Self::JenkinsWindow(_) => Some("no characters".to_owned()),
+            Self::JenkinsWindowCompat(window) => Some(format!("at most {window} bytes")),
+            Self::TextDedup(_) => Some(format!("fewer than {} characters", textdedup::FEWEST)),
+        }
+    }
+
     /// The same fingerprint, computed word for word as the recipe is defined, and slowly: to hold
     /// [`fingerprint`](Self::fingerprint) against.
     #[must_use]

@@ -129,7 +129,7 @@ fn card(one: &Degenerate, report: &Report) -> Markup {
                 (count(one.documents)) @if one.documents == 1 { " document" } @else { " documents" }
                 " (" (share(one.documents.into(), documents.into())) ")"
             }
-            @if let Some(explained) = explained(one.why) { p { (explained) } }
+            @if let Some(explained) = explained(one.why, report) { p { (explained) } }
             @if !folder.is_empty() { p.folder { "in " (outside(folder)) } }
             @if !samples.is_empty() {
                 ul.samples aria-label="Some of the documents" {
@@ -142,19 +142,20 @@ fn card(one: &Degenerate, report: &Report) -> Markup {
 }
 
 /// Why a fingerprint stands for no text; `None` if it stands for many.
-fn explained(why: Why) -> Option<&'static str> {
+fn explained(why: Why, report: &Report) -> Option<Markup> {
     match why {
-        Why::EmptyText => {
-            Some("What the recipe makes of an empty text: these documents have no words.")
-        }
-        Why::AllZero => Some(
-            "Every bit is 0. Empty texts often have this fingerprint, and programs that write 0 for a \
-             missing one.",
-        ),
-        Why::AllOne => Some(
-            "Every bit is 1. Texts hardly ever have this fingerprint: it is likely a mark for a \
-             missing one.",
-        ),
+        Why::EmptyText => Some(html! {
+            "What the recipe makes of an empty text: these documents have "
+            (report.content_of_empty_texts()) "."
+        }),
+        Why::AllZero => Some(html! {
+            "Every bit is 0. Empty texts often have this fingerprint, and programs that write 0 for a "
+            "missing one."
+        }),
+        Why::AllOne => Some(html! {
+            "Every bit is 1. Texts hardly ever have this fingerprint: it is likely a mark for a "
+            "missing one."
+        }),
         Why::Crowded => None,
     }
 }

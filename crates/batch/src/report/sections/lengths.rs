@@ -1,4 +1,4 @@
-//! How long the texts are, those without words apart.
+//! How long the texts are, those that the recipe makes nothing of apart.
 
 use maud::html;
 
@@ -41,7 +41,7 @@ pub(super) fn section(report: &Report) -> Option<Section> {
             @if empty > 0 {
                 p.none {
                     (count(empty)) @if empty == 1 { " text has" } @else { " texts have" }
-                    " no words. Nothing says that two of them are near-duplicates."
+                    " " (report.content_of_empty_texts()) ". Nothing says that two of them are near-duplicates."
                 }
             }
             @if !lengths.is_empty() { (bars.table()) }

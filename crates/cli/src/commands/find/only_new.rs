@@ -19,7 +19,7 @@ use super::search::Search;
 use crate::commands::pipeline::{BATCH, IN_FLIGHT};
 use crate::exit::UsageError;
 use crate::progress;
-use crate::say::{left_out, note};
+use crate::say::{left_out, note, without_fingerprint};
 
 /// Prints the documents without a match.
 pub(super) async fn run(
@@ -43,7 +43,7 @@ pub(super) async fn run(
     let mut read = input.read(&mut |documents| bar.inc(documents))?;
     bar.finish_and_clear();
     let mut skipped = read.parts.skipped.clone();
-    let wordless = std::mem::take(&mut skipped.unhashable_texts);
+    let unhashable = std::mem::take(&mut skipped.unhashable_texts);
     // One match that is another document is enough to tell.
     let search = Search {
         spec: SearchSpec {
@@ -78,7 +78,11 @@ pub(super) async fn run(
     let new = is_known.iter().filter(|is_known| !**is_known).count() as u64;
     let of = is_known.len() as u64;
     print(input, &read.marks)?;
-    say(new + wordless, of + wordless, wordless, &skipped);
+    if unhashable > 0 {
+        let texts = without_fingerprint(unhashable, Some(recipe), "no match");
+        note(format!("printed {texts}"));
+    }
+    say(new + unhashable, of + unhashable, &skipped);
     Ok(())
 }
 
@@ -122,13 +126,7 @@ fn without_header(bytes: &[u8]) -> &[u8] {
     bytes
 }
 
-fn say(new: u64, of: u64, wordless: u64, skipped: &Skipped) {
-    if wordless > 0 {
-        let texts = counted(wordless, "text");
-        note(format!(
-            "printed {texts} without words, which have no match"
-        ));
-    }
+fn say(new: u64, of: u64, skipped: &Skipped) {
     left_out(skipped);
     note(format!(
         "{new} of {} have no match",
