@@ -139,6 +139,7 @@ impl Evaluation {
             "repeated": self.repeated,
             "wordless": self.wordless,
             "drawn_from": self.drawn_from,
+            "wordless_labels": self.wordless_labels,
             "unknown_labels": self.unknown_labels,
             "short": self.skipped.short_texts,
             "degenerate": degenerate(|one| json!(one.texts)),

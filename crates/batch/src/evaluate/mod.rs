@@ -49,7 +49,7 @@ pub struct Evaluate {
     pub input: InputOptions,
     /// The recipes that are compared.
     pub recipes: Vec<TextRecipe>,
-    /// How many texts are evaluated at most; 0 means all. With labels, all that they name are.
+    /// How many different texts are evaluated at most; 0 means all. With labels, all that they name are.
     pub sample: usize,
     /// Which pairs are true where no labels say it.
     pub truth: Truth,
@@ -81,9 +81,9 @@ pub enum EvaluateError {
     #[error(
         "the texts have {}, and at least {LEAST_TRUE_PAIRS} are needed: evaluate more texts, or label \
          more pairs",
-        counted(.0, "true pair")
+        counted(.0.true_pairs, "true pair")
     )]
-    FewTruePairs(u64),
+    FewTruePairs(Box<Evaluation>),
     /// The system gives no threads.
     #[error("cannot start the threads")]
     Threads(#[from] ThreadPoolBuildError),
@@ -107,13 +107,15 @@ impl EvaluateError {
 pub struct Evaluation {
     /// Texts that were evaluated.
     pub texts: u64,
-    /// Texts left out because one before them is equal word for word.
+    /// Texts of the input left out because one before them is equal word for word.
     pub repeated: u64,
     /// Texts left out because they have no words.
     pub wordless: u64,
-    /// How many texts these were drawn from, if not from all.
+    /// How many different texts these were drawn from, if not all are evaluated.
     pub drawn_from: Option<u64>,
-    /// Labelled pairs left out because a text of them is not in the input.
+    /// Labelled pairs left out because a text of them has no words.
+    pub wordless_labels: u64,
+    /// Labelled pairs left out because a text of them is not in the input, or was skipped.
     pub unknown_labels: u64,
     /// Lines and texts that were skipped for other reasons.
     pub skipped: Skipped,
@@ -147,7 +149,7 @@ pub fn evaluate(job: &Evaluate, progress: Progress) -> Result<Evaluation, Evalua
         let evaluation = count(job, sample, progress);
         match evaluation.true_pairs {
             LEAST_TRUE_PAIRS.. => Ok(evaluation),
-            few => Err(EvaluateError::FewTruePairs(few)),
+            _ => Err(EvaluateError::FewTruePairs(evaluation.into())),
         }
     })
 }
@@ -157,11 +159,13 @@ fn count(job: &Evaluate, sample: Sample, progress: Progress) -> Evaluation {
     texts.sort_by(|a, b| (a.runs.len(), &a.id).cmp(&(b.runs.len(), &b.id)));
     let runs: Vec<&[u64]> = texts.iter().map(|text| text.runs.as_slice()).collect();
     let sets = Sets::new(&runs);
-    let mut unknown_labels = 0;
+    let [mut wordless_labels, mut unknown_labels] = [0; 2];
     let tallies = match &job.labels {
         Some(labels) => {
-            let (known, unknown) = places(labels, &texts);
-            unknown_labels = unknown;
+            let known = places(labels, &texts);
+            wordless_labels = labels.that_name(&sample.wordless_ids);
+            let left_out = labels.pairs.len() - known.len();
+            unknown_labels = left_out as u64 - wordless_labels;
             tally::labelled(&texts, &sets, &known)
         }
         None => {
@@ -176,6 +180,7 @@ fn count(job: &Evaluate, sample: Sample, progress: Progress) -> Evaluation {
         repeated: sample.repeated,
         wordless: sample.wordless,
         drawn_from: sample.drawn_from,
+        wordless_labels,
         unknown_labels,
         skipped: sample.skipped,
         degenerate: degenerate(&texts),
@@ -184,8 +189,8 @@ fn count(job: &Evaluate, sample: Sample, progress: Progress) -> Evaluation {
     }
 }
 
-/// The labelled pairs by the places of their texts, and how many name a text that is not there.
-fn places(labels: &Labels, texts: &[Text]) -> (Vec<(usize, usize, bool)>, u64) {
+/// The labelled pairs by the places of their texts, where both are there.
+fn places(labels: &Labels, texts: &[Text]) -> Vec<(usize, usize, bool)> {
     let places = texts.iter().enumerate();
     let places: HashMap<&str, usize> = places
         .map(|(place, text)| (text.id.as_str(), place))
@@ -195,9 +200,7 @@ fn places(labels: &Labels, texts: &[Text]) -> (Vec<(usize, usize, bool)>, u64) {
         let (a, b) = (place(a)?, place(b)?);
         Some((a.min(b), a.max(b), *is_true))
     });
-    let known: Vec<_> = known.collect();
-    let unknown = labels.pairs.len() - known.len();
-    (known, unknown as u64)
+    known.collect()
 }
 
 fn degenerate(texts: &[Text]) -> Vec<DegenerateTexts> {

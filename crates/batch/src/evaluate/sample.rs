@@ -1,15 +1,16 @@
 //! Reading the texts to evaluate: all of a small input, some neighbourhoods of a large one.
 //!
 //! A random sample of many documents holds almost no near-duplicates. So of an input with more
-//! documents than the sample may have, documents are drawn at random, each with what is near it. All
+//! different texts than the sample may have, some are drawn at random, each with what is near it. All
 //! texts get the fingerprint of `words-v3` when the input is read first, and what is drawn is read
-//! the second time.
+//! the second time. Of texts equal word for word only the first counts, drawn or not.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fastrand::Rng;
 use indicatif::ProgressBar;
+use parking_lot::RwLock;
 use rayon::prelude::*;
 use simshard_input::{
     Carries, Check, Format, Ids, Input, InputError, InputOptions, Needs, Skipped, for_each_text,
@@ -17,7 +18,7 @@ use simshard_input::{
 use simshard_simhash::{Fingerprint, FingerprintSet, TextRecipe};
 
 use super::tally::MOST_DISTANCE;
-use super::text::Text;
+use super::text::{Text, words_of};
 use super::truth::Labels;
 use super::{Evaluate, EvaluateError};
 use crate::progress::Progress;
@@ -34,11 +35,13 @@ const DRAWN_TOGETHER: usize = 256;
 pub(super) struct Sample {
     /// Those that are evaluated, of texts equal word for word the first.
     pub(super) texts: Vec<Text>,
-    /// Texts that are equal word for word to one before them.
+    /// Texts of the input that are equal word for word to one before them.
     pub(super) repeated: u64,
     /// Texts without words.
     pub(super) wordless: u64,
-    /// How many texts the sample was drawn from, if it is not all of them.
+    /// The ids that labels name of these alone.
+    pub(super) wordless_ids: HashSet<String>,
+    /// How many different texts the sample was drawn from, if it is not all of them.
     pub(super) drawn_from: Option<u64>,
     pub(super) skipped: Skipped,
 }
@@ -47,8 +50,11 @@ pub(super) struct Sample {
 enum Read {
     Wordless,
     Whole(Box<Text>),
-    Near(Option<Fingerprint>),
+    Near(Different),
 }
+
+/// What a text is drawn by: its fingerprint, and a hash of its words. It differs between different texts.
+type Different = (Fingerprint, u64);
 
 impl Sample {
     /// Reads what a job asks for.
@@ -75,18 +81,23 @@ impl Sample {
                 if !wanted.contains(id.as_str()) {
                     return None;
                 }
-                Some(Text::new(id, text, job.truth.window, &job.recipes))
+                let whole = Text::new(id.clone(), text, job.truth.window, &job.recipes);
+                Some(whole.ok_or(id))
             },
             |text| -> Result<bool, InputError> {
                 bar.inc(1);
                 match text {
-                    Some(Some(text)) if seen.insert(text.id.clone()) => sample.texts.push(text),
-                    Some(None) => sample.wordless += 1,
-                    Some(Some(_)) | None => {}
+                    Some(Ok(text)) if seen.insert(text.id.clone()) => sample.texts.push(text),
+                    Some(Err(id)) => {
+                        sample.wordless += 1;
+                        sample.wordless_ids.insert(id);
+                    }
+                    Some(Ok(_)) | None => {}
                 }
                 Ok(true)
             },
         )?;
+        sample.wordless_ids.retain(|id| !seen.contains(id));
         Ok(Self { skipped, ..sample })
     }
 
@@ -94,34 +105,34 @@ impl Sample {
     fn of_input(job: &Evaluate, bar: &ProgressBar) -> Result<Self, EvaluateError> {
         let mut sample = Self::default();
         let mut seen = HashSet::new();
-        let mut fingerprints = Vec::new();
+        let mut different: Vec<Different> = Vec::new();
         let is_full = AtomicBool::new(false);
         let skipped = for_each_text(
             open(&job.input)?,
             |id, text| {
                 if is_full.load(Ordering::Relaxed) {
-                    Read::Near(TextRecipe::default().fingerprint(text))
+                    near(job, text)
                 } else {
                     whole(job, id.to_string(), text)
                 }
             },
             |read| -> Result<bool, EvaluateError> {
                 bar.inc(1);
-                let fingerprint = match read {
-                    Read::Wordless | Read::Near(None) => {
+                different.push(match read {
+                    Read::Wordless => {
                         sample.wordless += 1;
                         return Ok(true);
                     }
-                    Read::Near(Some(fingerprint)) => fingerprint,
+                    Read::Near(one) => one,
                     Read::Whole(mut text) => {
                         let fingerprint = text.fingerprints.pop().flatten();
+                        let one = (fingerprint.unwrap_or_default(), text.words);
                         if !is_full.load(Ordering::Relaxed) {
                             sample.add(*text, &mut seen);
                         }
-                        fingerprint.unwrap_or_default()
+                        one
                     }
-                };
-                fingerprints.push(fingerprint);
+                });
                 if job.sample > 0 && sample.texts.len() > job.sample {
                     is_full.store(true, Ordering::Relaxed);
                     sample.texts.clear();
@@ -131,7 +142,7 @@ impl Sample {
         )?;
         sample.skipped = skipped;
         if is_full.into_inner() {
-            return sample.drawn(job, fingerprints, bar);
+            return sample.drawn(job, different, bar);
         }
         Ok(sample)
     }
@@ -145,24 +156,28 @@ impl Sample {
         }
     }
 
-    /// Reads neighbourhoods of the documents with these fingerprints.
+    /// Reads neighbourhoods of these texts.
     fn drawn(
         self,
         job: &Evaluate,
-        fingerprints: Vec<Fingerprint>,
+        mut different: Vec<Different>,
         bar: &ProgressBar,
     ) -> Result<Self, EvaluateError> {
         if !can_be_read_again(&job.input) {
             return Err(EvaluateError::ReadOnce { sample: job.sample });
         }
-        let all = fingerprints.len() as u64;
-        let (wanted, documents) = neighbourhoods(fingerprints, job.sample);
+        let all = different.len();
+        different.sort_unstable();
+        different.dedup();
         let mut sample = Self {
-            drawn_from: Some(all),
-            repeated: 0,
+            drawn_from: Some(different.len() as u64),
+            repeated: (all - different.len()) as u64,
             ..self
         };
-        let (mut seen, mut read) = (HashSet::new(), 0);
+        let fingerprints = different.into_iter().map(|(fingerprint, _)| fingerprint);
+        let (wanted, count) = neighbourhoods(fingerprints.collect(), job.sample);
+        // Read by all cores, so that none works on a copy of what was taken.
+        let seen = RwLock::new(HashSet::new());
         for_each_text(
             open(&job.input)?,
             |id, text| {
@@ -170,15 +185,20 @@ impl Sample {
                 if !wanted.contains(&fingerprint.0) {
                     return None;
                 }
+                let words = words_of(text, job.truth.window)?;
+                if seen.read().contains(&words) {
+                    return None;
+                }
                 Text::new(id.to_string(), text, job.truth.window, &job.recipes)
             },
             |text| -> Result<bool, InputError> {
                 bar.inc(1);
-                if let Some(text) = text {
-                    sample.add(text, &mut seen);
-                    read += 1;
+                if let Some(text) = text
+                    && seen.write().insert(text.words)
+                {
+                    sample.texts.push(text);
                 }
-                Ok(read < documents)
+                Ok(sample.texts.len() < count)
             },
         )?;
         Ok(sample)
@@ -198,8 +218,17 @@ fn whole(job: &Evaluate, id: String, text: &str) -> Read {
     }
 }
 
-/// Fingerprints drawn at random, each with those near it, until as many documents have them as are wanted. Answers also
-/// how many have them.
+/// What a text is drawn by.
+fn near(job: &Evaluate, text: &str) -> Read {
+    let fingerprint = TextRecipe::default().fingerprint(text);
+    match fingerprint.zip(words_of(text, job.truth.window)) {
+        Some(one) => Read::Near(one),
+        None => Read::Wordless,
+    }
+}
+
+/// Fingerprints drawn at random, each with those near it, until as many different texts have them as are wanted. Answers
+/// also how many have them.
 fn neighbourhoods(fingerprints: Vec<Fingerprint>, count: usize) -> (HashSet<u64>, usize) {
     let (set, repeated) = FingerprintSet::counted(fingerprints);
     let mut order: Vec<u64> = set.as_slice().iter().map(|one| one.0).collect();
@@ -218,9 +247,9 @@ fn neighbourhoods(fingerprints: Vec<Fingerprint>, count: usize) -> (HashSet<u64>
 /// What is drawn of the fingerprints of an input.
 struct Draw<'a> {
     all: &'a [Fingerprint],
-    /// The places of those that several documents have, ascending, with how many do.
+    /// The places of those that several texts have, ascending, with how many do.
     repeated: &'a [(usize, usize)],
-    /// How many documents are wanted.
+    /// How many texts are wanted.
     count: usize,
     /// How many more.
     room: usize,
@@ -238,19 +267,19 @@ impl<'a> Draw<'a> {
         }
     }
 
-    /// How many documents have the fingerprint at a place.
-    fn documents(&self, place: usize) -> usize {
+    /// How many texts have the fingerprint at a place.
+    fn texts(&self, place: usize) -> usize {
         let found = self.repeated.binary_search_by_key(&place, |(at, _)| *at);
         found.map_or(1, |at| self.repeated[at].1)
     }
 
     /// The places of the fingerprints near one, without those drawn before: no more than there is room for. Those
-    /// that more documents have than are wanted are never drawn.
+    /// that more texts have than are wanted are never drawn.
     fn near(&self, centre: u64) -> Vec<usize> {
         let places = self.all.iter().enumerate().filter(|(place, one)| {
             (one.0 ^ centre).count_ones() <= MOST_DISTANCE
                 && !self.drawn.contains(&one.0)
-                && self.documents(*place) <= self.count
+                && self.texts(*place) <= self.count
         });
         places.map(|(place, _)| place).take(self.room).collect()
     }
@@ -261,7 +290,7 @@ impl<'a> Draw<'a> {
             if self.drawn.contains(&self.all[place].0) {
                 continue;
             }
-            let Some(left) = self.room.checked_sub(self.documents(place)) else {
+            let Some(left) = self.room.checked_sub(self.texts(place)) else {
                 return false;
             };
             self.room = left;

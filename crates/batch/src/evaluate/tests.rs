@@ -194,6 +194,23 @@ fn labels_alone_say_which_pairs_count() {
 }
 
 #[test]
+fn labels_of_texts_without_words_are_counted() {
+    let mut texts = made_up(200);
+    texts[10] = "?!".to_owned();
+    texts[20] = "...".to_owned();
+    let mut scene = Scene::of(&texts);
+    let pairs: String = (1..=200)
+        .map(|place| format!("{place}\t{}\t1\n", place + 1))
+        .collect();
+    scene.job.labels = Some(Labels::parse(&(pairs + "11\tnone\t1\n")).unwrap());
+    let found = scene.evaluate();
+    assert_eq!((found.texts, found.wordless), (198, 2));
+    // Two of each text, and the one with a text that is not there.
+    assert_eq!((found.wordless_labels, found.unknown_labels), (5, 1));
+    assert_eq!(found.true_pairs, 195);
+}
+
+#[test]
 fn of_texts_with_one_id_labels_mean_the_first() {
     let texts = made_up(200);
     let mut scene = Scene::of(&texts);
@@ -246,6 +263,36 @@ fn a_large_input_is_drawn_from_with_its_neighbours() {
     assert_eq!(found.json(), scene.evaluate().json());
 }
 
+#[test]
+fn copies_take_no_room_in_a_sample() {
+    let words = |text: usize| (0..30).map(move |word| format!("t{text}w{word} "));
+    let once = (0..400).map(|text| words(text).collect::<String>());
+    let edited = once.clone().map(|text| text + "and an end");
+    let texts: Vec<String> = once.chain(edited).collect();
+    // Each is there four times, in other cases and with other signs.
+    let copies = |text: &String| {
+        [
+            text.clone(),
+            text.to_uppercase(),
+            format!("{text}!"),
+            text.clone(),
+        ]
+    };
+    let mut scene = Scene::of(&texts.iter().flat_map(copies).collect::<Vec<_>>());
+    scene.job.sample = 300;
+    let found = scene.evaluate();
+    assert_eq!((found.texts, found.drawn_from), (300, Some(800)));
+    assert_eq!(found.repeated, 2400);
+    assert!(
+        (145..=150).contains(&found.true_pairs),
+        "{}",
+        found.true_pairs
+    );
+    scene.job.sample = 0;
+    let all = scene.evaluate();
+    assert_eq!((all.texts, all.drawn_from, all.repeated), (800, None, 2400));
+}
+
 /// With `words-v3` texts of the same runs have one fingerprint, however often they repeat them.
 #[test]
 fn all_texts_of_a_drawn_fingerprint_are_read() {
@@ -273,7 +320,8 @@ fn all_texts_of_a_drawn_fingerprint_are_read() {
 fn few_true_pairs_and_fingerprints_are_refused() {
     let mut scene = Scene::of(&made_up(20));
     let error = evaluate(&scene.job, SILENT).unwrap_err();
-    assert!(matches!(error, EvaluateError::FewTruePairs(_)) && error.is_bad_input());
+    assert!(error.is_bad_input());
+    assert!(matches!(error, EvaluateError::FewTruePairs(found) if found.texts > 0));
     let path = scene.folder.path().join("numbers.tsv");
     fs::write(&path, "a\t1\n").unwrap();
     scene.job.input.format = None;

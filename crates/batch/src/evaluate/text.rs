@@ -56,6 +56,21 @@ impl Length {
     }
 }
 
+/// A hash of the words of a text in their order; `None` if it has none. Texts of the same words have the same
+/// hash.
+pub(super) fn words_of(text: &str, window: Window) -> Option<u64> {
+    hash_of(&word_runs(&normalized(text), window))
+}
+
+fn hash_of(runs: &[u64]) -> Option<u64> {
+    if runs.is_empty() {
+        return None;
+    }
+    let mut hasher = DefaultHasher::new();
+    runs.hash(&mut hasher);
+    Some(hasher.finish())
+}
+
 impl Text {
     /// Looks at a text; `None` if it has no words. Its words are those in NFC; recipes get it as it is.
     pub(super) fn new(
@@ -66,24 +81,20 @@ impl Text {
     ) -> Option<Self> {
         let composed = normalized(text);
         let mut runs = word_runs(&composed, window);
-        if runs.is_empty() {
-            return None;
-        }
-        let mut hasher = DefaultHasher::new();
-        runs.hash(&mut hasher);
-        let words = match Window::new(1) {
+        let words = hash_of(&runs)?;
+        let count = match Window::new(1) {
             // It may have fewer words than a run.
             Some(one) if runs.len() == 1 => word_runs(&composed, one).len(),
             _ => runs.len() + window.size() - 1,
         };
-        let length = Length::of(words);
+        let length = Length::of(count);
         runs.sort_unstable();
         runs.dedup();
         runs.shrink_to_fit();
         Some(Self {
             id,
             runs,
-            words: hasher.finish(),
+            words,
             length,
             degenerate: Degenerate::of(text),
             fingerprints: recipes.iter().map(|one| one.fingerprint(text)).collect(),

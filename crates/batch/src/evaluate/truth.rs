@@ -1,6 +1,6 @@
 //! Which pairs of texts are near-duplicates: by their similarity, or because a file says so.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::str::FromStr;
 
 use simshard_simhash::Window;
@@ -43,6 +43,13 @@ pub struct Labels {
 }
 
 impl Labels {
+    /// How many pairs name one of these ids.
+    pub(super) fn that_name(&self, ids: &HashSet<String>) -> u64 {
+        let pairs = self.pairs.keys();
+        let named = pairs.filter(|(a, b)| ids.contains(a) || ids.contains(b));
+        named.count() as u64
+    }
+
     /// Reads `id<TAB>id<TAB>0|1`, a pair a line.
     ///
     /// # Errors

@@ -6,14 +6,21 @@ use maud::{Markup, html};
 use simshard_runtime::terminal::counted;
 
 use super::content::Report;
-use super::layout::{Head, html_page};
+use super::layout::{Head, bounded, html_page};
 use super::numbers::{count, share};
 use super::section::Section;
-use super::sections::{list::reasons, run};
+use super::sections::list::{more, reasons};
+use super::sections::run;
 use super::text::outside;
 use crate::evaluate::{Evaluation, Example, Figures, Length, Row, Share, Suggestion};
 
-/// An evaluation as an HTML page.
+/// Recipes that are shown.
+const RECIPES: usize = 64;
+
+/// Examples of a kind that are shown.
+const EXAMPLES: usize = 5;
+
+/// An evaluation as an HTML page, of at most 2 MB (H3).
 #[must_use]
 pub fn evaluation_page(
     found: &Evaluation,
@@ -21,6 +28,16 @@ pub fn evaluation_page(
     inputs: &[String],
     settings: &[(String, String)],
 ) -> String {
+    let run = Report {
+        inputs: inputs.to_vec(),
+        settings: settings.to_vec(),
+        ..Report::default()
+    };
+    bounded(&run, |run| drawn(found, suggestion, run))
+}
+
+/// The page with as much of its lists as `run` says.
+fn drawn(found: &Evaluation, suggestion: Option<Suggestion>, run: &Report) -> String {
     let head = Head {
         command: "evaluate",
         version: env!("CARGO_PKG_VERSION"),
@@ -28,24 +45,37 @@ pub fn evaluation_page(
         verdict: verdict(suggestion),
         tiles: tiles(found),
     };
-    let run = Report {
-        inputs: inputs.to_vec(),
-        settings: settings.to_vec(),
-        ..Report::default()
+    let shown = Shown {
+        recipes: run.first(&found.recipes, RECIPES),
+        all: found.recipes.len(),
     };
     let own = [
-        curves(found),
-        maps(found),
-        tables(found),
-        examples(found),
-        degenerate(found),
+        curves(shown),
+        maps(shown),
+        tables(shown),
+        examples(shown, run),
+        degenerate(found, run),
     ];
-    let of_run = [run::settings(&run), run::inputs(&run)];
+    let of_run = [run::settings(run), run::inputs(run)];
     let sections: Vec<Section> = own
         .into_iter()
         .chain(of_run.into_iter().flatten())
         .collect();
     html_page(&head, &sections)
+}
+
+/// The recipes that are shown, and how many there are.
+#[derive(Clone, Copy)]
+struct Shown<'a> {
+    recipes: &'a [Figures],
+    all: usize,
+}
+
+impl Shown<'_> {
+    /// How many recipes are not shown.
+    fn more(self) -> Markup {
+        more(self.all as u64, self.recipes.len())
+    }
 }
 
 fn verdict(suggestion: Option<Suggestion>) -> Markup {
@@ -79,9 +109,10 @@ fn tiles(found: &Evaluation) -> Markup {
             }
             div { dt { "True pairs" } dd { (count(found.true_pairs)) } }
             div { dt { "Equal to another" } dd { (count(found.repeated)) } dd.note { "left out" } }
-            @if found.skipped.short_texts > 0 {
-                div { dt { "Of too few words" } dd { (count(found.skipped.short_texts)) } dd.note { "left out" } }
-            }
+            (left_out("Without words", found.wordless))
+            (left_out("Of too few words", found.skipped.short_texts))
+            (left_out("Labels for texts without words", found.wordless_labels))
+            (left_out("Labels for unknown texts", found.unknown_labels))
             div {
                 dt { "Degenerate texts" }
                 dd { (count(degenerate)) }
@@ -91,7 +122,15 @@ fn tiles(found: &Evaluation) -> Markup {
     }
 }
 
-fn curves(found: &Evaluation) -> Section {
+fn left_out(what: &str, number: u64) -> Markup {
+    html! {
+        @if number > 0 {
+            div { dt { (what) } dd { (count(number)) } dd.note { "left out" } }
+        }
+    }
+}
+
+fn curves(shown: Shown<'_>) -> Section {
     Section {
         id: "curves",
         title: "Recall and precision",
@@ -99,11 +138,11 @@ fn curves(found: &Evaluation) -> Section {
             "Recall and precision up to each distance, with intervals of 95 %. Choose a distance where "
             "recall is high enough, before precision falls."
         },
-        body: plots_of(found, plots::curves),
+        body: plots_of(shown, plots::curves),
     }
 }
 
-fn maps(found: &Evaluation) -> Section {
+fn maps(shown: Shown<'_>) -> Section {
     Section {
         id: "similarity",
         title: "Distance and similarity",
@@ -111,21 +150,22 @@ fn maps(found: &Evaluation) -> Section {
             "Pairs by the distance of their fingerprints and the similarity of their texts, from 0.5 up. "
             "The closer they lie to a line from the lower right upwards, the more a distance says."
         },
-        body: plots_of(found, plots::map),
+        body: plots_of(shown, plots::map),
     }
 }
 
-fn plots_of(found: &Evaluation, plot: fn(&Figures) -> Markup) -> Markup {
+fn plots_of(shown: Shown<'_>, plot: fn(&Figures) -> Markup) -> Markup {
     html! {
         div.plots {
-            @for figures in &found.recipes {
+            @for figures in shown.recipes {
                 figure { figcaption { (figures.recipe) } (plot(figures)) }
             }
         }
+        (shown.more())
     }
 }
 
-fn tables(found: &Evaluation) -> Section {
+fn tables(shown: Shown<'_>) -> Section {
     Section {
         id: "figures",
         title: "Figures",
@@ -133,7 +173,10 @@ fn tables(found: &Evaluation) -> Section {
             "What each recipe finds up to each distance. Unlike pairs have less than half of their runs in "
             "common. Recall by length goes by the words of the shorter text."
         },
-        body: html! { @for figures in &found.recipes { div.wide { (table(figures)) } } },
+        body: html! {
+            @for figures in shown.recipes { div.wide { (table(figures)) } }
+            (shown.more())
+        },
     }
 }
 
@@ -187,7 +230,7 @@ fn value(share: Option<Share>) -> Markup {
     }
 }
 
-fn examples(found: &Evaluation) -> Section {
+fn examples(shown: Shown<'_>, run: &Report) -> Section {
     Section {
         id: "examples",
         title: "Examples",
@@ -197,11 +240,12 @@ fn examples(found: &Evaluation) -> Section {
         },
         body: html! {
             ul.cards {
-                @for figures in &found.recipes {
-                    (card(figures, "unlike, but near", &figures.junk))
-                    (card(figures, "true, but far", &figures.missed))
+                @for figures in shown.recipes {
+                    (card(figures, "unlike, but near", run.first(&figures.junk, EXAMPLES)))
+                    (card(figures, "true, but far", run.first(&figures.missed, EXAMPLES)))
                 }
             }
+            (shown.more())
         },
     }
 }
@@ -228,7 +272,7 @@ fn card(figures: &Figures, what: &str, examples: &[Example]) -> Markup {
     }
 }
 
-fn degenerate(found: &Evaluation) -> Section {
+fn degenerate(found: &Evaluation, run: &Report) -> Section {
     let counts = found.degenerate.iter();
     let counts = counts.map(|one| (one.reason.name(), one.texts));
     Section {
@@ -245,7 +289,9 @@ fn degenerate(found: &Evaluation) -> Section {
                     @if !one.examples.is_empty() {
                         li {
                             h3 { (one.reason.name()) }
-                            ul.samples { @for id in &one.examples { li { (outside(id)) } } }
+                            ul.samples {
+                                @for id in run.first(&one.examples, EXAMPLES) { li { (outside(id)) } }
+                            }
                         }
                     }
                 }
@@ -257,13 +303,18 @@ fn degenerate(found: &Evaluation) -> Section {
 #[cfg(test)]
 mod tests {
     use simshard_input::Skipped;
-    use simshard_simhash::{Degenerate, TextRecipe};
+    use simshard_simhash::{Degenerate, TextRecipe, Window};
 
     use super::*;
     use crate::evaluate::{DegenerateTexts, Quality};
 
     /// An evaluation in which everything was found, with this id and input.
     fn page(text: &str) -> String {
+        page_of(text, &[TextRecipe::default()], 1)
+    }
+
+    /// The same by these recipes, with this many examples of each kind.
+    fn page_of(text: &str, recipes: &[TextRecipe], examples: usize) -> String {
         let quality = Quality {
             found: 200,
             found_true: 150,
@@ -281,11 +332,19 @@ mod tests {
             distance: Some(3),
             similarity: 0.25,
         };
+        let figures = |&recipe| Figures {
+            recipe,
+            rows: (0..=10).map(row).collect(),
+            alike: vec![[3; 11]; 11],
+            junk: vec![example.clone(); examples],
+            missed: vec![example.clone(); examples],
+        };
         let found = Evaluation {
             texts: 100,
             repeated: 1,
             wordless: 2,
             drawn_from: Some(1000),
+            wordless_labels: 4,
             unknown_labels: 0,
             skipped: Skipped {
                 short_texts: 17,
@@ -294,22 +353,16 @@ mod tests {
             degenerate: vec![DegenerateTexts {
                 reason: Degenerate::Few,
                 texts: 7,
-                examples: vec![text.to_owned()],
+                examples: vec![text.to_owned(); examples],
             }],
             true_pairs: 150,
-            recipes: vec![Figures {
-                recipe: TextRecipe::default(),
-                rows: (0..=10).map(row).collect(),
-                alike: vec![[3; 11]; 11],
-                junk: vec![example.clone()],
-                missed: vec![example],
-            }],
+            recipes: recipes.iter().map(figures).collect(),
         };
         let suggestion = Suggestion::of(&found, None, 1e8);
         evaluation_page(
             &found,
             suggestion,
-            &[text.to_owned()],
+            &vec![text.to_owned(); 60 * examples],
             &[(text.to_owned(), text.to_owned())],
         )
     }
@@ -324,6 +377,8 @@ mod tests {
             "drawn from",
             "--recipe words-v3 --distance 0",
             "some/id",
+            "<dt>Without words</dt><dd><data value=\"2\">2</data>",
+            "<dt>Labels for texts without words</dt><dd><data value=\"4\">4</data>",
             "<dt>Of too few words</dt><dd><data value=\"17\">17</data>",
             "<p class=\"verdict\">Suggested: words-v3 at distance 0 with ",
             "<h3>few distinct words</h3><ul class=\"samples\"><li>",
@@ -347,5 +402,26 @@ mod tests {
         let count = |page: &str| page.matches('<').count();
         let hostile = page("<script>alert(1)</script><b a='\"'>");
         assert_eq!(count(&hostile), count(&page("plain")));
+    }
+
+    /// H3
+    #[test]
+    fn the_page_stays_small_whatever_the_recipes_and_ids_are() {
+        let windows = (1..=255).filter_map(Window::new);
+        let many: Vec<_> = windows
+            .flat_map(|window| [TextRecipe::WordsV2(window), TextRecipe::MozShingle(window)])
+            .collect();
+        for id in ["x", "\u{10ffff}", "<&"] {
+            let id = id.repeat(100_000);
+            for recipes in [&many[..1], &many[..6], &many] {
+                let page = page_of(&id, recipes, 5);
+                assert!(page.len() <= 2_000_000, "{} bytes", page.len());
+                assert!(page.contains("more characters"));
+                let plots = page.matches("<svg class=\"plot\"").count();
+                assert!(plots >= 2 * recipes.len().min(6), "{plots} plots");
+            }
+        }
+        assert!(page_of("some/id", &many, 5).contains("and 446 more"));
+        assert!(page_of("some/id", &many[..6], 5).matches("some/id").count() > 120);
     }
 }

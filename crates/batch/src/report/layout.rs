@@ -32,12 +32,17 @@ const MOST_HALVED: u32 = 6;
 /// The report as an HTML page.
 #[must_use]
 pub fn page(report: &Report) -> String {
-    let mut page = drawn(report);
+    bounded(report, drawn)
+}
+
+/// Draws a page, with lists that are halved until it is small enough.
+pub(super) fn bounded(report: &Report, draw: impl Fn(&Report) -> String) -> String {
+    let mut page = draw(report);
     for halved in 1..=MOST_HALVED {
         if page.len() <= MOST_BYTES {
             break;
         }
-        page = drawn(&Report {
+        page = draw(&Report {
             halved,
             ..report.clone()
         });

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use clap::{Args, ValueHint};
-use simshard_batch::evaluate::{Evaluate, Labels, Suggestion, Truth, Want, evaluate};
+use simshard_batch::evaluate::{
+    Evaluate, EvaluateError, Labels, Suggestion, Truth, Want, evaluate,
+};
 use simshard_batch::report::evaluation_page;
 use simshard_simhash::{Recipe, TextRecipe, Window};
 
@@ -26,8 +28,8 @@ found; F1; and the share of found pairs with less than half in common. Some
 degenerate texts, the nearest unlike pairs and the farthest true ones are named,
 to be looked at.
 
-Texts equal word for word count once. Of more texts than --sample, random ones
-are taken with what is near them by words-v3. Shares are those of the sample,
+Texts equal word for word count once. Of more different texts than --sample,
+random ones are taken with what is near them by words-v3. Shares are those of the sample,
 with intervals of 95 %.
 
 It ends with 1 if nothing meets --want, with 2 if fewer than 100 pairs are true.
@@ -40,7 +42,7 @@ pub struct EvaluateArgs {
     /// The documents.
     #[command(flatten)]
     pub documents: InputArgs,
-    /// Evaluate at most N texts; 0 means all
+    /// Evaluate at most N different texts; 0 means all
     #[arg(
         short = 'n',
         long,
@@ -101,7 +103,12 @@ pub fn run(args: &EvaluateArgs) -> anyhow::Result<()> {
         labels: args.labels()?,
         threads: args.threads.map_or(0, usize::from),
     };
-    let found = evaluate(&job, SHOWN)?;
+    let found = evaluate(&job, SHOWN);
+    if let Err(EvaluateError::FewTruePairs(found)) = &found {
+        say::left_out(&found.skipped);
+        say::warn(tables::counts(found));
+    }
+    let found = found?;
     say::left_out(&found.skipped);
     let suggestion = Suggestion::of(&found, args.want, args.documents_expected);
     if args.json {

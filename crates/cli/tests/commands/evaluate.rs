@@ -126,10 +126,11 @@ fn labels_and_html_are_read() {
     let lines: String = (0..120)
         .map(|text| format!("{text}a\t{text}b\t1\n"))
         .collect();
-    fs::write(&labels, lines + "0a\t1a\t0\n").unwrap();
+    let others = "0a\t1a\t0\n0a\tempty\t1\nempty\tnone\t1\n0a\tnone\t0\n";
+    fs::write(&labels, lines + others).unwrap();
     let hidden = |copy: &str| format!("{copy}\", \"text\": \"<script>{copy} {copy}</script> ");
     let marked = pairs().replace("a\", \"text\": \"", &hidden("a"));
-    fs::write(&pages, marked).unwrap();
+    fs::write(&pages, marked + "{\"id\": \"empty\", \"text\": \"<p>\"}\n").unwrap();
     let [labels, pages] = [&labels, &pages].map(|path| path.to_str().unwrap());
     let args = [
         "evaluate",
@@ -144,7 +145,9 @@ fn labels_and_html_are_read() {
     let output = run(BINARY, args, "");
     assert_eq!(output.status.code(), Some(0), "{}", log(&output));
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.starts_with("240 texts, 120 true pairs\n"), "{text}");
+    let start = "240 texts, 120 true pairs, 1 without words, 2 labelled for texts without words, \
+                 1 labelled for texts that are not there\n";
+    assert!(text.starts_with(start), "{text}");
 
     fs::write(folder.path().join("bad.tsv"), "0a 0b 1\n").unwrap();
     let bad = folder.path().join("bad.tsv");
@@ -201,6 +204,14 @@ fn the_exit_code_says_whether_anything_will_do() {
         "{}",
         log(&output)
     );
+    let left_out =
+        "{\"id\": \"?\", \"text\": \"?!\"}\n{\"id\": \"x\", \"text\": \"x\"}\nno object\n";
+    let args = "evaluate --format jsonl --skip-bad-lines --min-words 1 --quiet";
+    let output = run(BINARY, args.split(' '), &(few + left_out));
+    assert_eq!(output.status.code(), Some(2));
+    let said = "skipped 1 bad line, 1 short text\n\
+                101 texts, 50 true pairs, 1 of too few words, 1 degenerate: few distinct words\nerror: ";
+    assert!(log(&output).starts_with(said), "{}", log(&output));
 
     let output = run(
         BINARY,

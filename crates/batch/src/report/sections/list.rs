@@ -12,7 +12,7 @@ pub(super) const ENTRIES: usize = 50;
 pub(super) const SAMPLES: usize = 8;
 
 /// How many entries of a list are not shown.
-pub(super) fn more(all: u64, shown: usize) -> Markup {
+pub(in crate::report) fn more(all: u64, shown: usize) -> Markup {
     let hidden = all.saturating_sub(shown as u64);
     html! {
         @if hidden > 0 { p.more { "and " (grouped(hidden.into())) " more" } }

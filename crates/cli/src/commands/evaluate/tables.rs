@@ -17,20 +17,23 @@ pub(super) fn of(found: &Evaluation, suggestion: Option<Suggestion>) -> String {
     text
 }
 
-fn summary(found: &Evaluation) -> String {
+/// How many texts and true pairs there are, and what was left out.
+pub(super) fn counts(found: &Evaluation) -> String {
     let mut text = format!("{} texts", found.texts);
     if let Some(all) = found.drawn_from {
         text += &format!(" drawn from {all}");
     }
     text += &format!(", {} true pairs", found.true_pairs);
+    let unknown = match found.skipped.short_texts {
+        0 => "labelled for texts that are not there",
+        _ => "labelled for texts that are not there or have too few words",
+    };
     for (count, what) in [
         (found.repeated, "equal to another word for word"),
         (found.wordless, "without words"),
         (found.skipped.short_texts, "of too few words"),
-        (
-            found.unknown_labels,
-            "labelled for texts that are not there",
-        ),
+        (found.wordless_labels, "labelled for texts without words"),
+        (found.unknown_labels, unknown),
     ] {
         if count > 0 {
             text += &format!(", {count} {what}");
@@ -41,6 +44,11 @@ fn summary(found: &Evaluation) -> String {
             text += &format!(", {} degenerate: {}", one.texts, one.reason.name());
         }
     }
+    text
+}
+
+fn summary(found: &Evaluation) -> String {
+    let mut text = counts(found);
     text.push('\n');
     for one in &found.degenerate {
         for id in &one.examples {
