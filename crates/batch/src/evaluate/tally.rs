@@ -179,23 +179,29 @@ pub(super) fn all_pairs(
     let columns: Vec<Vec<(u64, usize)>> =
         (0..recipes).map(|recipe| column(texts, recipe)).collect();
     let tallies = (0..texts.len()).into_par_iter().fold(
-        || (Tallies::new(recipes), sets.scratch()),
-        |(mut tallies, mut scratch), text| {
+        || (Tallies::new(recipes), sets.scratch(), Vec::new()),
+        |(mut tallies, mut scratch, mut alike), text| {
+            alike.clear();
             sets.similar(&prefixes, text, &mut scratch, |other, similarity| {
+                if similarity.value() >= UNLIKE {
+                    alike.push(other);
+                }
                 let is_true = similarity.value() >= least;
                 tallies.add_known(texts, (other, text), similarity, is_true);
             });
+            alike.sort_unstable();
+            // To compare two sets again takes much longer than to look one up.
+            let is_unlike = |other: usize| alike.binary_search(&other).is_err();
             for (recipe, column) in columns.iter().enumerate() {
                 near(texts, column, recipe, text, &mut |near| {
-                    let is_unlike = || sets.similarity(near.1, near.2).value() < UNLIKE;
-                    tallies.add_found(texts, recipe, near, is_unlike);
+                    tallies.add_found(texts, recipe, near, || is_unlike(near.1));
                 });
             }
             progress(1);
-            (tallies, scratch)
+            (tallies, scratch, alike)
         },
     );
-    let tallies = tallies.map(|(tallies, _)| tallies);
+    let tallies = tallies.map(|(tallies, ..)| tallies);
     tallies.reduce(|| Tallies::new(recipes), |one, other| one.plus(&other))
 }
 

@@ -29,8 +29,8 @@ degenerate texts, the nearest unlike pairs and the farthest true ones are named,
 to be looked at.
 
 Texts equal word for word count once. Of more different texts than --sample,
-random ones are taken with what is near them by words-v3. Shares are those of the sample,
-with intervals of 95 %.
+random ones are taken with what is near them by words-v3. Shares are those of
+the sample, with intervals of 95 %.
 
 It ends with 1 if nothing meets --want, with 2 if fewer than 100 pairs are true.
 
