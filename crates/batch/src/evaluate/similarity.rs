@@ -54,6 +54,43 @@ pub(super) struct Prefixes {
 pub(super) struct Scratch {
     seen: Vec<bool>,
     candidates: Vec<u32>,
+    marks: Marks,
+}
+
+/// A bit for each rank: those of one set, which many are compared with.
+struct Marks(Vec<u64>);
+
+/// Elements that are counted before it is asked whether enough may follow.
+const COUNTED_TOGETHER: usize = 64;
+
+impl Marks {
+    fn set(&mut self, ranks: &[u32]) {
+        for &rank in ranks {
+            self.0[rank as usize / 64] |= 1 << (rank % 64);
+        }
+    }
+
+    fn clear(&mut self, ranks: &[u32]) {
+        for &rank in ranks {
+            self.0[rank as usize / 64] = 0;
+        }
+    }
+
+    /// How many of these have a mark; `None` if fewer than `needed`.
+    fn count(&self, ranks: &[u32], needed: usize) -> Option<usize> {
+        let (mut count, mut left) = (0, ranks.len());
+        for ranks in ranks.chunks(COUNTED_TOGETHER) {
+            if count + left < needed {
+                return None;
+            }
+            let marks = ranks
+                .iter()
+                .map(|&rank| self.0[rank as usize / 64] >> (rank % 64) & 1);
+            count += marks.sum::<u64>() as usize;
+            left -= ranks.len();
+        }
+        (count >= needed).then_some(count)
+    }
 }
 
 impl Sets {
@@ -84,7 +121,7 @@ impl Sets {
 
     /// The similarity of two sets.
     pub(super) fn similarity(&self, a: usize, b: usize) -> Similarity {
-        let common = common(&self.shared[a], &self.shared[b], 0).unwrap_or(0);
+        let common = common(&self.shared[a], &self.shared[b]);
         self.with_common(a, b, common)
     }
 
@@ -150,15 +187,20 @@ impl Sets {
                 }
             }
         }
+        if scratch.candidates.is_empty() {
+            return;
+        }
+        scratch.marks.set(&self.shared[set]);
         for other in scratch.candidates.drain(..) {
             let other = other as usize;
             scratch.seen[other] = false;
             let both = (size + self.sizes[other]) as f64;
             let needed = at_least(least / (1.0 + least) * both);
-            if let Some(common) = common(&self.shared[other], &self.shared[set], needed) {
+            if let Some(common) = scratch.marks.count(&self.shared[other], needed) {
                 take(other, self.with_common(other, set, common));
             }
         }
+        scratch.marks.clear(&self.shared[set]);
     }
 
     /// Room for searches.
@@ -166,6 +208,7 @@ impl Sets {
         Scratch {
             seen: vec![false; self.sizes.len()],
             candidates: Vec::new(),
+            marks: Marks(vec![0; self.ranks.div_ceil(64)]),
         }
     }
 }
@@ -182,19 +225,16 @@ fn at_least(count: f64) -> usize {
     (count - TINY).ceil().max(0.0) as usize
 }
 
-/// The number of elements that two ascending lists have in common; `None` if fewer than `needed`.
-fn common(a: &[u32], b: &[u32], needed: usize) -> Option<usize> {
+/// The number of elements that two ascending lists have in common.
+fn common(a: &[u32], b: &[u32]) -> usize {
     let (mut i, mut j, mut common) = (0, 0, 0);
     while i < a.len() && j < b.len() {
-        if common + (a.len() - i).min(b.len() - j) < needed {
-            return None;
-        }
         let (one, two) = (a[i], b[j]);
         common += usize::from(one == two);
         i += usize::from(one <= two);
         j += usize::from(two <= one);
     }
-    (common >= needed).then_some(common)
+    common
 }
 
 #[cfg(test)]
