@@ -274,11 +274,7 @@ fn a_line_that_is_too_long_ends_the_command_or_is_counted() {
     let lines: Vec<&str> = TEXTS.split_inclusive('\n').collect();
     let with_long = [&lines[..3], &[&long], &lines[3..]].concat().concat();
     let input = folder.write("in.jsonl", &with_long);
-    for stdin in [false, true] {
-        let (input, text) = match stdin {
-            true => ("-", &*with_long),
-            false => (&*input, ""),
-        };
+    for (input, text) in [(&*input, ""), ("-", &*with_long)] {
         let said = refuse(&[input, "-f", "jsonl", "-o", &out], text);
         assert!(said.contains(":4: the line takes more than"), "{said}");
         assert!(!fs::exists(&out).unwrap());
