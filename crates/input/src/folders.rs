@@ -38,8 +38,7 @@ pub(crate) fn files_of(
         return Ok(chosen);
     }
     for path in paths {
-        let has_names = !matches!(format, Format::Lines | Format::Hashes);
-        if has_names && !is_stdin(&path) && path.is_dir() {
+        if format.has_names() && !is_stdin(&path) && path.is_dir() {
             let listed = if format == Format::Arrow {
                 listed(&path)?
             } else {

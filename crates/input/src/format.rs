@@ -64,6 +64,78 @@ impl Format {
         }
     }
 
+    /// Whether ids are the numbers of lines, which name their file where there are several.
+    pub(crate) const fn has_line_ids(self) -> bool {
+        match self {
+            Self::Hashes | Self::Lines => true,
+            Self::Jsonl
+            | Self::Tsv
+            | Self::Csv
+            | Self::Parquet
+            | Self::Arrow
+            | Self::Warc
+            | Self::Files => false,
+        }
+    }
+
+    /// Whether names of files say that they are of it, so that a folder can be searched for them.
+    pub(crate) const fn has_names(self) -> bool {
+        match self {
+            Self::Hashes | Self::Lines => false,
+            Self::Jsonl
+            | Self::Tsv
+            | Self::Csv
+            | Self::Parquet
+            | Self::Arrow
+            | Self::Warc
+            | Self::Files => true,
+        }
+    }
+
+    /// Whether a file is a table of columns, which would be no text as one document.
+    pub(crate) const fn is_table(self) -> bool {
+        match self {
+            Self::Parquet | Self::Arrow => true,
+            Self::Hashes
+            | Self::Lines
+            | Self::Jsonl
+            | Self::Tsv
+            | Self::Csv
+            | Self::Warc
+            | Self::Files => false,
+        }
+    }
+
+    /// Whether documents have fields beside those that are read.
+    pub(crate) const fn has_other_fields(self) -> bool {
+        match self {
+            Self::Jsonl => true,
+            Self::Hashes
+            | Self::Lines
+            | Self::Tsv
+            | Self::Csv
+            | Self::Parquet
+            | Self::Arrow
+            | Self::Warc
+            | Self::Files => false,
+        }
+    }
+
+    /// Whether bare fingerprints are all that it has: its documents are kept without ids.
+    pub(crate) const fn is_bare(self) -> bool {
+        match self {
+            Self::Hashes => true,
+            Self::Lines
+            | Self::Jsonl
+            | Self::Tsv
+            | Self::Csv
+            | Self::Parquet
+            | Self::Arrow
+            | Self::Warc
+            | Self::Files => false,
+        }
+    }
+
     /// The formats that take an option.
     pub(crate) fn that_take(option: &str) -> Vec<Self> {
         let all = Self::value_variants().iter().copied();

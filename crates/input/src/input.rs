@@ -11,7 +11,6 @@ use crate::document::{Carries, Document};
 use crate::documents::Documents;
 use crate::error::InputError;
 use crate::files::{self, FileDocuments};
-use crate::format::Format;
 use crate::ids::Ids;
 use crate::in_order;
 use crate::needs::{Check, Needs};
@@ -66,7 +65,7 @@ impl Input {
         Ok(Self {
             document_count,
             carries: options.carries(format, needs.recipe),
-            is_bare: format == Format::Hashes,
+            is_bare: format.is_bare(),
             min_words: options.min_words,
             left_out: Skipped {
                 other_files: left_out,

@@ -66,7 +66,7 @@ impl Preference {
             Self::First => None,
             Self::Longest => (!has_texts).then_some("texts, not fingerprints or features"),
             Self::Newest(_) | Self::Highest(_) => {
-                (format != Format::Jsonl).then_some("fields, which jsonl has")
+                (!format.has_other_fields()).then_some("fields, which jsonl has")
             }
         }
     }

@@ -160,7 +160,7 @@ impl Rewrite {
     /// What cannot be read, and the first bad line.
     pub fn read(&mut self, progress: &mut dyn FnMut(u64)) -> Result<MarkedDocuments, InputError> {
         let mut found = MarkedDocuments {
-            parts: Parts::empty(self.format() != Format::Hashes, self.carries),
+            parts: Parts::empty(!self.format().is_bare(), self.carries),
             ranks: Vec::new(),
             marks: Marks {
                 sources: Vec::new(),

@@ -67,8 +67,7 @@ fn named(
             sources.push(Source::stdin(stream));
             continue;
         }
-        let numbered = matches!(format, Format::Lines | Format::Hashes);
-        if (numbered || row_ids) && paths.len() > 1 && path.to_str().is_none() {
+        if (format.has_line_ids() || row_ids) && paths.len() > 1 && path.to_str().is_none() {
             return Err(InputError::PathIsNoId { path: path.clone() });
         }
         sources.push(Source::at(path, format)?);

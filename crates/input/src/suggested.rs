@@ -62,8 +62,7 @@ fn tables(paths: &[PathBuf]) -> Option<Format> {
         let files = files::candidates(std::slice::from_ref(path)).flatten();
         for file in files.filter(|file| file == path || !is_mark(file)) {
             let format = format_of_name(&file)?;
-            let is_table = matches!(format, Format::Parquet | Format::Arrow);
-            if !is_table || found.is_some_and(|before| before != format) {
+            if !format.is_table() || found.is_some_and(|before| before != format) {
                 return None;
             }
             found = Some(format);

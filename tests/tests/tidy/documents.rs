@@ -1,4 +1,4 @@
-//! What a newcomer meets first: the two commands, the licences, and links that lead somewhere.
+//! What a newcomer meets first: the two commands, the licences, and links and paths that lead somewhere.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -62,6 +62,39 @@ fn missing_sections(files: &[TextFile]) -> Vec<String> {
         }
     }
     problems
+}
+
+/// The paths of source that a page names in code and that are not there.
+fn missing_paths(file: &TextFile, exists: impl Fn(&str) -> bool) -> Vec<String> {
+    let mut problems = Vec::new();
+    for (line, text) in prose(&file.text) {
+        let code = text.split('`').skip(1).step_by(2);
+        for path in code.filter(|code| is_source_path(code)).flat_map(each) {
+            if !exists(&path) {
+                let place = format!("{}:{line}", file.path);
+                problems.push(format!("{place}: there is no `{path}`"));
+            }
+        }
+    }
+    problems
+}
+
+/// Whether a piece of code names a folder, or a source in a folder: `a/b/` or `a/{b,c}.rs`.
+fn is_source_path(code: &str) -> bool {
+    let is_named = |c: char| c.is_ascii_alphanumeric() || "_-./{,}".contains(c);
+    let ends = ["/", ".rs", ".proto", ".py"];
+    code.contains('/') && code.chars().all(is_named) && ends.iter().any(|end| code.ends_with(end))
+}
+
+/// The paths of `a/{b,c}.rs`.
+fn each(code: &str) -> Vec<String> {
+    let parts = code.split_once('{');
+    let parts = parts.and_then(|(start, rest)| Some((start, rest.split_once('}')?)));
+    let Some((start, (names, end))) = parts else {
+        return vec![code.to_owned()];
+    };
+    let path = |name| format!("{start}{name}{end}");
+    names.split(',').map(path).collect()
 }
 
 /// The lines of a Markdown text that are not code, each with its number from 1.
@@ -194,6 +227,33 @@ fn every_link_to_a_section_leads_to_one() -> Result<()> {
     files.retain(|file| file.path.ends_with(".md"));
     assert_none(&missing_sections(&files));
     Ok(())
+}
+
+/// Pages name what is in crates from there, and the rest from the root.
+#[test]
+fn every_path_of_a_page_exists() -> Result<()> {
+    let mut files = repository::text_files()?;
+    files.retain(|file| file.path.starts_with("docs/") && file.path.ends_with(".md"));
+    let root = repository::root();
+    let exists = |path: &str| root.join("crates").join(path).exists() || root.join(path).exists();
+    let missing = |file| missing_paths(file, exists);
+    let problems: Vec<_> = files.iter().flat_map(missing).collect();
+    assert_none(&problems);
+    Ok(())
+}
+
+#[test]
+fn a_path_that_does_not_exist_is_reported() {
+    let text = "`a/src/b.rs`, `is_named` and `a/gone.rs`\n| x | `a/tests/` and `a/{b,gone}.proto` |\n\
+                `DIR/gone.toml`, `<gone/>` and `text/gone`\n```\n`gone/c.rs`\n```\n";
+    let file = TextFile::sample("docs/page.md", text);
+    assert_eq!(
+        missing_paths(&file, |path| !path.contains("gone")),
+        [
+            "docs/page.md:1: there is no `a/gone.rs`",
+            "docs/page.md:2: there is no `a/gone.proto`"
+        ]
+    );
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! Every invariant that a module states by an id is named where it is tested or asserted, and listed on the page of
-//! invariants, whose paths exist.
+//! invariants.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, ensure};
 
 use crate::assert_none;
-use crate::repository::{TextFile, read, root, rust_files};
+use crate::repository::{TextFile, read, rust_files};
 use crate::rust_source::{code_only, has_word, lines_in_test_modules};
 
 /// Where all of them are listed.
@@ -32,25 +32,6 @@ fn the_overview_has_the_ids_of_each_section() -> Result<()> {
     let problems = overview_problems(&read(PAGE)?);
     assert_none(&problems);
     Ok(())
-}
-
-#[test]
-fn every_path_of_the_table_exists() -> Result<()> {
-    let root = root();
-    let exists = |path: &str| root.join(path).exists() || root.join("crates").join(path).exists();
-    assert_none(&missing_paths(&read(PAGE)?, exists));
-    Ok(())
-}
-
-#[test]
-fn a_path_that_does_not_exist_is_reported() {
-    let table =
-        "| Z1 | x | `a/src/b.rs` | `a/tests/`, `is_named`, and `a/gone.rs` |\nprose `a/c.rs`\n";
-    let exists = |path: &str| !path.contains("gone") && path != "a/c.rs";
-    assert_eq!(
-        missing_paths(table, exists),
-        ["docs/design/invariants.md: there is no a/gone.rs"]
-    );
 }
 
 #[test]
@@ -145,16 +126,6 @@ fn overview_problems(document: &str) -> Vec<String> {
     let differ = |name: &&str| overview.get(name) != tables.get(name);
     let problem = |name| format!("{PAGE}: the overview has other ids than the section `{name}`");
     names.into_iter().filter(differ).map(problem).collect()
-}
-
-/// The paths in the rows of the tables of a document that lead nowhere.
-fn missing_paths(document: &str, exists: impl Fn(&str) -> bool) -> Vec<String> {
-    let rows = document.lines().filter(|line| line.starts_with("| "));
-    let code = rows.flat_map(|row| row.split('`').skip(1).step_by(2));
-    let missing = code.filter(|code| code.contains('/') && !exists(code));
-    missing
-        .map(|path| format!("{PAGE}: there is no {path}"))
-        .collect()
 }
 
 /// The ids in the first cell of a row: `| X1, X2 | …` or `| X1-X9 | …`.

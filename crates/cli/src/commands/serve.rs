@@ -22,11 +22,18 @@ pub use config::{RawNodeConfig, RawRouterConfig};
     args_conflicts_with_subcommands = true,
     after_help = "\
 Without a role, a router and a node run in one process, and the corpus
-`default` is made. A cluster is several processes that read the same layout
-file, which lists the nodes and their addresses:
+`default` is made. A cluster is several processes. Its nodes register
+themselves in metadata that all processes share: etcd, or a file on a single
+machine. `simshard cluster init` begins it, with three replicas of each shard:
+
+  simshard serve node --metadata etcd://e1:2379 --name n1 --listen 10.0.0.1:7470
+  simshard cluster init --metadata etcd://e1:2379 --nodes 3
+  simshard serve router --metadata etcd://e1:2379
+
+Or a layout file lists the nodes and their addresses. Then each shard has one
+replica:
 
   simshard serve node --cluster cluster.toml --name n1
-  simshard serve node --cluster cluster.toml --name n2
   simshard serve router --cluster cluster.toml
 
 With --data DIR documents and corpora outlive the process. Each role prints

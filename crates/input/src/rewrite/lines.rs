@@ -6,7 +6,6 @@ use crate::batches::{Batch, Batches};
 use crate::chunk::Chunk;
 use crate::columns::{Columns, IdColumn};
 use crate::error::InputError;
-use crate::format::Format;
 use crate::in_order;
 use crate::parse::LineParser;
 use crate::piece::Piece;
@@ -57,7 +56,7 @@ impl DocumentReader {
             return part;
         };
         let is_ranked = self.preference != Preference::First;
-        let mut ids = (self.format != Format::Hashes).then(IdColumn::default);
+        let mut ids = (!self.format.is_bare()).then(IdColumn::default);
         let mut problem = None;
         let outcome = parser.parse_lines(chunk, |line, record| {
             let rank = match self.preference.rank(line.bytes, &record) {

@@ -102,11 +102,21 @@ impl Recipe {
     /// A bit of a one-bit minimum differs with half the probability that the minima differ.
     #[must_use]
     pub fn similarity(self, distance: u32) -> Option<f64> {
-        let is_minima = matches!(
-            self,
-            Self::Text(TextRecipe::WordsV3 | TextRecipe::WordsV2(_))
-        );
-        is_minima.then(|| (1.0 - f64::from(distance) / 32.0).max(0.0))
+        match self {
+            Self::Text(TextRecipe::WordsV3 | TextRecipe::WordsV2(_)) => {
+                Some((1.0 - f64::from(distance) / 32.0).max(0.0))
+            }
+            Self::Text(
+                TextRecipe::WordsV1
+                | TextRecipe::Leonsim3
+                | TextRecipe::Leonsim4
+                | TextRecipe::MozShingle(_)
+                | TextRecipe::JenkinsWindow(_)
+                | TextRecipe::JenkinsWindowCompat(_)
+                | TextRecipe::TextDedup(_),
+            )
+            | Self::Features => None,
+        }
     }
 
     /// One line on what the recipe looks at and when to choose it.

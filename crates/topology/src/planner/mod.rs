@@ -11,6 +11,9 @@
 //!
 //! [`ring`] decides between nodes that these steps find equally good.
 //!
+//! Today the product plans from scratch only. The steps from a last map ([`draft`], [`shed`], [`fill`], [`reroute`]) and
+//! [`moves`] wait for rebalancing; only tests call them.
+//!
 //! # Invariants
 //!
 //! With `n` nodes and `r` replicas, and tested by `tests/properties.rs` under the same ids:
