@@ -5,6 +5,7 @@ mod find_pairs;
 mod picture;
 mod recover;
 mod scan;
+mod shards;
 mod streaming;
 
 use std::io::Write;
@@ -42,6 +43,8 @@ pub enum CorpusCommand {
     /// Show a corpus: its configuration, and what each node holds of it
     #[command(after_help = SHOW_HELP)]
     Show(ShowArgs),
+    /// List which shards of a corpus hold a fingerprint, as TSV
+    Shards(shards::ShardsArgs),
     /// Delete a corpus and all its documents, or complete a deletion that was cut short
     Delete(NameArgs),
     /// List the corpora that nodes store, or restore the lost record of one
@@ -121,6 +124,7 @@ pub async fn run(command: CorpusCommand) -> anyhow::Result<()> {
         CorpusCommand::Create(args) => create(args).await,
         CorpusCommand::List(args) => list(&args).await,
         CorpusCommand::Show(args) => show(&args).await,
+        CorpusCommand::Shards(args) => shards::run(&args).await,
         CorpusCommand::Delete(args) => delete(&args).await,
         CorpusCommand::Recover(args) => recover::run(args).await,
         CorpusCommand::Scan(args) => scan::run(&args).await,
@@ -252,7 +256,7 @@ fn node_json(node: &v1::NodeShards) -> Value {
     })
 }
 
-/// Why a corpus cannot be shown or deleted: where it is not there, making it is not what was meant.
+/// Why a corpus cannot be looked at or deleted: where it is not there, making it is not what was meant.
 fn or_absent(error: ClientError, name: &str) -> anyhow::Error {
     match error.reason() {
         Some(Reason::CorpusNotFound) if error.corpus_state().is_none() => UsageError(format!(

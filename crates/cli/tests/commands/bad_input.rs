@@ -145,8 +145,12 @@ fn what_the_router_finds_wrong_exits_with_two_as_well() {
 #[test]
 fn a_corpus_that_is_not_there_is_a_wrong_argument_and_the_list_is_named() {
     let router = embedded();
-    for verb in ["show", "delete"] {
-        let args = ["corpus", verb, "nope", "--router", router.url()];
+    for verb in [
+        &["show", "nope"][..],
+        &["delete", "nope"],
+        &["shards", "nope", "1"],
+    ] {
+        let args = [&["corpus"], verb, &["--router", router.url()]].concat();
         let output = run(BINARY, args, "");
         assert_eq!(output.status.code(), Some(2), "{}", log(&output));
         let expected =

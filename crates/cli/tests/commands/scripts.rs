@@ -52,6 +52,42 @@ fn corpora_are_printed_as_json_too() {
     assert_eq!(stored[0]["document_count"], 2);
 }
 
+/// By the worked example of `docs/design/mathematics.md`, and a layout whose first table is the only one.
+#[test]
+fn the_shards_of_a_fingerprint_are_those_of_its_tables_its_home_first() {
+    let router = embedded();
+    let create = |name, blocks, distance| {
+        let layout = ["--blocks", blocks, "--distance", distance];
+        simshard(
+            &router,
+            &[&["corpus", "create", name], &layout[..]].concat(),
+            "",
+        );
+    };
+    create("six", "6", "3");
+    create("one", "1", "0");
+    let shards = |corpus, more: &[&str]| {
+        let args = [&["corpus", "shards", corpus, "5456993838078482869"], more].concat();
+        simshard(&router, &args, "")
+    };
+    assert_eq!(
+        shards("six", &["18446744073709551615"]),
+        "fingerprint\tshards\n5456993838078482869\t4b,d9,be,bc\n18446744073709551615\tff\n"
+    );
+    assert_eq!(
+        objects(&shards("six", &["--json"])),
+        [json!({
+            "fingerprint": "5456993838078482869",
+            "home": "4b",
+            "shards": ["4b", "d9", "be", "bc"],
+        })]
+    );
+    assert_eq!(
+        shards("one", &[]),
+        "fingerprint\tshards\n5456993838078482869\t4b\n"
+    );
+}
+
 #[test]
 fn a_cluster_is_printed_as_json_too() {
     let cluster = ProcessCluster::start_registered(1);
