@@ -151,7 +151,7 @@ impl Shard {
 
 /// The shard where the documents of a fingerprint are at home.
 pub(crate) const fn home(fingerprint: Fingerprint) -> ShardId {
-    ShardId((fingerprint.0 >> 56) as u8)
+    ShardId(Tables::home_shard(fingerprint))
 }
 
 /// Takes the live documents of a shard in ascending order, and makes its tables at the end.

@@ -112,6 +112,13 @@ impl Tables {
             .map(move |&table| self.tables[table].leading_byte(fingerprint))
     }
 
+    /// The shard where the documents of a fingerprint are at home in every layout: that of the first table, which is the
+    /// identity. **Frozen**: counting at home counts every document once.
+    #[must_use]
+    pub const fn home_shard(fingerprint: Fingerprint) -> u8 {
+        (fingerprint.0 >> 56) as u8
+    }
+
     /// The shards that lead groups need for a query, some perhaps repeatedly.
     ///
     /// # Panics

@@ -90,6 +90,17 @@ fn the_first_table_is_the_identity() {
 }
 
 #[test]
+fn the_first_shard_of_a_fingerprint_is_its_home_in_every_layout() {
+    let value = Fingerprint(0x0123_4567_89ab_cdef);
+    assert_eq!(Tables::home_shard(value), 0x01);
+    for (blocks, distance) in layouts() {
+        let tables = tables(blocks, distance);
+        let first = tables.document_shards(value).next();
+        assert_eq!(first, Some(Tables::home_shard(value)));
+    }
+}
+
+#[test]
 fn lead_groups_cover_the_tables_in_order() {
     for (blocks, distance) in layouts() {
         let tables = tables(blocks, distance);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::try_join_all;
 use simshard_proto::{Documents, documents_of_columns, shard::v1 as pb, shards_from};
-use simshard_simhash::Fingerprint;
+use simshard_simhash::{Fingerprint, Tables};
 use simshard_topology::{NodeId, ShardId, ShardSet};
 
 use super::CorpusStream;
@@ -39,7 +39,7 @@ impl CorpusStream {
     ) -> Result<Option<ByFingerprint>, RouterError> {
         let mut by_node: BTreeMap<&NodeId, (ShardSet, Vec<u64>)> = BTreeMap::new();
         for fingerprint in fingerprints {
-            let home = ShardId((fingerprint.0 >> 56) as u8);
+            let home = ShardId(Tables::home_shard(*fingerprint));
             let owner = self.readers.of(home);
             let (shards, of_node) = by_node.entry(owner).or_default();
             shards.insert(home);
