@@ -10,6 +10,7 @@ use simshard_proto::{MAX_MESSAGE_BYTES, MalformedColumns, Reason, Violations};
 use simshard_simhash::{Recipe, TakesNoTexts, TextRecipe};
 use simshard_topology::{NodeId, ShardSet};
 use simshard_transport::NO_MEMORY;
+use tokio::task::JoinError;
 use tonic::Status;
 use tonic_types::StatusExt;
 use tracing::error;
@@ -128,6 +129,8 @@ pub(crate) enum RouterError {
         node: NodeId,
         problem: MalformedColumns,
     },
+    #[error("node {node} answered nonsense: {given:?} is no uid of a corpus")]
+    NoUid { node: NodeId, given: String },
     /// Whatever version the router took, a node had a newer one.
     #[error("others keep changing the same documents: retry later")]
     WriteConflict,
@@ -157,6 +160,18 @@ pub(crate) enum RouterError {
     Fault,
     #[error("the router is shutting down")]
     Stopping,
+}
+
+/// A task that ended before its work. A panic is a fault: clients must not take it for a stop, after which they send again.
+/// Else the runtime is going down.
+impl From<JoinError> for RouterError {
+    fn from(ended: JoinError) -> Self {
+        if ended.is_panic() {
+            Self::Fault
+        } else {
+            Self::Stopping
+        }
+    }
 }
 
 impl RouterError {
@@ -194,7 +209,9 @@ impl RouterError {
             Self::Stopping => Reason::Stopping,
             Self::NotLoaded { .. } => Reason::CorpusNotLoaded,
             Self::Node { status, .. } => node_reason(status),
-            Self::Malformed { .. } | Self::ForeignCorpus(_) | Self::Fault => Reason::Internal,
+            Self::Malformed { .. } | Self::NoUid { .. } | Self::ForeignCorpus(_) | Self::Fault => {
+                Reason::Internal
+            }
             Self::WriteConflict => Reason::WriteConflict,
             Self::TooFarAhead(_) => Reason::ClockAhead,
             Self::TooManyStreams { .. } => Reason::Overloaded,
@@ -227,6 +244,7 @@ impl RouterError {
             | Self::Unreachable { .. }
             | Self::Late
             | Self::Malformed { .. }
+            | Self::NoUid { .. }
             | Self::WriteConflict
             | Self::TooFarAhead(_)
             | Self::OutOfTime
@@ -261,7 +279,7 @@ impl RouterError {
             Self::NotLoaded { node, corpus } => {
                 vec![("nodes", node.to_string()), ("corpus", corpus.to_string())]
             }
-            Self::Malformed { node, .. } => vec![("nodes", node.to_string())],
+            Self::Malformed { node, .. } | Self::NoUid { node, .. } => texts::one_node(node),
             Self::NotLive { corpus, state } | Self::NameNotFree { corpus, state } => {
                 texts::corpus_in(corpus, *state).into()
             }

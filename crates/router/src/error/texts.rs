@@ -20,6 +20,11 @@ pub(super) fn corpus_in(corpus: &CorpusName, state: CorpusState) -> [(&'static s
     [("corpus", corpus.to_string()), ("state", state.to_owned())]
 }
 
+/// A node, for programs.
+pub(super) fn one_node(node: &NodeId) -> Vec<(&'static str, String)> {
+    vec![("nodes", node.to_string())]
+}
+
 /// What a corpus in this state is, and how to complete that.
 pub(super) const fn unfinished(state: CorpusState) -> &'static str {
     match state {

@@ -179,6 +179,7 @@ async fn decoded(bytes: Bytes) -> Result<(Matches, usize), CallError> {
         let size = size(&matches);
         Ok((matches, size))
     });
+    // Without an outcome, the runtime is going down.
     decoded.await.unwrap_or(Err(CallError::Unreachable))
 }
 

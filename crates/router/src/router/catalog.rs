@@ -49,8 +49,7 @@ impl Router {
     ) -> Result<CorpusRecord, RouterError> {
         let router = Arc::clone(self);
         let creation = tokio::spawn(async move { router.create_now(new, deadline).await });
-        // Fails only where the runtime is going down.
-        creation.await.unwrap_or(Err(RouterError::Stopping))
+        creation.await.unwrap_or_else(|ended| Err(ended.into()))
     }
 
     /// The record comes first, so that no node ever holds a corpus that has none.
@@ -147,8 +146,7 @@ impl Router {
     ) -> Result<(), RouterError> {
         let (router, name) = (Arc::clone(self), name.clone());
         let deletion = tokio::spawn(async move { router.delete_now(&name, deadline).await });
-        // Fails only where the runtime is going down.
-        deletion.await.unwrap_or(Err(RouterError::Stopping))
+        deletion.await.unwrap_or_else(|ended| Err(ended.into()))
     }
 
     async fn delete_now(&self, name: &CorpusName, deadline: Deadline) -> Result<(), RouterError> {

@@ -218,6 +218,7 @@ async fn part_documents(
 async fn select(documents: &Arc<Documents>, places: &[u32]) -> Result<Documents, CallError> {
     let (documents, places) = (Arc::clone(documents), places.to_vec());
     let selected = offload(places.len(), move || documents.select(&places)).await;
+    // The runtime is going down.
     selected.map_err(|_| CallError::Unreachable)
 }
 

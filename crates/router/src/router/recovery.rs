@@ -195,7 +195,8 @@ fn gather(
     for (node, list) in held {
         for one in list {
             let Ok(uid) = one.corpus_uid.parse::<CorpusUid>() else {
-                return Err(RouterError::OtherLayouts(one.corpus_uid));
+                let given = one.corpus_uid;
+                return Err(RouterError::NoUid { node, given });
             };
             let stored = by_uid.entry(uid).or_insert_with(|| StoredCorpus {
                 uid,
@@ -215,4 +216,36 @@ fn gather(
     let mut stored: Vec<StoredCorpus> = by_uid.into_values().collect();
     stored.iter_mut().for_each(|corpus| corpus.nodes.sort());
     Ok(stored)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_uid_that_is_none_is_nonsense_of_its_node_and_not_another_layout() {
+        let node = |name| NodeId::new(name).unwrap();
+        let uid = simshard_cluster::random_corpus_uid().to_string();
+        let held = |corpus_uid: &str, blocks| pb::HeldCorpus {
+            corpus_uid: corpus_uid.to_owned(),
+            blocks,
+            distance: 3,
+            home_document_count: 1,
+        };
+        let gathered = |second| {
+            let held = vec![
+                (node("n1"), vec![held(&uid, 5)]),
+                (node("n2"), vec![second]),
+            ];
+            gather(held, &Corpora::default())
+        };
+        assert_eq!(gathered(held(&uid, 5)).unwrap()[0].documents, 2);
+        let error = gathered(held("x", 5)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "node n2 answered nonsense: \"x\" is no uid of a corpus"
+        );
+        let error = gathered(held(&uid, 6)).unwrap_err();
+        assert!(matches!(error, RouterError::OtherLayouts(_)), "{error}");
+    }
 }

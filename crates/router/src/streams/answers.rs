@@ -107,8 +107,8 @@ where
         if let Some((answer, _)) = answer.await {
             return Some((Ok(answer), Some((receiver, task))));
         }
-        // The task fails only where the runtime is going down.
-        let end = task.await.unwrap_or(Err(RouterError::Stopping.into()));
+        let end = task.await;
+        let end = end.unwrap_or_else(|ended| Err(RouterError::from(ended).into()));
         end.err().map(|error| (Err(error.into()), None))
     }))
 }
@@ -175,6 +175,17 @@ mod tests {
         };
         assert_eq!(Reason::of(&end), Some(Reason::DeadlineTooShort));
         assert!(stream.next().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn work_that_panics_is_a_fault_and_no_stop_after_which_clients_send_again() {
+        let panics = |_: Sink<usize>| async {
+            assert_eq!(1, 2, "a fault");
+            Ok::<(), RouterError>(())
+        };
+        let mut stream = answers(unlimited(), None, PATIENCE, panics);
+        let status = stream.next().await.unwrap().unwrap_err();
+        assert_eq!(Reason::of(&status), Some(Reason::Internal));
     }
 
     /// SR2.

@@ -56,10 +56,8 @@ where
                 Ok(AbortOnDropHandle::new(tracker.spawn(within(kept, answer))))
             });
             async {
-                // A task fails only where the runtime is going down.
-                task?
-                    .await
-                    .unwrap_or_else(|_| Err(RouterError::Stopping.into()))
+                let outcome = task?.await;
+                outcome.unwrap_or_else(|ended| Err(RouterError::from(ended).into()))
             }
         })
     };

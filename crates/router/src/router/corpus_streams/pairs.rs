@@ -154,8 +154,7 @@ fn join(
     let next = |(mut receiver, join): (mpsc::Receiver<_>, JoinHandle<()>)| async {
         match receiver.recv().await {
             Some(pairs) => Ok(Some((pairs, (receiver, join)))),
-            // It fails only where the process is going down.
-            None => join.await.map(|()| None).map_err(|_| RouterError::Stopping),
+            None => join.await.map(|()| None).map_err(RouterError::from),
         }
     };
     stream::try_unfold((receiver, join), next)
