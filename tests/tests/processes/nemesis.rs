@@ -6,7 +6,6 @@ mod on_hosts;
 mod oracle;
 
 use std::collections::BTreeSet;
-use std::future::pending;
 use std::time::Duration;
 
 use fastrand::Rng;
@@ -17,7 +16,7 @@ use simshard_testkit::{End, ProcessCluster, is_long};
 use simshard_topology::ShardId;
 use simshard_topology::replication::StoreId;
 use tokio::task::block_in_place;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tonic::transport::Endpoint;
 
 use crate::load::create;
@@ -56,11 +55,6 @@ async fn until(mut what: impl AsyncFnMut() -> bool) {
         }
     };
     timeout(PATIENCE, reached).await.unwrap();
-}
-
-/// Lets this time pass, by what is done meanwhile.
-async fn pass(time: Duration) {
-    let _elapsed = timeout(time, pending::<()>()).await;
 }
 
 /// Whether each shard has all its replicas in sync, and all of them live and have installed its record.
@@ -156,14 +150,14 @@ impl World {
         match random.u8(..7) {
             0 | 1 => {
                 cluster.freeze_node(node);
-                pass(away).await;
+                sleep(away).await;
                 cluster.thaw_node(node);
             }
             2 if was_whole => self.lose_disk(node).await,
             number => {
                 let end = [End::Stopped, End::Killed][usize::from(number % 2)];
                 block_in_place(|| cluster.end_node(node, end));
-                pass(away).await;
+                sleep(away).await;
                 block_in_place(|| cluster.start_node(node));
             }
         }
@@ -177,7 +171,7 @@ async fn survive(mut world: World) {
     let clients = [world.cluster.client(), world.cluster.client_of(other)];
     let clients = clients.map(|client| client.with_timeout(Duration::from_secs(15)));
     let oracle = Oracle::begin(&mut random, &clients);
-    pass(Duration::from_secs(1)).await;
+    sleep(Duration::from_secs(1)).await;
     let mut waits = true;
     for _ in 0..faults() {
         world.fault(&mut random, waits).await;
