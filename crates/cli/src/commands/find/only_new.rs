@@ -10,7 +10,7 @@ use futures_util::StreamExt;
 use futures_util::stream;
 use simshard_client::{Queries, SearchSpec};
 use simshard_input::{
-    Format, InputOptions, Marks, Needs, Preference, Rewrite, Skipped, is_tsv_header,
+    Format, InputOptions, Marks, Needs, Parts, Preference, Rewrite, Skipped, is_tsv_header,
 };
 use simshard_runtime::terminal::counted;
 use simshard_simhash::Recipe;
@@ -44,6 +44,21 @@ pub(super) async fn run(
     bar.finish_and_clear();
     let mut skipped = read.parts.skipped.clone();
     let unhashable = std::mem::take(&mut skipped.unhashable_texts);
+    let is_known = are_known(search, &read.parts).await?;
+    read.marks.leave_out(|document| is_known[document]);
+    let new = is_known.iter().filter(|is_known| !**is_known).count() as u64;
+    let of = is_known.len() as u64;
+    print(input, &read.marks)?;
+    if unhashable > 0 {
+        let texts = without_fingerprint(unhashable, Some(recipe), "no match");
+        note(format!("printed {texts}"));
+    }
+    say(new + unhashable, of + unhashable, &skipped);
+    Ok(())
+}
+
+/// Whether each document has a match.
+async fn are_known(search: Search<'_>, documents: &Parts) -> anyhow::Result<Vec<bool>> {
     // One match that is another document is enough to tell.
     let search = Search {
         spec: SearchSpec {
@@ -53,13 +68,13 @@ pub(super) async fn run(
         },
         ..search
     };
-    let fingerprints = &read.parts.fingerprints;
+    let fingerprints = &documents.fingerprints;
     let bar = progress::bar("searching", Some(fingerprints.len() as u64));
     let requests = stream::iter((0..fingerprints.len()).step_by(BATCH)).map(|from| {
         let to = fingerprints.len().min(from + BATCH);
         let queries = Queries::Fingerprints(fingerprints[from..to].to_vec());
         let ids = if search.exclude_self {
-            let ids = (from..to).map(|document| read.parts.id(document).into_owned());
+            let ids = (from..to).map(|document| documents.id(document).into_owned());
             ids.collect()
         } else {
             Vec::new()
@@ -74,16 +89,7 @@ pub(super) async fn run(
         is_known.extend(found.iter().map(|answer| !answer.matches.is_empty()));
     }
     bar.finish_and_clear();
-    read.marks.leave_out(|document| is_known[document]);
-    let new = is_known.iter().filter(|is_known| !**is_known).count() as u64;
-    let of = is_known.len() as u64;
-    print(input, &read.marks)?;
-    if unhashable > 0 {
-        let texts = without_fingerprint(unhashable, Some(recipe), "no match");
-        note(format!("printed {texts}"));
-    }
-    say(new + unhashable, of + unhashable, &skipped);
-    Ok(())
+    Ok(is_known)
 }
 
 /// Whether several files are one if one stands after the other.
