@@ -53,7 +53,7 @@ fn help_tells_of_the_names_of_other_programs() {
         "[alias: --id_column]",
         "also called `json`",
         "also called `hash`",
-        "also called `wet`",
+        "Also called `wet`",
     ] {
         assert!(help.contains(name), "{name}: {help}");
     }
