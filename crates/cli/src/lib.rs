@@ -56,10 +56,10 @@ pub enum Command {
     Demo(demo::DemoArgs),
     /// Run a router and a node in one process, or one of the two
     Serve(serve::ServeArgs),
-    /// Begin a cluster whose nodes register themselves, and list its nodes
+    /// Begin a cluster whose nodes register themselves, list its nodes and shards, or force it on
     #[command(subcommand)]
     Cluster(cluster::ClusterCommand),
-    /// Create, list, show and delete corpora, and look through all of one
+    /// Create, list, show, delete and recover corpora, and look through all of one
     #[command(subcommand)]
     Corpus(corpus::CorpusCommand),
     /// Insert documents into a corpus

@@ -2,8 +2,11 @@
 //!
 //! All processes of a cluster agree through one [`MetadataStore`]. [`MemoryStore`]
 //! serves a single process; [`FileStore`] serves processes on one machine, from a
-//! layout file that the operator writes. What they share is the contract in
-//! `store.rs`, and one test suite that runs against each of them.
+//! layout file that the operator writes. [`KeyValueMetadata`] serves processes
+//! that share a [`KeyValueStore`]: etcd, or a file on one machine. Nodes register
+//! themselves there ([`register`]), and the records of shards change step by step
+//! ([`take_steps`]). What the stores share is the contract in `store.rs`, and one
+//! test suite that runs against each of them.
 
 mod corpora;
 mod corpus;

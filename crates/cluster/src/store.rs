@@ -46,7 +46,7 @@ pub trait MetadataStore: Send + Sync + std::fmt::Debug {
     /// Follows the layout. The value is the newest that this process has heard of,
     /// which may be older than what [`MetadataStore::layout`] reads. The receiver
     /// ends when the store is dropped. Routers follow it with every round of a request.
-    /// Only the backend in memory changes an open layout yet.
+    /// A layout file is read once. Where nodes register themselves, the layout changes with their records and addresses.
     fn watch_layout(&self) -> watch::Receiver<Arc<ClusterLayout>>;
 
     /// Whether the records name the data directory of each node. If so, a node that lacks a corpus of the metadata never

@@ -1,4 +1,4 @@
-//! Reading documents: from fingerprints, text lines, JSON lines, TSV, Parquet, WARC or whole files.
+//! Reading documents: from fingerprints, text lines, JSON lines, TSV, CSV, Parquet, Arrow, WARC or whole files.
 //!
 //! | format   | a document is      | its id                             | it carries                       |
 //! |----------|--------------------|------------------------------------|----------------------------------|
@@ -16,9 +16,9 @@
 //! from its end, so what is no file, or is compressed, is first copied to one. Data flows one way:
 //!
 //! ```text
-//!     options ─▶ paths ─▶ source ─▶ decompress ─▶ chunk ─▶ parse ──▶ documents   (one by one, owned)
-//!                  │        └──▶ warc, parquet ─▶ records ─┐  └─▶ in_order ─▶ columns ─▶ parts  (many at once)
-//!                  └─▶ files ──▶ decompress ───────────▶ batches
+//!     options ─▶ paths ─▶ source ─▶ decompress ─▶ chunk ─────────────▶ parse ──▶ documents   (one by one, owned)
+//!                  │        └──▶ csv, parquet, arrow, warc ─▶ records ─┐  └─▶ in_order ─▶ columns ─▶ parts  (many at once)
+//!                  └─▶ files ──▶ decompress ───────────────────────▶ batches
 //! ```
 //!
 //! A raw NUL byte is in no text: it is an error of its line or record, and makes a file binary. A

@@ -1,4 +1,4 @@
-//! Documents from sources that are not made of lines: rows of CSV and Parquet, records of WARC.
+//! Documents from sources that are not made of lines: rows of CSV, Parquet and Arrow, records of WARC.
 //!
 //! A bad row or record is an error, or counted where such are skipped; reading ends where it cannot
 //! go on.
