@@ -8,8 +8,8 @@ use simshard_client::{Client, ClientError};
 use simshard_simhash::Recipe;
 use tokio::runtime::Runtime;
 
+use crate::args::ExpectedRecipeArgs;
 use crate::completion;
-use crate::recipe::recipe_names;
 
 /// The router of a `serve` on this machine that says nothing else.
 pub(crate) const DEFAULT_ROUTER: &str = "http://127.0.0.1:7460";
@@ -54,19 +54,7 @@ pub struct CorpusArgs {
 
     /// Its recipe.
     #[command(flatten)]
-    pub recipe: RecipeArgs,
-}
-
-/// The recipe that a corpus is to have.
-#[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Cluster")]
-pub struct RecipeArgs {
-    /// Go on only if this is the recipe of the corpus
-    ///
-    /// Fingerprints of two recipes never match, so mixing them finds nothing. Worth giving where the
-    /// input carries fingerprints, as only you know how they were made.
-    #[arg(long, value_name = "NAME", value_parser = recipe_names(), hide_possible_values = true)]
-    pub recipe: Option<Recipe>,
+    pub recipe: ExpectedRecipeArgs,
 }
 
 impl CorpusArgs {
@@ -77,17 +65,6 @@ impl CorpusArgs {
         client: &Client,
     ) -> Result<Option<Recipe>, ClientError> {
         Ok(client.recipe(&self.corpus).await?.parse().ok())
-    }
-}
-
-impl RecipeArgs {
-    /// A client that refuses corpora of another recipe, if one is asked for.
-    pub(crate) fn client(&self, router: &RouterArgs) -> anyhow::Result<Client> {
-        let client = router.client()?;
-        Ok(match self.recipe {
-            Some(recipe) => client.with_recipe(&recipe.to_string()),
-            None => client,
-        })
     }
 }
 

@@ -56,7 +56,7 @@ pub fn code(error: &anyhow::Error) -> Option<u8> {
         if cause.downcast_ref().is_some_and(refused) {
             return Some(BAD_INPUT);
         }
-        if cause.downcast_ref().is_some_and(is_bad_file)
+        if cause.downcast_ref().is_some_and(is_operators_mistake)
             || cause.downcast_ref().is_some_and(is_bad_directory)
             || cause.downcast_ref().is_some_and(is_bad_role)
             || cause.downcast_ref().is_some_and(is_bad_registration)
@@ -72,8 +72,8 @@ pub fn code(error: &anyhow::Error) -> Option<u8> {
     Some(FAILURE)
 }
 
-/// Whether a file of the cluster's metadata is to blame, as the operator gave it.
-fn is_bad_file(error: &MetadataError) -> bool {
+/// Whether the metadata is not what the operator takes it for: the same command fails until the operator mends it.
+fn is_operators_mistake(error: &MetadataError) -> bool {
     match error {
         MetadataError::MalformedLayout { .. }
         | MetadataError::UnusableLayout { .. }
@@ -110,7 +110,7 @@ fn is_bad_file(error: &MetadataError) -> bool {
 /// Whether a node cannot start as the operator asked for it.
 fn is_bad_role(error: &ServeError) -> bool {
     match error {
-        ServeError::Metadata(error) => is_bad_file(error),
+        ServeError::Metadata(error) => is_operators_mistake(error),
         ServeError::Open(error) => is_bad_directory(error),
         ServeError::Registration(error) => is_bad_registration(error),
         ServeError::UnknownNode { .. } => true,
@@ -126,7 +126,7 @@ fn is_bad_role(error: &ServeError) -> bool {
 fn is_bad_registration(error: &RegistrationError) -> bool {
     match error {
         RegistrationError::Stale { .. } | RegistrationError::Replaced { .. } => true,
-        RegistrationError::Metadata(error) => is_bad_file(error),
+        RegistrationError::Metadata(error) => is_operators_mistake(error),
         RegistrationError::Open(error) => is_bad_directory(error),
     }
 }

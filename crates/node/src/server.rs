@@ -145,7 +145,7 @@ impl Node {
 
     /// Lets it publish how far its log is on disk, and end when another process runs on a copy of its directory.
     #[must_use]
-    pub fn publishing(mut self, registration: Registration) -> Self {
+    pub fn registered(mut self, registration: Registration) -> Self {
         self.registration = Some(registration);
         self
     }

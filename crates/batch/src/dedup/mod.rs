@@ -131,12 +131,6 @@ impl ReadDocuments {
         self.read.documents.fingerprints().as_slice()
     }
 
-    /// Whether the recipe made the fingerprints; the input may carry them.
-    #[must_use]
-    pub fn are_by_recipe(&self) -> bool {
-        self.read.outcome.recipe.is_some()
-    }
-
     /// Writes what is kept beside the documents that are known, and the list of what is not.
     ///
     /// # Errors

@@ -139,8 +139,8 @@ pub enum Case {
 }
 
 impl Case {
-    /// Whether something fails in it.
-    const fn is_failure(self) -> bool {
+    /// Whether it is measured only if it is asked for.
+    const fn is_opt_in(self) -> bool {
         match self {
             Self::NodeKilled
             | Self::NodeStopped
@@ -167,7 +167,7 @@ impl Case {
 
 impl Settings {
     pub(super) fn asks_for(&self, case: Case) -> bool {
-        self.cases.contains(&case) || self.cases.is_empty() && !case.is_failure()
+        self.cases.contains(&case) || self.cases.is_empty() && !case.is_opt_in()
     }
 
     /// How many nodes hold each shard, if the nodes register themselves.

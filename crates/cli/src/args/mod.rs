@@ -2,6 +2,7 @@
 
 mod batch;
 mod blocks;
+mod expected_recipe;
 mod input;
 mod json;
 mod plan;
@@ -14,6 +15,7 @@ pub use batch::BatchArgs;
 pub(crate) use batch::open_report;
 pub use blocks::Blocks;
 pub(crate) use blocks::document_count;
+pub use expected_recipe::ExpectedRecipeArgs;
 pub use input::InputArgs;
 pub use json::JsonArgs;
 pub(crate) use plan::Plan;

@@ -45,7 +45,7 @@ pub struct DocumentsArgs {
 impl DocumentsArgs {
     pub(super) fn client(&self) -> anyhow::Result<Client> {
         let patience = Duration::from_secs(self.patience_seconds.into());
-        let client = self.corpus.recipe.client(&self.router)?;
+        let client = self.corpus.recipe.checked_by(self.router.client()?);
         Ok(client
             .with_patience(patience)
             .telling_of_waiting(|why, left| warn(waiting(why, left))))

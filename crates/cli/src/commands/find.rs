@@ -129,7 +129,7 @@ pub async fn run_first(args: &FindFirstArgs) -> anyhow::Result<()> {
 }
 
 async fn find(which: Which, args: &FindFirstArgs, limit: u32) -> anyhow::Result<()> {
-    let client: &Client = &args.corpus.recipe.client(&args.router)?;
+    let client: &Client = &args.corpus.recipe.checked_by(args.router.client()?);
     let corpus = args.corpus.corpus.as_str();
     let options = SearchSpec {
         max_distance: args.max_distance,

@@ -9,9 +9,9 @@ use simshard_batch::{Member, Output, OutputError, OutputFormat, Rows, Sink};
 use simshard_client::{Client, ClientError, Fingerprint};
 use simshard_input::Notation;
 
-use crate::args::WriteArgs;
+use crate::args::{ExpectedRecipeArgs, WriteArgs};
 use crate::completion;
-use crate::connection::{RecipeArgs, RouterArgs};
+use crate::connection::RouterArgs;
 use crate::exit::UsageError;
 use crate::progress;
 
@@ -23,7 +23,7 @@ pub struct StreamArgs {
     pub name: String,
     /// Its recipe.
     #[command(flatten)]
-    pub recipe: RecipeArgs,
+    pub recipe: ExpectedRecipeArgs,
     /// Where it goes.
     #[command(flatten)]
     pub writing: WriteArgs,
@@ -53,7 +53,7 @@ impl StreamArgs {
             Rows::Pairs | Rows::Members => OutputFormat::Json,
         };
         let format = self.writing.effective_format(usual)?;
-        let client = self.recipe.client(&self.router)?;
+        let client = self.recipe.checked_by(self.router.client()?);
         // Before the output is made.
         client.recipe(&self.name).await?;
         let documents = client.get_corpus(&self.name).await?.document_count;

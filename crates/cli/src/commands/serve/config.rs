@@ -82,8 +82,8 @@ pub struct RawRouterConfig {
 pub(super) struct Role<A, C> {
     /// Where the metadata of the cluster is.
     pub(super) metadata: Place,
-    /// Where to listen.
-    pub(super) listen: A,
+    /// Where it answers.
+    pub(super) presence: A,
     /// The configuration of the role itself.
     pub(super) config: C,
 }
@@ -163,7 +163,7 @@ pub(super) fn node(args: &NodeArgs) -> anyhow::Result<NodeRole> {
     };
     Ok(Role {
         metadata: place(&args.role, file.cluster, file.metadata)?,
-        listen: NodePresence {
+        presence: NodePresence {
             listen: args.listen.or(file.listen),
             address: args.address.clone().or(file.address),
             publish: publish.map_or(PUBLISH, seconds),
@@ -187,7 +187,7 @@ pub(super) fn router(args: &RouterRoleArgs) -> anyhow::Result<RouterRole> {
     };
     Ok(Role {
         metadata: place(&args.role, file.cluster, file.metadata)?,
-        listen: listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 7460))),
+        presence: listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 7460))),
         config,
     })
 }

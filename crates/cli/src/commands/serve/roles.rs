@@ -50,7 +50,7 @@ pub(super) fn run_node(role: NodeRole) -> anyhow::Result<()> {
 async fn start_node(mut role: NodeRole) -> anyhow::Result<(simshard_node::Node, TcpSocket)> {
     let (store, socket, registration) = match &role.metadata {
         Place::Store(keys) => {
-            let socket = bind(role.listen.listen.ok_or_else(no_address)?)?;
+            let socket = bind(role.presence.listen.ok_or_else(no_address)?)?;
             let entered = enter(keys, &role, &socket).await?;
             if entered.is_replacement {
                 info!(
@@ -61,19 +61,19 @@ async fn start_node(mut role: NodeRole) -> anyhow::Result<(simshard_node::Node, 
             (entered.metadata, socket, Some(entered.registration))
         }
         Place::Files(layout) | Place::FileAndStore(layout, _) => {
-            if role.listen.address.is_some() {
+            if role.presence.address.is_some() {
                 let text =
                     "--address is for nodes that register themselves: leave it out, or --cluster";
                 return Err(UsageError(text.to_owned()).into());
             }
-            if role.listen.accepts_loss {
+            if role.presence.accepts_loss {
                 let text = "--accept-lost-changes is for nodes that register themselves: leave it out, or --cluster";
                 return Err(UsageError(text.to_owned()).into());
             }
             let store = open_layout(layout, role.metadata.store()).await?;
             let layout = store.layout().await?;
             let node = find_node(&layout, &role.config.node)?;
-            let listen = match role.listen.listen {
+            let listen = match role.presence.listen {
                 Some(listen) => listen,
                 None => address_of(node)?,
             };
@@ -82,7 +82,7 @@ async fn start_node(mut role: NodeRole) -> anyhow::Result<(simshard_node::Node, 
     };
     let node = simshard_node::Node::open(role.config, store).await?;
     let node = match registration {
-        Some(registration) => node.publishing(registration),
+        Some(registration) => node.registered(registration),
         None => node,
     };
     Ok((node, socket))
@@ -104,7 +104,7 @@ pub(super) fn run_router(role: RouterRole) -> anyhow::Result<()> {
             return Ok(());
         };
         let store = store?;
-        let listener = announce(bind(role.listen)?)?;
+        let listener = announce(bind(role.presence)?)?;
         simshard_router::serve(role.config, store, listener, shutdown).await?;
         Ok(())
     })
@@ -153,7 +153,7 @@ async fn enter(
         publish,
         accepts_loss,
         ..
-    } = role.listen;
+    } = role.presence;
     // An attempt that found another store may be cut short.
     let mut is_replacement = false;
     let attempt = async || {
@@ -214,7 +214,7 @@ fn registered(
     role: &NodeRole,
     socket: &TcpSocket,
 ) -> anyhow::Result<RegisteredStore> {
-    let address = match &role.listen.address {
+    let address = match &role.presence.address {
         Some(address) => address.clone(),
         None => reachable(socket.local_addr()?)?,
     };
