@@ -30,6 +30,10 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// How long a node has to say which records it has.
 const ANSWER: Duration = Duration::from_secs(1);
 
+/// In this time nodes hear from each other which records they have installed, by their pings. If a store was alone in sync
+/// and its disk is lost before, no other knows whether it had installed the record that adds another: that takes `force`.
+const HEARD: Duration = Duration::from_secs(1);
+
 /// How often it looks.
 const INTERVAL: Duration = Duration::from_millis(100);
 
@@ -135,6 +139,7 @@ impl World {
 
     /// Kills a node, and starts it without its data, as after the loss of a disk.
     async fn lose_disk(&mut self, node: usize) {
+        sleep(HEARD).await;
         block_in_place(|| self.cluster.end_node(node, End::Killed));
         if others_have_all(&self.metadata, node).await {
             self.cluster.lose_data(node);

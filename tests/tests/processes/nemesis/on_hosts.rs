@@ -12,7 +12,7 @@ use tokio::time::sleep;
 
 use super::faults::Fault;
 use super::oracle::Oracle;
-use super::{is_whole, others_have_all, seed, until};
+use super::{HEARD, is_whole, others_have_all, seed, until};
 use crate::load::create;
 
 /// Clusters of some shapes.
@@ -124,11 +124,17 @@ impl World {
         println!("{:8.3} all is well", self.begun.elapsed().as_secs_f64());
     }
 
+    /// Waits until the loss of a disk leaves all others knowing enough.
+    async fn until_whole_is_heard(&mut self) {
+        self.until_whole().await;
+        sleep(HEARD).await;
+    }
+
     /// One fault, or two at once. Data are lost only while all others have them.
     async fn disturb(&mut self, was_whole: bool) {
         let first = self.fault(|fault| was_whole || !fault.loses_data());
         if first.loses_data() {
-            self.until_whole().await;
+            self.until_whole_is_heard().await;
         }
         self.start(&first).await;
         self.pass().await;
@@ -141,7 +147,7 @@ impl World {
             self.take_back(&second).await;
         } else {
             if matches!(first, Fault::RollBack(..)) {
-                self.until_whole().await;
+                self.until_whole_is_heard().await;
             }
             self.take_back(&first).await;
         }

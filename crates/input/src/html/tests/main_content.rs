@@ -3,7 +3,7 @@
 use super::*;
 
 const PROSE: &str = "The quick brown fox jumps over the lazy dog, and then it runs off into the wood behind the old mill.";
-const MORE: &str = "Not a soul in the village has seen it since, although the dog still barks at the trees every evening.";
+const MORE: &str = "No man in the village has seen it since, although the dog still barks at the trees every evening.";
 const LINKS: &str =
     "<div><a href=/>Home</a> <a href=/a>About us</a> <a href=/b>All the articles</a></div>";
 
