@@ -197,6 +197,12 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
             silent_stores: peers.silent().iter().flat_map(|store| store.0).collect(),
             synced: self.engine.synced(),
             heard_synced: about.map_or(0, |store| peers.heard_synced(StoreId(store))),
+            damaged_shards: self
+                .engine
+                .damaged()
+                .iter()
+                .map(|shard| shard.0.into())
+                .collect(),
         }))
     }
 }

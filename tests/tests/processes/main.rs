@@ -12,6 +12,7 @@ mod clock_ahead;
 mod corpora_while_away;
 mod crashes;
 mod creations;
+mod damaged_segments;
 mod deletions;
 mod documents_in_memory;
 mod empty_corpora;

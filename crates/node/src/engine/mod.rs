@@ -216,6 +216,11 @@ impl Engine {
         self.heat.unbuilt()
     }
 
+    /// The shards with a segment that was found damaged.
+    pub(crate) fn damaged(&self) -> ShardSet {
+        self.store.damaged()
+    }
+
     /// The store itself.
     pub(crate) const fn store(&self) -> &Arc<Store> {
         &self.store

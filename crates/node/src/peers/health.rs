@@ -8,8 +8,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use simshard_topology::ShardId;
 use simshard_topology::replication::{Epoch, StoreId};
+use simshard_topology::{ShardId, ShardSet};
 use tokio::time::Instant;
 
 /// How often each store is asked.
@@ -44,6 +44,8 @@ pub(super) struct Health {
     pub(super) synced: u64,
     /// The stores that do not answer it.
     silent_to_it: BTreeSet<StoreId>,
+    /// The shards of which it found a file damaged.
+    pub(super) damaged: ShardSet,
 }
 
 /// A sign of life.
@@ -55,6 +57,7 @@ pub(super) struct Sign {
     pub(super) reports: Option<Vec<(ShardId, Epoch)>>,
     pub(super) synced: u64,
     pub(super) silent_stores: BTreeSet<StoreId>,
+    pub(super) damaged: ShardSet,
 }
 
 impl Health {
@@ -67,6 +70,7 @@ impl Health {
             reports: BTreeMap::new(),
             synced: 0,
             silent_to_it: BTreeSet::new(),
+            damaged: ShardSet::EMPTY,
         }
     }
 
@@ -88,6 +92,7 @@ impl Health {
         self.incarnation = sign.incarnation;
         self.answered = Some(now);
         self.silent_to_it = sign.silent_stores;
+        self.damaged = sign.damaged;
         for (shard, epoch) in sign.reports.into_iter().flatten() {
             let report = self.reports.entry(shard).or_insert(Epoch::NONE);
             *report = epoch.max(*report);

@@ -167,11 +167,14 @@ fn sign_of(answer: &pb::PingResponse, store: StoreId) -> Result<Sign, Status> {
     }
     let (numbers, generations) = (&answer.epoch_numbers, &answer.epoch_generations);
     let (silent, _) = answer.silent_stores.as_chunks();
+    let damaged = answer.damaged_shards.iter();
+    let damaged = damaged.filter_map(|&shard| u8::try_from(shard).ok());
     Ok(Sign {
         incarnation: answer.incarnation,
         installations: answer.installations,
         reports: epochs_into(&answer.shards, numbers, generations)?,
         synced: answer.synced,
         silent_stores: silent.iter().copied().map(StoreId).collect::<BTreeSet<_>>(),
+        damaged: damaged.map(ShardId).collect(),
     })
 }

@@ -9,12 +9,14 @@
 //! - PE6: a store that can write nothing, as it has no room or its disk hangs, is no learner: it neither comes nor stays
 //!   one.
 //! - PE7: a store whose disk hangs leaves the shards that have another live store in sync.
+//! - PE9: a store leaves a shard of which a file is damaged, if another live store in sync has told of no damage to it. It
+//!   comes back with a copy.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use simshard_cluster::{ClusterLayout, KeyValueStore, METADATA_PATIENCE, Steps, take_steps};
-use simshard_topology::replication::{Role, ShardRecord, Step, StoreId};
+use simshard_topology::replication::{InSync, Learner, Role, ShardRecord, Step, StoreId};
 use simshard_topology::{ShardId, ShardSet};
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
@@ -87,6 +89,8 @@ struct Members {
     has_room: bool,
     /// Whether the own store waits for a disk that does not answer.
     disk_hangs: bool,
+    /// The shards of which each store, the own one too, has found a file damaged.
+    damaged: BTreeMap<StoreId, ShardSet>,
     /// The copies of the own store since whose end the corpora were compared with the metadata.
     agreed: Copies,
     /// The shards of the own store whose tables are being made.
@@ -99,13 +103,19 @@ impl Members {
     fn of(others: &Others, own: StoreId, engine: &Engine, layout: &ClusterLayout) -> Self {
         let now = Instant::now();
         let roles = engine.roles().into_iter();
+        let roles = roles.map(|(shard, _, role)| (shard, role)).collect();
+        // After the roles: a shard that has begun anew since then has no damage.
+        let own_damage = engine.damaged();
+        let others_damage = others.by_store.iter();
+        let damaged = others_damage.map(|(store, health)| (*store, health.damaged));
         Self {
             own,
             live: others.live(now),
             dead: others.dead(now, |other, store| share(layout, other, store)),
-            roles: roles.map(|(shard, _, role)| (shard, role)).collect(),
+            roles,
             has_room: engine.store().shortage().is_none(),
             disk_hangs: false,
+            damaged: damaged.chain([(own, own_damage)]).collect(),
             agreed: Copies::new(),
             unbuilt: engine.unbuilt(),
             long_short: ShardSet::EMPTY,
@@ -120,7 +130,7 @@ impl Members {
     /// The next step of a shard, if there is one.
     fn step(&self, shard: ShardId, record: &ShardRecord) -> Option<Step> {
         if names(record, self.own) {
-            self.leaving(record)
+            self.leaving(shard, record)
                 .or_else(|| self.promotion(shard, record))
                 .or_else(|| record.is_too_cold().then_some(Step::Keep))
         } else {
@@ -134,21 +144,37 @@ impl Members {
     }
 
     /// The step by which a dead store leaves a shard of this node, or this one.
-    fn leaving(&self, record: &ShardRecord) -> Option<Step> {
-        self.own_leaving(record)
+    fn leaving(&self, shard: ShardId, record: &ShardRecord) -> Option<Step> {
+        self.own_leaving(shard, record)
             .or_else(|| self.dead_leaving(record))
     }
 
     /// The step by which this store leaves, if it can write nothing. As a learner it would fail each change (PE6). With a
-    /// disk that hangs it would hold up each one (PE7).
-    fn own_leaving(&self, record: &ShardRecord) -> Option<Step> {
-        if record.learner(self.own).is_some() {
-            return (!self.can_write()).then_some(Step::DropLearner(self.own));
+    /// disk that hangs it would hold up each one (PE7). If a file of the shard is damaged, it fails those that read it
+    /// (PE9).
+    fn own_leaving(&self, shard: ShardId, record: &ShardRecord) -> Option<Step> {
+        let role = self.roles.get(&shard);
+        let is_damaged = self.is_damaged(self.own, shard);
+        if let Some(&Learner { added, .. }) = record.learner(self.own) {
+            // What is damaged may be that of before, until the shard begins anew.
+            let anew = [Role::Copying { added }, Role::Copied { added }];
+            let has_begun = role.is_some_and(|role| anew.contains(role));
+            let leaves = !self.can_write() || is_damaged && has_begun;
+            return leaves.then_some(Step::DropLearner(self.own));
         }
-        let mut in_sync = record.in_sync.iter();
-        let others_go_on = in_sync.any(|entry| self.live.contains(&entry.store));
-        let leaves = self.disk_hangs && others_go_on && record.may_evict();
+        let is_damaged = is_damaged && role == Some(&Role::InSync);
+        let is_better = |entry: &InSync| {
+            let is_whole = !self.is_damaged(entry.store, shard);
+            self.live.contains(&entry.store) && (self.disk_hangs || is_damaged && is_whole)
+        };
+        let leaves = record.in_sync.iter().any(is_better) && record.may_evict();
         leaves.then_some(Step::Evict(self.own))
+    }
+
+    /// Whether a store has found a file of a shard damaged.
+    fn is_damaged(&self, store: StoreId, shard: ShardId) -> bool {
+        let of_store = self.damaged.get(&store);
+        of_store.is_some_and(|shards| shards.contains(shard))
     }
 
     fn dead_leaving(&self, record: &ShardRecord) -> Option<Step> {
@@ -234,8 +260,10 @@ impl Members {
         }
         if !gave_up.is_empty() && self.disk_hangs {
             warn!(shards = %gave_up, "the disk of this node does not answer: shards go on without it");
-        } else if !gave_up.is_empty() {
+        } else if !gave_up.is_empty() && !self.can_write() {
             warn!(shards = %gave_up, "this node has no room for changes: it stops copying shards");
+        } else if !gave_up.is_empty() {
+            warn!(shards = %gave_up, "files of this node are damaged: shards go on without it, and it copies them anew");
         }
         if !left.is_empty() && self.dead.is_empty() {
             info!(shards = %left, "cold replicas of shards are to become hot");
@@ -249,7 +277,7 @@ impl Members {
 
 #[cfg(test)]
 mod tests {
-    use simshard_topology::replication::{Epoch, Learner};
+    use simshard_topology::replication::Epoch;
 
     use super::*;
 
@@ -271,6 +299,7 @@ mod tests {
             roles: BTreeMap::from([(SHARD, role)]),
             has_room: true,
             disk_hangs: false,
+            damaged: BTreeMap::new(),
             agreed,
             unbuilt: ShardSet::EMPTY,
             long_short: ShardSet::EMPTY,
@@ -369,6 +398,59 @@ mod tests {
         let mut short = ShardRecord::first(0, &STORES[1..], 7);
         short.want = 3;
         assert_eq!(hanging(Role::None, &[1]).step(SHARD, &short), None);
+    }
+
+    /// PE9.
+    #[test]
+    fn a_store_leaves_a_shard_that_is_damaged_if_another_one_is_whole() {
+        let damaged = |role, live: &[usize], damaged: &[usize]| {
+            let mut members = members(role, live, &[]);
+            let shards = ShardSet::from_iter([SHARD]);
+            let damaged = damaged.iter().map(|&place| (STORES[place], shards));
+            members.damaged = damaged.collect();
+            members
+        };
+        let record = ShardRecord::first(0, &STORES, 7);
+        let evict = Some(Step::Evict(STORES[0]));
+        let step = |live: &[usize], places: &[usize]| {
+            damaged(Role::InSync, live, places).step(SHARD, &record)
+        };
+        assert_eq!(step(&[1], &[0]), evict);
+        assert_eq!(step(&[1, 2], &[0, 1]), evict);
+        assert_eq!(step(&[1, 2], &[1]), None);
+        // Together they may still have all.
+        assert_eq!(step(&[1], &[0, 1]), None);
+        assert_eq!(step(&[], &[0]), None);
+        let members = damaged(Role::InSync, &[1], &[0]);
+        assert_eq!(members.step(ShardId(8), &record), None);
+        let mut few = record.clone();
+        few.in_sync.truncate(2);
+        assert_eq!(members.step(SHARD, &few), None);
+        few.min_in_sync = 1;
+        assert_eq!(members.step(SHARD, &few), evict);
+    }
+
+    /// PE9: what is damaged is set aside once the shard begins anew.
+    #[test]
+    fn a_store_comes_back_to_a_shard_that_was_damaged_and_leaves_again_if_its_copy_is() {
+        let damaged = |role| {
+            let mut members = members(role, &[1], &[]);
+            members.damaged = BTreeMap::from([(STORES[0], ShardSet::from_iter([SHARD]))]);
+            members
+        };
+        let mut short = ShardRecord::first(0, &STORES[1..], 7);
+        short.want = 3;
+        let come = Some(Step::AddLearner(STORES[0]));
+        // Its own log has not yet that it left.
+        assert_eq!(damaged(Role::InSync).step(SHARD, &short), None);
+        assert_eq!(damaged(Role::None).step(SHARD, &short), come);
+        let record = with_learner();
+        let added = record.epoch;
+        assert_eq!(damaged(Role::None).step(SHARD, &record), None);
+        let drop = Some(Step::DropLearner(STORES[0]));
+        for role in [Role::Copying { added }, Role::Copied { added }] {
+            assert_eq!(damaged(role).step(SHARD, &record), drop);
+        }
     }
 
     /// PE4.

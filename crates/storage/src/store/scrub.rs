@@ -3,9 +3,12 @@
 //! # Invariants
 //! - SC1: every segment is read and compared with its hash again and again; one that is damaged answers nothing
 //!   any more.
+//! - SC2: a shard counts as damaged as long as a damaged segment is part of it, and no longer.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
+
+use simshard_topology::ShardSet;
 
 use super::Store;
 use crate::segment::Segment;
@@ -47,6 +50,17 @@ impl Store {
                 }
             }
         }
+    }
+
+    /// The shards with a segment that was found damaged, by the scrub or by a request. What is set aside is no part of
+    /// them. A shard that is being changed is left out: ask again.
+    #[must_use]
+    pub fn damaged(&self) -> ShardSet {
+        let shards = self.shards.iter().filter(|(_, shard)| {
+            let shard = shard.try_read();
+            shard.is_some_and(|shard| shard.segments.iter().any(|segment| segment.is_damaged()))
+        });
+        shards.map(|(id, _)| *id).collect()
     }
 }
 

@@ -355,6 +355,8 @@ fn what_was_set_aside_and_is_damaged_is_forgotten() {
     let corpora = vec![super::CORPUS];
     assert!(base_before.begin(corpora).is_err());
     assert!(base_before.is_damaged());
+    // SC2.
+    assert!(scene.learner().store.damaged().is_empty());
     scene.learner().store.forget_aside(SHARD);
     let pinned = scene.source.store.pin(SHARD, record.epoch);
     let pinned = pinned.unwrap().unwrap();

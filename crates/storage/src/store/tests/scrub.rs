@@ -1,13 +1,13 @@
 //! Damage that the scrub finds before a request needs the segment.
 
 use simshard_simhash::Fingerprint;
-use simshard_topology::ShardId;
+use simshard_topology::{ShardId, ShardSet};
 
 use super::{CORPUS, Fixture, Options, Store, change, insert, owned, small};
 use crate::element::ChangeKind;
 use crate::stored::SharedChange;
 
-/// SC1.
+/// SC1, SC2.
 #[test]
 fn a_damaged_segment_is_found_and_answers_nothing_any_more() {
     let directory = tempfile::tempdir().unwrap();
@@ -40,7 +40,9 @@ fn a_damaged_segment_is_found_and_answers_nothing_any_more() {
     bytes[40] ^= 1;
     std::fs::write(&file, bytes).unwrap();
     assert_eq!(ids().unwrap().len(), 1);
+    assert!(fixture.store.damaged().is_empty());
     fixture.store.scrub_all(|_| true);
+    assert_eq!(fixture.store.damaged(), ShardSet::from_iter([ShardId(0)]));
     let message = ids().unwrap_err().to_string();
     assert!(message.contains(file.to_str().unwrap()), "{message}");
 

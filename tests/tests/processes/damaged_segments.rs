@@ -1,0 +1,173 @@
+//! A file of a shard is damaged at one of three nodes: the shard goes on without that node, which copies it anew.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use simshard_client::{Client, ClientError, Documents, Fingerprint, Queries, Reason, SearchSpec};
+use simshard_cluster::{FileKeyValues, shard_records};
+use simshard_testkit::{End, ProcessCluster};
+use simshard_topology::ShardId;
+use simshard_topology::replication::{Epoch, ShardRecords};
+use tokio::task::{block_in_place, yield_now};
+use tokio::time::{interval, timeout};
+
+use crate::failovers::get_acquainted;
+use crate::load::{CORPUS, Load, create};
+use crate::readiness::until_ready;
+
+const NODE: usize = 1;
+
+const SHARD: ShardId = ShardId(7);
+
+/// More than a node keeps in memory.
+const DOCUMENTS: u64 = 20_000;
+
+/// How long a test waits for what must happen.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Other documents than those of the load.
+fn documents() -> Vec<Fingerprint> {
+    let documents = (0..DOCUMENTS).map(|number| number.wrapping_mul(0xd6e8_feb8_6659_fd93));
+    documents.map(Fingerprint).collect()
+}
+
+/// Inserts all documents, or once more: then each is looked up in what is stored.
+async fn insert(client: &Client) -> Result<(), ClientError> {
+    for some in documents().chunks(2000) {
+        let documents = Documents {
+            keys: Queries::Fingerprints(some.to_vec()),
+            ids: vec![],
+        };
+        client.insert(CORPUS, documents).await?;
+    }
+    Ok(())
+}
+
+/// Each document is found.
+async fn check(client: &Client) {
+    for some in documents().chunks(500) {
+        let queries = Queries::Fingerprints(some.to_vec());
+        let found = client.find_all(CORPUS, queries, SearchSpec::default());
+        let found = found.await.unwrap().queries;
+        assert_eq!(found.len(), some.len());
+        assert!(found.iter().all(|query| !query.matches.is_empty()));
+    }
+}
+
+/// The files of the shard in a data directory.
+fn files(data: &Path) -> Vec<PathBuf> {
+    let prefix = format!("{SHARD}-");
+    let paths = fs::read_dir(data.join("segments")).unwrap();
+    let paths = paths.map(|entry| entry.unwrap().path());
+    let is_of_shard = |path: &PathBuf| {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        name.starts_with(&prefix) && name.ends_with(".seg")
+    };
+    paths.filter(is_of_shard).collect()
+}
+
+/// Damages the first block of each file of the shard.
+fn damage(data: &Path) {
+    let files = files(data);
+    assert!(!files.is_empty());
+    for file in files {
+        let mut bytes = fs::read(&file).unwrap();
+        bytes[70] ^= 1;
+        fs::write(&file, bytes).unwrap();
+    }
+}
+
+/// A cluster with documents, of which the node has files of the shard.
+async fn begun() -> ProcessCluster {
+    let cluster = ProcessCluster::start_replicated(3, 3);
+    let client = cluster.client();
+    create(&client).await;
+    insert(&client).await.unwrap();
+    let written = async {
+        while files(&cluster.data(NODE)).is_empty() {
+            yield_now().await;
+        }
+    };
+    timeout(PATIENCE, written).await.unwrap();
+    cluster
+}
+
+async fn records(cluster: &ProcessCluster) -> ShardRecords {
+    let keys = FileKeyValues::at(cluster.metadata_file());
+    shard_records(&keys).await.unwrap()
+}
+
+/// Waits until each shard has three stores in sync, one of which has come back to the shard.
+async fn until_healed(cluster: &ProcessCluster) {
+    let mut ticks = interval(Duration::from_millis(20));
+    let healed = async {
+        loop {
+            ticks.tick().await;
+            let records = records(cluster).await;
+            let mut back = records[&SHARD].in_sync.iter();
+            if back.any(|entry| entry.since > Epoch::FIRST)
+                && records.values().all(|record| record.in_sync.len() == 3)
+            {
+                break;
+            }
+        }
+    };
+    timeout(PATIENCE, healed).await.unwrap();
+}
+
+/// What the node has copied counts: it goes on alone.
+async fn check_alone(mut cluster: ProcessCluster) {
+    until_ready(&cluster, NODE).await;
+    block_in_place(|| {
+        cluster.end_node(0, End::Killed);
+        cluster.end_node(2, End::Killed);
+    });
+    check(&cluster.client().with_timeout(PATIENCE)).await;
+}
+
+/// PE9.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_with_a_damaged_segment_leaves_the_shard_and_copies_it_anew() {
+    let cluster = begun().await;
+    let client = cluster.client().with_timeout(Duration::from_secs(20));
+    let load = Load::start(&[client.clone()]);
+    get_acquainted(&load).await;
+    damage(&cluster.data(NODE));
+    let mut failures = 0;
+    let changed = async {
+        while let Err(error) = insert(&client).await {
+            assert_eq!(error.reason(), Some(Reason::StorageFailed), "{error}");
+            failures += 1;
+        }
+    };
+    timeout(PATIENCE, changed).await.unwrap();
+    println!("{failures} changes failed");
+    until_healed(&cluster).await;
+    let others = records(&cluster).await;
+    let mut others = others.values();
+    assert!(others.any(|record| record.epoch == Epoch::FIRST));
+    insert(&client).await.unwrap();
+    load.end(&client).await;
+    check(&client).await;
+    check_alone(cluster).await;
+}
+
+/// PE9, HC3: the node can make no tables from what is damaged.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_starts_with_a_damaged_segment_copies_the_shard_anew() {
+    let mut cluster = begun().await;
+    // No node is left that could take another one for dead.
+    block_in_place(|| {
+        for node in 0..3 {
+            cluster.end_node(node, End::Killed);
+        }
+        damage(&cluster.data(NODE));
+        for node in 0..3 {
+            cluster.start_node(node);
+        }
+    });
+    until_healed(&cluster).await;
+    insert(&cluster.client()).await.unwrap();
+    check_alone(cluster).await;
+}
