@@ -36,7 +36,7 @@ pub type Steps = Changed<StepError>;
 pub type Forced = Changed<ForceError>;
 
 /// Takes the step of each shard that `step` names for its record; for the record after the step it must name none.
-/// `synced` tells the epoch of a shard that a store has reported. Another process may have taken the step: then it is
+/// `synced` tells the epoch of a shard that a store has reported, and `is_lost` whether it answers no searches. Another process may have taken the step: then it is
 /// not among those taken.
 ///
 /// # Errors
@@ -46,10 +46,12 @@ pub async fn take_steps(
     keys: &dyn KeyValueStore,
     step: impl Fn(ShardId, &ShardRecord) -> Option<Step> + Send + Sync,
     synced: impl Fn(ShardId, StoreId) -> Epoch + Send + Sync,
+    is_lost: impl Fn(ShardId, StoreId) -> bool + Send + Sync,
 ) -> Result<Steps, MetadataError> {
     let next = |shard, record: &ShardRecord| {
         let step = step(shard, record)?;
-        Some(record.after(step, random_nonce(), |store| synced(shard, store)))
+        let (synced, is_lost) = (|store| synced(shard, store), |store| is_lost(shard, store));
+        Some(record.after(step, random_nonce(), synced, is_lost))
     };
     change(keys, next).await
 }
@@ -226,6 +228,10 @@ mod tests {
         move |_, record| record.in_sync(store).map(|_| Step::Evict(store))
     }
 
+    const fn none_lost(_: ShardId, _: StoreId) -> bool {
+        false
+    }
+
     const LATEST: Epoch = Epoch {
         generation: u32::MAX,
         number: u64::MAX,
@@ -236,7 +242,7 @@ mod tests {
         let keys = cluster().await;
         let before = keys.read("").await.unwrap().revision;
         let nothing_reported = |_, _| Epoch::NONE;
-        let steps = take_steps(&keys, evict(STORES[0]), nothing_reported).await;
+        let steps = take_steps(&keys, evict(STORES[0]), nothing_reported, none_lost).await;
         let steps = steps.unwrap();
         let taken: ShardSet = steps.taken.keys().copied().collect();
         assert_eq!((taken, steps.refused.len()), (ShardSet::ALL, 0));
@@ -248,21 +254,21 @@ mod tests {
             assert_eq!(record.in_sync.len(), 2);
         }
         // Nothing is left to do.
-        let again = take_steps(&keys, evict(STORES[0]), nothing_reported).await;
+        let again = take_steps(&keys, evict(STORES[0]), nothing_reported, none_lost).await;
         assert!(again.unwrap().taken.is_empty());
     }
 
     #[tokio::test]
     async fn a_step_that_may_not_be_taken_says_why() {
         let keys = cluster().await;
-        let _ = take_steps(&keys, evict(STORES[0]), |_, _| Epoch::NONE)
+        let _ = take_steps(&keys, evict(STORES[0]), |_, _| Epoch::NONE, none_lost)
             .await
             .unwrap();
         for (reported, expected) in [
             (Epoch::NONE, "too few stores"),
             (LATEST, "an eviction must"),
         ] {
-            let steps = take_steps(&keys, evict(STORES[1]), |_, _| reported).await;
+            let steps = take_steps(&keys, evict(STORES[1]), |_, _| reported, none_lost).await;
             let steps = steps.unwrap();
             assert_eq!((steps.taken.len(), steps.refused.len()), (0, 256));
             let (_, why) = steps.refused[0];
@@ -308,7 +314,7 @@ mod tests {
         let held = matches!(&refused, MetadataError::StoreHolds { shards, .. } if *shards == ShardSet::ALL);
         assert!(held, "{refused}");
         let nothing_reported = |_, _| Epoch::NONE;
-        take_steps(&keys, evict(old), nothing_reported)
+        take_steps(&keys, evict(old), nothing_reported, none_lost)
             .await
             .unwrap();
         assert!(register(&keys, &registered(new)).await.unwrap());
@@ -318,12 +324,14 @@ mod tests {
                 (!is_there).then_some(Step::AddLearner(store))
             }
         };
-        let steps = take_steps(&keys, add(old), |_, _| LATEST).await;
+        let steps = take_steps(&keys, add(old), |_, _| LATEST, none_lost).await;
         assert!(
             matches!(steps, Err(MetadataError::NotRegistered { .. })),
             "{steps:?}"
         );
-        let steps = take_steps(&keys, add(new), |_, _| LATEST).await.unwrap();
+        let steps = take_steps(&keys, add(new), |_, _| LATEST, none_lost)
+            .await
+            .unwrap();
         assert_eq!(steps.taken.len(), 256);
         assert!(!register(&keys, &registered(new)).await.unwrap());
     }
@@ -346,10 +354,11 @@ mod tests {
     async fn of_two_who_take_a_step_one_does() {
         let keys = cluster().await;
         let seen = keys.read(keys::SHARDS).await.unwrap();
-        let leaves =
-            |_, record: &ShardRecord| Some(record.after(Step::Evict(STORES[1]), 7, |_| LATEST));
+        let leaves = |_, record: &ShardRecord| {
+            Some(record.after(Step::Evict(STORES[1]), 7, |_| LATEST, |_| false))
+        };
         let planned = plan(&seen, leaves).unwrap().planned;
-        let steps = take_steps(&keys, evict(STORES[0]), |_, _| LATEST).await;
+        let steps = take_steps(&keys, evict(STORES[0]), |_, _| LATEST, none_lost).await;
         let steps = steps.unwrap();
         assert!(
             !replace(&keys, &planned[..MAX_OPERATIONS], Transaction::new())

@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 
 use simshard_cluster::{FileKeyValues, shard_records};
 use simshard_testkit::{End, ProcessCluster};
+use simshard_topology::replication::ShardRecord;
 use tokio::task::block_in_place;
-use tokio::time::timeout;
+use tokio::time::{interval, timeout};
 
-use crate::load::{Load, create};
+use crate::load::{Load, create, until_found};
 
 /// Requests that are done before and after.
 const SOME: u64 = 20;
@@ -173,4 +174,54 @@ async fn three_replicas_of_which_two_are_hot_go_on_when_one_is_killed_and_take_i
 async fn two_replicas_of_which_one_is_hot_go_on_when_one_is_killed_and_take_it_back() {
     let cluster = ProcessCluster::start_hot_and_cold(3, 2, 1);
     lose_one_of(cluster, 2, Fault::Killed).await;
+}
+
+/// Waits until all records are as meant.
+async fn until_all(cluster: &ProcessCluster, is_meant: impl Fn(&ShardRecord) -> bool) {
+    let keys = FileKeyValues::at(cluster.metadata_file());
+    let mut ticks = interval(Duration::from_millis(20));
+    let meant = async {
+        loop {
+            ticks.tick().await;
+            let records = shard_records(&keys).await.unwrap();
+            if records.values().all(|record| is_meant(record)) {
+                break;
+            }
+        }
+    };
+    timeout(PATIENCE, meant).await.unwrap();
+}
+
+fn hot(record: &ShardRecord) -> usize {
+    record.in_sync.iter().filter(|entry| entry.hot).count()
+}
+
+/// EP5, EP6, PE10: the second one that dies cannot be taken out, and is the only hot one of some shards.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn searches_go_on_where_the_only_hot_one_of_two_replicas_that_are_left_dies() {
+    let mut cluster = ProcessCluster::start_hot_and_cold(3, 3, 1);
+    let client = cluster.client().with_timeout(Duration::from_secs(20));
+    create(&client).await;
+    let load = Load::start(std::slice::from_ref(&client));
+    get_acquainted(&load).await;
+    load.until_more(SOME).await;
+    let batches = load.end(&client).await;
+    block_in_place(|| cluster.end_node(2, End::Killed));
+    until_all(&cluster, |record| {
+        record.in_sync.len() == 2 && hot(record) == 1
+    })
+    .await;
+    until_found(&client, batches).await;
+    block_in_place(|| cluster.end_node(0, End::Killed));
+    let found = until_found(&client, batches);
+    timeout(PATIENCE, found).await.unwrap();
+    block_in_place(|| {
+        cluster.start_node(0);
+        cluster.start_node(2);
+    });
+    until_all(&cluster, |record| {
+        record.in_sync.len() == 3 && hot(record) == 1
+    })
+    .await;
+    until_found(&client, batches).await;
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use parking_lot::Mutex;
-use simshard_client::{Client, Documents, Fingerprint, Queries, SearchSpec, v1};
+use simshard_client::{Client, ClientError, Documents, Fingerprint, Queries, SearchSpec, v1};
 use tokio::task::{JoinHandle, yield_now};
 
 /// Documents in a batch: their shards are on all nodes.
@@ -25,10 +25,23 @@ fn batch(number: u64) -> Queries {
 }
 
 /// How many of these are found.
-async fn found(client: &Client, batch: Queries) -> usize {
+async fn found(client: &Client, batch: Queries) -> Result<usize, ClientError> {
     let found = client.find_all(CORPUS, batch, SearchSpec::default());
-    let queries = found.await.unwrap().queries.into_iter();
-    queries.filter(|query| !query.matches.is_empty()).count()
+    let queries = found.await?.queries.into_iter();
+    Ok(queries.filter(|query| !query.matches.is_empty()).count())
+}
+
+/// Waits until searches are answered. The documents of this number of batches are found.
+pub(crate) async fn until_found(client: &Client, batches: u64) {
+    for number in 0..batches {
+        let found = loop {
+            match found(client, batch(number)).await {
+                Ok(found) => break found,
+                Err(error) => println!("{error}"),
+            }
+        };
+        assert_eq!(found as u64, BATCH);
+    }
 }
 
 /// A load through some routers.
@@ -109,16 +122,17 @@ impl Load {
         std::mem::replace(&mut *gaps, next)
     }
 
-    /// Ends the load. Each document was new and is found now.
-    pub(crate) async fn end(self, client: &Client) {
+    /// Ends the load. Each document was new and is found now. Returns the number of batches.
+    pub(crate) async fn end(self, client: &Client) -> u64 {
         self.progress.is_over.store(true, Ordering::Relaxed);
         let inserted = join_all(self.tasks).await.into_iter().map(Result::unwrap);
         let batches = self.progress.next.load(Ordering::Relaxed);
         // A change that was sent again may count a document that it had inserted before as there.
         assert!(inserted.sum::<u64>() <= batches * BATCH);
         for number in 0..batches {
-            assert_eq!(found(client, batch(number)).await as u64, BATCH);
+            assert_eq!(found(client, batch(number)).await.unwrap() as u64, BATCH);
         }
+        batches
     }
 }
 
@@ -134,7 +148,7 @@ impl Progress {
             };
             inserted += client.insert(CORPUS, documents).await.unwrap();
             self.gaps.lock().note_change();
-            assert_eq!(found(&client, batch(number)).await as u64, BATCH);
+            assert_eq!(found(&client, batch(number)).await.unwrap() as u64, BATCH);
             self.gaps.lock().note_search();
             self.done.fetch_add(1, Ordering::Relaxed);
         }

@@ -11,12 +11,13 @@
 //! - PE7: a store whose disk hangs leaves the shards that have another live store in sync.
 //! - PE9: a store leaves a shard of which a file is damaged, if another live store in sync has told of no damage to it. It
 //!   comes back with a copy.
+//! - PE10: where each hot store is dead or damaged and none may leave, a live store in sync gets hot.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use simshard_cluster::{ClusterLayout, KeyValueStore, METADATA_PATIENCE, Steps, take_steps};
-use simshard_topology::replication::{InSync, Learner, Role, ShardRecord, Step, StoreId};
+use simshard_topology::replication::{InSync, Learner, Role, Searched, ShardRecord, Step, StoreId};
 use simshard_topology::{ShardId, ShardSet};
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
@@ -132,7 +133,7 @@ impl Members {
         if names(record, self.own) {
             self.leaving(shard, record)
                 .or_else(|| self.promotion(shard, record))
-                .or_else(|| record.is_too_cold().then_some(Step::Keep))
+                .or_else(|| record.heating(self.own, |store| self.searched(shard, store)))
         } else {
             self.coming(shard, record)
         }
@@ -202,6 +203,23 @@ impl Members {
         })
     }
 
+    /// Whether a store answers searches of a shard, if it is hot.
+    fn searched(&self, shard: ShardId, store: StoreId) -> Searched {
+        if self.dead.contains(&store) || self.is_damaged(store, shard) {
+            return Searched::Lost;
+        }
+        let is_well = if store == self.own {
+            !self.disk_hangs && !self.unbuilt.contains(shard)
+        } else {
+            self.live.contains(&store)
+        };
+        if is_well {
+            Searched::Well
+        } else {
+            Searched::Unsure
+        }
+    }
+
     /// The step by which this node comes back to a shard that it held, or takes one that is short of replicas (PE4).
     fn coming(&self, shard: ShardId, record: &ShardRecord) -> Option<Step> {
         let is_former = self.roles.get(&shard) == Some(&Role::None);
@@ -227,6 +245,7 @@ impl Members {
             keys,
             |shard, record| self.step(shard, record),
             |shard, store| synced(others, self.own, engine, shard, store),
+            |shard, store| self.searched(shard, store) == Searched::Lost,
         );
         match timeout(METADATA_PATIENCE, steps).await {
             Ok(steps) => {
@@ -266,7 +285,7 @@ impl Members {
             warn!(shards = %gave_up, "files of this node are damaged: shards go on without it, and it copies them anew");
         }
         if !left.is_empty() && self.dead.is_empty() {
-            info!(shards = %left, "cold replicas of shards are to become hot");
+            info!(shards = %left, "other replicas of shards are to be hot");
         } else if !left.is_empty() {
             let dead: Vec<String> = self.dead.iter().map(ToString::to_string).collect();
             let dead = dead.join(",");
@@ -398,6 +417,23 @@ mod tests {
         let mut short = ShardRecord::first(0, &STORES[1..], 7);
         short.want = 3;
         assert_eq!(hanging(Role::None, &[1]).step(SHARD, &short), None);
+    }
+
+    /// PE10.
+    #[test]
+    fn a_cold_store_gets_hot_where_the_hot_one_is_lost_and_may_not_leave() {
+        let mut record = ShardRecord::first(0, &[STORES[1], STORES[0], STORES[2]], 7).with_hot(1);
+        let step = |members: &Members, record: &ShardRecord| members.step(SHARD, record);
+        let evict = Some(Step::Evict(STORES[1]));
+        assert_eq!(step(&members(Role::InSync, &[2], &[1]), &record), evict);
+        record.in_sync.truncate(2);
+        let heat = Some(Step::Keep);
+        assert_eq!(step(&members(Role::InSync, &[], &[1]), &record), heat);
+        assert_eq!(step(&members(Role::InSync, &[1], &[]), &record), None);
+        assert_eq!(step(&members(Role::InSync, &[], &[]), &record), None);
+        let mut damaged = members(Role::InSync, &[1], &[]);
+        damaged.damaged = BTreeMap::from([(STORES[1], ShardSet::from_iter([SHARD]))]);
+        assert_eq!(step(&damaged, &record), heat);
     }
 
     /// PE9.

@@ -17,6 +17,7 @@
 //! |---|---|
 //! | `record` | the record of a shard, and its quorums |
 //! | `step` | what a record may become |
+//! | `heat` | which stores in sync hold tables |
 //! | `force` | what an operator alone may decide |
 //! | `replica` | what a store holds of a shard, by the records of its log |
 //! | `copy` | what a copy sends, and what may stay |
@@ -42,6 +43,7 @@
 
 mod copy;
 mod force;
+mod heat;
 mod incarnation;
 mod read;
 mod record;
@@ -53,6 +55,7 @@ mod write;
 
 pub use copy::{is_later, may_stay};
 pub use force::ForceError;
+pub use heat::Searched;
 pub use incarnation::{
     HeldIncarnations, Incarnation, PublishedStore, StaleStore, StartStep, next_start_step, renewed,
 };

@@ -147,43 +147,6 @@ impl ShardRecord {
         self
     }
 
-    /// The same record, in which only the first `hot` stores are hot, and as many are wished hot; at least one.
-    #[must_use]
-    pub fn with_hot(mut self, hot: u8) -> Self {
-        self.hot = hot.clamp(1, self.want.max(1));
-        for (place, entry) in self.in_sync.iter_mut().enumerate() {
-            entry.hot = place < usize::from(self.hot);
-        }
-        self
-    }
-
-    /// Whether a store is to hold tables: a hot one in sync, or a learner that will be hot once it is in sync.
-    pub fn is_hot(&self, store: StoreId) -> bool {
-        match self.in_sync(store) {
-            Some(entry) => entry.hot,
-            None => self.learner(store).is_some() && self.hot_in_sync() < usize::from(self.hot),
-        }
-    }
-
-    /// Whether the next step, whatever it is, makes cold stores in sync hot.
-    pub fn is_too_cold(&self) -> bool {
-        self.hot_in_sync() < usize::from(self.hot).min(self.in_sync.len())
-    }
-
-    /// How many stores in sync are hot.
-    fn hot_in_sync(&self) -> usize {
-        self.in_sync.iter().filter(|entry| entry.hot).count()
-    }
-
-    /// Makes cold stores in sync hot, the first ones first, until there are as many hot ones as wished.
-    pub(super) fn heat(&mut self) {
-        let left = usize::from(self.hot).saturating_sub(self.hot_in_sync());
-        let cold = self.in_sync.iter_mut().filter(|entry| !entry.hot);
-        for entry in cold.take(left) {
-            entry.hot = true;
-        }
-    }
-
     /// The entry of a store in sync.
     pub fn in_sync(&self, store: StoreId) -> Option<&InSync> {
         self.in_sync.iter().find(|entry| entry.store == store)

@@ -7,7 +7,6 @@
 //! - EP2: no step is taken from a record that is not sealed.
 //! - EP3: an eviction leaves a store in sync, and at least `min_in_sync`.
 //! - EP4: a store is promoted only by its word that it has copied everything since it was added, this time.
-//! - EP5: after a step, as many stores in sync are hot as wished, or all of them.
 
 use super::record::{Epoch, InSync, Learner, ShardRecord, StoreId};
 
@@ -29,6 +28,8 @@ pub enum Step {
         /// The learner's word: for which addition it has copied the shard and synced that it did.
         copied: Epoch,
     },
+    /// A hot store in sync gets cold, as more are hot than wished.
+    Cool(StoreId),
 }
 
 /// Why a step is refused.
@@ -55,12 +56,13 @@ pub enum StepError {
 
 impl ShardRecord {
     /// The record after a step. Its wishes are those of this one; the caller may change them. `nonce` is random, and
-    /// `synced` tells the epoch that a store has reported.
+    /// `synced` tells the epoch that a store has reported, and `is_lost` whether it answers no searches.
     pub fn after(
         &self,
         step: Step,
         nonce: u64,
         synced: impl Fn(StoreId) -> Epoch,
+        is_lost: impl Fn(StoreId) -> bool,
     ) -> Result<Self, StepError> {
         if !self.is_sealed(synced) {
             return Err(StepError::NotSealed(self.epoch));
@@ -77,8 +79,9 @@ impl ShardRecord {
                 next.remove_learner(store)?;
             }
             Step::Promote { store, copied } => next.promote(store, copied)?,
+            Step::Cool(store) => next.cool(store)?,
         }
-        next.heat();
+        next.heat(is_lost);
         Ok(next)
     }
 

@@ -70,7 +70,9 @@ impl World {
         }
         for (shard, record) in self.metadata.records.clone() {
             let is_whole = record.in_sync.len() >= usize::from(record.want);
-            if !is_whole || !record.learners.is_empty() {
+            let hot = record.in_sync.iter().filter(|entry| entry.hot).count();
+            let is_warm = hot == usize::from(record.hot);
+            if !is_whole || !is_warm || !record.learners.is_empty() {
                 self.oracle
                     .note(Promise::SI2, || format!("{shard}: {record:#?}"));
             }

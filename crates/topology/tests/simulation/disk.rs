@@ -40,6 +40,14 @@ pub(crate) struct Shard {
     pub(crate) contents: Contents,
 }
 
+impl Shard {
+    /// Whether it has tables. They are made at once.
+    pub(crate) fn is_hot(&self, store: StoreId) -> bool {
+        let standing = self.replica.standing();
+        standing.is_some_and(|(record, _)| record.is_hot(store))
+    }
+}
+
 pub(crate) type Shards = BTreeMap<ShardId, Shard>;
 
 /// What was flushed of a shard.

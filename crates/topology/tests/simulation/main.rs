@@ -11,7 +11,7 @@
 //! # Invariants
 //! Besides those of the core, the oracle checks these:
 //! - SI1: no complete answer and no store shows what no client wrote.
-//! - SI2: once trouble ends, every shard gets back to full strength, and changes succeed.
+//! - SI2: once trouble ends, every shard gets back to full strength, with as many hot stores as wished, and changes succeed.
 //! - SI3: then all copies of a shard are equal, once all documents were written.
 
 mod checks;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use simshard_topology::ShardId;
-use simshard_topology::replication::{InSync, Role, ShardRecord, Step, StoreId};
+use simshard_topology::replication::{InSync, Role, Searched, ShardRecord, Step, StoreId};
 
 use crate::faults::Fault;
 use crate::message::{Message, Place};
@@ -32,7 +32,9 @@ impl Members<'_> {
     fn step(&self, shard: ShardId, record: &ShardRecord) -> Option<Step> {
         if record.write_set().any(|store| store == self.own) {
             let leaving = self.leaving(record);
-            leaving.or_else(|| self.promotion(shard, record))
+            leaving
+                .or_else(|| self.promotion(shard, record))
+                .or_else(|| record.heating(self.own, |store| self.searched(store)))
         } else {
             self.coming(shard, record)
         }
@@ -64,6 +66,16 @@ impl Members<'_> {
             store: self.own,
             copied: added,
         })
+    }
+
+    fn searched(&self, store: StoreId) -> Searched {
+        if store == self.own || self.is_live(store) {
+            Searched::Well
+        } else if self.is_dead(store) {
+            Searched::Lost
+        } else {
+            Searched::Unsure
+        }
     }
 
     fn coming(&self, shard: ShardId, record: &ShardRecord) -> Option<Step> {
@@ -100,7 +112,8 @@ impl Members<'_> {
             Some(Fault::NoSeal) => record.epoch,
             _ => self.running.report(self.own, shard, store),
         };
-        let mut next = record.after(step, nonce, synced).ok()?;
+        let is_lost = |store| self.searched(store) == Searched::Lost;
+        let mut next = record.after(step, nonce, synced, is_lost).ok()?;
         if self.fault == Some(Fault::TwoEvictedAtOnce) && matches!(step, Step::Evict(_)) {
             let last = next.in_sync[next.in_sync.len() - 1].store;
             let stays = |entry: &InSync| entry.store == last || !self.is_dead(entry.store);

@@ -22,7 +22,7 @@ impl Metadata {
         let first = |shard: u8| {
             let nodes = (0..scene.replicas).map(|place| (place + shard as usize) % scene.nodes);
             let stores: Vec<_> = nodes.map(|node| store(node, 0)).collect();
-            Arc::new(ShardRecord::first(0, &stores, shard.into()))
+            Arc::new(ShardRecord::first(0, &stores, shard.into()).with_hot(scene.hot))
         };
         Self {
             records: shards().map(|shard| (shard, first(shard.0))).collect(),

@@ -324,7 +324,8 @@ impl World {
         let held = running
             .shards
             .get(&shard)
-            .filter(|held| held.replica.answers(epoch) && held.replica.confirms() == epoch);
+            .filter(|held| held.replica.answers(epoch) && held.replica.confirms() == epoch)
+            .filter(|held| held.is_hot(disk.store));
         let answer = Message::Answer {
             read,
             store: disk.store,

@@ -31,7 +31,9 @@ impl World {
         let number = self.moment as usize;
         let place = Place::Router(router);
         let in_sync: Vec<_> = record.in_sync.iter().map(|entry| entry.store).collect();
-        let reader = in_sync[self.rng.usize(..in_sync.len())];
+        let hot = record.in_sync.iter().filter(|entry| entry.hot);
+        let hot: Vec<_> = hot.map(|entry| entry.store).collect();
+        let reader = hot[self.rng.usize(..hot.len())];
         let reading = Reading {
             shard,
             begun: self.moment,

@@ -30,6 +30,8 @@ pub(crate) struct Scene {
     pub(crate) nodes: usize,
     pub(crate) routers: usize,
     pub(crate) replicas: usize,
+    /// How many of them are wished hot.
+    pub(crate) hot: u8,
     /// Mean time between two faults.
     pub(crate) trouble: Time,
     /// How many of a thousand messages are lost.
@@ -43,6 +45,7 @@ impl Scene {
             nodes: rng.usize(replicas.max(2) + 1..=4.max(replicas + 1)),
             routers: rng.usize(1..=3),
             replicas,
+            hot: rng.u8(1..=replicas as u8),
             trouble: rng.u64(100..600) * MILLISECOND,
             lost: [0, 0, 5, 20][rng.usize(..4)],
         }

@@ -25,7 +25,17 @@ fn record(in_sync: u8) -> ShardRecord {
 }
 
 fn next(record: &ShardRecord, step: Step) -> Result<ShardRecord, StepError> {
-    record.after(step, 2, |_| record.epoch)
+    next_without(record, step, &[])
+}
+
+/// The same, by a process that takes some stores for lost.
+fn next_without(record: &ShardRecord, step: Step, lost: &[u8]) -> Result<ShardRecord, StepError> {
+    let is_lost = |store: StoreId| lost.contains(&store.0[0]);
+    record.after(step, 2, |_| record.epoch, is_lost)
+}
+
+fn hot(record: &ShardRecord) -> Vec<bool> {
+    record.in_sync.iter().map(|entry| entry.hot).collect()
 }
 
 /// EP1: a step that does not fit the record is refused, and the others change one store.
@@ -59,7 +69,7 @@ fn a_step_waits_for_the_seal_of_the_one_before() {
             let has = store.0[0] < stores;
             if has { second.epoch } else { Epoch::FIRST }
         };
-        second.after(Step::Keep, 3, synced)
+        second.after(Step::Keep, 3, synced, |_| false)
     };
     assert_eq!(reported(1), Err(StepError::NotSealed(second.epoch)));
     assert!(reported(2).is_ok());
@@ -222,9 +232,6 @@ fn at_least_one(mut record: ShardRecord) -> ShardRecord {
 /// EP5.
 #[test]
 fn cold_stores_get_hot_where_hot_ones_leave_and_come_back_cold() {
-    let hot = |record: &ShardRecord| -> Vec<bool> {
-        record.in_sync.iter().map(|entry| entry.hot).collect()
-    };
     let first = record(3).with_hot(2);
     assert_eq!(hot(&first), [true, true, false]);
     assert!(!first.is_hot(id(2)) && !first.is_too_cold());
@@ -265,6 +272,56 @@ fn cold_stores_get_hot_where_hot_ones_leave_and_come_back_cold() {
     old.in_sync[0].hot = false;
     assert!(old.is_too_cold());
     assert_eq!(hot(&next(&old, Step::Keep).unwrap()), [true, true, false]);
+}
+
+/// EP5, EP6: two of three stores die, and the hot one cannot be evicted.
+#[test]
+fn a_cold_store_gets_hot_beside_hot_ones_that_are_lost_until_they_are_back() {
+    use Searched::{Lost, Unsure, Well};
+    let first = record(3).with_hot(1);
+    let second = next(&first, Step::Evict(id(2))).unwrap();
+    assert!(!second.may_evict());
+    let heating = |record: &ShardRecord, own: u8, searched: [Searched; 2]| {
+        record.heating(id(own), |store| searched[usize::from(store.0[0])])
+    };
+    assert_eq!(heating(&second, 1, [Well, Well]), None);
+    assert_eq!(heating(&second, 1, [Unsure, Well]), None);
+    assert_eq!(heating(&second, 1, [Lost, Lost]), None);
+    assert_eq!(heating(&second, 1, [Lost, Well]), Some(Step::Keep));
+    let third = next_without(&second, Step::Keep, &[0]).unwrap();
+    assert_eq!(hot(&third), [true, true]);
+    for searched in [[Lost, Well], [Unsure, Well], [Well, Unsure]] {
+        assert_eq!(heating(&third, 1, searched), None);
+        assert_eq!(heating(&third, 0, searched), None);
+    }
+    let cool = Step::Cool(id(1));
+    assert_eq!(heating(&third, 1, [Well, Well]), None);
+    assert_eq!(heating(&third, 0, [Well, Well]), Some(cool));
+    let fourth = next(&third, cool).unwrap();
+    assert_eq!(hot(&fourth), [true, false]);
+    for store in [0, 1] {
+        let refused = Err(StepError::OtherRole(id(store)));
+        assert_eq!(next(&fourth, Step::Cool(id(store))), refused);
+    }
+    // The eviction of the lost one leaves no more hot ones than wished.
+    let evicted = next(&at_least_one(third), Step::Evict(id(0))).unwrap();
+    assert_eq!(hot(&evicted), [true]);
+}
+
+/// EP5: two of three stores die at once, so that no second step is sealed.
+#[test]
+fn the_eviction_of_one_of_two_lost_stores_makes_the_third_one_hot() {
+    let first = record(3).with_hot(1);
+    for (lost, evicted, expected) in [
+        ([0, 1], 0, [false, true]),
+        ([0, 1], 1, [true, true]),
+        ([0, 2], 0, [true, false]),
+        ([0, 2], 2, [true, true]),
+        ([1, 2], 1, [true, false]),
+    ] {
+        let second = next_without(&first, Step::Evict(id(evicted)), &lost).unwrap();
+        assert_eq!(hot(&second), expected, "{lost:?} {evicted}");
+    }
 }
 
 /// FO1, FO2.

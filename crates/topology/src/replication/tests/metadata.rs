@@ -15,6 +15,8 @@ pub(super) enum Change {
     Add(u8),
     Drop(u8),
     Promote(u8),
+    Heat(u8),
+    Cool(u8),
     /// Two stores leave at once.
     EvictTwo(u8, u8),
     /// An operator lets a store go on alone. Those that answer are bits by their places.
@@ -40,6 +42,10 @@ pub(super) fn changes(config: &Config) -> impl Iterator<Item = Change> {
             Change::Promote(store),
         ]
     });
+    let turned = stores
+        .clone()
+        .filter(|_| config.hot > 0)
+        .flat_map(|store| [Change::Heat(store), Change::Cool(store)]);
     let without = config.without;
     let pairs = move |first| stores.clone().map(move |second| (first, second));
     let of_two = (0..config.stores).flat_map(pairs);
@@ -60,7 +66,11 @@ pub(super) fn changes(config: &Config) -> impl Iterator<Item = Change> {
     let forced = (0..config.stores)
         .filter(|_| config.forces > 0)
         .flat_map(of_all);
-    keep.into_iter().chain(of_one).chain(of_two).chain(forced)
+    keep.into_iter()
+        .chain(of_one)
+        .chain(turned)
+        .chain(of_two)
+        .chain(forced)
 }
 
 /// The state after a change. None if it is refused.
@@ -89,6 +99,8 @@ pub(super) fn change(config: &Config, world: &World, change: Change) -> Option<W
         | Change::Add(_)
         | Change::Drop(_)
         | Change::Promote(_)
+        | Change::Heat(_)
+        | Change::Cool(_)
         | Change::Force { .. } => step(change).ok()?,
     };
     let mut next = world.clone();
@@ -131,6 +143,8 @@ fn step(
         Change::Evict(store) => Step::Evict(id(store)),
         Change::Add(store) => Step::AddLearner(id(store)),
         Change::Drop(store) => Step::DropLearner(id(store)),
+        Change::Heat(_) => Step::Keep,
+        Change::Cool(store) => Step::Cool(id(store)),
         Change::Promote(store) => Step::Promote {
             store: id(store),
             copied: word(config, world, current, id(store)),
@@ -139,7 +153,8 @@ fn step(
     let reports = |store: &&StoreId| world.store(**store).replica.reports() >= current.epoch;
     let some_suffice = config.without == Some(Rule::ForceIsSealedByAll)
         && current.previous.iter().filter(reports).count() >= seal_quorum(current.previous.len());
-    current.after(step, 0, |store| {
+    let is_lost = |store| matches!(change, Change::Heat(well) if store != id(well));
+    let synced = |store| {
         let replica = &world.store(store).replica;
         match config.without {
             Some(Rule::Seal) => current.epoch,
@@ -147,7 +162,8 @@ fn step(
             Some(Rule::SealBySync) => replica.confirms(),
             _ => replica.reports(),
         }
-    })
+    };
+    current.after(step, 0, synced, is_lost)
 }
 
 /// What a learner says that it has copied.
