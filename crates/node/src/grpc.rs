@@ -9,7 +9,8 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use futures_util::stream::Map;
 use simshard_proto::shard::v1 as pb;
-use simshard_proto::{Violations, epochs_from};
+use simshard_proto::{Violations, epochs_from, shards_into};
+use simshard_storage::encode_record;
 use simshard_topology::replication::StoreId;
 use simshard_topology::{CorpusUid, MapDigest, NodeId};
 use simshard_transport::Admitted;
@@ -172,12 +173,35 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         streams::copy_shard(&self.engine, request.into_inner()).await
     }
 
+    async fn list_records(
+        &self,
+        request: Request<pb::ListRecordsRequest>,
+    ) -> Result<Response<pb::ListRecordsResponse>, Status> {
+        let Some(peers) = &self.peers else {
+            return Err(unregistered());
+        };
+        let request = request.into_inner();
+        if request.store != peers.own().0.0 {
+            return Err(Status::not_found("this node has another store"));
+        }
+        let shards = shards_into(&request.shards)?;
+        let (mut listed, mut records) = (Vec::new(), Vec::new());
+        for shard in shards.iter() {
+            if let Some(record) = self.engine.store().synced_record(shard) {
+                listed.push(shard.0.into());
+                records.push(encode_record(&record));
+            }
+        }
+        let shards = listed;
+        Ok(Response::new(pb::ListRecordsResponse { shards, records }))
+    }
+
     async fn ping(
         &self,
         request: Request<pb::PingRequest>,
     ) -> Result<Response<pb::PingResponse>, Status> {
         let Some(peers) = &self.peers else {
-            return Err(Status::unimplemented("this node has not registered itself"));
+            return Err(unregistered());
         };
         let (store, incarnation) = peers.own();
         let (installations, mut reports) = self.engine.reports();
@@ -205,6 +229,10 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
                 .collect(),
         }))
     }
+}
+
+fn unregistered() -> Status {
+    Status::unimplemented("this node has not registered itself")
 }
 
 impl From<NodeError> for Status {

@@ -272,7 +272,7 @@ async fn keep_peers(
     }
 }
 
-/// Installs the records of shards as they change. Returns why it cannot go on.
+/// Installs the records of shards as they change, whoever tells of them. Returns why it cannot go on.
 async fn install_all(
     engine: &Engine,
     peers: Option<&Arc<Peers>>,
@@ -280,18 +280,47 @@ async fn install_all(
     mut followed: watch::Receiver<Arc<ClusterLayout>>,
 ) -> InstallFailure {
     let reported = |shard, store| peers.map_or(Epoch::NONE, |peers| peers.report(shard, store));
+    // Without peers, nobody tells of records.
+    let silent = watch::Sender::default();
+    let mut told = peers.map_or_else(|| silent.subscribe(), |peers| peers.told());
     // It is followed as long as the metadata is open.
     loop {
         let layout = Arc::clone(&followed.borrow_and_update());
-        let installed = install_news(engine, &layout, reported, metadata.layout());
-        if let Err(problem) = installed.await {
+        // What is read while another store tells of records may be of before them.
+        let read = async {
+            tokio::select! {
+                read = timeout(METADATA_PATIENCE, metadata.layout()) => read.ok()?.ok(),
+                Ok(()) = told.changed() => {
+                    told.mark_changed();
+                    None
+                }
+            }
+        };
+        let mut installed = install_news(engine, &layout, reported, read).await;
+        if installed.is_ok() && told.has_changed().unwrap_or(false) {
+            let records = Arc::clone(&told.borrow_and_update());
+            installed = install_told(engine, &records, reported).await;
+        }
+        if let Err(problem) = installed {
             return problem;
         }
         // A record that adds this node as a learner waits for the report of another.
-        if let Ok(Err(_)) = timeout(REPORTS_INTERVAL, followed.changed()).await {
+        let changed = timeout(REPORTS_INTERVAL, followed.changed()).await;
+        if let Ok(Err(_)) = changed {
             return pending().await;
         }
     }
+}
+
+/// Installs records of which another store told. That one may be behind this one in some.
+async fn install_told(
+    engine: &Engine,
+    records: &ShardRecords,
+    reported: impl Fn(ShardId, StoreId) -> Epoch,
+) -> Result<(), InstallFailure> {
+    let mut news = records.clone();
+    news.retain(|shard, record| record.epoch >= engine.report(*shard));
+    engine.install(&news, reported).await
 }
 
 /// Installs the records of a layout. If the node has a later one already, the layout may be of before: then those that
@@ -300,16 +329,16 @@ async fn install_news(
     engine: &Engine,
     layout: &ClusterLayout,
     reported: impl Fn(ShardId, StoreId) -> Epoch + Copy,
-    read: impl Future<Output = Result<Arc<ClusterLayout>, MetadataError>>,
+    read: impl Future<Output = Option<Arc<ClusterLayout>>>,
 ) -> Result<(), InstallFailure> {
     match install(engine, layout, reported).await {
         Err(InstallFailure::Record {
             problem: InstallError::NotNewer(_),
             ..
-        }) => match timeout(METADATA_PATIENCE, read).await {
-            Ok(Ok(newest)) => install(engine, &newest, reported).await,
+        }) => match read.await {
+            Some(newest) => install(engine, &newest, reported).await,
             // Those who follow the metadata say so.
-            Ok(Err(_)) | Err(_) => Ok(()),
+            None => Ok(()),
         },
         installed => installed,
     }
@@ -431,18 +460,44 @@ mod tests {
         let epoch = |layout: &ClusterLayout| layout.records().unwrap()[&ShardId(7)].epoch;
         let installed = || engine.store().report(ShardId(7));
         assert_eq!(installed(), epoch(second));
-        let away = async { Err(MetadataError::Stopping) };
+        let away = async { None };
         install_news(&engine, first, none, away).await.unwrap();
         assert_eq!(installed(), epoch(second));
-        let older = async { Ok(Arc::clone(first)) };
+        let older = async { Some(Arc::clone(first)) };
         let refused = install_news(&engine, first, none, older).await.unwrap_err();
         assert!(
             matches!(refused, InstallFailure::Record { .. }),
             "{refused}"
         );
-        let newer = async { Ok(Arc::clone(third)) };
+        let newer = async { Some(Arc::clone(third)) };
         install_news(&engine, first, none, newer).await.unwrap();
         assert_eq!(installed(), epoch(third));
+    }
+
+    /// PE11: what another store tells is installed, and what is older there ends nothing.
+    #[tokio::test]
+    async fn records_that_another_store_tells_are_installed_unless_they_are_older() {
+        let (layouts, engine, _directory) = opened().await;
+        let none = |_, _| Epoch::NONE;
+        let records = |layout: usize| layouts[layout].records().unwrap();
+        let told = |layout| install_told(&engine, records(layout), none);
+        told(0).await.unwrap();
+        told(2).await.unwrap();
+        told(1).await.unwrap();
+        let installed = engine.store().report(ShardId(7));
+        assert_eq!(installed, records(2)[&ShardId(7)].epoch);
+        let mut other = records(2).clone();
+        for record in other.values_mut() {
+            Arc::make_mut(record).nonce ^= 1;
+        }
+        let refused = install_told(&engine, &other, none).await.unwrap_err();
+        assert!(matches!(
+            refused,
+            InstallFailure::Record {
+                problem: InstallError::OtherHistory(_),
+                ..
+            }
+        ));
     }
 
     #[test]

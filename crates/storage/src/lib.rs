@@ -54,6 +54,7 @@ pub use inspect::{Inspection, SegmentFile, inspect};
 pub use log::{AbruptEnd, Torn};
 pub use manifest::is_data_directory;
 pub use shard::Effects;
+pub use shard_record::{decode_record, encode_record};
 pub use shortage::Shortage;
 pub use simshard_simhash::Documents;
 pub use store::{

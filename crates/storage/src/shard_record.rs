@@ -56,6 +56,22 @@ pub(crate) fn take_shard_record(bytes: &mut Bytes<'_>) -> Option<ShardRecord> {
     })
 }
 
+/// The bytes of a record, for another store.
+#[must_use]
+pub fn encode_record(record: &ShardRecord) -> Vec<u8> {
+    let mut buffer = Vec::new();
+    put_shard_record(&mut buffer, record);
+    buffer
+}
+
+/// The record that another store has encoded. `None` if the bytes are none.
+#[must_use]
+pub fn decode_record(bytes: &[u8]) -> Option<ShardRecord> {
+    let mut bytes = Bytes(bytes);
+    let record = take_shard_record(&mut bytes)?;
+    bytes.0.is_empty().then_some(record)
+}
+
 fn take_in_sync(bytes: &mut Bytes<'_>) -> Option<InSync> {
     Some(InSync {
         store: StoreId(bytes.array()?),
@@ -125,8 +141,10 @@ pub(crate) mod tests {
             let mut buffer = Vec::new();
             put_shard_record(&mut buffer, &record);
             let mut bytes = Bytes(&buffer);
-            assert_eq!(take_shard_record(&mut bytes), Some(record));
+            assert_eq!(take_shard_record(&mut bytes).as_ref(), Some(&record));
             assert!(bytes.0.is_empty());
+            assert_eq!(decode_record(&encode_record(&record)), Some(record));
+            assert_eq!(decode_record(&[&*buffer, &[0]].concat()), None);
             for end in 0..buffer.len() {
                 assert_eq!(take_shard_record(&mut Bytes(&buffer[..end])), None);
             }

@@ -12,6 +12,7 @@ mod clock_ahead;
 mod corpora_while_away;
 mod crashes;
 mod creations;
+mod cut_off_metadata;
 mod damaged_segments;
 mod deletions;
 mod documents_in_memory;

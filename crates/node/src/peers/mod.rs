@@ -6,6 +6,7 @@
 //! | `copying` | copying the shards that this node is a learner of |
 //! | `health` | which stores are dead, as far as is known |
 //! | `learning` | which shards are copied, and when |
+//! | `news` | records that others have and the metadata does not tell of |
 //! | `own_disk` | whether the own disk answers |
 //! | `pings` | asking them for signs of life |
 //! | `readiness` | whether this node holds all that it should |
@@ -14,6 +15,7 @@
 mod copying;
 mod health;
 mod learning;
+mod news;
 mod own_disk;
 mod pings;
 mod readiness;
@@ -27,7 +29,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use simshard_cluster::{ClusterLayout, KeyValueStore, Node};
-use simshard_topology::replication::{Epoch, ShardRecord, StoreId};
+use simshard_topology::replication::{Epoch, ShardRecord, ShardRecords, StoreId};
 use simshard_topology::{ShardId, ShardSet};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -50,6 +52,8 @@ pub(crate) struct Peers {
     ready: watch::Sender<bool>,
     /// The copies since whose end the corpora were compared with the metadata.
     agreed: watch::Sender<Copies>,
+    /// The records of which another store told last.
+    told: watch::Sender<Arc<ShardRecords>>,
 }
 
 impl Peers {
@@ -62,6 +66,7 @@ impl Peers {
             others,
             ready: watch::Sender::new(false),
             agreed: watch::Sender::default(),
+            told: watch::Sender::default(),
         }
     }
 
@@ -73,6 +78,11 @@ impl Peers {
     /// Where to tell which copies may count (AG1).
     pub(crate) const fn agreed(&self) -> &watch::Sender<Copies> {
         &self.agreed
+    }
+
+    /// Records of which other stores tell.
+    pub(crate) fn told(&self) -> watch::Receiver<Arc<ShardRecords>> {
+        self.told.subscribe()
     }
 
     /// The store of this process, and the number of its start.
@@ -130,6 +140,7 @@ impl Peers {
             pings::run(self, engine, followed.clone()),
             learning::run(self, engine, followed.clone()),
             readiness::run(self, engine, followed.clone()),
+            news::run(self, engine, followed.clone()),
             steps::run(self, keys, engine, followed),
         );
     }

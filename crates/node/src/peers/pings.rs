@@ -22,7 +22,7 @@ use super::{Peers, names, other_replicas};
 use crate::engine::Engine;
 
 /// An answer that takes longer is given up, and the connection with it.
-const ANSWER_TIMEOUT: Duration = Duration::from_millis(800);
+pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_millis(800);
 
 /// The way to another store.
 struct Link {
@@ -70,11 +70,9 @@ pub(super) async fn run(
 impl Link {
     /// Connects when it is first asked. There is none to an address that cannot be parsed.
     fn to(address: &str) -> Option<Self> {
-        let endpoint = Endpoint::from_shared(address.to_owned()).ok()?;
-        let endpoint = endpoint::limited(endpoint).connect_timeout(ANSWER_TIMEOUT);
         Some(Self {
             address: address.to_owned(),
-            channel: endpoint.connect_lazy(),
+            channel: channel_to(address)?,
             asking: None,
         })
     }
@@ -98,6 +96,13 @@ impl Link {
         let asking = tokio::spawn(async move { ask(channel, store, &peers).await });
         self.asking = Some(AbortOnDropHandle::new(asking));
     }
+}
+
+/// Connects when it is first used. There is none to an address that cannot be parsed.
+pub(super) fn channel_to(address: &str) -> Option<Channel> {
+    let endpoint = Endpoint::from_shared(address.to_owned()).ok()?;
+    let endpoint = endpoint::limited(endpoint).connect_timeout(ANSWER_TIMEOUT);
+    Some(endpoint.connect_lazy())
 }
 
 /// Asks once. Returns whether it got an answer.

@@ -119,6 +119,13 @@ impl Store {
         held.map_or(Epoch::NONE, |held| held.replica.reports())
     }
 
+    /// The record of a shard that is on disk.
+    #[must_use]
+    pub fn synced_record(&self, shard: ShardId) -> Option<Arc<ShardRecord>> {
+        let replicas = self.replicas.read();
+        replicas.by_shard.get(&shard)?.replica.reported().cloned()
+    }
+
     /// The epochs of all records that are on disk, and a number that is another one when they are.
     #[must_use]
     pub fn reports(&self) -> (u64, ShardEpochs) {

@@ -22,6 +22,9 @@ const FIRST_ROUND_AFTER: Duration = Duration::from_secs(10 * 60);
 /// Between the end of one round through all segments and the next.
 const PAUSE_BETWEEN_ROUNDS: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// A shard that is changed for longer may wait for a disk that hangs.
+const LOCK_TIMEOUT: Duration = Duration::from_millis(1);
+
 impl Store {
     /// Reads all segments, round after round, until the store is closed.
     pub(crate) fn scrub(&self) {
@@ -53,11 +56,11 @@ impl Store {
     }
 
     /// The shards with a segment that was found damaged, by the scrub or by a request. What is set aside is no part of
-    /// them. A shard that is being changed is left out: ask again.
+    /// them. A shard that is being changed for long is left out: ask again.
     #[must_use]
     pub fn damaged(&self) -> ShardSet {
         let shards = self.shards.iter().filter(|(_, shard)| {
-            let shard = shard.try_read();
+            let shard = shard.try_read_for(LOCK_TIMEOUT);
             shard.is_some_and(|shard| shard.segments.iter().any(|segment| segment.is_damaged()))
         });
         shards.map(|(id, _)| *id).collect()

@@ -277,6 +277,11 @@ impl Replica {
         self.synced.epoch()
     }
 
+    /// The last record synced: others may be told of it.
+    pub const fn reported(&self) -> Option<&Arc<ShardRecord>> {
+        self.synced.record.as_ref()
+    }
+
     /// The store's durable word that it has copied the shard, for [`Step::Promote`](super::Step::Promote).
     pub fn has_copied(&self) -> Option<Epoch> {
         match self.synced.role {

@@ -1,0 +1,51 @@
+//! The metadata cannot be reached by one of three nodes, which all others reach: changes go on, though no record comes to
+//! it from there.
+
+use std::time::Duration;
+
+use simshard_testkit::{End, EtcdServer, Process, ProcessCluster, StallingProxy, binary};
+use tokio::task::block_in_place;
+
+use crate::failovers::get_acquainted;
+use crate::load::{Load, create};
+use crate::readiness::until_ready;
+
+const NODE: usize = 1;
+
+/// Requests that are done before and after.
+const SOME: u64 = 20;
+
+/// PE11: the records change as another node dies.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_does_not_reach_the_metadata_learns_of_records_from_others() {
+    let etcd = EtcdServer::start();
+    let mut cluster = ProcessCluster::start_hot_and_cold_at(3, 3, 3, &etcd.url());
+    let url = etcd.url();
+    let server = url.trim_start_matches("etcd://");
+    let link = StallingProxy::start(server.parse().unwrap());
+    let _node = block_in_place(|| {
+        cluster.end_node(NODE, End::Stopped);
+        let args = cluster.node_args(NODE).into_iter();
+        let by_link = format!("etcd://{}", link.address());
+        let args = args.map(|arg| if arg == url { by_link.clone() } else { arg });
+        Process::serve(binary(), args)
+    });
+    until_ready(&cluster, NODE).await;
+    create(&cluster.client()).await;
+    let client = cluster.client().with_timeout(Duration::from_secs(20));
+    let load = Load::start(&[client]);
+    get_acquainted(&load).await;
+    link.stall();
+    load.gaps();
+    block_in_place(|| cluster.end_node(2, End::Killed));
+    load.until_more(SOME).await;
+    println!("a node goes: {:?}", load.gaps());
+    // What comes back changes the records too.
+    block_in_place(|| cluster.start_node(2));
+    until_ready(&cluster, 2).await;
+    load.until_more(SOME).await;
+    println!("it comes back: {:?}", load.gaps());
+    link.resume();
+    load.until_more(SOME).await;
+    load.end(&cluster.client()).await;
+}
