@@ -272,7 +272,7 @@ async fn keep_peers(
     }
 }
 
-/// Installs the records of shards as they change, whoever tells of them. Returns why it cannot go on.
+/// Installs the records of shards as they change, which the metadata or another store tells. Returns why it cannot go on.
 async fn install_all(
     engine: &Engine,
     peers: Option<&Arc<Peers>>,
@@ -280,7 +280,7 @@ async fn install_all(
     mut followed: watch::Receiver<Arc<ClusterLayout>>,
 ) -> InstallFailure {
     let reported = |shard, store| peers.map_or(Epoch::NONE, |peers| peers.report(shard, store));
-    // Without peers, nobody tells of records.
+    // Without peers, only the metadata tells of records.
     let silent = watch::Sender::default();
     let mut told = peers.map_or_else(|| silent.subscribe(), |peers| peers.told());
     // It is followed as long as the metadata is open.
