@@ -131,7 +131,7 @@ async fn check_alone(mut cluster: ProcessCluster) {
 async fn a_node_with_a_damaged_segment_leaves_the_shard_and_copies_it_anew() {
     let cluster = begun().await;
     let client = cluster.client().with_timeout(Duration::from_secs(20));
-    let load = Load::start(&[client.clone()]);
+    let load = Load::start(std::slice::from_ref(&client));
     get_acquainted(&load).await;
     damage(&cluster.data(NODE));
     let mut failures = 0;
