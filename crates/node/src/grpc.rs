@@ -185,14 +185,12 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
             return Err(Status::not_found("this node has another store"));
         }
         let shards = shards_into(&request.shards)?;
-        let (mut listed, mut records) = (Vec::new(), Vec::new());
-        for shard in shards.iter() {
-            if let Some(record) = self.engine.store().synced_record(shard) {
-                listed.push(shard.0.into());
-                records.push(encode_record(&record));
-            }
-        }
-        let shards = listed;
+        let store = self.engine.store();
+        let record = |shard| Some((shard, store.synced_record(shard)?));
+        let records = shards.iter().filter_map(record);
+        let (shards, records) = records
+            .map(|(shard, record)| (u32::from(shard.0), encode_record(&record)))
+            .unzip();
         Ok(Response::new(pb::ListRecordsResponse { shards, records }))
     }
 

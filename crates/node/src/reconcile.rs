@@ -6,7 +6,6 @@
 //!   reads the metadata after its copy of the shard was complete. A deletion that begins later asks this store.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::future::pending;
 use std::time::Duration;
 
 use simshard_cluster::{
@@ -71,16 +70,13 @@ pub(crate) async fn reconcile(engine: &Engine, store: &dyn MetadataStore) {
 /// Copies of shards, by the epoch at which this store was added.
 pub(crate) type Copies = BTreeMap<ShardId, Epoch>;
 
-/// Drops what was deleted while the node was cut off, as long as it is polled. Deletions do not wait for a node that is
+/// Drops what was deleted while a node that has registered itself was cut off, as long as it is polled. Deletions do not wait for a node that is
 /// in no record of a shard. Tells which copies were complete before the metadata was read (AG1).
 pub(crate) async fn keep_reconciled(
     engine: &Engine,
     store: &dyn MetadataStore,
     agreed: &watch::Sender<Copies>,
 ) {
-    if !store.names_stores() {
-        return pending().await;
-    }
     let mut ticks = interval(LOOK_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut next = Instant::now();
