@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use futures_util::future;
 use simshard_cluster::{ClusterLayout, FileStore, MemoryStore, MetadataStore, Node};
-use simshard_node::{NodeConfig, StorageOptions};
+use simshard_node::{NodeConfig, StorageOptions, Takeover};
 use simshard_router::RouterConfig;
 use simshard_storage::is_data_directory;
 use simshard_topology::NodeId;
@@ -247,7 +247,7 @@ impl EmbeddedConfig {
             threads: self.threads,
             in_flight_bytes: self.in_flight_bytes,
             drain: self.drain,
-            replace: NodeConfig::REPLACE,
+            takeover: Takeover::default(),
         }
     }
 }

@@ -29,7 +29,8 @@ use crate::registered::{Registered, cluster_in, node_of};
 use crate::store::MetadataError;
 
 /// Enters a store, or where it answers now. Another store of the same node gives way if no record of a shard names it.
-/// Answers whether one did, in a cluster that has begun: then the node has lost its data directory.
+/// Answers whether one did, in a cluster that has begun: then the node has lost its data directory. The answer is the same
+/// until this store has held a shard in sync.
 ///
 /// # Errors
 /// [`MetadataError::StoreHolds`] if a record names the other store. [`MetadataError::OtherStore`] if one names
@@ -43,6 +44,11 @@ pub async fn register(
     loop {
         let registered = Registered::read(keys).await?;
         let replaced = registered.replaced_by(store)?;
+        let is_replacement = replaced.is_some() || registered.is_replacement(store);
+        let store = &RegisteredStore {
+            is_replacement: is_replacement && store.in_sync.is_empty(),
+            ..store.clone()
+        };
         if let Some(replaced) = replaced {
             // Read after the registrations: who names it later changes those too.
             check_holds_nothing(replaced, &records_in(&keys.read(keys::SHARDS).await?)?)?;
@@ -52,7 +58,7 @@ pub async fn register(
         let all: Vec<Node> = others.chain([node_of(store)]).collect();
         check_nodes(&all).map_err(MetadataError::UnusableRecords)?;
         if registered.stores.contains(store) {
-            return Ok(false);
+            return Ok(store.is_replacement);
         }
         let key = keys::store(store.id);
         let text = records::store_text(&key, store)?;
@@ -67,7 +73,7 @@ pub async fn register(
             }
         }
         if commit(keys, &change, &key, &text).await?.is_some() {
-            return Ok(replaced.is_some());
+            return Ok(store.is_replacement);
         }
     }
 }
@@ -401,6 +407,7 @@ mod tests {
             next_generation: 0,
             corpora: BTreeSet::new(),
             in_sync: std::collections::BTreeMap::new(),
+            is_replacement: false,
         }
     }
 

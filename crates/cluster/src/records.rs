@@ -27,6 +27,8 @@ pub struct RegisteredStore {
     pub corpora: BTreeSet<CorpusUid>,
     /// The shards that it held in sync when it registered, by the epochs of their records.
     pub in_sync: BTreeMap<Epoch, ShardSet>,
+    /// Whether its node lost the store that it had before, and this one has held no shard in sync since.
+    pub is_replacement: bool,
 }
 
 /// Most stores that a shard may have.
@@ -63,6 +65,8 @@ struct RawStore {
     corpora: Vec<String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     in_sync: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    replacement: bool,
 }
 
 /// Whether it is the generation that earlier versions have.
@@ -131,6 +135,7 @@ pub(crate) fn store_text(key: &str, store: &RegisteredStore) -> Result<String, M
         next_generation: store.next_generation,
         corpora: store.corpora.iter().map(ToString::to_string).collect(),
         in_sync: in_sync.collect(),
+        replacement: store.is_replacement,
     };
     text_of(key, &raw)
 }
@@ -156,6 +161,7 @@ pub(crate) fn store_of(key: &str, text: &str) -> Result<RegisteredStore, Metadat
         next_generation: raw.next_generation,
         corpora: corpora.collect::<Result<_, _>>()?,
         in_sync: in_sync.collect::<Result<_, MetadataError>>()?,
+        is_replacement: raw.replacement,
     })
 }
 
@@ -320,6 +326,7 @@ mod tests {
                 (epoch(7), ShardSet::from_iter([ShardId(0x4b)])),
                 (epoch(8), ShardSet::ALL),
             ]),
+            is_replacement: true,
         };
         let text = store_text(key, &store).unwrap();
         assert_eq!(store_of(key, &text).unwrap(), store);
@@ -327,9 +334,11 @@ mod tests {
             let error = store_of(key, &text.replace(good, bad)).unwrap_err();
             assert!(error.to_string().contains(key), "{error}");
         }
-        // An earlier version has neither.
+        // An earlier version has none of them.
         let text = "{\"node\":\"n1\",\"address\":\"http://h:1\"}";
-        assert_eq!(store_of(key, text).unwrap().in_sync, BTreeMap::new());
+        let earlier = store_of(key, text).unwrap();
+        assert_eq!(earlier.in_sync, BTreeMap::new());
+        assert!(!earlier.is_replacement);
     }
 
     #[test]

@@ -46,6 +46,12 @@ impl Registered {
         Ok(of_cluster().find(|other| other.node == store.node))
     }
 
+    /// Whether a store was registered for one that was lost.
+    pub(crate) fn is_replacement(&self, store: &RegisteredStore) -> bool {
+        let mut stores = self.stores.iter();
+        stores.any(|other| other.id == store.id && other.is_replacement)
+    }
+
     /// The generation of a cluster that begins. If stores have installed records of an earlier one, the metadata was
     /// lost, and a later generation is news to them.
     pub(crate) fn next_generation(&self) -> u32 {

@@ -213,6 +213,7 @@ mod tests {
                 next_generation: 0,
                 corpora: std::collections::BTreeSet::new(),
                 in_sync: std::collections::BTreeMap::new(),
+                is_replacement: false,
             };
             register(&keys, &registered).await.unwrap();
         }
@@ -309,6 +310,7 @@ mod tests {
             next_generation: 0,
             corpora: BTreeSet::new(),
             in_sync: std::collections::BTreeMap::new(),
+            is_replacement: false,
         };
         let refused = register(&keys, &registered(new)).await.unwrap_err();
         let held = matches!(&refused, MetadataError::StoreHolds { shards, .. } if *shards == ShardSet::ALL);
@@ -317,7 +319,10 @@ mod tests {
         take_steps(&keys, evict(old), nothing_reported, none_lost)
             .await
             .unwrap();
-        assert!(register(&keys, &registered(new)).await.unwrap());
+        // However often it starts before it is in sync.
+        for _ in 0..2 {
+            assert!(register(&keys, &registered(new)).await.unwrap());
+        }
         let add = |store| {
             move |_, record: &ShardRecord| {
                 let is_there = record.write_set().any(|named| named == store);
@@ -333,6 +338,11 @@ mod tests {
             .await
             .unwrap();
         assert_eq!(steps.taken.len(), 256);
+        let in_sync = RegisteredStore {
+            in_sync: BTreeMap::from([(Epoch::FIRST, ShardSet::ALL)]),
+            ..registered(new)
+        };
+        assert!(!register(&keys, &in_sync).await.unwrap());
         assert!(!register(&keys, &registered(new)).await.unwrap());
     }
 

@@ -18,6 +18,7 @@ mod target;
 
 pub use simshard_storage::Options as StorageOptions;
 
+pub use peers::Takeover;
 pub use peers::{ask_for_epochs, heard_of};
 pub use registration::{Registration, RegistrationError, check_directory, check_heard};
 pub use server::{Node, NodeConfig, ServeError};

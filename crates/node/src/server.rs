@@ -20,7 +20,7 @@ use tracing::info;
 
 use crate::engine::{CorpusRecords, Engine, Threads};
 use crate::grpc::ShardGrpc;
-use crate::peers::Peers;
+use crate::peers::{Peers, Takeover};
 use crate::reconcile::{keep_reconciled, reconcile};
 use crate::registration::{Registration, RegistrationError};
 
@@ -45,13 +45,8 @@ pub struct NodeConfig {
     pub in_flight_bytes: usize,
     /// How long requests in flight may take after a shutdown began.
     pub drain: Duration,
-    /// How long a shard may lack a replica before the node takes it though it never held it, if it has registered itself.
-    pub replace: Duration,
-}
-
-impl NodeConfig {
-    /// The default of [`NodeConfig::replace`].
-    pub const REPLACE: Duration = Duration::from_secs(600);
+    /// When the node takes shards that it never held, if it has registered itself.
+    pub takeover: Takeover,
 }
 
 /// Why a node could not serve, or serves no longer.
@@ -178,7 +173,7 @@ impl Node {
         } = self;
         let peers = registration.as_ref().map(|registration| {
             let (store, incarnation) = registration.start();
-            Arc::new(Peers::new(store, incarnation, config.replace))
+            Arc::new(Peers::new(store, incarnation, config.takeover))
         });
         if let Some(registration) = &registration {
             registration.check()?;
@@ -419,6 +414,7 @@ mod tests {
             next_generation: 0,
             corpora: BTreeSet::new(),
             in_sync: std::collections::BTreeMap::new(),
+            is_replacement: false,
         };
         drop(claim);
         register(&*keys, &store).await.unwrap();

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout, Command, Output, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -149,13 +149,21 @@ impl Waiting {
             }
             panic!("it does not listen: {line}{log}");
         };
-        // Its log is read and dropped from now on, so that it never waits for a reader.
-        if let Some(mut stderr) = child.stderr.take() {
-            thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
+        if let Some(stderr) = child.stderr.take() {
+            show(child.id(), stderr);
         }
         url.clone_into(&mut process.url);
         process
     }
+}
+
+/// Prints what a process logs, so that it never waits for a reader. The output of a test is seen if the test fails.
+fn show(process: u32, log: ChildStderr) {
+    thread::spawn(move || {
+        for line in BufReader::new(log).lines().map_while(Result::ok) {
+            println!("process {process}: {line}");
+        }
+    });
 }
 
 /// A command that runs to its end, unless it is killed or dropped before.

@@ -38,6 +38,24 @@ use crate::engine::Engine;
 use crate::reconcile::Copies;
 use health::{Others, Sign};
 
+/// When a node takes a shard that it never held, and that lacks a replica.
+#[derive(Debug, Clone, Copy)]
+pub struct Takeover {
+    /// How long the shard must have lacked one.
+    pub after: Duration,
+    /// Whether it takes them at once until each shard has all its replicas, as its node lost the store that it had.
+    pub at_once: bool,
+}
+
+impl Default for Takeover {
+    fn default() -> Self {
+        Self {
+            after: Duration::from_secs(600),
+            at_once: false,
+        }
+    }
+}
+
 /// What this process knows of the others.
 #[derive(Debug)]
 pub(crate) struct Peers {
@@ -45,8 +63,8 @@ pub(crate) struct Peers {
     own: StoreId,
     /// The number of its start.
     incarnation: u64,
-    /// How long a shard may lack a replica before this store takes it though it never held it.
-    replace: Duration,
+    /// When this store takes shards that it never held.
+    takeover: Takeover,
     others: Mutex<Others>,
     /// Whether this node holds all that it should.
     ready: watch::Sender<bool>,
@@ -57,12 +75,12 @@ pub(crate) struct Peers {
 }
 
 impl Peers {
-    pub(crate) fn new(own: StoreId, incarnation: u64, replace: Duration) -> Self {
+    pub(crate) fn new(own: StoreId, incarnation: u64, takeover: Takeover) -> Self {
         let others = Mutex::default();
         Self {
             own,
             incarnation,
-            replace,
+            takeover,
             others,
             ready: watch::Sender::new(false),
             agreed: watch::Sender::default(),

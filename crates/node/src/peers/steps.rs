@@ -42,6 +42,7 @@ pub(super) async fn run(
     let mut is_failing = false;
     let mut short = Short::new();
     let mut own_disk = OwnDisk::default();
+    let mut takeover = peers.takeover;
     loop {
         ticks.tick().await;
         let layout = Arc::clone(&followed.borrow());
@@ -50,7 +51,8 @@ pub(super) async fn run(
         let mut members = Members::of(&others, peers.own, engine, &layout);
         members.agreed = peers.agreed.borrow().clone();
         members.disk_hangs = own_disk.hangs(engine.batch_on_its_way());
-        let is_long = |since: &Instant| since.elapsed() >= peers.replace;
+        takeover.at_once &= !short.is_empty();
+        let is_long = |since: &Instant| takeover.at_once || since.elapsed() >= takeover.after;
         let long = short.iter().filter(|(_, since)| is_long(since));
         members.long_short = long.map(|(shard, _)| *shard).collect();
         if !members.have_steps(&layout) {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use simshard_cluster::{KeyValueStore, key_values_at};
-use simshard_node::{NodeConfig, StorageOptions};
+use simshard_node::{NodeConfig, StorageOptions, Takeover};
 use simshard_router::RouterConfig;
 use simshard_runtime::config::load;
 use simshard_topology::NodeId;
@@ -153,7 +153,11 @@ pub(super) fn node(args: &NodeArgs) -> anyhow::Result<NodeRole> {
     let replace = positive("replace_seconds", replace)?;
     let process = args.role.process;
     let config = NodeConfig {
-        replace: replace.map_or(NodeConfig::REPLACE, seconds),
+        takeover: replace.map_or_else(Takeover::default, |after| Takeover {
+            after: seconds(after),
+            // The metadata says it when the node registers itself.
+            at_once: false,
+        }),
         node: NodeId::new(&name).map_err(|error| UsageError(error.to_string()))?,
         data: path(&args.role, args.store.data.as_ref(), file.data),
         storage: storage(args.store.memtable_mib.or(file.memtable_mib))?,

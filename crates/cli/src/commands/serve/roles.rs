@@ -56,7 +56,7 @@ async fn start_node(mut role: NodeRole) -> anyhow::Result<(simshard_node::Node, 
                 info!(
                     "this node lost its data directory: it takes shards that lack a replica at once"
                 );
-                role.config.replace = Duration::ZERO;
+                role.config.takeover.at_once = true;
             }
             (entered.metadata, socket, Some(entered.registration))
         }
@@ -137,7 +137,7 @@ async fn follow(keys: &Arc<dyn KeyValueStore>) -> Result<Arc<dyn MetadataStore>,
 struct Entered {
     metadata: Arc<dyn MetadataStore>,
     registration: Registration,
-    /// Whether its store took the place of another one.
+    /// Whether its store took the place of one that was lost.
     is_replacement: bool,
 }
 
@@ -154,11 +154,9 @@ async fn enter(
         accepts_loss,
         ..
     } = role.presence;
-    // An attempt that found another store may be cut short.
-    let mut is_replacement = false;
     let attempt = async || {
         check_directory(&**keys, &claim, accepts_loss).await?;
-        is_replacement |= register_once_free(&**keys, &store).await?;
+        let is_replacement = register_once_free(&**keys, &store).await?;
         let metadata = follow(keys).await?;
         // Another store may have taken its place while it waited.
         check_registered(&**keys, &store).await?;
@@ -170,14 +168,13 @@ async fn enter(
         let heard = heard_of(&layout, claim.store).await;
         check_heard(&claim, heard, accepts_loss)?;
         let registration = Registration::enter(keys, &mut claim, accepts_loss, publish).await?;
-        Ok((metadata, registration))
+        Ok(Entered {
+            metadata,
+            registration,
+            is_replacement,
+        })
     };
-    let (metadata, registration) = once_there(attempt).await?;
-    Ok(Entered {
-        metadata,
-        registration,
-        is_replacement,
-    })
+    once_there(attempt).await
 }
 
 /// Registers a store, once the other nodes have left out another one that its node had. Answers whether there was one.
@@ -225,6 +222,8 @@ fn registered(
         next_generation: claim.next_generation,
         corpora: claim.corpora.clone(),
         in_sync: claim.in_sync(),
+        // That is for the metadata to say.
+        is_replacement: false,
     })
 }
 
