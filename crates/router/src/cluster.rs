@@ -104,10 +104,14 @@ impl WatchedCluster {
 
     /// Waits until there is another layout than that of `seen`.
     pub(crate) async fn changed_since(&self, seen: &ClusterView) {
+        self.until(|layout| !Arc::ptr_eq(layout, &seen.layout))
+            .await;
+    }
+
+    /// Waits until the newest layout is so. They are followed as long as the metadata is open.
+    async fn until(&self, is_so: impl FnMut(&Arc<ClusterLayout>) -> bool) {
         let mut layouts = self.layouts.clone();
-        let is_other = layouts.wait_for(|layout| !Arc::ptr_eq(layout, &seen.layout));
-        // They are followed as long as the metadata is open.
-        if is_other.await.is_err() {
+        if layouts.wait_for(is_so).await.is_err() {
             std::future::pending::<()>().await;
         }
     }
@@ -120,35 +124,27 @@ impl WatchedCluster {
 
     /// Waits until no shard that a layout gives a node is its any more, by records that are not older.
     pub(crate) async fn left_since(&self, before: &ClusterLayout, node: &NodeId) {
-        let mut layouts = self.layouts.clone();
         let held = before.map().shards_of(node);
         let epoch = |layout: &ClusterLayout, shard| {
             let record = layout.records().and_then(|records| records.get(&shard));
             record.map(|record| record.epoch)
         };
-        let has_left = layouts.wait_for(|layout| {
+        self.until(|layout| {
             held.iter().all(|shard| {
                 let is_older = epoch(layout, shard) < epoch(before, shard);
                 !is_older && !layout.map().replicas(shard).contains(node)
             })
-        });
-        // They are followed as long as the metadata is open.
-        if has_left.await.is_err() {
-            std::future::pending::<()>().await;
-        }
+        })
+        .await;
     }
 
     /// Waits until no shard of these is a node's any more.
     pub(crate) async fn left(&self, node: &NodeId, shards: ShardSet) {
-        let mut layouts = self.layouts.clone();
-        let has_left = layouts.wait_for(|layout| {
+        self.until(|layout| {
             let holds = |shard| layout.map().replicas(shard).contains(node);
             !shards.iter().any(holds)
-        });
-        // They are followed as long as the metadata is open.
-        if has_left.await.is_err() {
-            std::future::pending::<()>().await;
-        }
+        })
+        .await;
     }
 
     /// The cluster now, for one round of a request.

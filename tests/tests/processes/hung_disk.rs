@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use simshard_testkit::{End, ProcessCluster};
+use simshard_testkit::{End, ProcessCluster, did_nothing};
 use tokio::task::block_in_place;
 
 use crate::failovers::{get_acquainted, until_short};
@@ -100,9 +100,10 @@ fn run(program: &str, args: &[&str]) -> io::Result<()> {
 /// PE7.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_whose_disk_hangs_leaves_its_shards_and_comes_back() {
-    let disk =
-        Disk::mount().map_err(|error| println!("no disk hangs, as none can be made: {error}"));
-    let Ok(mut disk) = disk else { return };
+    let mut disk = match Disk::mount() {
+        Ok(disk) => disk,
+        Err(error) => return did_nothing(&format!("no disk can be made: {error}")),
+    };
     // The cluster goes first, and then the disk.
     let mut cluster = ProcessCluster::start_replicated(3, 3);
     create(&cluster.client()).await;

@@ -35,11 +35,17 @@ struct Tally {
     passed: u64,
     failed: u64,
     ignored: u64,
+    /// Tests that could do nothing here, and passed.
+    idle: u64,
 }
+
+/// What such a test prints.
+const DID_NOTHING: &str = "did nothing: ";
 
 impl Tally {
     /// Adds a line such as `test result: ok. 3 passed; 0 failed; 1 ignored; …`.
     fn add(&mut self, line: &str) {
+        self.idle += u64::from(line.starts_with(DID_NOTHING));
         let Some(result) = line.strip_prefix("test result: ") else {
             return;
         };
@@ -64,6 +70,9 @@ impl Tally {
         let mut note = format!("{} passed, {} failed", self.passed, self.failed);
         if self.ignored > 0 {
             note += &format!(", {} ignored", self.ignored);
+        }
+        if self.idle > 0 {
+            note += &format!(", {} could do nothing here", self.idle);
         }
         let mut failed = self.failed;
         if let Err(error) = ended {
@@ -106,7 +115,8 @@ mod tests {
             Tally {
                 passed: 7,
                 failed: 2,
-                ignored: 1
+                ignored: 1,
+                idle: 0,
             }
         );
     }
@@ -125,6 +135,15 @@ mod tests {
     fn a_run_that_fails_without_failed_tests_is_one_failure() {
         let outcome = tally(&[GOOD]).outcome(Err(anyhow!("does not compile")));
         assert_eq!((outcome.passed, outcome.failed), (3, 1));
+    }
+
+    #[test]
+    fn tests_that_did_nothing_are_told() {
+        let outcome = tally(&[GOOD, "did nothing: this is not root"]).outcome(Ok(()));
+        assert_eq!(
+            outcome.note,
+            "3 passed, 0 failed, 1 ignored, 1 could do nothing here"
+        );
     }
 
     #[test]

@@ -25,7 +25,7 @@ impl Engine {
     /// Makes an empty corpus; the same layout again changes nothing.
     pub(crate) async fn create_corpus(self: &Arc<Self>, target: Target) -> Result<(), NodeError> {
         let layout = Layout::new(target.blocks, target.distance)?;
-        match self.held_corpus(&target, ShardSet::EMPTY) {
+        match self.corpus_if_held(&target, ShardSet::EMPTY) {
             Err(NodeError::CorpusNotLoaded(uid)) => {
                 self.commit(Operation::CreateCorpus { uid, layout }).await?;
                 Ok(())
@@ -36,7 +36,7 @@ impl Engine {
 
     /// Drops a corpus. Where there is none, its creation may be in flight, so this is committed all the same.
     pub(crate) async fn delete_corpus(self: &Arc<Self>, target: Target) -> Result<(), NodeError> {
-        match self.held_corpus(&target, ShardSet::EMPTY) {
+        match self.corpus_if_held(&target, ShardSet::EMPTY) {
             Ok(_) | Err(NodeError::CorpusNotLoaded(_)) => self.drop_corpus(target.corpus).await,
             Err(error) => Err(error),
         }

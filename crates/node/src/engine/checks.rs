@@ -25,7 +25,7 @@ impl Engine {
         shards: ShardSet,
     ) -> Result<Arc<NodeCorpus>, NodeError> {
         let corpus = self.open_to_change(target, shards).await?;
-        self.check_answers(target)?;
+        self.check_records_and_tables(target)?;
         Ok(corpus)
     }
 
@@ -36,10 +36,10 @@ impl Engine {
         shards: ShardSet,
     ) -> Result<Arc<NodeCorpus>, NodeError> {
         self.catch_up(target).await;
-        match self.held_corpus(target, shards) {
+        match self.corpus_if_held(target, shards) {
             Err(NodeError::CorpusNotLoaded(_)) => {
                 self.make_on_demand(target).await?;
-                self.held_corpus(target, shards)
+                self.corpus_if_held(target, shards)
             }
             opened => opened,
         }
@@ -59,7 +59,7 @@ impl Engine {
     }
 
     /// Refuses to answer for shards of which the router has another record, or that have no tables.
-    pub(super) fn check_answers(&self, target: &Target) -> Result<(), NodeError> {
+    pub(super) fn check_records_and_tables(&self, target: &Target) -> Result<(), NodeError> {
         let PlannedBy::Records(epochs) = &target.planned_by else {
             return Ok(());
         };
@@ -68,11 +68,11 @@ impl Engine {
             return Err(NodeError::WrongEpoch(wrong));
         }
         let asked: ShardSet = epochs.iter().map(|(shard, _)| *shard).collect();
-        self.check_built(asked)
+        self.check_tables(asked)
     }
 
     /// Refuses to search shards without tables.
-    pub(super) fn check_built(&self, shards: ShardSet) -> Result<(), NodeError> {
+    pub(super) fn check_tables(&self, shards: ShardSet) -> Result<(), NodeError> {
         let cold = shards.difference(&self.heat.built());
         if cold.is_empty() {
             Ok(())
@@ -82,7 +82,7 @@ impl Engine {
     }
 
     /// The corpus, only if the node holds it.
-    pub(super) fn held_corpus(
+    pub(super) fn corpus_if_held(
         &self,
         target: &Target,
         shards: ShardSet,
@@ -118,15 +118,15 @@ impl Engine {
     }
 
     /// Refuses to answer what was searched by a target that does not hold any more.
-    pub(super) fn check_still(&self, target: &Target) -> Result<(), NodeError> {
-        self.check_held(target.corpus)?;
-        self.check_answers(target)
+    pub(super) fn check_still_answers(&self, target: &Target) -> Result<(), NodeError> {
+        self.check_not_dropped(target.corpus)?;
+        self.check_records_and_tables(target)
     }
 
     /// Refuses to go on with a stream whose shards may have begun anew since it began: what was stored then is not all
     /// there. Other records do not matter.
-    pub(super) fn check_stays(&self, target: &Target) -> Result<(), NodeError> {
-        self.check_held(target.corpus)?;
+    pub(super) fn check_not_begun_anew(&self, target: &Target) -> Result<(), NodeError> {
+        self.check_not_dropped(target.corpus)?;
         let PlannedBy::Records(epochs) = &target.planned_by else {
             return Ok(());
         };
@@ -139,7 +139,7 @@ impl Engine {
     }
 
     /// Refuses to answer from a corpus that was dropped meanwhile: what was read of it is not all.
-    pub(super) fn check_held(&self, corpus: CorpusUid) -> Result<(), NodeError> {
+    pub(super) fn check_not_dropped(&self, corpus: CorpusUid) -> Result<(), NodeError> {
         if self.store.holds(corpus) {
             Ok(())
         } else {

@@ -105,7 +105,7 @@ impl Engine {
         let nearest = match find.nearest_at_once() {
             Some(nearest) if nearest.0.is_empty() || find.corpus.is_bare() => {
                 let matches = find.bare(nearest)?;
-                self.check_answers(&target)?;
+                self.check_records_and_tables(&target)?;
                 return Ok(matches_into_bytes(&matches));
             }
             nearest => nearest,
@@ -115,7 +115,7 @@ impl Engine {
             let (small, target) = (Arc::clone(&find), target.clone());
             let small = move |engine: &Self, cancellation: &_| {
                 let matches = small.small(nearest, cancellation)?;
-                engine.check_still(&target)?;
+                engine.check_still_answers(&target)?;
                 Ok(matches)
             };
             if let Some(matches) = self.run(Class::Small, deadline, small).await? {
@@ -124,7 +124,7 @@ impl Engine {
         }
         let large = move |engine: &Self, cancellation: &_| {
             let matches = find.matches(find.nearest(cancellation)?, cancellation)?;
-            engine.check_still(&target)?;
+            engine.check_still_answers(&target)?;
             Ok(matches_into_bytes(&matches))
         };
         self.run(Class::Large, deadline, large).await

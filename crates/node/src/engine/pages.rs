@@ -45,7 +45,7 @@ impl Engine {
                 }
                 let page = engine.run(Class::Large, None, move |engine, cancellation| {
                     let page = pages.page(engine, cancellation)?;
-                    engine.check_stays(&target)?;
+                    engine.check_not_begun_anew(&target)?;
                     Ok((page, pages))
                 });
                 let (page, pages) = page.await?;

@@ -91,7 +91,7 @@ impl Engine {
                 continue;
             };
             let thrown = self.heat.thrown(id);
-            self.check_built(ShardSet::from_iter([id]))?;
+            self.check_tables(ShardSet::from_iter([id]))?;
             if join_shard(shard, leads, query, outbox).is_break() {
                 break;
             }
@@ -99,7 +99,7 @@ impl Engine {
                 return Err(NodeError::Cold(ShardSet::from_iter([id])));
             }
         }
-        self.check_stays(&query.target)
+        self.check_not_begun_anew(&query.target)
     }
 }
 

@@ -42,7 +42,10 @@ pub enum InstallError {
     #[error("epoch {0} is installed already")]
     NotNewer(Epoch),
     /// Stop the store: the metadata store went back in time, and an operator must decide.
-    #[error("epoch {0} was written twice, with different records")]
+    #[error(
+        "epoch {0} was written twice, with different records: the metadata is of another cluster or an older copy, so give \
+         the cluster the metadata that it had last"
+    )]
     OtherHistory(Epoch),
     /// Wait until a store in sync reports the epoch that added the learner.
     #[error("no store in sync has reported epoch {0}")]
