@@ -87,6 +87,7 @@ fn is_operators_mistake(error: &MetadataError) -> bool {
         | MetadataError::NoCluster
         | MetadataError::EmptiedStore { .. }
         | MetadataError::NotHeld { .. }
+        | MetadataError::NoneBegins { .. }
         | MetadataError::OtherCorpora
         | MetadataError::OtherName { .. }
         | MetadataError::KeyValues(

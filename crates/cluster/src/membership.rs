@@ -142,7 +142,7 @@ pub(crate) async fn with_registrations(
 /// [`MetadataError::AlreadyInitialized`] if there is one. [`MetadataError::NotRegistered`] if the map names a
 /// node that has no store. [`MetadataError::OtherCorpora`] if the keys hold corpora already. [`MetadataError::Raced`]
 /// if nodes or another process got in between. [`MetadataError::EmptiedStore`] if a store lacks what it held,
-/// [`MetadataError::NotHeld`] if none holds some shards. Else an error when the keys cannot be read or written.
+/// [`MetadataError::NotHeld`] or [`MetadataError::NoneBegins`] if none holds some shards. Else an error when the keys cannot be read or written.
 pub async fn initialize(
     keys: &dyn KeyValueStore,
     map: &ShardMap,
@@ -165,6 +165,7 @@ pub async fn initialize(
     if generation > 0 && lost.is_empty() && stores.values().any(|store| !store.corpora.is_empty()) {
         holders.check_all_held()?;
     }
+    holders.check_all_begin()?;
     let shards: Vec<ShardId> = ShardId::all().collect();
     for some in shards.chunks(MAX_OPERATIONS) {
         let (mut last, mut change) = (None, registered.if_unchanged(Transaction::new()));
@@ -224,13 +225,16 @@ impl<'a> Holders<'a> {
         }
     }
 
-    /// Those that held the shard in sync, if any did, else those that the map names. The map's come first.
+    /// Those that held the shard in sync, if any did. Else those that the map names and that have installed no record: one
+    /// that has may hold no copy, and would not start. The map's come first.
     fn of_shard(&self, shard: ShardId) -> Vec<StoreId> {
         let nodes = self.map.replicas(shard).iter();
-        let planned: Vec<StoreId> = nodes.map(|node| self.stores[node].id).collect();
+        let planned = nodes.map(|node| self.stores[node]);
         let Some((_, in_sync)) = self.in_sync.get(&shard) else {
-            return planned;
+            let new = planned.filter(|store| store.next_generation == 0);
+            return new.map(|store| store.id).collect();
         };
+        let planned: Vec<StoreId> = planned.map(|store| store.id).collect();
         let mut holders = in_sync.clone();
         holders.sort_by_key(|store| !planned.contains(store));
         holders
@@ -244,6 +248,16 @@ impl<'a> Holders<'a> {
             return Ok(());
         }
         Err(MetadataError::NotHeld { shards })
+    }
+
+    /// Refuses to begin with shards that no store may begin empty, either.
+    fn check_all_begin(&self) -> Result<(), MetadataError> {
+        let shards = ShardId::all().filter(|shard| self.of_shard(*shard).is_empty());
+        let shards: ShardSet = shards.collect();
+        if shards.is_empty() {
+            return Ok(());
+        }
+        Err(MetadataError::NoneBegins { shards })
     }
 }
 
@@ -700,8 +714,10 @@ mod tests {
         }
         // Nothing was ever stored: a node may have been killed before it installed the first records.
         let keys = two_nodes().await;
+        let installed = halves().shards_of(&node(1));
         let store = RegisteredStore {
             next_generation: 1,
+            in_sync: BTreeMap::from([(Epoch::FIRST, installed)]),
             ..store(id(1), 1, 7001)
         };
         register(&keys, &store).await.unwrap();
@@ -747,23 +763,38 @@ mod tests {
 
         // Without the one that holds it, nothing begins.
         let keys = MemoryKeyValues::new();
-        let store = RegisteredStore {
+        let holds_most = RegisteredStore {
             next_generation: 1,
             corpora: held,
             in_sync: BTreeMap::from([(epoch(3), rest)]),
             ..store(id(1), 1, 7001)
         };
-        register(&keys, &store).await.unwrap();
+        register(&keys, &holds_most).await.unwrap();
         let map = simshard_topology::plan(None, &[node(1)], 1).unwrap();
         let refused = begin(&keys, &map).await.unwrap_err();
         assert!(
             matches!(refused, MetadataError::NotHeld { shards } if shards == of(&[1, 2])),
             "{refused}"
         );
+        // It does not begin these empty either: it has installed records by which it holds no copy.
         let lost = [node(2)];
+        let refused = initialize(&keys, &map, ALL_HOT, &Corpora::default(), &lost).await;
+        let refused = refused.unwrap_err();
+        assert!(
+            matches!(refused, MetadataError::NoneBegins { shards } if shards == of(&[1, 2])),
+            "{refused}"
+        );
+        register(&keys, &store(id(2), 2, 7002)).await.unwrap();
+        let map = simshard_topology::plan(None, &[node(1), node(2)], 2).unwrap();
         initialize(&keys, &map, ALL_HOT, &Corpora::default(), &lost)
             .await
             .unwrap();
+        let records = shard_records(&keys).await.unwrap();
+        let holds_alone = |shard, store| {
+            let record = &records[&ShardId(shard)];
+            matches!(&*record.in_sync, [entry] if entry.store == store)
+        };
+        assert!(holds_alone(0, id(1)) && holds_alone(1, id(2)) && holds_alone(2, id(2)));
     }
 
     #[tokio::test]

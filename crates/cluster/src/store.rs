@@ -212,6 +212,11 @@ pub enum MetadataError {
          that they had; if these are lost, name the nodes by --lost, and all searches miss what they held"
     )]
     NotHeld { shards: ShardSet },
+    #[error(
+        "no node that has registered holds shards {shards} in sync, and none of those that would take them is new: add a \
+         node with an empty data directory, and give `cluster init` the number of all nodes"
+    )]
+    NoneBegins { shards: ShardSet },
     #[error("there is a cluster already: `simshard cluster nodes` lists its nodes")]
     AlreadyInitialized,
     #[error("there is no cluster yet: `simshard cluster init` begins one")]

@@ -217,6 +217,7 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
             epoch_numbers,
             epoch_generations,
             silent_stores: peers.silent().iter().flat_map(|store| store.0).collect(),
+            unheard_stores: peers.unheard().iter().flat_map(|store| store.0).collect(),
             synced: self.engine.synced(),
             heard_synced: about.map_or(0, |store| peers.heard_synced(StoreId(store))),
             damaged_shards: self

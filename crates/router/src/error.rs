@@ -344,6 +344,7 @@ impl From<MetadataError> for RouterError {
             | MetadataError::NoCluster
             | MetadataError::EmptiedStore { .. }
             | MetadataError::NotHeld { .. }
+            | MetadataError::NoneBegins { .. }
             | MetadataError::NotRegistered { .. }
             | MetadataError::Raced
             | MetadataError::OtherCorpora

@@ -49,6 +49,8 @@ pub(crate) enum CopyItem {
     Part(CopyPart),
     /// All ranges have ended.
     Compared,
+    /// Nothing is left.
+    Ended,
 }
 
 /// What is copied, and its parts.
@@ -134,7 +136,7 @@ impl Engine {
             drop(permit);
         });
         tokio::spawn(async move {
-            // If the thread has panicked, the learner must not take that for the end.
+            // If the thread has panicked, the learner is told that the copy was cut short.
             if sending.await.is_err() {
                 let _ = failed.send(Err(NodeError::Stopping)).await;
             }
@@ -179,15 +181,18 @@ impl Sending {
         self.check(compared)?;
         self.end_part()?;
         self.give(Ok(CopyItem::Compared))?;
-        let ranges = ranges.blocking_recv().map_err(|_| ReaderGone)?;
-        if ranges.is_empty() {
-            return Ok(());
+        let Ok(ranges) = ranges.blocking_recv() else {
+            // What the learner sends was cut off, though it may still read.
+            return self.give(Err(NodeError::Abandoned));
+        };
+        if !ranges.is_empty() {
+            let visit =
+                |corpus, element: Element<'_>| self.add(corpus, |part| part.push(element)).is_ok();
+            let visited = pinned.visit(&ranges, until, visit);
+            self.check(visited)?;
+            self.end_part()?;
         }
-        let visit =
-            |corpus, element: Element<'_>| self.add(corpus, |part| part.push(element)).is_ok();
-        let visited = pinned.visit(&ranges, until, visit);
-        self.check(visited)?;
-        self.end_part()
+        self.give(Ok(CopyItem::Ended))
     }
 
     /// Adds to the part, or to the next one if it is full.

@@ -115,12 +115,17 @@ fn copied(copied: CopyItem) -> pb::CopyShardResponse {
                 ..pb::CopyShardResponse::default()
             };
         }
+        CopyItem::Ended => {
+            return pb::CopyShardResponse {
+                ended: true,
+                ..pb::CopyShardResponse::default()
+            };
+        }
     };
     let bare = part.ids.iter().all(String::is_empty);
     let fingerprints = part.fingerprints.iter().map(|value| value.0);
     let versions = part.versions.iter().map(|version| version.0);
     pb::CopyShardResponse {
-        source: None,
         corpus_uid: part.corpus.0.to_vec(),
         fingerprints: fingerprints.collect(),
         versions: versions.collect(),
@@ -128,7 +133,7 @@ fn copied(copied: CopyItem) -> pb::CopyShardResponse {
         ids: if bare { Vec::new() } else { part.ids },
         range_ends: part.range_ends.iter().map(|last| last.0).collect(),
         range_digests: part.digests,
-        ranges_ended: false,
+        ..pb::CopyShardResponse::default()
     }
 }
 

@@ -156,12 +156,7 @@ impl Received {
         asking: &mpsc::Sender<pb::CopyShardRequest>,
     ) -> Result<ShardCopy, Status> {
         let mut writer = base.begin(corpora).map_err(failed)?;
-        loop {
-            let part = self.next()?;
-            let part = part.ok_or_else(|| nonsense("its ranges do not end"))?;
-            if part.ranges_ended {
-                break;
-            }
+        while let Some(part) = self.next_before(|part| part.ranges_ended)? {
             push(&mut writer, &part)?;
         }
         let ranges = writer.end_ranges().map_err(failed)?;
@@ -174,7 +169,7 @@ impl Received {
         if asking.blocking_send(request).is_err() {
             return Err(Status::cancelled("the source is gone"));
         }
-        while let Some(part) = self.next()? {
+        while let Some(part) = self.next_before(|part| part.ended)? {
             if !differs {
                 return Err(nonsense("elements that nothing asked for"));
             }
@@ -183,10 +178,15 @@ impl Received {
         writer.finish().map_err(failed)
     }
 
-    fn next(&mut self) -> Result<Option<pb::CopyShardResponse>, Status> {
+    /// The next part; `None` if it is the end that is waited for. A stream that ends before was cut short.
+    fn next_before(
+        &mut self,
+        is_end: impl Fn(&pb::CopyShardResponse) -> bool,
+    ) -> Result<Option<pb::CopyShardResponse>, Status> {
         let part = self.parts.blocking_recv().transpose()?;
-        self.bytes += part.as_ref().map_or(0, Message::encoded_len);
-        Ok(part)
+        let part = part.ok_or_else(|| Status::unavailable("the copy was cut short"))?;
+        self.bytes += part.encoded_len();
+        Ok((!is_end(&part)).then_some(part))
     }
 }
 
@@ -253,21 +253,41 @@ fn failed(error: impl std::error::Error) -> Status {
 mod tests {
     use super::*;
 
+    /// Whether there are parts up to the end of a copy, for these messages of a stream.
+    async fn parts(
+        messages: Vec<Result<pb::CopyShardResponse, Status>>,
+    ) -> Vec<Result<bool, String>> {
+        let (sender, coming) = mpsc::channel(WAITING_MESSAGES);
+        let count = messages.len() + 1;
+        let received = spawn_blocking(move || {
+            let mut received = Received {
+                parts: coming,
+                bytes: 0,
+            };
+            let mut next = || match received.next_before(|part| part.ended) {
+                Ok(part) => Ok(part.is_some()),
+                Err(status) => Err(status.message().to_owned()),
+            };
+            (0..count).map(|_| next()).collect()
+        });
+        forward(tokio_stream::iter(messages), sender).await;
+        received.await.unwrap()
+    }
+
     /// What is written before would be taken for all of it.
     #[tokio::test]
-    async fn a_stream_that_breaks_is_not_at_its_end() {
-        let part = pb::CopyShardResponse::default();
-        let parts = [Ok(part), Err(Status::unavailable("the link is cut"))];
-        let (sender, coming) = mpsc::channel(WAITING_MESSAGES);
-        forward(tokio_stream::iter(parts), sender).await;
-        let mut received = Received {
-            parts: coming,
-            bytes: 0,
-        };
-        let read = move || (received.next(), received.next());
-        let (first, second) = spawn_blocking(read).await.unwrap();
-        assert!(first.unwrap().is_some());
-        assert_eq!(second.unwrap_err().message(), "the link is cut");
+    async fn a_stream_that_is_cut_short_is_not_at_its_end() {
+        let part = || Ok(pb::CopyShardResponse::default());
+        let end = Ok(pb::CopyShardResponse {
+            ended: true,
+            ..pb::CopyShardResponse::default()
+        });
+        let cut = || Err("the copy was cut short".to_owned());
+        assert_eq!(parts(vec![part(), end]).await, [Ok(true), Ok(false), cut()]);
+        assert_eq!(parts(vec![part()]).await, [Ok(true), cut()]);
+        let broken = Err(Status::unavailable("the link is cut"));
+        let told = Err("the link is cut".to_owned());
+        assert_eq!(parts(vec![part(), broken]).await, [Ok(true), told, cut()]);
     }
 
     #[tokio::test(start_paused = true)]

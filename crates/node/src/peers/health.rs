@@ -21,6 +21,10 @@ pub(super) const SILENT_AFTER: Duration = Duration::from_millis(1000);
 /// A silent store is dead after this time if there is no other process to ask.
 const DEAD_ALONE_AFTER: Duration = Duration::from_millis(1400);
 
+/// If all of several stores are silent, it is rather this process that is cut off. The others have ample time to find it
+/// dead before it finds them dead.
+const DEAD_TO_ONE_CUT_OFF_AFTER: Duration = Duration::from_secs(5);
+
 /// A store that has never answered this process may be starting. It is silent only after this time.
 const SILENT_AFTER_START: Duration = Duration::from_secs(10);
 
@@ -44,6 +48,8 @@ pub(super) struct Health {
     pub(super) synced: u64,
     /// The stores that do not answer it.
     silent_to_it: BTreeSet<StoreId>,
+    /// The stores that have not answered it yet.
+    unheard_by_it: BTreeSet<StoreId>,
     /// The shards of which it found a file damaged.
     pub(super) damaged: ShardSet,
 }
@@ -57,6 +63,7 @@ pub(super) struct Sign {
     pub(super) reports: Option<Vec<(ShardId, Epoch)>>,
     pub(super) synced: u64,
     pub(super) silent_stores: BTreeSet<StoreId>,
+    pub(super) unheard_stores: BTreeSet<StoreId>,
     pub(super) damaged: ShardSet,
 }
 
@@ -70,6 +77,7 @@ impl Health {
             reports: BTreeMap::new(),
             synced: 0,
             silent_to_it: BTreeSet::new(),
+            unheard_by_it: BTreeSet::new(),
             damaged: ShardSet::EMPTY,
         }
     }
@@ -92,6 +100,7 @@ impl Health {
         self.incarnation = sign.incarnation;
         self.answered = Some(now);
         self.silent_to_it = sign.silent_stores;
+        self.unheard_by_it = sign.unheard_stores;
         self.damaged = sign.damaged;
         for (shard, epoch) in sign.reports.into_iter().flatten() {
             let report = self.reports.entry(shard).or_insert(Epoch::NONE);
@@ -168,6 +177,13 @@ impl Others {
         silent.map(|(store, _)| *store).collect()
     }
 
+    /// The stores that have never answered this process. It cannot say that they live.
+    pub(super) fn unheard(&self) -> BTreeSet<StoreId> {
+        let unheard = self.by_store.iter();
+        let unheard = unheard.filter(|(_, health)| health.answered.is_none());
+        unheard.map(|(store, _)| *store).collect()
+    }
+
     /// The stores that have answered lately.
     pub(super) fn live(&self, now: Instant) -> BTreeSet<StoreId> {
         let live = self.by_store.iter();
@@ -182,10 +198,19 @@ impl Others {
         may_know: impl Fn(StoreId, StoreId) -> bool,
     ) -> BTreeSet<StoreId> {
         let live = self.live(now);
+        let is_cut_off = live.is_empty() && self.by_store.len() > 1;
+        let alone_after = if is_cut_off {
+            DEAD_TO_ONE_CUT_OFF_AFTER
+        } else {
+            DEAD_ALONE_AFTER
+        };
         let is_dead = |store: &StoreId| {
-            let mut witnesses = live.iter().filter(|other| may_know(**other, *store));
+            let has_heard = |other: &StoreId| !self.by_store[other].unheard_by_it.contains(store);
+            let mut witnesses = live
+                .iter()
+                .filter(|other| may_know(**other, *store) && has_heard(other));
             match witnesses.next() {
-                None => self.by_store[store].silence(now) >= DEAD_ALONE_AFTER,
+                None => self.by_store[store].silence(now) >= alone_after,
                 Some(first) => std::iter::once(first)
                     .chain(witnesses)
                     .any(|other| self.by_store[other].silent_to_it.contains(store)),
@@ -272,10 +297,43 @@ mod tests {
     fn it_takes_longer_if_there_is_no_witness() {
         let mut scene = Scene::new();
         scene.pass(INTERVAL, &[(A, none()), (B, none())]);
-        scene.pass(SILENT_AFTER, &[]);
+        let unknown = |scene: &Scene| scene.others.dead(scene.now, |_, _| false);
+        scene.pass(SILENT_AFTER, &[(B, none())]);
+        assert_eq!(unknown(&scene), none());
+        scene.pass(DEAD_ALONE_AFTER - SILENT_AFTER, &[(B, none())]);
+        assert_eq!(unknown(&scene), BTreeSet::from([A]));
+        // It knows no other.
+        let only = BTreeSet::from([A]);
+        scene.others.by_store.remove(&B);
+        scene.others.look(scene.now, &only);
+        assert_eq!(scene.dead(), [A]);
+    }
+
+    /// PE1: the others find it dead before.
+    #[test]
+    fn it_takes_much_longer_if_all_of_several_are_silent() {
+        let mut scene = Scene::new();
+        scene.pass(INTERVAL, &[(A, none()), (B, none())]);
+        scene.pass(DEAD_TO_ONE_CUT_OFF_AFTER - INTERVAL, &[]);
         assert_eq!(scene.dead(), []);
-        scene.pass(DEAD_ALONE_AFTER - SILENT_AFTER, &[]);
+        scene.pass(INTERVAL, &[]);
         assert_eq!(scene.dead(), [A, B]);
+    }
+
+    /// PE1.
+    #[test]
+    fn a_process_that_never_heard_a_store_is_no_witness() {
+        let mut scene = Scene::new();
+        scene.pass(INTERVAL, &[(A, none()), (B, none())]);
+        scene.pass(DEAD_ALONE_AFTER, &[(B, none())]);
+        assert_eq!(scene.dead(), []);
+        let has_not_heard = Sign {
+            unheard_stores: BTreeSet::from([A]),
+            ..Sign::default()
+        };
+        let health = scene.others.by_store.get_mut(&B).unwrap();
+        health.note(scene.now, has_not_heard);
+        assert_eq!(scene.dead(), [A]);
     }
 
     /// PE2.
@@ -286,7 +344,7 @@ mod tests {
         scene.now += SILENT_AFTER * 100;
         scene.others.look(scene.now, &both());
         assert_eq!(scene.others.silent(scene.now), none());
-        scene.pass(DEAD_ALONE_AFTER, &[]);
+        scene.pass(DEAD_TO_ONE_CUT_OFF_AFTER, &[]);
         assert_eq!(scene.dead(), [A, B]);
     }
 
@@ -295,7 +353,7 @@ mod tests {
     fn before_it_looks_again_a_process_that_was_away_takes_no_store_for_silent() {
         let mut scene = Scene::new();
         scene.pass(INTERVAL, &[(A, none()), (B, none())]);
-        scene.pass(DEAD_ALONE_AFTER, &[]);
+        scene.pass(DEAD_TO_ONE_CUT_OFF_AFTER, &[]);
         assert_eq!(scene.dead(), [A, B]);
         scene.now += ABSENT_AFTER;
         assert_eq!(scene.dead(), []);

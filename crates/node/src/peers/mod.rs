@@ -113,6 +113,11 @@ impl Peers {
         self.others.lock().silent(Instant::now())
     }
 
+    /// The stores that have not answered yet.
+    pub(crate) fn unheard(&self) -> BTreeSet<StoreId> {
+        self.others.lock().unheard()
+    }
+
     /// The epoch of a shard that a store has reported.
     pub(crate) fn report(&self, shard: ShardId, store: StoreId) -> Epoch {
         let others = self.others.lock();

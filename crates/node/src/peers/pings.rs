@@ -171,7 +171,10 @@ fn sign_of(answer: &pb::PingResponse, store: StoreId) -> Result<Sign, Status> {
         return Err(Status::not_found("another store answers"));
     }
     let (numbers, generations) = (&answer.epoch_numbers, &answer.epoch_generations);
-    let (silent, _) = answer.silent_stores.as_chunks();
+    let stores = |bytes: &[u8]| -> BTreeSet<StoreId> {
+        let (ids, _) = bytes.as_chunks();
+        ids.iter().copied().map(StoreId).collect()
+    };
     let damaged = answer.damaged_shards.iter();
     let damaged = damaged.filter_map(|&shard| u8::try_from(shard).ok());
     Ok(Sign {
@@ -179,7 +182,8 @@ fn sign_of(answer: &pb::PingResponse, store: StoreId) -> Result<Sign, Status> {
         installations: answer.installations,
         reports: epochs_into(&answer.shards, numbers, generations)?,
         synced: answer.synced,
-        silent_stores: silent.iter().copied().map(StoreId).collect::<BTreeSet<_>>(),
+        silent_stores: stores(&answer.silent_stores),
+        unheard_stores: stores(&answer.unheard_stores),
         damaged: damaged.map(ShardId).collect(),
     })
 }

@@ -2,8 +2,8 @@
 //! copied all.
 //!
 //! # Invariants
-//! - PE3: an eviction leaves a store in sync that has answered lately. One that would be refused stands in the way of no
-//!   other step.
+//! - PE3: a dead store leaves only if as many stores in sync as the record needs have answered lately: a process that is
+//!   cut off from all others takes none out. An eviction that would be refused stands in the way of no other step.
 //! - PE4: the own store comes only to a shard that has too few replicas and a live store in sync. To one that it never
 //!   held, it comes only after a while.
 //! - PE6: a store that can write nothing, as it has no room or its disk hangs, is no learner: it neither comes nor stays
@@ -162,7 +162,9 @@ impl Members {
             // What is damaged may be that of before, until the shard begins anew.
             let anew = [Role::Copying { added }, Role::Copied { added }];
             let has_begun = role.is_some_and(|role| anew.contains(role));
-            let leaves = !self.can_write() || is_damaged && has_begun;
+            // Without a report of a store in sync it cannot begin, and refuses each change meanwhile.
+            let is_stuck = !has_begun && !self.has_live(record);
+            let leaves = !self.can_write() || is_stuck || is_damaged && has_begun;
             return leaves.then_some(Step::DropLearner(self.own));
         }
         let is_damaged = is_damaged && role == Some(&Role::InSync);
@@ -181,15 +183,16 @@ impl Members {
     }
 
     fn dead_leaving(&self, record: &ShardRecord) -> Option<Step> {
+        if self.live_in_sync(record) < record.least_in_sync() {
+            return None;
+        }
         let mut learners = record.learners.iter();
         if let Some(learner) = learners.find(|learner| self.dead.contains(&learner.store)) {
             return Some(Step::DropLearner(learner.store));
         }
-        if !record.may_evict() || !self.has_live(record) {
-            return None;
-        }
         let mut in_sync = record.in_sync.iter();
         let dead = in_sync.find(|entry| self.dead.contains(&entry.store));
+        let dead = dead.filter(|_| record.may_evict());
         dead.map(|entry| Step::Evict(entry.store))
     }
 
@@ -232,8 +235,15 @@ impl Members {
 
     /// Whether a store in sync is this one, or has answered lately.
     fn has_live(&self, record: &ShardRecord) -> bool {
-        let mut in_sync = record.in_sync.iter().map(|entry| entry.store);
-        in_sync.any(|store| store == self.own || self.live.contains(&store))
+        self.live_in_sync(record) > 0
+    }
+
+    /// How many stores in sync are this one, or have answered lately.
+    fn live_in_sync(&self, record: &ShardRecord) -> usize {
+        let in_sync = record.in_sync.iter().map(|entry| entry.store);
+        in_sync
+            .filter(|store| *store == self.own || self.live.contains(store))
+            .count()
     }
 
     /// Takes the next step of each record.
@@ -342,14 +352,17 @@ mod tests {
     fn a_dead_store_leaves_where_a_live_one_stays() {
         let record = ShardRecord::first(0, &STORES, 7);
         let evict = Some(Step::Evict(STORES[2]));
-        let step = |live: &[usize], dead: &[usize], record| {
+        let step = |live: &[usize], dead: &[usize], record: &ShardRecord| {
             members(Role::InSync, live, dead).step(SHARD, record)
         };
         assert_eq!(step(&[1], &[2], &record), evict);
         assert_eq!(step(&[1], &[], &record), None);
         let copying = with_learner();
         assert_eq!(step(&[1], &[2], &copying), evict);
-        assert_eq!(step(&[], &[2], &copying), None);
+        let begun = Role::Copying {
+            added: copying.epoch,
+        };
+        assert_eq!(members(begun, &[], &[2]).step(SHARD, &copying), None);
         let mut other = ShardRecord::first(0, &STORES[..2], 7);
         other.learners.push(Learner {
             store: STORES[2],
@@ -357,6 +370,21 @@ mod tests {
         });
         let drop = Some(Step::DropLearner(STORES[2]));
         assert_eq!(step(&[1], &[2], &other), drop);
+        // Cut off from all others, it takes none out.
+        assert_eq!(step(&[], &[1, 2], &record), None);
+        other.min_in_sync = 2;
+        assert_eq!(step(&[], &[1, 2], &other), None);
+        other.min_in_sync = 1;
+        assert_eq!(step(&[], &[2], &other), drop);
+    }
+
+    /// It would refuse each change until it hears a report.
+    #[test]
+    fn a_learner_that_cannot_begin_leaves() {
+        let record = with_learner();
+        let waiting = |live: &[usize]| members(Role::None, live, &[]).step(SHARD, &record);
+        assert_eq!(waiting(&[1]), None);
+        assert_eq!(waiting(&[]), Some(Step::DropLearner(STORES[0])));
     }
 
     /// PE3: the record of two stores, one of which is dead, takes the third one that has copied all.

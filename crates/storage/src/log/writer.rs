@@ -58,6 +58,16 @@ pub(crate) enum AppendError {
 #[derive(Debug, Default)]
 struct OnItsWay(AtomicU64);
 
+impl OnItsWay {
+    /// Does what waits for the disk, for the batch of this number.
+    fn during<R>(&self, number: u64, work: impl FnOnce() -> R) -> R {
+        self.0.store(number, Ordering::Relaxed);
+        let done = work();
+        self.0.store(0, Ordering::Relaxed);
+        done
+    }
+}
+
 /// A log that is open for appending. Dropping it is closing it, without hearing how that went.
 pub(crate) struct Log<T> {
     queue: Arc<Queue<Entry<T>>>,
@@ -220,9 +230,10 @@ impl<T> Writer<T> {
             let Some(batch) = self.queue.take(self.batch_bytes) else {
                 break;
             };
-            self.on_its_way.0.store(number, Ordering::Relaxed);
-            let written = self.appender.commit(batch.iter().map(|entry| &entry.body));
-            self.on_its_way.0.store(0, Ordering::Relaxed);
+            let on_its_way = Arc::clone(&self.on_its_way);
+            let written = on_its_way.during(number, || {
+                self.appender.commit(batch.iter().map(|entry| &entry.body))
+            });
             let outcome = match written {
                 Ok(first) => BatchOutcome::Committed(committed(first, batch)),
                 Err(Fault::Shortage(shortage)) => {
@@ -234,7 +245,8 @@ impl<T> Writer<T> {
                 return Err(fail(io::Error::other("the sink of the log is gone")));
             }
             if self.queue.is_empty() {
-                self.appender.mark().map_err(fail)?;
+                let marked = on_its_way.during(number, || self.appender.mark());
+                marked.map_err(fail)?;
             }
         }
         self.appender.finish().map_err(fail)

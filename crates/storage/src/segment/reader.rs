@@ -5,6 +5,7 @@ use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use rustix::io::Errno;
 use simshard_simhash::Fingerprint;
 use simshard_topology::{CorpusUid, Version};
 use uuid::Uuid;
@@ -324,12 +325,14 @@ impl Failure {
     }
 }
 
-/// Fills the buffer. A file that ends too early is damaged.
+/// Fills the buffer. A file is damaged if it ends too early, or if the disk has lost what is read.
 fn read_at(source: &impl ReadAt, buffer: &mut [u8], offset: u64) -> Result<(), Failure> {
-    let what = "the file ends in what starts here";
     source.read_exact_at(buffer, offset).map_err(|error| {
+        let damaged = |what| Failure::Fault(Fault::Damaged { offset, what });
         if error.kind() == io::ErrorKind::UnexpectedEof {
-            Failure::Fault(Fault::Damaged { offset, what })
+            damaged("the file ends in what starts here")
+        } else if error.raw_os_error() == Some(Errno::IO.raw_os_error()) {
+            damaged("the disk cannot read what starts here")
         } else {
             Failure::Io(error)
         }

@@ -186,7 +186,7 @@ impl ShardRecord {
     }
 
     /// How many stores in sync an eviction leaves at least.
-    pub(super) fn least_in_sync(&self) -> usize {
+    pub fn least_in_sync(&self) -> usize {
         usize::from(self.min_in_sync.max(1))
     }
 

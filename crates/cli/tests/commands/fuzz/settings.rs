@@ -200,6 +200,7 @@ fn examine(bytes: &[u8], error: &MetadataError) {
         | MetadataError::NoCluster
         | MetadataError::EmptiedStore { .. }
         | MetadataError::NotHeld { .. }
+        | MetadataError::NoneBegins { .. }
         | MetadataError::OtherStore { .. }
         | MetadataError::StoreHolds { .. }
         | MetadataError::AlreadyInitialized

@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rustix::io::Errno;
+
 use super::*;
 use crate::segment::Origin;
 
@@ -157,6 +159,38 @@ fn an_error_of_the_system_keeps_its_source_and_is_no_damage() {
     scan.advance().unwrap();
     assert_eq!(scan.element().unwrap().1.fingerprint, Fingerprint(2));
     assert!(segment.find(corpus, Fingerprint(1), "").unwrap().is_some());
+}
+
+/// Its disk has lost a sector.
+struct Unreadable<'a>(&'a [u8], AtomicBool);
+
+impl ReadAt for Unreadable<'_> {
+    fn length(&self) -> io::Result<u64> {
+        self.0.length()
+    }
+
+    fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        if self.1.load(Ordering::Relaxed) {
+            Err(Errno::IO.into())
+        } else {
+            self.0.read_exact_at(buffer, offset)
+        }
+    }
+}
+
+/// G3.
+#[test]
+fn what_the_disk_cannot_read_is_damaged() {
+    let corpus = CorpusUid([1; 16]);
+    let (bytes, meta) = assemble(&[(corpus, block(&[(1, "")]))]);
+    let segment = open_bytes(Unreadable(&bytes, AtomicBool::new(false)), meta).unwrap();
+    segment.source().1.store(true, Ordering::Relaxed);
+    let message = segment.verify(|_| true).unwrap_err().to_string();
+    assert!(message.contains("the disk cannot read"), "{message}");
+    assert!(segment.is_damaged());
+    segment.source().1.store(false, Ordering::Relaxed);
+    let later = segment.find(corpus, Fingerprint(1), "").unwrap_err();
+    assert_eq!(later.to_string(), message);
 }
 
 #[test]
