@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use simshard_topology::replication::{Epoch, ShardRecord, ShardRecords, StoreId};
+use simshard_topology::replication::{Epoch, Learner, ShardRecord, ShardRecords, StoreId};
 use simshard_topology::{CorpusUid, NodeId, ShardId, ShardMap, ShardSet};
 use uuid::Uuid;
 
@@ -171,9 +171,7 @@ pub async fn initialize(
         let (mut last, mut change) = (None, registered.if_unchanged(Transaction::new()));
         for &shard in some {
             let key = keys::shard(shard);
-            let record = ShardRecord::first(generation, &holders.of_shard(shard), random_nonce());
-            let want = map.replicas(shard).len() as u8;
-            let record = record.with_want(want).with_hot(hot);
+            let record = holders.first_record(generation, shard).with_hot(hot);
             let text = records::shard_text(&key, &record)?;
             change = change.put(&*key, &*text);
             last = Some((key, text));
@@ -223,6 +221,20 @@ impl<'a> Holders<'a> {
             stores,
             in_sync,
         }
+    }
+
+    /// The first record of a shard. Where the cluster begins anew, stores that the map names and that do not hold the
+    /// shard in sync copy it at once.
+    fn first_record(&self, generation: u32, shard: ShardId) -> ShardRecord {
+        let in_sync = self.of_shard(shard);
+        let nodes = self.map.replicas(shard);
+        let record = ShardRecord::first(generation, &in_sync, random_nonce());
+        let mut record = record.with_want(nodes.len() as u8);
+        let planned = nodes.iter().map(|node| self.stores[node].id);
+        let others = planned.filter(|store| !in_sync.contains(store));
+        let added = record.epoch;
+        record.learners = others.map(|store| Learner { store, added }).collect();
+        record
     }
 
     /// Those that held the shard in sync, if any did. Else those that the map names and that have installed no record: one
@@ -755,11 +767,15 @@ mod tests {
             assert_eq!((record.epoch.generation, record.want), (1, 2));
             let mut stores: Vec<_> = record.in_sync.iter().map(|entry| entry.store).collect();
             stores.sort_unstable();
-            stores
+            let learners = record.learners.iter();
+            (
+                stores,
+                learners.map(|entry| entry.store).collect::<Vec<_>>(),
+            )
         };
-        assert_eq!(in_sync(0), [id(1), id(2)]);
-        assert_eq!(in_sync(1), [id(2)]);
-        assert_eq!(in_sync(2), [id(1)]);
+        assert_eq!(in_sync(0), (vec![id(1), id(2)], vec![]));
+        assert_eq!(in_sync(1), (vec![id(2)], vec![id(1)]));
+        assert_eq!(in_sync(2), (vec![id(1)], vec![id(2)]));
 
         // Without the one that holds it, nothing begins.
         let keys = MemoryKeyValues::new();

@@ -204,7 +204,7 @@ pub enum MetadataError {
     OtherName { node: NodeId },
     #[error(
         "node {node} lacks corpora or records that it must have held: start it with the data directory that it had; if \
-         that is lost, or it never had any, give --lost {node}, and all searches miss what it held"
+         that is lost, or it never had any, give --lost {node}; searches miss what it alone held"
     )]
     EmptiedStore { node: NodeId },
     #[error(

@@ -166,7 +166,7 @@ impl CorpusService for CorpusGrpc {
         let name = &request.get_ref().name;
         let name = decode::corpus_name("name", name, Violations::default())?;
         // Nodes that do not hold it are described, not refused, so one that is only remembered might be gone.
-        let corpus = self.router.reread(&name, "").await?;
+        let corpus = self.router.newest(&name, "").await?;
         let contents = self.router.contents(&corpus, deadline).await?;
         let cluster = self.router.cluster();
         let shards = |node: &_| cluster.shards_of(node);
@@ -357,7 +357,7 @@ impl CorpusService for CorpusGrpc {
     ) -> Result<Response<pb::FingerprintResponse>, Status> {
         let request = decode::fingerprint(request.into_inner())?;
         // No node has a say in it, so a recipe that is only remembered might be old.
-        let corpus = self.router.reread(&request.name, &request.recipe).await?;
+        let corpus = self.router.newest(&request.name, &request.recipe).await?;
         let fingerprints = request.batch.fingerprints(&corpus).await?;
         Ok(Response::new(pb::FingerprintResponse {
             fingerprints: fingerprints.iter().map(|value| value.0).collect(),

@@ -3,16 +3,21 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use simshard_cluster::{CorpusName, CorpusRecord, CorpusState};
 use simshard_simhash::{Layout, Recipe, Tables, TextRecipe};
+use tokio::time::timeout;
 
 use crate::error::RouterError;
 use crate::metadata::Metadata;
 
 /// Most corpora that are remembered. Those that were deleted elsewhere are never asked for again.
 const MOST_CORPORA: usize = 4096;
+
+/// How long the store has to answer where what is remembered will do.
+const ANSWER_TIME: Duration = Duration::from_secs(1);
 
 /// A corpus, ready for requests.
 #[derive(Debug)]
@@ -47,27 +52,44 @@ impl RememberedCorpora {
         self.reread(name).await
     }
 
-    /// The corpus of this name, as the store has it now. Only a live one can be used.
+    /// The corpus of this name, as the store has it now. What was remembered stays if the store does not answer.
     pub(crate) async fn reread(&self, name: &CorpusName) -> Result<Arc<OpenCorpus>, RouterError> {
+        let read = self.metadata.corpus(name).await?;
         self.forget(name);
-        let Some(record) = self.metadata.corpus(name).await? else {
-            return Err(RouterError::CorpusNotFound(name.clone()));
-        };
-        match record.state {
-            CorpusState::Live => {}
-            state @ (CorpusState::Creating | CorpusState::Deleting) => {
-                let corpus = name.clone();
-                return Err(RouterError::NotLive { corpus, state });
-            }
-        }
-        let corpus = Arc::new(OpenCorpus::new(record)?);
+        let corpus = Arc::new(live(name, read)?);
         remember(&mut self.open.lock(), Arc::clone(&corpus));
         Ok(corpus)
+    }
+
+    /// The corpus of this name, as the store has it now. If the store is away, the corpus as it is remembered: nothing is
+    /// created or deleted meanwhile.
+    pub(crate) async fn newest(&self, name: &CorpusName) -> Result<Arc<OpenCorpus>, RouterError> {
+        let remembered = self.open.lock().get(name).map(Arc::clone);
+        let Some(remembered) = remembered else {
+            return self.reread(name).await;
+        };
+        match timeout(ANSWER_TIME, self.reread(name)).await {
+            Ok(Err(error)) if !error.is_of_absent_metadata() => Err(error),
+            Ok(Ok(corpus)) => Ok(corpus),
+            Ok(Err(_)) | Err(_) => Ok(remembered),
+        }
     }
 
     /// Has the next request read the corpus of this name anew.
     pub(crate) fn forget(&self, name: &CorpusName) {
         self.open.lock().remove(name);
+    }
+}
+
+/// The corpus of a record. Only a live one can be used.
+fn live(name: &CorpusName, record: Option<CorpusRecord>) -> Result<OpenCorpus, RouterError> {
+    let record = record.ok_or_else(|| RouterError::CorpusNotFound(name.clone()))?;
+    match record.state {
+        CorpusState::Live => OpenCorpus::new(record),
+        state @ (CorpusState::Creating | CorpusState::Deleting) => {
+            let corpus = name.clone();
+            Err(RouterError::NotLive { corpus, state })
+        }
     }
 }
 

@@ -64,14 +64,14 @@ impl Router {
         self.cluster.view()
     }
 
-    /// The corpus of this name as the metadata store has it now, if the
+    /// The corpus of this name as the metadata store has it now, or as it is remembered while the store is away, if the
     /// request's recipe is its own.
-    pub(crate) async fn reread(
+    pub(crate) async fn newest(
         &self,
         name: &CorpusName,
         recipe: &str,
     ) -> Result<Arc<OpenCorpus>, RouterError> {
-        let corpus = self.known(name, self.remembered.reread(name).await).await?;
+        let corpus = self.known(name, self.remembered.newest(name).await).await?;
         corpus.check_recipe(recipe)?;
         Ok(corpus)
     }

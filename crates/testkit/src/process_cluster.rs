@@ -120,6 +120,11 @@ impl ProcessCluster {
 
     /// The same. Answers what `cluster init` said if it failed; then no node runs.
     pub fn try_begin(&mut self) -> Result<(), String> {
+        self.try_begin_with(&[])
+    }
+
+    /// The same, with more arguments of `cluster init`.
+    pub fn try_begin_with(&mut self, more: &[&str]) -> Result<(), String> {
         // Each waits until the cluster has begun.
         let start = |number| Waiting::start(binary(), self.node_args(number));
         let starting: Vec<Waiting> = (0..self.nodes.len()).map(start).collect();
@@ -135,8 +140,8 @@ impl ProcessCluster {
             "--hot",
             &hot,
         ];
-        let init = init.map(str::to_owned);
-        let args: Vec<String> = init.into_iter().chain(self.metadata_args()).collect();
+        let args = init.iter().chain(more).map(|arg| (*arg).to_owned());
+        let args: Vec<String> = args.chain(self.metadata_args()).collect();
         let begun = run(binary(), args, "");
         if !begun.status.success() {
             return Err(String::from_utf8_lossy(&begun.stderr).into_owned());

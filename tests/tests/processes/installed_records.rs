@@ -3,18 +3,24 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use simshard_client::{
     Client, ClientError, Documents, Fingerprint, Queries, Reason, SearchSpec, v1,
 };
-use simshard_cluster::{FileKeyValues, KeyValueStore, Outcome, Transaction};
+use simshard_cluster::{FileKeyValues, KeyValueStore, Outcome, Transaction, shard_records};
 use simshard_testkit::{End, ProcessCluster, binary, run};
+use simshard_topology::replication::ShardRecord;
 use tokio::task::block_in_place;
+use tokio::time::{interval, timeout};
 
 use crate::interruptions::until_reached;
 
 const NODES: usize = 2;
+
+/// How long a test waits for what must happen.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn all() -> Queries {
     let spread = |number: u64| Fingerprint(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -212,4 +218,46 @@ async fn a_cluster_does_not_begin_anew_with_a_directory_that_lost_its_documents(
     // The empty directory has registered, and would count until its node comes back.
     fs::remove_file(cluster.metadata_file()).unwrap();
     block_in_place(|| cluster.begin());
+}
+
+/// The others hold all, and the node whose directory was lost copies it at once: then another one may die.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lost_directory_is_copied_once_the_cluster_has_begun_anew() {
+    let mut cluster = ProcessCluster::start_replicated(3, 3);
+    let client = cluster.client();
+    fill(&client).await;
+    let uid = client.list_stored_corpora().await.unwrap()[0].uid.clone();
+    block_in_place(|| {
+        for node in 0..3 {
+            cluster.end_node(node, End::Killed);
+        }
+        cluster.end_router(0, End::Stopped);
+        fs::remove_file(cluster.metadata_file()).unwrap();
+        cluster.lose_data(1);
+        cluster.try_begin_with(&["--lost", "n2"]).unwrap();
+        cluster.start_router(0);
+    });
+    let client = cluster.client();
+    let url = cluster.url();
+    let named = ["--name", "crawl", "--recipe", "words-v1"];
+    let recover = ["corpus", "recover", "--router", &url, &uid];
+    let recovered = run(binary(), [&recover[..], &named].concat(), "");
+    assert!(recovered.status.success(), "{recovered:?}");
+    let keys = FileKeyValues::at(cluster.metadata_file());
+    let whole = async {
+        let mut ticks = interval(Duration::from_millis(100));
+        let is_whole = |record: &Arc<ShardRecord>| record.in_sync.len() == 3;
+        while !shard_records(&keys).await.unwrap().values().all(is_whole) {
+            ticks.tick().await;
+        }
+    };
+    timeout(PATIENCE, whole).await.unwrap();
+    cluster.end_node(2, End::Killed);
+    let documents = Documents {
+        keys: Queries::Fingerprints(vec![Fingerprint(7)]),
+        ids: Vec::new(),
+    };
+    let inserted = until_reached(async || client.insert("crawl", documents.clone()).await);
+    assert_eq!(inserted.await.unwrap(), 1);
+    assert_eq!(found(&client).await.unwrap(), 200);
 }

@@ -63,6 +63,8 @@ async fn two_of_three_replicas_prove_answers_while_etcd_is_away() {
         } else {
             cluster.freeze_node(0);
         }
+        // Who asks for the metadata does not make the router forget the corpus.
+        client.recipe(CORPUS).await.unwrap();
         for _ in 0..SEARCHES {
             let took = find(&client).await;
             assert!(took < ANSWER_TIME, "{took:?}, killed: {is_killed}");

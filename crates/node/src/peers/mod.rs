@@ -19,6 +19,7 @@ mod news;
 mod own_disk;
 mod pings;
 mod readiness;
+mod step_log;
 mod steps;
 
 pub use pings::{ask_for_epochs, heard_of};

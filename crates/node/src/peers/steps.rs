@@ -16,15 +16,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use simshard_cluster::{ClusterLayout, KeyValueStore, METADATA_PATIENCE, Steps, take_steps};
+use simshard_cluster::{ClusterLayout, KeyValueStore, METADATA_PATIENCE, take_steps};
 use simshard_topology::replication::{InSync, Learner, Role, Searched, ShardRecord, Step, StoreId};
 use simshard_topology::{ShardId, ShardSet};
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
-use tracing::{info, warn};
+use tracing::warn;
 
 use super::health::{INTERVAL, Others};
 use super::own_disk::OwnDisk;
+use super::step_log::{Cause, Chosen};
 use super::{Peers, is_short, names, share, synced};
 use crate::engine::Engine;
 use crate::error::NodeError;
@@ -58,7 +59,7 @@ pub(super) async fn run(
         if !members.have_steps(&layout) {
             continue;
         }
-        let outcome = members.take_steps(keys, &others, engine).await;
+        let outcome = members.take_steps(keys, &others, engine, &layout).await;
         if let Err(error) = &outcome
             && !is_failing
         {
@@ -86,6 +87,7 @@ struct Members {
     own: StoreId,
     live: BTreeSet<StoreId>,
     dead: BTreeSet<StoreId>,
+    silent: BTreeSet<StoreId>,
     /// What the own store does for each shard.
     roles: BTreeMap<ShardId, Role>,
     /// Whether the own store has room for what it would be sent.
@@ -115,6 +117,7 @@ impl Members {
             own,
             live: others.live(now),
             dead: others.dead(now, |other, store| share(layout, other, store)),
+            silent: others.silent(now),
             roles,
             has_room: engine.store().shortage().is_none(),
             disk_hangs: false,
@@ -163,7 +166,8 @@ impl Members {
             let anew = [Role::Copying { added }, Role::Copied { added }];
             let has_begun = role.is_some_and(|role| anew.contains(role));
             // Without a report of a store in sync it cannot begin, and refuses each change meanwhile.
-            let is_stuck = !has_begun && !self.has_live(record);
+            let mut in_sync = record.in_sync.iter();
+            let is_stuck = !has_begun && in_sync.all(|entry| self.silent.contains(&entry.store));
             let leaves = !self.can_write() || is_stuck || is_damaged && has_begun;
             return leaves.then_some(Step::DropLearner(self.own));
         }
@@ -252,56 +256,30 @@ impl Members {
         keys: &dyn KeyValueStore,
         others: &Others,
         engine: &Engine,
+        layout: &ClusterLayout,
     ) -> Result<(), NodeError> {
+        let chosen = Chosen::default();
         let steps = take_steps(
             keys,
-            |shard, record| self.step(shard, record),
+            |shard, record| chosen.noted(shard, self.step(shard, record)),
             |shard, store| synced(others, self.own, engine, shard, store),
             |shard, store| self.searched(shard, store) == Searched::Lost,
         );
         match timeout(METADATA_PATIENCE, steps).await {
             Ok(steps) => {
-                self.log(&steps?);
+                let cause = if self.disk_hangs {
+                    Cause::DiskHangs
+                } else if !self.can_write() {
+                    Cause::NoRoom
+                } else if self.damaged[&self.own].is_empty() {
+                    Cause::NoSource
+                } else {
+                    Cause::Damage
+                };
+                chosen.tell(&steps?.taken, self.own, cause, layout);
                 Ok(())
             }
             Err(_elapsed) => Err(NodeError::MetadataLate(METADATA_PATIENCE)),
-        }
-    }
-
-    /// Says what this node does about its shards.
-    fn log(&self, steps: &Steps) {
-        let those = |is_meant: &dyn Fn(&ShardRecord) -> bool| -> ShardSet {
-            let taken = steps.taken.iter().filter(|(_, record)| is_meant(record));
-            taken.map(|(shard, _)| *shard).collect()
-        };
-        let came = those(&|record| record.learner(self.own).is_some());
-        let stays = those(&|record| {
-            record
-                .in_sync(self.own)
-                .is_some_and(|entry| record.epoch == entry.since.next())
-        });
-        let gave_up = those(&|record| !names(record, self.own));
-        let known = came.union(&stays).union(&gave_up);
-        let left = those(&|_| true).difference(&known);
-        if !came.is_empty() {
-            info!(shards = %came, "this node comes back to shards, as a learner");
-        }
-        if !stays.is_empty() {
-            info!(shards = %stays, "this node holds shards in sync again");
-        }
-        if !gave_up.is_empty() && self.disk_hangs {
-            warn!(shards = %gave_up, "the disk of this node does not answer: shards go on without it");
-        } else if !gave_up.is_empty() && !self.can_write() {
-            warn!(shards = %gave_up, "this node has no room for changes: it stops copying shards");
-        } else if !gave_up.is_empty() {
-            warn!(shards = %gave_up, "files of this node are damaged: shards go on without it, and it copies them anew");
-        }
-        if !left.is_empty() && self.dead.is_empty() {
-            info!(shards = %left, "other replicas of shards are to be hot");
-        } else if !left.is_empty() {
-            let dead: Vec<String> = self.dead.iter().map(ToString::to_string).collect();
-            let dead = dead.join(",");
-            info!(shards = %left, dead, "shards go on without stores that do not answer");
         }
     }
 }
@@ -327,6 +305,7 @@ mod tests {
             own: STORES[0],
             live: some(live),
             dead: some(dead),
+            silent: some(dead),
             roles: BTreeMap::from([(SHARD, role)]),
             has_room: true,
             disk_hangs: false,
@@ -382,9 +361,15 @@ mod tests {
     #[test]
     fn a_learner_that_cannot_begin_leaves() {
         let record = with_learner();
-        let waiting = |live: &[usize]| members(Role::None, live, &[]).step(SHARD, &record);
+        let waiting = |silent: &[usize]| {
+            let mut members = members(Role::None, &[], &[]);
+            members.silent = silent.iter().map(|&place| STORES[place]).collect();
+            members.step(SHARD, &record)
+        };
+        // It may just have started, and have heard none yet.
+        assert_eq!(waiting(&[]), None);
         assert_eq!(waiting(&[1]), None);
-        assert_eq!(waiting(&[]), Some(Step::DropLearner(STORES[0])));
+        assert_eq!(waiting(&[1, 2]), Some(Step::DropLearner(STORES[0])));
     }
 
     /// PE3: the record of two stores, one of which is dead, takes the third one that has copied all.

@@ -1,0 +1,137 @@
+//! What the log says of the steps that a node takes.
+
+use std::collections::BTreeMap;
+
+use parking_lot::Mutex;
+use simshard_cluster::ClusterLayout;
+use simshard_topology::replication::{ShardRecords, Step, StoreId};
+use simshard_topology::{ShardId, ShardSet};
+use tracing::{info, warn};
+
+/// The step that was last chosen for each shard.
+#[derive(Debug, Default)]
+pub(super) struct Chosen(Mutex<BTreeMap<ShardId, Step>>);
+
+/// Why a node leaves shards by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cause {
+    DiskHangs,
+    NoRoom,
+    Damage,
+    NoSource,
+}
+
+/// What the log says of a step, and the other store that it is about.
+type Line = (&'static str, Option<StoreId>);
+
+impl Chosen {
+    /// Takes note of a step, and hands it on.
+    pub(super) fn noted(&self, shard: ShardId, step: Option<Step>) -> Option<Step> {
+        let step = step?;
+        self.0.lock().insert(shard, step);
+        Some(step)
+    }
+
+    /// Tells of those that were taken.
+    pub(super) fn tell(
+        self,
+        taken: &ShardRecords,
+        own: StoreId,
+        cause: Cause,
+        layout: &ClusterLayout,
+    ) {
+        for ((says, other), shards) in self.lines(taken, own, cause) {
+            match other {
+                None if says == said_of(cause) => warn!(%shards, "{says}"),
+                None => info!(%shards, "{says}"),
+                Some(store) => {
+                    let node = layout.node_of(store).map(|node| &node.id);
+                    let node = node.map_or_else(|| store.to_string(), ToString::to_string);
+                    info!(%shards, node, "{says}");
+                }
+            }
+        }
+    }
+
+    fn lines(self, taken: &ShardRecords, own: StoreId, cause: Cause) -> BTreeMap<Line, ShardSet> {
+        let mut lines = BTreeMap::<Line, Vec<ShardId>>::new();
+        let chosen = self.0.into_inner().into_iter();
+        for (shard, step) in chosen.filter(|(shard, _)| taken.contains_key(shard)) {
+            let line = line_of(step, own, cause);
+            lines.entry(line).or_default().push(shard);
+        }
+        let lines = lines.into_iter();
+        lines
+            .map(|(line, shards)| (line, shards.into_iter().collect()))
+            .collect()
+    }
+}
+
+fn line_of(step: Step, own: StoreId, cause: Cause) -> Line {
+    let other = |store| (store != own).then_some(store);
+    match step {
+        Step::AddLearner(_) => ("this node comes to shards, as a learner", None),
+        Step::Promote { .. } => ("this node holds shards in sync", None),
+        Step::Evict(store) | Step::DropLearner(store) if store == own => (said_of(cause), None),
+        Step::Evict(store) | Step::DropLearner(store) => (
+            "shards go on without a node that does not answer",
+            Some(store),
+        ),
+        Step::Keep => ("other replicas of shards are to be hot", None),
+        Step::Cool(store) => ("a replica of shards is to be cold again", other(store)),
+    }
+}
+
+const fn said_of(cause: Cause) -> &'static str {
+    match cause {
+        Cause::DiskHangs => "the disk of this node does not answer: shards go on without it",
+        Cause::NoRoom => "this node has no room for changes: it stops copying shards",
+        Cause::Damage => {
+            "files of this node are damaged: shards go on without it, and it copies them anew"
+        }
+        Cause::NoSource => {
+            "this node reaches no node that holds shards in sync: it does not copy them for now"
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use simshard_topology::replication::ShardRecord;
+
+    use super::*;
+
+    #[test]
+    fn each_step_that_was_taken_is_told_by_what_it_is() {
+        let (own, other) = (StoreId([1; 16]), StoreId([2; 16]));
+        let record = Arc::new(ShardRecord::first(0, &[own, other], 7));
+        let chosen = Chosen::default();
+        let steps = [
+            Step::Evict(other),
+            Step::Evict(own),
+            Step::Promote {
+                store: own,
+                copied: record.epoch,
+            },
+            Step::Evict(other),
+            Step::AddLearner(own),
+        ];
+        for (shard, step) in (0..).zip(steps) {
+            chosen.noted(ShardId(shard), Some(step));
+        }
+        assert_eq!(chosen.noted(ShardId(9), None), None);
+        // The last one was not taken.
+        let taken = (0..4).map(|shard| (ShardId(shard), Arc::clone(&record)));
+        let lines = chosen.lines(&taken.collect(), own, Cause::Damage);
+        let shards = |line: Line| lines[&line].to_string();
+        assert_eq!(lines.len(), 3);
+        assert_eq!(
+            shards(line_of(Step::Evict(other), own, Cause::Damage)),
+            "00,03"
+        );
+        assert_eq!(shards((said_of(Cause::Damage), None)), "01");
+        assert_eq!(shards(("this node holds shards in sync", None)), "02");
+    }
+}
