@@ -13,6 +13,10 @@ use crate::parse::is_tsv;
 /// Most bytes that are looked at.
 pub(crate) const LOOKED_AT: usize = 4096;
 
+/// What to do with UTF-16.
+pub(crate) const UTF_16_REMEDY: &str =
+    "write it as UTF-8 first, as `iconv -f UTF-16 -t UTF-8` does";
+
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// What content looks like.
@@ -31,6 +35,13 @@ pub enum Looks {
     Arrow,
     /// The first version of Feather.
     Feather,
+    Zip,
+    Utf16,
+}
+
+/// Whether a text begins with the byte order mark of UTF-16.
+pub(crate) fn is_utf16(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"\xFF\xFE") || bytes.starts_with(b"\xFE\xFF")
 }
 
 impl Looks {
@@ -46,10 +57,14 @@ impl Looks {
             (b"\xFF\xFF\xFF\xFF", Self::Arrow),
             (b"WARC/", Self::Warc),
             (b"filedesc:", Self::Arc),
+            (b"PK\x03\x04", Self::Zip),
         ] {
             if bytes.starts_with(beginning) {
                 return Some(looks);
             }
+        }
+        if is_utf16(bytes) {
+            return Some(Self::Utf16);
         }
         if let Some(rest) = bytes.trim_ascii_start().strip_prefix(b"{") {
             let next = rest.trim_ascii_start().first();
@@ -76,7 +91,7 @@ impl Looks {
             Self::Page => Some(Format::Files),
             Self::Parquet => Some(Format::Parquet),
             Self::Arrow => Some(Format::Arrow),
-            Self::JsonArray | Self::Feather => None,
+            Self::JsonArray | Self::Feather | Self::Zip | Self::Utf16 => None,
         }
     }
 
@@ -105,6 +120,8 @@ impl Looks {
             Self::Parquet => "add --format parquet",
             Self::Arrow => "add --format arrow",
             Self::Feather => "write it as Arrow or Parquet first: Feather 1 is not read",
+            Self::Zip => "unpack it first, as `unzip` does",
+            Self::Utf16 => UTF_16_REMEDY,
         }
     }
 }
@@ -121,6 +138,8 @@ impl fmt::Display for Looks {
             Self::Parquet => "Parquet",
             Self::Arrow => "Arrow",
             Self::Feather => "Feather 1",
+            Self::Zip => "a zip archive",
+            Self::Utf16 => "UTF-16",
         })
     }
 }
