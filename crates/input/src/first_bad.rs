@@ -65,8 +65,8 @@ impl FirstBad {
 
 impl AddAssign<&Self> for FirstBad {
     fn add_assign(&mut self, more: &Self) {
-        let room = MOST - self.0.len();
-        self.0.extend(more.0.iter().take(room).cloned());
+        self.0.extend(more.0.iter().cloned());
+        self.0.truncate(MOST);
     }
 }
 
