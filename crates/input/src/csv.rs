@@ -19,10 +19,10 @@ use crate::error::InputError;
 use crate::fields::{ContentColumn, ID_FLAGS, TableColumns, join};
 use crate::held::held;
 use crate::ids::Ids;
-use crate::looks::is_utf16;
 use crate::parse::fingerprint;
 use crate::problem::{LineProblem, excerpt, not_utf8, refuse_nul};
 use crate::row_number::RowNumber;
+use crate::utf16::is_utf16;
 
 const BUFFER_BYTES: usize = 64 << 10;
 

@@ -17,11 +17,12 @@ use crate::found::Found;
 use crate::html::{self, Html};
 use crate::ids::Ids;
 use crate::kinds::Kinds;
-use crate::looks::{Looks, UTF_16_REMEDY, is_utf16};
+use crate::looks::Looks;
 use crate::passed::Passed;
 use crate::paths::is_stdin;
 use crate::skipped::Skipped;
 use crate::suggested;
+use crate::utf16::{UTF_16_REMEDY, is_utf16};
 
 const BYTE_ORDER_MARK: char = '\u{FEFF}';
 

@@ -92,6 +92,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod texts;
+mod utf16;
 pub mod warc;
 mod without_parquet;
 mod xz;

@@ -9,13 +9,10 @@ use crate::error::InputError;
 use crate::format::Format;
 use crate::html;
 use crate::parse::is_tsv;
+use crate::utf16::{UTF_16_REMEDY, is_utf16};
 
 /// Most bytes that are looked at.
 pub(crate) const LOOKED_AT: usize = 4096;
-
-/// What to do with UTF-16.
-pub(crate) const UTF_16_REMEDY: &str =
-    "write it as UTF-8 first, as `iconv -f UTF-16 -t UTF-8` does";
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
@@ -37,11 +34,6 @@ pub enum Looks {
     Feather,
     Zip,
     Utf16,
-}
-
-/// Whether a text begins with the byte order mark of UTF-16.
-pub(crate) fn is_utf16(bytes: &[u8]) -> bool {
-    bytes.starts_with(b"\xFF\xFE") || bytes.starts_with(b"\xFE\xFF")
 }
 
 impl Looks {

@@ -6,7 +6,7 @@ use simshard_simhash::ParseFingerprintError;
 
 use crate::document::{MAX_ID_BYTES, MAX_RECORD_BYTES, MAX_VALUES};
 use crate::format::Format;
-use crate::looks::{UTF_16_REMEDY, is_utf16};
+use crate::utf16::{UTF_16_REMEDY, is_utf16};
 
 /// Characters of a bad value that an error shows.
 const EXCERPT_CHARS: usize = 60;

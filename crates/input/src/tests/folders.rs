@@ -99,7 +99,7 @@ fn links_and_hidden_files_of_a_folder_are_counted() {
     for link in ["a.jsonl", "b.jsonl"] {
         std::os::unix::fs::symlink(&target, path.join(link)).unwrap();
     }
-    let error = read(Some(Format::Jsonl), false, &[path.clone()]).unwrap_err();
+    let error = read(Some(Format::Jsonl), false, std::slice::from_ref(&path)).unwrap_err();
     let expected =
         "no file is jsonl: links: 2; links and hidden files are read where they are named";
     assert_eq!(error, expected);
