@@ -31,7 +31,7 @@ mod reported;
 mod statistics;
 mod texts;
 
-pub use dedup::{By, Dedup, Deduplicated, KeptDocuments, Known, ReadDocuments};
+pub use dedup::{By, Dedup, Deduplicated, KeptDocuments, Known, ReadDocuments, Recompress};
 pub use documents::TooManyDocuments;
 pub use find_clusters::find_clusters;
 pub use find_pairs::find_pairs;

@@ -50,10 +50,13 @@ pub(crate) fn recipe(recipe: Recipe) {
     note(format!("recipe {recipe}"));
 }
 
-/// Says what was left out, if anything was.
+/// Says what was left out, if anything was, and which bad lines came first.
 pub(crate) fn left_out(skipped: &Skipped) {
     if !skipped.is_empty() {
         warn(skipped);
+    }
+    for bad in skipped.bad_ones() {
+        warn(format!("  {bad}"));
     }
 }
 

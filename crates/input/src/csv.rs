@@ -22,6 +22,7 @@ use crate::ids::Ids;
 use crate::parse::fingerprint;
 use crate::problem::{LineProblem, excerpt, not_utf8, refuse_nul};
 use crate::row_number::RowNumber;
+use crate::utf16::is_utf16;
 
 const BUFFER_BYTES: usize = 64 << 10;
 
@@ -334,6 +335,9 @@ impl Rows {
                 name: excerpt(name),
             }),
             (None, _) => {
+                if let Some(problem) = self.other_header() {
+                    return Err(problem);
+                }
                 let names = (0..self.columns.min(20)).map(|place| {
                     let name = String::from_utf8_lossy(self.value(place));
                     format!("\"{}\"", excerpt(&name))
@@ -346,6 +350,17 @@ impl Rows {
                 })
             }
         }
+    }
+
+    /// What is wrong with a header that is none of CSV in UTF-8.
+    fn other_header(&self) -> Option<LineProblem> {
+        if is_utf16(self.value(0)) {
+            return Some(LineProblem::Utf16);
+        }
+        let separators = [(b';', ";"), (b'\t', "\\t"), (b'|', "|")];
+        let mut separators = separators.into_iter();
+        let (_, separator) = separators.find(|(byte, _)| self.value(0).contains(byte))?;
+        (self.columns == 1).then_some(LineProblem::OtherSeparator { separator })
     }
 
     fn value(&self, place: usize) -> &[u8] {

@@ -9,12 +9,12 @@ use simshard_simhash::{Recipe, TakesNoTexts};
 use crate::arrow::ArrowError;
 use crate::decompress::{Compression, damage};
 use crate::document::MAX_RECORD_BYTES;
-use crate::files::Passed;
 use crate::format::Format;
 use crate::kinds::Kinds;
 use crate::looks::Looks;
 #[cfg(feature = "parquet")]
 use crate::parquet::ParquetError;
+use crate::passed::Passed;
 use crate::problem::LineProblem;
 use crate::skipped::Skipped;
 use crate::warc::WarcError;
@@ -116,8 +116,13 @@ pub enum InputError {
         suggested: Format,
         pattern: String,
     },
-    #[error("no file is {format}: {}", none_of(left_out))]
-    NoneOfFormat { format: Format, left_out: Kinds },
+    #[error("no file is {format}: {}", none_of(left_out, *passed_over))]
+    NoneOfFormat {
+        format: Format,
+        left_out: Kinds,
+        /// Whether links or hidden files are among them.
+        passed_over: bool,
+    },
     /// A list of the files of a set, as the library `datasets` writes it.
     #[error("{} does not list the files of a saved set: {reason}", file.display())]
     BadState { file: PathBuf, reason: String },
@@ -204,9 +209,12 @@ fn unknown(path: &Path, looks: Option<Looks>) -> String {
     }
 }
 
-fn none_of(left_out: &Kinds) -> String {
+fn none_of(left_out: &Kinds, passed_over: bool) -> String {
     if left_out.is_empty() {
         return "the folder has none".to_owned();
+    }
+    if passed_over {
+        return format!("{left_out}; links and hidden files are read where they are named");
     }
     left_out.to_string()
 }

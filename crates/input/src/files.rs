@@ -3,7 +3,6 @@
 //! Ignore files have no say: what is a duplicate does not depend on what is under version control.
 //! Hidden files and symbolic links are passed over, except where the caller names them.
 
-use std::fmt;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,9 +18,11 @@ use crate::html::{self, Html};
 use crate::ids::Ids;
 use crate::kinds::Kinds;
 use crate::looks::Looks;
+use crate::passed::Passed;
 use crate::paths::is_stdin;
 use crate::skipped::Skipped;
 use crate::suggested;
+use crate::utf16::{UTF_16_REMEDY, is_utf16};
 
 const BYTE_ORDER_MARK: char = '\u{FEFF}';
 
@@ -54,6 +55,8 @@ enum Refusal {
     /// A page by its name.
     #[error("looks like {0}")]
     OtherContent(Looks),
+    #[error("UTF-16: {UTF_16_REMEDY}")]
+    Utf16,
     #[error("no UTF-8")]
     InvalidUtf8,
     /// With the reason.
@@ -223,7 +226,7 @@ impl Refusal {
             Self::Unnameable(_) => &mut skipped.unnameable_files,
             Self::TooLarge => &mut skipped.too_large_files,
             Self::Binary | Self::OtherContent(_) => &mut skipped.binary_files,
-            Self::InvalidUtf8 => &mut skipped.invalid_utf8_files,
+            Self::Utf16 | Self::InvalidUtf8 => &mut skipped.invalid_utf8_files,
         } += 1;
         skipped
     }
@@ -232,73 +235,13 @@ impl Refusal {
     fn is_fault(&self) -> bool {
         match self {
             Self::Unreadable(_) | Self::Damaged(..) | Self::Unnameable(_) => true,
-            Self::TooLarge | Self::Binary | Self::OtherContent(_) | Self::InvalidUtf8 => false,
+            Self::TooLarge
+            | Self::Binary
+            | Self::OtherContent(_)
+            | Self::Utf16
+            | Self::InvalidUtf8 => false,
         }
     }
-}
-
-/// What a walk passes over.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Passed {
-    hidden: u64,
-    links: u64,
-    /// Named pipes and the like.
-    others: u64,
-}
-
-impl Passed {
-    /// What is passed over below these folders, without what is in a hidden folder.
-    fn over(roots: &[PathBuf]) -> Self {
-        let mut passed = Self::default();
-        let is_hidden = |entry: &DirEntry| entry.depth() > 0 && has_dot(entry.path());
-        let in_hidden =
-            |entry: &DirEntry| entry.depth() > 1 && entry.path().parent().is_some_and(has_dot);
-        let mut walker = walker(roots);
-        let all = walker
-            .hidden(false)
-            .filter_entry(move |entry| !in_hidden(entry))
-            .build();
-        for entry in all.flatten() {
-            let kind = entry.file_type();
-            if is_hidden(&entry) {
-                passed.hidden += 1;
-            } else if kind.is_some_and(|kind| kind.is_symlink()) {
-                passed.links += 1;
-            } else if kind.is_some_and(|kind| !kind.is_dir()) {
-                passed.others += 1;
-            }
-        }
-        passed
-    }
-}
-
-impl fmt::Display for Passed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut seen = Vec::new();
-        for (count, what) in [
-            (self.hidden, "hidden"),
-            (self.links, "links"),
-            (self.others, "neither files nor folders"),
-        ] {
-            if count > 0 {
-                seen.push(format!("{count} {what}"));
-            }
-        }
-        if seen.is_empty() {
-            return f.write_str("nothing is in it");
-        }
-        write!(
-            f,
-            "of what is in it, {} are passed over unless named",
-            seen.join(", ")
-        )
-    }
-}
-
-/// Whether a name begins with a dot.
-fn has_dot(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default();
-    name.as_encoded_bytes().starts_with(b".")
 }
 
 /// Folders as a message names them.
@@ -313,7 +256,7 @@ fn walk(roots: &[PathBuf]) -> Walk {
     walker(roots).build()
 }
 
-fn walker(roots: &[PathBuf]) -> WalkBuilder {
+pub(crate) fn walker(roots: &[PathBuf]) -> WalkBuilder {
     let mut roots = roots.iter();
     let first = roots.next().map_or(Path::new("."), PathBuf::as_path);
     let mut builder = WalkBuilder::new(first);
@@ -359,7 +302,9 @@ fn read(path: &Path, ids: Ids, html: Html, checks: bool) -> Result<(Document, Ht
     if content.len() > MAX_RECORD_BYTES {
         return Err(Refusal::TooLarge);
     }
-    if checks && let Some(looks) = Looks::of(&content).filter(|looks| *looks != Looks::Page) {
+    // Pages say themselves how they are encoded.
+    let is_other = |looks: &Looks| !matches!(looks, Looks::Page | Looks::Utf16);
+    if checks && let Some(looks) = Looks::of(&content).filter(is_other) {
         return Err(Refusal::OtherContent(looks));
     }
     let (text, html) = if suggested::is_page(path) || html::begins_a_page(&content) {
@@ -375,6 +320,9 @@ fn read(path: &Path, ids: Ids, html: Html, checks: bool) -> Result<(Document, Ht
 }
 
 fn plain_text(content: Vec<u8>) -> Result<String, Refusal> {
+    if is_utf16(&content) {
+        return Err(Refusal::Utf16);
+    }
     if memchr::memchr(0, &content).is_some() {
         return Err(Refusal::Binary);
     }

@@ -13,6 +13,7 @@ use crate::format::Format;
 use crate::head;
 use crate::kinds::Kinds;
 use crate::looks::Looks;
+use crate::passed::Passed;
 use crate::paths::is_stdin;
 use crate::problem::excerpt;
 use crate::suggested::format_of_name;
@@ -23,6 +24,8 @@ pub(crate) struct Chosen {
     pub(crate) paths: Vec<PathBuf>,
     /// By what they are.
     pub(crate) left_out: Kinds,
+    /// Whether some of them would be read if they were named.
+    passed_over: bool,
 }
 
 /// The files of a format among some paths. In folders these are those of its names; files that are named must be of it,
@@ -62,6 +65,7 @@ pub(crate) fn files_of(
         return Err(InputError::NoneOfFormat {
             format,
             left_out: chosen.left_out,
+            passed_over: chosen.passed_over,
         });
     }
     Ok(chosen)
@@ -78,6 +82,10 @@ impl Chosen {
                 Some(found) => self.left_out.add(&found.to_string(), 1),
                 None => self.left_out.add(&extension(&path), 1),
             }
+        }
+        for (what, count) in Passed::over(&[folder.to_owned()]).counts() {
+            self.left_out.add(what, count);
+            self.passed_over = true;
         }
         Ok(())
     }

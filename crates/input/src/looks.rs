@@ -9,6 +9,7 @@ use crate::error::InputError;
 use crate::format::Format;
 use crate::html;
 use crate::parse::is_tsv;
+use crate::utf16::{UTF_16_REMEDY, is_utf16};
 
 /// Most bytes that are looked at.
 pub(crate) const LOOKED_AT: usize = 4096;
@@ -31,6 +32,8 @@ pub enum Looks {
     Arrow,
     /// The first version of Feather.
     Feather,
+    Zip,
+    Utf16,
 }
 
 impl Looks {
@@ -46,10 +49,14 @@ impl Looks {
             (b"\xFF\xFF\xFF\xFF", Self::Arrow),
             (b"WARC/", Self::Warc),
             (b"filedesc:", Self::Arc),
+            (b"PK\x03\x04", Self::Zip),
         ] {
             if bytes.starts_with(beginning) {
                 return Some(looks);
             }
+        }
+        if is_utf16(bytes) {
+            return Some(Self::Utf16);
         }
         if let Some(rest) = bytes.trim_ascii_start().strip_prefix(b"{") {
             let next = rest.trim_ascii_start().first();
@@ -76,7 +83,7 @@ impl Looks {
             Self::Page => Some(Format::Files),
             Self::Parquet => Some(Format::Parquet),
             Self::Arrow => Some(Format::Arrow),
-            Self::JsonArray | Self::Feather => None,
+            Self::JsonArray | Self::Feather | Self::Zip | Self::Utf16 => None,
         }
     }
 
@@ -105,6 +112,8 @@ impl Looks {
             Self::Parquet => "add --format parquet",
             Self::Arrow => "add --format arrow",
             Self::Feather => "write it as Arrow or Parquet first: Feather 1 is not read",
+            Self::Zip => "unpack it first, as `unzip` does",
+            Self::Utf16 => UTF_16_REMEDY,
         }
     }
 }
@@ -121,6 +130,8 @@ impl fmt::Display for Looks {
             Self::Parquet => "Parquet",
             Self::Arrow => "Arrow",
             Self::Feather => "Feather 1",
+            Self::Zip => "a zip archive",
+            Self::Utf16 => "UTF-16",
         })
     }
 }

@@ -96,7 +96,9 @@ impl InputOptions {
             },
         };
         self.check_fields(format)?;
-        let Chosen { paths, left_out } = folders::files_of(format, paths, self.skip_formats)?;
+        let Chosen {
+            paths, left_out, ..
+        } = folders::files_of(format, paths, self.skip_formats)?;
         Ok(Resolved {
             paths,
             left_out,

@@ -66,7 +66,18 @@ impl Preference {
             Self::First => None,
             Self::Longest => (!has_texts).then_some("texts, not fingerprints or features"),
             Self::Newest(_) | Self::Highest(_) => {
-                (!format.has_other_fields()).then_some("fields, which jsonl has")
+                let needs = match format {
+                    Format::Csv | Format::Parquet | Format::Arrow => {
+                        "a field of JSON lines, as columns are not read for it"
+                    }
+                    Format::Hashes
+                    | Format::Lines
+                    | Format::Tsv
+                    | Format::Warc
+                    | Format::Files
+                    | Format::Jsonl => "fields, which JSON lines have",
+                };
+                (!format.has_other_fields()).then_some(needs)
             }
         }
     }

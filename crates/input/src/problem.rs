@@ -6,18 +6,19 @@ use simshard_simhash::ParseFingerprintError;
 
 use crate::document::{MAX_ID_BYTES, MAX_RECORD_BYTES, MAX_VALUES};
 use crate::format::Format;
+use crate::utf16::{UTF_16_REMEDY, is_utf16};
 
 /// Characters of a bad value that an error shows.
 const EXCERPT_CHARS: usize = 60;
+
+/// What to do about a line that is too long.
+pub(crate) const SKIP_REMEDY: &str = ": add --skip-bad-lines to leave such lines out";
 
 /// Why a line is refused. Values are excerpts, safe to print.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say what is meant")]
 pub enum LineProblem {
-    #[error(
-        "the line takes more than {MAX_RECORD_BYTES} bytes, which is the limit: add \
-         --skip-bad-lines to leave such lines out"
-    )]
+    #[error("the line takes more than {MAX_RECORD_BYTES} bytes, which is the limit{SKIP_REMEDY}")]
     TooLong,
     #[error("\"{value}\" is no text: its byte {byte} is not valid UTF-8")]
     NotUtf8 {
@@ -25,6 +26,8 @@ pub enum LineProblem {
         /// Where the fault is, from 1.
         byte: usize,
     },
+    #[error("the text looks like UTF-16: {UTF_16_REMEDY}")]
+    Utf16,
     #[error("\"{value}\" is no text: its byte {byte} is NUL")]
     NulByte {
         value: String,
@@ -56,6 +59,12 @@ pub enum LineProblem {
     /// A row of CSV.
     #[error("the row has {}, and the header has {expected}", columns(*found))]
     OtherColumns { found: usize, expected: usize },
+    /// A header that is one column, and has another separator in it.
+    #[error(
+        "the header is one column with \"{separator}\" in it, and CSV has commas between values: write it with \
+         commas first"
+    )]
+    OtherSeparator { separator: &'static str },
     /// CSV that ends within quotes: it is cut off, or a quote is missing.
     #[error("a quoted value does not end: the file is cut off, or a quote is missing")]
     OpenQuote,
@@ -107,6 +116,9 @@ fn choice(present: &str, flags: &str) -> String {
 
 /// The problem of a line that is not UTF-8.
 pub(crate) fn not_utf8(bytes: &[u8], error: &Utf8Error) -> LineProblem {
+    if is_utf16(bytes) {
+        return LineProblem::Utf16;
+    }
     // Enough bytes for the excerpt; a line may be long.
     let beginning = &bytes[..bytes.len().min(4 * EXCERPT_CHARS + 4)];
     LineProblem::NotUtf8 {

@@ -5,6 +5,7 @@
 
 mod units;
 
+use std::fmt::Display;
 #[cfg(feature = "parquet")]
 use std::fs::File;
 use std::io::Read;
@@ -19,6 +20,7 @@ use crate::decompress::Decompressed;
 use crate::document::Document;
 use crate::error::InputError;
 use crate::fields::TableColumns;
+use crate::first_bad::FirstBad;
 use crate::format::Format;
 use crate::found::Found;
 use crate::head;
@@ -171,7 +173,7 @@ impl RecordReader {
                     .map_err(InputError::Arrow)?;
                 Ok(Box::new(documents.map(move |document| match document {
                     Ok(document) => Found::Document(document, html),
-                    Err(error) if skip_bad && error.is_bad_row() => bad_row(),
+                    Err(error) if skip_bad && error.is_bad_row() => bad_row(&error),
                     Err(error) => Found::Failed(InputError::Arrow(error)),
                 })))
             }
@@ -202,9 +204,10 @@ fn check_file(file: &File, name: &str, format: Format) -> Result<(), InputError>
     Looks::check(&head[..read], name, format)
 }
 
-fn bad_row() -> Found {
+fn bad_row(error: &impl Display) -> Found {
     Found::Skipped(Skipped {
         bad_rows: 1,
+        first_bad: FirstBad::one(error),
         ..Skipped::default()
     })
 }
@@ -212,7 +215,7 @@ fn bad_row() -> Found {
 fn found_csv(document: Result<Document, CsvFault>, html: Html, skip_bad: bool) -> Found {
     match document {
         Ok(document) => Found::Document(document, html),
-        Err(CsvFault::Row(_)) if skip_bad => bad_row(),
+        Err(CsvFault::Row(error)) if skip_bad => bad_row(&error),
         Err(CsvFault::Row(error) | CsvFault::File(error)) => Found::Failed(error),
     }
 }
@@ -221,7 +224,7 @@ fn found_csv(document: Result<Document, CsvFault>, html: Html, skip_bad: bool) -
 fn found_row(document: Result<Document, ParquetError>, html: Html, skip_bad: bool) -> Found {
     match document {
         Ok(document) => Found::Document(document, html),
-        Err(error) if skip_bad && error.is_bad_row() => bad_row(),
+        Err(error) if skip_bad && error.is_bad_row() => bad_row(&error),
         Err(error) => Found::Failed(InputError::Parquet(error)),
     }
 }
@@ -231,6 +234,7 @@ fn found_record(document: Result<(Document, Html), WarcError>, skip_bad: bool) -
         Ok((document, html)) => Found::Document(document, html),
         Err(error) if skip_bad && error.is_bad_record() => Found::Skipped(Skipped {
             bad_records: 1,
+            first_bad: FirstBad::one(&error),
             ..Skipped::default()
         }),
         Err(error) => Found::Failed(InputError::Warc(error)),

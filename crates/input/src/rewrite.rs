@@ -94,6 +94,8 @@ pub struct MarkedDocuments {
     pub ranks: Vec<u64>,
     /// Where they stand.
     pub marks: Marks,
+    /// By source, how many documents came up to its end.
+    pub ends: Vec<usize>,
 }
 
 impl Rewrite {
@@ -165,6 +167,7 @@ impl Rewrite {
             marks: Marks {
                 sources: Vec::new(),
             },
+            ends: Vec::new(),
         };
         found.parts.skipped.other_files += &self.left_out;
         for at in 0..self.sources.len() {
@@ -175,6 +178,7 @@ impl Rewrite {
             self.sources[at].source = Some(again);
             let marks = self.documents.read(first, &mut found, progress)?;
             found.marks.sources.push(marks);
+            found.ends.push(found.parts.fingerprints.len());
         }
         let skipped = &found.parts.skipped;
         let has_texts = !found.parts.fingerprints.is_empty() || skipped.unhashable_texts > 0;

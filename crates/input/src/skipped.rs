@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::AddAssign;
 
+use crate::first_bad::FirstBad;
 use crate::kinds::Kinds;
 
 /// The number of skipped items, by reason. Displays as `skipped 3 bad lines, 1 binary file`, or as nothing
@@ -15,6 +16,8 @@ pub struct Skipped {
     pub bad_rows: u64,
     /// Records of web archives that should hold a text, and do not.
     pub bad_records: u64,
+    /// The first of these lines, rows and records.
+    pub first_bad: FirstBad,
     /// Records of web archives that hold neither plain text nor a page of HTML, by what they hold.
     pub other_records: Kinds,
     /// Files of formats that are not read beside that of the input, by what they are.
@@ -44,7 +47,19 @@ impl Skipped {
 
     /// Whether lines, rows or records among it should be documents, and are none.
     pub(crate) fn has_bad(&self) -> bool {
-        self.bad_lines + self.bad_rows + self.bad_records > 0
+        self.bad() > 0
+    }
+
+    /// How many lines, rows and records should be documents, and are none.
+    fn bad(&self) -> u64 {
+        self.bad_lines + self.bad_rows + self.bad_records
+    }
+
+    /// What is wrong with the first lines, rows and records that should be documents, with file and place, and how
+    /// many more there are.
+    #[must_use]
+    pub fn bad_ones(&self) -> Vec<String> {
+        self.first_bad.told(self.bad())
     }
 
     /// The reasons for skipping, with their counts.
@@ -101,6 +116,7 @@ impl AddAssign<&Self> for Skipped {
         self.bad_lines += more.bad_lines;
         self.bad_rows += more.bad_rows;
         self.bad_records += more.bad_records;
+        self.first_bad += &more.first_bad;
         self.other_records += &more.other_records;
         self.other_files += &more.other_files;
         self.binary_files += more.binary_files;

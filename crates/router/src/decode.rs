@@ -217,7 +217,7 @@ pub(crate) fn new_corpus(request: &v1::CreateCorpusRequest) -> Result<NewCorpus,
     let distance = request.distance.unwrap_or(Layout::default().distance());
     let layout = Layout::new(blocks, distance);
     let field = match layout {
-        Err(LayoutError::Distance { .. }) => "distance",
+        Err(LayoutError::TooFar { .. } | LayoutError::Distance { .. }) => "distance",
         Ok(_) | Err(LayoutError::Blocks { .. } | LayoutError::Tables { .. }) => "blocks",
     };
     let layout = accepted(field, layout, &mut violations);

@@ -45,6 +45,12 @@ pub enum LayoutError {
         /// The blocks asked for.
         blocks: u32,
     },
+    /// A distance that no number of blocks goes with.
+    #[error("distance must be 0 to 63, not {distance}")]
+    TooFar {
+        /// The distance asked for.
+        distance: u32,
+    },
     /// No block would be left to lead a table.
     #[error("distance must be less than blocks ({blocks}), not {distance}")]
     Distance {
@@ -79,8 +85,11 @@ impl Layout {
     /// Checks a number of blocks `m` and a largest distance `k`.
     ///
     /// # Errors
-    /// If `m` is 0 or over 64, if `k >= m`, or if C(m, k) is over [`MAX_TABLES`].
+    /// If `m` is 0 or over 64, if `k >= 64` or `k >= m`, or if C(m, k) is over [`MAX_TABLES`].
     pub const fn new(blocks: u32, distance: u32) -> Result<Self, LayoutError> {
+        if distance >= MAX_BLOCKS {
+            return Err(LayoutError::TooFar { distance });
+        }
         if blocks == 0 || blocks > MAX_BLOCKS {
             return Err(LayoutError::Blocks { blocks });
         }
@@ -247,8 +256,11 @@ mod tests {
             let layout = Layout::for_documents(documents, distance).unwrap();
             assert_eq!(layout.blocks(), blocks, "{documents} {distance}");
         }
-        assert!(Layout::for_documents(1e7, 64).is_err());
-        assert!(Layout::for_documents(1e7, u32::MAX).is_err());
+        for distance in [64, u32::MAX] {
+            let error = LayoutError::TooFar { distance };
+            assert_eq!(Layout::for_documents(1e7, distance), Err(error));
+            assert_eq!(Layout::new(5, distance), Err(error));
+        }
     }
 
     #[test]

@@ -11,9 +11,11 @@
 //! - DD3: the list of what was dropped is in its place before what was kept.
 
 mod choice;
+mod dropped;
 mod greedy;
 mod kept;
 mod known;
+mod names;
 mod read;
 mod target;
 
@@ -32,6 +34,7 @@ use crate::progress::Progress;
 use choice::{Candidates, Choice};
 pub use kept::KeptDocuments;
 pub use known::Known;
+pub use names::Recompress;
 use read::Read;
 
 /// What of the near-duplicates is kept.
@@ -83,6 +86,8 @@ pub struct Dedup {
     pub keep: Preference,
     /// Where the kept documents go.
     pub output: PathBuf,
+    /// How files are written in a folder whose own compression is only read.
+    pub recompress: Option<Recompress>,
     /// Where the list of dropped ones goes, if it is asked for.
     pub dropped: Option<Output>,
     /// When the command began.

@@ -1,7 +1,6 @@
 //! What lies between the two readings of an input: its documents, and which of them are kept. The second reading writes
 //! these, and the list of the others.
 
-use std::borrow::Cow;
 use std::io;
 use std::sync::mpsc::sync_channel;
 use std::thread;
@@ -11,7 +10,8 @@ use simshard_input::{Check, Format, Ids, Marks, Needs, Piece, Rewrite};
 use simshard_runtime::terminal::counted;
 use simshard_simhash::PairSearch;
 
-use super::choice::{Candidates, Cause, Choice};
+use super::choice::{Candidates, Choice};
+use super::dropped::{Dropped, Files};
 use super::kept::KeptDocuments;
 use super::known::Known;
 use super::target::{Target, Written};
@@ -19,14 +19,11 @@ use super::{By, Dedup, Deduplicated};
 use crate::documents::DocumentSet;
 use crate::job::{JobError, show};
 use crate::member::BareName;
-use crate::output::{Complete, Output, OutputError};
+use crate::output::{Output, OutputError};
 use crate::progress::Progress;
 
 /// Pieces of output that wait to be written, each of at most about 256 KiB.
 const WAITING_PIECES: usize = 64;
-
-/// Bytes gathered of the list of what was dropped before they are written.
-const LIST_PIECE_BYTES: usize = 256 << 10;
 
 /// Documents that were read once.
 pub(super) struct Read {
@@ -35,6 +32,8 @@ pub(super) struct Read {
     target: Target,
     ranks: Vec<u64>,
     marks: Marks,
+    /// By source, how many documents came up to its end.
+    ends: Vec<usize>,
     by: By,
     distance: u32,
     search: PairSearch,
@@ -47,13 +46,8 @@ pub(super) struct Read {
 impl Read {
     /// Reads the documents.
     pub(super) fn new(job: Dedup, progress: Progress) -> Result<Self, JobError> {
-        let ids = if job.dropped.is_some() {
-            Ids::Tsv
-        } else {
-            Ids::Any
-        };
         let needs = Needs {
-            ids,
+            ids: Ids::Any,
             check: Check::AsRead,
             preferred_format: Format::Lines,
             recipe: job.recipe,
@@ -63,7 +57,8 @@ impl Read {
         let paths = rewrite.paths();
         let dropped = job.dropped.as_ref();
         let given = &job.input.paths;
-        let target = Target::open(&job.output, paths, given, rewrite.format(), dropped)?;
+        let (format, recompress) = (rewrite.format(), job.recompress);
+        let target = Target::open(&job.output, paths, given, format, dropped, recompress)?;
 
         let bar = (progress.bar)("reading", None);
         let read = rewrite.read(&mut |documents| bar.inc(documents))?;
@@ -83,6 +78,7 @@ impl Read {
             target,
             ranks: read.ranks,
             marks: read.marks,
+            ends: read.ends,
             by: job.by,
             distance: job.distance,
             search,
@@ -116,10 +112,18 @@ impl Read {
         let all = self.documents.len() as u64 + self.outcome.without_fingerprint;
         let kept = all - choice.dropped().count() as u64;
         let how = self.by.in_words(self.distance);
-        let dropped = match self.dropped {
-            Some(output) => Some(write_dropped(&self.documents, &choice, known, output)?),
-            None => None,
+        let paths = self.rewrite.paths();
+        let list = Dropped {
+            documents: &self.documents,
+            choice: &choice,
+            known,
+            files: (paths.len() > 1).then_some(Files {
+                paths,
+                ends: &self.ends,
+            }),
         };
+        let dropped = self.dropped.map(|output| list.write(output));
+        let dropped = dropped.transpose()?;
         self.marks.leave_out(|document| choice.is_dropped(document));
         let written = write_kept(self.rewrite, &self.marks, self.target, progress)?;
         if let Some(dropped) = dropped {
@@ -134,43 +138,6 @@ impl Read {
         let documents = self.documents;
         Ok((done, KeptDocuments { documents, choice }))
     }
-}
-
-/// Writes the list of dropped documents: what they are called, why they were dropped, and how far
-/// apart the two are.
-fn write_dropped(
-    documents: &DocumentSet,
-    choice: &Choice,
-    known: &[Known],
-    mut output: Output,
-) -> Result<Complete, JobError> {
-    use std::io::Write;
-
-    if let Some(known) = known.iter().find(|known| !Ids::Tsv.hold(&known.id)) {
-        return Err(JobError::Target(format!(
-            "the corpus has a document {:?}, whose id cannot stand in TSV: leave out --dropped",
-            known.id
-        )));
-    }
-    let failed = OutputError::failed(output.name().to_owned());
-    let mut write = || {
-        let mut text = b"id\tkept\tdistance\n".to_vec();
-        for (document, cause, distance) in choice.dropped() {
-            let id = |document| documents.id_of(document).unwrap_or_default();
-            let cause = match cause {
-                Cause::Kept(cause) => id(cause),
-                Cause::Known(number) => Cow::Borrowed(known[number].id.as_str()),
-            };
-            writeln!(text, "{}\t{cause}\t{distance}", id(document))?;
-            if text.len() >= LIST_PIECE_BYTES {
-                output.write_all(&text)?;
-                text.clear();
-            }
-        }
-        output.write_all(&text)
-    };
-    let written = write().and_then(|()| output.complete());
-    Ok(written.map_err(failed)?)
 }
 
 /// Writes what is not left out, by a thread of its own while others are read.

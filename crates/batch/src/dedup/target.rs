@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use simshard_input::{Compression, Compressor, Format, Piece, format_of_name};
 
+use super::names::{Recompress, names};
 use crate::job::JobError;
 use crate::output::{Complete, CompleteFolder, FolderFile, Output, OutputError, OutputFolder};
 
@@ -38,18 +39,13 @@ impl Target {
         given: &[PathBuf],
         format: Format,
         dropped: Option<&Output>,
+        recompress: Option<Recompress>,
     ) -> Result<Self, JobError> {
         let all = [inputs, given].concat();
-        if inputs.len() > 1 || is_folder(path) {
-            let names = names(inputs).map_err(JobError::Target)?;
-            if path.is_file() || path.as_os_str() == "-" {
-                return Err(JobError::Target(format!(
-                    "{} inputs need a folder to go to, and {} is none: name a new folder with \
-                     --output",
-                    inputs.len(),
-                    path.display(),
-                )));
-            }
+        let has_folder = given.iter().any(|path| path.is_dir());
+        if inputs.len() > 1 || has_folder || is_folder(path) {
+            let names = names(inputs, given, recompress).map_err(JobError::Target)?;
+            check_folder(path, inputs.len())?;
             names.iter().try_for_each(|name| check_compression(name))?;
             return Ok(Self::Folder {
                 folder: OutputFolder::open(path, &all)?,
@@ -57,6 +53,12 @@ impl Target {
                 open: None,
                 next: 0,
             });
+        }
+        if recompress.is_some() {
+            return Err(JobError::Target(format!(
+                "--recompress is for a folder, and {} is a file, whose own name says how it is compressed",
+                path.display()
+            )));
         }
         let other = format_of_name(path).filter(|other| *other != format);
         if let Some(other) = other {
@@ -181,61 +183,31 @@ fn check_compression(name: &Path) -> Result<(), JobError> {
     match Compression::of_name(name).filter(|compression| !compression.is_written()) {
         None => Ok(()),
         Some(compression) => Err(JobError::Target(format!(
-            "{compression} is read, not written, and {} would be {compression}: name each such input \
-             alone, and an output in .gz or .zst",
+            "{compression} is read, not written, and {} would be {compression}: name a file in .gz or .zst \
+             as the output, or for a folder add --recompress gz or --recompress zst",
             name.display()
         ))),
     }
 }
 
+/// Refuses a file where a folder is needed, and what looks like the name of one.
+fn check_folder(path: &Path, inputs: usize) -> Result<(), JobError> {
+    let is_named = is_folder(path) || format_of_name(path).is_none();
+    if is_named && !path.is_file() && path.as_os_str() != "-" {
+        return Ok(());
+    }
+    let inputs = match inputs {
+        1 => "the files of a folder".to_owned(),
+        several => format!("{several} inputs"),
+    };
+    Err(JobError::Target(format!(
+        "{inputs} need a folder to go to, and {} is none by its name or as it is: name a new folder with \
+         --output, such as clean/",
+        path.display()
+    )))
+}
+
 /// Whether a path is meant to be a folder.
 fn is_folder(path: &Path) -> bool {
     path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/")
-}
-
-/// The names of the inputs below the innermost folder that all of them are in.
-fn names(inputs: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
-    let mut all = Vec::with_capacity(inputs.len());
-    for input in inputs {
-        let real = std::fs::canonicalize(input)
-            .ok()
-            .filter(|real| real.is_file());
-        // Its own name, though it may be a link: the folder is what tells inputs apart.
-        let named = real.and_then(|_| {
-            let folder = input
-                .parent()
-                .filter(|folder| !folder.as_os_str().is_empty());
-            let folder = std::fs::canonicalize(folder.unwrap_or(Path::new("."))).ok()?;
-            Some(folder.join(input.file_name()?))
-        });
-        let Some(path) = named else {
-            return Err(format!(
-                "{} has no name for a file in a folder: name a file as the output, or files as inputs",
-                input.display()
-            ));
-        };
-        all.push(path);
-    }
-    let mut common = all
-        .first()
-        .and_then(|path| path.parent())
-        .map(Path::to_owned);
-    while let Some(folder) = &common
-        && !all.iter().all(|path| path.starts_with(folder))
-    {
-        common = folder.parent().map(Path::to_owned);
-    }
-    let common = common.unwrap_or_default();
-    let mut names: Vec<PathBuf> = Vec::with_capacity(all.len());
-    for (path, input) in all.iter().zip(inputs) {
-        let name = path.strip_prefix(&common).unwrap_or(path).to_owned();
-        if names.contains(&name) {
-            return Err(format!("{} is named more than once", input.display()));
-        }
-        names.push(name);
-    }
-    if names.is_empty() {
-        return Err("standard input needs a file to go to, not a folder".to_owned());
-    }
-    Ok(names)
 }

@@ -4,17 +4,20 @@
 //! - W1: a target is as it was before, or whole: it is replaced by a rename alone, after all of the
 //!   new content has reached the disk.
 //! - W2: an error, SIGINT, SIGTERM, SIGHUP and SIGQUIT leave no unfinished file behind. A signal waits
-//!   for a rename in flight, and one that was ignored at the start stays ignored.
+//!   for a rename in flight, and one that was ignored at the start stays ignored. A file beyond the limit of the
+//!   process is an error, not SIGXFSZ.
 //! - W3: of several files of one command none is put in place before all of them are complete.
 
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
 
 use parking_lot::{Mutex, MutexGuard};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
+use signal_hook::flag;
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 use tempfile::{TempDir, TempPath};
@@ -170,6 +173,8 @@ fn watch_signals() -> io::Result<()> {
     let ignored = ignored_signals(&fs::read_to_string("/proc/self/status").unwrap_or_default());
     let heeded = |&signal: &i32| ignored >> (signal - 1) & 1 == 0;
     let mut signals = Signals::new(ENDING.into_iter().filter(heeded))?;
+    // By default it ends the process. Once it is caught, the write fails instead.
+    flag::register(SIGXFSZ, Arc::default())?;
     let watch = move || {
         for signal in signals.forever() {
             // Never released: nothing is finished or begun from now on.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::{Args, ValueHint};
-use simshard_batch::{By, Dedup, Output};
+use simshard_batch::{By, Dedup, Output, Recompress};
 use simshard_input::{Carries, Needs, Preference};
 
 use crate::args::{InputArgs, RecipeArgs, SearchArgs};
@@ -63,13 +63,19 @@ pub struct DedupArgs {
     /// The corpus to compare with, and to add to.
     #[command(flatten)]
     pub against: AgainstArgs,
-    /// Where the kept documents go; `-` is standard output, a folder is for several inputs
+    /// Where the kept documents go; `-` is standard output, a folder is for several inputs or a folder
     ///
     /// A name in .gz or .zst says that it is compressed. A folder must be new or empty: in it files
     /// have their names below the folder that all inputs are in.
     #[arg(short, long, value_name = "PATH", value_hint = ValueHint::AnyPath, help_heading = "Output")]
     pub output: PathBuf,
+    /// In a folder, write files of bzip2, xz and lz4, which are only read, in this compression
+    #[arg(long, value_enum, value_name = "CODEC", help_heading = "Output")]
+    pub recompress: Option<Recompress>,
     /// Where a list of the dropped documents goes, as tsv: id, id of the kept one, distance
+    ///
+    /// With several input files, two more columns name the files of both. A tab, line break, NUL byte or backslash in an
+    /// id is written as \t, \n, \r, \0 or \\.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub dropped: Option<PathBuf>,
 }
@@ -99,6 +105,7 @@ pub fn run(args: &DedupArgs) -> anyhow::Result<()> {
         by: args.by,
         keep: args.keep.clone(),
         output: args.output.clone(),
+        recompress: args.recompress,
         dropped,
         start,
     };

@@ -61,7 +61,7 @@ pub fn run(args: &SizeArgs) -> anyhow::Result<()> {
     let estimate = Estimate::of(wanted)?;
     if args.output.json {
         let mut all = serde_json::to_value(estimate)?;
-        all["documents"] = json!(wanted.documents);
+        all["documents"] = json!(wanted.documents as u64);
         all["id_bytes"] = json!(wanted.id_bytes);
         all["blocks"] = json!(wanted.layout.blocks());
         all["distance"] = json!(wanted.layout.distance());

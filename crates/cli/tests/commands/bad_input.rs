@@ -68,11 +68,9 @@ fn bad_lines_are_counted_when_they_may_be_skipped() {
         "{}",
         log(&output)
     );
-    assert!(
-        log(&output).contains("skipped 2 bad lines"),
-        "{}",
-        log(&output)
-    );
+    let told = "skipped 2 bad lines\n  <stdin>:2: \"12abc\" is no fingerprint";
+    assert!(log(&output).contains(told), "{}", log(&output));
+    assert!(log(&output).contains("\n  <stdin>:3: "), "{}", log(&output));
 }
 
 #[test]
@@ -222,7 +220,12 @@ fn hash_refuses_ids_that_it_cannot_print_before_it_prints() {
     let output = run(BINARY, ["hash", "--skip-bad-lines", path], "");
     assert_eq!(output.status.code(), Some(0), "{}", log(&output));
     assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 3);
-    assert_eq!(said(&output), "skipped 1 bad line\n");
+    assert_eq!(
+        said(&output),
+        format!(
+            "skipped 1 bad line\n  {path}:2: the id \"a\\tb\" has a tab, a line break or a NUL byte, which TSV cannot hold\n"
+        )
+    );
 }
 
 #[test]
@@ -591,7 +594,9 @@ fn a_line_that_is_too_long_can_be_left_out() {
     assert_eq!(output.status.code(), Some(0), "{}", log(&output));
     let expected = "id\thash\n2\t13548364882372308181\n";
     assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
-    assert_eq!(said(&output), "skipped 1 bad line\n");
+    let expected = "skipped 1 bad line\n  \
+                    <stdin>:1: the line takes more than 8388608 bytes, which is the limit\n";
+    assert_eq!(said(&output), expected);
 }
 
 #[test]

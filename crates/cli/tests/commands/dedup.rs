@@ -2,6 +2,7 @@
 
 mod against;
 mod csv;
+mod outputs;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod warc;
@@ -366,8 +367,46 @@ fn bad_lines_are_left_out_where_they_are_skipped() {
         "{said}"
     );
     assert_eq!(folder.names(), [""; 0]);
-    dedup(&[&args[..], &["--skip-bad-lines"]].concat(), bad);
+    let skipping = [&["dedup"], &args[..], &["--skip-bad-lines"]].concat();
+    let told = crate::said(&run(BINARY, &skipping, bad));
     assert_eq!(folder.read("out.jsonl"), "{\"id\":2,\"text\":\"c d\"}\n");
+    let [count, first, second, _] = told.lines().collect::<Vec<_>>()[..] else {
+        panic!("{told}");
+    };
+    assert_eq!(count, "skipped 2 bad lines");
+    assert!(
+        first.starts_with("  <stdin>:1: the field \"d\" is \"today\""),
+        "{told}"
+    );
+    assert!(
+        second.starts_with("  <stdin>:2: {\"id\": is no JSON object"),
+        "{told}"
+    );
+
+    let many = "{\n".repeat(1000) + bad;
+    let told = crate::said(&run(BINARY, &skipping, many));
+    assert!(told.contains("\n  <stdin>:5: "), "{told}");
+    assert!(told.contains("\n  and 997 more\n"), "{told}");
+    assert_eq!(told.lines().count(), 8, "{told}");
+}
+
+#[test]
+fn a_text_that_is_null_is_kept_as_an_empty_one_is() {
+    let folder = Folder::new();
+    let out = folder.path("out.jsonl");
+    let kept = "{\"id\":1,\"text\":null}\n{\"id\":2,\"text\":\"a b\"}\n{\"id\":3,\"text\":null}\n";
+    let input = format!("{kept}{{\"id\":4,\"text\":\"a b\"}}\n");
+    for skipping in [&[][..], &["--skip-bad-lines"]] {
+        let output = run(
+            BINARY,
+            [&["dedup", "-f", "jsonl", "-o", &out], skipping].concat(),
+            &input,
+        );
+        assert_eq!(output.status.code(), Some(0), "{}", log(&output));
+        assert_eq!(folder.read("out.jsonl"), kept);
+        let expected = "kept 2 texts without words, which have no fingerprint\n";
+        assert!(log(&output).contains(expected), "{}", log(&output));
+    }
 }
 
 #[test]
@@ -440,7 +479,7 @@ fn what_cannot_be_meant_is_refused() {
         ),
         (
             vec!["-o", &*out, "--format", "csv", "--keep", "newest:s"],
-            "needs fields",
+            "--keep newest:s needs a field of JSON lines, as columns are not read for it, and the format is csv",
         ),
         (vec![], "--output"),
     ] {

@@ -209,7 +209,7 @@ fn the_exit_code_says_whether_anything_will_do() {
     let args = "evaluate --format jsonl --skip-bad-lines --min-words 1 --quiet";
     let output = run(BINARY, args.split(' '), &(few + left_out));
     assert_eq!(output.status.code(), Some(2));
-    let said = "skipped 1 bad line, 1 short text\n\
+    let said = "skipped 1 bad line, 1 short text\n  <stdin>:103: no object is no JSON object: expected ident (column 2)\n\
                 101 texts, 50 true pairs, 1 of too few words, 1 degenerate: few distinct words\nerror: ";
     assert!(log(&output).starts_with(said), "{}", log(&output));
 

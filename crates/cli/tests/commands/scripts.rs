@@ -175,7 +175,8 @@ fn quiet_leaves_out_notes_and_keeps_warnings_and_errors() {
         "--skip-bad-lines",
     ];
     let output = run(BINARY, left_out, "a\t1\nb\n");
-    assert_eq!(log(&output), "skipped 1 bad line\n");
+    let said = "skipped 1 bad line\n  <stdin>:2: \"b\": expected two columns, id<TAB>fingerprint, found 1\n";
+    assert_eq!(log(&output), said);
     let output = run(
         BINARY,
         ["corpus", "show", "none", "--quiet", "--router", url],
@@ -313,6 +314,9 @@ fn the_page_on_sizes_says_what_the_command_says() {
             let is = found[key].as_f64().unwrap() / scale;
             assert!((said / is - 1.0).abs() < 0.1, "{row}: {key} is {is}");
         };
+        for key in ["documents", "memory_bytes", "disk_bytes_per_node"] {
+            assert!(found[key].is_u64(), "{key}: {}", found[key]);
+        }
         near(cells[4], "", "nodes", 1.0);
         near(cells[5], " GB", "memory_bytes", 1e9);
         near(cells[6], " GB", "disk_bytes", 1e9);
@@ -321,6 +325,20 @@ fn the_page_on_sizes_says_what_the_command_says() {
         count += 1;
     }
     assert!(count >= 4);
+}
+
+#[test]
+fn a_distance_that_nothing_has_is_named() {
+    for args in [
+        &["size", "--documents", "1e6", "--distance", "64"][..],
+        &["find-pairs", "-d", "64"],
+        &["dedup", "-d", "64", "-o", "out.jsonl"],
+        &["find-clusters", "-d", "64", "-b", "5"],
+    ] {
+        let output = run(BINARY, args, "");
+        let expected = "error: distance must be 0 to 63, not 64\n";
+        assert_eq!(log(&output), expected, "{args:?}");
+    }
 }
 
 #[test]

@@ -73,11 +73,7 @@ fn rows_are_the_same_in_every_way_to_write_them() {
         let expected: Vec<String> = ids
             .iter()
             .zip(TEXTS)
-            .enumerate()
-            .map(|(row, (id, text))| match text {
-                Some(text) => format!("{id}: {text}"),
-                None => format!("a.arrow: row {}: the column \"text\" is null", row + 1),
-            })
+            .map(|(id, text)| format!("{id}: {}", text.unwrap_or_default()))
             .collect();
         assert_eq!(
             read(bytes, &columns(Some("id"), &["text"])),
@@ -87,10 +83,10 @@ fn rows_are_the_same_in_every_way_to_write_them() {
 
         let expected = [
             "7: one",
-            "a.arrow: row 2: the column \"doc.text\" is null",
+            "-8: ",
             "9: drei é",
             "10: a text that is longer than twelve bytes",
-            "a.arrow: row 5: the column \"doc.text\" is null",
+            "11: ",
         ];
         let inner = columns(Some("id"), &["doc.text"]);
         assert_eq!(read(bytes, &inner), expected, "{name}");
@@ -128,12 +124,7 @@ fn fingerprints_are_integers() {
 fn dictionaries_may_grow_and_be_replaced() {
     for (name, bytes) in [data!("delta"), data!("replaced")] {
         let found = read(bytes, &columns(Some("id"), &["text"]));
-        let expected = [
-            "a: one",
-            "b: two",
-            "c: three",
-            "a.arrow: row 4: the column \"text\" is null",
-        ];
+        let expected = ["a: one", "b: two", "c: three", "d: "];
         assert_eq!(found, expected, "{name}");
     }
 }

@@ -3,6 +3,7 @@
 use super::{Columns, Judged};
 use crate::batches::Batch;
 use crate::degenerate::DegenerateTexts;
+use crate::first_bad::FirstBad;
 use crate::lengths::TextLengths;
 use crate::parse::ChunkOutcome;
 use crate::skipped::Skipped;
@@ -15,6 +16,7 @@ pub(super) struct Trail {
     judged: Vec<Judged>,
     /// What was left out at a place, or before it.
     left_out: Vec<(u64, LeftOut)>,
+    first_bad: FirstBad,
 }
 
 /// What was left out.
@@ -41,6 +43,7 @@ impl Trail {
 
     /// Notes what is no record.
     pub(super) fn finish(&mut self, batch: &Batch, outcome: &ChunkOutcome) {
+        self.first_bad = outcome.skipped.first_bad.clone();
         let bad = outcome.bad_lines.iter();
         self.left_out
             .extend(bad.map(|&line| (line, LeftOut::BadLine)));
@@ -70,6 +73,11 @@ impl Trail {
                 LeftOut::BadLine => columns.skipped.bad_lines += 1,
                 LeftOut::Between(skipped) => columns.skipped += skipped,
             }
+        }
+        // Bad lines come in their order, and never beside what is left out between documents.
+        let bad_lines = usize::try_from(columns.skipped.bad_lines).unwrap_or(usize::MAX);
+        if bad_lines > 0 {
+            columns.skipped.first_bad = self.first_bad.first(bad_lines);
         }
     }
 }

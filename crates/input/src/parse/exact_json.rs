@@ -72,26 +72,19 @@ fn parse_content<'a>(
     Ok(RecordContent::Fingerprint(fingerprint))
 }
 
-/// The joined texts of some fields. Of several, some may be null.
+/// The joined texts of some fields. One that is null is as an empty one.
 fn texts<'a>(names: &[String], contents: &[&'a str]) -> Result<Cow<'a, str>, LineProblem> {
     let mut texts = Vec::with_capacity(names.len());
     for (name, written) in names.iter().zip(contents) {
         match decode(written) {
             Decoded::String(text) => texts.push(text),
-            Decoded::Other if *written == "null" && names.len() > 1 => {}
+            Decoded::Other if *written == "null" => {}
             Decoded::Number(_) | Decoded::Other => {
-                let expected = match names.len() {
-                    1 => "a string",
-                    _ => "a string or null",
-                };
-                return Err(wrong_type(name, written, expected));
+                return Err(wrong_type(name, written, "a string or null"));
             }
         }
     }
-    match names.first() {
-        Some(name) if texts.is_empty() => Err(wrong_type(name, "null", "a string, in one field")),
-        Some(_) | None => Ok(fields::join(texts)),
-    }
+    Ok(fields::join(texts))
 }
 
 fn wrong_type(name: &str, value: &str, expected: &'static str) -> LineProblem {

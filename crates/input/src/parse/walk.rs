@@ -203,6 +203,7 @@ impl<'a, T: FnMut(&Line<'a>, Record<'a>)> Walk<'a, T> {
         if self.rules.skip_bad_lines {
             tracing::debug!(%error, "bad line skipped");
             self.outcome.skipped.bad_lines += 1;
+            self.outcome.skipped.first_bad.add(line, &error);
             self.outcome.bad_lines.push(line);
         } else {
             self.outcome.error = Some(error);

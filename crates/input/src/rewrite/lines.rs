@@ -61,14 +61,20 @@ impl DocumentReader {
         let outcome = parser.parse_lines(chunk, |line, record| {
             let rank = match self.preference.rank(line.bytes, &record) {
                 Ok(rank) => rank,
-                Err(refused) if parser.skips_bad_lines() => {
-                    tracing::debug!(line = line.number, error = %refused, "bad line skipped");
-                    part.columns.skipped.bad_lines += 1;
-                    part.bad.push(line.number);
-                    return;
-                }
                 Err(refused) => {
-                    problem.get_or_insert((line.number, refused));
+                    let refused = InputError::BadLine {
+                        file: chunk.source.to_string(),
+                        line: line.number,
+                        problem: refused,
+                    };
+                    if parser.skips_bad_lines() {
+                        tracing::debug!(error = %refused, "bad line skipped");
+                        part.columns.skipped.bad_lines += 1;
+                        part.columns.skipped.first_bad.add(line.number, &refused);
+                        part.bad.push(line.number);
+                    } else {
+                        problem.get_or_insert(refused);
+                    }
                     return;
                 }
             };
@@ -82,15 +88,12 @@ impl DocumentReader {
             }
         });
         part.columns.ids = ids;
+        let refused = std::mem::take(&mut part.columns.skipped.first_bad);
         part.columns.skipped += &outcome.skipped;
+        part.columns.skipped.first_bad.merge(&refused);
         part.bad.extend(outcome.bad_lines);
         part.last_line = last_line(chunk);
-        let refused = problem.map(|(line, problem)| InputError::BadLine {
-            file: chunk.source.to_string(),
-            line,
-            problem,
-        });
-        part.error = refused.or(outcome.error);
+        part.error = problem.or(outcome.error);
         part
     }
 }

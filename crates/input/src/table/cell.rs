@@ -51,20 +51,18 @@ pub(super) fn id_of(cell: Cell<&[u8]>, column: &str) -> Result<String, RowProble
     }
 }
 
-/// The joined texts of some columns. Of several, some may be null.
+/// The joined texts of some columns. One that is null is as an empty one.
 pub(super) fn texts_of(cells: &[Cell<&[u8]>], columns: &[String]) -> Result<String, RowProblem> {
     let mut texts = Vec::with_capacity(cells.len());
     for (cell, column) in cells.iter().zip(columns) {
         match cell {
             Cell::Bytes(bytes) => texts.push(Cow::Borrowed(text_of(bytes, column)?)),
-            Cell::Null if cells.len() > 1 => {}
-            Cell::Null | Cell::Signed(_) | Cell::Unsigned(_) => return Err(null(column)),
+            Cell::Null => {}
+            // Only columns of strings are read as texts.
+            Cell::Signed(_) | Cell::Unsigned(_) => return Err(null(column)),
         }
     }
     let column = columns.first().map_or("", String::as_str);
-    if texts.is_empty() {
-        return Err(null(column));
-    }
     let text = join(texts);
     check_length(text.len(), column)?;
     Ok(text.into_owned())

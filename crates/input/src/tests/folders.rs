@@ -82,13 +82,38 @@ fn a_folder_is_its_files_of_the_format_that_is_asked_for() {
     let (ids, skipped) = read(Some(Format::Jsonl), false, &[folder.path()]).unwrap();
     let expected = [one, two].map(|path| format!("{}:1", path.display()));
     assert_eq!(ids, expected);
-    let expected = "skipped 3 other files (.md: 1, csv: 1, without extension: 1)";
+    let expected = "skipped 4 other files (.md: 1, csv: 1, hidden: 1, without extension: 1)";
     assert_eq!(skipped, expected);
     let error = read(Some(Format::Tsv), false, &[folder.path()]).unwrap_err();
     assert!(
         error.starts_with("no file is tsv: jsonl: 2, .md: 1"),
         "{error}"
     );
+}
+
+#[test]
+fn links_and_hidden_files_of_a_folder_are_counted() {
+    let (data, folder) = (Folder::new(), Folder::new());
+    let target = data.write("one.jsonl", RECORD);
+    let path = folder.path();
+    for link in ["a.jsonl", "b.jsonl"] {
+        std::os::unix::fs::symlink(&target, path.join(link)).unwrap();
+    }
+    let error = read(Some(Format::Jsonl), false, std::slice::from_ref(&path)).unwrap_err();
+    let expected =
+        "no file is jsonl: links: 2; links and hidden files are read where they are named";
+    assert_eq!(error, expected);
+    let (ids, _) = read(Some(Format::Jsonl), false, &[path.join("a.jsonl")]).unwrap();
+    assert_eq!(ids, ["1"]);
+    folder.write(".git/config.jsonl", RECORD);
+    folder.write("c.jsonl", RECORD);
+    let root = data.path().join("root");
+    std::os::unix::fs::symlink(&path, &root).unwrap();
+    for path in [path, root] {
+        let (ids, skipped) = read(Some(Format::Jsonl), false, &[path]).unwrap();
+        assert_eq!(ids, ["1"]);
+        assert_eq!(skipped, "skipped 3 other files (links: 2, hidden: 1)");
+    }
 }
 
 /// As `save_to_disk` of the library `datasets` writes them.
@@ -153,7 +178,10 @@ fn a_folder_of_tables_alone_needs_no_format() {
     let (ids, skipped) = read(&[folder.path()]).unwrap();
     let expected: Vec<String> = rows(&one).chain(rows(&two)).collect();
     assert_eq!(ids, expected);
-    assert_eq!(skipped, "skipped 1 other file (without extension: 1)");
+    assert_eq!(
+        skipped,
+        "skipped 2 other files (hidden: 1, without extension: 1)"
+    );
     let (ids, _) = read(&[folder.path().join("sub"), one.clone()]).unwrap();
     assert_eq!(ids.len(), 10);
     // Another file beside them may be a text.

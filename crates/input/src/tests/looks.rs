@@ -4,7 +4,7 @@ use super::cutting::gzip;
 use super::*;
 
 /// A small file of each kind, what it looks like, and the endings of names that say so.
-const KINDS: [(&str, &[u8], &str, &[&str]); 11] = [
+const KINDS: [(&str, &[u8], &str, &[&str]); 13] = [
     (
         "jsonl",
         b"{\"id\": \"a\", \"text\": \"one two\"}\n",
@@ -54,6 +54,13 @@ const KINDS: [(&str, &[u8], &str, &[&str]); 11] = [
         &["arrow", "arrows", "feather"],
     ),
     ("feather", b"FEA1\0\0\0\0", "Feather 1", &[]),
+    ("zip", b"PK\x03\x04\x14\0\0\0", "a zip archive", &[]),
+    (
+        "utf16",
+        b"\xFF\xFEi\0d\0\n\0",
+        "UTF-16",
+        &["html", "htm", "xhtml"],
+    ),
 ];
 
 fn named(path: PathBuf) -> InputOptions {
@@ -155,7 +162,8 @@ fn standard_input_is_texts_unless_it_looks_like_something_else() {
         let lines = args(Format::Lines, &[]);
         let found = outcome(&lines, content, false);
         assert!(
-            found.is_ok() || ["parquet", "arrow", "stream", "feather"].contains(&kind),
+            found.is_ok()
+                || ["parquet", "arrow", "stream", "feather", "zip", "utf16"].contains(&kind),
             "{kind}"
         );
     }

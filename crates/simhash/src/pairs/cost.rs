@@ -97,10 +97,7 @@ mod tests {
             }
         }
         for distance in [64, u32::MAX] {
-            let error = LayoutError::Distance {
-                blocks: 64,
-                distance,
-            };
+            let error = LayoutError::TooFar { distance };
             assert_eq!(best_layout(9, distance), Err(error));
         }
     }

@@ -122,12 +122,22 @@ impl Corpus<'_> {
         Ok((known.collect(), batch.len()))
     }
 
+    /// The command that inserts the output.
+    fn insertion(&self, output: &Path) -> String {
+        let output = match output.as_os_str().to_str() {
+            Some("-") | None => "FILE".to_owned(),
+            Some(path) => quoted(path),
+        };
+        let (name, router) = (quoted(self.name), quoted(&self.args.router.router));
+        format!("simshard insert {output} --corpus {name} --router {router}")
+    }
+
     /// Adds what was kept, if that is asked for.
     pub(super) fn insert(&self, kept: &KeptDocuments, output: &Path) -> anyhow::Result<()> {
         if !self.args.insert {
             return Ok(());
         }
-        let (name, output) = (self.name, output.display());
+        let name = self.name;
         let inserted = block_on(async {
             let client = self.client()?;
             let bar = progress::bar("inserting", None);
@@ -144,9 +154,10 @@ impl Corpus<'_> {
         });
         let inserted = inserted.with_context(|| {
             format!(
-                "{output} is complete, and not all of it is in corpus {name}: insert it with `simshard \
-                 insert --corpus {name}`, and do not run this command again, which would leave out \
-                 what is in by now"
+                "{} is complete, and not all of it is in corpus {name}: insert it with `{}`, and do not run this \
+                 command again, which would leave out what is in by now",
+                output.display(),
+                self.insertion(output)
             )
         })?;
         note(format!(
@@ -155,6 +166,15 @@ impl Corpus<'_> {
         ));
         Ok(())
     }
+}
+
+/// A word of a command as a shell takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-:".contains(&byte);
+    if !word.is_empty() && word.bytes().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 /// The kept documents in batches that fit a message.
@@ -171,4 +191,35 @@ fn batches(kept: &KeptDocuments) -> impl Iterator<Item = Documents> {
         let keys = Queries::Fingerprints(fingerprints);
         Some(Documents { keys, ids })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_that_inserts_the_output_names_the_file_and_the_router() {
+        let args = AgainstArgs {
+            against: None,
+            insert: true,
+            router: RouterArgs {
+                router: "http://10.0.0.7:7460".to_owned(),
+                timeout_seconds: 1,
+            },
+        };
+        let corpus = Corpus {
+            name: "articles",
+            recipe: String::new(),
+            args: &args,
+        };
+        for (output, word) in [
+            ("out/clean.jsonl", "out/clean.jsonl"),
+            ("it's.jsonl", "'it'\\''s.jsonl'"),
+            ("-", "FILE"),
+        ] {
+            let expected =
+                format!("simshard insert {word} --corpus articles --router http://10.0.0.7:7460");
+            assert_eq!(corpus.insertion(Path::new(output)), expected);
+        }
+    }
 }

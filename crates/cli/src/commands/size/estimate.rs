@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::Context;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use simshard_simhash::{Fingerprint, Layout, Tables};
 use simshard_topology::{ShardId, ShardSet};
 
@@ -54,14 +54,24 @@ pub(super) struct Estimate {
     /// Shards that a document is in, on average.
     pub(super) shards_per_document: f64,
     pub(super) nodes: u32,
+    #[serde(serialize_with = "whole")]
     pub(super) memory_bytes: f64,
+    #[serde(serialize_with = "whole")]
     pub(super) memory_bytes_per_node: f64,
+    #[serde(serialize_with = "whole")]
     pub(super) disk_bytes: f64,
+    #[serde(serialize_with = "whole")]
     pub(super) disk_bytes_per_node: f64,
     /// From the start of a node to its first answer, on two cores, with its files in the memory of the system.
     pub(super) restart_seconds: f64,
     /// Of one process without a data directory and without replicas.
+    #[serde(serialize_with = "whole")]
     pub(super) memory_bytes_without_data: f64,
+}
+
+/// Writes a number of bytes as a whole one.
+fn whole<S: Serializer>(bytes: &f64, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_u64(bytes.round() as u64)
 }
 
 /// What the parts of a corpus take, each for itself.

@@ -1,5 +1,7 @@
 //! `dedup` of CSV: rows may take several lines.
 
+use std::fs;
+
 use super::{Folder, dedup, made, reference, refuse};
 
 /// Rows may take several lines, and end in any line break.
@@ -34,6 +36,45 @@ fn rows_of_csv_are_written_again_with_their_line_breaks() {
         dedup(&["-f", "csv", "-o", &out], nothing);
         assert_eq!(folder.read("out.csv"), nothing);
     }
+}
+
+#[test]
+fn what_is_no_csv_with_commas_is_named_as_what_it_is() {
+    let folder = Folder::new();
+    let out = folder.path("out.csv");
+    let utf16: Vec<u8> = "\u{feff}id,text\n1,a b\n"
+        .encode_utf16()
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    let input = folder.path("in.csv");
+    for (content, expected) in [
+        (
+            b"id;text\n1;a b\n".to_vec(),
+            "in.csv:1: the header is one column with \";\" in it, and CSV has commas",
+        ),
+        (
+            b"id\ttext\n1\ta b\n".to_vec(),
+            "the header is one column with \"\\t\" in it",
+        ),
+        (utf16, "in.csv looks like UTF-16"),
+        (
+            b"PK\x03\x04\x14\0".to_vec(),
+            "in.csv looks like a zip archive",
+        ),
+    ] {
+        fs::write(&input, content).unwrap();
+        let said = refuse(&[&input, "-o", &out], "");
+        assert!(said.contains(expected), "{said}");
+    }
+    let utf16 = "\u{feff}id,text\n"
+        .encode_utf16()
+        .flat_map(u16::to_be_bytes);
+    fs::write(&input, utf16.collect::<Vec<u8>>()).unwrap();
+    let said = refuse(&[&input, "-f", "csv", "-o", &out], "");
+    assert!(
+        said.contains("in.csv:1: the text looks like UTF-16: write it as UTF-8"),
+        "{said}"
+    );
 }
 
 /// TB1. Rows are written again by their lines, of which a longer one would not be kept.

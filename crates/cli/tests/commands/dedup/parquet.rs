@@ -179,7 +179,9 @@ fn the_longest_text_of_rows_is_kept_and_texts_without_words_stay() {
     }
     let said = refuse(&[&input, "-o", &out, "--keep", "newest:date"], "");
     assert!(
-        said.contains("needs fields, which jsonl has, and the format is parquet"),
+        said.contains(
+            "needs a field of JSON lines, as columns are not read for it, and the format is parquet"
+        ),
         "{said}"
     );
 }
@@ -250,17 +252,34 @@ fn standard_input_and_compressed_tables_give_the_same() {
 fn bad_rows_are_left_out_where_they_are_skipped() {
     let folder = Folder::new();
     let out = folder.path("out.parquet");
-    let records = made(71, 4, "random");
-    let texts = ["a b c", "", "d e f", "g h i"].map(|text| Some(text.to_owned()));
-    let texts = [&texts[..1], &[None], &texts[2..]].concat();
+    let mut records = made(71, 4, "random");
+    records[1].id = "b".repeat(1025);
+    let texts = ["a b c", "x y z", "d e f", "g h i"].map(|text| Some(text.to_owned()));
     let input = folder.write("in.parquet", table(&records, &texts, 3));
     let said = refuse(&[&input, "-o", &out], "");
+    assert!(said.contains("in.parquet: row 2: the id \"bbb"), "{said}");
+    assert!(!fs::exists(&out).unwrap());
+    let skipping = ["dedup", &input, "-o", &out, "--skip-bad-lines"];
+    let said = crate::said(&run(BINARY, skipping, ""));
     assert!(
-        said.contains("in.parquet: row 2: the column \"text\" is null"),
+        said.starts_with(&format!(
+            "skipped 1 bad row\n  {input}: row 2: the id \"bbb"
+        )),
         "{said}"
     );
-    assert!(!fs::exists(&out).unwrap());
-    dedup(&[&input, "-o", &out, "--skip-bad-lines"], "");
     let all = rows(&input);
     assert_eq!(rows(&out), [&all[..1], &all[2..]].concat());
+}
+
+#[test]
+fn a_text_that_is_null_is_kept_as_an_empty_one_is() {
+    let folder = Folder::new();
+    let out = folder.path("out.parquet");
+    let texts = ["a b c", "", "a b c"].map(|text| Some(text.to_owned()));
+    let texts = [&texts[..], &[None]].concat();
+    let input = folder.write("in.parquet", table(&made(72, 4, "random"), &texts, 3));
+    let said = dedup(&[&input, "-o", &out], "");
+    assert_eq!(said, "kept 3 of 4 documents, one of each cluster");
+    let all = rows(&input);
+    assert_eq!(rows(&out), [&all[..2], &all[3..]].concat());
 }

@@ -107,11 +107,11 @@ fn a_table_on_standard_input_is_read() {
 #[test]
 fn a_table_that_cannot_be_used_is_told_by_file_row_and_column() {
     let folder = Folder::new();
-    let whole = table(&[&[(1, "a", Some(FOX))], &[(2, "b", None)]]);
+    let whole = table(&[&[(1, "a", Some(FOX))], &[(2, "b\tc", Some(FOX))]]);
     let path = folder.write("pages.parquet", &whole);
     let with = |fields: [&'static str; 4]| [&[path.as_str()], &fields[..]].concat();
     for (fields, expected) in [
-        (FIELDS, "pages.parquet: row 2: the column \"body\" is null"),
+        (FIELDS, "pages.parquet: row 2: the id \"b\\tc\" has a tab"),
         (
             ["--id-field", "url", "--text-field", "text"],
             "pages.parquet has no column \"text\": its columns are \"number\", \"url\", \"body\"",
@@ -144,11 +144,7 @@ fn a_table_that_cannot_be_used_is_told_by_file_row_and_column() {
     folder.refuse(&args, b"", "cut.parquet is no whole Parquet file: ");
     let stdin = [&["--format", "parquet"], &FIELDS[..]].concat();
     folder.refuse(&stdin, b"", "<stdin> is no whole Parquet file: ");
-    folder.refuse(
-        &stdin,
-        &whole,
-        "<stdin>: row 2: the column \"body\" is null",
-    );
+    folder.refuse(&stdin, &whole, "<stdin>: row 2: the id \"b\\tc\" has a tab");
 }
 
 #[test]
@@ -162,5 +158,7 @@ fn bad_rows_are_counted_where_they_may_be_skipped() {
     assert_eq!(output.status.code(), Some(0), "{}", log(&output));
     let expected = format!("id\thash\nb\t{}\n", fingerprint(FOX));
     assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
-    assert_eq!(said(&output), "skipped 2 bad rows\n");
+    let expected = "skipped 1 bad row, 1 unhashable text\n  <stdin>: row 3: the id \"c\\td\" has a tab, a line break \
+                    or a NUL byte, which TSV cannot hold\n";
+    assert_eq!(said(&output), expected);
 }

@@ -1,0 +1,128 @@
+//! Where `dedup` writes: files and folders, and the list of what was dropped.
+
+use std::fs;
+use std::process::Command;
+
+use simshard_testkit::run;
+
+use super::{Folder, TEXTS, dedup, refuse};
+use crate::{BINARY, log};
+
+const FOX: &str = "{\"id\":\"fox\",\"text\":\"one two three four\"}\n";
+
+/// Compresses with a program of Python, which has all codecs.
+fn compressed(codec: &str, content: &str) -> Vec<u8> {
+    let program = format!(
+        "import sys,{codec}; sys.stdout.buffer.write({codec}.compress(sys.stdin.buffer.read()))"
+    );
+    let output = run("python3", ["-c", &program], content);
+    assert!(output.status.success(), "{}", log(&output));
+    output.stdout
+}
+
+#[test]
+fn what_is_only_read_is_recompressed_in_a_folder_where_that_is_asked_for() {
+    let folder = Folder::new();
+    let plain = folder.write("in/a.jsonl", FOX);
+    let second = "{\"id\":\"dog\",\"text\":\"five six seven\"}\n";
+    let bzip2 = folder.write(
+        "in/b.jsonl.bz2",
+        compressed("bz2", &(FOX.to_owned() + second)),
+    );
+    let xz = folder.write("in/c.jsonl.xz", compressed("lzma", second));
+    let out = folder.path("out");
+    let inputs = [&*plain, &bzip2, &xz, "-o", &out];
+    let said = refuse(&inputs, "");
+    assert!(said.contains("b.jsonl.bz2 would be bzip2: "), "{said}");
+    assert!(
+        said.contains("add --recompress gz or --recompress zst"),
+        "{said}"
+    );
+    dedup(&[&inputs[..], &["--recompress", "zst"]].concat(), "");
+    assert_eq!(folder.read("out/a.jsonl"), FOX);
+    let again = folder.path("again.jsonl");
+    for (name, expected) in [("b", second), ("c", "")] {
+        dedup(
+            &[&folder.path(&format!("out/{name}.jsonl.zst")), "-o", &again],
+            "",
+        );
+        assert_eq!(folder.read("again.jsonl"), expected);
+    }
+    let gz = folder.write("in/b.jsonl.gz", "");
+    let out = folder.path("other");
+    let said = refuse(&[&bzip2, &gz, "-o", &out, "--recompress", "gz"], "");
+    assert!(said.contains("would both be b.jsonl.gz"), "{said}");
+    let said = refuse(&[&plain, "-o", &again, "--recompress", "gz"], "");
+    assert!(said.contains("--recompress is for a folder"), "{said}");
+}
+
+#[test]
+fn a_folder_gives_a_folder_whatever_it_holds() {
+    let folder = Folder::new();
+    folder.write("in/sub/a.jsonl", TEXTS);
+    let (input, out) = (folder.path("in"), folder.path("out"));
+    dedup(&[&input, "--format", "jsonl", "-o", &out], "");
+    assert!(folder.read("out/sub/a.jsonl").contains("\"a\""));
+    folder.write("in/sub/b.jsonl", TEXTS);
+    let out = folder.path("two");
+    dedup(&[&input, "--format", "jsonl", "-o", &out], "");
+    assert_eq!(
+        folder.read("two/sub/a.jsonl"),
+        folder.read("out/sub/a.jsonl")
+    );
+    for out in ["-", &folder.path("out.jsonl"), &folder.write("file", "")] {
+        let said = refuse(&[&input, "--format", "jsonl", "-o", out], "");
+        assert!(said.contains("need a folder to go to"), "{said}");
+    }
+    assert_eq!(folder.names(), ["file", "in", "out", "two"]);
+}
+
+#[test]
+fn the_list_escapes_what_would_break_its_lines() {
+    let folder = Folder::new();
+    let ids = ["a\\tb", "c\\\\t\\nd", "e\\u0000\\r"];
+    let line = |id| format!("{{\"id\":\"{id}\",\"text\":\"one two three\"}}\n");
+    let input = folder.write("in.jsonl", ids.map(line).concat());
+    let (out, dropped) = (folder.path("out.jsonl"), folder.path("dropped.tsv"));
+    dedup(&[&input, "-o", &out, "--dropped", &dropped], "");
+    assert_eq!(folder.read("out.jsonl"), line(ids[0]));
+    let expected = "id\tkept\tdistance\nc\\\\t\\nd\ta\\tb\t0\ne\\0\\r\ta\\tb\t0\n";
+    assert_eq!(folder.read("dropped.tsv"), expected);
+}
+
+#[test]
+fn the_list_names_the_files_where_there_are_several() {
+    let folder = Folder::new();
+    let none = folder.write("in/0.jsonl", "");
+    let line = |text: &str| format!("{{\"id\":1,\"text\":\"{text}\"}}\n");
+    let one = folder.write("in/a.jsonl", line("one two three") + &line("x y z"));
+    let two = folder.write("in/b.jsonl", line("x y z") + &line("one two three"));
+    let (out, dropped) = (folder.path("out"), folder.path("dropped.tsv"));
+    dedup(&[&none, &one, &two, "-o", &out, "--dropped", &dropped], "");
+    let row = format!("1\t1\t0\t{two}\t{one}\n");
+    let expected = format!("id\tkept\tdistance\tfile\tkept_file\n{row}{row}");
+    assert_eq!(folder.read("dropped.tsv"), expected);
+}
+
+/// W2.
+#[test]
+fn a_limit_of_file_sizes_is_an_error_that_leaves_nothing() {
+    let folder = Folder::new();
+    let lines = (0..2000).map(|number| format!("{{\"id\":{number},\"text\":\"text {number}\"}}\n"));
+    let input = folder.write("in.jsonl", lines.collect::<String>());
+    let out = folder.path("out.jsonl");
+    let script = "ulimit -f 8; exec \"$0\" dedup \"$1\" -o \"$2\"";
+    let output = Command::new("sh")
+        .args(["-c", script, BINARY, &input, &out])
+        .output()
+        .unwrap();
+    let said = log(&output);
+    assert!(
+        said.contains("error: cannot write "),
+        "{:?}: {said}",
+        output.status
+    );
+    assert!(said.contains("File too large"), "{said}");
+    assert_eq!(folder.names(), ["in.jsonl"]);
+    assert!(fs::metadata(&input).is_ok());
+}
