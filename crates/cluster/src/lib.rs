@@ -13,6 +13,7 @@ mod corpus;
 mod durable_file;
 mod file;
 mod followed_layout;
+mod holders;
 mod key_value;
 mod key_value_metadata;
 mod keys;

@@ -12,12 +12,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use simshard_topology::replication::{Epoch, Learner, ShardRecord, ShardRecords, StoreId};
+use simshard_topology::replication::{ShardRecord, ShardRecords, StoreId};
 use simshard_topology::{CorpusUid, NodeId, ShardId, ShardMap, ShardSet};
 use uuid::Uuid;
 
 use crate::corpora::Corpora;
 use crate::corpus::{CorpusRecord, CorpusState};
+use crate::holders::Holders;
 use crate::key_value::{
     KeyValueError, KeyValueStore, MAX_OPERATIONS, Outcome, Revision, Snapshot, Transaction,
 };
@@ -188,91 +189,6 @@ pub async fn initialize(
     begun.map(|_| ()).ok_or(MetadataError::Raced)
 }
 
-/// The stores that hold each shard as a cluster begins.
-struct Holders<'a> {
-    map: &'a ShardMap,
-    stores: &'a BTreeMap<&'a NodeId, &'a RegisteredStore>,
-    /// Those that held it in sync by the newest record, where the cluster begins anew.
-    in_sync: BTreeMap<ShardId, (Epoch, Vec<StoreId>)>,
-}
-
-impl<'a> Holders<'a> {
-    fn of(
-        registered: &Registered,
-        stores: &'a BTreeMap<&'a NodeId, &'a RegisteredStore>,
-        map: &'a ShardMap,
-    ) -> Self {
-        let mut in_sync = BTreeMap::<_, (Epoch, Vec<StoreId>)>::new();
-        for store in &registered.stores {
-            for (&epoch, shards) in &store.in_sync {
-                for shard in shards.iter() {
-                    let (newest, holders) = in_sync.entry(shard).or_default();
-                    if epoch > *newest {
-                        (*newest, *holders) = (epoch, Vec::new());
-                    }
-                    if epoch == *newest {
-                        holders.push(store.id);
-                    }
-                }
-            }
-        }
-        Self {
-            map,
-            stores,
-            in_sync,
-        }
-    }
-
-    /// The first record of a shard. Where the cluster begins anew, stores that the map names and that do not hold the
-    /// shard in sync copy it at once.
-    fn first_record(&self, generation: u32, shard: ShardId) -> ShardRecord {
-        let in_sync = self.of_shard(shard);
-        let nodes = self.map.replicas(shard);
-        let record = ShardRecord::first(generation, &in_sync, random_nonce());
-        let mut record = record.with_want(nodes.len() as u8);
-        let planned = nodes.iter().map(|node| self.stores[node].id);
-        let others = planned.filter(|store| !in_sync.contains(store));
-        let added = record.epoch;
-        record.learners = others.map(|store| Learner { store, added }).collect();
-        record
-    }
-
-    /// Those that held the shard in sync, if any did. Else those that the map names and that have installed no record: one
-    /// that has may hold no copy, and would not start. The map's come first.
-    fn of_shard(&self, shard: ShardId) -> Vec<StoreId> {
-        let nodes = self.map.replicas(shard).iter();
-        let planned = nodes.map(|node| self.stores[node]);
-        let Some((_, in_sync)) = self.in_sync.get(&shard) else {
-            let new = planned.filter(|store| store.next_generation == 0);
-            return new.map(|store| store.id).collect();
-        };
-        let planned: Vec<StoreId> = planned.map(|store| store.id).collect();
-        let mut holders = in_sync.clone();
-        holders.sort_by_key(|store| !planned.contains(store));
-        holders
-    }
-
-    /// Refuses to begin with shards that no store holds in sync.
-    fn check_all_held(&self) -> Result<(), MetadataError> {
-        let shards: ShardSet = self.in_sync.keys().copied().collect();
-        let shards = ShardSet::ALL.difference(&shards);
-        if shards.is_empty() {
-            return Ok(());
-        }
-        Err(MetadataError::NotHeld { shards })
-    }
-
-    /// Refuses to begin with shards that no store may begin empty, either.
-    fn check_all_begin(&self) -> Result<(), MetadataError> {
-        let shards = ShardId::all().filter(|shard| self.of_shard(*shard).is_empty());
-        let shards: ShardSet = shards.collect();
-        if shards.is_empty() {
-            return Ok(());
-        }
-        Err(MetadataError::NoneBegins { shards })
-    }
-}
-
 /// Refuses a store that lacks what it must have held: its directory was lost, and it would answer as if nothing had been
 /// stored. Before the metadata named stores, every node held every live corpus.
 fn check_not_emptied(
@@ -407,6 +323,8 @@ mod tests {
     use std::collections::BTreeSet;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
+
+    use simshard_topology::replication::Epoch;
 
     use super::*;
     use crate::corpus::{CorpusName, random_corpus_uid};
@@ -776,8 +694,18 @@ mod tests {
         assert_eq!(in_sync(0), (vec![id(1), id(2)], vec![]));
         assert_eq!(in_sync(1), (vec![id(2)], vec![id(1)]));
         assert_eq!(in_sync(2), (vec![id(1)], vec![id(2)]));
+    }
 
-        // Without the one that holds it, nothing begins.
+    /// ME4: without the one that holds a shard, nothing begins.
+    #[tokio::test]
+    async fn a_cluster_begins_anew_with_all_shards_held_or_empty() {
+        let held = BTreeSet::from([random_corpus_uid()]);
+        let epoch = |number| Epoch {
+            generation: 0,
+            number,
+        };
+        let of = |shards: &[u8]| ShardSet::from_iter(shards.iter().copied().map(ShardId));
+        let rest = ShardSet::ALL.difference(&of(&[1, 2]));
         let keys = MemoryKeyValues::new();
         let holds_most = RegisteredStore {
             next_generation: 1,

@@ -5,9 +5,7 @@ mod texts;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use simshard_cluster::{
-    CorpusName, CorpusRecord, CorpusState, CorpusUid, KeyValueError, MetadataError,
-};
+use simshard_cluster::{CorpusName, CorpusRecord, CorpusState, CorpusUid, MetadataError};
 use simshard_proto::{MAX_MESSAGE_BYTES, MalformedColumns, Reason, Violations};
 use simshard_simhash::{Recipe, TakesNoTexts, TextRecipe};
 use simshard_topology::{NodeId, ShardSet};
@@ -259,15 +257,6 @@ impl RouterError {
             | Self::Fault
             | Self::Stopping => false,
         }
-    }
-
-    /// Whether the metadata store cannot be reached now.
-    pub(crate) const fn is_of_absent_metadata(&self) -> bool {
-        matches!(
-            self,
-            Self::MetadataLate(_)
-                | Self::Metadata(MetadataError::KeyValues(KeyValueError::Unreachable { .. }))
-        )
     }
 
     /// Names and values for programs.

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use simshard_cluster::{CorpusName, CorpusRecord, CorpusState};
+use simshard_cluster::{CorpusName, CorpusRecord, CorpusState, KeyValueError, MetadataError};
 use simshard_simhash::{Layout, Recipe, Tables, TextRecipe};
 use tokio::time::timeout;
 
@@ -69,7 +69,7 @@ impl RememberedCorpora {
             return self.reread(name).await;
         };
         match timeout(ANSWER_TIME, self.reread(name)).await {
-            Ok(Err(error)) if !error.is_of_absent_metadata() => Err(error),
+            Ok(Err(error)) if !is_absence(&error) => Err(error),
             Ok(Ok(corpus)) => Ok(corpus),
             Ok(Err(_)) | Err(_) => Ok(remembered),
         }
@@ -79,6 +79,15 @@ impl RememberedCorpora {
     pub(crate) fn forget(&self, name: &CorpusName) {
         self.open.lock().remove(name);
     }
+}
+
+/// Whether the metadata store cannot be reached now.
+const fn is_absence(error: &RouterError) -> bool {
+    matches!(
+        error,
+        RouterError::MetadataLate(_)
+            | RouterError::Metadata(MetadataError::KeyValues(KeyValueError::Unreachable { .. }))
+    )
 }
 
 /// The corpus of a record. Only a live one can be used.

@@ -64,8 +64,8 @@ impl Router {
         self.cluster.view()
     }
 
-    /// The corpus of this name as the metadata store has it now, or as it is remembered while the store is away, if the
-    /// request's recipe is its own.
+    /// The corpus of this name as the metadata store has it now, if the request's recipe is its own. While the store is
+    /// away, the corpus as it is remembered.
     pub(crate) async fn newest(
         &self,
         name: &CorpusName,

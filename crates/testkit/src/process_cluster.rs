@@ -115,16 +115,11 @@ impl ProcessCluster {
 
     /// Starts the nodes, which register themselves, then a cluster of them: also where the metadata was lost.
     pub fn begin(&mut self) {
-        self.try_begin().expect("a cluster that begins");
+        self.try_begin(&[]).expect("a cluster that begins");
     }
 
-    /// The same. Answers what `cluster init` said if it failed; then no node runs.
-    pub fn try_begin(&mut self) -> Result<(), String> {
-        self.try_begin_with(&[])
-    }
-
-    /// The same, with more arguments of `cluster init`.
-    pub fn try_begin_with(&mut self, more: &[&str]) -> Result<(), String> {
+    /// The same, with more arguments of `cluster init`. Answers what it said if it failed; then no node runs.
+    pub fn try_begin(&mut self, more: &[&str]) -> Result<(), String> {
         // Each waits until the cluster has begun.
         let start = |number| Waiting::start(binary(), self.node_args(number));
         let starting: Vec<Waiting> = (0..self.nodes.len()).map(start).collect();

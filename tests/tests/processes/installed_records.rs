@@ -210,7 +210,7 @@ async fn a_cluster_does_not_begin_anew_with_a_directory_that_lost_its_documents(
     let lost = cluster.folder().join("n2");
     let aside = cluster.folder().join("aside");
     fs::rename(&lost, &aside).unwrap();
-    let told = block_in_place(|| cluster.try_begin()).unwrap_err();
+    let told = block_in_place(|| cluster.try_begin(&[])).unwrap_err();
     assert!(told.contains("node n2 lacks corpora or records"), "{told}");
 
     fs::remove_dir_all(&lost).unwrap();
@@ -234,7 +234,7 @@ async fn a_lost_directory_is_copied_once_the_cluster_has_begun_anew() {
         cluster.end_router(0, End::Stopped);
         fs::remove_file(cluster.metadata_file()).unwrap();
         cluster.lose_data(1);
-        cluster.try_begin_with(&["--lost", "n2"]).unwrap();
+        cluster.try_begin(&["--lost", "n2"]).unwrap();
         cluster.start_router(0);
     });
     let client = cluster.client();

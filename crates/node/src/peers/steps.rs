@@ -2,7 +2,7 @@
 //! copied all.
 //!
 //! # Invariants
-//! - PE3: a dead store leaves only if as many stores in sync as the record needs have answered lately: a process that is
+//! - PE3: a dead store leaves only if as many stores in sync as the record needs have answered lately. So a process that is
 //!   cut off from all others takes none out. An eviction that would be refused stands in the way of no other step.
 //! - PE4: the own store comes only to a shard that has too few replicas and a live store in sync. To one that it never
 //!   held, it comes only after a while.

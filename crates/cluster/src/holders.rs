@@ -1,0 +1,96 @@
+//! Which stores hold a shard as a cluster begins, or begins anew after its metadata was lost (ME4).
+
+use std::collections::BTreeMap;
+
+use simshard_topology::replication::{Epoch, Learner, ShardRecord, StoreId};
+use simshard_topology::{NodeId, ShardId, ShardMap, ShardSet};
+
+use crate::membership::random_nonce;
+use crate::records::RegisteredStore;
+use crate::registered::Registered;
+use crate::store::MetadataError;
+
+/// The stores that hold each shard as a cluster begins.
+pub(crate) struct Holders<'a> {
+    map: &'a ShardMap,
+    stores: &'a BTreeMap<&'a NodeId, &'a RegisteredStore>,
+    /// Those that held it in sync by the newest record, where the cluster begins anew.
+    in_sync: BTreeMap<ShardId, (Epoch, Vec<StoreId>)>,
+}
+
+impl<'a> Holders<'a> {
+    pub(crate) fn of(
+        registered: &Registered,
+        stores: &'a BTreeMap<&'a NodeId, &'a RegisteredStore>,
+        map: &'a ShardMap,
+    ) -> Self {
+        let mut in_sync = BTreeMap::<_, (Epoch, Vec<StoreId>)>::new();
+        for store in &registered.stores {
+            for (&epoch, shards) in &store.in_sync {
+                for shard in shards.iter() {
+                    let (newest, holders) = in_sync.entry(shard).or_default();
+                    if epoch > *newest {
+                        (*newest, *holders) = (epoch, Vec::new());
+                    }
+                    if epoch == *newest {
+                        holders.push(store.id);
+                    }
+                }
+            }
+        }
+        Self {
+            map,
+            stores,
+            in_sync,
+        }
+    }
+
+    /// The first record of a shard. Where the cluster begins anew, stores that the map names and that do not hold the
+    /// shard in sync copy it at once.
+    pub(crate) fn first_record(&self, generation: u32, shard: ShardId) -> ShardRecord {
+        let in_sync = self.of_shard(shard);
+        let nodes = self.map.replicas(shard);
+        let record = ShardRecord::first(generation, &in_sync, random_nonce());
+        let mut record = record.with_want(nodes.len() as u8);
+        let planned = nodes.iter().map(|node| self.stores[node].id);
+        let others = planned.filter(|store| !in_sync.contains(store));
+        let added = record.epoch;
+        record.learners = others.map(|store| Learner { store, added }).collect();
+        record
+    }
+
+    /// Those that held the shard in sync, if any did. Else those that the map names and that have installed no record: one
+    /// that has may hold no copy, and would not start. The map's come first.
+    fn of_shard(&self, shard: ShardId) -> Vec<StoreId> {
+        let nodes = self.map.replicas(shard).iter();
+        let planned = nodes.map(|node| self.stores[node]);
+        let Some((_, in_sync)) = self.in_sync.get(&shard) else {
+            let new = planned.filter(|store| store.next_generation == 0);
+            return new.map(|store| store.id).collect();
+        };
+        let planned: Vec<StoreId> = planned.map(|store| store.id).collect();
+        let mut holders = in_sync.clone();
+        holders.sort_by_key(|store| !planned.contains(store));
+        holders
+    }
+
+    /// Refuses to begin with shards that no store holds in sync.
+    pub(crate) fn check_all_held(&self) -> Result<(), MetadataError> {
+        let shards: ShardSet = self.in_sync.keys().copied().collect();
+        let shards = ShardSet::ALL.difference(&shards);
+        if shards.is_empty() {
+            return Ok(());
+        }
+        Err(MetadataError::NotHeld { shards })
+    }
+
+    /// Refuses to begin with shards that no store may begin empty, either.
+    pub(crate) fn check_all_begin(&self) -> Result<(), MetadataError> {
+        let shards = ShardId::all().filter(|shard| self.of_shard(*shard).is_empty());
+        let shards: ShardSet = shards.collect();
+        if shards.is_empty() {
+            return Ok(());
+        }
+        Err(MetadataError::NoneBegins { shards })
+    }
+}
