@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn layouts_without_a_corpus_are_refused() {
-        use LayoutError::{Blocks, Distance, Tables};
+        use LayoutError::{Blocks, Distance, Tables, TooFar};
         for (blocks, distance, error) in [
             (0, 0, Blocks { blocks: 0 }),
             (65, 3, Blocks { blocks: 65 }),
@@ -287,12 +287,13 @@ mod tests {
             ),
             (
                 3,
-                u32::MAX,
+                63,
                 Distance {
                     blocks: 3,
-                    distance: u32::MAX,
+                    distance: 63,
                 },
             ),
+            (3, u32::MAX, TooFar { distance: u32::MAX }),
             (
                 46,
                 2,
