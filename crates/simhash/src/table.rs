@@ -31,6 +31,7 @@ pub struct Table {
     /// The bits of the chosen blocks, where they are in a fingerprint.
     prefix_mask: u64,
     prefix_bits: u32,
+    first_bits: u64,
     lead_group: u32,
     segments: Box<[Segment]>,
     /// The unchosen blocks before the last chosen one, permuted.
@@ -49,6 +50,7 @@ impl Table {
             .clone()
             .fold(0, |mask, letter| mask | layout.block_mask(letter));
         let segments = segments(layout, leading.chain(trailing));
+        let first = layout.block_mask(chosen.trailing_zeros());
         let last = 63 - chosen.leading_zeros();
         let skipped = (0..last).filter(|letter| !is_chosen(letter));
         let permuted = |letter| permute(&segments, layout.block_mask(letter));
@@ -57,6 +59,7 @@ impl Table {
             chosen,
             prefix_mask,
             prefix_bits: prefix_mask.count_ones(),
+            first_bits: first & !(first >> 8),
             lead_group: chosen.trailing_zeros(),
             segments,
             skipped,
@@ -125,6 +128,11 @@ impl Table {
     #[must_use]
     pub fn leading_byte(&self, fingerprint: Fingerprint) -> u8 {
         (self.permute(fingerprint) >> 56) as u8
+    }
+
+    /// The first bits of the first chosen block, at most eight, where they are in a fingerprint.
+    pub(crate) const fn first_bits(&self) -> u64 {
+        self.first_bits
     }
 
     /// The shards that can hold a match of a query: one where the prefix has 8 bits or more. A

@@ -16,7 +16,7 @@ pub use matches::{BulkMatches, Match};
 /// Fewest and most queries that one task of a bulk search takes. A task goes through one table
 /// after the other, and all tables do not fit the cache. The more queries a table serves at a time,
 /// the fewer of its lines are loaded again.
-const CHUNK: (usize, usize) = (1 << 14, 1 << 18);
+const CHUNK: (usize, usize) = (1 << 14, 1 << 20);
 
 /// Fingerprints that are looked up together.
 const BULK: usize = 64;
@@ -205,10 +205,10 @@ mod tests {
         for (threads, queries, expected) in [
             (1, 0, 1 << 14),
             (1, 100, 1 << 14),
-            (1, 1_000_000, 250_000),
-            (2, 1_000_000, 250_000),
+            (1, 1_000_000, 1_000_000),
+            (2, 1_000_000, 500_000),
             (2, 100_000, 50_000),
-            (3, 1_600_000, 177_778),
+            (3, 1_600_000, 533_334),
             (16, 100_000, 1 << 14),
         ] {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);

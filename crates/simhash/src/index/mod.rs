@@ -12,6 +12,7 @@
 //! each. Where buckets are small, it costs more than the sequential probes save. When this was measured, it cost a
 //! sixth of the queries a second at (5, 3), n = 1M.
 
+mod batch;
 mod few;
 mod run;
 mod search;

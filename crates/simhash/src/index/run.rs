@@ -35,6 +35,9 @@ const LARGE_BUCKET_ENTRIES: usize = 32;
 /// Buckets for each query of a search: if there are more, few queries share one.
 const MOST_BUCKETS_A_QUERY: usize = 4;
 
+/// So many queries share the load of a bucket that its distance from the one before does not matter.
+const MANY_QUERIES_A_BUCKET: usize = 10;
+
 /// Most cache lines of a bucket that are prefetched; the processor itself prefetches the others.
 const LINES: usize = 16;
 
@@ -138,6 +141,11 @@ impl Run {
     pub(super) fn wants_order(&self, queries: usize) -> bool {
         let buckets = self.directory().len();
         self.len() > LARGE_BUCKET_ENTRIES * buckets && queries * MOST_BUCKETS_A_QUERY > buckets
+    }
+
+    /// Whether many of the queries share a bucket on average.
+    pub(super) fn is_shared_by_many(&self, queries: usize) -> bool {
+        queries > MANY_QUERIES_A_BUCKET * self.directory().len()
     }
 
     /// Bytes of heap memory of the run.

@@ -4,25 +4,18 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
+use super::batch::{Batch, Cut, Parts};
 use super::few::Bounds;
 use super::run::Run;
 use super::sort::Permuted;
 use super::{Hit, Index, Search, mixed_bits, shared_bits};
 use crate::Fingerprint;
-use crate::counting;
 use crate::scan::{self, BATCH, HitBuffer, Packed, Probe, Sink, Zeroed};
 use crate::table::Table;
 use crate::tables::ActiveTables;
 
 /// Fewer queries than this are searched one by one.
 const BATCHED_QUERIES: usize = 16;
-
-/// Where the two leading bytes of a value begin, by which queries are sorted; further down if all share leading bits.
-const LOW: u32 = 48;
-const HIGH: u32 = 56;
-
-/// Values of a byte.
-const BYTES: usize = 256;
 
 /// Entries that a search of many queries collects before it hands them on.
 const ROOM: usize = 1024;
@@ -95,38 +88,65 @@ impl Index {
         queries: &[Fingerprint],
         hit: &mut impl FnMut(Hit) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let mut found = HitBuffer::with_room(ROOM);
         let mut batch = Batch::default();
+        let mut found = HitBuffer::with_room(ROOM);
+        let mut parts = Parts::of(queries);
         for place in self.searched(search) {
-            let wants_order = |run: &Run| run.wants_order(queries.len());
-            let ordered = self.runs(place).iter().any(wants_order);
-            let step = if ordered { queries.len() } else { BATCH };
-            for start in (0..queries.len()).step_by(step) {
-                let end = queries.len().min(start + step);
-                batch.fill(self, place, start as u32, &queries[start..end]);
-                if ordered {
-                    batch.order(shared_bits(self.shard));
+            let cut = self.cut(place, queries.len());
+            parts.cut(cut);
+            for part in parts.iter() {
+                batch.fill(self, place, part);
+                match cut {
+                    Cut::Every(_) => {}
+                    Cut::Whole => batch.order(shared_bits(self.shard)),
+                    Cut::By(_) => batch.order_part(),
                 }
-                let mut take = |found: &mut HitBuffer| {
-                    for (query, difference) in found.drain() {
-                        let query = batch.places[query as usize];
-                        let of = queries[query as usize];
-                        self.report(search, place, query, of, difference, hit)?;
-                    }
-                    ControlFlow::Continue(())
-                };
-                for run in self.runs(place) {
-                    let probe = self.probe(search, place, run.packed());
-                    let mut sink = Sink {
-                        found: &mut found,
-                        full: &mut take,
-                    };
-                    scan::probe(self.level, &probe, &batch.permuted, &mut sink)?;
-                }
-                take(&mut found)?;
+                self.search_batch(search, place, queries, &batch, &mut found, hit)?;
             }
         }
         ControlFlow::Continue(())
+    }
+
+    /// How queries go through a table. Grouping takes less time than sorting all, but leaves the buckets of a group
+    /// far from each other. That pays where enough queries share what is loaded.
+    fn cut(&self, place: usize, queries: usize) -> Cut {
+        let runs = self.runs(place);
+        if !runs.iter().any(|run| run.wants_order(queries)) {
+            Cut::Every(BATCH)
+        } else if self.shard.is_none() && runs[0].is_shared_by_many(queries) {
+            Cut::By(self.tables.get(place).first_bits())
+        } else {
+            Cut::Whole
+        }
+    }
+
+    /// Calls `hit` for the matches of a batch in the table that it was filled for.
+    fn search_batch(
+        &self,
+        search: &Search,
+        place: usize,
+        queries: &[Fingerprint],
+        batch: &Batch,
+        found: &mut HitBuffer,
+        hit: &mut impl FnMut(Hit) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let mut take = |found: &mut HitBuffer| {
+            for (query, difference) in found.drain() {
+                let query = batch.places[query as usize];
+                let of = queries[query as usize];
+                self.report(search, place, query, of, difference, hit)?;
+            }
+            ControlFlow::Continue(())
+        };
+        for run in self.runs(place) {
+            let probe = self.probe(search, place, run.packed());
+            let mut sink = Sink {
+                found: &mut *found,
+                full: &mut take,
+            };
+            scan::probe(self.level, &probe, &batch.permuted, &mut sink)?;
+        }
+        take(found)
     }
 
     /// The tables that a search must go through.
@@ -258,72 +278,5 @@ impl Index {
             }
         }
         present
-    }
-}
-
-/// The queries of a batch that concern one table of an index, permuted and mixed.
-#[derive(Default)]
-struct Batch {
-    permuted: Vec<u64>,
-    /// The places of these queries among all.
-    places: Vec<u32>,
-    /// Room to sort the queries and their places.
-    ordered: Vec<(u64, u32)>,
-}
-
-impl Batch {
-    fn fill(&mut self, index: &Index, place: usize, start: u32, queries: &[Fingerprint]) {
-        let table = index.tables.get(place);
-        self.permuted.resize(queries.len(), 0);
-        let targets = self.permuted.chunks_mut(BATCH);
-        for (queries, permuted) in queries.chunks(BATCH).zip(targets) {
-            scan::permute(index.level, table, queries, permuted);
-        }
-        self.places.clear();
-        self.places.extend(start..start + queries.len() as u32);
-        if let Some(shard) = index.shard {
-            self.keep(table, shard);
-        }
-        scan::mix_all(
-            index.level,
-            mixed_bits(table, index.shard),
-            &mut self.permuted,
-        );
-    }
-
-    /// Sorts the queries by the two bytes behind the bits that they share, first by the lower one. Queries of one
-    /// bucket, or of neighbouring ones, then follow each other.
-    fn order(&mut self, shared: u32) {
-        let low = |value: u64| usize::from((value << shared >> LOW) as u8);
-        let high = |value: u64| usize::from((value << shared >> HIGH) as u8);
-        let (mut lows, mut highs) = ([0_u32; BYTES], [0_u32; BYTES]);
-        let all = || self.permuted.iter().copied();
-        counting::count(&mut lows, all().map(low));
-        counting::count(&mut highs, all().map(high));
-        counting::to_starts(&mut lows);
-        counting::to_starts(&mut highs);
-        self.ordered.resize(self.permuted.len(), (0, 0));
-        let queries = all().zip(self.places.iter().copied());
-        let queries = queries.map(|(value, place)| (low(value), (value, place)));
-        counting::scatter(&mut lows, queries, &mut self.ordered);
-        for &(value, place) in &self.ordered {
-            let next = &mut highs[high(value)];
-            (self.permuted[*next as usize], self.places[*next as usize]) = (value, place);
-            *next += 1;
-        }
-    }
-
-    /// Keeps the queries that may have a match in a shard.
-    fn keep(&mut self, table: &Table, shard: u8) {
-        let mut kept = 0;
-        for place in 0..self.permuted.len() {
-            let permuted = self.permuted[place];
-            if table.leading_bytes(permuted).contains(&shard) {
-                self.permuted[kept] = permuted;
-                self.places[kept] = self.places[place];
-                kept += 1;
-            }
-        }
-        self.permuted.truncate(kept);
     }
 }

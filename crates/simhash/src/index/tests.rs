@@ -110,11 +110,11 @@ fn every_level_equals_a_linear_scan() {
 /// X5 and X6 where many queries share large buckets: they are put in order.
 #[test]
 fn queries_that_share_large_buckets_find_what_a_linear_scan_does() {
-    for (blocks, distance) in [(7, 6), (10, 9)] {
+    for (blocks, distance) in [(7, 6), (10, 9), (20, 18)] {
         let tables = Arc::new(Tables::new(Layout::new(blocks, distance).unwrap()));
         for data in Data::ALL {
             let set = distinct(data, 40_000, 51);
-            let queries = synthetic::queries(&set, 400, distance, 52);
+            let queries = synthetic::queries(&set, 1_500, distance, 52);
             let search = Search {
                 active: ActiveTables::All,
                 max_distance: distance,
@@ -126,9 +126,39 @@ fn queries_that_share_large_buckets_find_what_a_linear_scan_does() {
                 let what = format!("({blocks}, {distance}) {} {level:?}", data.name());
                 assert!(index.runs(0)[0].wants_order(queries.len()), "{what}");
                 assert!(!index.runs(0)[0].wants_order(15), "{what}");
+                let many = index.runs(0)[0].is_shared_by_many(queries.len());
+                assert_eq!(many, blocks != 7, "{what}");
                 assert_eq!(hits(&index, &search, &queries), expected, "{what}");
             }
         }
+    }
+}
+
+/// X6 where many queries share large buckets of a shard.
+#[test]
+fn queries_that_share_large_buckets_of_a_shard_find_what_belongs_to_it() {
+    let tables = Arc::new(Tables::new(Layout::new(7, 6).unwrap()));
+    let set = distinct(Data::Random, 80_000, 61);
+    let queries = synthetic::queries(&set, 400, 6, 62);
+    let search = Search {
+        active: ActiveTables::All,
+        max_distance: 6,
+    };
+    let all = linear_scan(&set, &queries, 6);
+    for shard in [0, 0x9f] {
+        let mut index = Index::of_shard(tables.clone(), shard);
+        let held = |f: &Fingerprint| tables.iter().any(|table| table.leading_byte(*f) == shard);
+        index.insert_new(set.iter().copied().filter(held).collect());
+        assert!(index.runs(0)[0].wants_order(queries.len()));
+        let belongs = |hit: &&Hit| {
+            let difference = queries[hit.query as usize].0 ^ hit.fingerprint.0;
+            let mut shared = tables
+                .iter()
+                .filter(|table| table.shares_prefix(difference));
+            shared.next().unwrap().leading_byte(hit.fingerprint) == shard
+        };
+        let expected: Vec<Hit> = all.iter().filter(belongs).copied().collect();
+        assert_eq!(hits(&index, &search, &queries), expected, "{shard}");
     }
 }
 

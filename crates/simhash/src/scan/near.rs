@@ -19,6 +19,9 @@
 
 use std::ops::ControlFlow;
 
+#[cfg(target_arch = "x86_64")]
+use smallvec::SmallVec;
+
 use super::packed::{HEAD, Packed, Places};
 use super::{Level, prefetch};
 #[cfg(target_arch = "x86_64")]
@@ -38,6 +41,10 @@ const WAITING_ENTRIES: usize = 32;
 /// them.
 #[cfg(target_arch = "x86_64")]
 pub(super) const STRETCH: usize = 64;
+
+/// Masks in a head before they take memory from the heap.
+#[cfg(target_arch = "x86_64")]
+const HEAD_MASKS: usize = 4;
 
 /// Buckets of several prefixes that have more entries are narrowed by bisection before they are read.
 const LINEAR_BUCKET_ENTRIES: usize = 512;
@@ -69,6 +76,14 @@ impl Probe<'_> {
     pub(super) fn head_distance(&self) -> u32 {
         let elsewhere = self.differ.iter().filter(|&&mask| self.run.head(mask) == 0);
         self.max_distance.saturating_sub(elsewhere.count() as u32)
+    }
+
+    /// Of each of these, some bit of the head must differ: the masks without a bit of the tail.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn head_masks(&self) -> SmallVec<[u32; HEAD_MASKS]> {
+        let tail = low_bits(8 * (self.run.width - HEAD) as u32);
+        let in_head = self.differ.iter().filter(|&&mask| mask & tail == 0);
+        in_head.map(|&mask| self.run.head(mask)).collect()
     }
 
     /// The entries that may share their prefix with `value`, where many are in its bucket.

@@ -23,8 +23,9 @@ macro_rules! kernels {
                 sink: &mut Sink,
             ) -> ControlFlow<()> {
                 let most = probe.head_distance() as i32;
+                let masks = probe.head_masks();
                 pipeline(probe, queries, |one| {
-                    scan_places::<true>(probe, most, one, sink)
+                    scan_places::<true>(probe, most, &masks, one, sink)
                 })
             }
 
@@ -35,7 +36,7 @@ macro_rules! kernels {
                 one: One,
                 sink: &mut Sink,
             ) -> ControlFlow<()> {
-                scan_places::<false>(probe, probe.head_distance() as i32, one, sink)
+                scan_places::<false>(probe, probe.head_distance() as i32, &[], one, sink)
             }
 
             /// A copy for each of the two callers: a function that only one calls is inlined.
@@ -44,6 +45,7 @@ macro_rules! kernels {
             fn scan_places<const PIPELINED: bool>(
                 probe: &Probe,
                 most: i32,
+                masks: &[u32],
                 one: One,
                 sink: &mut Sink,
             ) -> ControlFlow<()> {
@@ -68,9 +70,24 @@ macro_rules! kernels {
                     if near(least) == 0 {
                         continue;
                     }
-                    for (line, first) in lines.iter().zip((first..).step_by(LINE_HEADS)) {
-                        let near = near(distances(line));
+                    // The processor would mispredict a branch for each line. Most of what is near belongs to other
+                    // tables, which the masks show without a look at single heads.
+                    let mut near_lines = 0_u64;
+                    for (place, line) in lines.iter().enumerate() {
+                        near_lines |= u64::from(near(distances(line)) != 0) << place;
+                    }
+                    while near_lines != 0 {
+                        let place = near_lines.trailing_zeros();
+                        near_lines &= near_lines - 1;
+                        let line = &lines[place as usize];
+                        let difference = _mm512_xor_si512(load(line), head);
+                        let mut near = near($popcount(difference));
+                        for &mask in masks {
+                            near &=
+                                _mm512_test_epi32_mask(difference, _mm512_set1_epi32(mask as i32));
+                        }
                         if near != 0 {
+                            let first = first + place * LINE_HEADS as u32;
                             check_near(probe, one, first, near, sink)?;
                         }
                     }

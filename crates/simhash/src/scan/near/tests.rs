@@ -141,12 +141,13 @@ fn every_level_finds_what_is_near_in_runs_of_any_width() {
                 let queries = run.queries(&mut rng);
                 let prefix_bits = 64 - shift + rng.u32(0..=shift.min(9));
                 let suffix = u64::MAX.unbounded_shr(prefix_bits);
-                let masks = [suffix & 0xff, suffix & !0x3];
+                // The last lies in the head.
+                let masks = [suffix & 0xff, suffix & !0x3, suffix & !(suffix >> 8)];
                 let probe = Probe {
                     run: run.packed(),
                     prefix: !suffix,
                     max_distance: rng.u32(0..9),
-                    differ: &masks[..rng.usize(0..=2)],
+                    differ: &masks[rng.usize(0..=3)..],
                 };
                 let expected = expected(&probe, &run.values, &queries);
                 for (level, batch) in
