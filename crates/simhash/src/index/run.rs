@@ -35,8 +35,8 @@ const LARGE_BUCKET_ENTRIES: usize = 32;
 /// Buckets for each query of a search: if there are more, few queries share one.
 const MOST_BUCKETS_A_QUERY: usize = 4;
 
-/// So many queries share the load of a bucket that its distance from the one before does not matter.
-const MANY_QUERIES_A_BUCKET: usize = 10;
+/// If more queries share a bucket, its distance from the one before does not matter: they share its load.
+const QUERIES_THAT_SHARE_A_LOAD: usize = 10;
 
 /// Most cache lines of a bucket that are prefetched; the processor itself prefetches the others.
 const LINES: usize = 16;
@@ -145,7 +145,7 @@ impl Run {
 
     /// Whether many of the queries share a bucket on average.
     pub(super) fn is_shared_by_many(&self, queries: usize) -> bool {
-        queries > MANY_QUERIES_A_BUCKET * self.directory().len()
+        queries > QUERIES_THAT_SHARE_A_LOAD * self.directory().len()
     }
 
     /// Bytes of heap memory of the run.
