@@ -54,19 +54,25 @@ impl<'a> Holders<'a> {
         let mut record = record.with_want(nodes.len() as u8);
         let planned = nodes.iter().map(|node| self.stores[node].id);
         let others = planned.filter(|store| !in_sync.contains(store));
+        let others = others.take(nodes.len().saturating_sub(in_sync.len()));
         let added = record.epoch;
         record.learners = others.map(|store| Learner { store, added }).collect();
         record
     }
 
-    /// Those that held the shard in sync, if any did. Else those that the map names and that have installed no record: one
-    /// that has may hold no copy, and would not start. The map's come first.
+    /// Those that held the shard in sync, if any did; the map's come first. Else those that the map names and that have
+    /// installed no record, or another one that has not. One that has may hold no copy, and would not start.
     fn of_shard(&self, shard: ShardId) -> Vec<StoreId> {
         let nodes = self.map.replicas(shard).iter();
         let planned = nodes.map(|node| self.stores[node]);
         let Some((_, in_sync)) = self.in_sync.get(&shard) else {
-            let new = planned.filter(|store| store.next_generation == 0);
-            return new.map(|store| store.id).collect();
+            let is_new = |store: &&RegisteredStore| store.next_generation == 0;
+            let new: Vec<StoreId> = planned.filter(is_new).map(|store| store.id).collect();
+            if !new.is_empty() {
+                return new;
+            }
+            let mut elsewhere = self.stores.values().copied().filter(is_new);
+            return elsewhere.next().map(|store| store.id).into_iter().collect();
         };
         let planned: Vec<StoreId> = planned.map(|store| store.id).collect();
         let mut holders = in_sync.clone();

@@ -165,7 +165,8 @@ impl CorpusService for CorpusGrpc {
         let deadline = self.deadline(&request);
         let name = &request.get_ref().name;
         let name = decode::corpus_name("name", name, Violations::default())?;
-        // Nodes that do not hold it are described, not refused, so one that is only remembered might be gone.
+        // Nodes that do not hold it are described, not refused, so one that is remembered might be gone. It is described only
+        // while the metadata is away.
         let corpus = self.router.newest(&name, "").await?;
         let contents = self.router.contents(&corpus, deadline).await?;
         let cluster = self.router.cluster();
@@ -356,7 +357,7 @@ impl CorpusService for CorpusGrpc {
         request: Request<pb::FingerprintRequest>,
     ) -> Result<Response<pb::FingerprintResponse>, Status> {
         let request = decode::fingerprint(request.into_inner())?;
-        // No node has a say in it, so a recipe that is only remembered might be old.
+        // No node has a say in it, so a recipe that is remembered might be old. It is used only while the metadata is away.
         let corpus = self.router.newest(&request.name, &request.recipe).await?;
         let fingerprints = request.batch.fingerprints(&corpus).await?;
         Ok(Response::new(pb::FingerprintResponse {

@@ -61,8 +61,8 @@ impl RememberedCorpora {
         Ok(corpus)
     }
 
-    /// The corpus of this name, as the store has it now. If the store is away, the corpus as it is remembered: nothing is
-    /// created or deleted meanwhile.
+    /// The corpus of this name, as the store has it now. If the store does not answer, the corpus as it is remembered: then
+    /// another router that reaches the store may have deleted it.
     pub(crate) async fn newest(&self, name: &CorpusName) -> Result<Arc<OpenCorpus>, RouterError> {
         let remembered = self.open.lock().get(name).map(Arc::clone);
         let Some(remembered) = remembered else {

@@ -87,11 +87,11 @@ impl Layout {
     /// # Errors
     /// If `m` is 0 or over 64, if `k >= 64` or `k >= m`, or if C(m, k) is over [`MAX_TABLES`].
     pub const fn new(blocks: u32, distance: u32) -> Result<Self, LayoutError> {
-        if distance >= MAX_BLOCKS {
-            return Err(LayoutError::TooFar { distance });
-        }
         if blocks == 0 || blocks > MAX_BLOCKS {
             return Err(LayoutError::Blocks { blocks });
+        }
+        if distance >= MAX_BLOCKS {
+            return Err(LayoutError::TooFar { distance });
         }
         if distance >= blocks {
             return Err(LayoutError::Distance { blocks, distance });
@@ -108,7 +108,8 @@ impl Layout {
     /// # Errors
     /// If no layout has this distance.
     pub fn for_documents(documents: f64, distance: u32) -> Result<Self, LayoutError> {
-        let least = Self::new(distance.saturating_add(1), distance)?;
+        let fewest = distance.saturating_add(1).min(MAX_BLOCKS);
+        let least = Self::new(fewest, distance)?;
         let layouts =
             (distance + 1..=MAX_BLOCKS).map_while(|blocks| Self::new(blocks, distance).ok());
         let cost = |layout: &Self| {

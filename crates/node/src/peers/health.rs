@@ -21,8 +21,8 @@ pub(super) const SILENT_AFTER: Duration = Duration::from_millis(1000);
 /// A silent store is dead after this time if there is no other process to ask.
 const DEAD_ALONE_AFTER: Duration = Duration::from_millis(1400);
 
-/// If all of several stores are silent, it is rather this process that is cut off. The others have ample time to find it
-/// dead before it finds them dead.
+/// The same if all of several stores are silent: it is rather this process that is cut off. The others have ample time to
+/// find it dead before it finds them dead. Also if the others that live have just started, and may yet hear the store.
 const DEAD_TO_ONE_CUT_OFF_AFTER: Duration = Duration::from_secs(5);
 
 /// A store that has never answered this process may be starting. It is silent only after this time.
@@ -204,13 +204,16 @@ impl Others {
         } else {
             DEAD_ALONE_AFTER
         };
+        let silence = |store: &StoreId| self.by_store[store].silence(now);
         let is_dead = |store: &StoreId| {
-            let has_heard = |other: &StoreId| !self.by_store[other].unheard_by_it.contains(store);
-            let mut witnesses = live
-                .iter()
-                .filter(|other| may_know(**other, *store) && has_heard(other));
+            let may_know = live.iter().filter(|other| may_know(**other, *store));
+            let (witnesses, deaf): (Vec<_>, Vec<_>) =
+                may_know.partition(|other| !self.by_store[*other].unheard_by_it.contains(store));
+            let mut witnesses = witnesses.into_iter();
             match witnesses.next() {
-                None => self.by_store[store].silence(now) >= alone_after,
+                // Those that have just started may yet hear it.
+                None if !deaf.is_empty() => silence(store) >= DEAD_TO_ONE_CUT_OFF_AFTER,
+                None => silence(store) >= alone_after,
                 Some(first) => std::iter::once(first)
                     .chain(witnesses)
                     .any(|other| self.by_store[other].silent_to_it.contains(store)),
@@ -304,7 +307,6 @@ mod tests {
         assert_eq!(unknown(&scene), BTreeSet::from([A]));
         // It knows no other.
         let only = BTreeSet::from([A]);
-        scene.others.by_store.remove(&B);
         scene.others.look(scene.now, &only);
         assert_eq!(scene.dead(), [A]);
     }
@@ -331,8 +333,16 @@ mod tests {
             unheard_stores: BTreeSet::from([A]),
             ..Sign::default()
         };
-        let health = scene.others.by_store.get_mut(&B).unwrap();
-        health.note(scene.now, has_not_heard);
+        let note = |scene: &mut Scene, sign| {
+            let health = scene.others.by_store.get_mut(&B).unwrap();
+            health.note(scene.now, sign);
+        };
+        note(&mut scene, has_not_heard.clone());
+        // It may yet hear it.
+        assert_eq!(scene.dead(), []);
+        scene.pass(DEAD_TO_ONE_CUT_OFF_AFTER, &[(B, none())]);
+        assert_eq!(scene.dead(), []);
+        note(&mut scene, has_not_heard);
         assert_eq!(scene.dead(), [A]);
     }
 

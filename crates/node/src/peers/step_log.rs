@@ -8,9 +8,9 @@ use simshard_topology::replication::{ShardRecords, Step, StoreId};
 use simshard_topology::{ShardId, ShardSet};
 use tracing::{info, warn};
 
-/// The step that was last chosen for each shard.
+/// The step that was last chosen for each shard, and why the node leaves the shard, if it does by that.
 #[derive(Debug, Default)]
-pub(super) struct Chosen(Mutex<BTreeMap<ShardId, Step>>);
+pub(super) struct Chosen(Mutex<BTreeMap<ShardId, (Step, Cause)>>);
 
 /// Why a node leaves shards by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,29 +21,21 @@ pub(super) enum Cause {
     NoSource,
 }
 
-/// What the log says of a step, and the other store that it is about.
+/// What the log says of a step, and the store that leaves, if one does.
 type Line = (&'static str, Option<StoreId>);
 
 impl Chosen {
-    /// Takes note of a step, and hands it on.
-    pub(super) fn noted(&self, shard: ShardId, step: Option<Step>) -> Option<Step> {
-        let step = step?;
-        self.0.lock().insert(shard, step);
-        Some(step)
+    /// Takes note of a step.
+    pub(super) fn note(&self, shard: ShardId, step: Step, cause: Cause) {
+        self.0.lock().insert(shard, (step, cause));
     }
 
     /// Tells of those that were taken.
-    pub(super) fn tell(
-        self,
-        taken: &ShardRecords,
-        own: StoreId,
-        cause: Cause,
-        layout: &ClusterLayout,
-    ) {
-        for ((says, other), shards) in self.lines(taken, own, cause) {
+    pub(super) fn tell(self, taken: &ShardRecords, own: StoreId, layout: &ClusterLayout) {
+        for ((says, other), shards) in self.lines(taken, own) {
             match other {
-                None if says == said_of(cause) => warn!(%shards, "{says}"),
                 None => info!(%shards, "{says}"),
+                Some(store) if store == own => warn!(%shards, "{says}"),
                 Some(store) => {
                     let node = layout.node_of(store).map(|node| &node.id);
                     let node = node.map_or_else(|| store.to_string(), ToString::to_string);
@@ -53,10 +45,10 @@ impl Chosen {
         }
     }
 
-    fn lines(self, taken: &ShardRecords, own: StoreId, cause: Cause) -> BTreeMap<Line, ShardSet> {
+    fn lines(self, taken: &ShardRecords, own: StoreId) -> BTreeMap<Line, ShardSet> {
         let mut lines = BTreeMap::<Line, Vec<ShardId>>::new();
         let chosen = self.0.into_inner().into_iter();
-        for (shard, step) in chosen.filter(|(shard, _)| taken.contains_key(shard)) {
+        for (shard, (step, cause)) in chosen.filter(|(shard, _)| taken.contains_key(shard)) {
             let line = line_of(step, own, cause);
             lines.entry(line).or_default().push(shard);
         }
@@ -68,17 +60,18 @@ impl Chosen {
 }
 
 fn line_of(step: Step, own: StoreId, cause: Cause) -> Line {
-    let other = |store| (store != own).then_some(store);
     match step {
         Step::AddLearner(_) => ("this node comes to shards, as a learner", None),
         Step::Promote { .. } => ("this node holds shards in sync", None),
-        Step::Evict(store) | Step::DropLearner(store) if store == own => (said_of(cause), None),
+        Step::Evict(store) | Step::DropLearner(store) if store == own => {
+            (said_of(cause), Some(own))
+        }
         Step::Evict(store) | Step::DropLearner(store) => (
             "shards go on without a node that does not answer",
             Some(store),
         ),
         Step::Keep => ("other replicas of shards are to be hot", None),
-        Step::Cool(store) => ("a replica of shards is to be cold again", other(store)),
+        Step::Cool(_) => ("a replica of shards is to be cold again", None),
     }
 }
 
@@ -119,19 +112,18 @@ mod tests {
             Step::AddLearner(own),
         ];
         for (shard, step) in (0..).zip(steps) {
-            chosen.noted(ShardId(shard), Some(step));
+            chosen.note(ShardId(shard), step, Cause::Damage);
         }
-        assert_eq!(chosen.noted(ShardId(9), None), None);
         // The last one was not taken.
         let taken = (0..4).map(|shard| (ShardId(shard), Arc::clone(&record)));
-        let lines = chosen.lines(&taken.collect(), own, Cause::Damage);
+        let lines = chosen.lines(&taken.collect(), own);
         let shards = |line: Line| lines[&line].to_string();
         assert_eq!(lines.len(), 3);
         assert_eq!(
             shards(line_of(Step::Evict(other), own, Cause::Damage)),
             "00,03"
         );
-        assert_eq!(shards((said_of(Cause::Damage), None)), "01");
+        assert_eq!(shards((said_of(Cause::Damage), Some(own))), "01");
         assert_eq!(shards(("this node holds shards in sync", None)), "02");
     }
 }

@@ -2,8 +2,9 @@
 //! copied all.
 //!
 //! # Invariants
-//! - PE3: a dead store leaves only if as many stores in sync as the record needs have answered lately. So a process that is
-//!   cut off from all others takes none out. An eviction that would be refused stands in the way of no other step.
+//! - PE3: a dead store leaves only if as many stores in sync as the record needs have answered lately, or all that it has.
+//!   So a process that is cut off from all others takes none out where two must be in sync. An eviction that would be
+//!   refused stands in the way of no other step.
 //! - PE4: the own store comes only to a shard that has too few replicas and a live store in sync. To one that it never
 //!   held, it comes only after a while.
 //! - PE6: a store that can write nothing, as it has no room or its disk hangs, is no learner: it neither comes nor stays
@@ -187,7 +188,8 @@ impl Members {
     }
 
     fn dead_leaving(&self, record: &ShardRecord) -> Option<Step> {
-        if self.live_in_sync(record) < record.least_in_sync() {
+        let least = record.least_in_sync().min(record.in_sync.len());
+        if self.live_in_sync(record) < least {
             return None;
         }
         let mut learners = record.learners.iter();
@@ -250,6 +252,19 @@ impl Members {
             .count()
     }
 
+    /// Why the own store leaves a shard, if it does by this step.
+    fn cause(&self, shard: ShardId, step: Step) -> Cause {
+        if self.disk_hangs {
+            Cause::DiskHangs
+        } else if step == Step::DropLearner(self.own) && !self.has_room {
+            Cause::NoRoom
+        } else if self.is_damaged(self.own, shard) {
+            Cause::Damage
+        } else {
+            Cause::NoSource
+        }
+    }
+
     /// Takes the next step of each record.
     async fn take_steps(
         &self,
@@ -261,22 +276,17 @@ impl Members {
         let chosen = Chosen::default();
         let steps = take_steps(
             keys,
-            |shard, record| chosen.noted(shard, self.step(shard, record)),
+            |shard, record| {
+                let step = self.step(shard, record)?;
+                chosen.note(shard, step, self.cause(shard, step));
+                Some(step)
+            },
             |shard, store| synced(others, self.own, engine, shard, store),
             |shard, store| self.searched(shard, store) == Searched::Lost,
         );
         match timeout(METADATA_PATIENCE, steps).await {
             Ok(steps) => {
-                let cause = if self.disk_hangs {
-                    Cause::DiskHangs
-                } else if !self.can_write() {
-                    Cause::NoRoom
-                } else if self.damaged[&self.own].is_empty() {
-                    Cause::NoSource
-                } else {
-                    Cause::Damage
-                };
-                chosen.tell(&steps?.taken, self.own, cause, layout);
+                chosen.tell(&steps?.taken, self.own, layout);
                 Ok(())
             }
             Err(_elapsed) => Err(NodeError::MetadataLate(METADATA_PATIENCE)),
@@ -353,7 +363,8 @@ mod tests {
         assert_eq!(step(&[], &[1, 2], &record), None);
         other.min_in_sync = 2;
         assert_eq!(step(&[], &[1, 2], &other), None);
-        other.min_in_sync = 1;
+        // Not even one of two is left.
+        other.in_sync.truncate(1);
         assert_eq!(step(&[], &[2], &other), drop);
     }
 

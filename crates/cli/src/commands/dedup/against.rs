@@ -154,8 +154,9 @@ impl Corpus<'_> {
         });
         let inserted = inserted.with_context(|| {
             format!(
-                "{} is complete, and not all of it is in corpus {name}: insert it with `{}`, and do not run this \
-                 command again, which would leave out what is in by now",
+                "{} is complete, and not all of it is in corpus {name}: insert it with `{}` and \
+                 this command's options about formats and fields; do not run this command again, which would leave out what \
+                 is in by now",
                 output.display(),
                 self.insertion(output)
             )
