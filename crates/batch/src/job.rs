@@ -1,6 +1,7 @@
 //! The steps that both searches have in common, from the options to the sorted documents and from
 //! the result to its place.
 
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
@@ -266,9 +267,10 @@ impl Stopwatch {
 }
 
 /// Tells how far a search is.
-pub(crate) fn show(bar: &ProgressBar) -> impl Fn(u64, u64) + Sync + '_ {
+pub(crate) fn show(bar: &ProgressBar) -> impl Fn(u64, u64) -> ControlFlow<()> + Sync + '_ {
     |done, steps| {
         bar.set_length(steps);
         bar.set_position(done);
+        ControlFlow::Continue(())
     }
 }

@@ -148,7 +148,7 @@ fn all_pairs(settings: &Settings) -> anyhow::Result<()> {
     let mut found = 0;
     let start = Instant::now();
     let set = FingerprintSet::from_unsorted(fingerprints);
-    let _ = search.pairs(&set, &|_, _| {}, &mut |batch| {
+    let _ = search.pairs(&set, &|_, _| ControlFlow::Continue(()), &mut |batch| {
         found += batch.len() as u64;
         if settings.check {
             pairs.extend(batch.iter().map(|pair| (pair.a, pair.b)));
@@ -169,7 +169,7 @@ fn clusters(settings: &Settings) -> anyhow::Result<()> {
         .then(|| check::pairs(&fingerprints, settings.distance));
     let start = Instant::now();
     let set = FingerprintSet::from_unsorted(fingerprints);
-    let clusters: Clusters = search.clusters(&set, &|_, _| {});
+    let clusters: Clusters = search.clusters(&set, &|_, _| ControlFlow::Continue(()));
     let groups = clusters.groups();
     let seconds = start.elapsed().as_secs_f64();
     if let Some(expected) = expected {

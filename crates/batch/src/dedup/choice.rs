@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 
-use simshard_simhash::{FingerprintSet, PairSearch};
+use simshard_simhash::{FingerprintSet, PairProgress, PairSearch};
 
 use super::greedy::{Kept, greedy};
 use super::known::Known;
@@ -112,7 +112,7 @@ impl Choice {
         &mut self,
         candidates: &Candidates<'_>,
         search: &PairSearch,
-        progress: &(dyn Fn(u64, u64) + Sync),
+        progress: &PairProgress<'_>,
     ) {
         let best = candidates.best();
         let roots = search.clusters(&candidates.set, progress).roots();
@@ -135,7 +135,7 @@ impl Choice {
         &mut self,
         candidates: &Candidates<'_>,
         search: &PairSearch,
-        progress: &(dyn Fn(u64, u64) + Sync),
+        progress: &PairProgress<'_>,
     ) {
         let best = candidates.best();
         let mut order: Vec<u32> = (0..).take(best.len()).collect();

@@ -11,7 +11,7 @@
 
 use std::ops::ControlFlow;
 
-use simshard_simhash::{FingerprintSet, Pair, PairSearch};
+use simshard_simhash::{FingerprintSet, Pair, PairProgress, PairSearch};
 
 /// Pairs held for each fingerprint, of 8 bytes each.
 const PAIRS_EACH: usize = 3;
@@ -34,7 +34,7 @@ pub(super) fn greedy(
     set: &FingerprintSet,
     search: &PairSearch,
     order: &[u32],
-    progress: &(dyn Fn(u64, u64) + Sync),
+    progress: &PairProgress<'_>,
 ) -> Kept {
     let room = PAIRS_LEAST.max(PAIRS_EACH * order.len());
     greedy_in(room, set, search, order, progress)
@@ -46,7 +46,7 @@ fn greedy_in(
     set: &FingerprintSet,
     search: &PairSearch,
     order: &[u32],
-    progress: &(dyn Fn(u64, u64) + Sync),
+    progress: &PairProgress<'_>,
 ) -> Kept {
     let mut rank_of = vec![0; order.len()];
     for (rank, &place) in (0..).zip(order) {
@@ -177,7 +177,9 @@ mod tests {
             let search = PairSearch::new(3, None, order.len()).unwrap();
             let expected = reference(set.as_slice(), &order, 3);
             for room in [0, 1, 7, 100, 1 << 20] {
-                let found = greedy_in(room, &set, &search, &order, &|_, _| {});
+                let found = greedy_in(room, &set, &search, &order, &|_, _| {
+                    ControlFlow::Continue(())
+                });
                 assert_eq!(found.causes, expected, "case {case}, room {room}");
             }
         }

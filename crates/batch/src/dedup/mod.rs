@@ -26,7 +26,7 @@ use clap::ValueEnum;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use simshard_input::{DegenerateTexts, InputOptions, Preference, Skipped};
 use simshard_runtime::terminal::counted;
-use simshard_simhash::{Fingerprint, PairSearch, Recipe};
+use simshard_simhash::{Fingerprint, PairProgress, PairSearch, Recipe};
 
 use crate::job::JobError;
 use crate::output::Output;
@@ -52,7 +52,7 @@ impl By {
         choice: &mut Choice,
         candidates: &Candidates<'_>,
         search: &PairSearch,
-        progress: &(dyn Fn(u64, u64) + Sync),
+        progress: &PairProgress<'_>,
     ) {
         match self {
             Self::Cluster => choice.by_cluster(candidates, search, progress),

@@ -16,15 +16,15 @@ use super::{FingerprintSet, PairSearch};
 /// A bucket with a larger share of its parent than one in this many is parted by all threads.
 const SHARE: usize = 16;
 
-/// A callback for progress: the work done, and all the work.
-pub(super) type Progress<'a> = dyn Fn(u64, u64) + Sync + 'a;
+/// A callback for progress: gets the work done, and all the work. Breaks if the search is to end early.
+pub type PairProgress<'a> = dyn Fn(u64, u64) -> ControlFlow<()> + Sync + 'a;
 
 /// A join in flight.
 pub(super) struct Join<'a> {
     search: &'a PairSearch,
     wanted: PairsWanted,
     delivery: &'a dyn Delivery,
-    progress: &'a Progress<'a>,
+    progress: &'a PairProgress<'a>,
     total: u64,
     done: AtomicU64,
     /// The number of the next task.
@@ -48,7 +48,7 @@ impl<'a> Join<'a> {
         search: &'a PairSearch,
         wanted: PairsWanted,
         delivery: &'a dyn Delivery,
-        progress: &'a Progress<'a>,
+        progress: &'a PairProgress<'a>,
     ) -> Self {
         Self {
             search,
@@ -73,8 +73,7 @@ impl<'a> Join<'a> {
             share: self.total,
         };
         self.join(all, &mut Buckets::default())?;
-        (self.progress)(self.total, self.total);
-        ControlFlow::Continue(())
+        (self.progress)(self.total, self.total)
     }
 
     /// Joins a bucket. If it is parted, its parts go to `memory`.
@@ -157,11 +156,13 @@ impl<'a> Join<'a> {
                 }
                 let start = number.checked_sub(1).map_or(start, |before| ends[before]);
                 let values = &all.values[start..ends[number]];
-                if worker.run(task, values, all.path, all.block).is_break() {
+                let flow = worker.run(task, values, all.path, all.block);
+                let share = part_of(all, values.len());
+                if flow.is_break() || self.advance(share).is_break() {
                     broken.store(true, Ordering::Relaxed);
+                    self.delivery.stop();
                     return;
                 }
-                self.advance(part_of(all, values.len()));
             }
         });
         self.next_task.store(before + ends.len(), Ordering::Relaxed);
@@ -172,9 +173,9 @@ impl<'a> Join<'a> {
         }
     }
 
-    fn advance(&self, work: u64) {
+    fn advance(&self, work: u64) -> ControlFlow<()> {
         let done = self.done.fetch_add(work, Ordering::Relaxed) + work;
-        (self.progress)(done.min(self.total), self.total);
+        (self.progress)(done.min(self.total), self.total)
     }
 }
 

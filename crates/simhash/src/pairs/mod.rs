@@ -31,6 +31,7 @@ use crate::scan::{Level, bits};
 use crate::{Clusters, Fingerprint};
 use delivery::{AtOnce, InOrder, Linking};
 use join::Join;
+pub use join::PairProgress;
 pub use lead::Lead;
 pub use pair::Pair;
 use path::Path;
@@ -80,11 +81,12 @@ impl PairSearch {
     /// once more and somewhat, however many pairs there are and however slow the visitor is. Where a large part of the
     /// set is crowded, that part takes its memory once more at each of the few blocks that it agrees in.
     ///
-    /// `progress` is called now and then, by any thread, with how much is done and of how much.
+    /// `progress` is called now and then, by any thread, with how much is done and of how much. The search ends early
+    /// if it breaks.
     pub fn pairs(
         &self,
         set: &FingerprintSet,
-        progress: &(dyn Fn(u64, u64) + Sync),
+        progress: &PairProgress<'_>,
         visit: &mut (dyn FnMut(&[Pair]) -> ControlFlow<()> + Send),
     ) -> ControlFlow<()> {
         let delivery = InOrder::new(visit);
@@ -105,11 +107,11 @@ impl PairSearch {
     }
 
     /// The clusters of the set: the places of any two fingerprints within the distance are in one.
-    /// Not all pairs are looked at, so this is the quicker the more there are.
+    /// Not all pairs are looked at, so this is the quicker the more there are. If `progress` breaks, links are missing.
     #[must_use]
-    pub fn clusters(&self, set: &FingerprintSet, progress: &(dyn Fn(u64, u64) + Sync)) -> Clusters {
+    pub fn clusters(&self, set: &FingerprintSet, progress: &PairProgress<'_>) -> Clusters {
         let delivery = Linking::new(set);
-        // Links are never refused: only a panic, which goes on to the caller, breaks the search.
+        // Links are never refused.
         let _: ControlFlow<()> = Join::new(self, PairsWanted::Links, &delivery, progress).run(set);
         delivery.into_clusters()
     }

@@ -69,7 +69,11 @@ fn visited(search: &PairSearch, set: &FingerprintSet) -> Vec<Pair> {
         pairs.extend_from_slice(batch);
         CONTINUE
     };
-    assert!(search.pairs(set, &|_, _| (), &mut visit).is_continue());
+    assert!(
+        search
+            .pairs(set, &|_, _| CONTINUE, &mut visit)
+            .is_continue()
+    );
     pairs
 }
 
@@ -100,7 +104,7 @@ fn check(search: &PairSearch, set: &FingerprintSet, expected: &[Pair], what: &st
     assert!(flow.is_continue());
     here.sort_unstable();
     assert!(here == expected, "{what}: on one thread, with {search:?}");
-    let clusters = search.clusters(set, &|_, _| ());
+    let clusters = search.clusters(set, &|_, _| CONTINUE);
     assert_eq!(
         clusters.groups(),
         groups(set, expected),
@@ -225,7 +229,7 @@ fn nothing_is_visited_after_a_break() {
                         CONTINUE
                     }
                 };
-                let flow = in_pool(threads, || search.pairs(&set, &|_, _| (), &mut visit));
+                let flow = in_pool(threads, || search.pairs(&set, &|_, _| CONTINUE, &mut visit));
                 assert_eq!(flow.is_break(), !all.is_empty(), "{name}");
                 assert!(
                     all.starts_with(&seen) && seen.len() >= wanted.min(all.len()),
@@ -247,7 +251,11 @@ fn a_dense_set_is_visited_in_batches_of_bounded_size() {
         largest = largest.max(pairs.len());
         CONTINUE
     };
-    assert!(search.pairs(&set, &|_, _| (), &mut visit).is_continue());
+    assert!(
+        search
+            .pairs(&set, &|_, _| CONTINUE, &mut visit)
+            .is_continue()
+    );
     assert_eq!(count, (1 << 12) * ((1 << 12) - 1) / 2);
     assert!(largest <= worker::BATCH + set.len());
 }
@@ -264,6 +272,7 @@ fn progress_rises_to_the_end() {
             highest.fetch_max(done, Ordering::Relaxed);
             let before = total.swap(of, Ordering::Relaxed);
             assert!(done <= of && (before == 0 || before == of), "{name}");
+            CONTINUE
         };
         assert!(
             search
@@ -278,6 +287,27 @@ fn progress_rises_to_the_end() {
     }
 }
 
+#[test]
+fn a_search_ends_early_if_its_progress_breaks() {
+    for (name, set) in sets(5_000, 5) {
+        let search = PairSearch {
+            task: 100,
+            ..PairSearch::new(3, None, set.len()).unwrap()
+        };
+        let calls = AtomicU64::new(0);
+        let progress = |_, _| {
+            calls.fetch_add(1, Ordering::Relaxed);
+            ControlFlow::Break(())
+        };
+        let threads = 3;
+        let flow = in_pool(threads, || search.pairs(&set, &progress, &mut |_| CONTINUE));
+        assert!(flow.is_break(), "{name}");
+        let clusters = in_pool(threads, || search.clusters(&set, &progress));
+        assert_eq!(clusters.roots().len(), set.len());
+        assert!(calls.into_inner() <= 2 * threads as u64, "{name}");
+    }
+}
+
 /// Each of eight tasks has more pairs than may wait, so without a turn all would wait for ever.
 #[test]
 fn a_visitor_that_panics_leaves_no_task_waiting() {
@@ -289,7 +319,7 @@ fn a_visitor_that_panics_leaves_no_task_waiting() {
     };
     let search_in_pool = || {
         let mut visit = |_: &[Pair]| panic!("as the test wants");
-        in_pool(3, || search.pairs(&set, &|_, _| (), &mut visit))
+        in_pool(3, || search.pairs(&set, &|_, _| CONTINUE, &mut visit))
     };
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(search_in_pool));
     assert!(outcome.is_err());
@@ -342,7 +372,7 @@ fn a_worker_that_panics_stops_the_others_and_the_panic_goes_on() {
             changed: Condvar::new(),
             delivered: AtomicUsize::new(0),
         };
-        let run = || Join::new(&search, wanted, &delivery, &|_, _| ()).run(&set);
+        let run = || Join::new(&search, wanted, &delivery, &|_, _| CONTINUE).run(&set);
         let run = || in_pool(THREADS, run);
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
         assert!(outcome.is_err(), "{wanted:?}");
@@ -358,7 +388,7 @@ fn empty_and_tiny_sets_have_no_pairs_or_one() {
         assert!(visited(&search, &FingerprintSet::default()).is_empty());
         assert!(
             search
-                .clusters(&FingerprintSet::default(), &|_, _| ())
+                .clusters(&FingerprintSet::default(), &|_, _| CONTINUE)
                 .groups()
                 .is_empty()
         );

@@ -1,0 +1,61 @@
+"""Fingerprints of texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from simshard import _simshard
+from simshard._inputs import Fingerprints, to_fingerprint, to_fingerprints, to_texts
+
+
+def recipes() -> list[str]:
+    """Return the names of the recipes, the default first."""
+    return _simshard.recipes()
+
+
+def fingerprint(
+    texts: Iterable[str],
+    recipe: str = "words-v3",
+    *,
+    missing: Literal["raise"] | int = "raise",
+) -> Fingerprints:
+    """Return the fingerprint of each text, computed by all processors.
+
+    Some texts have no fingerprint, as those without words. Then ``ValueError`` is raised with the position of the first,
+    unless ``missing`` is a number that stands for them.
+    """
+    fingerprints, without = _simshard.fingerprint(to_texts(texts), recipe)
+    if without and missing == "raise":
+        more = f", nor have {len(without) - 1} others" if len(without) > 1 else ""
+        raise ValueError(f"text {without[0]} has no fingerprint by recipe {recipe}{more}")
+    if without:
+        fingerprints[without] = to_fingerprint(missing)
+    return fingerprints
+
+
+def distance(a: Any, b: Any) -> Any:
+    """Return in how many bits fingerprints differ: of two numbers a number, of arrays an array."""
+    if _is_number(a) and _is_number(b):
+        return (to_fingerprint(a) ^ to_fingerprint(b)).bit_count()
+    return bit_count(_operand(a) ^ _operand(b))
+
+
+def bit_count(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
+    """Return how many bits of each number are set. NumPy can since 2.0."""
+    if hasattr(np, "bitwise_count"):
+        counts: npt.NDArray[np.uint8] = np.bitwise_count(numbers)
+        return counts
+    octets = np.ascontiguousarray(numbers).view(np.uint8).reshape(*numbers.shape, 8)
+    return np.unpackbits(octets, axis=-1).sum(axis=-1, dtype=np.uint8)
+
+
+def _is_number(value: Any) -> bool:
+    return hasattr(value, "__index__") and getattr(value, "ndim", 0) == 0
+
+
+def _operand(value: Any) -> Any:
+    return np.uint64(to_fingerprint(value)) if _is_number(value) else to_fingerprints(value)

@@ -1,0 +1,22 @@
+//! The extension module `simshard._simshard`: the engine, for the Python package around it.
+//!
+//! Arrays come as contiguous NumPy arrays of native `uint64`; the package sees to that. Long work runs without the
+//! interpreter's lock, and ends early when a signal such as Ctrl-C comes.
+
+mod corpus;
+mod fingerprints;
+mod interruptible;
+mod pairs;
+mod recipes;
+
+use pyo3::pymodule;
+
+#[pymodule]
+mod _simshard {
+    #[pymodule_export]
+    use super::corpus::Corpus;
+    #[pymodule_export]
+    use super::pairs::{find_clusters, find_pairs};
+    #[pymodule_export]
+    use super::recipes::{fingerprint, recipes};
+}

@@ -1,0 +1,71 @@
+//! All pairs of near-duplicates, and their clusters.
+
+use std::ops::ControlFlow;
+
+use numpy::{PyArray1, PyArray2, PyArrayMethods};
+use pyo3::exceptions::PyValueError;
+use pyo3::{Bound, PyErr, PyResult, Python, pyfunction};
+use simshard_simhash::{FingerprintSet, LayoutError, Pair, PairSearch};
+
+use crate::fingerprints::{array_of, fingerprints_of};
+use crate::interruptible::interruptible;
+
+pub(crate) fn refused(error: LayoutError) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+/// Each pair of different fingerprints within the distance, once, as an array of two columns: the smaller one first.
+#[pyfunction]
+#[pyo3(signature = (fingerprints, distance, blocks))]
+pub(crate) fn find_pairs<'py>(
+    py: Python<'py>,
+    fingerprints: &Bound<'py, PyArray1<u64>>,
+    distance: u32,
+    blocks: Option<u32>,
+) -> PyResult<Bound<'py, PyArray2<u64>>> {
+    let fingerprints = fingerprints_of(fingerprints)?;
+    let search = PairSearch::new(distance, blocks, fingerprints.len()).map_err(refused)?;
+    let numbers = interruptible(py, |interrupted| {
+        let set = FingerprintSet::from_unsorted(fingerprints);
+        let mut numbers: Vec<u64> = Vec::new();
+        let mut visit = |pairs: &[Pair]| {
+            numbers.extend(pairs.iter().flat_map(|pair| [pair.a.0, pair.b.0]));
+            ControlFlow::Continue(())
+        };
+        let _ = search.pairs(&set, &|_, _| interrupted.goes_on(), &mut visit);
+        numbers
+    })?;
+    let pairs = numbers.len() / 2;
+    array_of(py, numbers).reshape([pairs, 2])
+}
+
+/// For each fingerprint the place of the first one of its cluster: its own, if it is that or alone. Fingerprints within
+/// the distance, directly or through others, are in one cluster.
+#[pyfunction]
+#[pyo3(signature = (fingerprints, distance, blocks))]
+pub(crate) fn find_clusters<'py>(
+    py: Python<'py>,
+    fingerprints: &Bound<'py, PyArray1<u64>>,
+    distance: u32,
+    blocks: Option<u32>,
+) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    let fingerprints = fingerprints_of(fingerprints)?;
+    let search = PairSearch::new(distance, blocks, fingerprints.len()).map_err(refused)?;
+    let labels = interruptible(py, |interrupted| {
+        let set = FingerprintSet::from_unsorted(fingerprints.clone());
+        let roots = search.clusters(&set, &|_, _| interrupted.goes_on()).roots();
+        let mut firsts = vec![-1_i64; set.len()];
+        let label = |(place, fingerprint)| {
+            // Each is in the set that was made of them.
+            let member = set.place(fingerprint).unwrap_or_default();
+            let first = &mut firsts[roots[member] as usize];
+            if *first < 0 {
+                *first = place as i64;
+            }
+            *first
+        };
+        let places = fingerprints.iter().copied().enumerate();
+        places.map(label).collect::<Vec<i64>>()
+    })?;
+    Ok(PyArray1::from_vec(py, labels))
+}

@@ -1,0 +1,64 @@
+//! Fingerprints of texts.
+
+use numpy::PyArray1;
+use pyo3::exceptions::PyValueError;
+use pyo3::pybacked::PyBackedStr;
+use pyo3::types::{PyAnyMethods, PyList, PyListMethods};
+use pyo3::{Bound, PyResult, Python, pyfunction};
+use rayon::prelude::*;
+use simshard_simhash::{Recipe, TextRecipe};
+
+use crate::fingerprints::array_of;
+use crate::interruptible::interruptible;
+
+/// The names of the recipes for texts, the default first. Some take other windows than the one that is listed.
+#[pyfunction]
+pub(crate) fn recipes() -> Vec<String> {
+    let texts = Recipe::LISTED
+        .into_iter()
+        .filter(|recipe| recipe.for_texts().is_ok());
+    texts.map(|recipe| recipe.to_string()).collect()
+}
+
+/// The fingerprints of a list of texts, and the places of those that the recipe gives none: they have 0.
+#[pyfunction]
+pub(crate) fn fingerprint<'py>(
+    py: Python<'py>,
+    texts: &Bound<'py, PyList>,
+    recipe: &str,
+) -> PyResult<(Bound<'py, PyArray1<u64>>, Vec<usize>)> {
+    let recipe = recipe_for_texts(recipe)?;
+    let texts = strings_of(texts)?;
+    let fingerprints = interruptible(py, |interrupted| {
+        let one = |text: &PyBackedStr| match interrupted.goes_on() {
+            std::ops::ControlFlow::Continue(()) => recipe.fingerprint(text),
+            std::ops::ControlFlow::Break(()) => None,
+        };
+        texts.par_iter().map(one).collect::<Vec<_>>()
+    })?;
+    let places = fingerprints.iter().enumerate();
+    let without = places.filter(|(_, fingerprint)| fingerprint.is_none());
+    let without = without.map(|(place, _)| place).collect();
+    let numbers = fingerprints.into_iter().map(Option::unwrap_or_default);
+    let numbers = numbers.map(|fingerprint| fingerprint.0).collect();
+    Ok((array_of(py, numbers), without))
+}
+
+fn recipe_for_texts(name: &str) -> PyResult<TextRecipe> {
+    let refused = |error: String| PyValueError::new_err(error);
+    let recipe: Recipe = name.parse().map_err(|error| refused(format!("{error}")))?;
+    recipe
+        .for_texts()
+        .map_err(|error| refused(error.to_string()))
+}
+
+fn strings_of(texts: &Bound<'_, PyList>) -> PyResult<Vec<PyBackedStr>> {
+    let string = |(place, text): (usize, Bound<'_, pyo3::PyAny>)| {
+        text.extract::<PyBackedStr>().map_err(|error| {
+            PyValueError::new_err(format!(
+                "text {place} is no string of Unicode characters: {error}"
+            ))
+        })
+    };
+    texts.iter().enumerate().map(string).collect()
+}
