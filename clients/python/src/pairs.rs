@@ -1,7 +1,5 @@
 //! All pairs of near-duplicates, and their clusters.
 
-use std::ops::ControlFlow;
-
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::{Bound, PyErr, PyResult, Python, pyfunction};
@@ -30,7 +28,7 @@ pub(crate) fn find_pairs<'py>(
         let mut numbers: Vec<u64> = Vec::new();
         let mut visit = |pairs: &[Pair]| {
             numbers.extend(pairs.iter().flat_map(|pair| [pair.a.0, pair.b.0]));
-            ControlFlow::Continue(())
+            interrupted.goes_on()
         };
         let _ = search.pairs(&set, &|_, _| interrupted.goes_on(), &mut visit);
         numbers

@@ -13,6 +13,7 @@ use crate::workspace::Workspace;
 mod browser;
 mod buf;
 mod demo;
+mod package;
 mod rust_tests;
 mod scripts;
 
@@ -35,6 +36,8 @@ pub(crate) enum Step {
     Browser,
     /// 10,000 generated texts get the fingerprints that published implementations give them
     Recipes,
+    /// The Python package is built as a wheel and passes its tests, and the checks of its types and style
+    Package,
 }
 
 impl Step {
@@ -66,6 +69,7 @@ impl Step {
             Self::Examples => scripts::run(workspace, tools, "page_examples.py").into(),
             Self::Browser => browser::verify(workspace, tools).into(),
             Self::Recipes => scripts::run(workspace, tools, "published_recipes.py").into(),
+            Self::Package => package::verify(workspace).into(),
         }
     }
 }

@@ -113,6 +113,13 @@ pub(crate) fn readers(workspace: &Workspace) -> anyhow::Result<PythonTools> {
     python::ensure(workspace, &python::READERS)
 }
 
+/// What builds and tests the Python package, in a Python environment of its own, announced and installed if it is missing.
+pub(crate) fn package(workspace: &Workspace) -> anyhow::Result<PythonTools> {
+    println!("The Python package needs some tools. What is missing of them is installed now:");
+    println!("{}", python::PACKAGE.announcement());
+    python::ensure(workspace, &python::PACKAGE)
+}
+
 /// A compiler and linker for other machines, in a Python environment of its own, announced and installed if it is
 /// missing.
 pub(crate) fn cross_compiler(workspace: &Workspace) -> anyhow::Result<PythonTools> {

@@ -60,6 +60,16 @@ pub(super) const READERS: Kind = Kind {
   datasets",
 };
 
+/// What builds and tests the Python package.
+pub(super) const PACKAGE: Kind = Kind {
+    folder: "package",
+    requirements: "requirements-package.txt",
+    purpose: "  \
+  maturin, pytest,     to build the Python package and to test it with the tables that it takes, and
+  mypy, ruff, numpy,   to check its types and its style.
+  pyarrow, polars",
+};
+
 /// What `cargo xtask dist` compiles and links with.
 pub(super) const DIST: Kind = Kind {
     folder: "dist",

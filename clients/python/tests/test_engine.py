@@ -1,0 +1,127 @@
+"""The engine gives what a scan of all pairs gives."""
+
+from __future__ import annotations
+
+import signal
+import threading
+
+import numpy as np
+import pytest
+
+import simshard
+from simshard._inputs import Fingerprints
+
+DISTANCES = [0, 1, 3, 6]
+
+
+def scan(fingerprints: Fingerprints, distance: int) -> set[tuple[int, int]]:
+    """Return the pairs of different fingerprints within the distance."""
+    numbers = sorted(set(fingerprints.tolist()))
+    pairs = ((a, b) for place, a in enumerate(numbers) for b in numbers[place + 1 :])
+    return {(a, b) for a, b in pairs if (a ^ b).bit_count() <= distance}
+
+
+@pytest.mark.parametrize("distance", DISTANCES)
+def test_pairs_are_those_of_a_scan(fingerprints: Fingerprints, distance: int) -> None:
+    pairs = simshard.find_pairs(fingerprints, distance=distance)
+    assert pairs.dtype == np.uint64
+    found = [(a, b) for a, b in pairs.tolist()]
+    assert len(set(found)) == len(found)
+    assert set(found) == scan(fingerprints, distance)
+
+
+@pytest.mark.parametrize("distance", DISTANCES)
+def test_clusters_are_linked_by_pairs(fingerprints: Fingerprints, distance: int) -> None:
+    first = list(range(len(fingerprints)))
+    numbers = fingerprints.tolist()
+    for place, number in enumerate(numbers):
+        for other in range(place):
+            if (number ^ numbers[other]).bit_count() <= distance:
+                joined = {first[place], first[other]}
+                first = [min(joined) if label in joined else label for label in first]
+    assert simshard.find_clusters(fingerprints, distance=distance).tolist() == first
+
+
+@pytest.mark.parametrize(("blocks", "distance"), [(5, 3), (8, 6), (4, 0)])
+def test_a_corpus_finds_what_a_scan_finds(fingerprints: Fingerprints, blocks: int, distance: int) -> None:
+    corpus = simshard.Corpus(blocks, distance)
+    stored, gone = set(fingerprints.tolist()), fingerprints[::3]
+    assert corpus.insert_bulk(fingerprints) == len(stored) == len(corpus)
+    assert corpus.remove_bulk(gone) == len(set(gone.tolist()))
+    stored -= set(gone.tolist())
+    assert set(corpus) == stored
+    matches = corpus.find_all_bulk(fingerprints)
+    nearest = corpus.find_first_bulk(fingerprints)
+    expected_first = {}
+    for place, query in enumerate(fingerprints.tolist()):
+        near = sorted(((query ^ other).bit_count(), other) for other in stored)
+        near = [(distance_, other) for distance_, other in near if distance_ <= distance]
+        of_query = matches.query == place
+        found = zip(matches.distance[of_query].tolist(), matches.fingerprint[of_query].tolist(), strict=True)
+        assert list(found) == near
+        assert corpus.find_all(query) == [simshard.Match(other, bits) for bits, other in near]
+        first = corpus.find_first(query)
+        assert first == (simshard.Match(near[0][1], near[0][0]) if near else None)
+        if near:
+            expected_first[place] = near[0][1]
+    assert dict(zip(nearest.query.tolist(), nearest.fingerprint.tolist(), strict=True)) == expected_first
+
+
+def test_a_corpus_takes_single_fingerprints() -> None:
+    corpus = simshard.Corpus()
+    assert corpus.insert(7) and not corpus.insert(7)
+    assert 7 in corpus and 8 not in corpus and list(corpus) == [7]
+    assert corpus.remove(7) and not corpus.remove(7)
+    assert (corpus.blocks, corpus.distance) == (5, 3)
+    assert corpus.nbytes > 0
+    assert repr(corpus) == "Corpus(blocks=5, distance=3) of 0 fingerprints"
+
+
+def test_dedup_keeps_one_of_each_cluster() -> None:
+    texts = ["one two three four", "", "One two three, four!", "something else", "one  two three four."]
+    result = simshard.dedup(texts)
+    assert result.kept.tolist() == [0, 1, 3]
+    assert (result.dropped.tolist(), result.because_of.tolist()) == ([2, 4], [0, 0])
+    longest = simshard.dedup(texts, keep="longest")
+    assert longest.kept.tolist() == [1, 2, 3]
+    assert (longest.dropped.tolist(), longest.because_of.tolist()) == ([0, 4], [2, 2])
+    with pytest.raises(ValueError, match="keep is 'first' or 'longest'"):
+        simshard.dedup(texts, keep="last")  # type: ignore[arg-type]
+
+
+def test_layouts_that_make_no_corpus_are_refused() -> None:
+    with pytest.raises(ValueError, match="distance must be less than blocks"):
+        simshard.Corpus(3, 3)
+    with pytest.raises(ValueError, match="distance must be 0 to 63"):
+        simshard.find_pairs([1, 2], distance=64)
+
+
+def test_an_interruption_ends_long_work() -> None:
+    # Nearly all are within the distance: these are 10**10 pairs.
+    crowd = np.arange(150_000, dtype=np.uint64)
+    interrupt = threading.Timer(0.1, signal.raise_signal, [signal.SIGINT])
+    interrupt.start()
+    with pytest.raises(KeyboardInterrupt):
+        simshard.find_pairs(crowd, distance=17)
+    interrupt.join()
+
+
+def test_other_threads_run_meanwhile() -> None:
+    generator = np.random.default_rng(1)
+    many = generator.integers(0, 2**64, 2_000_000, dtype=np.uint64)
+    done = threading.Event()
+    counted = 0
+
+    def count() -> None:
+        nonlocal counted
+        while not done.is_set():
+            counted += 1
+
+    counter = threading.Thread(target=count)
+    counter.start()
+    before = counted
+    simshard.find_pairs(many)
+    after = counted
+    done.set()
+    counter.join()
+    assert after - before > 1_000

@@ -1,0 +1,18 @@
+"""The examples of the README run as written."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+README = Path(__file__).parent.parent / "README.md"
+
+
+def test_the_examples_run() -> None:
+    blocks = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+    assert len(blocks) >= 5
+    names: dict[str, Any] = {}
+    for block in blocks:
+        exec(compile(block, str(README), "exec"), names)
+    assert names["result"].kept.tolist() == [0, 1]

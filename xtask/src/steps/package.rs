@@ -1,0 +1,65 @@
+//! The Python package of `clients/python`: built as a wheel, installed as users install it, then tested.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::Context;
+
+use crate::process;
+use crate::tools::{self, PythonTools};
+use crate::workspace::Workspace;
+
+pub(super) fn verify(workspace: &Workspace) -> anyhow::Result<String> {
+    let python = tools::package(workspace)?;
+    let wheel = build(workspace, &python)?;
+    let install = [
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--force-reinstall",
+    ];
+    process::run(python.command("python").args(install).arg(&wheel))?;
+    for check in [
+        "pytest -q tests",
+        "mypy",
+        "ruff check .",
+        "ruff format --check .",
+    ] {
+        let mut words = check.split(' ');
+        let mut command = python.command(words.next().unwrap_or_default());
+        let command = command.args(words).current_dir(folder(workspace));
+        process::run(command)?;
+    }
+    let bytes = fs::metadata(&wheel)?.len();
+    Ok(format!("the wheel has {} KiB", bytes / 1024))
+}
+
+fn folder(workspace: &Workspace) -> PathBuf {
+    workspace.root().join("clients/python")
+}
+
+/// Builds the wheel; returns where it is.
+fn build(workspace: &Workspace, python: &PythonTools) -> anyhow::Result<PathBuf> {
+    let wheels = workspace.tools().join("wheels");
+    if wheels.exists() {
+        fs::remove_dir_all(&wheels)
+            .with_context(|| format!("cannot clear {}", wheels.display()))?;
+    }
+    let profile = if workspace.is_long() {
+        "release"
+    } else {
+        "dev"
+    };
+    let build = ["build", "--locked", "--profile", profile, "--out"];
+    let mut command = python.command("maturin");
+    let command = command
+        .args(build)
+        .arg(&wheels)
+        .current_dir(folder(workspace));
+    process::run(command)?;
+    let mut built = fs::read_dir(&wheels)?;
+    let wheel = built.next().context("maturin made no wheel")??;
+    Ok(wheel.path())
+}
