@@ -7,7 +7,6 @@ import random
 
 import numpy as np
 import pytest
-
 from simshard._inputs import Fingerprints
 
 SEED = int(os.environ.get("SIMSHARD_SEED", random.randrange(2**32)))

@@ -7,7 +7,6 @@ import threading
 
 import numpy as np
 import pytest
-
 import simshard
 from simshard._inputs import Fingerprints
 

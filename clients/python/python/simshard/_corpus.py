@@ -33,8 +33,8 @@ class Matches(NamedTuple):
 class Corpus:
     """Distinct fingerprints, found up to a distance.
 
-    More ``blocks`` make more tables: they take memory, and leave fewer candidates. 5 blocks suit distance 3, and 8 blocks
-    distance 6.
+    More ``blocks`` make more tables: they take memory, and leave fewer candidates. 5 blocks suit distance 3, and 8
+    blocks distance 6.
     """
 
     __slots__ = ("_engine",)

@@ -20,9 +20,7 @@ def find_pairs(fingerprints: Any, distance: int = 3, *, blocks: int | None = Non
     return _simshard.find_pairs(to_fingerprints(fingerprints), distance, blocks)
 
 
-def find_clusters(
-    fingerprints: Any, distance: int = 3, *, blocks: int | None = None
-) -> npt.NDArray[np.int64]:
+def find_clusters(fingerprints: Any, distance: int = 3, *, blocks: int | None = None) -> npt.NDArray[np.int64]:
     """Return for each fingerprint the place of the first one of its cluster.
 
     Two fingerprints are in one cluster if they are within the distance, directly or through others. Where the answer is

@@ -25,8 +25,8 @@ def fingerprint(
 ) -> Fingerprints:
     """Return the fingerprint of each text, computed by all processors.
 
-    Some texts have no fingerprint, as those without words. Then ``ValueError`` is raised with the position of the first,
-    unless ``missing`` is a number that stands for them.
+    Some texts have no fingerprint, as those without words. Then ``ValueError`` is raised with the position of the
+    first, unless ``missing`` is a number that stands for them.
     """
     fingerprints, without = _simshard.fingerprint(to_texts(texts), recipe)
     if without and missing == "raise":
@@ -50,7 +50,8 @@ def bit_count(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
         counts: npt.NDArray[np.uint8] = np.bitwise_count(numbers)
         return counts
     octets = np.ascontiguousarray(numbers).view(np.uint8).reshape(*numbers.shape, 8)
-    return np.unpackbits(octets, axis=-1).sum(axis=-1, dtype=np.uint8)
+    bits: npt.NDArray[np.uint8] = np.unpackbits(octets, axis=-1).sum(axis=-1, dtype=np.uint8)
+    return bits
 
 
 def _is_number(value: Any) -> bool:

@@ -106,14 +106,14 @@ class Simhash:
     def _hash(self, feature: str) -> bytes:
         hashed = self.hashfunc(feature.encode())
         if isinstance(hashed, Integral):
-            return (int(hashed) & (2**self.f - 1)).to_bytes(self.f // 8, "big")
+            return (int(hashed) & ((1 << self.f) - 1)).to_bytes(self.f // 8, "big")
         return bytes(hashed)[-(self.f // 8) :]
 
     def distance(self, another: Simhash) -> int:
         """Return in how many bits two fingerprints of the same length differ."""
         if self.f != another.f:
             raise ValueError(f"one has {self.f} bits, the other {another.f}")
-        return ((self.value ^ another.value) & (2**self.f - 1)).bit_count()
+        return ((self.value ^ another.value) & ((1 << self.f) - 1)).bit_count()
 
 
 class SimhashIndex:
@@ -130,7 +130,7 @@ class SimhashIndex:
         self.k = k
         self.log = log or logging.getLogger("simhash")
         self._names: dict[int, set[str]] = {}
-        # So many tables share more than one block with each match. Without a corpus, every object is looked at.
+        # A match shares two blocks or more where there are few. Without a corpus, every object is looked at.
         blocks = k + 2 if k <= _MOST_SHARED_BLOCKS else k + 1
         self._corpus = Corpus(blocks, k) if f == 64 and blocks <= 64 else None
         for name, simhash in objs:
@@ -185,6 +185,4 @@ class SimhashIndex:
     def _value(self, simhash: Simhash) -> int:
         if simhash.f != self.f:
             raise ValueError(f"the index has {self.f} bits, the fingerprint {simhash.f}")
-        return simhash.value & (2**self.f - 1)
-
-
+        return simhash.value & ((1 << self.f) - 1)
