@@ -3,13 +3,24 @@
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::{Bound, PyErr, PyResult, Python, pyfunction};
-use simshard_simhash::{FingerprintSet, LayoutError, Pair, PairSearch};
+use simshard_simhash::{Fingerprint, FingerprintSet, LayoutError, Pair, PairSearch};
 
 use crate::fingerprints::{array_of, fingerprints_of};
 use crate::interruptible::interruptible;
 
 pub(crate) fn refused(error: LayoutError) -> PyErr {
     PyValueError::new_err(error.to_string())
+}
+
+/// The fingerprints of an array, and how they are searched for pairs.
+fn searched(
+    array: &Bound<'_, PyArray1<u64>>,
+    distance: u32,
+    blocks: Option<u32>,
+) -> PyResult<(Vec<Fingerprint>, PairSearch)> {
+    let fingerprints = fingerprints_of(array)?;
+    let search = PairSearch::new(distance, blocks, fingerprints.len()).map_err(refused)?;
+    Ok((fingerprints, search))
 }
 
 /// Each pair of different fingerprints within the distance, once, as an array of two columns: the smaller one first.
@@ -21,8 +32,7 @@ pub(crate) fn find_pairs<'py>(
     distance: u32,
     blocks: Option<u32>,
 ) -> PyResult<Bound<'py, PyArray2<u64>>> {
-    let fingerprints = fingerprints_of(fingerprints)?;
-    let search = PairSearch::new(distance, blocks, fingerprints.len()).map_err(refused)?;
+    let (fingerprints, search) = searched(fingerprints, distance, blocks)?;
     let numbers = interruptible(py, |interrupted| {
         let set = FingerprintSet::from_unsorted(fingerprints);
         let mut numbers: Vec<u64> = Vec::new();
@@ -47,8 +57,7 @@ pub(crate) fn find_clusters<'py>(
     distance: u32,
     blocks: Option<u32>,
 ) -> PyResult<Bound<'py, PyArray1<i64>>> {
-    let fingerprints = fingerprints_of(fingerprints)?;
-    let search = PairSearch::new(distance, blocks, fingerprints.len()).map_err(refused)?;
+    let (fingerprints, search) = searched(fingerprints, distance, blocks)?;
     let labels = interruptible(py, |interrupted| {
         let set = FingerprintSet::from_unsorted(fingerprints.clone());
         let roots = search.clusters(&set, &|_, _| interrupted.goes_on()).roots();

@@ -654,15 +654,19 @@ mod tests {
         begin(&keys, &halves()).await.unwrap();
     }
 
+    fn epoch(number: u64) -> Epoch {
+        let generation = 0;
+        Epoch { generation, number }
+    }
+
+    fn of(shards: &[u8]) -> ShardSet {
+        ShardSet::from_iter(shards.iter().copied().map(ShardId))
+    }
+
     /// ME4.
     #[tokio::test]
     async fn a_cluster_that_begins_anew_has_in_sync_what_was() {
         let held = BTreeSet::from([random_corpus_uid()]);
-        let epoch = |number| Epoch {
-            generation: 0,
-            number,
-        };
-        let of = |shards: &[u8]| ShardSet::from_iter(shards.iter().copied().map(ShardId));
         let rest = ShardSet::ALL.difference(&of(&[1, 2]));
         // The first one was taken out of a shard, and does not know; the second one copies another.
         let one = [(epoch(1), of(&[1, 2])), (epoch(3), rest)];
@@ -700,11 +704,6 @@ mod tests {
     #[tokio::test]
     async fn a_cluster_begins_anew_with_all_shards_held_or_empty() {
         let held = BTreeSet::from([random_corpus_uid()]);
-        let epoch = |number| Epoch {
-            generation: 0,
-            number,
-        };
-        let of = |shards: &[u8]| ShardSet::from_iter(shards.iter().copied().map(ShardId));
         let rest = ShardSet::ALL.difference(&of(&[1, 2]));
         let keys = MemoryKeyValues::new();
         let holds_most = RegisteredStore {

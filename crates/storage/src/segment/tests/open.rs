@@ -124,8 +124,8 @@ fn damage_that_the_hash_shows_is_named_where_it_is() {
     }
 }
 
-/// Fails as long as it is told to.
-struct Failing<'a>(&'a [u8], AtomicBool);
+/// Fails as long as it is told to, with this error.
+struct Failing<'a>(&'a [u8], AtomicBool, Errno);
 
 impl ReadAt for Failing<'_> {
     fn length(&self) -> io::Result<u64> {
@@ -134,7 +134,7 @@ impl ReadAt for Failing<'_> {
 
     fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
         if self.1.load(Ordering::Relaxed) {
-            Err(io::ErrorKind::TimedOut.into())
+            Err(self.2.into())
         } else {
             self.0.read_exact_at(buffer, offset)
         }
@@ -145,7 +145,11 @@ impl ReadAt for Failing<'_> {
 fn an_error_of_the_system_keeps_its_source_and_is_no_damage() {
     let corpus = CorpusUid([1; 16]);
     let (bytes, meta) = assemble(&[(corpus, block(&[(1, "")])), (corpus, block(&[(2, "")]))]);
-    let segment = open_bytes(Failing(&bytes, AtomicBool::new(false)), meta).unwrap();
+    let segment = open_bytes(
+        Failing(&bytes, AtomicBool::new(false), Errno::TIMEDOUT),
+        meta,
+    )
+    .unwrap();
     let mut scan = segment.scan(corpus, None).unwrap();
     segment.source().1.store(true, Ordering::Relaxed);
     let error = scan.advance().unwrap_err();
@@ -161,29 +165,12 @@ fn an_error_of_the_system_keeps_its_source_and_is_no_damage() {
     assert!(segment.find(corpus, Fingerprint(1), "").unwrap().is_some());
 }
 
-/// Its disk has lost a sector.
-struct Unreadable<'a>(&'a [u8], AtomicBool);
-
-impl ReadAt for Unreadable<'_> {
-    fn length(&self) -> io::Result<u64> {
-        self.0.length()
-    }
-
-    fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-        if self.1.load(Ordering::Relaxed) {
-            Err(Errno::IO.into())
-        } else {
-            self.0.read_exact_at(buffer, offset)
-        }
-    }
-}
-
 /// G3.
 #[test]
 fn what_the_disk_cannot_read_is_damaged() {
     let corpus = CorpusUid([1; 16]);
     let (bytes, meta) = assemble(&[(corpus, block(&[(1, "")]))]);
-    let segment = open_bytes(Unreadable(&bytes, AtomicBool::new(false)), meta).unwrap();
+    let segment = open_bytes(Failing(&bytes, AtomicBool::new(false), Errno::IO), meta).unwrap();
     segment.source().1.store(true, Ordering::Relaxed);
     let message = segment.verify(|_| true).unwrap_err().to_string();
     assert!(message.contains("the disk cannot read"), "{message}");
